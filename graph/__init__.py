@@ -1,0 +1,56 @@
+"""The stores: how a memory is kept. Installed as ``zettel.graph``.
+
+Each store implements ``zettel.ports.GraphStore`` and knows nothing of models, scorers or the public face. What all
+stores must agree on (which notes a question is asked of, what a note is found by) is defined in ``zettel.search.pool``
+and ``zettel.annotate.index``; a store may be quicker than these words, never different.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from zettel.errors import DISTRIBUTION, InvalidInput
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zettel.ports import GraphStore
+
+ENTRY_POINTS = "zettel.stores"
+"""Packages that bring a store name it here by URL scheme: a callable ``(url, auth) -> GraphStore``."""
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+
+
+def open_store(url: str | Path, auth: Any = None) -> GraphStore:
+    """The store for a path or URL, not opened yet.
+
+    A path (``file:///…`` too) is an embedded store; ``:memory:`` is one that is gone when it is closed. Every other
+    scheme must have been brought by a package. Raises ``InvalidInput`` for an unknown scheme.
+    """
+    address = str(url)
+    if not address.strip():
+        raise InvalidInput("the store has no name: give a path such as 'zettel.db'")
+    scheme = _SCHEME.match(address)
+    if scheme is None:
+        return _embedded(address)
+    if scheme[1].lower() == "file":
+        from urllib.parse import unquote, urlsplit
+
+        return _embedded(unquote(urlsplit(address).path))
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=ENTRY_POINTS, name=scheme[1].lower()):
+        store: GraphStore = entry.load()(address, auth)
+        return store
+    raise InvalidInput(
+        f"no store is known for {scheme[1]}:// addresses: give a path such as 'zettel.db', "
+        f"or install the package that brings that store ({DISTRIBUTION} finds it by the entry point {ENTRY_POINTS!r})"
+    )
+
+
+def _embedded(path: str) -> GraphStore:
+    from zettel.graph.embedded.store import EmbeddedStore
+
+    return EmbeddedStore(path)

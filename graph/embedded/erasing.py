@@ -1,0 +1,84 @@
+"""Destroying: what hangs on a note, an event or a revision goes with it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from zettel.graph.embedded.keys import Entry, unpacked
+
+
+def unpost(
+    sql: sqlite3.Connection, scope: int, number: int, entries: Iterable[Entry], terms: Iterable[Entry]
+) -> None:
+    """Take postings of a note away."""
+    keys = sorted({key for key, _ in (*entries, *terms)})
+    sql.executemany(
+        "DELETE FROM postings WHERE scope = ? AND key = ? AND note = ?", [(scope, key, number) for key in keys]
+    )
+
+
+def forget_terms(sql: sqlite3.Connection, scope: int, keys: Iterable[int]) -> None:
+    """Forget the names of Terms that no note holds any more."""
+    sql.executemany(
+        """DELETE FROM terms WHERE scope = :scope AND key = :key
+        AND NOT EXISTS (SELECT 1 FROM postings WHERE scope = :scope AND key = :key)""",
+        [{"scope": scope, "key": key} for key in sorted(keys)],
+    )
+
+
+def drop_mentions(sql: sqlite3.Connection, number: int) -> set[int]:
+    """Forget the MENTIONS that start or end at a note; the notes where they started."""
+    sources = sql.execute(
+        "SELECT source FROM links WHERE owner = 0 AND (source = :note OR target = :note)", {"note": number}
+    ).fetchall()
+    sql.execute("DELETE FROM links WHERE owner = 0 AND (source = :note OR target = :note)", {"note": number})
+    return {source for (source,) in sources}
+
+
+def erase_note(sql: sqlite3.Connection, scope: int, changed: int, number: int, id: str) -> set[int]:
+    """Destroy a note with its index, vectors, links, revisions and jobs; the notes that lost a link to it."""
+    entries, terms = sql.execute("SELECT entries, terms FROM notes WHERE number = ?", (number,)).fetchone()
+    held = unpacked(terms)
+    unpost(sql, scope, number, unpacked(entries), held)
+    forget_terms(sql, scope, {key for key, _ in held})
+    ends = sql.execute(
+        "SELECT source FROM links WHERE target = :note OR owner = :note", {"note": number}
+    ).fetchall()
+    for statement in (
+        "DELETE FROM links WHERE source = :note",
+        "DELETE FROM links WHERE target = :note",
+        "DELETE FROM links WHERE owner = :note",
+        "DELETE FROM vectors WHERE note = :note",
+        "DELETE FROM citations WHERE revision IN (SELECT number FROM revisions WHERE note = :note)",
+        "DELETE FROM citations WHERE scope = :scope AND cited = :id",
+        "DELETE FROM revisions WHERE note = :note",
+        "DELETE FROM note_events WHERE note = :note",
+        "DELETE FROM jobs WHERE scope = :scope AND note = :id",
+        "DELETE FROM texts WHERE note = :note",
+        "DELETE FROM notes WHERE number = :note",
+        "INSERT INTO removed (scope, changed, note, event) VALUES (:scope, :changed, :note, 0)",
+    ):
+        sql.execute(statement, {"note": number, "scope": scope, "id": id, "changed": changed})
+    return {source for (source,) in ends} - {number}
+
+
+def erase_event(sql: sqlite3.Connection, scope: int, changed: int, id: str) -> None:
+    """Destroy an event and leave its identity's tombstone."""
+    row = sql.execute("SELECT number, identity FROM events WHERE scope = ? AND id = ?", (scope, id)).fetchone()
+    if row is None:
+        return
+    number, identity = row
+    sql.execute("INSERT OR IGNORE INTO tombstones (scope, identity) VALUES (?, ?)", (scope, identity))
+    sql.execute("DELETE FROM note_events WHERE event = ?", (number,))
+    sql.execute("DELETE FROM events WHERE number = ?", (number,))
+    sql.execute("INSERT INTO removed (scope, changed, note, event) VALUES (?, ?, 0, ?)", (scope, changed, number))
+
+
+def erase_revision(sql: sqlite3.Connection, note: int, version: int) -> None:
+    """Destroy one revision of a note."""
+    sql.execute(
+        "DELETE FROM citations WHERE revision IN (SELECT number FROM revisions WHERE note = ? AND version = ?)",
+        (note, version),
+    )
+    sql.execute("DELETE FROM revisions WHERE note = ? AND version = ?", (note, version))

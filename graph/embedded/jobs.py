@@ -1,0 +1,103 @@
+"""The job table: who is at which durable work, and until when."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from zettel.model import Job, JobKind, JobState, Scope, from_micros, to_micros
+from zettel.ports import StaleLease
+
+_JOBS = """SELECT j.id, s.name, j.kind, j.note, j.version, j.priority, j.run_at, j.attempts, j.state, j.token, j.error
+    FROM jobs j JOIN scopes s ON s.number = j.scope"""
+_DUE = "((j.state = 'queued' AND j.run_at <= :now) OR (j.state = 'running' AND j.lease_until <= :now))"
+
+
+def claim(
+    sql: sqlite3.Connection, kinds: Sequence[JobKind], limit: int, lease: float, scope: int | None, now: int
+) -> list[Job]:
+    """Take due jobs of the first one's scope and kind, most urgent first; those whose lease ran out are due again.
+
+    Each start counts as an attempt.
+    """
+    asked = {"now": now, "kinds": json.dumps([kind.value for kind in kinds]), "scope": scope, "limit": limit}
+    first = sql.execute(
+        f"""SELECT j.scope, j.kind FROM jobs j WHERE {_DUE} AND j.kind IN (SELECT value FROM json_each(:kinds))
+        AND (:scope IS NULL OR j.scope = :scope) ORDER BY j.priority DESC, j.run_at, j.number LIMIT 1""",
+        asked,
+    ).fetchone()
+    if first is None or limit < 1:
+        return []
+    asked |= {"scope": first[0], "kind": first[1]}
+    due = sql.execute(
+        f"""SELECT j.number FROM jobs j WHERE {_DUE} AND j.scope = :scope AND j.kind = :kind
+        ORDER BY j.priority DESC, j.run_at, j.number LIMIT :limit""",
+        asked,
+    ).fetchall()
+    claimed: list[Job] = []
+    for (number,) in due:
+        sql.execute(
+            """UPDATE jobs SET state = 'running', attempts = attempts + 1, token = ?, lease_until = ?
+            WHERE number = ?""",
+            (secrets.token_hex(8), now + int(lease * 1_000_000), number),
+        )
+        claimed.append(_job(sql.execute(f"{_JOBS} WHERE j.number = ?", (number,)).fetchone()))
+    return claimed
+
+
+def fail(sql: sqlite3.Connection, job: Job, error: str, retry_at: datetime | None) -> None:
+    """Keep why a job failed, and queue it again if a time is given. Raises ``StaleLease``."""
+    done = sql.execute(
+        """UPDATE jobs SET state = ?, run_at = COALESCE(?, run_at), error = ?, token = NULL, lease_until = 0
+        WHERE id = ? AND token = ?""",
+        (
+            (JobState.FAILED if retry_at is None else JobState.QUEUED).value,
+            None if retry_at is None else to_micros(retry_at),
+            error,
+            job.id,
+            job.token,
+        ),
+    )
+    if done.rowcount == 0:
+        raise StaleLease(f"job {job.id} was taken over")
+
+
+def listed(sql: sqlite3.Connection, scope: int | None, state: JobState | None) -> list[Job]:
+    """Jobs in the order they were queued."""
+    rows = sql.execute(
+        f"""{_JOBS} WHERE (:scope IS NULL OR j.scope = :scope) AND (:state IS NULL OR j.state = :state)
+        ORDER BY j.number""",
+        {"scope": scope, "state": state.value if state else None},
+    )
+    return [_job(row) for row in rows]
+
+
+def retry(sql: sqlite3.Connection, scope: int | None, now: int) -> int:
+    """Queue failed jobs again, as if they had never been tried; how many."""
+    queued = sql.execute(
+        """UPDATE jobs SET state = 'queued', run_at = :now, attempts = 0
+        WHERE state = 'failed' AND (:scope IS NULL OR scope = :scope)""",
+        {"scope": scope, "now": now},
+    )
+    return queued.rowcount
+
+
+def _job(row: tuple[Any, ...]) -> Job:
+    id, scope, kind, note, version, priority, run_at, attempts, state, token, error = row
+    return Job(
+        id=id,
+        scope=Scope.model_validate_json(scope),
+        kind=JobKind(kind),
+        note=note or None,
+        version=version,
+        priority=priority,
+        run_at=from_micros(run_at),
+        attempts=attempts,
+        state=JobState(state),
+        token=token,
+        error=error,
+    )

@@ -1,0 +1,107 @@
+"""What a write has to know before it can be planned."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from zettel.graph.embedded import reads
+from zettel.graph.embedded.bodies import read_body
+from zettel.graph.embedded.keys import Keys
+from zettel.model import EventRecord, Kind, Note
+from zettel.ports import Found, Lookup
+
+NOTHING = Found(events={}, tombstones=frozenset(), named={}, naming={}, has_titles=False, notes=0, df={})
+"""The answer of a scope that nothing was ever written to."""
+
+
+def look_up(sql: sqlite3.Connection, scope: int, keys: Keys, ask: Lookup) -> Found:
+    """Answer a Lookup. ``df`` counts notes that are not archived, as ``notes`` does."""
+    titled = sql.execute("SELECT EXISTS (SELECT 1 FROM notes WHERE scope = ? AND titled)", (scope,)).fetchone()
+    count = "SELECT COUNT(*) FROM notes WHERE scope = ? AND NOT archived"
+    return Found(
+        events=_events(sql, scope, ask.identities) if ask.identities else {},
+        tombstones=_tombstones(sql, scope, ask.identities) if ask.identities else frozenset(),
+        named=_named(sql, scope, keys, ask.names) if ask.names and titled[0] else {},
+        naming=_naming(sql, scope, keys, ask.titles) if ask.titles else {},
+        has_titles=bool(titled[0]),
+        notes=sql.execute(count, (scope,)).fetchone()[0] if ask.tokens else 0,
+        df=_df(sql, scope, keys, ask.tokens) if ask.tokens else {},
+    )
+
+
+def _events(
+    sql: sqlite3.Connection, scope: int, identities: Sequence[str]
+) -> dict[str, tuple[EventRecord, tuple[str, ...]]]:
+    """Per identity its newest event and that event's episodic notes, head first."""
+    newest: dict[str, tuple[int, str]] = {}
+    rows = sql.execute(
+        """SELECT identity, number, body FROM json_each(?) JOIN events ON scope = ? AND identity = value
+        ORDER BY seq""",
+        (json.dumps(list(identities)), scope),
+    )
+    for identity, number, body in rows:
+        newest[identity] = (number, body)
+    found: dict[str, tuple[EventRecord, tuple[str, ...]]] = {}
+    for identity, (number, body) in newest.items():
+        notes = sql.execute(
+            """SELECT n.id FROM note_events ne JOIN notes n ON n.number = ne.note
+            WHERE ne.event = ? AND n.event = ne.event AND n.kind = ? ORDER BY n.part, n.seq""",
+            (number, Kind.EPISODIC.value),
+        )
+        found[identity] = (read_body(EventRecord, body), tuple(id for (id,) in notes))
+    return found
+
+
+def _tombstones(sql: sqlite3.Connection, scope: int, identities: Sequence[str]) -> frozenset[str]:
+    rows = sql.execute(
+        "SELECT identity FROM json_each(?) JOIN tombstones ON scope = ? AND identity = value",
+        (json.dumps(list(identities)), scope),
+    )
+    return frozenset(identity for (identity,) in rows)
+
+
+def _named(sql: sqlite3.Connection, scope: int, keys: Keys, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    asked = {keys.title(name): name for name in names}
+    rows = sql.execute(
+        """SELECT p.key, n.id FROM json_each(?) JOIN postings p ON p.scope = ? AND p.key = value
+        JOIN notes n ON n.number = p.note ORDER BY n.seq""",
+        (json.dumps(list(asked)), scope),
+    )
+    found: dict[str, tuple[str, ...]] = {}
+    for key, id in rows:
+        found[asked[key]] = (*found.get(asked[key], ()), id)
+    return found
+
+
+def _naming(
+    sql: sqlite3.Connection, scope: int, keys: Keys, titles: Sequence[tuple[str, tuple[str, ...]]]
+) -> dict[str, tuple[Note, ...]]:
+    """Per title the notes that hold all of its tokens: its rarest token's notes, as far as the others hold them too."""
+    df = _df(sql, scope, keys, sorted({token for _, tokens in titles for token in tokens}))
+    found: dict[str, tuple[Note, ...]] = {}
+    for title, tokens in titles:
+        if not tokens or any(df[token] == 0 for token in tokens):
+            continue
+        rarest, *others = sorted(tokens, key=lambda token: (df[token], token))
+        rows = sql.execute(
+            """SELECT n.id FROM postings p JOIN notes n ON n.number = p.note WHERE p.scope = :scope AND p.key = :key
+            AND NOT EXISTS (SELECT 1 FROM json_each(:others) WHERE NOT EXISTS (SELECT 1 FROM postings o
+                WHERE o.scope = :scope AND o.key = value AND o.note = p.note)) ORDER BY n.seq""",
+            {"scope": scope, "key": keys.word(rarest), "others": json.dumps([keys.word(token) for token in others])},
+        ).fetchall()
+        if rows:
+            ids = [id for (id,) in rows]
+            notes = reads.notes(sql, scope, ids)
+            found[title] = tuple(notes[id] for id in ids)
+    return found
+
+
+def _df(sql: sqlite3.Connection, scope: int, keys: Keys, tokens: Sequence[str]) -> dict[str, int]:
+    asked = json.dumps([keys.word(token) for token in tokens])
+    rows = sql.execute(
+        "SELECT (SELECT COUNT(*) FROM postings WHERE scope = ? AND key = value) FROM json_each(?) ORDER BY json_each.key",
+        (scope, asked),
+    )
+    return {token: df for token, (df,) in zip(tokens, rows, strict=True)}

@@ -1,0 +1,184 @@
+"""Reading what was asked for by id or in order: events, notes, their histories, links and Terms."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+
+from zettel.fold import live_versions
+from zettel.graph.embedded.bodies import read_body, read_note, read_uses
+from zettel.graph.embedded.keys import Keys
+from zettel.model import TIME_MAX, TIME_MIN, EventRecord, Link, LinkType, Note, Revision, Term, from_micros
+from zettel.ports import Filter, NoteHistory
+
+DUMP_PAGE = 256
+"""Events fetched at once while streaming."""
+
+_VALID_TO = f"""(SELECT MIN(CASE WHEN s.valid_from = {TIME_MIN} THEN l.recorded_at ELSE s.valid_from END)
+    FROM links l JOIN notes s ON s.number = l.source WHERE l.target = n.number AND l.type = 'SUPERSEDES')"""
+"""When what replaced note ``n`` began to hold; what always held replaces from when that was found out."""
+
+
+def events(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, EventRecord]:
+    """Those of the events that are there, by id."""
+    rows = sql.execute(
+        "SELECT id, body FROM json_each(?) JOIN events ON scope = ? AND id = value", (json.dumps(list(ids)), scope)
+    )
+    return {id: read_body(EventRecord, body) for id, body in rows}
+
+
+def events_like(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> tuple[str, ...]:
+    """The ids of events that share an identity with one of these, by ``seq``."""
+    rows = sql.execute(
+        """SELECT id FROM events WHERE scope = :scope AND identity IN
+        (SELECT identity FROM json_each(:ids) JOIN events ON scope = :scope AND id = value) ORDER BY seq""",
+        {"scope": scope, "ids": json.dumps(list(ids))},
+    )
+    return tuple(id for (id,) in rows)
+
+
+def notes(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, Note]:
+    """Those of the notes that are there, by id."""
+    rows = sql.execute(
+        f"""SELECT n.id, t.body, {_VALID_TO} FROM json_each(?)
+        JOIN notes n ON n.scope = ? AND n.id = value JOIN texts t ON t.note = n.number""",
+        (json.dumps(list(ids)), scope),
+    )
+    return {id: read_note(body, TIME_MAX if end is None else end) for id, body, end in rows}
+
+
+def notes_of(sql: sqlite3.Connection, scope: int, events: Iterable[str]) -> tuple[str, ...]:
+    """The ids of notes that rest on one of these events in any version, by ``seq``."""
+    rows = sql.execute(
+        """SELECT id FROM notes WHERE number IN (SELECT ne.note FROM json_each(?)
+        JOIN events e ON e.scope = ? AND e.id = value JOIN note_events ne ON ne.event = e.number) ORDER BY seq, number""",
+        (json.dumps(list(events)), scope),
+    )
+    return tuple(id for (id,) in rows)
+
+
+def page(sql: sqlite3.Connection, scope: int, keys: Keys, filter: Filter, after: int, limit: int) -> list[Note]:
+    """Notes past ``after`` that the filter lets through, archived ones left out."""
+    tags, every = keys.asked(filter)
+    rows = sql.execute(
+        f"""SELECT t.body, {_VALID_TO} FROM notes n JOIN texts t ON t.note = n.number
+        WHERE n.scope = :scope AND n.seq > :after AND NOT n.archived
+        AND (:kinds = '[]' OR n.kind IN (SELECT value FROM json_each(:kinds)))
+        AND (:session IS NULL OR n.session = :session) AND (:role IS NULL OR n.role = :role)
+        AND (:since IS NULL OR (n.occurred_at >= :since AND n.occurred_at != :unknown))
+        AND (:until IS NULL OR (n.occurred_at < :until AND n.occurred_at != :unknown))
+        AND (:tags = '[]' OR EXISTS (SELECT 1 FROM json_each(:tags) JOIN postings p
+            ON p.scope = :scope AND p.key = value AND p.note = n.number))
+        AND NOT EXISTS (SELECT 1 FROM json_each(:every) WHERE NOT EXISTS (SELECT 1 FROM postings p
+            WHERE p.scope = :scope AND p.key = value AND p.note = n.number))
+        ORDER BY n.seq, n.number LIMIT :limit""",
+        {
+            "scope": scope,
+            "after": after,
+            "limit": limit,
+            "kinds": json.dumps(list(filter.kinds)),
+            "session": filter.session,
+            "role": filter.role,
+            "since": filter.since,
+            "until": filter.until,
+            "unknown": TIME_MIN,
+            "tags": json.dumps(tags),
+            "every": json.dumps(every),
+        },
+    )
+    return [read_note(body, TIME_MAX if end is None else end) for body, end in rows]
+
+
+def histories(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, NoteHistory]:
+    """Base and revisions of those of the notes that are there."""
+    found: dict[str, NoteHistory] = {}
+    rows = sql.execute(
+        """SELECT n.id, n.number, COALESCE(t.base, t.body) FROM json_each(?)
+        JOIN notes n ON n.scope = ? AND n.id = value JOIN texts t ON t.note = n.number""",
+        (json.dumps(list(ids)), scope),
+    ).fetchall()
+    for id, number, base in rows:
+        found[id] = NoteHistory(read_note(base), revisions_of(sql, number))
+    return found
+
+
+def revisions_of(sql: sqlite3.Connection, number: int) -> tuple[Revision, ...]:
+    """A note's revisions in ``seq`` order, each knowing whether it counts."""
+    rows = sql.execute("SELECT body FROM revisions WHERE note = ? ORDER BY seq", (number,))
+    revisions = [read_body(Revision, body) for (body,) in rows]
+    live = live_versions(revisions)
+    return tuple(
+        r if r.live == (r.version in live) else r.model_copy(update={"live": r.version in live}) for r in revisions
+    )
+
+
+def citing(sql: sqlite3.Connection, scope: int, notes: Sequence[str]) -> tuple[Revision, ...]:
+    """Revisions that one of these notes stood before, by ``seq``."""
+    rows = sql.execute(
+        """SELECT DISTINCT r.note, r.number FROM json_each(?) JOIN citations c ON c.scope = ? AND c.cited = value
+        JOIN revisions r ON r.number = c.revision""",
+        (json.dumps(list(notes)), scope),
+    ).fetchall()
+    wanted = {number for _, number in rows}
+    found: list[Revision] = []
+    for note in sorted({note for note, _ in rows}):
+        numbers = sql.execute("SELECT number FROM revisions WHERE note = ? ORDER BY seq", (note,)).fetchall()
+        history = revisions_of(sql, note)
+        found.extend(r for (number,), r in zip(numbers, history, strict=True) if number in wanted)
+    return tuple(sorted(found, key=lambda revision: revision.seq))
+
+
+def links(sql: sqlite3.Connection, scope: int, notes: Sequence[str]) -> list[Link]:
+    """Links that start or end at one of these notes, by (source, type, target)."""
+    rows = sql.execute(
+        """WITH asked AS (SELECT number FROM json_each(?) JOIN notes ON scope = ? AND id = value),
+        held AS (SELECT rowid FROM links WHERE source IN asked UNION SELECT rowid FROM links WHERE target IN asked)
+        SELECT s.id, t.id, l.type, l.weight, l.reason, l.recorded_at FROM held JOIN links l ON l.rowid = held.rowid
+        JOIN notes s ON s.number = l.source JOIN notes t ON t.number = l.target ORDER BY s.id, l.type, t.id""",
+        (json.dumps(list(notes)), scope),
+    )
+    return [
+        Link(
+            source=source,
+            target=target,
+            type=LinkType(type),
+            weight=weight,
+            reason=reason,
+            recorded_at=from_micros(recorded_at),
+        )
+        for source, target, type, weight, reason, recorded_at in rows
+    ]
+
+
+def terms(sql: sqlite3.Connection, scope: int, keys: Keys, note: str) -> list[Term]:
+    """A note's Terms by key, each with how many notes of the scope hold it; none of an archived note."""
+    row = sql.execute(
+        """SELECT t.terms FROM notes n JOIN texts t ON t.note = n.number
+        WHERE n.scope = ? AND n.id = ? AND NOT n.archived""",
+        (scope, note),
+    ).fetchone()
+    found: list[Term] = []
+    for use in sorted(read_uses(row[0])) if row else ():
+        (holders,) = sql.execute(
+            "SELECT COUNT(*) FROM postings WHERE scope = ? AND key = ?", (scope, keys.term(use.key))
+        ).fetchone()
+        found.append(Term(key=use.key, text=use.text, kind=use.kind, notes=holders))
+    return found
+
+
+def dump_page(
+    sql: sqlite3.Connection, scope: int, after: int
+) -> Iterator[tuple[EventRecord, tuple[Note, ...]]]:
+    """The next events past ``after`` in ``seq`` order, each with the notes that rest on it first, by ``seq``."""
+    rows = sql.execute(
+        "SELECT number, body FROM events WHERE scope = ? AND seq > ? ORDER BY seq LIMIT ?", (scope, after, DUMP_PAGE)
+    ).fetchall()
+    for number, body in rows:
+        held = sql.execute(
+            f"""SELECT t.body, {_VALID_TO} FROM note_events ne JOIN notes n ON n.number = ne.note
+            JOIN texts t ON t.note = n.number WHERE ne.event = ? AND n.event = ne.event ORDER BY n.seq, n.number""",
+            (number,),
+        )
+        event = read_body(EventRecord, body)
+        yield event, tuple(read_note(note, TIME_MAX if end is None else end) for note, end in held)

@@ -1,0 +1,93 @@
+"""Whose file it is, in which layout, and how an older layout becomes this one."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+from zettel.errors import NotAStore, StoreReadOnly, StoreTooNew
+
+APPLICATION_ID = int.from_bytes(b"ZETL", "big")
+"""Stands in the file's header, so that no other program's database is taken for ours."""
+
+_MAGIC = b"SQLite format 3\x00"
+_HEADER = 100
+"""Bytes of SQLite's file header; the application's id is the four at 68 (sqlite.org/fileformat.html)."""
+
+
+def migrations() -> list[str]:
+    """The SQL of every migration in order; the first leads from nothing to layout 1."""
+    folder = files(__package__) / "migrations"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [(folder / name).read_text(encoding="utf-8") for name in names]
+
+
+def require_ours(path: Path) -> None:
+    """Look at a file before SQLite does, for SQLite may write to what it opens.
+
+    A missing or empty file passes: it becomes a store. Raises ``NotAStore``, ``StoreReadOnly``.
+    """
+    if path.is_dir():
+        raise NotAStore(f"{path} is a folder: name a file in it, such as {path / 'zettel.db'}")
+    if not path.parent.is_dir():
+        raise NotAStore(f"{path}: there is no folder {path.parent}; make it first")
+    try:
+        with path.open("rb") as file:
+            header = file.read(_HEADER)
+    except FileNotFoundError:
+        return
+    except PermissionError:
+        raise StoreReadOnly(f"{path} cannot be read: its permissions forbid it") from None
+    # Zeros: a process died while it made the store, and SQLite will finish or undo that by the journal beside it.
+    unfinished = not any(header) and Path(f"{path}-journal").exists()
+    if not header or unfinished:
+        return
+    if len(header) < _HEADER or not header.startswith(_MAGIC):
+        raise NotAStore(f"{path} is not a zettel store; it was left as it is")
+    if struct.unpack_from(">I", header, 68)[0] != APPLICATION_ID:
+        raise NotAStore(f"{path} is another program's SQLite database; it was left as it is")
+
+
+def migrate(connection: sqlite3.Connection, path: str) -> None:
+    """Bring the file to this version's layout, in one transaction. Raises ``NotAStore``, ``StoreTooNew``."""
+    steps = migrations()
+    if _layout(connection, path, len(steps)) == len(steps):
+        return
+    connection.execute("BEGIN EXCLUSIVE")
+    try:
+        for number in range(_layout(connection, path, len(steps)), len(steps)):  # another process may have been quicker
+            for statement in _statements(steps[number]):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(steps)}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _layout(connection: sqlite3.Connection, path: str, newest: int) -> int:
+    """The layout the file is in; 0: none yet."""
+    (layout,) = connection.execute("PRAGMA user_version").fetchone()
+    (owner,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
+    if owner != APPLICATION_ID and (tables or layout or owner):
+        raise NotAStore(f"{path} is another program's SQLite database; it was left as it is")
+    if layout > newest:
+        raise StoreTooNew(
+            f"{path} was written by a newer zettel (layout {layout}; this one knows {newest}): upgrade zettel"
+        )
+    return int(layout)
+
+
+def _statements(sql: str) -> Iterator[str]:
+    """Single statements: ``executescript`` would commit what goes before it."""
+    pending = ""
+    for line in sql.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""

@@ -1,0 +1,365 @@
+"""What each operation of a batch does to the tables.
+
+A batch is prepared first (JSON, hashes, bytes) and then applied, so that the transaction holds nothing but SQL and
+look-ups. Rows that are merely added are gathered and written table by table; sorted, they cost half.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from zettel.annotate.extractive import is_question
+from zettel.errors import EmbedderMismatch, StoreError
+from zettel.graph.embedded import erasing
+from zettel.graph.embedded.bodies import body_of, micros_or_min, note_body, uses_body
+from zettel.graph.embedded.keys import FACET, TITLE, Entry, Keys, packed, unpacked
+from zettel.model import EventRecord, Link, Note, to_micros
+from zettel.ports import (
+    Batch,
+    DropMentions,
+    EraseEvents,
+    EraseNotes,
+    EraseRevisions,
+    FinishJob,
+    NoteIndex,
+    Op,
+    PutEvent,
+    PutJob,
+    PutMention,
+    PutNote,
+    PutRevision,
+    PutVector,
+    StaleLease,
+)
+
+
+class Found(NamedTuple):
+    """An event as notes need it."""
+
+    number: int
+    seq: int
+    source: str | None
+
+
+class Indexed(NamedTuple):
+    """A note's index as it is stored."""
+
+    entries: list[Entry]
+    terms: list[Entry]
+    names: list[tuple[int, str]]
+    uses: str
+    length: int
+
+
+class Prepared(NamedTuple):
+    """An operation with what had to be computed for it."""
+
+    op: Op
+    body: str = ""
+    index: Indexed | None = None
+
+
+def prepare(batch: Batch, keys: Keys) -> list[Prepared]:
+    """Everything that can be computed before the transaction."""
+    return [_prepared(op, keys) for op in batch.ops]
+
+
+def _prepared(op: Op, keys: Keys) -> Prepared:
+    if isinstance(op, PutEvent):
+        return Prepared(op, body_of(op.event))
+    if isinstance(op, PutNote):
+        return Prepared(op, note_body(op.note), _indexed(op.index, keys))
+    if isinstance(op, PutRevision):
+        return Prepared(op, note_body(op.note), _indexed(op.index, keys) if op.index else None)
+    return Prepared(op)
+
+
+def _indexed(index: NoteIndex, keys: Keys) -> Indexed:
+    names = [(keys.term(use.key), use.key) for use in index.terms]
+    terms = [(key, use.count) for (key, _), use in zip(names, index.terms, strict=True)]
+    return Indexed(keys.entries(index), terms, names, uses_body(index.terms), index.length)
+
+
+_ADDING = {
+    "events": """INSERT INTO events (number, scope, id, seq, identity, session, occurred_at, source, body)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+    "notes": """INSERT INTO notes (number, scope, id, event, event_seq, part, kind, role, session, occurred_at, valid_from,
+        length, asks, archived, titled, changed, entries, terms, seq, recorded_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+    "texts": "INSERT INTO texts (note, body, terms) VALUES (?, ?, ?)",
+    "note_events": "INSERT OR IGNORE INTO note_events (event, note) VALUES (?, ?)",
+    "postings": "INSERT INTO postings (scope, key, note, count) VALUES (?, ?, ?, ?)",
+    "terms": "INSERT OR IGNORE INTO terms (scope, key, name) VALUES (?, ?, ?)",
+    "vectors": """INSERT INTO vectors (note, space, vector) VALUES (?, ?, ?)
+        ON CONFLICT (note, space) DO UPDATE SET vector = excluded.vector""",
+    "links": """INSERT OR REPLACE INTO links (source, target, type, owner, weight, reason, recorded_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?)""",
+    "jobs": """INSERT INTO jobs (scope, id, kind, note, version, priority, run_at, attempts, state, lease_until)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', 0) ON CONFLICT (scope, kind, note, version) DO NOTHING""",
+}
+
+
+class Applying:
+    """Applies one batch inside one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, scope: int, changed: int, keys: Keys) -> None:
+        self._sql = connection
+        self._scope = scope
+        self._changed = changed
+        self._keys = keys
+        self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _ADDING}
+        self._numbers: dict[str, int | None] = {}
+        self._events: dict[str, Found] = {}
+        self._fresh: set[int] = set()
+        self._dims: dict[int, int] | None = None
+        self._next = {"events": 0, "notes": 0}
+        self._next.update(connection.execute("SELECT name, seq FROM sqlite_sequence WHERE name IN ('events', 'notes')"))
+        self.touched: set[int] = set()
+        """Notes whose columns, vectors or links changed."""
+        self.recorded_at: int | None = None
+        """The latest recorded time of what was added."""
+        self._do: dict[type[Op], Callable[[Prepared], None]] = {
+            PutEvent: self._put_event,
+            PutNote: self._put_note,
+            PutRevision: self._put_revision,
+            PutVector: self._put_vector,
+            PutMention: self._put_mention,
+            DropMentions: self._drop_mentions,
+            EraseNotes: self._erase_notes,
+            EraseEvents: self._erase_events,
+            EraseRevisions: self._erase_revisions,
+            PutJob: self._put_job,
+            FinishJob: self._finish_job,
+        }
+
+    def apply(self, prepared: Iterable[Prepared]) -> None:
+        """All operations in order."""
+        for one in prepared:
+            self._do[type(one.op)](one)
+        self._flush()
+        old = sorted(self.touched - self._fresh)
+        self._sql.executemany("UPDATE notes SET changed = ? WHERE number = ?", ((self._changed, n) for n in old))
+
+    # adding -------------------------------------------------------------------------------------------------
+
+    def _put_event(self, one: Prepared) -> None:
+        assert isinstance(one.op, PutEvent)
+        event: EventRecord = one.op.event
+        number = self._number("events")
+        source = event.source.file if event.source else None
+        self._events[event.event_id] = Found(number, event.seq, source)
+        self._rows["events"].append(
+            (number, self._scope, event.event_id, event.seq, one.op.identity, event.session,
+             micros_or_min(event.occurred_at), source, one.body)
+        )  # fmt: skip
+        self._record(to_micros(event.recorded_at))
+
+    def _put_note(self, one: Prepared) -> None:
+        assert isinstance(one.op, PutNote)
+        assert one.index is not None
+        note, index = one.op.note, one.index
+        number = self._number("notes")
+        self._numbers[note.id] = number
+        self._fresh.add(number)
+        self.touched.add(number)
+        events = [self._event(event, note) for event in note.event_ids]
+        entries, terms = self._entries(note, index.entries, events), index.terms
+        if note.archived:
+            entries, terms = [], []
+        columns = self._columns(note, index.length, events[0], entries, terms)
+        recorded_at = to_micros(note.recorded_at)
+        self._rows["notes"].append((number, self._scope, note.id, *columns, note.seq, recorded_at))
+        self._rows["texts"].append((number, one.body, index.uses))
+        self._rows["note_events"].extend((event.number, number) for event in events)
+        self._post(number, entries, terms, index)
+        self._record(recorded_at)
+
+    def _put_vector(self, one: Prepared) -> None:
+        assert isinstance(one.op, PutVector)
+        if self._dims is None:
+            self._dims = dict(self._sql.execute("SELECT id, dim FROM spaces"))
+        vector = one.op.vector
+        if vector.shape != (self._dims.get(one.op.space),):
+            raise EmbedderMismatch(
+                f"a vector of {vector.shape} does not fit vector set {one.op.space}: it has "
+                f"{self._dims.get(one.op.space, 'been replaced; open the memory anew')}"
+            )
+        number = self._known(one.op.note)
+        self.touched.add(number)
+        self._rows["vectors"].append((number, one.op.space, vector.astype("<f4").tobytes()))
+
+    def _put_mention(self, one: Prepared) -> None:
+        assert isinstance(one.op, PutMention)
+        self._put_link(one.op.link, owner=0)
+
+    def _put_link(self, link: Link, owner: int) -> None:
+        source, target = self._find(link.source), self._find(link.target)
+        if source is None or target is None:  # an end that is gone takes its links with it
+            return
+        self.touched.add(source)
+        recorded_at = to_micros(link.recorded_at)
+        self._rows["links"].append((source, target, link.type.value, owner, link.weight, link.reason, recorded_at))
+
+    def _put_job(self, one: Prepared) -> None:
+        assert isinstance(one.op, PutJob)
+        job = one.op.job
+        self._rows["jobs"].append(
+            (self._scope, job.id, job.kind.value, job.note or "", job.version, job.priority, to_micros(job.run_at),
+             job.attempts)
+        )  # fmt: skip
+
+    # changing -----------------------------------------------------------------------------------------------
+
+    def _put_revision(self, one: Prepared) -> None:
+        assert isinstance(one.op, PutRevision)
+        self._flush()
+        note, revision = one.op.note, one.op.revision
+        number = self._known(note.id)
+        self.touched.add(number)
+        events = [self._event(event, note) for event in note.event_ids]
+        old_entries, old_terms, old_length = self._sql.execute(
+            "SELECT entries, terms, length FROM notes WHERE number = ?", (number,)
+        ).fetchone()
+        former, former_terms = unpacked(old_entries), unpacked(old_terms)
+        kept = one.index.entries if one.index else [entry for entry in former if entry[1] != FACET]
+        entries = self._entries(note, kept, events)
+        terms = one.index.terms if one.index else former_terms
+        length = one.index.length if one.index else old_length
+        if note.archived:
+            entries, terms = [], []
+        erasing.unpost(self._sql, self._scope, number, set(former) - set(entries), set(former_terms) - set(terms))
+        self._post(number, set(entries) - set(former), set(terms) - set(former_terms), one.index)
+        self._flush()
+        erasing.forget_terms(self._sql, self._scope, {key for key, _ in former_terms} - {key for key, _ in terms})
+        columns = self._columns(note, length, events[0], entries, terms)
+        self._sql.execute(
+            """UPDATE notes SET event = ?, event_seq = ?, part = ?, kind = ?, role = ?, session = ?, occurred_at = ?,
+            valid_from = ?, length = ?, asks = ?, archived = ?, titled = ?, changed = ?, entries = ?, terms = ? WHERE number = ?""",
+            (*columns, number),
+        )
+        self._sql.execute(
+            "UPDATE texts SET base = COALESCE(base, body), body = ?, terms = COALESCE(?, terms) WHERE note = ?",
+            (one.body, one.index.uses if one.index else None, number),
+        )
+        self._rows["note_events"].extend((event.number, number) for event in events)
+        self._record(to_micros(revision.recorded_at))
+        added = self._sql.execute(
+            "INSERT INTO revisions (scope, note, version, seq, recorded_at, body) VALUES (?, ?, ?, ?, ?, ?)",
+            (self._scope, number, revision.version, revision.seq, to_micros(revision.recorded_at), body_of(revision)),
+        )
+        cited = {read.note for read in revision.inputs} | {link.target for link in revision.links}
+        cited |= {link.source for link in revision.links if link.source != note.id}
+        if revision.cause.note is not None:
+            cited.add(revision.cause.note)
+        self._sql.executemany(
+            "INSERT INTO citations (scope, cited, revision) VALUES (?, ?, ?)",
+            [(self._scope, id, added.lastrowid) for id in sorted(cited)],
+        )
+        if one.op.links is not None:
+            former_links = self._sql.execute("SELECT source FROM links WHERE owner = ?", (number,)).fetchall()
+            self.touched.update(source for (source,) in former_links)
+            self._sql.execute("DELETE FROM links WHERE owner = ?", (number,))
+            for link in one.op.links:
+                self._put_link(link, owner=number)
+
+    def _drop_mentions(self, one: Prepared) -> None:
+        assert isinstance(one.op, DropMentions)
+        self._flush()
+        for number in self._present(one.op.notes):
+            self.touched |= erasing.drop_mentions(self._sql, number)
+
+    def _erase_notes(self, one: Prepared) -> None:
+        assert isinstance(one.op, EraseNotes)
+        self._flush()
+        for id in one.op.notes:
+            number = self._find(id)
+            if number is not None:
+                self.touched |= erasing.erase_note(self._sql, self._scope, self._changed, number, id)
+                self._numbers[id] = None
+
+    def _erase_events(self, one: Prepared) -> None:
+        assert isinstance(one.op, EraseEvents)
+        self._flush()
+        for id in one.op.events:
+            erasing.erase_event(self._sql, self._scope, self._changed, id)
+            self._events.pop(id, None)
+
+    def _erase_revisions(self, one: Prepared) -> None:
+        assert isinstance(one.op, EraseRevisions)
+        self._flush()
+        for number in self._present((one.op.note,)):
+            for version in one.op.versions:
+                erasing.erase_revision(self._sql, number, version)
+
+    def _finish_job(self, one: Prepared) -> None:
+        assert isinstance(one.op, FinishJob)
+        gone = self._sql.execute(
+            "DELETE FROM jobs WHERE scope = ? AND id = ? AND token = ?", (self._scope, one.op.job, one.op.token)
+        )
+        if gone.rowcount == 0:
+            raise StaleLease(f"job {one.op.job} was taken over")
+
+    # rows ---------------------------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        for table, rows in self._rows.items():
+            if rows:
+                if table in ("postings", "terms"):
+                    rows.sort()
+                self._sql.executemany(_ADDING[table], rows)
+                rows.clear()
+
+    def _columns(
+        self, note: Note, length: int, event: Found, entries: Sequence[Entry], terms: Sequence[Entry]
+    ) -> tuple[Any, ...]:
+        return (
+            event.number, event.seq, note.part, note.kind.value, note.role, note.session,
+            micros_or_min(note.occurred_at), micros_or_min(note.valid_from), length,
+            is_question(note.content), note.archived, any(count == TITLE for _, count in entries), self._changed, packed(entries), packed(terms),
+        )  # fmt: skip
+
+    def _entries(self, note: Note, words: list[Entry], events: Sequence[Found]) -> list[Entry]:
+        sources = {event.source for event in events if event.source is not None}
+        return words + self._keys.facets(note, sources)
+
+    def _post(self, number: int, entries: Iterable[Entry], terms: Iterable[Entry], index: Indexed | None) -> None:
+        postings = self._rows["postings"]
+        postings.extend((self._scope, key, number, count) for key, count in entries)
+        terms = list(terms)
+        postings.extend((self._scope, key, number, count) for key, count in terms)
+        if index is not None and terms:
+            self._rows["terms"].extend((self._scope, key, name) for key, name in index.names)
+
+    def _number(self, table: str) -> int:
+        self._next[table] += 1
+        return self._next[table]
+
+    def _find(self, id: str) -> int | None:
+        if id not in self._numbers:
+            row = self._sql.execute("SELECT number FROM notes WHERE scope = ? AND id = ?", (self._scope, id)).fetchone()
+            self._numbers[id] = row[0] if row else None
+        return self._numbers[id]
+
+    def _present(self, ids: Iterable[str]) -> list[int]:
+        return [number for id in ids if (number := self._find(id)) is not None]
+
+    def _known(self, id: str) -> int:
+        number = self._find(id)
+        if number is None:
+            raise StoreError(f"the batch changes note {id}, which this scope does not hold")
+        return number
+
+    def _event(self, id: str, note: Note) -> Found:
+        if id not in self._events:
+            row = self._sql.execute(
+                "SELECT number, seq, source FROM events WHERE scope = ? AND id = ?", (self._scope, id)
+            ).fetchone()
+            if row is None:
+                raise StoreError(f"note {note.id} rests on event {id}, which this scope does not hold")
+            self._events[id] = Found(*row)
+        return self._events[id]
+
+    def _record(self, recorded_at: int) -> None:
+        self.recorded_at = recorded_at if self.recorded_at is None else max(self.recorded_at, recorded_at)

@@ -1,0 +1,148 @@
+"""What every test may rely on: no skip in silence, the same examples in every run, heavy tests by sample."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections import defaultdict
+from collections.abc import Callable, Generator
+from datetime import datetime, timezone
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+SAMPLE_PERCENT = 5  # the share of a heavy test's full count that an ordinary run takes
+
+# Both derive their examples from the test itself, so that a run can be repeated.
+# No deadline: a busy machine is not a bug.
+hypothesis.settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=50)
+hypothesis.settings.register_profile("soak", hypothesis.settings.get_profile("ci"), max_examples=1000)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--soak", action="store_true", help="run heavy tests at their full counts")
+    parser.addoption(
+        "--soak-report", type=Path, metavar="FOLDER", help="write the heavy tests' results there, as JSON"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.load_profile("soak" if config.getoption("soak") else "ci")
+    if config.getoption("soak_report"):
+        config.pluginmanager.register(SoakReport(config.getoption("soak_report")))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("soak"):
+        for item in items:  # a limit that fits the sample does not fit the full count
+            item.add_marker(pytest.mark.timeout(0), append=False)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"  # the one event loop that zettel drives
+
+
+@pytest.fixture
+def soak_scale(
+    request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> Callable[[int], int]:
+    """How often to do a heavy thing: `soak_scale(full)` gives `full` under --soak, else 5 % of it, or 1."""
+
+    def scale(full: int) -> int:
+        count = full if request.config.getoption("soak") else max(1, full * SAMPLE_PERCENT // 100)
+        record_property("count", count)
+        return count
+
+    return scale
+
+
+# Nothing skipped in silence ---------------------------------------------------------------------------------
+
+
+def _skips_are_failures() -> bool:
+    return os.environ.get("ZETTEL_NO_SKIP") == "1"
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Why it was skipped: pytest keeps (file, line, "Skipped: reason")."""
+    longrepr = report.longrepr
+    return str(longrepr[2] if isinstance(longrepr, tuple) else longrepr).removeprefix("Skipped: ")
+
+
+def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turn a skip into a failure where nothing may be skipped. An expected failure is not a skip."""
+    if _skips_are_failures() and report.skipped and not hasattr(report, "wasxfail"):
+        report.longrepr = f"skipped, and ZETTEL_NO_SKIP=1 forbids it: {_reason(report)}"
+        report.outcome = "failed"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _refuse(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _refuse(report)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what this run did not test, reason by reason, where nobody can overlook it."""
+    places: dict[str, set[str]] = defaultdict(set)
+    for report in terminalreporter.stats.get("skipped", []):
+        places[_reason(report)].add(report.nodeid.split("::")[0])
+    if places:
+        terminalreporter.section("NOT TESTED HERE", sep="!", yellow=True, bold=True)
+    for reason, files in sorted(places.items()):
+        terminalreporter.line(f"{reason}  [{', '.join(sorted(files))}]", yellow=True)
+
+
+# What the heavy tests found ---------------------------------------------------------------------------------
+
+
+class SoakReport:
+    """Collects the tests marked `soak` with what they gave to `record_property`; one file per module."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tests: dict[str, dict[str, Any]] = defaultdict(dict)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and "soak" in report.keywords:
+            path, _, name = report.nodeid.partition("::")
+            self.tests[path][name] = {
+                "outcome": report.outcome,
+                "seconds": round(report.duration, 1),
+                **dict(report.user_properties),
+            }
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for path, tests in self.tests.items():
+            result = {
+                "module": path,
+                "full": bool(session.config.getoption("soak")),
+                "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+                "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+                "python": platform.python_version(),
+                "versions": _versions(),
+                "tests": tests,
+            }
+            name = Path(path).stem.removeprefix("test_")
+            (self.folder / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+def _versions() -> dict[str, str]:
+    """The installed distributions that the results of heavy tests can depend on."""
+    wanted = {"faiss-cpu", "hypothesis", "neo4j", "numpy", "scipy", "torch", "zettel-graph"}
+    found = {dist.metadata["Name"]: dist.version for dist in distributions()}
+    return {name: found[name] for name in sorted(wanted & found.keys())}

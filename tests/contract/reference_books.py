@@ -1,0 +1,246 @@
+"""What the exhaustive store writes down: scopes, jobs and vector sets, in dictionaries."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timezone
+from typing import Any, TypeVar
+
+import numpy as np
+
+from zettel import ports
+from zettel.model import TIME_MIN, EventRecord, Job, JobKind, JobState, Link, Note, Revision, Scope, in_utc, to_micros
+
+V = TypeVar("V")
+
+
+@dataclass
+class Kept:
+    """All of one scope. A batch works on a copy, which takes the original's place when all of it went well."""
+
+    state: ports.ScopeState
+    events: dict[str, EventRecord] = field(default_factory=dict)
+    identities: dict[str, str] = field(default_factory=dict)  # by event
+    tombstones: dict[str, None] = field(default_factory=dict)
+    bases: dict[str, Note] = field(default_factory=dict)
+    revisions: dict[str, tuple[Revision, ...]] = field(default_factory=dict)
+    mentions: dict[tuple[str, str], Link] = field(default_factory=dict)
+    vectors: dict[tuple[int, str], Any] = field(default_factory=dict)  # by space and note
+    indexes: dict[tuple[str, int], ports.NoteIndex] = field(default_factory=dict)  # by note and version
+    seen: dict[type, Any] = field(default_factory=dict)  # the view of now, once it was asked for
+
+    def copied(self) -> Kept:
+        tables: dict[str, Any] = {f.name: dict(getattr(self, f.name)) for f in fields(self)[1:-1]}
+        return replace(self, **tables, seen={})
+
+    def view(self, of: type[V]) -> V:
+        if of not in self.seen:
+            self.seen[of] = of(self)  # type: ignore[call-arg]
+        made: V = self.seen[of]
+        return made
+
+
+class Books:
+    """Writes, jobs and vector sets."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Scope, Kept] = {}
+        self._spaces: dict[int, ports.Space] = {}
+        self._jobs: dict[str, Job] = {}
+        self._leased: dict[str, float] = {}  # until when, by job
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def of(self, scope: Scope) -> Kept:
+        """What is kept of a scope: nothing but a secret, if it was never written to."""
+        if scope not in self._kept:
+            self._kept[scope] = Kept(ports.ScopeState(0, secrets.token_bytes(32), TIME_MIN, TIME_MIN))
+        return self._kept[scope]
+
+    async def state(self, scope: Scope) -> ports.ScopeState:
+        return self.of(scope).state
+
+    async def scopes(self) -> list[Scope]:
+        return [scope for scope, kept in self._kept.items() if kept.state.seq]
+
+    async def drop_scope(self, scope: Scope) -> int:
+        self._jobs = {id: job for id, job in self._jobs.items() if job.scope != scope}
+        kept = self._kept.pop(scope, None)
+        return len(kept.bases) if kept else 0
+
+    # -------------------------------------------------------------------------------------------------------- writes
+
+    async def apply(self, batch: ports.Batch) -> None:
+        kept, jobs = self.of(batch.scope).copied(), dict(self._jobs)
+        if kept.state.seq != batch.expects:
+            raise ports.Conflict
+        for op in batch.ops:
+            self._do(op, kept, jobs)
+        times = [base.recorded_at for base in kept.bases.values()]
+        times += [revision.recorded_at for revisions in kept.revisions.values() for revision in revisions]
+        recorded_at = max([kept.state.recorded_at, *map(to_micros, times)])
+        latest = max([TIME_MIN, *(to_micros(e.occurred_at) for e in kept.events.values() if e.occurred_at)])
+        kept.state = ports.ScopeState(batch.seq, kept.state.secret, recorded_at, latest)
+        self._kept[batch.scope], self._jobs = kept, jobs
+
+    def _do(self, op: ports.Op, kept: Kept, jobs: dict[str, Job]) -> None:
+        match op:
+            case ports.PutEvent(event, identity):
+                kept.events[event.event_id], kept.identities[event.event_id] = event, identity
+            case ports.PutNote(note, index):
+                kept.bases[note.id], kept.revisions[note.id], kept.indexes[note.id, note.version] = note, (), index
+            case ports.PutRevision(revision):
+                kept.revisions[revision.note] += (revision,)
+            case ports.PutVector(note_id, space, vector):
+                kept.vectors[space, note_id] = np.asarray(vector, np.float32)
+            case ports.PutMention(link):
+                kept.mentions[link.source, link.target] = link
+            case ports.DropMentions(ids):
+                forgotten = set(ids)
+                kept.mentions = {ends: x for ends, x in kept.mentions.items() if not {*ends} & forgotten}
+            case ports.EraseNotes(ids):
+                gone = set(ids)
+                kept.bases = {id: x for id, x in kept.bases.items() if id not in gone}
+                kept.revisions = {id: x for id, x in kept.revisions.items() if id not in gone}
+                kept.vectors = {key: x for key, x in kept.vectors.items() if key[1] not in gone}
+                kept.indexes = {key: x for key, x in kept.indexes.items() if key[0] not in gone}
+                kept.mentions = {ends: x for ends, x in kept.mentions.items() if not {*ends} & gone}
+                for job in [job for job in jobs.values() if job.note in gone]:
+                    del jobs[job.id]
+            case ports.EraseEvents(ids):
+                for id in ids:
+                    kept.tombstones[kept.identities.pop(id)] = None
+                    del kept.events[id]
+            case ports.EraseRevisions(note_id, versions):
+                kept.revisions[note_id] = tuple(r for r in kept.revisions[note_id] if r.version not in versions)
+                kept.indexes = {key: x for key, x in kept.indexes.items() if key[0] != note_id}
+            case ports.PutJob(job):
+                if same_work(job) not in map(same_work, jobs.values()):
+                    jobs[job.id] = job
+            case ports.FinishJob(job_id, token):
+                if job_id not in jobs or jobs[job_id].token != token:
+                    raise ports.StaleLease
+                del jobs[job_id]
+
+    # ------------------------------------------------------------------------------------------- reads of what is kept
+
+    async def events_like(self, scope: Scope, ids: Sequence[str]) -> tuple[str, ...]:
+        known = self.of(scope).identities
+        asked = {known[id] for id in ids if id in known}
+        return tuple(id for id, identity in known.items() if identity in asked)
+
+    async def notes_of(self, scope: Scope, events: Sequence[str]) -> tuple[str, ...]:
+        kept, asked = self.of(scope), set(events)
+        rests = {id: {*base.event_ids} for id, base in kept.bases.items()}
+        for id, revisions in kept.revisions.items():
+            for revision in revisions:
+                change: Any = revision.change
+                rests[id].update(change.get("event_ids", ()))
+        return tuple(id for id, on in rests.items() if on & asked)
+
+    async def citing(self, scope: Scope, notes: Sequence[str]) -> tuple[Revision, ...]:
+        asked = set(notes)
+
+        def cited(revision: Revision) -> set[str]:
+            return {*(read.note for read in revision.inputs), *(link.target for link in revision.links)}
+
+        all_ = (revision for revisions in self.of(scope).revisions.values() for revision in revisions)
+        return tuple(revision for revision in all_ if cited(revision) & asked)
+
+    async def dump(self, scope: Scope) -> AsyncIterator[tuple[EventRecord, tuple[Note, ...]]]:
+        kept = self.of(scope)
+        for id, event in kept.events.items():
+            now = await self.notes(scope, [base.id for base in kept.bases.values()])
+            yield event, tuple(note for note in now.values() if id in note.event_ids)
+
+    async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
+        raise NotImplementedError  # by ReferenceStore
+
+    async def counts(self, scope: Scope | None) -> dict[str, int]:
+        kept = list(self._kept.values()) if scope is None else [self.of(scope)]
+        jobs = await self.jobs(scope)
+        return {
+            "scopes": sum(bool(one.state.seq) for one in kept),
+            "events": sum(len(one.events) for one in kept),
+            "notes": sum(len(one.bases) for one in kept),
+            "mentions": sum(len(one.mentions) for one in kept),
+            "jobs": len(jobs),
+        }
+
+    async def check(self, repair: bool) -> list[str]:
+        return []
+
+    async def purge(self) -> bool:
+        return True
+
+    # --------------------------------------------------------------------------------------------------- vector sets
+
+    def dim(self, space: int) -> int:
+        return self._spaces[space].dim if space in self._spaces else 0
+
+    async def spaces(self) -> list[ports.Space]:
+        return list(self._spaces.values())
+
+    async def add_space(self, name: str, dim: int, fingerprint: str, recipe: str) -> ports.Space:
+        for space in self._spaces.values():
+            if space[1:5] == (name, dim, fingerprint, recipe):
+                return space
+        number = len(self._spaces) + 1
+        self._spaces[number] = ports.Space(number, name, dim, fingerprint, recipe, active=not self._spaces)
+        return self._spaces[number]
+
+    async def without_vector(self, space: int, limit: int) -> list[tuple[Scope, Note]]:
+        lacking: list[tuple[Scope, Note]] = []
+        for scope, kept in self._kept.items():
+            now = await self.notes(scope, [id for id in kept.bases if (space, id) not in kept.vectors])
+            lacking += [(scope, note) for note in now.values() if not note.archived]
+        return lacking[:limit]
+
+    async def activate(self, space: int) -> None:
+        self._spaces = {space: self._spaces[space]._replace(active=True)}
+        for scope, kept in self._kept.items():
+            self._kept[scope] = kept.copied()
+            self._kept[scope].vectors = {key: x for key, x in kept.vectors.items() if key[0] == space}
+
+    # ---------------------------------------------------------------------------------------------------------- jobs
+
+    async def claim(self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None) -> list[Job]:
+        now, moment = time.monotonic(), datetime.now(timezone.utc)
+
+        def due(job: Job) -> bool:
+            if job.state is JobState.RUNNING:
+                return self._leased[job.id] < now
+            return job.state is JobState.QUEUED and job.run_at <= moment
+
+        waiting = [job for job in self._jobs.values() if job.kind in kinds and scope in (None, job.scope) and due(job)]
+        waiting.sort(key=lambda job: (-job.priority, job.run_at))
+        taken = [job for job in waiting if (job.scope, job.kind) == (waiting[0].scope, waiting[0].kind)][:limit]
+        for job in taken:
+            update = {"state": JobState.RUNNING, "token": secrets.token_hex(8), "attempts": job.attempts + 1}
+            self._jobs[job.id] = job.model_copy(update=update)
+            self._leased[job.id] = now + lease
+        return [self._jobs[job.id] for job in taken]
+
+    async def fail(self, job: Job, error: str, retry_at: datetime | None) -> None:
+        if job.id in self._jobs and self._jobs[job.id].token == job.token:
+            state = JobState.QUEUED if retry_at else JobState.FAILED
+            update = {"state": state, "error": error, "token": None, "run_at": in_utc(retry_at or job.run_at)}
+            self._jobs[job.id] = self._jobs[job.id].model_copy(update=update)
+
+    async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]:
+        return [job for job in self._jobs.values() if scope in (None, job.scope) and state in (None, job.state)]
+
+    async def retry(self, scope: Scope | None) -> int:
+        failed = await self.jobs(scope, JobState.FAILED)
+        again = {"state": JobState.QUEUED, "run_at": datetime.now(timezone.utc), "attempts": 0}
+        self._jobs.update({job.id: job.model_copy(update=again) for job in failed})
+        return len(failed)
+
+
+def same_work(job: Job) -> tuple[Scope, JobKind, str | None, int]:
+    return job.scope, job.kind, job.note, job.version

@@ -1,0 +1,62 @@
+"""What several promises need: a life to remember, and links that no public call makes yet."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from zettel import AsyncMemory, Link, LinkType, Memory, Note, Scope
+from zettel.commit import Clock, Commits
+from zettel.model import Cause, Input
+from zettel.ports import Op, ScopeState
+from zettel.revise import revised
+
+LIFE: list[dict[str, Any]] = [
+    {"id": "1", "role": "Ann", "session": "a", "occurred_at": "2024-01-10T09:00Z", "content": "I live in Bergen, above a bakery."},
+    {"id": "2", "role": "Bob", "session": "a", "occurred_at": "2024-01-10T09:01Z", "content": "Do you still play the cello?"},
+    {"id": "3", "role": "Ann", "session": "a", "occurred_at": "2024-01-10T09:02Z", "content": "Every evening. Kestrel, my dog, howls along."},
+    {"id": "4", "role": "Ann", "session": "b", "occurred_at": "2024-05-01T18:00Z", "content": "I moved to Oslo on Monday!"},
+    {"id": "5", "role": "Bob", "session": "b", "occurred_at": "2024-05-01T18:01Z", "content": "Congratulations. What about the cello?"},
+    {"id": "6", "role": "Ann", "session": "b", "occurred_at": "2024-05-01T18:02Z", "content": "It came along, and so did Kestrel."},
+    {"id": "7", "role": "Bob", "session": "b", "content": "My sister Ida studies glaciers on Svalbard."},
+]  # fmt: skip
+
+
+def said(memory: Memory, question: str, **search: Any) -> list[str]:
+    """The contents of what a search finds, best first."""
+    return [hit.note.content for hit in memory.search(question, **search)]
+
+
+def decide(memory: Memory, source: str, target: str, kind: LinkType) -> None:
+    """Record the decision that one note links to another, as a job would."""
+    inner: AsyncMemory = memory._bridge.inner
+    memory._bridge.call(partial(_decide, inner, source, target, kind))
+
+
+async def _decide(memory: AsyncMemory, source: str, target: str, kind: LinkType) -> None:
+    store = memory._store
+
+    async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+        histories = await store.histories(memory.scope, [source])
+        notes = await store.notes(memory.scope, [source, target])
+        link = Link(source=source, target=target, type=kind, reason="test", recorded_at=clock.recorded_at)
+        inputs = tuple(Input(note.id, note.version) for note in notes.values())
+        return [revised(histories[source], clock, Cause(by="test"), {}, links=(link,), inputs=inputs)]
+
+    await Commits(store).commit(memory.scope, plan)
+
+
+def picture(memory: Memory, scope: Scope | None = None) -> dict[str, Any]:
+    """All that a scope holds, by what its notes say and not by their ids: what two equal memories agree on."""
+    notes: dict[str, Note] = {}
+    for _, made in memory.dump(scope=scope):
+        notes.update({note.id: note for note in made})
+    told = {note.id: f"{note.session}/{note.role}/{note.content}/{note.part}" for note in notes.values()}
+    links = sorted(
+        (told[link.source], link.type.value, told[link.target], link.weight)
+        for id in notes
+        for link in memory.links(id, scope=scope)
+        if link.source == id
+    )
+    terms = {told[id]: sorted((t.key, t.kind, t.notes) for t in memory.terms(id, scope=scope)) for id in notes}
+    return {"notes": sorted(told.values()), "links": links, "terms": terms}

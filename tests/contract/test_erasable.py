@@ -1,0 +1,143 @@
+"""Erasable: `delete` destroys what was asked for and what came from it, down to the bytes of the store's files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract.support import LIFE, decide, picture, said
+from zettel import LinkType, Memory
+from zettel.annotate.tokens import tokenize
+from zettel.errors import InvalidInput, NotFound
+
+ROOT = Path(__file__).parents[2]
+SECRETS = ("Quixoticville", "Žďárskýštěp", "秘密計画")
+
+
+def forms(word: str) -> set[bytes]:
+    """Every way a word may be left behind: as written, folded, stemmed, escaped, in two encodings."""
+    spellings = {word, word.casefold(), word.upper(), *(token for token in tokenize(word) if len(token) > 3)}
+    escaped = {json.dumps(text)[1:-1] for text in spellings} | {
+        text.encode("unicode_escape").decode() for text in spellings
+    }
+    return {text.encode() for text in spellings | escaped} | {text.encode("utf-16-le") for text in spellings}
+
+
+def traces(folder: Path, word: str) -> list[str]:
+    """Files of a folder that hold a word in any form."""
+    return [
+        f"{file.name}: {form!r}"
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+        for form in forms(word)
+        if form in file.read_bytes()
+    ]
+
+
+def a_life_with_secrets(memory: Memory) -> list[str]:
+    memory.add_many(LIFE)
+    memory.add_many([{"id": f"filler {n}", "content": f"Filler number {n} about bread and boats."} for n in range(300)])
+    ids = [
+        memory.add(f"I once lived in {word}, near {word} Square.", title=f"{word} notes", role=word, session=word,
+                   source=f"{word}.txt", payload={word: word}, metadata={word: word}, id=word,
+                   occurred_at="2024-02-02")
+        for word in SECRETS
+    ]  # fmt: skip
+    memory.flush()
+    return ids
+
+
+@pytest.mark.parametrize("way", ["id", "event", "session", "source", "scope"])
+def test_no_byte_of_a_deleted_word_stays(url: Any, tmp_path: Path, way: str) -> None:
+    with Memory(url) as memory:
+        ids = a_life_with_secrets(memory)
+        memory.search(f"Where is {SECRETS[0]}?")
+        memory.update(ids[0], keywords=[SECRETS[0], "place"])
+        memory.flush()
+        assert all(traces(tmp_path, word) for word in SECRETS)
+        for id, word in zip(ids, SECRETS, strict=True):
+            if way == "id":
+                assert memory.delete(id) == 1
+            elif way == "event":
+                memory.delete(memory.get(id).event_ids[0])
+            elif way != "scope":
+                assert memory.delete(**{way: word if way == "session" else f"{word}.txt"}) == 1
+        if way == "scope":
+            assert memory.delete_scope() == 310
+        memory.flush(timeout=60)
+        assert [trace for word in SECRETS for trace in traces(tmp_path, word)] == []
+        assert memory.check() == []
+        assert len(said(memory, "Kestrel the dog", k=3)) == (0 if way == "scope" else 3)
+    assert [trace for word in SECRETS for trace in traces(tmp_path, word)] == []
+
+
+def test_a_process_that_reads_meanwhile_only_delays_the_purge(url: Any, tmp_path: Path) -> None:
+    code = (
+        "import sys; from zettel import Memory; m = Memory(sys.argv[1]); print(len(m.search('bread and boats')), flush=True);"
+        "[m.search('bread and boats') for _ in iter(sys.stdin.readline, '')]; m.close()"
+    )
+    with Memory(url) as memory:
+        ids = a_life_with_secrets(memory)
+        with subprocess.Popen(
+            [sys.executable, "-c", code, str(url)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as reader:
+            assert reader.stdin is not None
+            assert reader.stdout is not None
+            assert reader.stdout.readline() == "10\n"
+            for id in ids:
+                reader.stdin.write("again\n")
+                reader.stdin.flush()
+                memory.delete(id)
+            memory.flush(timeout=60)
+            assert [trace for word in SECRETS for trace in traces(tmp_path, word)] == []
+            reader.stdin.close()
+            assert reader.wait(30) == 0
+
+
+def test_delete_takes_all_parts_and_leaves_the_rest(memory: Memory) -> None:
+    memory.add_many(LIFE)
+    memory.flush()
+    before = picture(memory)
+    long = memory.add(" ".join(f"Part and parcel {n} of the long report." for n in range(120)), id="long")
+    memory.flush()
+    parts = memory.get(long).parts
+    assert parts >= 3
+    assert memory.delete(long) == parts
+    memory.flush()
+    assert picture(memory) == before
+
+
+def test_what_was_decided_on_a_deleted_note_is_taken_back(memory: Memory) -> None:
+    source = memory.add("The vault is behind the painting.")
+    derived = memory.add("The safe place is known.")
+    heard = memory.add("We spoke about painting.")
+    memory.flush()
+    decide(memory, derived, source, LinkType.DERIVED_FROM)
+    decide(memory, heard, source, LinkType.RELATES)
+    before = memory.get(heard).version
+    assert memory.delete(source) == 2
+    with pytest.raises(NotFound):
+        memory.get(derived)
+    assert memory.links(heard) == []
+    assert memory.get(heard).version > before
+    assert [r.cause.by for r in memory.history(heard) if source in str(r)] == []
+
+
+def test_a_wrong_delete_destroys_nothing(memory: Memory) -> None:
+    memory.add_many(LIFE, wait=True)
+    before = picture(memory)
+    with pytest.raises(NotFound, match="n_nothing"):
+        memory.delete("n_nothing")
+    with pytest.raises(NotFound, match="e_nothing"):
+        memory.delete("e_nothing")
+    with pytest.raises(InvalidInput, match="one of them"):
+        memory.delete()
+    with pytest.raises(InvalidInput, match="one of them"):
+        memory.delete("n_1", session="a")
+    assert memory.delete(session="no such session") == 0
+    assert picture(memory) == before

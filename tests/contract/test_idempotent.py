@@ -1,0 +1,122 @@
+"""Idempotent: the same event is remembered once, by its id or by what it says, and a job's effect is written once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.contract.conftest import BACKENDS
+from tests.contract.support import LIFE, picture, said
+from zettel import Event, Memory
+from zettel.errors import IdentityConflict, InvalidInput, WasDeleted
+
+
+def test_a_second_import_adds_nothing(memory: Memory) -> None:
+    first = memory.add_many(LIFE, wait=True)
+    before = picture(memory)
+    assert memory.add_many(LIFE, wait=True) == first
+    assert picture(memory) == before
+
+
+def test_without_id_the_words_and_their_time_are_the_identity(memory: Memory) -> None:
+    said_twice = [Event(content="Yes.", role="Ann", occurred_at="2024-01-01")] * 2
+    first = memory.add_many(said_twice)
+    assert len(set(first)) == 2  # two times in one call: said twice
+    assert memory.add_many(said_twice) == first
+    assert memory.add("Yes.", role="Ann", occurred_at="2024-01-01") == first[0]
+    assert memory.add("Yes.", role="Bob", occurred_at="2024-01-01") not in first
+    assert memory.add("Yes.", role="Ann", occurred_at="2024-01-01", source="elsewhere.txt") == first[0]
+
+
+def test_with_neither_id_nor_time_an_event_is_always_new(memory: Memory) -> None:
+    assert memory.add("Hello.") != memory.add("Hello.")
+
+
+def test_other_content_for_the_same_id_is_decided_by_the_caller(memory: Memory) -> None:
+    id = memory.add("The gate code is 1234.", id="code")
+    with pytest.raises(IdentityConflict, match="'code'"):
+        memory.add("The gate code is 9999.", id="code")
+    assert memory.add("The gate code is 9999.", id="code", on_conflict="skip") == id
+    assert memory.get(id).content == "The gate code is 1234."
+    assert memory.add("The gate code is 9999.", id="code", on_conflict="revise") == id
+    note = memory.get(id)
+    assert note.content == "The gate code is 9999."
+    assert memory.get(note.event_ids[0]).revises is not None
+    assert said(memory, "gate code") == ["The gate code is 9999."]
+    assert memory.add("The gate code is 9999.", id="code") == id  # no news
+    memory.revert(id, 1)
+    assert said(memory, "gate code") == ["The gate code is 1234."]
+    with pytest.raises(InvalidInput, match="on_conflict"):
+        memory.add("x", id="code", on_conflict="overwrite")
+
+
+def test_a_conflict_in_a_batch_stores_none_of_it(memory: Memory) -> None:
+    with pytest.raises(IdentityConflict):
+        memory.add_many([Event(id="a", content="one"), Event(id="b", content="two"), Event(id="a", content="three")])
+    assert memory.list().notes == ()
+
+
+def test_the_last_of_several_wordings_in_one_call_wins_under_revise(memory: Memory) -> None:
+    wordings = [Event(id="a", content="first words"), Event(id="a", content="second words")]
+    one, two = memory.add_many(wordings, on_conflict="revise")
+    assert one == two
+    assert memory.get(one).content == "second words"
+    assert [r.version for r in memory.history(one)] == [1, 2]
+
+
+def test_a_longer_or_shorter_wording_adds_or_archives_parts(memory: Memory) -> None:
+    long = " ".join(f"Sentence number {n} about the harbour." for n in range(120))
+    id = memory.add(long, id="report")
+    parts = memory.get(id).parts
+    assert parts >= 3
+    memory.add("Short after all.", id="report", on_conflict="revise")
+    assert said(memory, "harbour sentence") in ([], ["Short after all."])
+    assert sum(note.archived for note in memory.list().notes) == parts - 1
+    memory.add(long + " And one more.", id="report", on_conflict="revise")
+    notes = memory.list().notes
+    assert not any(note.archived for note in notes)
+    assert "".join(note.content for note in sorted(notes, key=lambda note: note.part)) == long + " And one more."
+
+
+def test_what_was_deleted_is_not_revived(memory: Memory) -> None:
+    id = memory.add_many(LIFE)[2]
+    memory.delete(id)
+    outcome = memory.remember([Event(**event) for event in LIFE])
+    assert [done.status for done in outcome] == ["existing"] * 2 + ["deleted"] + ["existing"] * 4
+    with pytest.raises(WasDeleted, match="'3'"):
+        memory.add(**LIFE[2])
+    memory.delete_scope()
+    assert len(memory.add_many(LIFE)) == 7
+
+
+words = st.sampled_from(["yes", "no", "maybe"])
+events = st.builds(
+    Event,
+    content=words,
+    id=st.none() | st.sampled_from(["a", "b"]),
+    role=st.none() | st.sampled_from(["Ann", "Bob"]),
+    occurred_at=st.sampled_from(["2024-01-01", "2024-01-02"]),
+    session=st.none() | st.just("s"),
+)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_any_import_run_again_changes_nothing(
+    backend: str, tmp_path_factory: pytest.TempPathFactory, soak_scale: object
+) -> None:
+    @given(st.lists(events, max_size=8))
+    @settings(max_examples=soak_scale(400))  # type: ignore[operator]
+    def run(batch: list[Event]) -> None:
+        with Memory(BACKENDS[backend](tmp_path_factory.mktemp("again"))) as memory:
+            memory.remember(batch, on_conflict="skip")
+            memory.flush()
+            before = picture(memory)
+            again = memory.remember(batch, on_conflict="skip")
+            memory.flush()
+            assert {done.status for done in again} <= {"existing", "skipped"}
+            assert picture(memory) == before
+
+    run()

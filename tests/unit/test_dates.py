@@ -1,0 +1,131 @@
+"""Dates in a text, worked out from when it was said."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.annotate.dates import find_dates
+
+WEDNESDAY = datetime(2024, 5, 1, 9, 30, tzinfo=timezone.utc)
+
+
+def _days(text: str, anchor: datetime | None = WEDNESDAY) -> list[tuple[str, str]]:
+    """First and last day of each stretch."""
+    return [
+        (f"{found.start:%Y-%m-%d}", f"{found.end - timedelta(days=1):%Y-%m-%d}") for found in find_dates(text, anchor)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("yesterday", "2024-04-30", "2024-04-30"),
+        ("the day before yesterday", "2024-04-29", "2024-04-29"),
+        ("Tonight!", "2024-05-01", "2024-05-01"),
+        ("last night", "2024-04-30", "2024-04-30"),
+        ("last Saturday", "2024-04-27", "2024-04-27"),
+        ("last Wednesday", "2024-04-24", "2024-04-24"),
+        ("next Wednesday", "2024-05-08", "2024-05-08"),
+        ("this Friday", "2024-05-03", "2024-05-03"),
+        ("We met on Friday", "2024-04-26", "2024-04-26"),
+        ("We will meet on Friday", "2024-05-03", "2024-05-03"),
+        ("last week", "2024-04-22", "2024-04-28"),
+        ("this past weekend", "2024-04-27", "2024-04-28"),
+        ("this weekend", "2024-05-04", "2024-05-05"),
+        ("next month", "2024-06-01", "2024-06-30"),
+        ("last year", "2023-01-01", "2023-12-31"),
+        ("last summer", "2023-06-01", "2023-08-31"),
+        ("last May", "2023-05-01", "2023-05-31"),
+        ("next June", "2024-06-01", "2024-06-30"),
+        ("3 days ago", "2024-04-28", "2024-04-28"),
+        ("two weeks ago", "2024-04-15", "2024-04-21"),
+        ("a few days ago", "2024-04-27", "2024-04-29"),
+        ("two Sundays ago", "2024-04-21", "2024-04-21"),
+        ("a month ago", "2024-04-01", "2024-04-30"),
+        ("five months ago", "2023-12-01", "2023-12-31"),
+        ("ten years ago", "2014-01-01", "2014-12-31"),
+        ("the exam is in two weeks", "2024-05-13", "2024-05-19"),
+        ("for the past two weeks", "2024-04-17", "2024-05-01"),
+        ("on 5 May", "2024-05-05", "2024-05-05"),
+        ("the 5th of May 2023", "2023-05-05", "2023-05-05"),
+        ("May 5th, 2023", "2023-05-05", "2023-05-05"),
+        ("May 5-7, 2023", "2023-05-05", "2023-05-07"),
+        ("by December 30", "2023-12-30", "2023-12-30"),
+        ("in May", "2024-05-01", "2024-05-31"),
+        ("Is the fair in June?", "2024-06-01", "2024-06-30"),
+        ("What did Ann plant in June?", "2023-06-01", "2023-06-30"),
+        ("early March 2020", "2020-03-01", "2020-03-31"),
+        ("Sept. 2022", "2022-09-01", "2022-09-30"),
+        ("in 2019", "2019-01-01", "2019-12-31"),
+        ("2019-2021", "2019-01-01", "2021-12-31"),
+        ("in the 1990s", "1990-01-01", "1999-12-31"),
+        ("the summer of 2022", "2022-06-01", "2022-08-31"),
+        ("2024-02-29T10:00:00Z", "2024-02-29", "2024-02-29"),
+        ("2023/12", "2023-12-01", "2023-12-31"),
+        ("01.05.2024", "2024-05-01", "2024-05-01"),
+        ("3/4/2024", "2024-03-04", "2024-03-04"),
+        ("25/12/2023", "2023-12-25", "2023-12-25"),
+        ("2024年5月1日に", "2024-05-01", "2024-05-01"),
+        ("2024년 5월", "2024-05-01", "2024-05-31"),
+        ("29 February", "2024-02-29", "2024-02-29"),
+    ],
+)
+def test_a_phrase_names_its_days(text: str, first: str, last: str) -> None:
+    assert _days(text) == [(first, last)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I may go, and this may be late",
+        "they march on",
+        "2000 people paid $1999",
+        "version 2.2019 and 10.12.1.5",
+        "31 April",
+        "13/13/2023",
+        "May 10:30",
+        "I learned it in two weeks",
+        "call 555-2019-11",
+        "",
+    ],
+)
+def test_what_only_looks_like_a_date_is_none(text: str) -> None:
+    assert find_dates(text, WEDNESDAY) == []
+
+
+def test_several_dates_come_in_order_with_their_words() -> None:
+    text = "Yesterday Ann called; they met in May 2019 and meet again next Monday."
+    assert [found.text for found in find_dates(text, WEDNESDAY)] == ["Yesterday", "May 2019", "next Monday"]
+
+
+def test_without_an_anchor_only_full_dates_are_known() -> None:
+    assert _days("yesterday, on 5 May, last week, and on 5 May 2023", None) == [("2023-05-05", "2023-05-05")]
+
+
+def test_days_are_those_of_the_speaker() -> None:
+    tokyo = timezone(timedelta(hours=9))
+    (today,) = find_dates("today", datetime(2024, 5, 1, 1, 0, tzinfo=tokyo))
+    assert today.start == datetime(2024, 4, 30, 15, tzinfo=timezone.utc)
+    assert today.end - today.start == timedelta(days=1)
+
+
+_PIECES = st.sampled_from(
+    "last next this past in on by early a an the few couple of two 3 99 999 day days week weekend month year years"
+    " hours ago later from now May Feb feb 29 30 31 2023 1900 2024-02-30 0 5th 31st - , . / ' summer winter Friday"
+    " Sundays tomorrow 年 月 日 2024年 13月 1990s 90s İ".split()
+)
+
+
+@given(
+    st.lists(_PIECES, max_size=12).map(" ".join) | st.text(),
+    st.none() | st.datetimes(timezones=st.just(timezone.utc)),
+)
+def test_every_stretch_begins_before_it_ends(text: str, anchor: datetime | None) -> None:
+    for found in find_dates(text, anchor):
+        assert found.start < found.end
+        assert found.start.utcoffset() == found.end.utcoffset() == timedelta(0)
+        assert found.text in text

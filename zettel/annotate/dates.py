@@ -1,0 +1,107 @@
+"""Dates that a text names, absolute or relative to when it was said: "5 May", "last Saturday", "two weeks ago".
+
+English, and the numeric forms of everyone (2024-05-01, 01.05.2024, 2024年5月1日). One pass of one regular expression;
+what it finds is worked out with whole days in the time zone of the anchor. Weeks begin on Monday, seasons are those
+of the northern hemisphere, 3/4/2024 is the 4th of March unless only the other order is a date. "May" alone is a month
+only after a word such as "in" or "last".
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from zettel.annotate.days import DAY_NAMES, RESOLVERS, Reading
+from zettel.ports import TimeRange
+
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)(?![a-z])\.?"
+)
+_DAY_NAME = "(?:" + "|".join(DAY_NAMES) + ")"
+_SEASON = "(?:spring|summer|autumn|fall|winter)"
+_YEAR = r"(?:1[89]|20)[0-9]{2}(?![0-9])"
+_DAY = r"(?:3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)?"
+_DAY_ENDS = r"(?![\w:%]|[.,][0-9])"
+_TO_DAY = r"(?:\s?(?:-|\u2013|to|until)\s?"
+_COUNT = (
+    r"(?:an?\scouple(?:\sof)?|couple(?:\sof)?|a\sfew|few|several|an?|one|two|three|four|five|six|seven|eight|nine|ten"
+    r"|eleven|twelve|[0-9]{1,3})"
+)
+_UNIT = r"(?:hour|day|weekend|week|fortnight|month|year)"
+_NOT_A_YEAR = (
+    r"(?![-/:%]?[0-9]|\s?[\u5e74\ub144]|[.,][0-9]|%|\s(?:people|persons|dollars|euros|pounds|meters|metres|feet|miles|km|kg|mb|gb|calories"
+    r"|words|steps|points|pieces|followers|members|times|hours|days|pages)\b)"
+)
+
+# Each branch says first which letters it can begin with: most words then fail on all of them at once.
+_DATES = re.compile(
+    rf"""\b(?:(?=[0-9])(?<![0-9][-/.])(?:
+    (?P<iso>(?P<iso_y>(?:1[89]|20)[0-9]{{2}})(?P<iso_s>[-/])(?P<iso_m>1[0-2]|0?[1-9])
+        (?:(?P=iso_s)(?P<iso_d>3[01]|[12][0-9]|0?[1-9]))?(?![0-9]|[-/][0-9]))
+  | (?P<numeric>(?P<num_a>[0-9]{{1,2}})(?P<num_s>[/.])(?P<num_b>[0-9]{{1,2}})(?P=num_s)(?P<num_y>{_YEAR})(?![./][0-9]))
+  | (?P<day_month>(?P<dm_d>{_DAY}){_TO_DAY}(?P<dm_e>{_DAY}))?\s?(?:of\s)?
+        (?P<dm_m>{_MONTH})(?:,?\s(?:of\s)?(?P<dm_y>{_YEAR}))?)
+  | (?P<decade>(?P<de_y>(?:1[89]|20)?[0-9]0)'?s)\b
+  | (?<![-$\u20ac\u00a3\#./:,+])(?P<years>(?P<ys_a>{_YEAR})(?:\s?[-\u2013]\s?(?P<ys_b>{_YEAR}))?){_NOT_A_YEAR})
+  | (?=[jfmasond])(?:
+    (?P<month_day>(?P<md_m>{_MONTH})\s(?:the\s)?(?P<md_d>{_DAY})
+        {_TO_DAY}(?P<md_e>{_DAY}){_DAY_ENDS})?{_DAY_ENDS}(?:,?\s(?P<md_y>{_YEAR}))?)
+  | (?P<month_year>(?P<my_m>{_MONTH}),?\s(?:of\s)?(?P<my_y>{_YEAR})))
+  | (?=[safw])(?P<season>(?P<se_n>{_SEASON})\s(?:of\s|in\s)?(?P<se_y>{_YEAR}))
+  | (?=[lpncf])(?:
+    (?P<span>(?P<sp_w>last|past|next|coming)\s(?P<sp_c>{_COUNT})\s(?P<sp_u>{_UNIT})s?)\b
+  | (?P<shift>(?P<sh_w>last|past|previous|next|coming|following)\s
+        (?P<sh_u>night|weekend|week|month|year|{_DAY_NAME}|{_SEASON}|{_MONTH}))\b)
+  | (?=[0-9acfsoten])(?P<ago>(?P<ag_c>{_COUNT})\s(?P<ag_u>{_UNIT}|{_DAY_NAME})s?\s(?P<ag_w>ago|back|later|from\snow))\b
+  | (?=[it])(?:
+    (?P<current>this\s(?P<cu_u>morning|afternoon|evening|weekend|week|month|year|{_DAY_NAME}|{_SEASON}))\b
+  | (?P<within>in\s(?P<wi_c>{_COUNT})\s(?P<wi_u>{_UNIT})s?)\b(?!'|\sof))
+  | (?=[dty])(?P<near>day\s(?:before\syesterday|after\stomorrow)|yesterday|today|tonight|tomorrow)\b
+  | (?=[isutdbaflem])(?:in|since|until|till|during|of|by|before|after|from|through|early|late|mid)[\s-]
+        (?:early\s|late\s|mid[\s-])?(?P<month>(?P<mo_m>{_MONTH}))(?!,?\s(?:the\s|of\s)?[0-9])
+  | (?=[jfsond])(?P<plain_month>january|february|july|september|october|november|december)\b
+  | (?=[mtwfs])(?P<weekday>{_DAY_NAME})\b
+    )""",
+    re.VERBOSE | re.ASCII,
+)
+_HINTS = (
+    "day week month year night tomorrow morning evening afternoon hour fall spring summer autumn winter jan feb mar apr"
+    " may jun jul aug sep oct nov dec"
+).split()
+"""Every date holds one of these, or a digit; finding none takes a tenth of the time of the pattern."""
+_DIGIT = re.compile("[0-9]")
+_IDEOGRAPHIC = re.compile(
+    "(?P<ideographic>(?:(?P<y>[0-9]{4})\\s?[年년]\\s?)(?:(?P<m>1[0-2]|0?[1-9])\\s?[月월]\\s?"
+    "(?:(?P<d>3[01]|[12][0-9]|0?[1-9])\\s?[日일])?)?"
+    "|(?P<only_m>1[0-2]|0?[1-9])\\s?[月월]\\s?(?P<only_d>3[01]|[12][0-9]|0?[1-9])\\s?[日일])"
+)
+_IDEOGRAPHS = re.compile("[年년月월]")
+
+
+def find_dates(text: str, anchor: datetime | None) -> list[TimeRange]:
+    """The stretches of time that ``text`` names, in the order of their naming; UTC, ends not included.
+
+    ``anchor`` is when it was said: whole days are days in its time zone (UTC if it has none). Without one, only what
+    names its year is found. A day or month without a year is the one nearest the anchor, unless the text's verbs say
+    past or future.
+    """
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters grow when lowered, and spans must fit the text
+        lowered = text
+    if not _DIGIT.search(lowered) and not any(hint in lowered for hint in _HINTS):
+        return []
+    reading = Reading(lowered, anchor)
+    named = [(match, match.lastgroup or "") for match in _DATES.finditer(lowered)]
+    if not lowered.isascii() and _IDEOGRAPHS.search(lowered):
+        named += [(match, "ideographic") for match in _IDEOGRAPHIC.finditer(lowered)]
+    found = []
+    for match, group in named:
+        try:
+            days = RESOLVERS[group](match, reading)
+            if days is not None and days[0] < days[1]:
+                start, end = match.span(group)
+                found.append(TimeRange(reading.midnight(days[0]), reading.midnight(days[1]), text[start:end]))
+        except (ValueError, OverflowError):  # 31 April, or a day before year 1: it names no date
+            continue
+    return found

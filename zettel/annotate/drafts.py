@@ -1,0 +1,72 @@
+"""From an event and what an annotator made of its parts to notes, before anything is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from zettel.annotate.parts import split_parts
+from zettel.annotate.tokens import tokenize
+from zettel.model import Event, EventRecord, Note, Scope
+from zettel.ports import Annotation, Annotator, GraphStore, Lookup, Passage, TermStats
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An event with its parts and their annotations, one for each."""
+
+    event: Event
+    passages: tuple[Passage, ...]
+    annotations: tuple[Annotation, ...]
+
+    def fields(self, part: int, record: EventRecord) -> dict[str, Any]:
+        """The fields that a note of this event has by its event and its part."""
+        passage, annotation = self.passages[part], self.annotations[part]
+        return {
+            "content": passage.content,
+            "title": passage.title,
+            "caption": annotation.caption,
+            "context": annotation.context,
+            "keywords": annotation.keywords,
+            "tags": annotation.tags,
+            "event_ids": (record.event_id,),
+            "part": part,
+            "parts": len(self.passages),
+            "role": record.role,
+            "session": record.session,
+            "occurred_at": record.occurred_at,
+            "valid_from": record.occurred_at,
+            "metadata": record.metadata,
+            "archived": False,
+        }
+
+    def note(self, part: int, record: EventRecord, note_id: str, seq: int, recorded_at: datetime) -> Note:
+        """The note of one part."""
+        return Note(id=note_id, seq=seq, recorded_at=recorded_at, **self.fields(part, record))
+
+
+async def draft(store: GraphStore, scope: Scope, annotator: Annotator, events: Sequence[Event]) -> list[Draft]:
+    """Drafts of events, in order, annotated with the scope's statistics as they stand."""
+    parts = [_passages(event) for event in events]
+    annotations = iter(await annotate(store, scope, annotator, [passage for own in parts for passage in own]))
+    return [
+        Draft(event, own, tuple(next(annotations) for _ in own)) for event, own in zip(events, parts, strict=True)
+    ]
+
+
+async def annotate(
+    store: GraphStore, scope: Scope, annotator: Annotator, passages: Sequence[Passage]
+) -> list[Annotation]:
+    """What the annotator makes of each passage, told how often the scope uses its tokens."""
+    tokens = {token for passage in passages for token in tokenize(passage.content)}
+    found = await store.lookup(scope, Lookup(tokens=tuple(sorted(tokens))))
+    return await annotator.annotate(passages, TermStats(found.notes, found.df))
+
+
+def _passages(event: Event) -> tuple[Passage, ...]:
+    # A payload without words of its own is remembered as the JSON it is, so that its values can be asked for.
+    said = event.content if event.content.strip() else json.dumps(event.payload, ensure_ascii=False)
+    return tuple(Passage(part, event.title, event.role, event.occurred_at) for part in split_parts(said))

@@ -1,0 +1,62 @@
+"""What a note is found by: its searchable text, its tokens, its Terms, its title keys, and the text of its vector.
+
+Everything here is a pure function of the note, so the index of a scope depends on its notes alone and not on the
+order in which they came or went.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from zettel.annotate.extractive import terms_of
+from zettel.annotate.tokens import phrase_key, tokenize
+from zettel.model import Note
+from zettel.ports import NoteIndex
+
+VECTOR_RECIPE = "speaker: title. content authored /1"
+"""Names how :func:`vector_text` puts a text together; vectors made by another recipe are another set."""
+
+_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+
+
+def searchable_text(note: Note) -> str:
+    """What text search reads: title and content, and the fields that a model or a person wrote."""
+    return "\n".join(part for part in (note.title or "", note.content, *_authored(note)) if part)
+
+
+def vector_text(note: Note) -> str:
+    """What is embedded: the same, opened by who speaks."""
+    said = ". ".join(part for part in (note.title or "", note.content, *_authored(note)) if part)
+    return f"{note.role}: {said}" if note.role else said
+
+
+def title_keys(title: str | None) -> tuple[str, ...]:
+    """Normal forms under which texts name a title: whole, and without a qualifier such as "(1978 film)"."""
+    return tuple(titles_of(title))
+
+
+def titles_of(title: str | None) -> dict[str, frozenset[str]]:
+    """The same with the tokens of each form. A form without any ("The") names nothing."""
+    if not title:
+        return {}
+    forms = {phrase_key(form): frozenset(tokenize(form)) for form in (title, _QUALIFIER.sub("", title))}
+    return {key: tokens for key, tokens in forms.items() if key and tokens}
+
+
+def index_note(note: Note) -> NoteIndex:
+    """Tokens with their counts, Terms, and (for the head of an event) title keys."""
+    return NoteIndex(
+        tokens=Counter(tokenize(searchable_text(note))),
+        terms=terms_of(note),
+        title_keys=title_keys(note.title) if note.part == 0 else (),
+    )
+
+
+def _authored(note: Note) -> tuple[str, ...]:
+    written = {
+        "context": note.context,
+        "keywords": ", ".join(note.keywords),
+        "tags": ", ".join(note.tags),
+    }
+    return tuple(text for name, text in written.items() if name in note.authored)

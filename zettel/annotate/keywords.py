@@ -1,0 +1,150 @@
+"""The words and short phrases that tell what a text is about.
+
+Which words a text offers is a function of the text and the background table alone, so it can go into an index that
+must not depend on the order of arrival. How they rank for people to read may also weigh the scope's own statistics.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from zettel.annotate.background import rarity_of
+from zettel.annotate.names import Name, find_names
+from zettel.annotate.stopwords import CALENDAR, FILLER
+from zettel.annotate.tokens import MAX_TOKEN, clean, spaced_words, token_of
+from zettel.annotate.unspaced import unspaced_words
+from zettel.ports import TermStats
+
+TELLING_RARITY = 0.2
+"""Words commoner than this (Zipf 6, such as "people") say nothing about a text."""
+PHRASE_RARITY = 0.25
+"""Both words of a phrase are at least this rare."""
+SCOPE_PRIOR = 50.0
+"""With this many notes the scope's own statistics weigh as much as the background table."""
+NAME_BONUS = 1.3
+PHRASE_BONUS = 1.15
+MIN_KEYWORDS, MAX_KEYWORDS = 3, 8
+CHARS_PER_KEYWORD = 30
+"""One keyword for so many characters, within the bounds above."""
+
+_MANY = 20
+_OFTEN = [1.0 + math.log(max(count, 1)) for count in range(_MANY + 1)]
+"""Weight of a word by how often it stands there: 1 + ln(count), and no more beyond ``_MANY``."""
+_CACHED_READINGS = 512
+"""Texts whose reading is remembered: fields and Terms are made one after the other, a batch at a time."""
+_CACHED_WORDS = 32_768
+_URL = re.compile(r"\w+://\S+")
+
+
+class Keyword(NamedTuple):
+    """A word or phrase: its tokens joined by a space, as it is written, how often, where first, its rarity 0..1."""
+
+    key: str
+    text: str
+    uses: int
+    start: int
+    rarity: float
+
+
+class Reading(NamedTuple):
+    """What a text offers: its names, its telling words, and phrases of two of them; each in order of appearance."""
+
+    names: tuple[Name, ...]
+    words: tuple[Keyword, ...]
+    phrases: tuple[Keyword, ...]
+
+
+@lru_cache(maxsize=_CACHED_READINGS)
+def read(text: str) -> Reading:
+    """Read a text once; note fields and Terms are both made from the result."""
+    if "://" in text:
+        text = _URL.sub(" ", text)
+    names = find_names(text)
+    named = {token_of(word) for name in names for word in name.key.split()}
+    found: dict[str, Keyword] = {}
+    pairs: dict[str, Keyword] = {}
+    text = clean(text)
+    if not text.isascii():
+        for word, start, rarity in unspaced_words(text):
+            if rarity >= TELLING_RARITY and word not in CALENDAR:
+                _count(found, word, word, start, rarity)
+    before: Keyword | None = None
+    before_end = -1
+    for word, start, end in spaced_words(text):
+        told = _telling(word[:MAX_TOKEN])
+        if told is None or told[0] in named:
+            before = None
+            continue
+        token, shown, rarity = told
+        this = _count(found, token, shown, start, rarity)
+        if before is not None and start == before_end + 1 and rarity >= PHRASE_RARITY <= before.rarity:
+            _count(pairs, f"{before.key} {token}", f"{before.text} {shown}", before.start, (rarity + before.rarity) / 2)
+        before, before_end = this, end
+    return Reading(names, tuple(found.values()), tuple(pairs.values()))
+
+
+def _count(found: dict[str, Keyword], key: str, shown: str, start: int, rarity: float) -> Keyword:
+    known = found.get(key)
+    keyword = Keyword(key, shown, 1, start, rarity) if known is None else known._replace(uses=known.uses + 1)
+    found[key] = keyword
+    return keyword
+
+
+@lru_cache(maxsize=_CACHED_WORDS)
+def _telling(word: str) -> tuple[str, str, float] | None:
+    """A word's token, how it is shown and its rarity; None for grammar, filler, dates, numbers and single letters."""
+    token = token_of(word)
+    shown = word.lower().removesuffix("'s")
+    folded = word.casefold()
+    if not token or len(shown) < 2 or folded in FILLER or folded in CALENDAR or folded[0].isdecimal():
+        return None
+    rarity = rarity_of(token)
+    return (token, shown, rarity) if rarity >= TELLING_RARITY else None
+
+
+def blended_rarity(background: float, df: int, notes: int) -> float:
+    """A token's rarity 0..1: the background's, and more and more the scope's own as it fills.
+
+    The scope's is ln((n + 1) / (df + 0.5)) over its greatest value ln((n + 1) / 0.5), and weighs n / (n + SCOPE_PRIOR).
+    """
+    if notes <= 0:
+        return background
+    own = math.log((notes + 1) / (min(df, notes) + 0.5)) / math.log((notes + 1) / 0.5)
+    return (notes * own + SCOPE_PRIOR * background) / (notes + SCOPE_PRIOR)
+
+
+def best_keywords(reading: Reading, stats: TermStats, length: int) -> tuple[str, ...]:
+    """The 3 to 8 words, phrases and names that tell most about a text of ``length`` characters, best first."""
+    notes, df = stats.notes, stats.df
+    offered: list[tuple[float, int, str, str]] = []
+    rarity: dict[str, float] = {}
+    for word in reading.words:
+        weight = rarity[word.key] = blended_rarity(word.rarity, df.get(word.key, 0), notes)
+        offered.append((_OFTEN[min(word.uses, _MANY)] * weight, -word.start, word.text, word.key))
+    for pair in reading.phrases:
+        first, _, second = pair.key.partition(" ")
+        weight = PHRASE_BONUS * (rarity[first] + rarity[second]) / 2
+        offered.append((_OFTEN[min(pair.uses, _MANY)] * weight, -pair.start, pair.text, pair.key))
+    for place, name in enumerate(reading.names):
+        tokens = [token for word in name.key.split() if (token := token_of(word))]
+        weight = max([blended_rarity(rarity_of(token), df.get(token, 0), notes) for token in tokens], default=1.0)
+        offered.append((NAME_BONUS * _OFTEN[min(name.uses, _MANY)] * weight, -place, name.text, " ".join(tokens)))
+    offered.sort(reverse=True)
+    return _apart(offered, min(MAX_KEYWORDS, max(MIN_KEYWORDS, length // CHARS_PER_KEYWORD)))
+
+
+def _apart(offered: list[tuple[float, int, str, str]], wanted: int) -> tuple[str, ...]:
+    """The first ``wanted`` that share no token."""
+    taken: list[str] = []
+    used: set[str] = set()
+    for _, _, text, key in offered:
+        parts = key.split()
+        if used.isdisjoint(parts):
+            used.update(parts)
+            taken.append(text)
+            if len(taken) == wanted:
+                break
+    return tuple(taken)

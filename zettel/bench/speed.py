@@ -1,0 +1,151 @@
+"""How fast: imports beside MiniLM's bare embedding rate, searches, and cold starts.
+
+An import counts until ``flush()`` returns: annotated, linked, embedded, durable. MiniLM's rate is what
+embedding the same turns with all-MiniLM-L6-v2 alone takes: batches of 64, all cores, weights loaded. Both are
+the best of three.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+
+from zettel.embed import load_embedder
+from zettel.errors import InvalidInput
+from zettel.memory import Memory
+from zettel.model import Event
+from zettel.ports import Embedder
+from zettel.transcripts import choose, locomo
+
+from .evaluation import Progress, answering
+from .machine import Cell, Result, data_file, result, usable_cores
+
+TRIES = 3
+COLD_TRIES = 5  # starts of a process vary more
+MINILM_BATCH = 64  # texts at once, where a CPU is about quickest
+ASKED = 200  # questions: enough for a 95th percentile
+MILLISECONDS = 1000.0
+
+_CLI = "from zettel.cli import main; main()"
+
+
+def run(path: Path, progress: Progress, minilm: str, embedder: str | None = None) -> Result:
+    """Rates and times on a transcript. Without the extra ``torch`` MiniLM's rate is left out, and the notes
+    say so.
+    """
+    events = [record for record in choose(path).read(path) if isinstance(record, Event)]
+    if not events:
+        raise InvalidInput(f"{path} holds no turn that can be read")
+    model = load_embedder(embedder)
+    rows: list[list[Cell]] = []
+    notes: list[str] = []
+    with TemporaryDirectory(prefix="zettel-bench-") as folder:
+        store = Path(folder) / "speed.db"
+        seconds = _import_seconds(path, Path(folder), model, progress)
+        rate = len(events) / seconds
+        rows.append(["import until flush", round(rate, 1), "turns/s"])
+        bare = _minilm_seconds([event.content for event in events], minilm, progress, notes)
+        if bare is not None:
+            rows.append(["all-MiniLM-L6-v2 embedding alone", round(len(events) / bare, 1), "turns/s"])
+            rows.append(["import / MiniLM", round(rate * bare / len(events), 2), "times"])
+        with Memory(store, embedder=model) as memory:
+            memory.import_transcript(path)
+            memory.flush()
+            times = _search_seconds(memory, _questions(path, events), progress)
+        rows.append(["search, median", round(median(times) * MILLISECONDS, 1), "ms"])
+        rows.append(["search, 95th percentile", round(_percentile_95(times) * MILLISECONDS, 1), "ms"])
+        for what, command in _cold_commands(store, embedder).items():
+            progress(f"starting {what}", 0, COLD_TRIES)
+            rows.append([f"cold: {what}", round(_cold_seconds(command) * MILLISECONDS), "ms"])
+    notes.append(f"{len(events)} turns in one scope; import and MiniLM best of {TRIES}; {len(times)} searches;")
+    notes.append(f"cold times are the median of {COLD_TRIES} processes, Python's own start included.")
+    return result(
+        bench="speed",
+        ran_on={**data_file(path), "turns": len(events)},
+        settings=answering(None, (), model, k=10),
+        columns=["speed", "value", "unit"],
+        rows=rows,
+        notes=notes,
+    )
+
+
+def _import_seconds(path: Path, folder: Path, embedder: Embedder, progress: Progress) -> float:
+    times = []
+    for attempt in range(TRIES):
+        progress("importing", attempt, TRIES)
+        with Memory(folder / f"import-{attempt}.db", embedder=embedder) as memory:
+            began = time.perf_counter()
+            memory.import_transcript(path)
+            memory.flush()
+            times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def _minilm_seconds(texts: Sequence[str], name: str, progress: Progress, notes: list[str]) -> float | None:
+    if find_spec("sentence_transformers") is None:
+        notes.append('MiniLM\'s own rate needs more packages: pip install "zettel-graph[torch]".')
+        return None
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    torch.set_num_threads(usable_cores())
+    model = SentenceTransformer(name, device="cpu")
+    model.encode(list(texts[:MINILM_BATCH]), batch_size=MINILM_BATCH)  # the first batch also warms up
+    times = []
+    for attempt in range(TRIES):
+        progress("embedding with MiniLM", attempt, TRIES)
+        began = time.perf_counter()
+        model.encode(list(texts), batch_size=MINILM_BATCH, show_progress_bar=False)
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def _questions(path: Path, events: Sequence[Event]) -> list[str]:
+    """The file's own questions if it is LoCoMo's, else turns of it, spread over the whole."""
+    asked: list[str] = []
+    if choose(path).name == locomo.name:
+        asked = [entry["question"] for sample in locomo.load(path) for entry in sample.get("qa", [])]
+    asked = asked or [event.content for event in events]
+    return asked[:: max(1, len(asked) // ASKED)][:ASKED]
+
+
+def _search_seconds(memory: Memory, questions: Sequence[str], progress: Progress) -> list[float]:
+    memory.search(questions[0])  # what is loaded once is not a search's time
+    times = []
+    for place, question in enumerate(questions):
+        progress("searching", place, len(questions))
+        began = time.perf_counter()
+        memory.search(question, k=10)
+        times.append(time.perf_counter() - began)
+    return times
+
+
+def _percentile_95(times: Sequence[float]) -> float:
+    return quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
+
+
+def _cold_commands(store: Path, embedder: str | None) -> dict[str, list[str]]:
+    chosen = ["--embedder", embedder] if embedder else []
+    return {
+        "python alone": ["-c", "pass"],
+        "import zettel": ["-c", "import zettel"],
+        "from zettel import Memory, Event, Scope": ["-c", "from zettel import Memory, Event, Scope"],
+        "zettel --help": ["-c", _CLI, "--help"],
+        "zettel search": ["-c", _CLI, "search", "What was said first?", "--store", str(store), *chosen],
+    }
+
+
+def _cold_seconds(arguments: Sequence[str]) -> float:
+    times = []
+    for _ in range(COLD_TRIES):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, env=os.environ)
+        times.append(time.perf_counter() - began)
+    return median(times)

@@ -1,0 +1,108 @@
+"""How code without an event loop uses an async object: a private loop in a thread of its own, one hop for each call.
+
+There is one implementation, the async one; here is only the bridge.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from zettel.errors import MemoryClosed
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Bridge:
+    """An object that lives in a loop of its own. Made by ``make`` inside that loop, ended by ``end``."""
+
+    def __init__(self, make: Callable[[], Awaitable[Any]], end: Callable[[Any], Awaitable[None]]) -> None:
+        self._pid = os.getpid()
+        self._open = True
+        stack = ExitStack()
+        self._portal = stack.enter_context(start_blocking_portal(name="zettel"))
+        try:
+            self.inner = self._portal.call(make)
+        except BaseException:
+            stack.close()
+            raise
+        # Also when nobody closes it: at the latest when the interpreter ends.
+        self._finish = weakref.finalize(self, _finish, stack, self._portal, end, self.inner, self._pid)
+
+    def call(self, work: Callable[[], Awaitable[R]]) -> R:
+        """Run ``work`` in the loop and wait for it; Ctrl-C cancels it there."""
+        if self._pid != os.getpid():
+            raise MemoryClosed("this memory was opened before a fork: open another one in this process")
+        if not self._open:
+            raise MemoryClosed("this memory was closed: open another one")
+        future = self._portal.start_task_soon(work)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """End the object and its loop. Safe to call again, and in a forked process, where it does nothing."""
+        self._open = False
+        self._finish()
+
+
+def _finish(
+    stack: ExitStack, portal: BlockingPortal, end: Callable[[Any], Awaitable[None]], inner: Any, pid: int
+) -> None:
+    if pid == os.getpid():
+        with stack:
+            portal.call(end, inner)
+
+
+class blocking(Generic[P, R]):  # a decorator, named like one
+    """A method of the async class, waiting for its answer: ``add = blocking(AsyncMemory.add)``."""
+
+    def __init__(self, method: Callable[Concatenate[Any, P], Awaitable[R]]) -> None:
+        self._method = method
+        functools.update_wrapper(self, method)
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> blocking[P, R]: ...
+    @overload
+    def __get__(self, owner: Any, kind: type) -> Callable[P, R]: ...
+    def __get__(self, owner: Any, kind: type) -> Any:
+        if owner is None:
+            return self
+        bridge: Bridge = owner._bridge
+
+        @functools.wraps(self._method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            return bridge.call(functools.partial(self._method, bridge.inner, *args, **kwargs))
+
+        return call
+
+
+class streaming(Generic[P, R]):
+    """The same for a method that yields: each item is one hop."""
+
+    def __init__(self, method: Callable[Concatenate[Any, P], AsyncIterator[R]]) -> None:
+        self._method = method
+        functools.update_wrapper(self, method)
+
+    def __get__(self, owner: Any, kind: type) -> Callable[P, Iterator[R]]:
+        bridge: Bridge = owner._bridge
+
+        @functools.wraps(self._method)
+        def iterate(*args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
+            items = self._method(bridge.inner, *args, **kwargs)
+            while True:
+                try:
+                    yield bridge.call(items.__anext__)
+                except StopAsyncIteration:
+                    return
+
+        return iterate

@@ -1,0 +1,5 @@
+"""``python -m zettel.cli`` is ``zettel``."""
+
+from zettel.cli import main
+
+main()

@@ -1,0 +1,144 @@
+"""What all commands share: which store, whose memory, and in what form to answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from zettel.errors import InvalidInput, StoreError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from zettel.memory import Memory
+    from zettel.model import Scope
+
+DEFAULT_STORE = "zettel.db"
+
+VALUED = ("--store", "--tenant", "--user", "--agent", "--embedder")
+"""Options that every command has and that take a value."""
+
+EVERYWHERE = (
+    "Every command also takes --store FILE (or ZETTEL_STORE), --tenant, --user and --agent NAME, "
+    "--embedder NAME (or ZETTEL_EMBEDDER) and --json."
+)
+"""Below the help of every command."""
+
+
+@dataclass(frozen=True)
+class Common:
+    """The options of every command."""
+
+    store: str
+    store_named: bool
+    """Whether ``--store`` was given."""
+    tenant: str | None
+    user: str | None
+    agent: str | None
+    embedder: str | None
+    json: bool
+
+    @property
+    def scoped(self) -> bool:
+        """Whether the caller named a scope."""
+        return any(part is not None for part in (self.tenant, self.user, self.agent))
+
+    def scope(self) -> Scope:
+        """Whose memory it is; the default one if no part was named."""
+        from zettel.model import Scope
+
+        return Scope(tenant=self.tenant, user=self.user, agent=self.agent)
+
+    @contextmanager
+    def memory(self, *, create: bool = False) -> Iterator[Memory]:
+        """The store, open. A missing one is only made by commands that put something in."""
+        if "://" not in self.store and not create and not Path(self.store).exists():
+            raise StoreError(f"there is no store {self.store}: add or import makes one, --store names another")
+        from zettel.memory import Memory
+
+        with Memory(self.store, scope=self.scope(), embedder=self.embedder) as memory:
+            yield memory
+
+
+def common(ctx: typer.Context) -> Common:
+    """The common options of this run."""
+    options = ctx.obj
+    assert isinstance(options, Common)
+    return options
+
+
+def hoist(arguments: Sequence[str]) -> list[str]:
+    """Common options moved to the front, so that they may stand before or after the command.
+
+    What follows ``--`` stays where it is, and so does ``--json`` of ``bench``, which takes a file.
+    """
+    front: list[str] = []
+    rest: list[str] = []
+    waiting = list(arguments)
+    while waiting:
+        argument = waiting.pop(0)
+        if argument == "--":
+            rest += ["--", *waiting]
+            break
+        if argument in VALUED:
+            front += [argument, *waiting[:1]]
+            del waiting[:1]
+        elif argument.partition("=")[0] in VALUED or (argument == "--json" and "bench" not in rest[:1]):
+            front.append(argument)
+        else:
+            rest.append(argument)
+    return front + rest
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where tables go; plain text when it is no terminal."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False)
+
+
+def say(text: str) -> None:
+    """A line of the answer, on stdout."""
+    typer.echo(text)
+
+
+def remark(text: str) -> None:
+    """A line beside the answer, on stderr."""
+    typer.echo(text, err=True)
+
+
+def say_json(value: Any) -> None:
+    """The answer as JSON; pydantic models as they dump themselves."""
+    say(json.dumps(plain(value), indent=2, ensure_ascii=False))
+
+
+def plain(value: Any) -> Any:
+    """A value in JSON's own types."""
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value)
+
+
+def day_and_time(moment: Any) -> str:
+    """A date as people read it, to the minute, in UTC; empty for None."""
+    return moment.strftime("%Y-%m-%d %H:%M") if moment is not None else ""
+
+
+def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
+    """``name=value`` pairs as metadata; a value that is JSON is read as such, any other is text."""
+    pairs: dict[str, Any] = {}
+    for pair in given or ():
+        name, sign, value = pair.partition("=")
+        if not sign or not name:
+            raise InvalidInput(f"{option} {pair!r}: expected NAME=VALUE")
+        try:
+            pairs[name] = json.loads(value)
+        except ValueError:
+            pairs[name] = value
+    return pairs

@@ -1,0 +1,132 @@
+"""``zettel demo``: a year of messages remembered, drawn and asked about, in under a minute and without a
+network.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.resources import as_file, files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from zettel.cli.asking import show_hits
+from zettel.cli.common import Common, common, console, say_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from zettel.memory import Memory
+
+    from .picture import Answered
+
+PAGE = "zettel-demo.html"
+TITLE = "Nora and Idris"
+TOLD = "A year of messages between a baker and a boatbuilder, remembered by zettel"
+SHOWN_HITS = 3
+"""Hits printed for each question."""
+DRAWN_HITS = 5
+"""Hits in the page for each question."""
+
+
+def demo(
+    ctx: typer.Context,
+    out: Path = typer.Option(PAGE, "--out", metavar="FILE", help="Where to draw the graph, as one HTML file."),
+) -> None:
+    """Remember an invented year of messages, draw its graph, and ask it six questions.
+
+    The memory is thrown away afterwards, unless --store names a file for it.
+
+    \b
+    Examples:
+      zettel demo
+      zettel demo --store demo.db --out demo.html
+    """
+    options = common(ctx)
+    with TemporaryDirectory(prefix="zettel-demo-") as folder:
+        kept = options.store_named
+        where = options if kept else replace(options, store=str(Path(folder) / "demo.db"))
+        with where.memory(create=True) as memory:
+            report = _tour(memory, where, out, kept=kept)
+    if options.json:
+        say_json(report)
+
+
+def _tour(memory: Memory, options: Common, page: Path, *, kept: bool) -> dict[str, Any]:
+    from rich.text import Text
+
+    terminal = console(stderr=options.json)
+    began = time.perf_counter()
+    with as_file(files(__package__).joinpath("conversation.json")) as path:
+        report = memory.import_transcript(path, "locomo")
+    memory.flush()
+    seconds = time.perf_counter() - began
+    stats = memory.stats(scope=options.scope())
+    known = report.existing + report.revised + report.deleted
+    terminal.print(Text(f"{TITLE}: {TOLD[0].lower()}{TOLD[1:]}", style="bold"))
+    told = f"{report.added} messages remembered in {seconds:.1f} s" if not known else f"{known} messages known before"
+    terminal.print(Text(f"{told}; {_counts(stats)}.\n"))
+    answered = _ask(memory, terminal)
+    made_by = _made_by(memory, stats, options, kept=kept)
+    _draw(memory, page, answered, [line for line, _ in made_by])
+    terminal.print(Text("Its graph, to look around in: ").append(str(page), style="bold cyan"))
+    for line, how in made_by:
+        terminal.print(Text(line).append(f"  {how}", style="dim"))
+    return {
+        "seconds": round(seconds, 2),
+        "stats": stats,
+        "page": str(page),
+        "questions": [
+            {"question": one.question, "as_of": one.as_of, "answer": one.answer, "hits": list(one.hits)}
+            for one in answered
+        ],
+    }
+
+
+def _ask(memory: Memory, terminal: Console) -> Sequence[Answered]:
+    """Ask all questions, print the best hits with why, and return all of them."""
+    from rich.text import Text
+
+    from .picture import Answered
+
+    asked = json.loads(files(__package__).joinpath("questions.json").read_text(encoding="utf-8"))
+    answered = []
+    for one in asked:
+        hits = memory.search(one["question"], k=DRAWN_HITS, as_of=one["as_of"], explain=True)
+        answered.append(Answered(one["question"], one["as_of"], one["answer"], hits))
+        heading = Text(one["question"], style="bold")
+        if one["as_of"]:
+            heading.append(f"  as of {one['as_of']}", style="cyan")
+        terminal.print(heading)
+        terminal.print(Text(f"A person would say: {one['answer']}", style="italic dim"))
+        show_hits(terminal, hits[:SHOWN_HITS], explain=True)
+        terminal.print()
+    return answered
+
+
+def _draw(memory: Memory, path: Path, answered: Sequence[Answered], made_by: Sequence[str]) -> None:
+    from .gather import gather
+    from .picture import page
+
+    path.write_text(page(gather(memory), TITLE, TOLD, answered, made_by), encoding="utf-8")
+
+
+def _made_by(memory: Memory, stats: dict[str, Any], options: Common, *, kept: bool) -> list[tuple[str, str]]:
+    """What made this memory, and how to change each: (what, how)."""
+    store = f"{stats['store']} store in {options.store}" if kept else f"{stats['store']} store, thrown away now"
+    return [
+        (f"Annotator: {stats['annotator']}, no language model", "Memory(annotator=...)"),
+        (f"Embedder: {stats['embedder']}, {stats['dimension']} numbers", "--embedder NAME, Memory(embedder=...)"),
+        (f"Store: {store}", "--store FILE, Memory(FILE)"),
+        ("Scorer: fusion, a local score and a walk along the links", "Memory(scorer=...)"),
+    ]
+
+
+def _counts(stats: dict[str, Any]) -> str:
+    named = ("events", "notes", "terms", "links")
+    return ", ".join(f"{stats[name]:,} {name}" for name in named if name in stats)

@@ -1,0 +1,227 @@
+"""A memory's graph as one HTML file: inline SVG that reads without JavaScript, and a little of it for looking
+around.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from itertools import pairwise
+from string import Template
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .gather import Gathered
+from .layout import layout, on_a_ring
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from zettel.model import Hit, Link, Note
+
+    from .layout import Array
+
+WIDTH, HEIGHT = 1440.0, 940.0  # units of the drawing
+
+SEASONS = (
+    "#3f6fb0", "#3590b5", "#2fa39b", "#4cab68", "#8aae45", "#c2ac35",
+    "#e09a2f", "#dd7a3a", "#d1584d", "#b84a76", "#8c5196", "#645cab",
+)  # fmt: skip
+"""Colours of the sessions in the order of time: a year from winter to winter."""
+
+SMALLEST, PER_LINK = 4.5, 1.7  # radius of a note, and what the square root of its links adds
+LETTERS = 0.27  # half the width of a letter, in units of its size
+TERM_SIZE, PER_NOTE = 12.0, 1.7  # letters of a Term, and what the square root of its notes adds
+GAP = 2.0  # between things
+BOW = 0.13  # how far a link's curve leaves the straight line, in units of its length
+
+NEXT_PULL, LINK_PULL, TERM_PULL = 0.5, 1.0, 0.35  # of the springs
+
+CLIPPED = 220  # characters of a note in its hover title
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A question that was asked, what a person would answer, and the hits."""
+
+    question: str
+    as_of: str | None
+    answer: str
+    hits: Sequence[Hit]
+
+
+def page(graph: Gathered, title: str, told: str, answered: Sequence[Answered], made_by: Sequence[str]) -> str:
+    """The whole HTML file. ``told`` introduces the memory, ``made_by`` says what made it, a line each."""
+    notes = graph.notes
+    sessions = list(dict.fromkeys(note.session or "" for note in notes))
+    colours = {session: _colour(place, len(sessions)) for place, session in enumerate(sessions)}
+    degree = Counter(end for link in graph.links for end in (link.source, link.target))
+    radii = [SMALLEST + PER_LINK * degree[note.id] ** 0.5 for note in notes]
+    sizes = [TERM_SIZE + PER_NOTE * len(ids) ** 0.5 for _, ids in graph.terms]
+    places = _places(graph, sessions, radii, sizes)
+    at = {note.id: tuple(places[row]) for row, note in enumerate(notes)}
+    template = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        title=escape(title),
+        told=escape(told),
+        width=int(WIDTH),
+        height=int(HEIGHT),
+        links="\n".join([*_next(notes, at, colours), *_holds(graph, at, places), *_links(graph.links, at)]),
+        terms="\n".join(_terms(graph, places, sizes)),
+        notes="\n".join(_circle(note, at[note.id], r, colours) for note, r in zip(notes, radii, strict=True)),
+        sessions="\n".join(_session(s, notes, colours[s]) for s in sessions),
+        kinds="\n".join(_kinds(graph)),
+        questions="\n".join(_question(one) for one in answered),
+        made_by="\n".join(f"<li>{escape(line)}</li>" for line in made_by),
+    )
+
+
+def _places(graph: Gathered, sessions: Sequence[str], radii: Sequence[float], sizes: Sequence[float]) -> Array:
+    """Notes first, then Terms; (n, 2)."""
+    row = {note.id: place for place, note in enumerate(graph.notes)}
+    edges: dict[tuple[int, int], float] = {}
+    for one, other in pairwise(graph.notes):
+        edges[row[one.id], row[other.id]] = NEXT_PULL if one.session == other.session else NEXT_PULL / 5
+    for link in graph.links:
+        if link.source in row and link.target in row:
+            edges[row[link.source], row[link.target]] = LINK_PULL * max(link.weight, 0.1)
+    groups = [sessions.index(note.session or "") for note in graph.notes]
+    begin = on_a_ring(groups, len(sessions))
+    halves = [(radius + GAP, radius + GAP) for radius in radii]
+    hearts = []
+    for place, (term, ids) in enumerate(graph.terms):
+        for id in ids:
+            edges[row[id], len(row) + place] = TERM_PULL
+        hearts.append(begin[[row[id] for id in sorted(ids)]].mean(axis=0))
+        halves.append((sizes[place] * LETTERS * len(term.text) + GAP, sizes[place] / 2 + GAP))
+    begin = np.vstack([begin, *hearts]) if hearts else begin
+    return layout(begin, np.array(halves), edges, WIDTH, HEIGHT)
+
+
+def _colour(place: int, count: int) -> str:
+    """One of SEASONS; between two of them when there are other than twelve sessions."""
+    spot = place * (len(SEASONS) - 1) / max(count - 1, 1)
+    low, share = int(spot), spot - int(spot)
+    if share == 0:
+        return SEASONS[low]
+    ends = [[int(SEASONS[low + step][i : i + 2], 16) for i in (1, 3, 5)] for step in (0, 1)]
+    mixed = [round(a + (b - a) * share) for a, b in zip(*ends, strict=True)]
+    return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+def _next(notes: Sequence[Note], at: dict[str, tuple[float, float]], colours: dict[str, str]) -> list[str]:
+    return [
+        f'<path class="next" d="{_line(at[one.id], at[other.id])}" stroke="{colours[one.session or ""]}"'
+        f' data-a="{one.id}" data-b="{other.id}"/>'
+        for one, other in pairwise(notes)
+        if one.session == other.session
+    ]
+
+
+def _holds(graph: Gathered, at: dict[str, tuple[float, float]], places: Array) -> list[str]:
+    return [
+        f'<path class="holds" d="{_line(at[id], tuple(places[len(at) + place]))}" data-a="{id}" data-b="t{place}"/>'
+        for place, (_, ids) in enumerate(graph.terms)
+        for id in sorted(ids)
+    ]
+
+
+def _links(links: Sequence[Link], at: dict[str, tuple[float, float]]) -> list[str]:
+    return [
+        f'<path class="link {link.type.value}" d="{_curve(at[link.source], at[link.target])}"'
+        f' style="--w:{min(max(link.weight, 0.1), 1.0):.2f}" data-a="{link.source}" data-b="{link.target}"'
+        f' data-told="{escape(f"{link.type.value}: {link.reason}" if link.reason else link.type.value)}"/>'
+        for link in links
+        if link.source in at and link.target in at
+    ]
+
+
+def _terms(graph: Gathered, places: Array, sizes: Sequence[float]) -> list[str]:
+    first = len(graph.notes)
+    return [
+        f'<text class="term" id="t{place}" x="{places[first + place][0]:.1f}" y="{places[first + place][1]:.1f}"'
+        f' font-size="{sizes[place]:.1f}">{escape(term.text)}'
+        f"<title>{escape(term.text)}: in {len(ids)} notes</title></text>"
+        for place, (term, ids) in enumerate(graph.terms)
+    ]
+
+
+def _circle(note: Note, at: tuple[float, float], radius: float, colours: dict[str, str]) -> str:
+    x, y = at
+    who = " · ".join(part for part in (note.role, _day(note.occurred_at), note.kind.value) if part)
+    text = note.content if len(note.content) <= CLIPPED else note.content[:CLIPPED].rstrip() + "…"
+    shape = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>'
+    if note.kind.value != "episodic":  # what was distilled stands on its corner
+        shape = (
+            f'<rect x="{x - radius:.1f}" y="{y - radius:.1f}" width="{2 * radius:.1f}" height="{2 * radius:.1f}"'
+            f' rx="2" transform="rotate(45 {x:.1f} {y:.1f})"/>'
+        )
+    return (
+        f'<g class="note" id="{note.id}" fill="{colours[note.session or ""]}"'
+        f' data-session="{escape(note.session or "")}" data-who="{escape(who)}" data-text="{escape(note.content)}">{shape}'
+        f"<title>{escape(who)}\n{escape(text)}</title></g>"
+    )
+
+
+def _session(session: str, notes: Sequence[Note], colour: str) -> str:
+    own = [note for note in notes if (note.session or "") == session]
+    day = next((_day(note.occurred_at) for note in own if note.occurred_at), "") or session or "no session"
+    return (
+        f'<li data-session="{escape(session)}"><i style="background:{colour}"></i>{escape(day)}'
+        f" <small>{len(own)}</small></li>"
+    )
+
+
+def _kinds(graph: Gathered) -> list[str]:
+    """The legend of lines: only those that are there."""
+    told = {
+        "RELATES": "relates: alike in what they say",
+        "MENTIONS": "mentions: names the other's title",
+        "SUPERSEDES": "supersedes: has taken its place",
+        "CONTRADICTS": "contradicts",
+        "DERIVED_FROM": "derived from",
+    }
+    counts = Counter(link.type.value for link in graph.links)
+    rows = [(f"link {kind}", told[kind], count) for kind, count in counts.most_common()]
+    steps = sum(one.session == other.session for one, other in pairwise(graph.notes))
+    rows.append(("next", "next: said after it", steps))
+    rows.append(("holds", "holds a Term", sum(len(ids) for _, ids in graph.terms)))
+    return [
+        f'<li><svg width="30" height="10"><path class="{kind}" style="--w:1" d="M2 5H28"/></svg>{what}'
+        f" <small>{count}</small></li>"
+        for kind, what, count in rows
+        if count
+    ]
+
+
+def _question(one: Answered) -> str:
+    when = f' <span class="when">as of {escape(one.as_of)}</span>' if one.as_of else ""
+    hits = "".join(
+        f'<li data-note="{hit.note.id}"><b>{escape(hit.note.role or "")}</b> '
+        f"<time>{_day(hit.note.occurred_at)}</time> {escape(hit.note.content)} <small>{hit.score:.2f}</small></li>"
+        for hit in one.hits
+    )
+    ids = escape(json.dumps([hit.note.id for hit in one.hits]))
+    return (
+        f'<details data-hits="{ids}"><summary>{escape(one.question)}{when}</summary>'
+        f'<p class="answer">{escape(one.answer)}</p><ol>{hits}</ol></details>'
+    )
+
+
+def _line(start: tuple[float, float], end: tuple[float, float]) -> str:
+    return f"M{start[0]:.1f} {start[1]:.1f}L{end[0]:.1f} {end[1]:.1f}"
+
+
+def _curve(start: tuple[float, float], end: tuple[float, float]) -> str:
+    across, down = end[0] - start[0], end[1] - start[1]
+    bend = (start[0] + end[0]) / 2 - down * BOW, (start[1] + end[1]) / 2 + across * BOW
+    return f"M{start[0]:.1f} {start[1]:.1f}Q{bend[0]:.1f} {bend[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
+
+
+def _day(moment: datetime | None) -> str:
+    return f"{moment.day} {moment:%B %Y}" if moment else ""

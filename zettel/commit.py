@@ -1,0 +1,72 @@
+"""How every write gets into a store: read the scope's state, plan a batch on it, apply it, and plan anew if the scope
+has moved on meanwhile.
+
+Inside a process a lock for each scope makes that rare; between processes the store's check makes it safe.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timezone
+
+import anyio
+
+from zettel.errors import StoreBusy
+from zettel.model import Scope, from_micros, to_micros
+from zettel.ports import Batch, Conflict, GraphStore, Op, ScopeState
+
+BUSY_AFTER = 30.0
+"""Seconds of losing to other writers before a write gives up, with nothing written."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.2
+
+
+class Clock:
+    """Numbers and dates what a batch writes: ``seq`` only grows, and recorded time never goes back in a scope."""
+
+    def __init__(self, state: ScopeState) -> None:
+        self.seq = state.seq
+        self.micros = max(to_micros(datetime.now(timezone.utc)), state.recorded_at)
+        self.recorded_at = from_micros(self.micros)
+
+    def next(self) -> int:
+        """The next place in the order of arrival."""
+        self.seq += 1
+        return self.seq
+
+
+Plan = Callable[[ScopeState, Clock], Awaitable[list[Op]]]
+"""Makes the operations for a scope that stands at that state; an empty list writes nothing."""
+
+
+class Commits:
+    """Applies plans to one store."""
+
+    def __init__(self, store: GraphStore) -> None:
+        self._store = store
+        self._locks: dict[str, anyio.Lock] = {}
+
+    async def commit(self, scope: Scope, plan: Plan) -> bool:
+        """Plan and apply; whether anything was written.
+
+        Raises ``StoreBusy`` when other writers were always first, and what the store's ``apply`` raises; then
+        nothing of this plan was written.
+        """
+        deadline = time.monotonic() + BUSY_AFTER
+        pause = _FIRST_PAUSE
+        async with self._locks.setdefault(scope.key, anyio.Lock()):
+            while True:
+                state = await self._store.state(scope)
+                clock = Clock(state)
+                ops = await plan(state, clock)
+                if not ops:
+                    return False
+                try:
+                    await self._store.apply(Batch(scope, state.seq, clock.seq, tuple(ops)))
+                    return True
+                except Conflict:
+                    if time.monotonic() > deadline:
+                        raise StoreBusy(f"other writers kept {scope} busy for {BUSY_AFTER:.0f} s; try again") from None
+                await anyio.sleep(random.uniform(0, pause))
+                pause = min(2 * pause, _LONGEST_PAUSE)

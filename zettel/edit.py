@@ -1,0 +1,130 @@
+"""Edit: what a person changes about a note, and what they take back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from zettel.annotate.drafts import annotate
+from zettel.commit import Clock, Commits
+from zettel.embed.vectors import Vectors
+from zettel.erase import not_found
+from zettel.errors import InvalidInput
+from zettel.fold import fold, live_versions
+from zettel.jobs.queue import follow_up
+from zettel.link.mentions import mention_ops
+from zettel.model import EDITABLE, Cause, Input, Note, Revision, Scope
+from zettel.ports import Annotator, GraphStore, NoteHistory, Op, Passage, PutRevision, ScopeState
+from zettel.remember import first_complaint
+from zettel.revise import revised
+
+
+_Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
+
+
+class Editing:
+    """Changes notes of a store, one revision at a time."""
+
+    def __init__(self, store: GraphStore, commits: Commits, annotator: Annotator, vectors: Vectors) -> None:
+        self._store = store
+        self._commits = commits
+        self._annotator = annotator
+        self._vectors = vectors
+
+    async def update(self, scope: Scope, note_id: str, fields: Mapping[str, Any]) -> Note:
+        """Set fields of a note. New content is annotated anew where nobody wrote the annotation.
+
+        Raises ``NotFound``, and ``InvalidInput`` for a field that cannot be set or a value that it cannot have.
+        """
+        unknown = sorted(set(fields) - set(EDITABLE))
+        if unknown or not fields:
+            raise InvalidInput(f"{', '.join(unknown) or 'nothing'} cannot be set: a note has {', '.join(EDITABLE)}")
+
+        async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
+            before, _ = fold(history.base, history.revisions)
+            change = _valid(before, fields)
+            extracted: dict[str, Any] = {}
+            if change.keys() & {"content", "title"}:
+                extracted = await self._extract(scope, before.model_copy(update=change), change)
+            return revised(
+                history,
+                clock,
+                Cause(by="user"),
+                {**extracted, **change},
+                extracted=tuple(extracted),
+                inputs=(Input(note_id, before.version),),
+            )
+
+        return await self._revise(scope, note_id, revise)
+
+    async def revert(self, scope: Scope, note_id: str, version: int) -> Note:
+        """Bring a note back to what it was at ``version`` by taking back every later revision.
+
+        Raises ``NotFound``, and ``InvalidInput`` for a version that the note never had.
+        """
+
+        async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
+            versions = [history.base.version, *(revision.version for revision in history.revisions)]
+            if version not in versions:
+                raise InvalidInput(f"{note_id} has no version {version}: it has {versions[0]} to {versions[-1]}")
+            later = tuple(number for number in versions if number > version)
+            return revised(history, clock, Cause(by="user"), {}, undoes=later)
+
+        return await self._revise(scope, note_id, revise)
+
+    async def history(self, scope: Scope, note_id: str) -> list[Revision]:
+        """Every version of a note, the first with the fields it began with; whether each still counts."""
+        histories = await self._store.histories(scope, [note_id])
+        if note_id not in histories:
+            raise not_found(scope, [note_id])
+        base, revisions = histories[note_id]
+        live = live_versions(revisions)
+        began = base.model_dump(mode="json", include=set(EDITABLE))
+        first = Revision(
+            note=note_id,
+            version=base.version,
+            seq=base.seq,
+            recorded_at=base.recorded_at,
+            change=began,
+            extracted=tuple(name for name in ("context", "caption", "keywords", "tags")),
+            cause=Cause(by="add"),
+        )
+        return [first, *(r.model_copy(update={"live": r.version in live}) for r in revisions)]
+
+    async def _revise(self, scope: Scope, note_id: str, revise: _Revise) -> Note:
+        done: list[Note] = []
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            histories = await self._store.histories(scope, [note_id])
+            if note_id not in histories:
+                raise not_found(scope, [note_id])
+            put = await revise(histories[note_id], clock)
+            done[:] = [put.note]
+            ops: list[Op] = [put]
+            if put.index is not None:
+                ops += await mention_ops(
+                    self._store, scope, [put.note], again=[note_id], recorded_at=clock.recorded_at
+                )
+                ops += await self._vectors.embed_now([put.note])
+                ops.append(follow_up(scope, put.note, self._vectors.embedder.remote, clock.recorded_at))
+            return ops
+
+        await self._commits.commit(scope, plan)
+        return done[0]
+
+    async def _extract(self, scope: Scope, note: Note, change: Mapping[str, Any]) -> dict[str, Any]:
+        passage = Passage(note.content, note.title, note.role, note.occurred_at)
+        (made,) = await annotate(self._store, scope, self._annotator, [passage])
+        return {name: value for name, value in made._asdict().items() if name not in (*note.authored, *change)}
+
+
+def _valid(before: Note, fields: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        after = Note.model_validate(before.model_dump() | dict(fields))
+    except ValidationError as error:
+        raise InvalidInput(f"the note cannot be changed: {first_complaint(error)}") from None
+    if not after.content.strip():
+        raise InvalidInput("a note must say something: content is empty")
+    return {name: getattr(after, name) for name in fields}

@@ -1,0 +1,136 @@
+"""Erase: destroy what was asked for and everything derived from it.
+
+What is destroyed is found by following ``inputs``: notes made from an erased note go with it; a revision of another
+note that an erased one stood before goes too, and whatever was decided on that revision's wording in turn. The notes
+that lose a revision fall back to what the rest of their history says, and are embedded and linked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from zettel.commit import Clock, Commits
+from zettel.embed.vectors import Vectors
+from zettel.errors import NotFound
+from zettel.jobs.queue import follow_up, new_job
+from zettel.link.mentions import mention_ops
+from zettel.model import Cause, JobKind, Kind, LinkType, Note, Revision, Scope
+from zettel.ports import EraseEvents, EraseNotes, EraseRevisions, GraphStore, Op, ScopeState
+from zettel.revise import revised
+
+
+@dataclass
+class Doomed:
+    """What a delete destroys, and which revisions of notes that stay."""
+
+    events: set[str] = field(default_factory=set)
+    notes: set[str] = field(default_factory=set)
+    revisions: dict[str, set[int]] = field(default_factory=dict)
+
+
+class Erasing:
+    """Deletes from a store."""
+
+    def __init__(self, store: GraphStore, commits: Commits, vectors: Vectors) -> None:
+        self._store = store
+        self._commits = commits
+        self._vectors = vectors
+
+    async def erase(self, scope: Scope, ids: Sequence[str]) -> int:
+        """Destroy notes and events by id, with all that came from them; how many notes went.
+
+        Raises ``NotFound`` for an id that the scope does not hold; then nothing was destroyed.
+        """
+        gone = 0
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            nonlocal gone
+            doomed = await self._follow(scope, await self._roots(scope, ids))
+            gone = len(doomed.notes)
+            ops: list[Op] = []
+            fallen = await self._fall_back(scope, doomed, clock, ops)
+            ops.append(EraseNotes(tuple(sorted(doomed.notes))))
+            if doomed.events:
+                ops.append(EraseEvents(tuple(sorted(doomed.events))))
+            ops += await mention_ops(
+                self._store,
+                scope,
+                fallen,
+                again=[note.id for note in fallen],
+                recorded_at=clock.recorded_at,
+                gone=doomed.notes,
+            )
+            ops += await self._vectors.embed_now(fallen)
+            ops += [follow_up(scope, note, self._vectors.embedder.remote, clock.recorded_at) for note in fallen]
+            ops.append(new_job(scope, JobKind.PURGE, clock.recorded_at, version=clock.next()))
+            return ops
+
+        await self._commits.commit(scope, plan)
+        return gone
+
+    async def _roots(self, scope: Scope, ids: Sequence[str]) -> Doomed:
+        events = await self._store.events(scope, [id for id in ids if id.startswith("e_")])
+        notes = await self._store.notes(scope, [id for id in ids if not id.startswith("e_")])
+        unknown = [id for id in ids if id not in events and id not in notes]
+        if unknown:
+            raise not_found(scope, unknown)
+        doomed = Doomed(events=set(events))
+        for note in notes.values():
+            if note.kind is Kind.EPISODIC:
+                doomed.events.update(note.event_ids)
+            else:
+                doomed.notes.add(note.id)
+        if doomed.events:
+            doomed.events.update(await self._store.events_like(scope, sorted(doomed.events)))
+            doomed.notes.update(await self._store.notes_of(scope, sorted(doomed.events)))
+        return doomed
+
+    async def _follow(self, scope: Scope, doomed: Doomed) -> Doomed:
+        """Follow DERIVED_FROM links and inputs until nothing more is reached."""
+        fresh_notes = set(doomed.notes)
+        reworded: dict[str, int] = {}
+        while fresh_notes or reworded:
+            derived = await self._derived(scope, fresh_notes) - doomed.notes
+            cited = await self._store.citing(scope, sorted(fresh_notes | reworded.keys()))
+            doomed.notes |= derived
+            asked, reworded = reworded, {}
+            for revision in cited:
+                known = doomed.revisions.get(revision.note, set())
+                if revision.version in known or not _rests_on(revision, doomed.notes, asked):
+                    continue
+                doomed.revisions.setdefault(revision.note, set()).add(revision.version)
+                if revision.change:  # only wording can be handed on; a bare link carries none
+                    reworded[revision.note] = min(revision.version, reworded.get(revision.note, revision.version))
+            fresh_notes = derived
+        for note in doomed.notes & doomed.revisions.keys():
+            del doomed.revisions[note]
+        return doomed
+
+    async def _derived(self, scope: Scope, notes: Iterable[str]) -> set[str]:
+        ids = sorted(notes)
+        links = await self._store.links(scope, ids) if ids else []
+        return {link.source for link in links if link.type is LinkType.DERIVED_FROM and link.target in set(ids)}
+
+    async def _fall_back(self, scope: Scope, doomed: Doomed, clock: Clock, ops: list[Op]) -> list[Note]:
+        fallen: list[Note] = []
+        histories = await self._store.histories(scope, sorted(doomed.revisions))
+        for note_id, history in sorted(histories.items()):
+            versions = sorted(doomed.revisions[note_id])
+            put = revised(history, clock, Cause(by="delete"), {}, erased=versions)
+            ops += [EraseRevisions(note_id, tuple(versions)), put]
+            fallen.append(put.note)
+        return fallen
+
+
+def _rests_on(revision: Revision, notes: set[str], reworded: dict[str, int]) -> bool:
+    if any(link.target in notes for link in revision.links) or revision.cause.note in notes:
+        return True
+    return any(
+        read.note in notes or read.version >= reworded.get(read.note, read.version + 1) for read in revision.inputs
+    )
+
+
+def not_found(scope: Scope, ids: Sequence[str]) -> NotFound:
+    """The error for ids that a scope does not hold."""
+    return NotFound(f"{', '.join(repr(id) for id in ids)} is not in {scope}: `zettel search` shows the ids that are")

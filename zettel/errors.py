@@ -1,0 +1,132 @@
+"""Every error zettel raises, as one tree.
+
+The first line of a class's docstring is its message; raise with a text to say which thing it was and what to do
+about it. Catch the class whose trouble you can do something about:
+
+* ``ZettelError``
+  x ``InvalidInput``       - what was handed in cannot be stored or asked
+    - ``InvalidEvent``
+    - ``InvalidQuestion``
+    - ``UnknownFormat``
+    - ``BadRecord``
+  x ``NotFound``           - an id that this scope does not hold
+  x ``IdentityConflict``   - the same identity with other content
+  x ``WasDeleted``         - the same identity was deleted here before
+  x ``StoreError``
+    - ``NotAStore``
+    - ``StoreTooNew``
+    - ``StoreReadOnly``
+    - ``StoreFull``
+    - ``StoreBusy``
+    - ``EmbedderMismatch``
+  x ``EmbedderError``
+    - ``EmbedderUnavailable``
+    - ``EmbedderUnreadable``
+  x ``MissingExtra``       - a feature whose packages are not installed
+  x ``MemoryClosed``       - used after close, or in a forked process
+  x ``JobFailed``          - durable work that ended in an error
+  x ``FlushTimeout``
+"""
+
+from __future__ import annotations
+
+DISTRIBUTION = "zettel-graph"
+"""What is installed: ``zettel`` and ``zettel-memory`` belong to other projects."""
+
+
+class ZettelError(Exception):
+    """Something in zettel went wrong."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (self.__doc__ or "").partition("\n")[0])
+
+
+class InvalidInput(ZettelError, ValueError):
+    """That value cannot be used here."""
+
+
+class InvalidEvent(InvalidInput):
+    """That event cannot be stored."""
+
+
+class InvalidQuestion(InvalidInput):
+    """That question cannot be asked."""
+
+
+class UnknownFormat(InvalidInput):
+    """That transcript format is unknown."""
+
+
+class BadRecord(InvalidInput):
+    """That record of a transcript cannot be read."""
+
+
+class NotFound(ZettelError, LookupError):
+    """No note, event or job of that id is in this scope."""
+
+
+class IdentityConflict(ZettelError):
+    """An event of that identity is there already, with other content."""
+
+
+class WasDeleted(ZettelError):
+    """An event of that identity was deleted here, and is not revived."""
+
+
+class StoreError(ZettelError):
+    """The store could not do that."""
+
+
+class NotAStore(StoreError):
+    """That file is not a zettel store."""
+
+
+class StoreTooNew(StoreError):
+    """That store was written by a newer version of zettel."""
+
+
+class StoreReadOnly(StoreError):
+    """That store cannot be written."""
+
+
+class StoreFull(StoreError):
+    """There is no space left for the store."""
+
+
+class StoreBusy(StoreError):
+    """Another process is writing to that store and did not finish in time."""
+
+
+class EmbedderMismatch(StoreError):
+    """The store's vectors were made by another embedder; ``zettel reembed`` changes over."""
+
+
+class EmbedderError(ZettelError):
+    """The embedder could not do that."""
+
+
+class EmbedderUnavailable(EmbedderError):
+    """The embedder did not answer."""
+
+
+class EmbedderUnreadable(EmbedderError):
+    """That folder or name holds no embedder that can be read."""
+
+
+class MissingExtra(ZettelError, ImportError):
+    """That feature needs packages that are not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f'{feature} needs more packages: pip install "{DISTRIBUTION}[{extra}]"')
+
+
+class MemoryClosed(ZettelError):
+    """This memory was closed."""
+
+
+class JobFailed(ZettelError):
+    """A job failed; its error is kept with it."""
+
+
+class FlushTimeout(ZettelError, TimeoutError):
+    """Jobs were still pending when the time was up."""

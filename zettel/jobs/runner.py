@@ -1,0 +1,113 @@
+"""The in-process runner: a task that claims due jobs and does them until there are none, then sleeps until woken.
+
+Only its own loop and :meth:`drain` claim jobs, one batch at a time, so linking keeps the order of arrival.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta, timezone
+
+import anyio
+
+from zettel.errors import FlushTimeout, JobFailed
+from zettel.jobs.queue import next_attempt
+from zettel.jobs.work import Work
+from zettel.model import Job, JobKind, JobState, Scope
+from zettel.ports import GraphStore, StaleLease
+
+CLAIM = 256
+"""Jobs taken at once: enough to share reads among them, few enough to be done well inside the lease."""
+LEASE_SECONDS = 120.0
+"""How long a claimed batch is left to its worker before another may take it."""
+IDLE_SECONDS = 2.0
+"""Between two looks at the queue for work that others left or that a pause has ended for."""
+WAIT_SECONDS = 0.02
+"""Between two looks while waiting for jobs that another worker holds."""
+
+STILL_READ = "pending: another reader still holds the old pages"
+"""What a purge says of itself while it waits."""
+
+
+class InProcessRunner:
+    """Runs a store's jobs in the event loop of its memory."""
+
+    def __init__(self, store: GraphStore, work: Work) -> None:
+        self._store = store
+        self._work = work
+        self._woken = asyncio.Event()
+        self._turn = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._closing = False
+
+    async def start(self) -> None:
+        """Begin to work in the background."""
+        self._task = asyncio.create_task(self._loop(), name="zettel jobs")
+
+    def wake(self) -> None:
+        """There is new work."""
+        self._woken.set()
+
+    async def close(self) -> None:
+        """Stop; a batch in the middle of its work is left to its lease, and nothing of it is written."""
+        self._closing = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+
+    async def drain(self, scope: Scope | None, deadline: float | None) -> None:
+        """Run or wait for all jobs of a scope (None: of all), also those waiting for another attempt.
+
+        Raises ``FlushTimeout`` past the deadline (seconds of the event loop's clock), ``JobFailed`` if any job ended
+        in an error meanwhile; the error is kept with it.
+        """
+        loop = asyncio.get_running_loop()
+        failed_before = {job.id for job in await self._store.jobs(scope, JobState.FAILED)}
+        while True:
+            if await self.run_once(scope):
+                continue
+            waiting = [job for job in await self._store.jobs(scope) if job.state is not JobState.FAILED]
+            if not waiting:
+                break
+            if deadline is not None and loop.time() >= deadline:
+                raise FlushTimeout(f"{len(waiting)} jobs are still pending; they go on in the background")
+            await asyncio.sleep(WAIT_SECONDS)
+        failed = [job for job in await self._store.jobs(scope, JobState.FAILED) if job.id not in failed_before]
+        if failed:
+            raise JobFailed(
+                f"{len(failed)} jobs failed, the first with: {failed[0].error}; `zettel jobs` shows all, "
+                "`zettel jobs retry` runs them again"
+            )
+
+    async def run_once(self, scope: Scope | None = None) -> bool:
+        """Claim one batch and do it; whether there was one."""
+        async with self._turn:
+            jobs = await self._store.claim(list(JobKind), CLAIM, LEASE_SECONDS, scope)
+            if not jobs:
+                return False
+            # Whatever goes wrong belongs to the job: it is kept with it, and the runner goes on.
+            (outcome,) = await asyncio.gather(self._work.do(jobs), return_exceptions=True)
+            if isinstance(outcome, asyncio.CancelledError):
+                raise outcome
+            if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
+                await self._failed(jobs, outcome)
+            elif isinstance(outcome, timedelta):
+                await self._later(jobs, outcome)
+            return True
+
+    async def _failed(self, jobs: list[Job], error: BaseException) -> None:
+        now = datetime.now(timezone.utc)
+        for job in jobs:
+            await self._store.fail(job, f"{type(error).__name__}: {error}", next_attempt(error, job.attempts, now))
+
+    async def _later(self, jobs: list[Job], pause: timedelta) -> None:
+        for job in jobs:
+            await self._store.fail(job, STILL_READ, datetime.now(timezone.utc) + pause)
+
+    async def _loop(self) -> None:
+        while not self._closing:
+            self._woken.clear()
+            if not await self.run_once():
+                with anyio.move_on_after(IDLE_SECONDS):
+                    await self._woken.wait()

@@ -1,0 +1,140 @@
+"""What each kind of job does. A handler takes jobs of one scope and kind, and writes their effect and their end in one
+commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from zettel.annotate.index import VECTOR_RECIPE, index_note, vector_text
+from zettel.commit import Clock, Commits
+from zettel.embed.vectors import Vectors
+from zettel.fold import live_versions
+from zettel.jobs.queue import new_job
+from zettel.link.near import NEIGHBOURS_ASKED, near_links
+from zettel.model import Cause, Input, Job, JobKind, Note, Scope
+from zettel.ports import FinishJob, GraphStore, Near, Op, PutVector, ScopeState
+from zettel.revise import revised
+
+REEMBED_BATCH = 512
+"""Notes embedded between two commits of a reembed: what an interruption may cost."""
+_LINKER = JobKind.LINK.value
+
+
+class Work:
+    """The handlers of this version's jobs."""
+
+    def __init__(self, store: GraphStore, commits: Commits, vectors: Vectors) -> None:
+        self._store = store
+        self._commits = commits
+        self._vectors = vectors
+
+    async def do(self, jobs: Sequence[Job]) -> timedelta | None:
+        """Do jobs of one scope and kind. A pause is returned when they must be looked at again after it."""
+        scope, kind = jobs[0].scope, jobs[0].kind
+        if kind is JobKind.LINK:
+            await self._link(scope, jobs)
+        elif kind is JobKind.EMBED:
+            await self._embed(scope, jobs)
+        elif kind is JobKind.REEMBED:
+            await self.reembed()
+            await self._finish(scope, jobs)
+        elif not await self._store.purge():
+            return timedelta(seconds=1)
+        else:
+            await self._finish(scope, jobs)
+        return None
+
+    async def _link(self, scope: Scope, jobs: Sequence[Job]) -> None:
+        space = await self._vectors.space()
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            # Planned on the state it is committed on, so that every version it read is still the newest.
+            ids = [job.note for job in jobs if job.note]
+            nears = [near for near in await self._store.near(scope, ids, space.id, NEIGHBOURS_ASKED) if near.others]
+            read = await self._store.notes(scope, sorted({*ids, *(other for near in nears for other, _ in near.others)}))
+            terms = {note.id: index_note(note).terms for note in read.values()}
+            histories = await self._store.histories(scope, [near.note for near in nears if near.note in read])
+            ops: list[Op] = []
+            for near in nears:
+                links = near_links(near, terms, {id: read[id].role for id in _around(near)}, clock.recorded_at)
+                history = histories[near.note]
+                live = live_versions(history.revisions)
+                former = [r.version for r in history.revisions if r.version in live and r.cause.by == _LINKER]
+                if not links and not former:
+                    continue
+                inputs = [Input(near.note, read[near.note].version)]
+                inputs += [Input(link.target, read[link.target].version) for link in links]
+                cause = Cause(by=_LINKER, note=near.note)
+                ops.append(
+                    revised(history, clock, cause, {}, links=links, undoes=tuple(former), inputs=tuple(inputs))
+                )
+            return ops + _finishes(jobs)
+
+        await self._commits.commit(scope, plan)
+
+    async def _embed(self, scope: Scope, jobs: Sequence[Job]) -> None:
+        ids = [job.note for job in jobs if job.note]
+        read = await self._store.notes(scope, ids)
+        made = await self._vectors.embed(list(read.values()))
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            now = await self._store.notes(scope, ids)
+            ops: list[Op] = []
+            for (note_id, note), put in zip(read.items(), made, strict=True):
+                if note_id in now and vector_text(now[note_id]) == vector_text(note):
+                    ops += [put, new_job(scope, JobKind.LINK, clock.recorded_at, now[note_id])]
+            return ops + _finishes(jobs)
+
+        await self._commits.commit(scope, plan)
+
+    async def reembed(self) -> int:
+        """Fill a second vector set with this memory's embedder, then switch to it; how many notes were embedded.
+
+        Can be interrupted at any moment and goes on where it was: what is filled stays filled, and searches use the
+        old set until the switch.
+        """
+        info = self._vectors.embedder.info
+        space = await self._store.add_space(info.name, info.dim, info.fingerprint, VECTOR_RECIPE)
+        done = 0
+        while pending := await self._store.without_vector(space.id, REEMBED_BATCH):
+            for scope, notes in _by_scope(pending):
+                await self._fill(scope, notes, space.id)
+            done += len(pending)
+        await self._store.activate(space.id)
+        self._vectors.forget()
+        return done
+
+    async def _fill(self, scope: Scope, notes: Sequence[Note], space: int) -> None:
+        rows = await self._vectors.embedder.embed([vector_text(note) for note in notes])
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            now = await self._store.notes(scope, [note.id for note in notes])
+            return [
+                PutVector(note.id, space, row)
+                for note, row in zip(notes, rows, strict=True)
+                if note.id in now and vector_text(now[note.id]) == vector_text(note)
+            ]
+
+        await self._commits.commit(scope, plan)
+
+    async def _finish(self, scope: Scope, jobs: Sequence[Job]) -> None:
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            return _finishes(jobs)
+
+        await self._commits.commit(scope, plan)
+
+
+def _finishes(jobs: Sequence[Job]) -> list[Op]:
+    return [FinishJob(job.id, job.token or "") for job in jobs]
+
+
+def _around(near: Near) -> list[str]:
+    return [near.note, *(other for other, _ in near.others)]
+
+
+def _by_scope(pending: Sequence[tuple[Scope, Note]]) -> list[tuple[Scope, list[Note]]]:
+    grouped: dict[str, tuple[Scope, list[Note]]] = {}
+    for scope, note in pending:
+        grouped.setdefault(scope.key, (scope, []))[1].append(note)
+    return list(grouped.values())

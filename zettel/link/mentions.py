@@ -1,0 +1,142 @@
+"""MENTIONS: a note's text names another note's title.
+
+A title is named where its normal form stands, word for word, among the phrases of the text, and its tokens among the
+tokens of the text. So whether one note mentions another depends on these two notes alone, and the links are the same
+whatever came first. They are looked for from both sides when a note is written: titles that its text names, and texts
+that name its title.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+
+from zettel.annotate.index import titles_of
+from zettel.annotate.tokens import UNSPACED, clean, phrase_key, token_of, tokenize
+from zettel.model import Link, LinkType, Note, Scope
+from zettel.ports import DropMentions, Found, GraphStore, Lookup, Op, PutMention
+
+MAX_TITLE_WORDS = 10
+"""Longer titles are sentences; texts do not name them in full."""
+MAX_UNSPACED_TITLE = 12
+"""The same for scripts without spaces, in characters."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]{{2,}}")
+
+
+def phrases(text: str) -> set[str]:
+    """Normal forms of all phrases in ``text`` that may name a title.
+
+    A phrase begins and ends with a word that says something (not with "the" or "of"; a capital lets any word begin
+    one). A single word must be written with a capital or a digit, or be of a script that has none.
+    """
+    cleaned = clean(text)
+    found = _unspaced_phrases(cleaned)
+    said = [(match.group(), phrase_key(match.group())) for match in _WORD.finditer(cleaned)]
+    strong = [bool(token_of(word)) for word, _ in said]
+    for start, (word, _) in enumerate(said):
+        capital = not word[0].islower()
+        if not (capital or strong[start]):
+            continue
+        key = ""
+        for end in range(start, min(start + MAX_TITLE_WORDS, len(said))):
+            key = f"{key} {said[end][1]}" if key else said[end][1]
+            if end == start and not (capital and strong[start]):
+                continue
+            if strong[end] or not said[end][0][0].islower():
+                found.add(key)
+    return found
+
+
+def _unspaced_phrases(text: str) -> set[str]:
+    found: set[str] = set()
+    for run in _UNSPACED_RUN.findall(text):
+        for start in range(len(run)):
+            for end in range(start + 2, min(start + MAX_UNSPACED_TITLE, len(run)) + 1):
+                found.add(phrase_key(run[start:end]))
+    return found
+
+
+class _Text:
+    """A note's text, read once for all titles it may name."""
+
+    def __init__(self, note: Note) -> None:
+        self.note = note
+        self.phrases = phrases(note.content)
+        self._tokens: frozenset[str] | None = None
+
+    def names(self, titled: Note) -> str | None:
+        """The normal form under which this text names that note's title, if it does."""
+        if titled.part or not set(titled.event_ids).isdisjoint(self.note.event_ids):
+            return None
+        for key, tokens in titles_of(titled.title).items():
+            if key in self.phrases:
+                if self._tokens is None:
+                    self._tokens = frozenset(tokenize(self.note.content))
+                if tokens <= self._tokens:
+                    return key
+        return None
+
+
+async def mention_ops(
+    store: GraphStore,
+    scope: Scope,
+    written: Sequence[Note],
+    *,
+    again: Iterable[str] = (),
+    gone: Collection[str] = (),
+    recorded_at: datetime,
+) -> list[Op]:
+    """Operations that bring MENTIONS in step with newly written notes.
+
+    ``again`` are the ids of those that stood there before, whose MENTIONS are forgotten first; ``gone`` those that the
+    same batch destroys.
+    """
+    ops: list[Op] = []
+    forgotten = tuple(again)
+    if forgotten:
+        ops.append(DropMentions(forgotten))
+    if not written:
+        return ops
+    titled = [note for note in written if note.title and note.part == 0]
+    if not titled and not (await store.lookup(scope, Lookup())).has_titles:
+        return ops
+    texts = [_Text(note) for note in written]
+    found = await store.lookup(scope, _lookup(texts, titled))
+    out = {note.id for note in written} | set(gone)
+    named = {note_id for ids in found.named.values() for note_id in ids} - out
+    others = await store.notes(scope, sorted(named))
+    named_by_key: dict[str, list[Note]] = {}
+    for note in (*titled, *others.values()):
+        for key in titles_of(note.title):
+            named_by_key.setdefault(key, []).append(note)
+    pairs: dict[tuple[str, str], str] = {}
+    for text in texts:
+        for key in sorted(text.phrases & named_by_key.keys()):
+            _pair(text, named_by_key[key], pairs)
+    naming = {note.id: note for notes in found.naming.values() for note in notes if note.id not in out}
+    for note_id in sorted(naming):
+        _pair(_Text(naming[note_id]), titled, pairs)
+    ops.extend(PutMention(_link(source, target, key, recorded_at)) for (source, target), key in pairs.items())
+    return ops
+
+
+def _pair(text: _Text, titled: Sequence[Note], pairs: dict[tuple[str, str], str]) -> None:
+    for note in titled:
+        key = text.names(note)
+        if key is not None:
+            pairs[text.note.id, note.id] = key
+
+
+def _lookup(texts: Sequence[_Text], titled: Sequence[Note]) -> Lookup:
+    names = set().union(*(text.phrases for text in texts))
+    titles = {key: tuple(sorted(tokens)) for note in titled for key, tokens in titles_of(note.title).items()}
+    return Lookup(names=tuple(sorted(names)), titles=tuple(sorted(titles.items())))
+
+
+def _link(source: str, target: str, key: str, recorded_at: datetime) -> Link:
+    return Link(
+        source=source, target=target, type=LinkType.MENTIONS, reason=f"names “{key}”", recorded_at=recorded_at
+    )

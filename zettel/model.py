@@ -1,0 +1,339 @@
+"""The words of zettel as values: what a memory holds and what it answers.
+
+All of them are pydantic models; those that are never changed in place are frozen. Times are timezone-aware and kept
+in UTC; a naive time is taken as UTC.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from enum import Enum
+from functools import cached_property
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+
+MAX_CONTENT_BYTES = 1_000_000
+"""Longest content of one event, in UTF-8 bytes: beyond it, a file was pasted where a message belongs."""
+
+TIME_MIN = -(2**62)
+"""Stands for "always was" where a time in microseconds must not be null."""
+TIME_MAX = 2**62
+"""Stands for "never ends" where a time in microseconds must not be null."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def to_micros(moment: datetime) -> int:
+    """Microseconds since 1970-01-01 UTC, exactly; a naive ``moment`` is taken as UTC."""
+    return (in_utc(moment) - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    """The inverse of :func:`to_micros`."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def in_utc(moment: datetime) -> datetime:
+    """The same moment in UTC; a naive one is taken as UTC."""
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=timezone.utc)
+    try:
+        return moment.astimezone(timezone.utc)
+    except OverflowError:  # year 1 or 9999 shifted out of the calendar
+        raise ValueError(f"{moment.isoformat()} lies outside the calendar in UTC") from None
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("holds a NUL character")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"holds a lone surrogate at character {error.start}") from None
+    return text
+
+
+def _as_source(value: Any) -> Any:
+    return {"file": value} if isinstance(value, str) else value
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+Moment = Annotated[datetime, AfterValidator(in_utc)]
+
+
+class Kind(str, Enum):
+    """What sort of note it is."""
+
+    EPISODIC = "episodic"
+    SEMANTIC = "semantic"
+    PROCEDURAL = "procedural"
+    INSIGHT = "insight"
+
+
+class LinkType(str, Enum):
+    """How one note stands to another."""
+
+    RELATES = "RELATES"
+    MENTIONS = "MENTIONS"
+    SUPERSEDES = "SUPERSEDES"
+    CONTRADICTS = "CONTRADICTS"
+    DERIVED_FROM = "DERIVED_FROM"
+
+
+class JobKind(str, Enum):
+    """What durable work there is."""
+
+    EMBED = "embed"
+    LINK = "link"
+    REEMBED = "reembed"
+    PURGE = "purge"
+
+
+class JobState(str, Enum):
+    """Where a job stands; a job that is done is no longer there."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    FAILED = "failed"
+
+
+class Frozen(BaseModel):
+    """A value: never changed in place, and strict about unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Scope(Frozen):
+    """Whose memory it is. Matched exactly: a part left out is a part of the name, not a wildcard."""
+
+    tenant: Text | None = None
+    user: Text | None = None
+    agent: Text | None = None
+
+    @cached_property
+    def key(self) -> str:
+        """An opaque name for stores: 32 hexadecimal digits, equal only for equal scopes."""
+        parts = json.dumps([self.tenant, self.user, self.agent])
+        return hashlib.blake2b(parts.encode(), digest_size=16, person=b"zettel.scope").hexdigest()
+
+    def __str__(self) -> str:
+        named = [f"{name}={part!r}" for name, part in self.model_dump().items() if part is not None]
+        return ", ".join(named) or "the default scope"
+
+
+class Source(Frozen):
+    """Where an event was read: a file and a place in it."""
+
+    file: Text
+    position: Text | None = None
+
+    def __str__(self) -> str:
+        return self.file if self.position is None else f"{self.file}:{self.position}"
+
+
+class Event(Frozen):
+    """What happened, verbatim.
+
+    ``id`` is the caller's own key for it, if there is one. ``content`` or ``payload`` (any JSON value, given back
+    exactly) must say something. ``occurred_at`` is when it happened; a naive time is taken as UTC, and None means
+    that nobody knows: it is never replaced by the time of import.
+    """
+
+    content: Text = ""
+    id: Text | None = None
+    title: Text | None = None
+    role: Text | None = None
+    occurred_at: Moment | None = None
+    session: Text | None = None
+    source: Annotated[Source | None, BeforeValidator(_as_source)] = None
+    payload: JsonValue = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class EventRecord(Event):
+    """An event as the store keeps it: with its own id, its place in the order of arrival and when it was recorded."""
+
+    event_id: str
+    seq: int
+    recorded_at: Moment
+    revises: str | None = None
+    """The ``event_id`` that this one replaces, when an import brought other content for the same identity."""
+
+
+class Note(Frozen):
+    """The zettel: a piece of memory that is found, linked and improved.
+
+    ``event_ids`` is never empty. A long event has several notes, ``part`` 0 (the head) to ``parts`` - 1.
+    ``valid_to`` is derived from SUPERSEDES links whenever the note is read. ``authored`` names the fields that a model
+    or a person wrote, which are searched together with the content; the others were extracted from it. An ``archived``
+    note is kept, with its links and its history, but no search finds it.
+    """
+
+    id: str
+    kind: Kind = Kind.EPISODIC
+    content: str
+    title: str | None = None
+    caption: str = ""
+    context: str = ""
+    keywords: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    importance: float = Field(default=0.5, ge=0, le=1)
+    confidence: float = Field(default=1.0, ge=0, le=1)
+    event_ids: tuple[str, ...] = Field(min_length=1)
+    part: int = 0
+    parts: int = 1
+    role: str | None = None
+    session: str | None = None
+    occurred_at: Moment | None = None
+    valid_from: Moment | None = None
+    valid_to: Moment | None = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    authored: tuple[str, ...] = ()
+    archived: bool = False
+    seq: int
+    recorded_at: Moment
+    version: int = 1
+
+
+EDITABLE = ("content", "title", "caption", "context", "keywords", "tags", "importance", "confidence", "kind",
+            "valid_from", "metadata")  # fmt: skip
+"""The fields of a note that a Revision may change."""
+
+
+class Term(Frozen):
+    """An index entry: a keyword, a tag, or a named thing. ``key`` is its normal form, ``notes`` how many hold it."""
+
+    key: str
+    text: str
+    kind: str
+    notes: int
+
+
+class Link(Frozen):
+    """A typed, weighted, directed link between two notes, with the reason it was made for."""
+
+    source: str
+    target: str
+    type: LinkType
+    weight: float = 1.0
+    reason: str = ""
+    recorded_at: Moment
+
+
+class Cause(Frozen):
+    """Who changed a note: a person (``by="user"``), or a job with the note, model and prompt behind it."""
+
+    by: str
+    note: str | None = None
+    model: str | None = None
+    prompt: str | None = None
+
+
+class Input(NamedTuple):
+    """A note that stood before whoever decided a change, in the version it then had."""
+
+    note: str
+    version: int
+
+
+class Revision(Frozen):
+    """One change to a note.
+
+    ``change`` holds the fields that were set, ``links`` those that were added, ``undoes`` the versions that this one
+    took back. ``extracted`` names those of the set fields that were computed from the content and not written by a
+    model or a person. ``live`` tells whether the change still counts.
+    """
+
+    note: str
+    version: int
+    seq: int
+    recorded_at: Moment
+    change: dict[str, JsonValue] = Field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    undoes: tuple[int, ...] = ()
+    extracted: tuple[str, ...] = ()
+    cause: Cause
+    inputs: tuple[Input, ...] = ()
+    live: bool = True
+
+
+class Job(Frozen):
+    """Durable work. Unique per (scope, kind, note, version); a lease with a token tells who is at it."""
+
+    id: str
+    scope: Scope
+    kind: JobKind
+    note: str | None = None
+    version: int = 0
+    priority: int = 0
+    run_at: Moment
+    attempts: int = 0
+    state: JobState = JobState.QUEUED
+    token: str | None = None
+    error: str | None = None
+
+
+class Step(Frozen):
+    """One step of the path that led to a hit: from what the question names or from a note, over a link, to the next.
+
+    ``name`` is for people; ``note`` is the id of the note that was passed.
+    """
+
+    kind: str
+    name: str
+    over: str = ""
+    note: str | None = None
+
+
+class Why(Frozen):
+    """How a hit came about.
+
+    ``seeds`` are the ways it entered the pool, ``features`` each feature's value times its weight, ``near`` the local
+    score, ``walk`` the share of the walk that ended on the note, ``path`` the strongest way the walk took there,
+    ``time`` what its validity has to do with it.
+    """
+
+    scorer: str
+    seeds: tuple[str, ...] = ()
+    features: dict[str, float] = Field(default_factory=dict)
+    near: float = 0.0
+    walk: float = 0.0
+    path: tuple[Step, ...] = ()
+    time: str = ""
+    superseded_by: str | None = None
+
+
+class Hit(Frozen):
+    """A note that was found; ``score`` is calibrated: 0 (surely not) to 1 (surely an answer)."""
+
+    note: Note
+    score: float
+    why: Why
+
+
+class Page(Frozen):
+    """Some notes of a scope in the order of arrival; ``cursor`` asks for the next ones, None: these were the last."""
+
+    notes: tuple[Note, ...]
+    cursor: str | None
+
+
+class Neighbor(Frozen):
+    """A note that can be reached over links, in how many hops, and the last link on the shortest way."""
+
+    note: Note
+    hops: int
+    link: Link
+
+
+def as_metadata_pairs(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """Metadata as flat ``key=value`` strings, the form that filters are matched on in every store."""
+    return tuple(
+        f"{key}={value if isinstance(value, str) else json.dumps(value, sort_keys=True)}"
+        for key, value in sorted(metadata.items())
+    )

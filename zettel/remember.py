@@ -1,0 +1,193 @@
+"""Remember: events become notes, Terms, vectors, MENTIONS and jobs in one transaction.
+
+What costs time (annotating, embedding with a local model) is done while the batch is planned, before the store's
+transaction. A remote embedder is never asked here: an ``embed`` job follows, and until it has run, text finds the note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from pydantic import ValidationError
+
+from zettel.annotate.drafts import Draft, draft
+from zettel.annotate.index import index_note
+from zettel.commit import Clock, Commits
+from zettel.embed.vectors import Vectors
+from zettel.errors import IdentityConflict, InvalidEvent, InvalidInput
+from zettel.identity import Ordinals, identity_of, new_id, same_content, telling
+from zettel.jobs.queue import follow_up
+from zettel.link.mentions import mention_ops
+from zettel.model import MAX_CONTENT_BYTES, Cause, Event, EventRecord, Note, Scope
+from zettel.ports import Annotator, Found, GraphStore, Lookup, Op, PutEvent, PutNote, ScopeState
+from zettel.revise import revised
+
+OnConflict = Literal["error", "skip", "revise"]
+Status = Literal["added", "existing", "revised", "skipped", "deleted"]
+
+
+class Remembered(NamedTuple):
+    """What became of one event: the id of its head note (None if it was deleted here before), and how."""
+
+    id: str | None
+    status: Status
+
+
+def checked(event: Event | dict[str, Any]) -> Event:
+    """The event, or ``InvalidEvent`` in one line that names the field and what is wrong with it."""
+    try:
+        event = Event.model_validate(event)
+    except ValidationError as error:
+        raise InvalidEvent(f"the event cannot be stored: {first_complaint(error)}") from None
+    if not event.content.strip() and event.payload is None:
+        raise InvalidEvent("the event says nothing: give it content, or a payload")
+    size = len(event.content.encode())
+    if size > MAX_CONTENT_BYTES:
+        raise InvalidEvent(
+            f"the content has {size:,} bytes, more than {MAX_CONTENT_BYTES:,}: split it into several events"
+        )
+    return event
+
+
+def first_complaint(error: ValidationError) -> str:
+    """The first thing pydantic complains of, as one line: the field and what is wrong with it."""
+    complaint = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in complaint["loc"]) or "value"
+    return f"{where}: {complaint['msg'].removeprefix('Value error, ')}"
+
+
+class Remembering:
+    """Writes events into a store."""
+
+    def __init__(self, store: GraphStore, commits: Commits, annotator: Annotator, vectors: Vectors) -> None:
+        self._store = store
+        self._commits = commits
+        self._annotator = annotator
+        self._vectors = vectors
+
+    async def remember(
+        self, scope: Scope, events: Sequence[Event], on_conflict: OnConflict, ordinals: Ordinals
+    ) -> list[Remembered]:
+        """Store events in one transaction; what became of each, in order.
+
+        Only when ``on_conflict="revise"`` meets one identity several times in a call does each further one take a
+        transaction of its own. Raises ``IdentityConflict`` under ``"error"``; then none of the events was stored.
+        """
+        if on_conflict not in ("error", "skip", "revise"):
+            raise InvalidInput(f"on_conflict={on_conflict!r} is unknown: use error, skip or revise")
+        told = [telling(event, ordinals.next(event)) for event in events]
+        outcome: dict[int, Remembered] = {}
+        for places in _rounds(events, told, on_conflict):
+            await self._round(scope, {place: events[place] for place in places}, told, on_conflict, outcome)
+        return [outcome[place] for place in range(len(events))]
+
+    async def _round(
+        self,
+        scope: Scope,
+        events: dict[int, Event],
+        told: Sequence[bytes],
+        on_conflict: OnConflict,
+        outcome: dict[int, Remembered],
+    ) -> None:
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            identities = {place: identity_of(told[place], state.secret) for place in events}
+            found = await self._store.lookup(scope, Lookup(identities=tuple(identities.values())))
+            news: dict[int, Event] = {}
+            for place, event in events.items():
+                status = _status(event, found, identities[place], on_conflict)
+                if status in ("added", "revised"):
+                    news[place] = event
+                known = found.events.get(identities[place])
+                outcome[place] = Remembered(known[1][0] if known else None, status)
+            drafts = await draft(self._store, scope, self._annotator, list(news.values()))
+            ops: list[Op] = []
+            written: list[Note] = []
+            again: list[str] = []
+            for place, made in zip(news, drafts, strict=True):
+                known = found.events.get(identities[place])
+                record = _record(made.event, clock, known[0] if known else None)
+                ops.append(PutEvent(record, identities[place]))
+                old = known[1] if known else ()
+                notes = await self._revise_parts(scope, made, record, old, clock, ops)
+                notes += _new_parts(made, record, len(old), clock, ops)
+                outcome[place] = Remembered(notes[0].id, outcome[place].status)
+                written += [note for note in notes if not note.archived]
+                again += old
+            ops += await mention_ops(self._store, scope, written, again=again, recorded_at=clock.recorded_at)
+            ops += await self._vectors.embed_now(written)
+            ops += [follow_up(scope, note, self._vectors.embedder.remote, clock.recorded_at) for note in written]
+            return ops
+
+        await self._commits.commit(scope, plan)
+
+    async def _revise_parts(
+        self, scope: Scope, made: Draft, record: EventRecord, old: Sequence[str], clock: Clock, ops: list[Op]
+    ) -> list[Note]:
+        """Revisions of the notes that the event's former wording has; those of parts it no longer has are archived."""
+        histories = await self._store.histories(scope, old) if old else {}
+        notes: list[Note] = []
+        for part, note_id in enumerate(old):
+            kept = part < len(made.passages)
+            change = made.fields(part, record) if kept else {"archived": True, "event_ids": (record.event_id,)}
+            put = revised(histories[note_id], clock, Cause(by="import"), change, extracted=tuple(change))
+            ops.append(put)
+            notes.append(put.note)
+        return notes
+
+
+def _rounds(events: Sequence[Event], told: Sequence[bytes], on_conflict: OnConflict) -> list[list[int]]:
+    """Places of the events, in rounds in which no identity comes twice."""
+    rounds: list[list[int]] = []
+    first: dict[bytes, Event] = {}
+    times: dict[bytes, int] = {}
+    for place, (event, telling_) in enumerate(zip(events, told, strict=True)):
+        earlier = first.setdefault(telling_, event)
+        if on_conflict == "error" and not same_content(earlier, event):
+            raise _conflict(event)
+        turn = times[telling_] = times.get(telling_, -1) + 1
+        if turn == len(rounds):
+            rounds.append([])
+        rounds[turn].append(place)
+    return rounds
+
+
+def _status(event: Event, found: Found, identity: str, on_conflict: OnConflict) -> Status:
+    if identity in found.tombstones:
+        return "deleted"
+    if identity not in found.events:
+        return "added"
+    if same_content(found.events[identity][0], event):
+        return "existing"
+    if on_conflict == "error":
+        raise _conflict(event)
+    return "skipped" if on_conflict == "skip" else "revised"
+
+
+def _conflict(event: Event) -> IdentityConflict:
+    return IdentityConflict(
+        f"an event with id {event.id!r} is there already, with other content: "
+        "use another id, or on_conflict='revise' or 'skip'"
+    )
+
+
+def _record(event: Event, clock: Clock, old: EventRecord | None) -> EventRecord:
+    fields = {name: getattr(event, name) for name in Event.model_fields}
+    return EventRecord(
+        event_id=new_id("e"),
+        seq=clock.next(),
+        recorded_at=clock.recorded_at,
+        revises=old.event_id if old else None,
+        **fields,
+    )
+
+
+def _new_parts(made: Draft, record: EventRecord, start: int, clock: Clock, ops: list[Op]) -> list[Note]:
+    notes = []
+    for part in range(start, len(made.passages)):
+        note = made.note(part, record, new_id("n"), clock.next(), clock.recorded_at)
+        ops.append(PutNote(note, index_note(note)))
+        notes.append(note)
+    return notes
+
+

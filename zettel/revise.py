@@ -1,0 +1,60 @@
+"""Revise: a note gets a new version; update, revert and the fall-back after a delete are all made here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from zettel.annotate.index import index_note, searchable_text
+from zettel.commit import Clock
+from zettel.fold import fold
+from zettel.model import Cause, Input, Link, Note, Revision
+from zettel.ports import NoteHistory, PutRevision
+
+_JSON = TypeAdapter(dict[str, Any])
+SEARCHED = ("title", "content", "tags", "keywords", "role", "part", "archived")
+"""Fields that the index of a note is made of, beside its searchable text."""
+
+
+def revised(
+    history: NoteHistory,
+    clock: Clock,
+    cause: Cause,
+    change: Mapping[str, Any],
+    *,
+    extracted: tuple[str, ...] = (),
+    links: tuple[Link, ...] = (),
+    undoes: tuple[int, ...] = (),
+    inputs: tuple[Input, ...] = (),
+    erased: Sequence[int] = (),
+) -> PutRevision:
+    """One more revision of a note, with the state and the links that the fold then gives.
+
+    ``erased`` versions are being destroyed in the same batch and count no more.
+    """
+    kept = [revision for revision in history.revisions if revision.version not in erased]
+    before, _ = fold(history.base, history.revisions)
+    revision = Revision(
+        note=history.base.id,
+        version=before.version + 1,
+        seq=clock.next(),
+        recorded_at=clock.recorded_at,
+        change=json.loads(_JSON.dump_json(dict(change))),
+        extracted=extracted,
+        links=links,
+        undoes=undoes,
+        cause=cause,
+        inputs=inputs,
+    )
+    note, decided = fold(history.base, [*kept, revision])
+    return PutRevision(revision, note, index_note(note) if searched_differently(before, note) else None, decided)
+
+
+def searched_differently(before: Note, after: Note) -> bool:
+    """Whether a note must be indexed and embedded anew."""
+    if any(getattr(before, name) != getattr(after, name) for name in SEARCHED):
+        return True
+    return searchable_text(before) != searchable_text(after)

@@ -1,0 +1,97 @@
+"""What a note itself, and what stands around it, says about a question: the local features.
+
+Each is a small pure function over all rows at once. They stand on fixed scales or on the scope's stored statistics,
+never on the candidates at hand, so that a note's features do not depend on which other notes were gathered.
+
+The same three texts are looked at everywhere: the note, the window of its neighbours in time (one or three on either
+side), and its session. A note without neighbours is its own window, and one without a session its own session.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zettel.model import TIME_MIN
+from zettel.search.pool import saturation
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from zettel.ports import Bools, Floats, Ints
+
+LONG_NOTE = 64.0
+"""Tokens at which a note says as much as one can expect; beyond it, more length tells nothing."""
+
+
+def bm25(tf: Floats, length: NDArray[Any], mean_length: float, idfs: Floats) -> Floats:
+    """BM25 (Robertson and Zaragoza 2009): (n, q) counts, (n,) lengths in tokens, (q,) idf -> (n,)."""
+    if tf.shape[1] == 0:
+        return np.zeros(len(length), np.float32)
+    return (saturation(tf, length[:, None], mean_length) @ idfs).astype(np.float32)
+
+
+def coverage(tf: Floats, weights: Floats) -> Floats:
+    """Share of the asked tokens that a text holds, by weight: (n, q), (q,) -> (n,) in 0..1."""
+    total = float(weights.sum())
+    return ((tf > 0) @ (weights / total)).astype(np.float32) if total > 0 else np.zeros(len(tf), np.float32)
+
+
+def cosine(vectors: Floats, vector: Floats | None) -> Floats:
+    """Cosine of each row, of any length, with a unit vector: (n, d), (d,) -> (n,); 0 where there is no vector."""
+    if vector is None or vectors.shape[1] != len(vector):
+        return np.zeros(len(vectors), np.float32)
+    norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+    return ((vectors @ vector) / np.maximum(norms, 1e-9)).astype(np.float32)
+
+
+def window_sums(values: Floats, previous: Ints, following: Ints, steps: int) -> list[Floats]:
+    """Sums over the window of ±1, ±2 .. ±``steps`` neighbours, itself included: (n, ...) -> list of (n, ...).
+
+    ``previous`` and ``following`` are rows, -1 where there is none.
+    """
+    nothing = np.zeros((1, *values.shape[1:]), values.dtype)
+    padded = np.concatenate([values, nothing])  # row -1 is the neighbour that is not there
+    before, after = np.append(previous, -1), np.append(following, -1)
+    left, right = previous, following
+    sums, total = [], values
+    for _ in range(steps):
+        total = total + padded[left] + padded[right]
+        sums.append(total)
+        left, right = before[left], after[right]
+    return sums
+
+
+def of_session(own: Floats, sessions: Floats, session: Ints) -> Floats:
+    """Each row's session value, or its own where it has none: (n,), (s,), (n,) -> (n,)."""
+    return np.where(session >= 0, np.append(sessions, 0.0)[session], own).astype(np.float32)
+
+
+def speaker_named(role: tuple[str | None, ...], names: tuple[str, ...]) -> Floats:
+    """1 where the question names who said it: (n,)."""
+    from zettel.annotate.tokens import phrase_key
+
+    asked = set(names)
+    named = {r: r is not None and phrase_key(r) in asked for r in set(role)}
+    return np.fromiter((named[r] for r in role), np.float32, len(role))
+
+
+def in_time(occurred_at: Ints, times: tuple[tuple[int, int], ...]) -> Floats:
+    """1 where the note occurred in a stretch of time that the question names: (n,)."""
+    found = np.zeros(len(occurred_at), bool)
+    for start, end in times:
+        found |= (occurred_at >= start) & (occurred_at < end) & (occurred_at != TIME_MIN)
+    return found.astype(np.float32)
+
+
+def asks(is_question: Bools) -> Floats:
+    """1 where the note is itself a question, which seldom answers one: (n,)."""
+    return is_question.astype(np.float32)
+
+
+def brevity(length: Ints) -> Floats:
+    """How much of LONG_NOTE a note lacks, on a log scale: 1 empty .. 0 long: (n,)."""
+    return (1.0 - np.log1p(np.minimum(length, LONG_NOTE)) / np.log1p(LONG_NOTE)).astype(np.float32)

@@ -1,0 +1,187 @@
+"""FusionScorer, the default: a local score for every note, then the walk that starts from the best of them.
+
+Near: the local features of :mod:`zettel.scoring.features`, each times its weight, added up. Walk: the notes with the
+best local scores, and the titles and Terms that the question names, start the walk of :mod:`zettel.scoring.walk`; its
+share ranks. Weights are in log-odds, so that the softmax of the local scores is a distribution over notes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from zettel.errors import InvalidInput
+from zettel.model import TIME_MAX, LinkType
+from zettel.ports import Scores, Seed
+from zettel.scoring import features
+from zettel.scoring.calibrate import calibrate
+from zettel.scoring.walk import Walk, graph_of, walk
+from zettel.search.pool import RARE_TERM_DF, idf
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zettel.ports import Candidates, Floats, Question
+
+Group: TypeAlias = Literal["windows", "walk", "text", "vector", "time", "speaker", "terms"]
+"""A group of evidence that can be left out, to see what it is worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A local feature's name, its weight (log-odds per unit), and the groups without which it is not there."""
+
+    name: str
+    weight: float
+    groups: frozenset[str]
+
+
+FEATURES = (
+    Feature("text", 0.05, frozenset({"text"})),  # BM25 points: a rare word found has about 7
+    Feature("text_window_1", 0.08, frozenset({"text", "windows"})),
+    Feature("text_window_3", 0.12, frozenset({"text", "windows"})),
+    Feature("text_session", 0.12, frozenset({"text", "windows"})),
+    Feature("coverage", 2.0, frozenset({"text"})),  # 0 .. 1
+    Feature("vector", 4.0, frozenset({"vector"})),  # cosines; between related texts they differ by about 0.3
+    Feature("vector_window_1", 3.0, frozenset({"vector", "windows"})),
+    Feature("vector_window_3", 3.0, frozenset({"vector", "windows"})),
+    Feature("speaker", 2.5, frozenset({"speaker"})),  # 0 or 1, as those below
+    Feature("time", 4.0, frozenset({"time"})),
+    Feature("question", -0.7, frozenset()),
+    Feature("brevity", -3.0, frozenset()),  # 0 .. 1
+)
+
+STARTERS = 50
+"""Best local scores from which the walk starts: enough to reach what they lead to, few enough to be about it."""
+NAMED_SHARE = 0.5
+"""Share of the start that goes to the titles and rare Terms a question names, if it names any."""
+NAMED_COVERAGE = 2.0
+"""Log-odds by which a named note with all asked rare words leads one with none: "Straw" is in "The Straw Hat"."""
+LIFT = 1.05
+"""What replaced a note stands at least this much above it."""
+OUTDATED = 0.5
+"""What is left of the score of a note that is no longer valid."""
+
+
+class FusionScorer:
+    """The two stages of ranking; ``without`` leaves groups of evidence out."""
+
+    name = "fusion"
+
+    def __init__(self, without: frozenset[Group] = frozenset()) -> None:
+        unknown = without - set(get_args(Group))
+        if unknown:
+            raise InvalidInput(f"no such group of evidence: {', '.join(sorted(unknown))}")
+        self.without = without
+        self.features = tuple(f for f in FEATURES if not f.groups & without)
+
+    def score(self, question: Question, candidates: Candidates) -> Scores:
+        """Score the candidates: (n,) each; ``score`` is monotone in the walk's share."""
+        n = len(candidates.ids)
+        names = tuple(feature.name for feature in self.features)
+        if n == 0:
+            nothing = np.zeros(0, np.float32)
+            return Scores(
+                nothing, nothing, nothing, np.zeros((0, len(names)), np.float32), names, np.zeros(0, np.int64)
+            )
+        values = local_features(question, candidates)
+        weighted = np.stack([values[f.name] * np.float32(f.weight) for f in self.features], axis=1)  # (n, f)
+        near = weighted.sum(axis=1, dtype=np.float64)
+        walked = self._walk(near, values["coverage"], candidates)
+        share = walked.share[:n] / max(walked.share[:n].sum(), 1e-12)
+        order = prefer_replacements(share, candidates, question.today)
+        return Scores(
+            score=calibrate(order, near, values, candidates.pool),
+            near=near.astype(np.float32),
+            walk=share.astype(np.float32),
+            features=weighted,
+            feature_names=names,
+            came_from=walked.came_from,
+        )
+
+    def _walk(self, near: NDArray[np.float64], coverage: Floats, candidates: Candidates) -> Walk:
+        """The walk, or where it would have started if it is left out."""
+        n = len(near)
+        terms = "terms" not in self.without
+        nodes = n + len(candidates.term_keys)
+        begin = start(near, coverage, candidates, nodes, terms=terms)
+        if "walk" in self.without:
+            return Walk(begin, np.full(nodes, -1, np.int64))
+        return walk(graph_of(candidates, terms=terms), begin)
+
+
+def local_features(question: Question, candidates: Candidates) -> dict[str, Floats]:
+    """Every local feature by name, (n,) each."""
+    stats = candidates.stats
+    idfs = idf(stats.df, stats.notes).astype(np.float32)
+    mean = stats.tokens / max(stats.notes, 1)
+    tf = candidates.tf.toarray().astype(np.float32)
+    length = candidates.length.astype(np.float32)
+    previous, following, session = candidates.previous, candidates.next, candidates.session
+    columns = np.concatenate([tf, length[:, None], np.ones((len(length), 1), np.float32)], axis=1)
+    text_1, _, text_3 = features.window_sums(columns, previous, following, 3)
+    vector_1, _, vector_3 = features.window_sums(candidates.vectors, previous, following, 3)
+    text = features.bm25(tf, length, mean, idfs)
+    sessions = features.bm25(
+        candidates.session_tf.toarray().astype(np.float32),
+        candidates.session_length,
+        float(candidates.session_length.mean()) if len(candidates.session_length) else 1.0,
+        idfs,
+    )
+    return {
+        "text": text,
+        "text_window_1": features.bm25(text_1[:, :-2], text_1[:, -2] / text_1[:, -1], mean, idfs),
+        "text_window_3": features.bm25(text_3[:, :-2], text_3[:, -2] / text_3[:, -1], mean, idfs),
+        "text_session": features.of_session(text, sessions, session),
+        "coverage": features.coverage(tf, idfs * question.rarity),
+        "vector": features.cosine(candidates.vectors, question.vector),
+        "vector_window_1": features.cosine(vector_1, question.vector),
+        "vector_window_3": features.cosine(vector_3, question.vector),
+        "speaker": features.speaker_named(candidates.role, question.names),
+        "time": features.in_time(candidates.occurred_at, question.times),
+        "question": features.asks(candidates.is_question),
+        "brevity": features.brevity(candidates.length),
+    }
+
+
+def start(
+    near: NDArray[np.float64], coverage: Floats, candidates: Candidates, nodes: int, *, terms: bool
+) -> NDArray[np.float64]:
+    """The restart vector, (nodes,) summing to 1: softmax over the STARTERS best notes, and what the question names."""
+    n = len(near)
+    begin = np.zeros(nodes)
+    best = np.lexsort((candidates.seq, -near))[:STARTERS]
+    odds = np.exp(near[best] - near[best[0]])
+    begin[best] = odds / odds.sum()
+    named = np.zeros(nodes)
+    titled = (candidates.seeds & Seed.TITLE) != 0
+    named[:n] = np.where(titled, np.exp(NAMED_COVERAGE * coverage), 0.0)
+    if terms and len(candidates.term_keys):
+        rare = candidates.term_named & (candidates.term_df >= 1) & (candidates.term_df <= RARE_TERM_DF)
+        named[n:] = np.where(rare, 1.0 / np.maximum(candidates.term_df, 1), 0.0)
+    if not named.any():
+        return begin
+    return (1 - NAMED_SHARE) * begin + NAMED_SHARE * named / named.sum()
+
+
+def prefer_replacements(share: NDArray[np.float64], candidates: Candidates, today: int | None) -> NDArray[np.float64]:
+    """Shares in which a note that is no longer valid stands below what replaced it, (n,)."""
+    outdated = candidates.valid_to < TIME_MAX if today is None else candidates.valid_to <= today
+    if not outdated.any():
+        return share
+    is_replacement = np.fromiter(
+        (kind is LinkType.SUPERSEDES for kind in candidates.link_type), bool, len(candidates.link_type)
+    )
+    kept = is_replacement & outdated[candidates.link_target]
+    newer, older = candidates.link_source[kept], candidates.link_target[kept]
+    order = np.where(outdated, OUTDATED * share, share)
+    for _ in range(len(newer)):  # once along the longest chain of replacements; two or three rounds in practice
+        raised = order.copy()
+        np.maximum.at(raised, newer, LIFT * order[older])
+        np.maximum.at(raised, newer, np.where(outdated[newer], 0.0, LIFT * share[older]))
+        if np.array_equal(raised, order):
+            break
+        order = raised
+    return order

@@ -1,0 +1,90 @@
+"""Hits as text for a prompt: what fits the budget, in the order of time, with dates and speakers."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from zettel.annotate.tokens import UNSPACED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zettel.model import Hit, Note
+
+CHARACTERS_PER_TOKEN = 4
+"""Of text in alphabets: what the common tokenizers make of English; of other languages they make a little more."""
+CUT = "…"
+
+_UNSPACED_SIGN = re.compile(f"[{UNSPACED}]")
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a language model reads: one for 4 characters, one for each of a script without spaces."""
+    unspaced = len(_UNSPACED_SIGN.findall(text))
+    return math.ceil((len(text) - unspaced) / CHARACTERS_PER_TOKEN) + unspaced
+
+
+def pack(hits: Sequence[Hit], max_tokens: int) -> str:
+    """As many of ``hits`` (best first) as fit ``max_tokens``, under a heading for each day and session.
+
+    A hit that does not fit is passed over for the next that does; the best one is cut short rather than left out.
+    """
+    taken: list[Note] = []
+    for hit in hits:
+        if estimate_tokens(_render([*taken, hit.note])) <= max_tokens:
+            taken.append(hit.note)
+    if not taken and hits:
+        return _cut(_render([hits[0].note]), max_tokens)
+    return _render(taken)
+
+
+def _render(notes: Sequence[Note]) -> str:
+    lines: list[str] = []
+    heading = ""
+    for note in sorted(notes, key=_place):
+        due = _heading(note)
+        if due != heading:
+            lines += ["", due] if lines and due else [due] if due else [""]
+            heading = due
+        lines.append(_line(note))
+    return "\n".join(lines)
+
+
+def _place(note: Note) -> tuple[bool, float, str, int, int]:
+    """Dated ones in the order of time, then the others by session, each in the order they came."""
+    moment = note.occurred_at.timestamp() if note.occurred_at else 0.0
+    session = "" if note.occurred_at else note.session or ""
+    return note.occurred_at is None, moment, session, note.seq, note.part
+
+
+def _heading(note: Note) -> str:
+    day = note.occurred_at.strftime("%A, ") + note.occurred_at.date().isoformat() if note.occurred_at else ""
+    session = f"session {note.session}" if note.session else ""
+    parts = ", ".join(part for part in (day, session) if part)
+    return f"## {parts}" if parts else ""
+
+
+def _line(note: Note) -> str:
+    clock = f"{note.occurred_at:%H:%M} " if note.occurred_at and note.session else ""
+    speaker = f"{note.role}: " if note.role else ""
+    title = f"{note.title}: " if note.title and not note.content.startswith(note.title) else ""
+    ended = f" (no longer true since {note.valid_to.date().isoformat()})" if note.valid_to else ""
+    body = note.content.strip().replace("\n", "\n  ")
+    return f"- {clock}{speaker}{title}{body}{ended}"
+
+
+def _cut(text: str, max_tokens: int) -> str:
+    """The beginning of ``text`` that fits, up to a whole word; nothing if not even one does."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if estimate_tokens(text[:middle] + CUT) <= max_tokens:
+            low = middle
+        else:
+            high = middle - 1
+    kept = text[:low]
+    if low < len(text) and not text[low].isspace() and " " in kept:
+        kept = kept[: kept.rindex(" ")]
+    return kept.rstrip() + CUT if kept.strip() else ""

@@ -1,0 +1,107 @@
+"""Transcripts from other programs, read as events.
+
+A format is one small file with a ``name``, ``sniff(path, head)`` and ``read(path)``. The built-in ones are
+listed below; others join through the entry point group ``zettel.formats``, whose entries are such modules or
+objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Protocol, TypeAlias, cast
+
+from zettel.errors import InvalidInput, UnknownFormat
+from zettel.model import Event, Frozen
+
+BUILT_IN = ("locomo", "jsonl", "plain")
+"""Names of our own formats, the most telling first: whatever has lines with colons looks plain."""
+
+ENTRY_POINTS = "zettel.formats"
+
+HEAD_BYTES = 65_536
+"""How much of a file a format may look at to recognise it: some begin with long lists of questions."""
+
+_HOMES = {"locomo": "locomo", "jsonl": "events_jsonl", "plain": "plain"}
+
+
+class Rejected(Frozen):
+    """A record that was left out: ``position`` is a line number or another place in ``file``."""
+
+    file: str
+    position: str
+    reason: str
+
+
+Record: TypeAlias = Event | Rejected
+"""What reading yields: an event, its place in ``event.source``, or a record that could not be one."""
+
+
+class Format(Protocol):
+    """A way to read transcripts. A module with these three names is one."""
+
+    @property
+    def name(self) -> str:
+        """What people call it, as in ``--format``."""
+        ...
+
+    def sniff(self, path: Path, head: bytes) -> bool:
+        """Whether the file looks like one of these; ``head`` is its first ``HEAD_BYTES`` bytes, or fewer."""
+        ...
+
+    def read(self, path: Path) -> Iterator[Record]:
+        """Its records in order, streaming if the format allows; ``BadRecord`` where no more can be read."""
+        ...
+
+
+def formats() -> dict[str, Format]:
+    """All formats by name: our own, then those of other packages. A built-in name cannot be taken."""
+    found = {name: _built_in(name) for name in BUILT_IN}
+    for entry in entry_points(group=ENTRY_POINTS):
+        if entry.name not in found:
+            found[entry.name] = cast(Format, entry.load())
+    return found
+
+
+def choose(path: Path, name: str = "auto") -> Format:
+    """The format called ``name``, or the one the file itself looks like.
+
+    Raises ``UnknownFormat``, which names those there are, and ``InvalidInput`` for a path that is no file.
+    """
+    if not path.exists():
+        raise InvalidInput(f"{path}: there is no such file")
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; name a file in it")
+    if name == "auto":
+        return detect(path)
+    if name in BUILT_IN:
+        return _built_in(name)
+    known = formats()
+    if name not in known:
+        raise UnknownFormat(f"there is no transcript format {name!r}; there are {_listed(known)}")
+    return known[name]
+
+
+def detect(path: Path) -> Format:
+    """The first format that recognises the file; raises ``UnknownFormat`` if none does."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    known = formats()
+    # Others before the built-in ones: who installs a format means it, and ours are the more general.
+    others = [format for name, format in known.items() if name not in BUILT_IN]
+    for format in [*others, *(known[name] for name in BUILT_IN)]:
+        if format.sniff(path, head):
+            return format
+    raise UnknownFormat(
+        f"{path} looks like no transcript that zettel knows; name its format if it is one of {_listed(known)}"
+    )
+
+
+def _built_in(name: str) -> Format:
+    return cast(Format, import_module(f"zettel.transcripts.{_HOMES[name]}"))
+
+
+def _listed(known: dict[str, Format]) -> str:
+    return ", ".join(known)

@@ -1,0 +1,125 @@
+"""LoCoMo's JSON: one conversation or a list of them, in dated sessions of turns.
+
+Every turn carries its session's time, for that is all the file says: the order of the turns is the order in
+which they arrive, and no minute is made up for them. A date without a zone is taken as UTC. The speaker is
+the role, the session is ``session_3``, the id is the turn's own (``D3:7``); where a file holds several
+conversations both begin with the conversation's name (``conv-1/session_3``, ``conv-1/D3:7``), which is also
+in the metadata under ``conversation``. A shared picture is told by its caption after the words; its address
+and the like are the payload.
+
+Paper: Maharana et al. 2024, "Evaluating Very Long-Term Conversational Memory of LLM Agents".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from zettel.errors import BadRecord
+from zettel.model import Source
+
+from . import Record
+from .records import record, rejected
+
+name = "locomo"
+
+DATE_FORMAT = "%I:%M %p on %d %B, %Y"
+"""As in ``7:05 pm on 3 March, 2024``."""
+
+CONVERSATION = "conversation"
+"""The metadata key that names the conversation, where a file holds several."""
+
+_MARKS = (b'"speaker_a"', b'"dia_id"', b'"session_1"', b'"sample_id"')
+_SESSION = re.compile(r"session_(\d+)")
+_TURN_FIELDS = {"speaker", "dia_id", "text"}
+_PHOTO = "a photo of "
+
+
+def sniff(path: Path, head: bytes) -> bool:
+    """A JSON object or list with LoCoMo's own names, or with questions and their evidence before them."""
+    if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+        return False
+    return any(mark in head for mark in _MARKS) or (b'"qa"' in head and b'"evidence"' in head)
+
+
+def read(path: Path) -> Iterator[Record]:
+    """The turns of all conversations in order; the file is read whole. Raises ``BadRecord`` as ``load``."""
+    samples = load(path)
+    for place, sample in enumerate(samples):
+        several = len(samples) > 1
+        yield from turns(path, sample, str(sample.get("sample_id", place)) if several else None)
+
+
+def load(path: Path) -> list[dict[str, Any]]:
+    """The conversations of a file as they stand there; ``BadRecord`` names the place of what is wrong."""
+    try:
+        samples = json.loads(path.read_bytes())
+    except json.JSONDecodeError as error:
+        where = f"{path}:{error.lineno}:{error.colno}"
+        raise BadRecord(f"{where}: the JSON breaks off or is damaged here ({error.msg})") from None
+    except UnicodeDecodeError as error:
+        raise BadRecord(f"{path}: byte {error.start} is not UTF-8") from None
+    except RecursionError:
+        raise BadRecord(f"{path}: the JSON is nested too deeply") from None
+    if isinstance(samples, dict):
+        samples = [samples]
+    if not isinstance(samples, list):
+        raise BadRecord(f"{path}: expected a conversation or a list of them")
+    for place, sample in enumerate(samples):
+        if not isinstance(sample, dict) or not isinstance(sample.get("conversation", sample), dict):
+            raise BadRecord(f"{path}: entry {place} is no conversation")
+    return samples
+
+
+def turns(path: Path, sample: dict[str, Any], conversation: str | None) -> Iterator[Record]:
+    """The turns of one conversation; ``conversation`` is its name where the file holds several."""
+    talk = sample.get("conversation", sample)
+    prefix = f"{conversation}/" if conversation else ""
+    metadata = {CONVERSATION: conversation} if conversation else {}
+    numbers = sorted(int(match.group(1)) for key in talk if (match := _SESSION.fullmatch(key)))
+    for number in numbers:
+        session = f"session_{number}"
+        where = Source(file=str(path), position=f"{prefix}{session}")
+        turns, told = talk[session], talk.get(f"{session}_date_time")
+        if not isinstance(turns, list):
+            yield rejected(where, "expected a list of turns")
+            continue
+        occurred_at = _moment(told)
+        if told is not None and occurred_at is None and turns:
+            yield rejected(where, f"no date like '7:05 pm on 3 March, 2024': {told!r}; its turns are undated")
+        for nth, turn in enumerate(turns, start=1):
+            source = Source(file=str(path), position=f"{prefix}{session}[{nth}]")
+            if not isinstance(turn, dict):
+                yield rejected(source, "expected a turn with speaker and text")
+                continue
+            fields = {
+                "content": _content(turn),
+                "id": f"{prefix}{turn.get('dia_id') or f'D{number}:{nth}'}",
+                "role": turn.get("speaker"),
+                "occurred_at": occurred_at,
+                "session": f"{prefix}{session}",
+                "payload": {key: value for key, value in turn.items() if key not in _TURN_FIELDS} or None,
+                "metadata": metadata,
+            }
+            yield record(fields, source)
+
+
+def _content(turn: dict[str, Any]) -> Any:
+    """The words, and a shared picture's caption after them; what is no text is left for validation."""
+    text, caption = turn.get("text", ""), turn.get("blip_caption")
+    if not isinstance(text, str) or not isinstance(caption, str) or not caption.strip():
+        return text
+    shown = caption.removeprefix(_PHOTO)
+    told = f"[shares {_PHOTO}{shown}]" if shown != caption else f"[shares a photo: {caption}]"
+    return f"{text} {told}".strip()
+
+
+def _moment(told: Any) -> datetime | None:
+    try:
+        return datetime.strptime(told, DATE_FORMAT)
+    except (TypeError, ValueError):
+        return None

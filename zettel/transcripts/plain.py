@@ -1,0 +1,108 @@
+"""Plain text: ``Speaker: what was said``, a line for each message, as chats are copied and pasted.
+
+::
+
+    [2024-05-01 09:00] Ann: Shall we?
+    Ben: Give me ten minutes.
+      I am still at the dentist's.
+
+A line that names no speaker goes on with the message above it, and so does an indented one. The stamp in
+brackets is optional: an ISO date or time, taken as UTC without a zone; a message without one is undated. The
+file is one session and has its name, without the ending. A message without a stamp gets an id (see
+:class:`~zettel.transcripts.records.ContentKeys`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from zettel.model import Source
+
+from . import Record, Rejected
+from .records import ContentKeys, record, rejected
+
+name = "plain"
+
+MAX_SPEAKER = 40
+"""Longest name of a speaker, in characters: what stands longer before a colon is a sentence."""
+
+# A speaker has up to four words without a sentence's signs; the colon is followed by a space, so no address
+# is one.
+_SPEAKER = r"(?P<role>[^\W_][\w.'’()+-]*(?: [\w.'’()+-]+){0,3})"
+_MESSAGE = re.compile(rf"(?:\[(?P<stamp>\d[^\]]*)\] *)?{_SPEAKER}:(?: +(?P<text>.*))?")
+_BOM = b"\xef\xbb\xbf"
+_SNIFFED_LINES = 50
+_SPOKEN_SHARE = 0.3  # of the lines: long messages have several
+
+
+def sniff(path: Path, head: bytes) -> bool:
+    """UTF-8 text whose first line names a speaker, as does at least a third of the lines after it."""
+    if b"\0" in head:
+        return False
+    lines = head.removeprefix(_BOM).decode("utf-8", errors="replace").splitlines()[:_SNIFFED_LINES]
+    spoken = [_parse(line) is not None for line in lines if line.strip()]
+    return bool(spoken) and spoken[0] and sum(spoken) >= _SPOKEN_SHARE * len(spoken)
+
+
+def read(path: Path) -> Iterator[Record]:
+    """The messages in order; lines before the first speaker, or that cannot be read, are rejected."""
+    keys = ContentKeys()
+    message: _Message | None = None
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            source = Source(file=str(path), position=str(number))
+            text = _decode(line.removeprefix(_BOM) if number == 1 else line, source)
+            if isinstance(text, Rejected):
+                yield text
+                continue
+            begun = _parse(text)
+            if begun is None:
+                if message is not None:
+                    message.lines.append(text.strip())
+                elif text.strip():
+                    yield rejected(source, "no speaker: a message begins with 'Name: '")
+                continue
+            if message is not None:
+                yield message.record(path, keys)
+            message = _Message(begun, source)
+        if message is not None:
+            yield message.record(path, keys)
+
+
+class _Message:
+    def __init__(self, begun: re.Match[str], source: Source) -> None:
+        self.stamp: str | None = begun["stamp"]
+        self.role = begun["role"]
+        self.lines = [begun["text"] or ""]
+        self.source = source
+
+    def record(self, path: Path, keys: ContentKeys) -> Record:
+        occurred_at = None
+        if self.stamp is not None:
+            try:
+                # Python 3.10 reads no "Z".
+                occurred_at = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", self.stamp.strip()))
+            except ValueError:
+                return rejected(self.source, f"{self.stamp!r} is no ISO date, as 2024-05-01 09:00 is")
+        fields = {
+            "content": "\n".join(self.lines).strip(),
+            "role": self.role,
+            "occurred_at": occurred_at,
+            "session": path.stem,
+        }
+        return record(fields, self.source, keys)
+
+
+def _parse(line: str) -> re.Match[str] | None:
+    match = _MESSAGE.fullmatch(line.rstrip())
+    return match if match and len(match["role"]) <= MAX_SPEAKER else None
+
+
+def _decode(line: bytes, source: Source) -> str | Rejected:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return rejected(source, f"byte {error.start} of the line is not UTF-8")
