@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from zettel.async_memory import AsyncMemory as AsyncMemory
     from zettel.errors import ZettelError as ZettelError
-    from zettel.memory import AsyncMemory as AsyncMemory
     from zettel.memory import Memory as Memory
     from zettel.model import Event as Event
     from zettel.model import Hit as Hit
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AsyncMemory": "zettel.memory",
+    "AsyncMemory": "zettel.async_memory",
     "Memory": "zettel.memory",
     "ZettelError": "zettel.errors",
     "Event": "zettel.model",

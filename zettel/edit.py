@@ -8,18 +8,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from zettel.annotate.drafts import annotate
+from zettel.arguments import first_complaint
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
-from zettel.erase import not_found
-from zettel.errors import InvalidInput
+from zettel.errors import InvalidInput, NotFound
 from zettel.fold import fold, live_versions
 from zettel.jobs.queue import follow_up
 from zettel.link.mentions import mention_ops
 from zettel.model import EDITABLE, Cause, Input, Note, Revision, Scope
 from zettel.ports import Annotator, GraphStore, NoteHistory, Op, Passage, PutRevision, ScopeState
-from zettel.remember import first_complaint
 from zettel.revise import revised
-
 
 _Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
 
@@ -78,7 +76,7 @@ class Editing:
         """Every version of a note, the first with the fields it began with; whether each still counts."""
         histories = await self._store.histories(scope, [note_id])
         if note_id not in histories:
-            raise not_found(scope, [note_id])
+            raise NotFound(scope, [note_id])
         base, revisions = histories[note_id]
         live = live_versions(revisions)
         began = base.model_dump(mode="json", include=set(EDITABLE))
@@ -99,14 +97,12 @@ class Editing:
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             histories = await self._store.histories(scope, [note_id])
             if note_id not in histories:
-                raise not_found(scope, [note_id])
+                raise NotFound(scope, [note_id])
             put = await revise(histories[note_id], clock)
             done[:] = [put.note]
             ops: list[Op] = [put]
             if put.index is not None:
-                ops += await mention_ops(
-                    self._store, scope, [put.note], again=[note_id], recorded_at=clock.recorded_at
-                )
+                ops += await mention_ops(self._store, scope, [put.note], again=[note_id], recorded_at=clock.recorded_at)
                 ops += await self._vectors.embed_now([put.note])
                 ops.append(follow_up(scope, put.note, self._vectors.embedder.remote, clock.recorded_at))
             return ops

@@ -74,7 +74,7 @@ class Erasing:
         notes = await self._store.notes(scope, [id for id in ids if not id.startswith("e_")])
         unknown = [id for id in ids if id not in events and id not in notes]
         if unknown:
-            raise not_found(scope, unknown)
+            raise NotFound(scope, unknown)
         doomed = Doomed(events=set(events))
         for note in notes.values():
             if note.kind is Kind.EPISODIC:
@@ -129,8 +129,3 @@ def _rests_on(revision: Revision, notes: set[str], reworded: dict[str, int]) -> 
     return any(
         read.note in notes or read.version >= reworded.get(read.note, read.version + 1) for read in revision.inputs
     )
-
-
-def not_found(scope: Scope, ids: Sequence[str]) -> NotFound:
-    """The error for ids that a scope does not hold."""
-    return NotFound(f"{', '.join(repr(id) for id in ids)} is not in {scope}: `zettel search` shows the ids that are")

@@ -30,6 +30,8 @@ about it. Catch the class whose trouble you can do something about:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 DISTRIBUTION = "zettel-graph"
 """What is installed: ``zettel`` and ``zettel-memory`` belong to other projects."""
 
@@ -63,6 +65,9 @@ class BadRecord(InvalidInput):
 
 class NotFound(ZettelError, LookupError):
     """No note, event or job of that id is in this scope."""
+
+    def __init__(self, scope: object, ids: Iterable[str]) -> None:
+        super().__init__(f"{', '.join(map(repr, ids))} is not in {scope}: a search shows the ids that are")
 
 
 class IdentityConflict(ZettelError):

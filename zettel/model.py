@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
@@ -171,7 +171,7 @@ class Note(Frozen):
     ``event_ids`` is never empty. A long event has several notes, ``part`` 0 (the head) to ``parts`` - 1.
     ``valid_to`` is derived from SUPERSEDES links whenever the note is read. ``authored`` names the fields that a model
     or a person wrote, which are searched together with the content; the others were extracted from it. An ``archived``
-    note is kept, with its links and its history, but no search finds it.
+    note is kept, with its links and its history, but no search and no list shows it.
     """
 
     id: str
@@ -329,6 +329,18 @@ class Neighbor(Frozen):
     note: Note
     hops: int
     link: Link
+
+
+OnConflict = Literal["error", "skip", "revise"]
+"""What to do with other content for an identity that is there already."""
+Status = Literal["added", "existing", "revised", "skipped", "deleted"]
+
+
+class Remembered(NamedTuple):
+    """What became of one event: the id of its head note (None if it was deleted here before), and how."""
+
+    id: str | None
+    status: Status
 
 
 def as_metadata_pairs(metadata: Mapping[str, Any]) -> tuple[str, ...]:

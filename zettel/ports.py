@@ -253,8 +253,8 @@ class Filter:
     """What a note must be like to be a hit; applied before any top-k. Empty or None asks for nothing.
 
     ``kinds``, ``tags``: any of them. ``since`` (included) and ``until`` (excluded) are microseconds of
-    ``occurred_at``; an undated note passes neither. ``metadata`` are flat ``key=value`` strings, all of which must hold.
-    ``source`` is the file an event was read from.
+    ``occurred_at``; an undated note passes neither. ``metadata`` are flat ``key=value`` strings, all of which must
+    hold. ``source`` is the file an event was read from.
     """
 
     kinds: tuple[str, ...] = ()
@@ -277,6 +277,20 @@ class Seed(IntFlag):
     TIME = 16
     NEIGHBOUR = 32
     WALK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its clocks and its filter, as the caller put them."""
+
+    text: str
+    k: int = 10
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+    now: datetime | None = None
+    filter: Filter = field(default_factory=Filter)
+    min_score: float | None = None
+    explain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,6 +488,10 @@ class GraphStore(Protocol):
         ...
 
     async def terms(self, scope: Scope, note: str) -> list[Term]: ...
+
+    async def uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, tuple[TermUse, ...]]:
+        """What each note's index says of its Terms."""
+        ...
 
     async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[Near]:
         """The k nearest older notes (lower seq) of each that has a vector; exact."""

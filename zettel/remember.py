@@ -7,54 +7,18 @@ transaction. A remote embedder is never asked here: an ``embed`` job follows, an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
-
-from pydantic import ValidationError
 
 from zettel.annotate.drafts import Draft, draft
 from zettel.annotate.index import index_note
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
-from zettel.errors import IdentityConflict, InvalidEvent, InvalidInput
+from zettel.errors import IdentityConflict, InvalidInput
 from zettel.identity import Ordinals, identity_of, new_id, same_content, telling
 from zettel.jobs.queue import follow_up
 from zettel.link.mentions import mention_ops
-from zettel.model import MAX_CONTENT_BYTES, Cause, Event, EventRecord, Note, Scope
+from zettel.model import Cause, Event, EventRecord, Note, OnConflict, Remembered, Scope, Status
 from zettel.ports import Annotator, Found, GraphStore, Lookup, Op, PutEvent, PutNote, ScopeState
 from zettel.revise import revised
-
-OnConflict = Literal["error", "skip", "revise"]
-Status = Literal["added", "existing", "revised", "skipped", "deleted"]
-
-
-class Remembered(NamedTuple):
-    """What became of one event: the id of its head note (None if it was deleted here before), and how."""
-
-    id: str | None
-    status: Status
-
-
-def checked(event: Event | dict[str, Any]) -> Event:
-    """The event, or ``InvalidEvent`` in one line that names the field and what is wrong with it."""
-    try:
-        event = Event.model_validate(event)
-    except ValidationError as error:
-        raise InvalidEvent(f"the event cannot be stored: {first_complaint(error)}") from None
-    if not event.content.strip() and event.payload is None:
-        raise InvalidEvent("the event says nothing: give it content, or a payload")
-    size = len(event.content.encode())
-    if size > MAX_CONTENT_BYTES:
-        raise InvalidEvent(
-            f"the content has {size:,} bytes, more than {MAX_CONTENT_BYTES:,}: split it into several events"
-        )
-    return event
-
-
-def first_complaint(error: ValidationError) -> str:
-    """The first thing pydantic complains of, as one line: the field and what is wrong with it."""
-    complaint = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in complaint["loc"]) or "value"
-    return f"{where}: {complaint['msg'].removeprefix('Value error, ')}"
 
 
 class Remembering:
@@ -189,5 +153,3 @@ def _new_parts(made: Draft, record: EventRecord, start: int, clock: Clock, ops: 
         ops.append(PutNote(note, index_note(note)))
         notes.append(note)
     return notes
-
-

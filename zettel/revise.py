@@ -55,6 +55,8 @@ def revised(
 
 def searched_differently(before: Note, after: Note) -> bool:
     """Whether a note must be indexed and embedded anew."""
+    if before.model_copy(update={"version": after.version}) == after:
+        return False
     if any(getattr(before, name) != getattr(after, name) for name in SEARCHED):
         return True
     return searchable_text(before) != searchable_text(after)

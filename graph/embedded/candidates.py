@@ -9,6 +9,7 @@ import numpy as np
 
 from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns
 from zettel.graph.embedded.keys import FACET, TITLE, Keys
+from zettel.graph.embedded.vectors import nearest
 from zettel.model import TIME_MAX, TIME_MIN, Kind, LinkType
 from zettel.ports import Candidates, ScopeStats, Seed
 from zettel.search.pool import (
@@ -24,6 +25,8 @@ from zettel.search.pool import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from zettel.ports import Bools, Filter, Floats, Ints, Query
 
 _SUPERSEDES = LINK_TYPES.index(LinkType.SUPERSEDES)
@@ -49,6 +52,7 @@ class Edges:
     weight: Floats
     term: Ints
     holder: Ints
+    count: Ints
     term_df: Ints
 
 
@@ -59,9 +63,9 @@ def gather(columns: Columns, query: Query, keys: Keys) -> Candidates:
     visible[:rows] = notes["shown"] & notes["alive"]
     if query.as_of is not None:
         visible[:rows] &= notes["valid_from"] <= query.as_of
-    words = matches(columns, [keys.word(token) for token in query.tokens], visible)
-    titles = matches(columns, [keys.title(name) for name in query.names], visible)
-    words, titles = _only(words, words.count > 0), _only(titles, titles.count == TITLE)
+    asked = [keys.word(token) for token in query.tokens] + [keys.title(name) for name in query.names]
+    matched = matches(columns, asked, visible)
+    words, titles = _only(matched, matched.count > 0), _only(matched, matched.count == TITLE)
     allowed = visible & _let_through(columns, query.filter, keys, visible)
     lengths = notes["length"]
     stats = ScopeStats(
@@ -75,8 +79,7 @@ def gather(columns: Columns, query: Query, keys: Keys) -> Candidates:
     seeds = np.zeros(rows + 1, np.int64)
     by_vector = _by_vector(columns, query, allowed)
     by_text = _by_text(columns, query, words, stats, allowed)
-    by_title = np.unique(titles.row[allowed[titles.row]])
-    by_title = by_title[best(np.zeros(len(by_title)), notes["seq"][by_title], query.pool)]
+    by_title = _first(columns, np.unique(titles.row[allowed[titles.row]]), query.pool)
     by_term = _by_term(columns, query, edges, named, allowed)
     by_time = _by_time(columns, query, allowed)
     anchors = np.concatenate([by_vector[:ANCHORS], by_text[:ANCHORS]])
@@ -144,10 +147,8 @@ def _let_through(columns: Columns, filter: Filter, keys: Keys, visible: Bools) -
 def _by_vector(columns: Columns, query: Query, allowed: Bools) -> Ints:
     if query.vector is None or not columns.dim:
         return np.zeros(0, np.int64)
-    embedded = np.flatnonzero(allowed[:-1] & columns.notes["embedded"])
-    # A plain product over all rows: it reads 20 MB of a scope of 20,000 notes, as an index that answers exactly would.
-    cosines = (columns.notes["vector"] @ query.vector.astype(np.float32))[embedded]
-    return embedded[best(cosines, columns.notes["seq"][embedded], query.pool)]
+    rows, _ = nearest(columns, np.flatnonzero(allowed[:-1] & columns.notes["embedded"]), query.vector, query.pool)
+    return rows
 
 
 def _by_text(columns: Columns, query: Query, words: Matches, stats: ScopeStats, allowed: Bools) -> Ints:
@@ -156,13 +157,14 @@ def _by_text(columns: Columns, query: Query, words: Matches, stats: ScopeStats, 
     found = _only(words, read[words.asked] & allowed[words.row])
     mean_length = stats.tokens / max(stats.notes, 1)
     gain = saturation(found.count.astype(np.float64), columns.notes["length"][found.row], mean_length)
-    scores = np.bincount(found.row, gain * idf(stats.df, stats.notes)[found.asked], columns.rows)
+    gain = gain * idf(stats.df, stats.notes)[found.asked]
+    scores = _sums(found.row, gain, columns.rows)
     held = np.flatnonzero(scores > 0)
     return held[best(scores[held], columns.notes["seq"][held], query.pool)]
 
 
 def _named_terms(columns: Columns, query: Query, keys: Keys) -> Ints:
-    numbers = {columns.term_keys.known(keys.term(name)) for name in query.names}
+    numbers = {columns.term_number(keys.term(name)) for name in query.names}
     return np.array(sorted(numbers - {GONE}), np.int64)
 
 
@@ -183,8 +185,12 @@ def _by_time(columns: Columns, query: Query, allowed: Bools) -> Ints:
     occurred_at = columns.notes["occurred_at"]
     for start, end in query.times:
         within |= (occurred_at >= start) & (occurred_at < end)
-    rows = np.flatnonzero(within & (occurred_at != TIME_MIN) & allowed[:-1])
-    return rows[best(np.zeros(len(rows)), columns.notes["seq"][rows], query.pool)]
+    return _first(columns, np.flatnonzero(within & (occurred_at != TIME_MIN) & allowed[:-1]), query.pool)
+
+
+def _first(columns: Columns, rows: Ints, limit: int) -> Ints:
+    """The rows of lowest seq."""
+    return rows[np.argsort(columns.notes["seq"][rows], kind="stable")[:limit]]
 
 
 def _windows(columns: Columns, marked: Bools, visible: Bools, window: int) -> Bools:
@@ -212,31 +218,36 @@ def _edges(columns: Columns, visible: Bools) -> Edges:
         weight=links["weight"][live],
         term=term,
         holder=terms["row"][held],
+        count=terms["count"][held],
         term_df=np.bincount(term, minlength=len(columns.term_names)).astype(np.int64),
     )
 
 
 def _walk(columns: Columns, edges: Edges, starts: Bools, visible: Bools) -> Ints:
-    """Rows reached in two hops, the first hop first, each by seq."""
-    degree = np.bincount(edges.source, minlength=columns.rows + 1)
-    degree += np.bincount(edges.target, minlength=columns.rows + 1)
+    """Rows reached in two hops, the first hop first, within a hop those that most leads to."""
+    places = columns.rows + 1
+    degree = np.bincount(edges.source, minlength=places) + np.bincount(edges.target, minlength=places)
     rare = edges.term_df[edges.term] <= RARE_TERM_DF
     term, holder = edges.term[rare], edges.holder[rare]
     seen, frontier = starts.copy(), starts
     reached: list[Ints] = []
     for _ in range(2):
-        leaving = frontier & (degree <= HUB_LINKS)
-        next_rows = np.zeros(columns.rows + 1, bool)
-        next_rows[edges.target[leaving[edges.source]]] = True
-        next_rows[edges.source[leaving[edges.target]]] = True
-        shared = np.zeros(len(columns.term_names), bool)
-        shared[term[leaving[holder]]] = True
-        next_rows[holder[shared[term]]] = True
-        frontier = next_rows & visible & ~seen
+        leaving = (frontier & (degree <= HUB_LINKS)).astype(np.float64)
+        leading = _sums(edges.target, edges.weight * leaving[edges.source], places)
+        leading += _sums(edges.source, edges.weight * leaving[edges.target], places)
+        # A Term hands what it gets to all its holders alike.
+        handed = _sums(term, leaving[holder], len(columns.term_names)) / np.maximum(edges.term_df, 1) ** 2
+        leading += _sums(holder, handed[term], places)
+        frontier = (leading > 0) & visible & ~seen
         seen |= frontier
         hop = np.flatnonzero(frontier)
-        reached.append(hop[np.argsort(columns.notes["seq"][hop], kind="stable")])
+        reached.append(hop[best(leading[hop], columns.notes["seq"][hop], WALK_NOTES)])
     return np.concatenate(reached)[:WALK_NOTES]
+
+
+def _sums(places: Ints, values: NDArray[np.floating], size: int) -> NDArray[np.float64]:
+    """(size,) sums of the values at each place; of nothing too, for which bincount would give whole numbers."""
+    return np.bincount(places, values, size).astype(np.float64)
 
 
 def _columnar(
@@ -263,20 +274,24 @@ def _columnar(
         return csr_array((count.astype(np.float32), (row, column)), shape=shape)
 
     here = _only(words, place[words.row] >= 0)
-    codes, session = np.unique(notes["session"][chosen], return_inverse=True)
-    if len(codes) and codes[0] == -1:
-        codes, session = codes[1:], session - 1
+    here_too = np.zeros(len(columns.sessions.all) + 1, bool)
+    here_too[notes["session"][chosen]] = True
+    codes = np.flatnonzero(here_too[:-1])
     number = np.full(len(columns.sessions.all) + 1, -1, np.int64)  # of a session among those here
     number[codes] = np.arange(len(codes))
     told = number[notes["session"][words.row]]
     in_session = told >= 0
 
-    own = np.flatnonzero(place[edges.holder] >= 0)
-    numbers = np.unique(edges.term[own])
-    numbers = numbers[np.argsort([columns.term_names[term] for term in numbers.tolist()], kind="stable")]
+    # The Terms in reach: what the question names, and what binds. Others lead nowhere, and there are many.
+    reach = (edges.term_df >= 2) & (edges.term_df <= RARE_TERM_DF)
+    reach[named] = True
+    own = np.flatnonzero((place[edges.holder] >= 0) & reach[edges.term])
+    present = np.zeros(len(reach), bool)
+    present[edges.term[own]] = True
+    numbers = np.flatnonzero(present)
+    numbers = numbers[np.argsort(columns.term_keys["key"][numbers])]  # one order, however the scope was read
     term_place = np.full(len(columns.term_names), -1, np.int64)
     term_place[numbers] = np.arange(len(numbers))
-    held_counts = columns.terms["count"][visible[columns.terms["row"]]][own]
 
     ends = (place[edges.source] >= 0) & (place[edges.target] >= 0)
     link_sort = np.flatnonzero(ends)
@@ -293,7 +308,7 @@ def _columnar(
         event=np.where(notes["kind"][chosen] == _EPISODIC, notes["event"][chosen], -notes["number"][chosen]),
         kind=tuple([KINDS[kind] for kind in notes["kind"][chosen].tolist()]),
         role=tuple([roles[role] for role in notes["role"][chosen].tolist()]),
-        session=session.astype(np.int64),
+        session=number[notes["session"][chosen]],
         previous=previous,
         next=following,
         occurred_at=notes["occurred_at"][chosen],
@@ -310,7 +325,7 @@ def _columnar(
         term_keys=tuple([columns.term_names[term] for term in numbers.tolist()]),
         term_df=edges.term_df[numbers],
         term_named=np.isin(numbers, named),
-        has_term=counts(place[edges.holder[own]], term_place[edges.term[own]], held_counts, (n, len(numbers))),
+        has_term=counts(place[edges.holder[own]], term_place[edges.term[own]], edges.count[own], (n, len(numbers))),
         session_names=tuple([columns.sessions.all[code] for code in codes.tolist()]),
         session_tf=counts(
             told[in_session], words.asked[in_session], words.count[in_session], (len(codes), q)

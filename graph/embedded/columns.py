@@ -66,13 +66,13 @@ class Table:
 
 
 class Names:
-    """Strings (or keys) by small numbers, in the order they came."""
+    """Strings by small numbers, in the order they came."""
 
     def __init__(self) -> None:
-        self.all: list[Any] = []
-        self._number: dict[Any, int] = {}
+        self.all: list[str] = []
+        self._number: dict[str, int] = {}
 
-    def number(self, name: Any) -> int:
+    def number(self, name: str | None) -> int:
         """The number of a name, a new one if need be; None is -1."""
         if name is None:
             return -1
@@ -81,9 +81,15 @@ class Names:
             self.all.append(name)
         return number
 
-    def known(self, name: Any) -> int:
+    def known(self, name: str) -> int:
         """The number of a name, or -1."""
         return self._number.get(name, -1)
+
+    def copied(self) -> Names:
+        """The same, to be added to apart."""
+        copy = Names()
+        copy.all, copy._number = self.all.copy(), self._number.copy()
+        return copy
 
 
 _INT, _SMALL, _FLAG = (np.int64, ()), (np.int32, ()), (np.bool_, ())
@@ -107,8 +113,10 @@ class Columns:
         self.links = Table(source=_SMALL, target=_SMALL, type=_SMALL, owner=_SMALL, weight=(np.float32, ()),
                            recorded_at=_INT)  # fmt: skip
         self.events = Table(number=_INT, session=_SMALL, seq=_INT, occurred_at=_INT, order_time=_INT)
-        self.roles, self.sessions, self.term_keys = Names(), Names(), Names()
+        self.roles, self.sessions = Names(), Names()
+        self.term_keys = Table(key=_INT)
         self.term_names: list[str] = []
+        self._term_numbers: dict[int, int] = {}
         self.order: Ints = np.zeros(0, np.int64)
         """Rows that have a session, each session's together and in the order of NEXT."""
         self.session_sums: dict[int, Floats] = {}
@@ -151,8 +159,22 @@ class Columns:
     def hold(self, rows: Ints, keys: Ints, counts: NDArray[np.int32]) -> None:
         """Add Terms by their keys; ``term_names`` must get the names of new keys."""
         distinct, inverse = np.unique(keys, return_inverse=True)
-        numbers = np.array([self.term_keys.number(key) for key in distinct.tolist()], np.int32)
+        known = self._term_numbers
+        fresh = [key for key in distinct.tolist() if key not in known]
+        known.update(zip(fresh, range(len(known), len(known) + len(fresh)), strict=True))
+        self.term_keys.append(key=as_ints(fresh))
+        numbers = np.array([known[key] for key in distinct.tolist()], np.int32)
         self.terms.append(term=numbers[inverse], count=counts, row=rows)
+
+    def term_number(self, key: int) -> int:
+        """A Term's number by its key, GONE if no note ever held it."""
+        return self._term_numbers.get(key, GONE)
+
+    @property
+    def unnamed_terms(self) -> list[int]:
+        """Keys of Terms whose names are still to be appended to ``term_names``."""
+        unnamed: list[int] = self.term_keys["key"][len(self.term_names) :].tolist()
+        return unnamed
 
     def compact(self) -> None:
         """Drop what is marked once it is the larger part."""
@@ -187,11 +209,9 @@ class Columns:
         copy = Columns(self.scope, self.dim)
         copy.changed = self.changed
         copy.ids = self.ids
-        for name in ("notes", "entries", "terms", "links", "events"):
+        for name in ("notes", "entries", "terms", "links", "events", "term_keys", "roles", "sessions"):
             setattr(copy, name, getattr(self, name).copied())
-        for name in ("roles", "sessions", "term_keys"):  # names are only ever added, so both may share them
-            setattr(copy, name, getattr(self, name))
-        copy.term_names = self.term_names
+        copy.term_names, copy._term_numbers = self.term_names.copy(), self._term_numbers.copy()
         copy.order = self.order
         return copy
 

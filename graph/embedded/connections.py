@@ -124,7 +124,7 @@ class Connections:
         """By its words: Python 3.10 gives no error codes."""
         said = str(error)
         if "locked" in said or "busy" in said:
-            return StoreBusy(f"{self.path}: another process was writing for more than {self._busy_seconds:g} s; try again")
+            return StoreBusy(f"{self.path}: another process was writing for {self._busy_seconds:g} s; try again")
         if "full" in said:
             return StoreFull(f"{self.path}: no space is left; nothing was written")
         if "readonly" in said or "unable to open" in said:

@@ -10,11 +10,20 @@ from datetime import datetime
 from typing import Any
 
 from zettel.model import Job, JobKind, JobState, Scope, from_micros, to_micros
-from zettel.ports import StaleLease
 
 _JOBS = """SELECT j.id, s.name, j.kind, j.note, j.version, j.priority, j.run_at, j.attempts, j.state, j.token, j.error
     FROM jobs j JOIN scopes s ON s.number = j.scope"""
 _DUE = "((j.state = 'queued' AND j.run_at <= :now) OR (j.state = 'running' AND j.lease_until <= :now))"
+
+
+def any_due(sql: sqlite3.Connection, kinds: Sequence[JobKind], scope: int | None, now: int) -> bool:
+    """Whether there is anything to claim."""
+    row = sql.execute(
+        f"""SELECT 1 FROM jobs j WHERE {_DUE} AND j.kind IN (SELECT value FROM json_each(:kinds))
+        AND (:scope IS NULL OR j.scope = :scope) LIMIT 1""",
+        {"now": now, "kinds": json.dumps([kind.value for kind in kinds]), "scope": scope},
+    ).fetchone()
+    return row is not None
 
 
 def claim(
@@ -50,8 +59,8 @@ def claim(
 
 
 def fail(sql: sqlite3.Connection, job: Job, error: str, retry_at: datetime | None) -> None:
-    """Keep why a job failed, and queue it again if a time is given. Raises ``StaleLease``."""
-    done = sql.execute(
+    """Keep why a job failed, and queue it again if a time is given. One that was taken over is left alone."""
+    sql.execute(
         """UPDATE jobs SET state = ?, run_at = COALESCE(?, run_at), error = ?, token = NULL, lease_until = 0
         WHERE id = ? AND token = ?""",
         (
@@ -62,8 +71,6 @@ def fail(sql: sqlite3.Connection, job: Job, error: str, retry_at: datetime | Non
             job.token,
         ),
     )
-    if done.rowcount == 0:
-        raise StaleLease(f"job {job.id} was taken over")
 
 
 def listed(sql: sqlite3.Connection, scope: int | None, state: JobState | None) -> list[Job]:

@@ -32,18 +32,19 @@ class Scopes:
     """The scopes in use, held as columns; those not used for longest go first."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[int, int], tuple[threading.Lock, list[Columns]]] = {}
-        self._sizes: dict[tuple[int, int], int] = {}
+        self._held: dict[tuple[str, int], tuple[threading.Lock, list[Columns]]] = {}
+        self._sizes: dict[tuple[str, int], int] = {}
         self._guard = threading.Lock()
 
     @contextmanager
-    def locked(self, scope: int, space: int) -> Iterator[list[Columns]]:
+    def locked(self, scope: str, space: int) -> Iterator[list[Columns]]:
         """One scope's columns, nobody else's meanwhile: a list of one, or of none yet.
 
         Take this before the transaction that reads, so that no snapshot is older than the columns.
         """
         with self._guard:
-            lock, cell = self._held.pop((scope, space), None) or (threading.Lock(), [])
+            fresh: tuple[threading.Lock, list[Columns]] = (threading.Lock(), [])
+            lock, cell = self._held.pop((scope, space), fresh)
             self._held[scope, space] = (lock, cell)  # last: most recently used
         with lock:
             yield cell
@@ -66,7 +67,8 @@ def in_step(sql: sqlite3.Connection, cell: list[Columns], row: ScopeRow, space: 
     if cell:
         columns = cell[0]
         gone = columns.rows - int(columns.notes["alive"].sum())
-        stale = columns.changed < row.floor or columns.changed > row.changed or columns.dim != dim
+        another = columns.scope != row.number or columns.dim != dim
+        stale = another or not row.floor <= columns.changed <= row.changed
         if stale or (gone > FEW_ROWS and 2 * gone > columns.rows):
             cell.clear()
     if not cell:
@@ -147,11 +149,11 @@ def _take_notes(sql: sqlite3.Connection, columns: Columns, fetched: Sequence[tup
 
 def _name_terms(sql: sqlite3.Connection, columns: Columns) -> None:
     """Fetch the names of Terms that are new here."""
-    fresh = columns.term_keys.all[len(columns.term_names) :]
+    fresh = columns.unnamed_terms
     if not fresh:
         return
     rows = sql.execute(
-        "SELECT key, name FROM json_each(?) JOIN terms ON scope = ? AND terms.key = value",
+        "SELECT terms.key, name FROM json_each(?) CROSS JOIN terms ON scope = ? AND terms.key = value",
         (json.dumps(fresh), columns.scope),
     )
     names = {key: name for key, name in rows.fetchall()}

@@ -12,8 +12,11 @@ from zettel.graph.embedded.keys import Keys
 from zettel.model import EventRecord, Kind, Note
 from zettel.ports import Found, Lookup
 
-NOTHING = Found(events={}, tombstones=frozenset(), named={}, naming={}, has_titles=False, notes=0, df={})
-"""The answer of a scope that nothing was ever written to."""
+
+def nothing(ask: Lookup) -> Found:
+    """The answer of a scope that nothing was ever written to."""
+    df = dict.fromkeys(ask.tokens, 0)
+    return Found(events={}, tombstones=frozenset(), named={}, naming={}, has_titles=False, notes=0, df=df)
 
 
 def look_up(sql: sqlite3.Connection, scope: int, keys: Keys, ask: Lookup) -> Found:
@@ -37,7 +40,7 @@ def _events(
     """Per identity its newest event and that event's episodic notes, head first."""
     newest: dict[str, tuple[int, str]] = {}
     rows = sql.execute(
-        """SELECT identity, number, body FROM json_each(?) JOIN events ON scope = ? AND identity = value
+        """SELECT identity, number, body FROM json_each(?) CROSS JOIN events ON scope = ? AND identity = value
         ORDER BY seq""",
         (json.dumps(list(identities)), scope),
     )
@@ -56,7 +59,7 @@ def _events(
 
 def _tombstones(sql: sqlite3.Connection, scope: int, identities: Sequence[str]) -> frozenset[str]:
     rows = sql.execute(
-        "SELECT identity FROM json_each(?) JOIN tombstones ON scope = ? AND identity = value",
+        "SELECT identity FROM json_each(?) CROSS JOIN tombstones ON scope = ? AND identity = value",
         (json.dumps(list(identities)), scope),
     )
     return frozenset(identity for (identity,) in rows)
@@ -65,7 +68,7 @@ def _tombstones(sql: sqlite3.Connection, scope: int, identities: Sequence[str]) 
 def _named(sql: sqlite3.Connection, scope: int, keys: Keys, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     asked = {keys.title(name): name for name in names}
     rows = sql.execute(
-        """SELECT p.key, n.id FROM json_each(?) JOIN postings p ON p.scope = ? AND p.key = value
+        """SELECT p.key, n.id FROM json_each(?) CROSS JOIN postings p ON p.scope = ? AND p.key = value
         JOIN notes n ON n.number = p.note ORDER BY n.seq""",
         (json.dumps(list(asked)), scope),
     )
@@ -101,7 +104,8 @@ def _naming(
 def _df(sql: sqlite3.Connection, scope: int, keys: Keys, tokens: Sequence[str]) -> dict[str, int]:
     asked = json.dumps([keys.word(token) for token in tokens])
     rows = sql.execute(
-        "SELECT (SELECT COUNT(*) FROM postings WHERE scope = ? AND key = value) FROM json_each(?) ORDER BY json_each.key",
+        """SELECT (SELECT COUNT(*) FROM postings WHERE scope = ? AND key = value)
+        FROM json_each(?) ORDER BY json_each.key""",
         (scope, asked),
     )
     return {token: df for token, (df,) in zip(tokens, rows, strict=True)}

@@ -10,7 +10,7 @@ from zettel.fold import live_versions
 from zettel.graph.embedded.bodies import read_body, read_note, read_uses
 from zettel.graph.embedded.keys import Keys
 from zettel.model import TIME_MAX, TIME_MIN, EventRecord, Link, LinkType, Note, Revision, Term, from_micros
-from zettel.ports import Filter, NoteHistory
+from zettel.ports import Filter, NoteHistory, TermUse
 
 DUMP_PAGE = 256
 """Events fetched at once while streaming."""
@@ -23,7 +23,8 @@ _VALID_TO = f"""(SELECT MIN(CASE WHEN s.valid_from = {TIME_MIN} THEN l.recorded_
 def events(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, EventRecord]:
     """Those of the events that are there, by id."""
     rows = sql.execute(
-        "SELECT id, body FROM json_each(?) JOIN events ON scope = ? AND id = value", (json.dumps(list(ids)), scope)
+        "SELECT e.id, e.body FROM json_each(?) CROSS JOIN events e ON e.scope = ? AND e.id = value",
+        (json.dumps(list(ids)), scope),
     )
     return {id: read_body(EventRecord, body) for id, body in rows}
 
@@ -32,7 +33,8 @@ def events_like(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> tupl
     """The ids of events that share an identity with one of these, by ``seq``."""
     rows = sql.execute(
         """SELECT id FROM events WHERE scope = :scope AND identity IN
-        (SELECT identity FROM json_each(:ids) JOIN events ON scope = :scope AND id = value) ORDER BY seq""",
+        (SELECT e.identity FROM json_each(:ids) CROSS JOIN events e ON e.scope = :scope AND e.id = value)
+        ORDER BY seq""",
         {"scope": scope, "ids": json.dumps(list(ids))},
     )
     return tuple(id for (id,) in rows)
@@ -42,7 +44,7 @@ def notes(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, 
     """Those of the notes that are there, by id."""
     rows = sql.execute(
         f"""SELECT n.id, t.body, {_VALID_TO} FROM json_each(?)
-        JOIN notes n ON n.scope = ? AND n.id = value JOIN texts t ON t.note = n.number""",
+        CROSS JOIN notes n ON n.scope = ? AND n.id = value JOIN texts t ON t.note = n.number""",
         (json.dumps(list(ids)), scope),
     )
     return {id: read_note(body, TIME_MAX if end is None else end) for id, body, end in rows}
@@ -52,7 +54,8 @@ def notes_of(sql: sqlite3.Connection, scope: int, events: Iterable[str]) -> tupl
     """The ids of notes that rest on one of these events in any version, by ``seq``."""
     rows = sql.execute(
         """SELECT id FROM notes WHERE number IN (SELECT ne.note FROM json_each(?)
-        JOIN events e ON e.scope = ? AND e.id = value JOIN note_events ne ON ne.event = e.number) ORDER BY seq, number""",
+        CROSS JOIN events e ON e.scope = ? AND e.id = value JOIN note_events ne ON ne.event = e.number)
+        ORDER BY seq, number""",
         (json.dumps(list(events)), scope),
     )
     return tuple(id for (id,) in rows)
@@ -68,7 +71,7 @@ def page(sql: sqlite3.Connection, scope: int, keys: Keys, filter: Filter, after:
         AND (:session IS NULL OR n.session = :session) AND (:role IS NULL OR n.role = :role)
         AND (:since IS NULL OR (n.occurred_at >= :since AND n.occurred_at != :unknown))
         AND (:until IS NULL OR (n.occurred_at < :until AND n.occurred_at != :unknown))
-        AND (:tags = '[]' OR EXISTS (SELECT 1 FROM json_each(:tags) JOIN postings p
+        AND (:tags = '[]' OR EXISTS (SELECT 1 FROM json_each(:tags) CROSS JOIN postings p
             ON p.scope = :scope AND p.key = value AND p.note = n.number))
         AND NOT EXISTS (SELECT 1 FROM json_each(:every) WHERE NOT EXISTS (SELECT 1 FROM postings p
             WHERE p.scope = :scope AND p.key = value AND p.note = n.number))
@@ -95,7 +98,7 @@ def histories(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[s
     found: dict[str, NoteHistory] = {}
     rows = sql.execute(
         """SELECT n.id, n.number, COALESCE(t.base, t.body) FROM json_each(?)
-        JOIN notes n ON n.scope = ? AND n.id = value JOIN texts t ON t.note = n.number""",
+        CROSS JOIN notes n ON n.scope = ? AND n.id = value JOIN texts t ON t.note = n.number""",
         (json.dumps(list(ids)), scope),
     ).fetchall()
     for id, number, base in rows:
@@ -116,7 +119,7 @@ def revisions_of(sql: sqlite3.Connection, number: int) -> tuple[Revision, ...]:
 def citing(sql: sqlite3.Connection, scope: int, notes: Sequence[str]) -> tuple[Revision, ...]:
     """Revisions that one of these notes stood before, by ``seq``."""
     rows = sql.execute(
-        """SELECT DISTINCT r.note, r.number FROM json_each(?) JOIN citations c ON c.scope = ? AND c.cited = value
+        """SELECT DISTINCT r.note, r.number FROM json_each(?) CROSS JOIN citations c ON c.scope = ? AND c.cited = value
         JOIN revisions r ON r.number = c.revision""",
         (json.dumps(list(notes)), scope),
     ).fetchall()
@@ -132,7 +135,7 @@ def citing(sql: sqlite3.Connection, scope: int, notes: Sequence[str]) -> tuple[R
 def links(sql: sqlite3.Connection, scope: int, notes: Sequence[str]) -> list[Link]:
     """Links that start or end at one of these notes, by (source, type, target)."""
     rows = sql.execute(
-        """WITH asked AS (SELECT number FROM json_each(?) JOIN notes ON scope = ? AND id = value),
+        """WITH asked AS (SELECT n.number FROM json_each(?) CROSS JOIN notes n ON n.scope = ? AND n.id = value),
         held AS (SELECT rowid FROM links WHERE source IN asked UNION SELECT rowid FROM links WHERE target IN asked)
         SELECT s.id, t.id, l.type, l.weight, l.reason, l.recorded_at FROM held JOIN links l ON l.rowid = held.rowid
         JOIN notes s ON s.number = l.source JOIN notes t ON t.number = l.target ORDER BY s.id, l.type, t.id""",
@@ -167,18 +170,29 @@ def terms(sql: sqlite3.Connection, scope: int, keys: Keys, note: str) -> list[Te
     return found
 
 
+def uses(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str, tuple[TermUse, ...]]:
+    """What the index of each note says of its Terms, by the note's id."""
+    rows = sql.execute(
+        """SELECT n.id, t.terms FROM json_each(?)
+        CROSS JOIN notes n ON n.scope = ? AND n.id = value JOIN texts t ON t.note = n.number""",
+        (json.dumps(list(notes)), scope),
+    )
+    return {id: read_uses(terms) for id, terms in rows}
+
+
 def dump_page(
     sql: sqlite3.Connection, scope: int, after: int
 ) -> Iterator[tuple[EventRecord, tuple[Note, ...]]]:
-    """The next events past ``after`` in ``seq`` order, each with the notes that rest on it first, by ``seq``."""
+    """The next events past ``after`` in ``seq`` order, each with the notes that now rest on it, by ``seq``."""
     rows = sql.execute(
         "SELECT number, body FROM events WHERE scope = ? AND seq > ? ORDER BY seq LIMIT ?", (scope, after, DUMP_PAGE)
     ).fetchall()
     for number, body in rows:
+        event = read_body(EventRecord, body)
         held = sql.execute(
             f"""SELECT t.body, {_VALID_TO} FROM note_events ne JOIN notes n ON n.number = ne.note
-            JOIN texts t ON t.note = n.number WHERE ne.event = ? AND n.event = ne.event ORDER BY n.seq, n.number""",
+            JOIN texts t ON t.note = n.number WHERE ne.event = ? ORDER BY n.seq, n.number""",
             (number,),
         )
-        event = read_body(EventRecord, body)
-        yield event, tuple(read_note(note, TIME_MAX if end is None else end) for note, end in held)
+        notes = [read_note(note, TIME_MAX if end is None else end) for note, end in held]
+        yield event, tuple(note for note in notes if event.event_id in note.event_ids)

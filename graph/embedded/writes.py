@@ -58,7 +58,7 @@ class Prepared(NamedTuple):
 
     op: Op
     body: str = ""
-    index: Indexed | None = None
+    indexed: Indexed | None = None
 
 
 def prepare(batch: Batch, keys: Keys) -> list[Prepared]:
@@ -85,8 +85,8 @@ def _indexed(index: NoteIndex, keys: Keys) -> Indexed:
 _ADDING = {
     "events": """INSERT INTO events (number, scope, id, seq, identity, session, occurred_at, source, body)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-    "notes": """INSERT INTO notes (number, scope, id, event, event_seq, part, kind, role, session, occurred_at, valid_from,
-        length, asks, archived, titled, changed, entries, terms, seq, recorded_at)
+    "notes": """INSERT INTO notes (number, scope, id, event, event_seq, part, kind, role, session, occurred_at,
+        valid_from, length, asks, archived, titled, changed, entries, terms, seq, recorded_at)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
     "texts": "INSERT INTO texts (note, body, terms) VALUES (?, ?, ?)",
     "note_events": "INSERT OR IGNORE INTO note_events (event, note) VALUES (?, ?)",
@@ -158,8 +158,8 @@ class Applying:
 
     def _put_note(self, one: Prepared) -> None:
         assert isinstance(one.op, PutNote)
-        assert one.index is not None
-        note, index = one.op.note, one.index
+        assert one.indexed is not None
+        note, index = one.op.note, one.indexed
         number = self._number("notes")
         self._numbers[note.id] = number
         self._fresh.add(number)
@@ -223,25 +223,26 @@ class Applying:
             "SELECT entries, terms, length FROM notes WHERE number = ?", (number,)
         ).fetchone()
         former, former_terms = unpacked(old_entries), unpacked(old_terms)
-        kept = one.index.entries if one.index else [entry for entry in former if entry[1] != FACET]
+        kept = one.indexed.entries if one.indexed else [entry for entry in former if entry[1] != FACET]
         entries = self._entries(note, kept, events)
-        terms = one.index.terms if one.index else former_terms
-        length = one.index.length if one.index else old_length
+        terms = one.indexed.terms if one.indexed else former_terms
+        length = one.indexed.length if one.indexed else old_length
         if note.archived:
             entries, terms = [], []
         erasing.unpost(self._sql, self._scope, number, set(former) - set(entries), set(former_terms) - set(terms))
-        self._post(number, set(entries) - set(former), set(terms) - set(former_terms), one.index)
+        self._post(number, set(entries) - set(former), set(terms) - set(former_terms), one.indexed)
         self._flush()
         erasing.forget_terms(self._sql, self._scope, {key for key, _ in former_terms} - {key for key, _ in terms})
         columns = self._columns(note, length, events[0], entries, terms)
         self._sql.execute(
-            """UPDATE notes SET event = ?, event_seq = ?, part = ?, kind = ?, role = ?, session = ?, occurred_at = ?,
-            valid_from = ?, length = ?, asks = ?, archived = ?, titled = ?, changed = ?, entries = ?, terms = ? WHERE number = ?""",
+            """UPDATE notes SET event = ?, event_seq = ?, part = ?, kind = ?, role = ?, session = ?,
+            occurred_at = ?, valid_from = ?, length = ?, asks = ?, archived = ?, titled = ?, changed = ?, entries = ?,
+            terms = ? WHERE number = ?""",
             (*columns, number),
         )
         self._sql.execute(
             "UPDATE texts SET base = COALESCE(base, body), body = ?, terms = COALESCE(?, terms) WHERE note = ?",
-            (one.body, one.index.uses if one.index else None, number),
+            (one.body, one.indexed.uses if one.indexed else None, number),
         )
         self._rows["note_events"].extend((event.number, number) for event in events)
         self._record(to_micros(revision.recorded_at))
@@ -314,10 +315,12 @@ class Applying:
     def _columns(
         self, note: Note, length: int, event: Found, entries: Sequence[Entry], terms: Sequence[Entry]
     ) -> tuple[Any, ...]:
+        titled = any(count == TITLE for _, count in entries)
         return (
             event.number, event.seq, note.part, note.kind.value, note.role, note.session,
             micros_or_min(note.occurred_at), micros_or_min(note.valid_from), length,
-            is_question(note.content), note.archived, any(count == TITLE for _, count in entries), self._changed, packed(entries), packed(terms),
+            is_question(note.content), note.archived, titled, self._changed,
+            packed(entries), packed(terms),
         )  # fmt: skip
 
     def _entries(self, note: Note, words: list[Entry], events: Sequence[Found]) -> list[Entry]:

@@ -1,7 +1,7 @@
 """A process that imports and is killed: `python importing_child.py URL FLAG ACKNOWLEDGED EVENTS`.
 
-FLAG is a file whose first byte is 1 while a batch is being written, so that whoever kills this process can tell where it
-was hit. ACKNOWLEDGED gets a line for each event that `add_many` returned for, before the next one begins.
+FLAG is a file whose first byte is 1 while a batch is being written, so that whoever kills this process can tell where
+it was hit. ACKNOWLEDGED gets a line for each event that `add_many` returned for, before the next one begins.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main(url: str, flag: str, acknowledged: str, events: str) -> None:
     told = [json.loads(line) for line in Path(events).read_text().splitlines()]
     log = os.open(acknowledged, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with open(flag, "r+b") as file, mmap.mmap(file.fileno(), 1) as inside, Memory(url) as memory:
-        store: Any = memory._bridge.inner._store
+        store: Any = memory._bridge.inner._engine.store
         apply = store.apply
 
         async def watched(batch: Batch) -> None:

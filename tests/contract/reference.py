@@ -206,6 +206,10 @@ class ReferenceStore(Books):
         uses = view.index[view.row[note]].terms if note in view.row else ()
         return [Term(key=x.key, text=x.text, kind=x.kind, notes=len(view.terms[x.key])) for x in uses]
 
+    async def uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, tuple[ports.TermUse, ...]]:
+        view = self.of(scope).view(View)
+        return {note: view.index[view.row[note]].terms for note in notes if note in view.row}
+
     async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[ports.Near]:
         kept, asked = self.of(scope), set(notes)
         have = [note for note in kept.view(View).visible if (space, note.id) in kept.vectors]

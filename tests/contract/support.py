@@ -34,7 +34,8 @@ def decide(memory: Memory, source: str, target: str, kind: LinkType) -> None:
 
 
 async def _decide(memory: AsyncMemory, source: str, target: str, kind: LinkType) -> None:
-    store = memory._store
+    assert memory._engine is not None
+    store = memory._engine.store
 
     async def plan(state: ScopeState, clock: Clock) -> list[Op]:
         histories = await store.histories(memory.scope, [source])

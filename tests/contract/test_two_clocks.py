@@ -72,7 +72,7 @@ def test_known_at_shows_what_had_been_recorded(memory: Memory) -> None:
     assert said(memory, "Where is the key?", known_at=moment)[0] == "The key hangs behind the door."
     assert len(said(memory, "Where is the key?", known_at=moment)) == 1
     assert said(memory, "Where is the key?")[0] == "The key hangs in the shed."
-    assert said(memory, "lamp", known_at=moment) == ["The key hangs behind the door."]
+    assert not any("lamp" in text for text in said(memory, "Where is the lamp?", known_at=moment))
     assert said(memory, "key", known_at="2001-01-01") == []
 
 

@@ -57,7 +57,7 @@ class BM25:
 class FlatVectors:
     """Cosine between the question and every text."""
 
-    name = "flat vectors"
+    name = "vectors"
 
     def __init__(self, embedder: Embedder, vectors: NDArray[np.float32]) -> None:
         self._embedder = embedder

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeAlias, cast
 
 from zettel.embed import load_embedder
-from zettel.memory import AsyncMemory
+from zettel import AsyncMemory
 from zettel.model import Event, Note, Scope
 from zettel.ports import Embedder, Scorer
 

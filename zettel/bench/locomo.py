@@ -61,7 +61,7 @@ async def run(
         bench="locomo",
         ran_on={**data_file(path), "conversations": ", ".join(c.name for c in collections), "turns": turns},
         settings=answering(scorer, without, model, k),
-        columns=[f"recall@{k}", "1-4", *(f"{group} {name}" for group, name in GROUPS.items())],
+        columns=[f"recall@{k}", "1-4", *GROUPS.values()],
         rows=rows,
         notes=notes,
     )

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
-from zettel.memory import Memory
+from zettel import Memory
 from zettel.model import Event
 from zettel.ports import Embedder
 from zettel.transcripts import choose, locomo

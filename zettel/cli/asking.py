@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .common import common, console, day_and_time, key_values, remark, say, say_json
+from .common import common, console, key_values, remark, say, say_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +35,7 @@ def search(
     meta: list[str] = typer.Option([], "--meta", metavar="NAME=VALUE", help="Notes with this metadata; repeatable."),
     min_score: float | None = typer.Option(None, "--min-score", help="Leave out what scores less, 0 to 1."),
 ) -> None:
-    """Ask a question; the notes that answer it, best first.
+    """Find the notes that answer a question.
 
     \b
     Examples:
@@ -54,7 +55,7 @@ def search(
     elif not hits:
         remark("zettel: nothing was found")
     else:
-        show_hits(console(), hits, explain=explain)
+        show_hits(console(), hits, explained=k if explain else 0)
 
 
 def context(
@@ -63,7 +64,7 @@ def context(
     max_tokens: int = typer.Option(800, "--max-tokens", help="How long the text may be."),
     as_of: str | None = typer.Option(None, "--as-of", metavar="TIME", help="What was true then."),
 ) -> None:
-    """What search finds, packed for a prompt in the order of time.
+    """What search finds, packed for a prompt.
 
     \b
     Example:
@@ -78,28 +79,29 @@ def context(
         say(text)
 
 
-def show_hits(out: Console, hits: list[Hit], *, explain: bool) -> None:
-    """Hits as a table, each with its reasons below it if asked."""
+def show_hits(out: Console, hits: Sequence[Hit], *, explained: int) -> None:
+    """Hits as a table; the first ``explained`` of them have their reasons below."""
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("score", justify="right", style="bold green")
     table.add_column("date", no_wrap=True, style="cyan")
-    table.add_column("who", no_wrap=True, style="magenta", max_width=16, overflow="ellipsis")
+    table.add_column("who", no_wrap=True, style="magenta", max_width=14, overflow="ellipsis")
     table.add_column("text", overflow="fold")
-    table.add_column("note", no_wrap=True, style="dim")
-    for hit in hits:
-        text = Text(" ".join(hit.note.content.split()))
-        if hit.note.title:
-            text = Text(f"{hit.note.title}: ", style="bold").append_text(Text(text.plain, style="not bold"))
+    for place, hit in enumerate(hits):
+        note = hit.note
+        text = Text(f"{note.title}: " if note.title else "", style="bold")
+        text.append(" ".join(note.content.split()), style="not bold")
         if hit.why.superseded_by:
-            text.append(f"  (replaced by {hit.why.superseded_by})", style="yellow")
-        if explain:
-            for name, told in reasons(hit.why):
-                text.append(f"\n{name:<8} ", style="dim cyan").append(told, style="dim")
-        who = Text(hit.note.role or "")
-        table.add_row(f"{hit.score:.2f}", day_and_time(hit.note.occurred_at), who, text, hit.note.id)
+            text.append(f"  (replaced by {hit.why.superseded_by})", style="not bold yellow")
+        text.append(f"  {note.id}", style="not bold dim")
+        grid = Table.grid(padding=(0, 1))
+        for name, told in reasons(hit.why) if place < explained else ():
+            grid.add_row(Text(f"  {name}"), Text(told), style="dim italic")
+        day = note.occurred_at.date().isoformat() if note.occurred_at else ""
+        table.add_row(f"{hit.score:.2f}", day, Text(note.role or ""), Group(text, grid) if place < explained else text)
     out.print(table)
 
 

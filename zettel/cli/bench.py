@@ -14,7 +14,7 @@ from .common import EVERYWHERE, common, console, remark, say_json
 if TYPE_CHECKING:
     from zettel.bench.machine import Cell, Result
 
-_HELP = "Measure how well and how fast zettel remembers, with data of your own."
+_HELP = "Measure recall and speed on your own data."
 _JSON_HELP = "Write the result to FILE as JSON, with machine and versions; - is stdout."
 _WITHOUT_HELP = "Leave out: windows, walk, text, vector, time, speaker, terms; several with commas."
 
@@ -23,7 +23,7 @@ app = typer.Typer(help=_HELP, rich_markup_mode=None)
 
 @app.callback()
 def group() -> None:
-    """Measure how well and how fast zettel remembers, with data of your own."""
+    """Measure recall and speed on your own data."""
 
 
 @app.command(epilog=EVERYWHERE)

@@ -16,7 +16,7 @@ from zettel.errors import InvalidInput, StoreError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from zettel.memory import Memory
+    from zettel import Memory
     from zettel.model import Scope
 
 DEFAULT_STORE = "zettel.db"
@@ -60,7 +60,7 @@ class Common:
         """The store, open. A missing one is only made by commands that put something in."""
         if "://" not in self.store and not create and not Path(self.store).exists():
             raise StoreError(f"there is no store {self.store}: add or import makes one, --store names another")
-        from zettel.memory import Memory
+        from zettel import Memory
 
         with Memory(self.store, scope=self.scope(), embedder=self.embedder) as memory:
             yield memory

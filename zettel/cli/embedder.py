@@ -8,12 +8,12 @@ import typer
 
 from .common import EVERYWHERE, common, say, say_json
 
-app = typer.Typer(help="Embedders: distil a small, quick one from a transformer.", rich_markup_mode=None)
+app = typer.Typer(help="Make an embedder of your own.", rich_markup_mode=None)
 
 
 @app.callback()
 def group() -> None:
-    """Embedders: distil a small, quick one from a transformer."""
+    """Make an embedder of your own."""
 
 
 @app.command(epilog=EVERYWHERE)

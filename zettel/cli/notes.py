@@ -49,7 +49,7 @@ def add(
 
 
 def show(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note (n_…) or an event (e_…).")) -> None:
-    """Show a note with all its fields, or an event as it was stored.
+    """Show a note with all its fields, or an event.
 
     \b
     Example:
@@ -117,7 +117,7 @@ def revert(
     id: str = typer.Argument(metavar="ID", help="A note."),
     version: int = typer.Argument(metavar="VERSION", help="The version that it shall be again."),
 ) -> None:
-    """Bring a note back to a version it had; what is taken back stays in its history.
+    """Bring a note back to a version it had. What is taken back stays in its history.
 
     \b
     Example:
@@ -137,7 +137,7 @@ def delete(
     scope: bool = typer.Option(False, "--scope", help="All of the scope that --tenant, --user, --agent name."),
     yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
 ) -> None:
-    """Destroy events and notes for good, with everything derived from them.
+    """Destroy events and notes for good. What was derived from them goes too.
 
     \b
     Examples:

@@ -51,7 +51,7 @@ def export(
     path: Path | None = typer.Argument(None, metavar="[FILE]", help="Where to; stdout if left out."),
     format: str = typer.Option("jsonl", "--format", help="jsonl: an event on each line, with its notes."),
 ) -> None:
-    """Write all events of a scope with their notes; import reads the file again.
+    """Write all events of a scope with their notes. What this writes, import reads.
 
     \b
     Examples:

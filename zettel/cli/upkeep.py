@@ -19,7 +19,7 @@ def jobs(
     ctx: typer.Context,
     retry: bool = typer.Option(False, "--retry", help="Queue failed jobs again."),
 ) -> None:
-    """Show the work that is not done yet: queued, running, or failed with its error.
+    """Show the work that is not done yet. It is queued, running, or failed with an error.
 
     \b
     Examples:
@@ -84,7 +84,7 @@ def worker(
 
 
 def stats(ctx: typer.Context) -> None:
-    """Count what a store holds: of the scope that is named, or of all.
+    """Count what the store holds, or a scope of it.
 
     \b
     Examples:
@@ -106,7 +106,7 @@ def doctor(
     ctx: typer.Context,
     repair: bool = typer.Option(False, "--repair", help="Make anew what can be derived."),
 ) -> None:
-    """Check a store for damage; exits with 1 if there is any that was not repaired.
+    """Check a store for damage. Exits with 1 if there is any that was not repaired.
 
     \b
     Examples:
@@ -130,7 +130,7 @@ def doctor(
 
 
 def reembed(ctx: typer.Context) -> None:
-    """Embed every note anew with --embedder (or the one shipped with zettel) and change over to it.
+    """Change over to another embedder. Every note is embedded anew with --embedder, or with the shipped one.
 
     \b
     Example:

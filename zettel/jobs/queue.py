@@ -39,4 +39,4 @@ def next_attempt(error: BaseException, attempts: int, now: datetime) -> datetime
     """When a job that failed ``attempts`` times runs again; None: not by itself."""
     if not isinstance(error, PASSING) or attempts >= MAX_ATTEMPTS:
         return None
-    return now + FIRST_PAUSE * 2 ** (attempts - 1)
+    return now + FIRST_PAUSE * float(2 ** (attempts - 1))

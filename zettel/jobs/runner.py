@@ -1,11 +1,12 @@
 """The in-process runner: a task that claims due jobs and does them until there are none, then sleeps until woken.
 
-Only its own loop and :meth:`drain` claim jobs, one batch at a time, so linking keeps the order of arrival.
+One batch at a time, so that linking keeps the order of arrival; ``drain`` only waits.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from datetime import datetime, timedelta, timezone
 
 import anyio
@@ -22,8 +23,10 @@ LEASE_SECONDS = 120.0
 """How long a claimed batch is left to its worker before another may take it."""
 IDLE_SECONDS = 2.0
 """Between two looks at the queue for work that others left or that a pause has ended for."""
+LOOK_SECONDS = 1.0
+"""Between two looks of a ``drain`` whether its scope is done, while other work goes on."""
 WAIT_SECONDS = 0.02
-"""Between two looks while waiting for jobs that another worker holds."""
+"""The same while there is nothing to do here but jobs that another worker holds or that wait for their time."""
 
 STILL_READ = "pending: another reader still holds the old pages"
 """What a purge says of itself while it waits."""
@@ -36,9 +39,10 @@ class InProcessRunner:
         self._store = store
         self._work = work
         self._woken = asyncio.Event()
-        self._turn = asyncio.Lock()
+        self._idle = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
+        self._told: set[str] = set()
 
     async def start(self) -> None:
         """Begin to work in the background."""
@@ -57,44 +61,44 @@ class InProcessRunner:
             self._task = None
 
     async def drain(self, scope: Scope | None, deadline: float | None) -> None:
-        """Run or wait for all jobs of a scope (None: of all), also those waiting for another attempt.
+        """Wait until all jobs of a scope (None: of all) are done, also those waiting for another attempt.
 
-        Raises ``FlushTimeout`` past the deadline (seconds of the event loop's clock), ``JobFailed`` if any job ended
-        in an error meanwhile; the error is kept with it.
+        Raises ``FlushTimeout`` past the deadline (seconds of the event loop's clock), ``JobFailed`` if any job has
+        ended in an error, once for each; the error is kept with it.
         """
-        loop = asyncio.get_running_loop()
-        failed_before = {job.id for job in await self._store.jobs(scope, JobState.FAILED)}
         while True:
-            if await self.run_once(scope):
-                continue
+            self._idle.clear()
+            self.wake()
+            with anyio.move_on_at(min(deadline or math.inf, anyio.current_time() + LOOK_SECONDS)):
+                await self._idle.wait()
             waiting = [job for job in await self._store.jobs(scope) if job.state is not JobState.FAILED]
             if not waiting:
                 break
-            if deadline is not None and loop.time() >= deadline:
+            if deadline is not None and anyio.current_time() >= deadline:
                 raise FlushTimeout(f"{len(waiting)} jobs are still pending; they go on in the background")
             await asyncio.sleep(WAIT_SECONDS)
-        failed = [job for job in await self._store.jobs(scope, JobState.FAILED) if job.id not in failed_before]
+        failed = [job for job in await self._store.jobs(scope, JobState.FAILED) if job.id not in self._told]
         if failed:
+            self._told.update(job.id for job in failed)
             raise JobFailed(
                 f"{len(failed)} jobs failed, the first with: {failed[0].error}; `zettel jobs` shows all, "
-                "`zettel jobs retry` runs them again"
+                "`zettel jobs --retry` runs them again"
             )
 
-    async def run_once(self, scope: Scope | None = None) -> bool:
+    async def _run_batch(self) -> bool:
         """Claim one batch and do it; whether there was one."""
-        async with self._turn:
-            jobs = await self._store.claim(list(JobKind), CLAIM, LEASE_SECONDS, scope)
-            if not jobs:
-                return False
-            # Whatever goes wrong belongs to the job: it is kept with it, and the runner goes on.
-            (outcome,) = await asyncio.gather(self._work.do(jobs), return_exceptions=True)
-            if isinstance(outcome, asyncio.CancelledError):
-                raise outcome
-            if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
-                await self._failed(jobs, outcome)
-            elif isinstance(outcome, timedelta):
-                await self._later(jobs, outcome)
-            return True
+        jobs = await self._store.claim(list(JobKind), CLAIM, LEASE_SECONDS, None)
+        if not jobs:
+            return False
+        # Whatever goes wrong belongs to the job: it is kept with it, and the runner goes on.
+        (outcome,) = await asyncio.gather(self._work.do(jobs), return_exceptions=True)
+        if isinstance(outcome, asyncio.CancelledError):
+            raise outcome
+        if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
+            await self._failed(jobs, outcome)
+        elif isinstance(outcome, timedelta):
+            await self._later(jobs, outcome)
+        return True
 
     async def _failed(self, jobs: list[Job], error: BaseException) -> None:
         now = datetime.now(timezone.utc)
@@ -108,6 +112,7 @@ class InProcessRunner:
     async def _loop(self) -> None:
         while not self._closing:
             self._woken.clear()
-            if not await self.run_once():
+            if not await self._run_batch():
+                self._idle.set()
                 with anyio.move_on_after(IDLE_SECONDS):
                     await self._woken.wait()

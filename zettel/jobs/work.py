@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from zettel.annotate.index import VECTOR_RECIPE, index_note, vector_text
+from zettel.annotate.index import VECTOR_RECIPE, vector_text
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
-from zettel.fold import live_versions
+from zettel.fold import fold, live_versions
 from zettel.jobs.queue import new_job
-from zettel.link.near import NEIGHBOURS_ASKED, near_links
-from zettel.model import Cause, Input, Job, JobKind, Note, Scope
+from zettel.link.near import NEIGHBOURS_ASKED, close, near_links
+from zettel.model import Cause, Input, Job, JobKind, Link, Note, Scope
 from zettel.ports import FinishJob, GraphStore, Near, Op, PutVector, ScopeState
 from zettel.revise import revised
 
@@ -51,24 +51,25 @@ class Work:
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             # Planned on the state it is committed on, so that every version it read is still the newest.
             ids = [job.note for job in jobs if job.note]
-            nears = [near for near in await self._store.near(scope, ids, space.id, NEIGHBOURS_ASKED) if near.others]
-            read = await self._store.notes(scope, sorted({*ids, *(other for near in nears for other, _ in near.others)}))
-            terms = {note.id: index_note(note).terms for note in read.values()}
-            histories = await self._store.histories(scope, [near.note for near in nears if near.note in read])
+            nears = [close(near) for near in await self._store.near(scope, ids, space.id, NEIGHBOURS_ASKED)]
+            around = sorted({id for near in nears if near.others for id in _around(near)})
+            read = await self._store.notes(scope, around)
+            terms = await self._store.uses(scope, around)
+            histories = await self._store.histories(scope, [near.note for near in nears])
             ops: list[Op] = []
             for near in nears:
-                links = near_links(near, terms, {id: read[id].role for id in _around(near)}, clock.recorded_at)
                 history = histories[near.note]
+                links: tuple[Link, ...] = ()
+                if near.others:
+                    links = near_links(near, terms, {id: read[id].role for id in _around(near)}, clock.recorded_at)
                 live = live_versions(history.revisions)
                 former = [r.version for r in history.revisions if r.version in live and r.cause.by == _LINKER]
                 if not links and not former:
                     continue
-                inputs = [Input(near.note, read[near.note].version)]
+                inputs = [Input(near.note, fold(history.base, history.revisions)[0].version)]
                 inputs += [Input(link.target, read[link.target].version) for link in links]
                 cause = Cause(by=_LINKER, note=near.note)
-                ops.append(
-                    revised(history, clock, cause, {}, links=links, undoes=tuple(former), inputs=tuple(inputs))
-                )
+                ops.append(revised(history, clock, cause, {}, links=links, undoes=tuple(former), inputs=tuple(inputs)))
             return ops + _finishes(jobs)
 
         await self._commits.commit(scope, plan)

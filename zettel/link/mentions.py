@@ -15,7 +15,7 @@ from datetime import datetime
 from zettel.annotate.index import titles_of
 from zettel.annotate.tokens import UNSPACED, clean, phrase_key, token_of, tokenize
 from zettel.model import Link, LinkType, Note, Scope
-from zettel.ports import DropMentions, Found, GraphStore, Lookup, Op, PutMention
+from zettel.ports import DropMentions, GraphStore, Lookup, Op, PutMention
 
 MAX_TITLE_WORDS = 10
 """Longer titles are sentences; texts do not name them in full."""
@@ -137,6 +137,4 @@ def _lookup(texts: Sequence[_Text], titled: Sequence[Note]) -> Lookup:
 
 
 def _link(source: str, target: str, key: str, recorded_at: datetime) -> Link:
-    return Link(
-        source=source, target=target, type=LinkType.MENTIONS, reason=f"names “{key}”", recorded_at=recorded_at
-    )
+    return Link(source=source, target=target, type=LinkType.MENTIONS, reason=f"names “{key}”", recorded_at=recorded_at)

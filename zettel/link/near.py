@@ -24,6 +24,11 @@ NEAR_COSINE_WITH_TERM = 0.4
 _BINDING = frozenset({"name", "tag"})
 
 
+def close(near: Near) -> Near:
+    """Only those of the others that may be linked at all."""
+    return Near(near.note, tuple((id, cosine) for id, cosine in near.others if cosine >= NEAR_COSINE_WITH_TERM))
+
+
 def near_links(
     near: Near, terms: Mapping[str, Sequence[TermUse]], authors: Mapping[str, str | None], recorded_at: datetime
 ) -> tuple[Link, ...]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zettel.annotate.tokens import phrase_key, tokenize
 from zettel.model import TIME_MIN
 from zettel.search.pool import saturation
 
@@ -23,21 +24,31 @@ if TYPE_CHECKING:
 
     from zettel.ports import Bools, Floats, Ints
 
+SPEAKER_NAME = 0.2
+"""What is left of a token's weight when it is a speaker's name."""
 LONG_NOTE = 64.0
 """Tokens at which a note says as much as one can expect; beyond it, more length tells nothing."""
 
 
+def token_weights(idfs: Floats, rarity: Floats, tokens: tuple[str, ...], speakers: frozenset[str]) -> Floats:
+    """How much each asked token tells: rare in the scope, rarer in the world, and not the name of who speaks.
+
+    ``speakers`` are the tokens of the roles in the scope: in a conversation everybody's name is said by the others, and
+    who said it is a feature of its own. (q,) -> (q,) BM25 points.
+    """
+    called = np.fromiter((token in speakers for token in tokens), bool, len(tokens))
+    return (idfs * (0.5 + rarity) * np.where(called, SPEAKER_NAME, 1.0)).astype(np.float32)
+
+
 def bm25(tf: Floats, length: NDArray[Any], mean_length: float, idfs: Floats) -> Floats:
     """BM25 (Robertson and Zaragoza 2009): (n, q) counts, (n,) lengths in tokens, (q,) idf -> (n,)."""
-    if tf.shape[1] == 0:
-        return np.zeros(len(length), np.float32)
-    return (saturation(tf, length[:, None], mean_length) @ idfs).astype(np.float32)
+    return (saturation(tf, length[:, None], mean_length) @ idfs.astype(np.float64)).astype(np.float32)
 
 
 def coverage(tf: Floats, weights: Floats) -> Floats:
     """Share of the asked tokens that a text holds, by weight: (n, q), (q,) -> (n,) in 0..1."""
-    total = float(weights.sum())
-    return ((tf > 0) @ (weights / total)).astype(np.float32) if total > 0 else np.zeros(len(tf), np.float32)
+    share = weights / max(float(weights.sum()), 1e-9)
+    return np.asarray((tf > 0).astype(np.float32) @ share, np.float32)
 
 
 def cosine(vectors: Floats, vector: Floats | None) -> Floats:
@@ -72,11 +83,14 @@ def of_session(own: Floats, sessions: Floats, session: Ints) -> Floats:
 
 def speaker_named(role: tuple[str | None, ...], names: tuple[str, ...]) -> Floats:
     """1 where the question names who said it: (n,)."""
-    from zettel.annotate.tokens import phrase_key
-
     asked = set(names)
     named = {r: r is not None and phrase_key(r) in asked for r in set(role)}
     return np.fromiter((named[r] for r in role), np.float32, len(role))
+
+
+def speaker_tokens(role: tuple[str | None, ...]) -> frozenset[str]:
+    """The tokens of everybody's name."""
+    return frozenset(token for name in set(role) if name for token in tokenize(name))
 
 
 def in_time(occurred_at: Ints, times: tuple[tuple[int, int], ...]) -> Floats:

@@ -31,34 +31,40 @@ Group: TypeAlias = Literal["windows", "walk", "text", "vector", "time", "speaker
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A local feature's name, its weight (log-odds per unit), and the groups without which it is not there."""
+    """A local feature's name, its weight (log-odds per unit), and the group that it goes with."""
 
     name: str
     weight: float
-    groups: frozenset[str]
+    group: Group | None
 
 
 FEATURES = (
-    Feature("text", 0.05, frozenset({"text"})),  # BM25 points: a rare word found has about 7
-    Feature("text_window_1", 0.08, frozenset({"text", "windows"})),
-    Feature("text_window_3", 0.12, frozenset({"text", "windows"})),
-    Feature("text_session", 0.12, frozenset({"text", "windows"})),
-    Feature("coverage", 2.0, frozenset({"text"})),  # 0 .. 1
-    Feature("vector", 4.0, frozenset({"vector"})),  # cosines; between related texts they differ by about 0.3
-    Feature("vector_window_1", 3.0, frozenset({"vector", "windows"})),
-    Feature("vector_window_3", 3.0, frozenset({"vector", "windows"})),
-    Feature("speaker", 2.5, frozenset({"speaker"})),  # 0 or 1, as those below
-    Feature("time", 4.0, frozenset({"time"})),
-    Feature("question", -0.7, frozenset()),
-    Feature("brevity", -3.0, frozenset()),  # 0 .. 1
+    Feature("text_window_1", 0.1, "text"),  # BM25 points: a rare word found has about 7
+    Feature("text_window_3", 0.3, "text"),
+    Feature("text_session", 0.1, "text"),
+    Feature("coverage", 1.5, "text"),  # 0 .. 1
+    Feature("vector", 5.0, "vector"),  # cosines: between texts on one matter they differ by about 0.3
+    Feature("vector_window_1", 4.0, "vector"),
+    Feature("vector_window_3", 2.0, "vector"),
+    Feature("speaker", 2.0, "speaker"),  # 0 or 1, as those below
+    Feature("time", 3.0, "time"),
+    Feature("question", -0.7, None),
+    Feature("brevity", -4.0, None),  # 0 .. 1
 )
+"""Round numbers near those that listwise softmax regression gives on our own two conversations of tests and demo."""
 
+SESSION_NOTES = 20
+"""Notes in a session of middling length."""
 STARTERS = 50
 """Best local scores from which the walk starts: enough to reach what they lead to, few enough to be about it."""
-NAMED_SHARE = 0.5
-"""Share of the start that goes to the titles and rare Terms a question names, if it names any."""
+TITLE_SHARE = 0.5
+"""Share of the start that goes to the notes whose titles the question names, if it names any."""
+TERM_SHARE = 0.1
+"""The same for rare Terms: their notes have the word already counted in the local score."""
 NAMED_COVERAGE = 2.0
 """Log-odds by which a named note with all asked rare words leads one with none: "Straw" is in "The Straw Hat"."""
+TAIL = 1e-6
+"""What the local score adds to the walk's share: it ranks the notes that the walk does not reach, after all others."""
 LIFT = 1.05
 """What replaced a note stands at least this much above it."""
 OUTDATED = 0.5
@@ -75,7 +81,7 @@ class FusionScorer:
         if unknown:
             raise InvalidInput(f"no such group of evidence: {', '.join(sorted(unknown))}")
         self.without = without
-        self.features = tuple(f for f in FEATURES if not f.groups & without)
+        self.features = tuple(f for f in FEATURES if f.group not in without)
 
     def score(self, question: Question, candidates: Candidates) -> Scores:
         """Score the candidates: (n,) each; ``score`` is monotone in the walk's share."""
@@ -86,14 +92,14 @@ class FusionScorer:
             return Scores(
                 nothing, nothing, nothing, np.zeros((0, len(names)), np.float32), names, np.zeros(0, np.int64)
             )
-        values = local_features(question, candidates)
+        values = local_features(question, candidates, windows="windows" not in self.without)
         weighted = np.stack([values[f.name] * np.float32(f.weight) for f in self.features], axis=1)  # (n, f)
         near = weighted.sum(axis=1, dtype=np.float64)
         walked = self._walk(near, values["coverage"], candidates)
         share = walked.share[:n] / max(walked.share[:n].sum(), 1e-12)
-        order = prefer_replacements(share, candidates, question.today)
+        order = prefer_replacements(share + TAIL * np.exp(near - near.max()), candidates, question.today)
         return Scores(
-            score=calibrate(order, near, values, candidates.pool),
+            score=calibrate(order, near, values["coverage"], candidates.pool),
             near=near.astype(np.float32),
             walk=share.astype(np.float32),
             features=weighted,
@@ -112,30 +118,35 @@ class FusionScorer:
         return walk(graph_of(candidates, terms=terms), begin)
 
 
-def local_features(question: Question, candidates: Candidates) -> dict[str, Floats]:
-    """Every local feature by name, (n,) each."""
+def local_features(question: Question, candidates: Candidates, *, windows: bool = True) -> dict[str, Floats]:
+    """Every local feature by name, (n,) each; without ``windows`` every note stands alone."""
     stats = candidates.stats
-    idfs = idf(stats.df, stats.notes).astype(np.float32)
+    weights = features.token_weights(
+        idf(stats.df, stats.notes).astype(np.float32),
+        question.rarity,
+        question.tokens,
+        features.speaker_tokens(candidates.role),
+    )
     mean = stats.tokens / max(stats.notes, 1)
     tf = candidates.tf.toarray().astype(np.float32)
     length = candidates.length.astype(np.float32)
     previous, following, session = candidates.previous, candidates.next, candidates.session
+    if not windows:
+        previous = following = session = np.full(len(length), -1, np.int64)
     columns = np.concatenate([tf, length[:, None], np.ones((len(length), 1), np.float32)], axis=1)
     text_1, _, text_3 = features.window_sums(columns, previous, following, 3)
     vector_1, _, vector_3 = features.window_sums(candidates.vectors, previous, following, 3)
-    text = features.bm25(tf, length, mean, idfs)
     sessions = features.bm25(
         candidates.session_tf.toarray().astype(np.float32),
         candidates.session_length,
-        float(candidates.session_length.mean()) if len(candidates.session_length) else 1.0,
-        idfs,
+        mean * SESSION_NOTES,
+        weights,
     )
     return {
-        "text": text,
-        "text_window_1": features.bm25(text_1[:, :-2], text_1[:, -2] / text_1[:, -1], mean, idfs),
-        "text_window_3": features.bm25(text_3[:, :-2], text_3[:, -2] / text_3[:, -1], mean, idfs),
-        "text_session": features.of_session(text, sessions, session),
-        "coverage": features.coverage(tf, idfs * question.rarity),
+        "text_window_1": features.bm25(text_1[:, :-2], text_1[:, -2] / text_1[:, -1], mean, weights),
+        "text_window_3": features.bm25(text_3[:, :-2], text_3[:, -2] / text_3[:, -1], mean, weights),
+        "text_session": features.of_session(features.bm25(tf, length, mean, weights), sessions, session),
+        "coverage": features.coverage(tf, weights * question.rarity),
         "vector": features.cosine(candidates.vectors, question.vector),
         "vector_window_1": features.cosine(vector_1, question.vector),
         "vector_window_3": features.cosine(vector_3, question.vector),
@@ -155,15 +166,16 @@ def start(
     best = np.lexsort((candidates.seq, -near))[:STARTERS]
     odds = np.exp(near[best] - near[best[0]])
     begin[best] = odds / odds.sum()
+    titled = np.zeros(nodes)
+    titled[:n] = ((candidates.seeds & Seed.TITLE) != 0) * np.exp(NAMED_COVERAGE * coverage)
     named = np.zeros(nodes)
-    titled = (candidates.seeds & Seed.TITLE) != 0
-    named[:n] = np.where(titled, np.exp(NAMED_COVERAGE * coverage), 0.0)
     if terms and len(candidates.term_keys):
-        rare = candidates.term_named & (candidates.term_df >= 1) & (candidates.term_df <= RARE_TERM_DF)
-        named[n:] = np.where(rare, 1.0 / np.maximum(candidates.term_df, 1), 0.0)
-    if not named.any():
-        return begin
-    return (1 - NAMED_SHARE) * begin + NAMED_SHARE * named / named.sum()
+        df = candidates.term_df
+        named[n:] = np.where(candidates.term_named & (df >= 1) & (df <= RARE_TERM_DF), 1.0 / np.maximum(df, 1), 0.0)
+    for share, there in ((TERM_SHARE, named), (TITLE_SHARE, titled)):
+        if there.any():
+            begin = (1 - share) * begin + share * there / there.sum()
+    return begin
 
 
 def prefer_replacements(share: NDArray[np.float64], candidates: Candidates, today: int | None) -> NDArray[np.float64]:

@@ -34,11 +34,12 @@ NEXT_WEIGHT = 0.02
 """Of the step to a neighbour in time: a nudge, for the windows have read the neighbours already."""
 TERM_WEIGHT = 0.1
 """Of a Term that only two notes hold; it falls with the number of notes."""
-FIRMNESS = 4.0
-"""Power of a link's weight: a near link weighs its cosine, and what is merely similar (0.6) the local score knows already."""
+FIRMNESS = 8.0
+"""Power of a link's weight. A near link weighs its cosine, and that two notes are merely similar (0.6) the local score
+knows already; only what is nearly the same, or was decided (1.0), leads on."""
 FORWARD = {
     LinkType.MENTIONS: 1.0,
-    LinkType.RELATES: 0.5,
+    LinkType.RELATES: 0.25,
     LinkType.SUPERSEDES: 0.25,
     LinkType.CONTRADICTS: 0.5,
     LinkType.DERIVED_FROM: 0.5,
@@ -46,7 +47,7 @@ FORWARD = {
 """From the note that makes the link. A mention is exact; what replaced another says it better than that does."""
 BACKWARD = {
     LinkType.MENTIONS: 0.5,
-    LinkType.RELATES: 0.5,
+    LinkType.RELATES: 0.25,
     LinkType.SUPERSEDES: 1.0,
     LinkType.CONTRADICTS: 0.5,
     LinkType.DERIVED_FROM: 0.5,
@@ -121,19 +122,17 @@ def walk(graph: Graph, start: NDArray[np.floating]) -> Walk:
     share = np.asarray(start, np.float64)
     for _ in range(STEPS):
         share = RESTART * start + (1 - RESTART) * (steps @ share + keeps * share)
-    return Walk(share, _came_from(graph, chance * share[graph.source], start, share))
+    return Walk(share, _came_from(graph, chance * share[graph.source], start))
 
 
-def _came_from(
-    graph: Graph, flow: NDArray[np.floating], start: NDArray[np.floating], share: NDArray[np.floating]
-) -> Ints:
+def _came_from(graph: Graph, flow: NDArray[np.floating], start: NDArray[np.floating]) -> Ints:
     """Per node the source of its largest inflow, unless what started there is larger."""
+    largest = np.zeros(graph.nodes)
+    np.maximum.at(largest, graph.target, flow)
+    sent = (flow > 0) & (flow == largest[graph.target])
+    sent &= (1 - RESTART) * flow > RESTART * start[graph.target]
+    winner = np.flatnonzero(sent)
+    winner = winner[np.argsort(-graph.source[winner], kind="stable")]  # of equals the lowest source is written last
     came_from = np.full(graph.nodes, -1, np.int64)
-    order = np.lexsort((-graph.source, flow, graph.target))  # the last of each target has most; ties: lowest source
-    targets = graph.target[order]
-    last = np.flatnonzero(np.append(targets[1:] != targets[:-1], len(targets) > 0))
-    winner = order[last]
-    sent = (1 - RESTART) * flow[winner] > RESTART * start[graph.target[winner]]
-    winner = winner[sent & (share[graph.target[winner]] > 0)]
     came_from[graph.target[winner]] = graph.source[winner]
     return came_from

@@ -1,32 +1,15 @@
-"""Find: from a question to hits. One question, one round trip for candidates, one scoring, and the notes of the best."""
+"""Find: from a question to hits. One round trip for candidates, one scoring, and the notes of the best."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from datetime import datetime
 
 from zettel.embed.vectors import Vectors
 from zettel.errors import InvalidInput, InvalidQuestion
 from zettel.fold import fold
 from zettel.model import TIME_MAX, TIME_MIN, Hit, Note, Scope, from_micros, to_micros
-from zettel.ports import Filter, GraphStore, Query, Question, Scorer
+from zettel.ports import Asked, GraphStore, Query, Question, Scorer
 from zettel.search.explain import explain
 from zettel.search.question import parse_question
 from zettel.search.rank import rank
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question with its clocks and its filter, as the caller put them."""
-
-    text: str
-    k: int = 10
-    as_of: datetime | None = None
-    known_at: datetime | None = None
-    now: datetime | None = None
-    filter: Filter = Filter()
-    min_score: float | None = None
-    explain: bool = False
 
 
 class Finding:
@@ -75,7 +58,7 @@ class Finding:
         return await self._named(scope, hits) if asked.explain else hits
 
     async def _notes(self, scope: Scope, asked: Asked, valid_to: dict[str, int]) -> dict[str, Note]:
-        """The notes of hits as the two clocks show them: in the state known then, replaced only by what was true then."""
+        """The notes of hits as the two clocks show them: in the state known then, replaced by what was true then."""
         if asked.as_of is None and asked.known_at is None:
             return await self._store.notes(scope, list(valid_to))
         upto = None if asked.known_at is None else to_micros(asked.known_at)
@@ -108,9 +91,6 @@ class Finding:
     async def _parse(self, scope: Scope, asked: Asked) -> Question:
         (vector,) = await self._vectors.embedder.embed([asked.text])
         today = asked.now or asked.as_of
-        if today is not None:
-            micros = to_micros(today)
-        else:
-            micros = (await self._store.state(scope)).latest
+        micros = to_micros(today) if today is not None else (await self._store.state(scope)).latest
         known = None if micros == TIME_MIN else micros
         return parse_question(asked.text, vector=vector if vector.any() else None, today=known)

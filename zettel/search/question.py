@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from zettel.annotate.background import background_rarity
 from zettel.annotate.dates import find_dates
 from zettel.annotate.tokens import UNSPACED, phrase_key, tokenize
-from zettel.model import TIME_MAX, TIME_MIN, from_micros, to_micros
-from zettel.ports import Question
+from zettel.model import TIME_MAX, TIME_MIN, from_micros, in_utc, to_micros
+from zettel.ports import Question, TimeRange
 
 if TYPE_CHECKING:
-    from zettel.ports import Floats, TimeRange
+    from zettel.ports import Floats
 
 NAME_WORDS = 8
 """Longest phrase, in words, that is looked up as a Term or a title."""
@@ -28,19 +28,31 @@ MAX_TOKENS = 128
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]{{2,}}")
 _UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _RELATION = re.compile(
-    r"(?:\b(?:an?\s+|the\s+)?(?P<unit>day|week|month|year)\s+)?\b(?P<word>before|after|since|until|till)"
+    r"\b(?:(?P<unit>day|week|month|year)\s+)?(?P<word>before|after|since|until|till)"
     r"\s+(?:the\s+)?(?:(?:end|start|beginning)\s+of\s+)?$",
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:and|to|until|till|-|–)\s+(?:the\s+)?", re.IGNORECASE)
-# Month names of other languages: a question with one of them and a number is worth the slow and learned reading.
-_FOREIGN_MONTH = re.compile(
-    r"\b(?:janvier|f[ée]vrier|mars|avril|juin|juillet|ao[ûu]t|d[ée]cembre|enero|febrero|marzo|abril|mayo|junio|julio"
-    r"|agosto|se[p]?tiembre|octubre|noviembre|diciembre|januar|februar|m[äa]rz|mai|juni|juli|oktober|dezember|gennaio"
-    r"|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|novembre|dicembre|janeiro|fevereiro|mar[çc]o|maio|junho"
-    r"|julho|setembro|outubro|novembro|dezembro|maart|mei|augustus|январ|феврал|март|апрел|ма[яйе]\b|июн|июл|август"
-    r"|сентябр|октябр|ноябр|декабр)",
+_FOREIGN_MONTHS = (
+    "janvier|enero|januar|gennaio|janeiro|januari|январ",
+    "f[ée]vrier|febrero|februar|febbraio|fevereiro|februari|феврал",
+    "mars|marzo|m[äa]rz|março|maart|март",
+    "avril|abril|aprile|апрел",
+    "mai|mayo|maggio|maio|mei|ма[йяе]",
+    "juin|junio|juni|giugno|junho|июн",
+    "juillet|julio|juli|luglio|julho|июл",
+    "ao[ûu]t|agosto|augustus|август",
+    "septembre|sep?tiembre|settembre|setembro|сентябр",
+    "octobre|octubre|oktober|ottobre|outubro|октябр",
+    "novembre|noviembre|novembro|ноябр",
+    "d[ée]cembre|diciembre|dezember|dicembre|dezembro|декабр",
+)
+"""Month names, or their beginnings, of other languages; they count only beside a day or a year."""
+_FOREIGN_DATE = re.compile(
+    r"(?:\b(?P<day>[12]?\d|3[01])(?:\.|º|er)?\s+(?:de\s+)?)?\b(?:"
+    + "|".join(f"(?P<m{number}>{names})" for number, names in enumerate(_FOREIGN_MONTHS, 1))
+    + r")[а-я]{0,2}\b(?:\s+(?:del?\s+)?(?P<year>(?:1[89]|20)\d\d)\b)?",
     re.IGNORECASE,
 )
 _FOREIGN_LETTER = re.compile(r"[\u0370-\u2fff]")  # neither Latin nor Han and Kana, whose dates need no dictionary
@@ -98,7 +110,7 @@ def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
     "Before X" and "after X" are open stretches, "the week before X" is the one that ends with it, "between X and Y"
     holds both.
     """
-    found = (_read_learnedly(text, today) if _is_foreign(text) else []) or find_dates(text, today)
+    found = _foreign_dates(text, today) or find_dates(text, today) or _learned_dates(text, today)
     times: list[tuple[int, int]] = []
     place = 0
     joined = False
@@ -138,32 +150,45 @@ def _related(before: str, start: int, end: int) -> tuple[int, int]:
     }[word]
 
 
-def _is_foreign(text: str) -> bool:
-    """Whether it may name a date in another language: dateparser takes tens of milliseconds to find out."""
-    return bool(_NUMBER.search(text)) and bool(_FOREIGN_MONTH.search(text) or _FOREIGN_LETTER.search(text))
+def _foreign_dates(text: str, today: datetime | None) -> list[TimeRange]:
+    """Days and months that European languages other than English name; without a year the last such day or month."""
+    found: list[TimeRange] = []
+    for match in _FOREIGN_DATE.finditer(text):
+        if not (match["day"] or match["year"]) or not (match["year"] or today):
+            continue
+        month = next(number for number in range(1, 13) if match[f"m{number}"])
+        year = int(match["year"]) if match["year"] else today.year if today else 0
+        try:
+            start = datetime(year, month, int(match["day"] or 1), tzinfo=timezone.utc)
+        except ValueError:  # 31 April
+            continue
+        if today and not match["year"] and start > in_utc(today):
+            start = start.replace(year=year - 1)
+        found.append(TimeRange(start, _end(start, "day" if match["day"] else "month"), match.group()))
+    return found
 
 
-def _read_learnedly(text: str, today: datetime | None) -> list[TimeRange]:
-    """Dates in other languages, by dateparser."""
+def _learned_dates(text: str, today: datetime | None) -> list[TimeRange]:
+    """Dates in other scripts, by dateparser: it takes tens of milliseconds, and more the first time."""
+    if not (_NUMBER.search(text) and _FOREIGN_LETTER.search(text)):
+        return []
     from dateparser import DateDataParser
     from dateparser.search import search_dates
 
-    from zettel.ports import TimeRange
-
-    settings = {"RELATIVE_BASE": today.replace(tzinfo=None)} if today else {"REQUIRE_PARTS": ["year"]}
+    settings = {"RELATIVE_BASE": in_utc(today).replace(tzinfo=None)} if today else {"REQUIRE_PARTS": ["year"]}
     found: list[TimeRange] = []
     for phrase, _ in search_dates(text, settings=settings) or ():
         read = DateDataParser(settings=settings).get_date_data(phrase)
-        if read.date_obj is None or (not _NUMBER.search(phrase) and not _FOREIGN_MONTH.search(phrase)):
-            continue
-        start = read.date_obj.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=timezone.utc)
-        if read.period == "year":
-            start = start.replace(month=1, day=1)
-            end = start.replace(year=start.year + 1)
-        elif read.period == "month":
-            start = start.replace(day=1)
-            end = (start + timedelta(days=31)).replace(day=1)
-        else:
-            end = start + timedelta(days=1)
-        found.append(TimeRange(start, end, phrase))
+        if read.date_obj is not None and _NUMBER.search(phrase):
+            start = read.date_obj.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=timezone.utc)
+            found.append(TimeRange(start, _end(start, read.period), phrase))
     return found
+
+
+def _end(start: datetime, period: str) -> datetime:
+    """The end of the day, month or year that begins at ``start``."""
+    if period == "year":
+        return start.replace(year=start.year + 1, month=1, day=1)
+    if period == "month":
+        return (start.replace(day=1) + timedelta(days=31)).replace(day=1)
+    return start + timedelta(days=1)

@@ -25,7 +25,7 @@ from . import Record, Rejected, choose
 from .locomo import CONVERSATION
 
 if TYPE_CHECKING:
-    from zettel.memory import AsyncMemory
+    from zettel import AsyncMemory
     from zettel.model import Scope
 
 BATCH = 500

@@ -9,7 +9,7 @@ from typing import Any
 
 from zettel.errors import InvalidEvent
 from zettel.model import Event, Source
-from zettel.remember import checked
+from zettel.arguments import checked
 
 from . import Record, Rejected
 

@@ -21,7 +21,7 @@ from zettel.cli.common import Common, common, console, say_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from zettel.memory import Memory
+    from zettel import Memory
 
     from .picture import Answered
 
@@ -38,7 +38,7 @@ def demo(
     ctx: typer.Context,
     out: Path = typer.Option(PAGE, "--out", metavar="FILE", help="Where to draw the graph, as one HTML file."),
 ) -> None:
-    """Remember an invented year of messages, draw its graph, and ask it six questions.
+    """A short tour. Remembers an invented year of messages, draws its graph and asks six questions.
 
     The memory is thrown away afterwards, unless --store names a file for it.
 
@@ -104,7 +104,7 @@ def _ask(memory: Memory, terminal: Console) -> Sequence[Answered]:
             heading.append(f"  as of {one['as_of']}", style="cyan")
         terminal.print(heading)
         terminal.print(Text(f"A person would say: {one['answer']}", style="italic dim"))
-        show_hits(terminal, hits[:SHOWN_HITS], explain=True)
+        show_hits(terminal, hits[:SHOWN_HITS], explained=1)
         terminal.print()
     return answered
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from zettel.memory import Memory
+    from zettel import Memory
     from zettel.model import Link, Note, Term
 
 PAGE = 500
-TELLING = range(4, 26)
-"""How many notes a Term must hold to be drawn: fewer say little about the whole, more are everywhere."""
 DRAWN_TERMS = 34
+FEWEST, MOST = 3, 25
+"""How many notes a Term must hold to be drawn: fewer say little about the whole, more are everywhere."""
+GATHERED = 1.7
+"""Notes that a keyword, which is no name, must have on average in the sessions it reaches: a topic of talk comes up
+several times at once, while common words are strewn evenly."""
 SAME_NOTES = 0.6
-"""Terms that share more of their notes than this say the same; the one with more notes is drawn."""
-SPREAD = 2
-"""Sessions a Term must reach: what spans the year is what a memory is for."""
+"""Of two Terms that share more of their notes than this only the first is drawn."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +56,16 @@ def _telling(
 ) -> list[tuple[Term, frozenset[str]]]:
     session = {note.id: note.session for note in notes}
     speakers = {(note.role or "").casefold() for note in notes}
-    fit = [
-        key
-        for key, ids in held.items()
-        if len(ids) in TELLING
-        and terms[key].kind != "speaker"
-        and terms[key].text.casefold() not in speakers
-        and len({session[id] for id in ids}) >= SPREAD
-    ]
-    names = Counter(term.kind for term in terms.values())
-    fit.sort(key=lambda key: (terms[key].kind != "name" and "name" in names, -len(held[key]), key))
+
+    def fits(key: str) -> bool:
+        sessions = len({session[id] for id in held[key]})
+        if not FEWEST <= len(held[key]) <= MOST or sessions < 2 or terms[key].text.casefold() in speakers:
+            return False
+        return terms[key].kind == "name" or (
+            terms[key].kind == "keyword" and len(held[key]) > FEWEST and len(held[key]) / sessions >= GATHERED
+        )
+
+    fit = sorted(filter(fits, held), key=lambda key: (terms[key].kind != "name", -len(held[key]), key))
     chosen: list[str] = []
     for key in fit:
         if all(_shared(held[key], held[other]) <= SAME_NOTES for other in chosen):

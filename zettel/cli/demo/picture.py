@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from .layout import Array
 
-WIDTH, HEIGHT = 1440.0, 940.0  # units of the drawing
+WIDTH, HEIGHT = 1440.0, 1060.0  # units of the drawing
 
 SEASONS = (
     "#3f6fb0", "#3590b5", "#2fa39b", "#4cab68", "#8aae45", "#c2ac35",
@@ -35,12 +35,12 @@ SEASONS = (
 """Colours of the sessions in the order of time: a year from winter to winter."""
 
 SMALLEST, PER_LINK = 4.5, 1.7  # radius of a note, and what the square root of its links adds
-LETTERS = 0.27  # half the width of a letter, in units of its size
-TERM_SIZE, PER_NOTE = 12.0, 1.7  # letters of a Term, and what the square root of its notes adds
+LETTERS = 0.3  # half the width of a letter, in units of its size
+TERM_SIZE, PER_NOTE = 14.0, 2.2  # letters of a Term, and what the square root of its notes adds
 GAP = 2.0  # between things
 BOW = 0.13  # how far a link's curve leaves the straight line, in units of its length
 
-NEXT_PULL, LINK_PULL, TERM_PULL = 0.5, 1.0, 0.35  # of the springs
+SESSION_PULL, NEXT_PULL, LINK_PULL, TERM_PULL = 1.2, 1.0, 0.4, 0.8  # of the springs
 
 CLIPPED = 220  # characters of a note in its hover title
 
@@ -65,13 +65,14 @@ def page(graph: Gathered, title: str, told: str, answered: Sequence[Answered], m
     sizes = [TERM_SIZE + PER_NOTE * len(ids) ** 0.5 for _, ids in graph.terms]
     places = _places(graph, sessions, radii, sizes)
     at = {note.id: tuple(places[row]) for row, note in enumerate(notes)}
+    shades = {note.id: colours[note.session or ""] for note in notes}
     template = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
     return template.substitute(
         title=escape(title),
         told=escape(told),
         width=int(WIDTH),
         height=int(HEIGHT),
-        links="\n".join([*_next(notes, at, colours), *_holds(graph, at, places), *_links(graph.links, at)]),
+        links="\n".join([*_next(notes, at, colours), *_holds(graph, at, places), *_links(graph.links, at, shades)]),
         terms="\n".join(_terms(graph, places, sizes)),
         notes="\n".join(_circle(note, at[note.id], r, colours) for note, r in zip(notes, radii, strict=True)),
         sessions="\n".join(_session(s, notes, colours[s]) for s in sessions),
@@ -82,11 +83,11 @@ def page(graph: Gathered, title: str, told: str, answered: Sequence[Answered], m
 
 
 def _places(graph: Gathered, sessions: Sequence[str], radii: Sequence[float], sizes: Sequence[float]) -> Array:
-    """Notes first, then Terms; (n, 2)."""
+    """Notes first, then Terms; (n, 2). A session's notes also hang on an invisible middle that keeps them close."""
     row = {note.id: place for place, note in enumerate(graph.notes)}
     edges: dict[tuple[int, int], float] = {}
     for one, other in pairwise(graph.notes):
-        edges[row[one.id], row[other.id]] = NEXT_PULL if one.session == other.session else NEXT_PULL / 5
+        edges[row[one.id], row[other.id]] = NEXT_PULL if one.session == other.session else NEXT_PULL / 4
     for link in graph.links:
         if link.source in row and link.target in row:
             edges[row[link.source], row[link.target]] = LINK_PULL * max(link.weight, 0.1)
@@ -99,7 +100,12 @@ def _places(graph: Gathered, sessions: Sequence[str], radii: Sequence[float], si
             edges[row[id], len(row) + place] = TERM_PULL
         hearts.append(begin[[row[id] for id in sorted(ids)]].mean(axis=0))
         halves.append((sizes[place] * LETTERS * len(term.text) + GAP, sizes[place] / 2 + GAP))
-    begin = np.vstack([begin, *hearts]) if hearts else begin
+    for place in range(len(sessions)):
+        own = [number for number, group in enumerate(groups) if group == place]
+        edges |= {(number, len(row) + len(hearts)): SESSION_PULL for number in own}
+        hearts.append(begin[own].mean(axis=0))
+        halves.append((0.0, 0.0))
+    begin = np.vstack([begin, *hearts])
     return layout(begin, np.array(halves), edges, WIDTH, HEIGHT)
 
 
@@ -131,10 +137,12 @@ def _holds(graph: Gathered, at: dict[str, tuple[float, float]], places: Array) -
     ]
 
 
-def _links(links: Sequence[Link], at: dict[str, tuple[float, float]]) -> list[str]:
+def _links(links: Sequence[Link], at: dict[str, tuple[float, float]], colours: dict[str, str]) -> list[str]:
+    """Curves in the colour of the note they lead to, mostly the older one."""
     return [
         f'<path class="link {link.type.value}" d="{_curve(at[link.source], at[link.target])}"'
-        f' style="--w:{min(max(link.weight, 0.1), 1.0):.2f}" data-a="{link.source}" data-b="{link.target}"'
+        f' style="--w:{min(max(link.weight, 0.1), 1.0):.2f};--c:{colours[link.target]}"'
+        f' data-a="{link.source}" data-b="{link.target}"'
         f' data-told="{escape(f"{link.type.value}: {link.reason}" if link.reason else link.type.value)}"/>'
         for link in links
         if link.source in at and link.target in at
@@ -163,7 +171,8 @@ def _circle(note: Note, at: tuple[float, float], radius: float, colours: dict[st
         )
     return (
         f'<g class="note" id="{note.id}" fill="{colours[note.session or ""]}"'
-        f' data-session="{escape(note.session or "")}" data-who="{escape(who)}" data-text="{escape(note.content)}">{shape}'
+        f' data-session="{escape(note.session or "")}" data-who="{escape(who)}"'
+        f' data-text="{escape(note.content)}">{shape}'
         f"<title>{escape(who)}\n{escape(text)}</title></g>"
     )
 

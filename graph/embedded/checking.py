@@ -1,0 +1,228 @@
+"""Whether what is derived says what the record says, and making it anew where it does not.
+
+The record is: events, each note's base, its Revisions, MENTIONS. Everything else follows from it: the note's state and
+its decided links by the fold, its index by ``zettel.annotate.index``, postings from the index.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from zettel.annotate.extractive import is_question
+from zettel.annotate.index import index_note
+from zettel.fold import fold
+from zettel.graph.embedded import reads
+from zettel.graph.embedded.bodies import micros_or_min, note_body, read_note, uses_body
+from zettel.graph.embedded.keys import TITLE, Entry, Keys, packed, unpacked
+from zettel.model import JobKind, Link, Note, to_micros
+
+_ORPHANS = {
+    "texts": "note NOT IN (SELECT number FROM notes)",
+    "note_events": "note NOT IN (SELECT number FROM notes) OR event NOT IN (SELECT number FROM events)",
+    "vectors": "note NOT IN (SELECT number FROM notes) OR space NOT IN (SELECT id FROM spaces)",
+    "links": "source NOT IN (SELECT number FROM notes) OR target NOT IN (SELECT number FROM notes)",
+    "revisions": "note NOT IN (SELECT number FROM notes)",
+    "citations": "revision NOT IN (SELECT number FROM revisions)",
+    "postings": "note NOT IN (SELECT number FROM notes)",
+    "terms": "NOT EXISTS (SELECT 1 FROM postings p WHERE p.scope = terms.scope AND p.key = terms.key)",
+    "jobs": "scope NOT IN (SELECT number FROM scopes)",
+}
+"""Rows that hang on something that is not there."""
+
+
+def check(sql: sqlite3.Connection, repair: bool, now: int) -> list[str]:
+    """What is wrong, one line each; with ``repair`` it is mended in this transaction."""
+    (damage,) = sql.execute("PRAGMA quick_check(1)").fetchone()
+    if damage != "ok":
+        return [f"the file is damaged: {damage}; restore it from a copy"]
+    found = []
+    for table, condition in _ORPHANS.items():
+        (count,) = sql.execute(f"SELECT COUNT(*) FROM {table} WHERE {condition}").fetchone()
+        if count:
+            found.append(f"{table}: {count} rows hang on something that is not there")
+            if repair:
+                sql.execute(f"DELETE FROM {table} WHERE {condition}")
+    for number, name, secret in sql.execute("SELECT number, name, secret FROM scopes ORDER BY number").fetchall():
+        wrong = list(_Scope(sql, number, Keys(secret), repair, now).check())
+        found += [f"{name}: {line}" for line in wrong]
+        if wrong and repair:  # whoever holds the scope in memory must read it anew
+            sql.execute("UPDATE scopes SET changed = changed + 1, floor = changed + 1 WHERE number = ?", (number,))
+    return found
+
+
+class _Scope:
+    """The check of one scope."""
+
+    def __init__(self, sql: sqlite3.Connection, number: int, keys: Keys, repair: bool, now: int) -> None:
+        self._sql, self._number, self._keys, self._repair, self._now = sql, number, keys, repair, now
+
+    def check(self) -> Iterator[str]:
+        """All lines about the scope."""
+        notes = self._sql.execute(
+            "SELECT number, id FROM notes WHERE scope = ? ORDER BY number", (self._number,)
+        ).fetchall()
+        posted: dict[int, set[Entry]] = defaultdict(set)
+        for key, note, count in self._sql.execute(
+            "SELECT key, note, count FROM postings WHERE scope = ?", (self._number,)
+        ):
+            posted[note].add((key, count))
+        named = {key for (key,) in self._sql.execute("SELECT key FROM terms WHERE scope = ?", (self._number,))}
+        for number, id in notes:
+            for what, mend in self._note(number, posted[number], named):
+                yield f"note {id}: {what}"
+                if self._repair:
+                    mend()
+        yield from self._unembedded()
+        (seq,) = self._sql.execute("SELECT seq FROM scopes WHERE number = ?", (self._number,)).fetchone()
+        (last,) = self._sql.execute(
+            """SELECT MAX(seq) FROM (SELECT seq FROM events WHERE scope = :scope UNION ALL
+            SELECT seq FROM notes WHERE scope = :scope UNION ALL SELECT seq FROM revisions WHERE scope = :scope)""",
+            {"scope": self._number},
+        ).fetchone()
+        if last is not None and last > seq:
+            yield f"the scope stands at {seq}, but {last} is taken"
+            if self._repair:
+                self._do("UPDATE scopes SET seq = ? WHERE number = ?", last, self._number)
+
+    def _note(self, number: int, posted: set[Entry], named: set[int]) -> Iterator[tuple[str, Callable[[], Any]]]:
+        row = self._sql.execute(
+            "SELECT body, COALESCE(base, body), terms FROM texts WHERE note = ?", (number,)
+        ).fetchone()
+        if row is None:
+            yield "it has no text", lambda: None
+            return
+        body, base, uses = row
+        note, links = fold(read_note(base), reads.revisions_of(self._sql, number))
+        if read_note(body) != note:
+            yield "its state is not what its history says", lambda: self._do(
+                "UPDATE texts SET body = ? WHERE note = ?", note_body(note), number
+            )
+        events = [
+            self._sql.execute(
+                "SELECT number, seq, source FROM events WHERE scope = ? AND id = ?", (self._number, event)
+            ).fetchone()
+            for event in note.event_ids
+        ]
+        if events[0] is None:
+            yield f"its event {note.event_ids[0]} is not there", lambda: None
+            return
+        yield from self._index(number, note, uses, [event for event in events if event], posted, named)
+        if self._decided(number) != self._wanted(links):
+            yield "its links are not what its history says", lambda: self._relink(number, links)
+
+    def _index(
+        self,
+        number: int,
+        note: Note,
+        uses: str,
+        events: list[tuple[int, int, str | None]],
+        posted: set[Entry],
+        named: set[int],
+    ) -> Iterator[tuple[str, Callable[[], Any]]]:
+        index = index_note(note)
+        entries = self._keys.entries(index)
+        entries += self._keys.facets(note, {source for _, _, source in events if source is not None})
+        names = {self._keys.term(use.key): use.key for use in index.terms}
+        terms = [(self._keys.term(use.key), use.count) for use in index.terms]
+        if note.archived:
+            entries, terms, names = [], [], {}
+        *columns, held_entries, held_terms = self._sql.execute(
+            """SELECT event, event_seq, part, kind, role, session, occurred_at, valid_from, recorded_at, length, asks,
+            archived, titled, entries, terms FROM notes WHERE number = ?""",
+            (number,),
+        ).fetchone()
+        wanted = [
+            events[0][0], events[0][1], note.part, note.kind.value, note.role, note.session,
+            micros_or_min(note.occurred_at), micros_or_min(note.valid_from), to_micros(note.recorded_at),
+            index.length, int(is_question(note.content)), int(note.archived),
+            int(any(count == TITLE for _, count in entries)),
+        ]  # fmt: skip
+        if columns != wanted:
+            yield "its columns do not say what it says", lambda: self._do(
+                """UPDATE notes SET event = ?, event_seq = ?, part = ?, kind = ?, role = ?, session = ?,
+                occurred_at = ?, valid_from = ?, recorded_at = ?, length = ?, asks = ?, archived = ?, titled = ?
+                WHERE number = ?""",
+                *wanted,
+                number,
+            )
+        told = (set(unpacked(held_entries)), set(unpacked(held_terms)))
+        if told != (set(entries), set(terms)) or uses != uses_body(index.terms):
+            yield "its index is not what its text gives", lambda: self._reindex(
+                number, packed(entries), packed(terms), uses_body(index.terms)
+            )
+        if posted != {*entries, *terms} or not names.keys() <= named:
+            yield "its postings are not its index", lambda: self._repost(number, posted, {*entries, *terms}, names)
+
+    def _unembedded(self) -> Iterator[str]:
+        """Notes without a vector in the active set for which no job is waiting."""
+        rows = self._sql.execute(
+            """SELECT n.id, t.body FROM notes n JOIN texts t ON t.note = n.number JOIN spaces s ON s.active
+            WHERE n.scope = :scope AND NOT n.archived
+            AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.note = n.number AND v.space = s.id)
+            AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.scope = :scope AND (j.kind = 'reembed'
+                OR (j.kind = 'embed' AND j.note = n.id AND j.state != 'failed'))) ORDER BY n.number""",
+            {"scope": self._number},
+        ).fetchall()
+        for id, body in rows:
+            yield f"note {id}: it has no vector, and no job will make one"
+            if self._repair:
+                version = read_note(body).version
+                self._do(
+                    "DELETE FROM jobs WHERE scope = ? AND kind = 'embed' AND note = ? AND version = ?",
+                    self._number, id, version,
+                )  # fmt: skip
+                self._do(
+                    """INSERT INTO jobs (scope, id, kind, note, version, priority, run_at, attempts, state, lease_until)
+                    VALUES (?, ?, ?, ?, ?, 0, ?, 0, 'queued', 0)""",
+                    self._number, f"j_{secrets.token_hex(10)}", JobKind.EMBED.value, id, version, self._now,
+                )  # fmt: skip
+
+    def _decided(self, number: int) -> set[tuple[Any, ...]]:
+        rows = self._sql.execute(
+            "SELECT source, target, type, weight, reason, recorded_at FROM links WHERE owner = ?", (number,)
+        )
+        return set(rows)
+
+    def _wanted(self, links: tuple[Link, ...]) -> set[tuple[Any, ...]]:
+        rows = set()
+        for link in links:
+            ends = [
+                self._sql.execute("SELECT number FROM notes WHERE scope = ? AND id = ?", (self._number, id)).fetchone()
+                for id in (link.source, link.target)
+            ]
+            if None not in ends:
+                recorded_at = to_micros(link.recorded_at)
+                rows.add((ends[0][0], ends[1][0], link.type.value, link.weight, link.reason, recorded_at))
+        return rows
+
+    def _relink(self, number: int, links: tuple[Link, ...]) -> None:
+        self._do("DELETE FROM links WHERE owner = ?", number)
+        self._sql.executemany(
+            "INSERT INTO links (source, target, type, weight, reason, recorded_at, owner) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(*row, number) for row in sorted(self._wanted(links))],
+        )
+
+    def _reindex(self, number: int, entries: bytes, terms: bytes, uses: str) -> None:
+        self._do("UPDATE notes SET entries = ?, terms = ? WHERE number = ?", entries, terms, number)
+        self._do("UPDATE texts SET terms = ? WHERE note = ?", uses, number)
+
+    def _repost(self, number: int, old: set[Entry], new: set[Entry], names: dict[int, str]) -> None:
+        self._sql.executemany(
+            "DELETE FROM postings WHERE scope = ? AND key = ? AND note = ?",
+            [(self._number, key, number) for key, _ in sorted(old)],
+        )
+        self._sql.executemany(
+            "INSERT INTO postings (scope, key, note, count) VALUES (?, ?, ?, ?)",
+            [(self._number, key, number, count) for key, count in sorted(new)],
+        )
+        self._sql.executemany(
+            "INSERT OR IGNORE INTO terms (scope, key, name) VALUES (?, ?, ?)",
+            [(self._number, key, name) for key, name in sorted(names.items())],
+        )
+
+    def _do(self, statement: str, *values: Any) -> None:
+        self._sql.execute(statement, values)

@@ -1,0 +1,100 @@
+"""Looking after the file: what is in it, and removing what deletes left behind."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from zettel.graph.embedded.connections import Connections
+
+PURGE_PATIENCE_MS = 100
+"""How long a purge waits for readers; it is a job and comes again, and meanwhile no write can begin."""
+
+_OF_SCOPE = (
+    "DELETE FROM links WHERE source IN (SELECT number FROM notes WHERE scope = :scope)",
+    "DELETE FROM vectors WHERE note IN (SELECT number FROM notes WHERE scope = :scope)",
+    "DELETE FROM note_events WHERE note IN (SELECT number FROM notes WHERE scope = :scope)",
+    "DELETE FROM texts WHERE note IN (SELECT number FROM notes WHERE scope = :scope)",
+    "DELETE FROM citations WHERE scope = :scope",
+    "DELETE FROM revisions WHERE scope = :scope",
+    "DELETE FROM postings WHERE scope = :scope",
+    "DELETE FROM terms WHERE scope = :scope",
+    "DELETE FROM removed WHERE scope = :scope",
+    "DELETE FROM jobs WHERE scope = :scope",
+    "DELETE FROM tombstones WHERE scope = :scope",
+    "DELETE FROM events WHERE scope = :scope",
+    "DELETE FROM notes WHERE scope = :scope",
+    "DELETE FROM scopes WHERE number = :scope",
+)
+
+
+def drop_scope(sql: sqlite3.Connection, scope: int) -> int:
+    """Destroy all of a scope; how many notes it had."""
+    (notes,) = sql.execute("SELECT COUNT(*) FROM notes WHERE scope = ?", (scope,)).fetchone()
+    for statement in _OF_SCOPE:
+        sql.execute(statement, {"scope": scope})
+    return int(notes)
+
+
+def purge(connections: Connections) -> bool:
+    """Rewrite the file without what was deleted, and empty the log beside it; False: readers are in the way.
+
+    ``secure_delete`` alone is not enough: when pages are rebalanced, SQLite leaves copies of moved rows in the unused
+    middle of pages, and these outlive a later delete.
+    """
+    with connections.writer() as writer:
+        (patience,) = writer.execute("PRAGMA busy_timeout").fetchone()
+        writer.execute(f"PRAGMA busy_timeout = {PURGE_PATIENCE_MS}")
+        try:
+            # The first empties the log cheaply, or tells that rewriting would be in vain for now.
+            return _emptied_log(writer) and _rewritten(writer) and _emptied_log(writer)
+        finally:
+            writer.execute(f"PRAGMA busy_timeout = {patience}")
+
+
+def _rewritten(writer: sqlite3.Connection) -> bool:
+    try:
+        writer.execute("VACUUM")
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            return False
+        raise
+    return True
+
+
+def _emptied_log(writer: sqlite3.Connection) -> bool:
+    try:
+        busy, _, _ = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            return False
+        raise
+    return int(busy) == 0
+
+
+def counts(sql: sqlite3.Connection, scope: int | None) -> dict[str, int]:
+    """How much there is of everything, in one scope or in all."""
+    wanted = {"scope": scope}
+    mine = "(:scope IS NULL OR scope = :scope)"
+    of_notes = f"IN (SELECT number FROM notes WHERE {mine})"
+    statements = {
+        "scopes": "SELECT COUNT(*) FROM scopes WHERE (:scope IS NULL OR number = :scope)",
+        "events": f"SELECT COUNT(*) FROM events WHERE {mine}",
+        "notes": f"SELECT COUNT(*) FROM notes WHERE {mine}",
+        "archived": f"SELECT COUNT(*) FROM notes WHERE archived AND {mine}",
+        "terms": f"SELECT COUNT(*) FROM terms WHERE {mine}",
+        "links": f"SELECT COUNT(*) FROM links WHERE source {of_notes}",
+        "revisions": f"SELECT COUNT(*) FROM revisions WHERE {mine}",
+        "vectors": f"""SELECT COUNT(*) FROM vectors WHERE note {of_notes}
+            AND space IN (SELECT id FROM spaces WHERE active)""",
+        "jobs": f"SELECT COUNT(*) FROM jobs WHERE state != 'failed' AND {mine}",
+        "failed": f"SELECT COUNT(*) FROM jobs WHERE state = 'failed' AND {mine}",
+    }
+    return {name: sql.execute(statement, wanted).fetchone()[0] for name, statement in statements.items()}
+
+
+def forget_removals(sql: sqlite3.Connection) -> None:
+    """Forget which numbers are gone; who held them in memory since before will read the scope anew."""
+    sql.execute("UPDATE scopes SET floor = changed WHERE number IN (SELECT scope FROM removed)")
+    sql.execute("DELETE FROM removed")
+
+

@@ -1,0 +1,393 @@
+"""EmbeddedStore: the GraphStore that keeps everything in one SQLite file.
+
+Every method hands its work to a thread and says only which connection it needs; what is done there is in the files
+beside this one.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from zettel.errors import EmbedderMismatch, MemoryClosed
+from zettel.graph.embedded import checking, jobs, keeping, lookups, reads, vectors, writes
+from zettel.graph.embedded.candidates import gather
+from zettel.graph.embedded.columns import Columns
+from zettel.graph.embedded.connections import BUSY_SECONDS, READERS, Connections
+from zettel.graph.embedded.keys import Keys
+from zettel.graph.embedded.known import as_known
+from zettel.graph.embedded.loading import Scopes, in_step
+from zettel.graph.embedded.scopes import ScopeRow, Secrets, claim_scope, find_scope
+from zettel.model import TIME_MIN, Scope
+from zettel.ports import Conflict, Lookup, Query, ScopeState, TermUse
+
+if TYPE_CHECKING:
+    import sqlite3
+    from pathlib import Path
+
+    from zettel.model import EventRecord, Job, JobKind, JobState, Link, Note, Revision, Term
+    from zettel.ports import Batch, Candidates, Filter, Found, Near, NoteHistory, Space
+
+    Dumped: TypeAlias = list[tuple[EventRecord, tuple[Note, ...]]]
+
+Result = TypeVar("Result")
+
+
+class EmbeddedStore:
+    """One file, or with ``:memory:`` a folder that goes when the store is closed. Used from one event loop."""
+
+    name = "embedded"
+
+    def __init__(self, path: str | Path, *, busy_seconds: float = BUSY_SECONDS) -> None:
+        self.path = str(path)
+        self._busy_seconds = busy_seconds
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._connections: Connections | None = None
+        self._secrets = Secrets()
+        self._scopes = Scopes()
+
+    async def open(self) -> None:
+        """Open the file, or make it. Raises ``NotAStore``, ``StoreTooNew``, ``StoreReadOnly``, ``StoreBusy``."""
+        # Made here, for they belong to the event loop.
+        self._reading, self._writing = anyio.CapacityLimiter(READERS), anyio.CapacityLimiter(1)
+        await anyio.to_thread.run_sync(self._open)
+
+    def _open(self) -> None:
+        path = self.path
+        if path == ":memory:":
+            self._folder = tempfile.TemporaryDirectory(prefix="zettel-")
+            path = f"{self._folder.name}/memory.db"
+        connections = Connections(path, self._busy_seconds)
+        try:
+            connections.open()
+        except BaseException:
+            self._close_folder()
+            raise
+        self._connections = connections
+
+    async def close(self) -> None:
+        """Close the file. Closing twice does nothing."""
+        connections, self._connections = self._connections, None
+        if connections is not None:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(connections.close)
+                self._scopes.forget()
+                await anyio.to_thread.run_sync(self._close_folder)
+
+    def _close_folder(self) -> None:
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            folder.cleanup()
+
+    # how work gets to a connection ----------------------------------------------------------------------------
+
+    def _open_connections(self) -> Connections:
+        if self._connections is None:
+            raise MemoryClosed(f"{self.path} is not open")
+        return self._connections
+
+    async def _read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        connections = self._open_connections()
+
+        def run() -> Result:
+            with connections.read() as sql:
+                return work(sql)
+
+        return await anyio.to_thread.run_sync(run, limiter=self._reading)
+
+    async def _write(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        connections = self._open_connections()
+
+        def run() -> Result:
+            with connections.write() as sql:
+                return work(sql)
+
+        return await anyio.to_thread.run_sync(run, limiter=self._writing)
+
+    async def _read_scope(
+        self, scope: Scope, work: Callable[[sqlite3.Connection, ScopeRow, Keys], Result], otherwise: Result
+    ) -> Result:
+        """Read in a scope; ``otherwise`` is the answer of one that was never written to."""
+
+        def run(sql: sqlite3.Connection) -> Result:
+            row = find_scope(sql, scope)
+            return otherwise if row is None else work(sql, row, self._secrets.of(scope, row))
+
+        return await self._read(run)
+
+    # writes ---------------------------------------------------------------------------------------------------
+
+    async def apply(self, batch: Batch) -> None:
+        """Write all of a batch, durably, or nothing.
+
+        Raises ``Conflict``, ``StaleLease``, ``StoreBusy``, ``StoreFull``, ``StoreReadOnly``.
+        """
+        connections = self._open_connections()
+
+        def run() -> None:
+            keys = self._secrets.planned(batch.scope)
+            if keys is None:  # forgotten meanwhile, or planned elsewhere: the scope's own, if it has any
+                with connections.read() as sql:
+                    keys = self._secrets.of(batch.scope, find_scope(sql, batch.scope))
+            prepared = writes.prepare(batch, keys)
+            try:
+                with connections.write() as sql:
+                    row = claim_scope(sql, batch.scope, batch.expects, keys.secret)
+                    applying = writes.Applying(sql, row.number, row.changed + 1, keys)
+                    applying.apply(prepared)
+                    recorded_at = max(row.recorded_at, applying.recorded_at or TIME_MIN)
+                    sql.execute(
+                        "UPDATE scopes SET seq = ?, recorded_at = ?, changed = changed + 1 WHERE number = ?",
+                        (batch.seq, recorded_at, row.number),
+                    )
+            except Conflict:
+                self._secrets.forget(batch.scope)
+                raise
+            self._secrets.made_durable(batch.scope)
+
+        await anyio.to_thread.run_sync(run, limiter=self._writing)
+
+    async def drop_scope(self, scope: Scope) -> int:
+        """Destroy all of a scope, tombstones and secret too; how many notes it had."""
+
+        def run(sql: sqlite3.Connection) -> int:
+            row = find_scope(sql, scope)
+            return 0 if row is None else keeping.drop_scope(sql, row.number)
+
+        dropped = await self._write(run)
+        self._secrets.forget(scope)
+        return dropped
+
+    # reads ----------------------------------------------------------------------------------------------------
+
+    async def state(self, scope: Scope) -> ScopeState:
+        """Of a scope never written to: seq 0, and a fresh secret that the first batch makes durable."""
+
+        def run(sql: sqlite3.Connection) -> ScopeState:
+            row = find_scope(sql, scope)
+            keys = self._secrets.of(scope, row)
+            if row is None:
+                return ScopeState(0, keys.secret, TIME_MIN, TIME_MIN)
+            (latest,) = sql.execute("SELECT MAX(occurred_at) FROM events WHERE scope = ?", (row.number,)).fetchone()
+            return ScopeState(row.seq, row.secret, row.recorded_at, TIME_MIN if latest is None else latest)
+
+        return await self._read(run)
+
+    async def lookup(self, scope: Scope, ask: Lookup) -> Found:
+        """What a write has to know before it can be planned."""
+        return await self._read_scope(
+            scope, lambda sql, row, keys: lookups.look_up(sql, row.number, keys, ask), lookups.nothing(ask)
+        )
+
+    async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
+        """Those of the notes that the scope holds."""
+        return await self._read_scope(scope, lambda sql, row, _: reads.notes(sql, row.number, ids), {})
+
+    async def events(self, scope: Scope, ids: Sequence[str]) -> dict[str, EventRecord]:
+        """Those of the events that the scope holds."""
+        return await self._read_scope(scope, lambda sql, row, _: reads.events(sql, row.number, ids), {})
+
+    async def events_like(self, scope: Scope, ids: Sequence[str]) -> tuple[str, ...]:
+        """The ids of all events that share an identity with one of these, themselves included."""
+        return await self._read_scope(scope, lambda sql, row, _: reads.events_like(sql, row.number, ids), ())
+
+    async def notes_of(self, scope: Scope, events: Sequence[str]) -> tuple[str, ...]:
+        """The ids of all notes that rest on one of these events in any version."""
+        return await self._read_scope(scope, lambda sql, row, _: reads.notes_of(sql, row.number, events), ())
+
+    async def page(self, scope: Scope, filter: Filter, after: int, limit: int) -> list[Note]:
+        """Notes in ``seq`` order, those past ``after``; archived ones are left out."""
+        return await self._read_scope(
+            scope, lambda sql, row, keys: reads.page(sql, row.number, keys, filter, after, limit), []
+        )
+
+    async def histories(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:
+        """Base and revisions of those of the notes that the scope holds."""
+        return await self._read_scope(scope, lambda sql, row, _: reads.histories(sql, row.number, ids), {})
+
+    async def citing(self, scope: Scope, notes: Sequence[str]) -> tuple[Revision, ...]:
+        """All revisions that one of these notes stood before, as input, cause or end of a link."""
+        return await self._read_scope(scope, lambda sql, row, _: reads.citing(sql, row.number, notes), ())
+
+    async def links(self, scope: Scope, notes: Sequence[str]) -> list[Link]:
+        """Links that start or end at one of these, by (source, type, target)."""
+        return await self._read_scope(scope, lambda sql, row, _: reads.links(sql, row.number, notes), [])
+
+    async def terms(self, scope: Scope, note: str) -> list[Term]:
+        """A note's Terms by key."""
+        return await self._read_scope(scope, lambda sql, row, keys: reads.terms(sql, row.number, keys, note), [])
+
+    async def uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, tuple[TermUse, ...]]:
+        """What each note's index says of its Terms."""
+        return await self._read_scope(scope, lambda sql, row, _: reads.uses(sql, row.number, notes), {})
+
+    async def scopes(self) -> list[Scope]:
+        """All scopes, oldest first."""
+
+        def run(sql: sqlite3.Connection) -> list[Scope]:
+            rows = sql.execute("SELECT name FROM scopes ORDER BY number")
+            return [Scope.model_validate_json(name) for (name,) in rows]
+
+        return await self._read(run)
+
+    async def dump(self, scope: Scope) -> AsyncIterator[tuple[EventRecord, tuple[Note, ...]]]:
+        """Every event with the notes that rest on it, in ``seq`` order; page by page, each of one state."""
+        after = -1
+        while True:
+
+            def run(sql: sqlite3.Connection, row: ScopeRow, _: Keys, after: int = after) -> Dumped:
+                return list(reads.dump_page(sql, row.number, after))
+
+            nothing: Dumped = []
+            page = await self._read_scope(scope, run, nothing)
+            for pair in page:
+                yield pair
+            if not page:
+                return
+            after = page[-1][0].seq
+
+    # answers --------------------------------------------------------------------------------------------------
+
+    async def candidates(self, query: Query) -> Candidates:
+        """What the store knows about a question. Raises ``EmbedderMismatch`` if the question's vector set is gone."""
+        return await self._in_columns(
+            query.scope,
+            query.space,
+            query.known_at,
+            lambda held, keys: gather(held, query, keys),
+            dim=None if query.vector is None else len(query.vector),
+        )
+
+    async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[Near]:
+        """The k nearest older notes (lower seq) of each that has a vector; exact."""
+        return await self._in_columns(
+            scope, space, None, lambda held, _: vectors.nearest_older(held, vectors.rows_by_id(held, notes), k)
+        )
+
+    async def _in_columns(
+        self,
+        scope: Scope,
+        space: int,
+        known_at: int | None,
+        work: Callable[[Columns, Keys], Result],
+        dim: int | None = None,
+    ) -> Result:
+        """Work on a scope's columns in the state of one transaction."""
+        connections = self._open_connections()
+
+        def run() -> Result:
+            with self._scopes.locked(scope.key, space) as cell, connections.read() as sql:
+                row = find_scope(sql, scope)
+                held_dim = vectors.dim_of(sql, space)
+                if dim is not None and dim != held_dim:
+                    raise EmbedderMismatch(
+                        f"a vector of {dim} numbers cannot be compared in vector set {space}: it "
+                        + ("is gone; open the memory anew" if held_dim is None else f"has {held_dim}")
+                    )
+                if row is None:
+                    cell.clear()
+                    return work(Columns(0, held_dim or 0), Keys(b"nobody"))
+                keys = self._secrets.of(scope, row)
+                columns = in_step(sql, cell, row, space, held_dim or 0)
+                return work(as_known(sql, columns, known_at, keys) if known_at is not None else columns, keys)
+
+        return await anyio.to_thread.run_sync(run, limiter=self._reading)
+
+    # vector sets ----------------------------------------------------------------------------------------------
+
+    async def spaces(self) -> list[Space]:
+        """All vector sets, oldest first."""
+        return await self._read(vectors.spaces)
+
+    async def add_space(self, name: str, dim: int, fingerprint: str, recipe: str) -> Space:
+        """A new vector set; the first one is active at once. An existing one of the same values is returned."""
+        return await self._write(lambda sql: vectors.add_space(sql, name, dim, fingerprint, recipe))
+
+    async def without_vector(self, space: int, limit: int) -> list[tuple[Scope, Note]]:
+        """Notes that this set lacks, oldest first; archived ones are left out."""
+        return await self._read(lambda sql: vectors.without_vector(sql, space, limit))
+
+    async def activate(self, space: int) -> None:
+        """Switch searches to this set and destroy all others, in one transaction."""
+        await self._write(lambda sql: vectors.activate(sql, space))
+        self._scopes.forget()
+
+    # jobs -----------------------------------------------------------------------------------------------------
+
+    async def claim(self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None) -> list[Job]:
+        """Take up to ``limit`` due jobs for ``lease`` seconds, each with a fresh token; all of one scope and kind."""
+
+        def run(sql: sqlite3.Connection) -> list[Job]:
+            mine = _number(sql, scope)
+            return [] if mine == NOWHERE else jobs.claim(sql, kinds, limit, lease, mine, _now())
+
+        # Asking first costs a read; a write would wait for other writers and for the disk, however idle the queue is.
+        if not await self._read(lambda sql: jobs.any_due(sql, kinds, _number(sql, scope), _now())):
+            return []
+        return await self._write(run)
+
+    async def fail(self, job: Job, error: str, retry_at: datetime | None) -> None:
+        """Keep the error; queue again at ``retry_at``, or leave it failed when that is None."""
+        await self._write(lambda sql: jobs.fail(sql, job, error, retry_at))
+
+    async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]:
+        """Jobs in the order they were queued."""
+        return await self._read(lambda sql: jobs.listed(sql, _number(sql, scope), state))
+
+    async def retry(self, scope: Scope | None) -> int:
+        """Queue failed jobs again; how many."""
+        return await self._write(lambda sql: jobs.retry(sql, _number(sql, scope), _now()))
+
+    # looking after --------------------------------------------------------------------------------------------
+
+    async def purge(self) -> bool:
+        """Remove what deletes left in the store's files; False while another reader holds the old pages."""
+        connections = self._open_connections()
+
+        def run() -> bool:
+            with connections.write() as sql:
+                keeping.forget_removals(sql)
+            return keeping.purge(connections)
+
+        return await anyio.to_thread.run_sync(run, limiter=self._writing)
+
+    async def counts(self, scope: Scope | None) -> dict[str, int]:
+        """How much there is of everything, in one scope or in all."""
+        return await self._read(lambda sql: keeping.counts(sql, _number(sql, scope)))
+
+    async def check(self, repair: bool) -> list[str]:
+        """What is wrong between notes, postings, vectors and links; one line each. Empty: all is well.
+
+        ``repair`` makes what is derived anew, in one transaction; the lines then tell what was mended.
+        """
+
+        def run(sql: sqlite3.Connection) -> list[str]:
+            return checking.check(sql, repair, _now())
+
+        if not repair:
+            return await self._read(run)
+        found = await self._write(run)
+        self._scopes.forget()
+        return found
+
+
+NOWHERE = 0
+"""Stands for a scope that was never written to; rows have numbers from 1."""
+
+
+def _number(sql: sqlite3.Connection, scope: Scope | None) -> int | None:
+    """A scope's number; None: all scopes."""
+    if scope is None:
+        return None
+    row = find_scope(sql, scope)
+    return NOWHERE if row is None else row.number
+
+
+def _now() -> int:
+    return time.time_ns() // 1000

@@ -1,0 +1,170 @@
+"""Same answers: the same events give the same ranked notes on every store, whatever the order they came in."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.contract.conftest import BACKENDS, PERSISTENT
+from tests.contract.reference import ReferenceStore
+from zettel import Event, Memory
+
+DATA = Path(__file__).parents[1] / "data"
+DEMO = Path(__file__).parents[2] / "zettel" / "cli" / "demo"
+OVERLAP = 0.98
+FIRST = 10
+
+
+def answers(memory: Memory, questions: list[str]) -> list[list[str]]:
+    """For each question the texts of the first ten hits."""
+    return [[hit.note.content for hit in memory.search(question, k=FIRST)] for question in questions]
+
+
+def overlap(one: list[list[str]], other: list[list[str]]) -> float:
+    """Mean share of hits that two stores have in common, over the questions that have any."""
+    shares = [len(set(a) & set(b)) / max(len(a), len(b)) for a, b in zip(one, other, strict=True) if a or b]
+    return sum(shares) / len(shares)
+
+
+@pytest.mark.parametrize("backend", PERSISTENT)
+@pytest.mark.parametrize("path", [DEMO / "conversation.json", DATA / "team.json"], ids=lambda path: path.stem)
+def test_conversations(backend: str, path: Path, tmp_path: Path) -> None:
+    questions = [asked["question"] for asked in json.loads(path.read_text())[0]["qa"]]
+    found = []
+    for store in (BACKENDS[backend](tmp_path), ReferenceStore()):
+        with Memory(store) as memory:
+            memory.import_transcript(path)
+            memory.flush()
+            found.append(answers(memory, questions))
+    assert overlap(*found) >= OVERLAP
+    assert [hits[0] for hits in found[0]] == [hits[0] for hits in found[1]]
+
+
+@pytest.mark.parametrize("backend", PERSISTENT)
+def test_documents(backend: str, tmp_path: Path) -> None:
+    documents = [json.loads(line) for line in (DATA / "documents.jsonl").read_text().splitlines()]
+    asked = [json.loads(line) for line in (DATA / "documents-questions.jsonl").read_text().splitlines()]
+    events = [Event(id=one["title"], title=one["title"], content=one["text"]) for one in documents]
+    found = []
+    for store in (BACKENDS[backend](tmp_path), ReferenceStore()):
+        with Memory(store) as memory:
+            memory.add_many(events)
+            memory.flush()
+            found.append(answers(memory, [one["question"] for one in asked]))
+    assert overlap(*found) >= OVERLAP
+
+
+def a_large_scope(notes: int) -> tuple[list[Event], list[str]]:
+    """Made-up messages with a vocabulary as uneven as a language's, in sessions of 40, and questions on some of them."""
+    chosen = random.Random(11)
+    syllables = ["ka", "lo", "mi", "ren", "sto", "va", "pi", "dun", "gre", "th", "o", "sul"]
+    vocabulary = ["".join(chosen.choices(syllables, k=chosen.randint(2, 4))) for _ in range(8000)]
+    weights = [1 / (rank + 5) for rank in range(len(vocabulary))]
+    texts = [" ".join(chosen.choices(vocabulary, weights, k=chosen.randint(6, 18))) for _ in range(notes)]
+    events = [
+        Event(
+            id=str(n),
+            content=text,
+            role=chosen.choice(["Ann", "Bob", "Cleo"]),
+            session=f"s{n // 40}",
+            occurred_at="2024-01-01T00:00:00Z" if n % 7 else None,
+        )
+        for n, text in enumerate(texts)
+    ]
+    questions = [" ".join(chosen.sample(chosen.choice(texts).split(), 4)) for _ in range(60)]
+    return events, questions
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("backend", PERSISTENT)
+def test_a_large_scope(
+    backend: str, tmp_path: Path, soak_scale: Callable[[int], int], record_property: Callable[[str, object], None]
+) -> None:
+    """The pool of a large scope loses (next to) nothing against looking at every note."""
+    events, questions = a_large_scope(soak_scale(20_000))
+    found = []
+    for store in (BACKENDS[backend](tmp_path), ReferenceStore()):
+        with Memory(store) as memory:
+            for start in range(0, len(events), 1000):
+                memory.add_many(events[start : start + 1000])
+            memory.flush()
+            found.append(answers(memory, questions))
+    record_property("notes", len(events))
+    record_property("overlap", round(overlap(*found), 4))
+    assert overlap(*found) >= OVERLAP
+
+
+titles = [
+    "The Glass Orchard",
+    "Mira Solveng",
+    "Tarn Hollow",
+    "1984",
+    "O'Neill's Rest",
+    "Zürich (town)",
+    "東京の塔",
+    "Up",
+]
+texts = st.lists(
+    st.sampled_from(
+        [*titles, "and then", "the", "zürich,", "glass orchard", "Tarn", "Hollow.", "東京の塔です", "1 984", "up"]
+    ),
+    min_size=1,
+    max_size=5,
+).map(" ".join)
+documents = st.lists(st.tuples(st.none() | st.sampled_from(titles), texts), min_size=2, max_size=7)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_terms_and_mentions_do_not_depend_on_the_order(
+    backend: str, tmp_path_factory: pytest.TempPathFactory, soak_scale: Any
+) -> None:
+    """Added in any order, in calls of any size, with others that come and go meanwhile: the same Terms and MENTIONS."""
+
+    @given(documents, st.randoms(use_true_random=False))
+    @settings(max_examples=soak_scale(400))
+    def run(told: list[tuple[str | None, str]], chance: random.Random) -> None:
+        events = [Event(id=str(n), title=title, content=text) for n, (title, text) in enumerate(told)]
+        passing = [Event(id=f"passing {n}", title=titles[n % len(titles)], content=" ".join(titles)) for n in range(3)]
+        shown = []
+        for mixed in (False, True):
+            with Memory(BACKENDS[backend](tmp_path_factory.mktemp("order"))) as memory:
+                order = list(events)
+                if mixed:
+                    order = chance.sample([*events, *passing], len(events) + len(passing))
+                while order:
+                    size = chance.randint(1, 3)
+                    memory.add_many(order[:size])
+                    order = order[size:]
+                for record, notes in list(memory.dump()) if mixed else []:
+                    if str(record.id).startswith("passing"):
+                        memory.delete(notes[0].id)
+                shown.append(only_exact(memory))
+                assert memory.check() == []
+        assert shown[0] == shown[1]
+
+    run()
+
+
+def only_exact(memory: Memory) -> dict[str, Any]:
+    """Terms and MENTIONS by event; near links depend on what was there first, and are not part of it."""
+    keys = {notes[0].id: record.id for record, notes in memory.dump()}
+    mentions = sorted(
+        (str(keys[link.source]), str(keys[link.target]), link.reason)
+        for id in keys
+        for link in memory.links(id)
+        if link.source == id and link.type.value == "MENTIONS"
+    )
+    return {
+        "mentions": mentions,
+        "terms": {str(keys[id]): [(t.key, t.kind, t.notes) for t in memory.terms(id)] for id in keys},
+    }

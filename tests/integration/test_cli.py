@@ -1,0 +1,384 @@
+"""The command line as people use it: every command, both forms of answer, and one clear line for every mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from zettel.cli.app import COMMANDS, run
+from zettel.cli.common import hoist
+
+pytestmark = pytest.mark.integration
+
+CHECKOUT = Path(__file__).parents[2]
+MAIN = "from zettel.cli import main; main()"
+
+CHAT = """\
+[2024-05-01 09:00] Ann: I moved to Oslo last week, the flat looks over the harbour.
+[2024-05-01 09:01] Ben: Congratulations! Is the piano there already?
+[2024-05-01 09:02] Ann: The piano comes on Friday with my brother Nils.
+[2024-05-08 18:30] Ben: How is the piano doing in Oslo?
+[2024-05-08 18:31] Ann: Out of tune, Nils dropped it on the stairs.
+"""
+
+
+class Ran(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        assert self.status == 0, self.err
+        return json.loads(self.out)
+
+
+Zettel = Callable[..., Ran]
+
+
+@pytest.fixture
+def zettel(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Zettel:
+    """Runs a command line in this process, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("ZETTEL_STORE", raising=False)
+    monkeypatch.delenv("ZETTEL_EMBEDDER", raising=False)
+
+    def call(*arguments: str) -> Ran:
+        capsys.readouterr()
+        status = run(arguments)
+        return Ran(status, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> str:
+    (tmp_path / "chat.txt").write_text(CHAT, encoding="utf-8")
+    return "chat.txt"
+
+
+def process(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", MAIN, *arguments],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+class TestHelp:
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_every_command_has_an_example(self, zettel: Zettel, command: str) -> None:
+        ran = zettel(command, "--help")
+        assert ran.status == 0
+        assert "Example" in ran.out
+        assert f"zettel {command}" in ran.out
+        assert "--store" in ran.out
+
+    def test_without_a_command_it_shows_all(self, zettel: Zettel) -> None:
+        ran = zettel()
+        assert ran.status == 0
+        assert set(COMMANDS) <= set(ran.out.split())
+        assert "..." not in ran.out.partition("Commands:")[2], "a first line is cut off"
+
+    def test_version(self, zettel: Zettel) -> None:
+        assert zettel("--version").out.startswith("zettel ")
+
+    def test_help_loads_no_engine(self) -> None:
+        code = (
+            "import sys; from zettel.cli.app import run; run(['--help'])\n"
+            "print(*sys.modules, file=sys.stderr)"
+        )  # fmt: skip
+        done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+        loaded = set(done.stderr.split())
+        assert loaded.isdisjoint({"numpy", "faiss", "scipy", "torch", "zettel.memory", "zettel.model"})
+
+
+class TestOptionsEverywhere:
+    def test_they_move_to_the_front(self) -> None:
+        assert hoist(["search", "q", "--json", "--store", "a.db", "--user=ann"]) == [
+            "--json", "--store", "a.db", "--user=ann", "search", "q",
+        ]  # fmt: skip
+
+    def test_what_follows_two_dashes_stays(self) -> None:
+        assert hoist(["add", "--", "--json"]) == ["add", "--", "--json"]
+
+    def test_bench_keeps_its_own_json(self) -> None:
+        assert hoist(["bench", "locomo", "x", "--json", "f"]) == ["bench", "locomo", "x", "--json", "f"]
+
+    def test_before_and_after_are_the_same(self, zettel: Zettel) -> None:
+        made = zettel("add", "Snow fell.", "--store", "a.db", "--user", "ann", "--json").json()["id"]
+        assert zettel("--store", "a.db", "--user", "ann", "--json", "show", made).json()["content"] == "Snow fell."
+
+    def test_store_from_the_environment(self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("ZETTEL_STORE", "elsewhere.db")
+        zettel("add", "Snow fell.")
+        assert (tmp_path / "elsewhere.db").exists()
+
+    def test_scopes_are_apart(self, zettel: Zettel) -> None:
+        made = zettel("add", "Snow fell.", "--user", "ann").out.strip()
+        ran = zettel("show", made, "--user", "ben")
+        assert (ran.status, ran.out) == (1, "")
+
+
+class TestImporting:
+    def test_a_second_import_adds_nothing(self, zettel: Zettel, chat: str) -> None:
+        first, second = zettel("import", chat, "--json").json(), zettel("import", chat, "--json").json()
+        assert (first["format"], first["added"], first["existing"], first["rejected"]) == ("plain", 5, 0, [])
+        assert (second["added"], second["existing"]) == (0, 5)
+
+    def test_changed_content_is_a_revision(self, zettel: Zettel, tmp_path: Path) -> None:
+        path = tmp_path / "a.jsonl"
+        path.write_text('{"id": "1", "content": "Snow."}\n')
+        zettel("import", "a.jsonl")
+        path.write_text('{"id": "1", "content": "Rain."}\n')
+        assert zettel("import", "a.jsonl", "--json").json()["revised"] == 1
+        (hit,) = zettel("search", "rain", "--json").json()
+        assert hit["note"]["content"] == "Rain."
+        history = zettel("history", hit["note"]["id"]).out
+        assert "- content: Snow." in history
+        assert "+ content: Rain." in history
+
+    def test_what_was_deleted_stays_deleted(self, zettel: Zettel, chat: str) -> None:
+        zettel("import", chat)
+        (first, *_) = zettel("search", "Who moved to Oslo?", "-k", "1", "--json").json()
+        assert zettel("delete", first["note"]["id"], "--yes").status == 0
+        report = zettel("import", chat, "--json").json()
+        assert (report["added"], report["existing"], report["deleted"]) == (0, 4, 1)
+
+    def test_the_table_tells_what_was_rejected(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "a.jsonl").write_text('{"content": "Snow."}\n{"content": "cut o')
+        ran = zettel("import", "a.jsonl")
+        assert ran.status == 0
+        assert "1  added" in ran.out
+        assert "1  rejected" in ran.out
+        assert "a.jsonl:2: " in ran.out
+
+    def test_one_conversation_of_several(self, zettel: Zettel, tmp_path: Path) -> None:
+        talks = [
+            {"sample_id": name, "conversation": {"session_1": [{"speaker": "A", "text": name, "dia_id": "D1:1"}]}}
+            for name in ("pond", "lake")
+        ]
+        (tmp_path / "both.json").write_text(json.dumps(talks))
+        assert zettel("import", "both.json", "--conversation", "lake", "--json").json()["added"] == 1
+        assert zettel("import", "both.json", "--json").json()["added"] == 1
+        ran = zettel("import", "both.json", "--conversation", "sea")
+        assert (ran.status, "'sea'" in ran.err) == (1, True)
+
+    def test_export_and_import_again(self, zettel: Zettel, chat: str) -> None:
+        zettel("import", chat)
+        assert zettel("export", "out.jsonl").err == "5 events written to out.jsonl\n"
+        assert zettel("import", "out.jsonl", "--json").json()["existing"] == 5
+        report = zettel("import", "out.jsonl", "--store", "copy.db", "--json").json()
+        assert (report["added"], report["rejected"]) == (5, [])
+        one, two = zettel("export").out.splitlines(), zettel("export", "--store", "copy.db").out.splitlines()
+        said = [{key: json.loads(line)[key] for key in ("content", "role", "occurred_at", "session")} for line in one]
+        assert said == [{key: json.loads(line)[key] for key in said[0]} for line in two]
+
+    def test_ctrl_c_loses_nothing(self, tmp_path: Path) -> None:
+        lines = [json.dumps({"content": f"Boat {n} left harbour {n % 7}.", "id": str(n)}) for n in range(20_000)]
+        (tmp_path / "many.jsonl").write_text("\n".join(lines))
+        store = tmp_path / "zettel.db"
+        importing = process("import", "many.jsonl", cwd=tmp_path)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not store.exists():
+            time.sleep(0.02)
+        time.sleep(2)
+        importing.send_signal(signal.SIGINT)
+        out, err = importing.communicate(timeout=60)
+        assert (importing.returncode, out) == (130, "")
+        assert err == "zettel: interrupted; nothing that was stored is lost, and the same command goes on from there\n"
+        counting = process("stats", "--json", cwd=tmp_path)
+        stored = json.loads(counting.communicate(timeout=60)[0])["notes"]
+        assert 0 < stored < 20_000
+        assert stored % 500 == 0, "only whole batches"
+
+
+class TestAsking:
+    def test_search_as_a_table(self, zettel: Zettel, chat: str) -> None:
+        zettel("import", chat)
+        ran = zettel("search", "Where did Ann move?", "-k", "2")
+        assert ran.status == 0
+        assert "Oslo" in ran.out
+        assert "2024-05-01" in ran.out
+        assert "seeds" not in ran.out
+
+    def test_explained(self, zettel: Zettel, chat: str) -> None:
+        zettel("import", chat)
+        ran = zettel("search", "Where did Ann move?", "--explain")
+        assert all(word in ran.out for word in ("seeds", "features", "scorer"))
+
+    def test_as_json(self, zettel: Zettel, chat: str) -> None:
+        zettel("import", chat)
+        hits = zettel("search", "Who dropped the piano?", "--role", "Ann", "-k", "3", "--json").json()
+        assert {hit["note"]["role"] for hit in hits} == {"Ann"}
+        assert all(0 <= hit["score"] <= 1 for hit in hits)
+
+    def test_dates_bound_what_is_found(self, zettel: Zettel, chat: str) -> None:
+        zettel("import", chat)
+        hits = zettel("search", "piano", "--since", "2024-05-02", "--json").json()
+        assert {hit["note"]["occurred_at"][:10] for hit in hits} == {"2024-05-08"}
+
+    def test_context(self, zettel: Zettel, chat: str) -> None:
+        zettel("import", chat)
+        assert "Oslo" in zettel("context", "Where did Ann move?", "--max-tokens", "200").out
+
+
+class TestNotes:
+    def test_a_note_with_all_it_has(self, zettel: Zettel) -> None:
+        made = zettel(
+            "add", "The mast is oak.", "--role", "Ann", "--at", "2024-05-01T09:00Z", "--title", "Mast",
+            "--session", "yard", "--meta", "project=boat", "--meta", "length=7",
+        ).out.strip()  # fmt: skip
+        shown = zettel("show", made, "--json").json()
+        assert (shown["role"], shown["title"], shown["session"]) == ("Ann", "Mast", "yard")
+        assert shown["metadata"] == {"project": "boat", "length": 7}
+        assert "The mast is oak." in zettel("show", made).out
+        assert zettel("show", shown["event_ids"][0], "--json").json()["content"] == "The mast is oak."
+
+    def test_text_from_stdin(self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
+        import io
+
+        monkeypatch.setattr(sys, "stdin", io.StringIO("From a pipe."))
+        made = zettel("add", "-").out.strip()
+        assert zettel("show", made, "--json").json()["content"] == "From a pipe."
+
+    def test_links(self, zettel: Zettel) -> None:
+        old = zettel("add", "It is forty feet long.", "--title", "Blue Heron").out.strip()
+        new = zettel("add", "We painted Blue Heron today.").out.strip()
+        assert [link["target"] for link in zettel("links", new, "--json").json()] == [old]
+        assert "MENTIONS" in zettel("links", new, "--hops", "2").out
+
+    def test_delete_asks_first(self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
+        import io
+
+        made = zettel("add", "Snow fell.").out.strip()
+        monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+        ran = zettel("delete", made)
+        assert (ran.status, "nothing was deleted" in ran.err) == (1, True)
+        assert zettel("show", made).status == 0
+        assert zettel("delete", made, "--yes", "--json").json() == {"deleted": 1}
+        assert zettel("show", made).status == 1
+
+    @pytest.mark.parametrize("chosen", [("--source", "chat.txt"), ("--session", "chat"), ("--scope",)])
+    def test_delete_many(self, zettel: Zettel, chat: str, chosen: tuple[str, ...]) -> None:
+        zettel("import", chat)
+        zettel("add", "Of another scope.", "--user", "ben")
+        assert zettel("delete", *chosen, "--yes", "--json").json() == {"deleted": 5}
+        assert zettel("stats", "--json").json()["notes"] == 1
+
+
+class TestUpkeep:
+    def test_stats_jobs_worker_and_doctor(self, zettel: Zettel, chat: str) -> None:
+        zettel("import", chat, "--user", "ann")
+        stats = zettel("stats", "--json").json()
+        assert (stats["notes"], stats["scopes"]) == (5, ["user='ann'"])
+        assert "5" in zettel("stats", "--user", "ann").out
+        assert zettel("worker", "--once").status == 0
+        assert zettel("jobs", "--json").json() == []
+        assert "all work is done" in zettel("jobs").out
+        assert zettel("jobs", "--retry", "--json").json() == {"queued": 0}
+        assert zettel("doctor").out == "all is well\n"
+        assert zettel("doctor", "--repair", "--json").json() == {"found": [], "left": []}
+
+    def test_reembed(self, zettel: Zettel, chat: str) -> None:
+        zettel("import", chat)
+        assert zettel("reembed", "--json").status == 0
+        assert zettel("search", "piano", "--json").json()
+
+
+class TestMistakes:
+    """One line on stderr that names the thing, a status other than 0, no traceback, and no store left behind."""
+
+    @pytest.mark.parametrize(
+        ("arguments", "status", "told"),
+        [
+            (["search", "x"], 1, "no store zettel.db"),
+            (["stats", "--store", "gone.db"], 1, "gone.db"),
+            (["search", "--frobnicate", "x"], 2, "--frobnicate"),
+            (["search"], 2, "QUESTION"),
+            (["nosuch"], 2, "nosuch"),
+            (["search", "x", "-k", "many"], 2, "-k"),
+            (["import", "missing.json"], 1, "missing.json"),
+            (["import", "."], 1, "is a folder"),
+            (["import", "prose.md"], 1, "locomo, jsonl, plain"),
+            (["import", "cut.json"], 1, "cut.json:1:"),
+            (["import", "prose.md", "--format", "telex"], 1, "'telex'"),
+            (["delete"], 1, "--session"),
+            (["export", "--format", "csv"], 2, "jsonl"),
+            (["bench", "2wiki", "missing"], 1, "missing"),
+            (["bench", "locomo", "cut.json"], 1, "cut.json:1:"),
+            (["stats", "--store", "prose.md"], 1, "prose.md"),
+        ],
+    )
+    def test_without_a_store(
+        self, zettel: Zettel, tmp_path: Path, arguments: list[str], status: int, told: str
+    ) -> None:
+        (tmp_path / "prose.md").write_text("Just prose, of nobody.\n" * 200)
+        (tmp_path / "cut.json").write_text('[{"sample_id": "pond", "conversation": {"session_1": [')
+        before = {path.name for path in tmp_path.iterdir()}
+        ran = zettel(*arguments)
+        assert (ran.status, ran.out) == (status, "")
+        assert told in ran.err
+        assert ran.err.count("\n") == 1
+        assert "Traceback" not in ran.err
+        assert {path.name for path in tmp_path.iterdir()} - before <= {"zettel.db", "zettel.db-wal", "zettel.db-shm"}
+        assert arguments[0] == "import" or {path.name for path in tmp_path.iterdir()} == before
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (["search", ""], "question"),
+            (["search", "   "], "question"),
+            (["search", "x", "-k", "0"], "k=0"),
+            (["search", "x", "-k", "-3"], "k=-3"),
+            (["search", "x", "--as-of", "soon"], "soon"),
+            (["search", "x", "--kind", "dream"], "dream"),
+            (["search", "x", "--meta", "loose"], "NAME=VALUE"),
+            (["context", "x", "--max-tokens", "0"], "max_tokens"),
+            (["add", ""], "says nothing"),
+            (["add", "x", "--at", "soon"], "occurred_at"),
+            (["show", "n_missing"], "n_missing"),
+            (["history", "n_missing"], "n_missing"),
+            (["revert", "n_missing", "1"], "n_missing"),
+            (["delete", "n_missing", "--yes"], "n_missing"),
+            (["search", "x", "--embedder", "./nowhere"], "nowhere"),
+        ],
+    )
+    def test_with_a_store(self, zettel: Zettel, arguments: list[str], told: str) -> None:
+        zettel("add", "Snow fell.")
+        ran = zettel(*arguments)
+        assert (ran.status, ran.out) == (1, "")
+        assert told.casefold() in ran.err.casefold()
+        assert ran.err.count("\n") == 1
+
+    def test_the_same_id_with_other_content(self, zettel: Zettel) -> None:
+        zettel("add", "Snow fell.", "--id", "1")
+        ran = zettel("add", "Rain fell.", "--id", "1")
+        assert (ran.status, ran.err.count("\n")) == (1, 1)
+
+    def test_a_reader_that_goes_away(self, tmp_path: Path) -> None:
+        lines = [json.dumps({"content": f"Boat {n}.", "id": str(n)}) for n in range(2_000)]
+        (tmp_path / "many.jsonl").write_text("\n".join(lines))
+        importing = process("import", "many.jsonl", cwd=tmp_path)
+        importing.communicate(timeout=110)
+        assert importing.returncode == 0
+        exporting = process("export", cwd=tmp_path)
+        assert exporting.stdout is not None
+        assert exporting.stderr is not None
+        assert exporting.stdout.readline().startswith("{")
+        exporting.stdout.close()
+        assert exporting.stderr.read() == ""
+        assert exporting.wait(timeout=60) != 0
+        exporting.stderr.close()

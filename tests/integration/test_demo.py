@@ -1,0 +1,116 @@
+"""The demo: remembers, draws, asks, and needs nothing from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from zettel.cli.app import run
+from zettel.cli.demo.layout import layout, on_a_ring
+from zettel.transcripts import locomo
+
+pytestmark = pytest.mark.integration
+
+FOLDER = Path(__file__).parents[2] / "zettel" / "cli" / "demo"
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    assert run(["demo"]) == 0
+    return capsys.readouterr().out
+
+
+class Tags(HTMLParser):
+    """Counts tags by class, and collects whatever could reach outside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.classes: list[str] = []
+        self.open: list[str] = []
+        self.outside: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.classes += (given.get("class") or "").split()
+        self.outside += [value for name, value in attrs if name in {"src", "href", "xlink:href", "srcset"} and value]
+        if tag not in {"meta", "br", "img", "link", "input"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.classes += (dict(attrs).get("class") or "").split()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_it_asks_all_questions_and_says_why(told: str) -> None:
+    for one in json.loads((FOLDER / "questions.json").read_text(encoding="utf-8")):
+        assert one["question"] in told
+        assert one["answer"].split()[0] in told
+    assert all(word in told for word in ("seeds", "features", "Annotator", "Embedder", "Store", "Scorer"))
+
+
+def test_the_page_stands_alone(told: str, tmp_path: Path) -> None:
+    page = (tmp_path / "zettel-demo.html").read_text(encoding="utf-8")
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open == []
+    assert tags.outside == []
+    assert "default-src 'none'" in page
+    assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|import\(", page)
+    turns = len(list(locomo.read(FOLDER / "conversation.json")))
+    assert tags.classes.count("note") == turns
+    assert tags.classes.count("term") > 5
+    assert tags.classes.count("link") > turns / 2
+
+
+def test_it_leaves_only_the_page(told: str, tmp_path: Path) -> None:
+    assert [path.name for path in tmp_path.iterdir()] == ["zettel-demo.html"]
+
+
+def test_a_store_that_is_named_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert run(["demo", "--store", "demo.db", "--out", "here.html", "--json"]) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert (report["stats"]["notes"], len(report["questions"])) == (267, 6)
+    assert {"demo.db", "here.html"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_the_best_hits_are_the_evidence() -> None:
+    """Of the six questions at least four have all their evidence or a part of it among the first five hits."""
+    from zettel import Memory
+
+    asked = json.loads((FOLDER / "questions.json").read_text(encoding="utf-8"))
+    with Memory(":memory:") as memory:
+        memory.import_transcript(FOLDER / "conversation.json")
+        memory.flush()
+        found = 0
+        for one in asked:
+            hits = memory.search(one["question"], k=5, as_of=one["as_of"])
+            keys = {memory.get(hit.note.event_ids[0]).id for hit in hits}
+            found += bool(keys.intersection(one["evidence"]))
+    assert found >= 4
+
+
+def test_layout_keeps_everything_apart_and_inside() -> None:
+    rng = np.random.default_rng(3)
+    groups = [place // 10 for place in range(60)]
+    halves = np.full((60, 2), 8.0)
+    edges = {(place, int(rng.integers(0, place))): 1.0 for place in range(1, 60)}
+    placed = layout(on_a_ring(groups, 6), halves, edges, 900, 600)
+    assert placed.shape == (60, 2)
+    assert (placed >= 8).all()
+    assert (placed <= [892, 592]).all()
+    gaps = np.abs(placed[:, None] - placed[None]).max(axis=2) + np.eye(60) * 100
+    assert gaps.min() > 15.9
+    assert (layout(on_a_ring(groups, 6), halves, edges, 900, 600) == placed).all(), "the same graph, the same picture"

@@ -1,0 +1,180 @@
+"""The public face: async and blocking alike, from threads, after a fork, closed, cold."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timezone
+from pathlib import Path
+
+import pytest
+
+import zettel.ports
+from zettel import AsyncMemory, Event, Memory, Scope
+from zettel.errors import InvalidInput, MemoryClosed, NotFound
+from zettel.memory import blocking, streaming
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_both_faces_have_the_same_methods() -> None:
+    def public(cls: type) -> set[str]:
+        return {name for name in vars(cls) if not name.startswith("_")}
+
+    assert public(AsyncMemory) - {"open"} == public(Memory)
+    for name in public(Memory) - {"close"}:
+        method = vars(Memory)[name]
+        assert isinstance(method, (blocking, streaming))
+        assert method._method is vars(AsyncMemory)[name]
+        assert method.__doc__
+    arguments = [list(inspect.signature(cls.__init__).parameters) for cls in (Memory, AsyncMemory)]
+    assert arguments[0] == arguments[1]
+
+
+@pytest.mark.anyio
+async def test_the_async_face(tmp_path: Path) -> None:
+    async with AsyncMemory(tmp_path / "a.db") as memory:
+        id = await memory.add("Tea is in the left cupboard.", role="Ann", wait=True)
+        assert [hit.note.id for hit in await memory.search("Where is the tea?")] == [id]
+        assert [record.content async for record, _ in memory.dump()] == ["Tea is in the left cupboard."]
+    with pytest.raises(MemoryClosed):
+        await memory.get(id)
+
+
+def test_many_threads_may_use_one_memory(tmp_path: Path) -> None:
+    with Memory(tmp_path / "a.db") as memory, ThreadPoolExecutor(8) as pool:
+        ids = list(pool.map(lambda n: memory.add(f"Fact number {n} about kettles.", id=str(n)), range(60)))
+        found = list(pool.map(lambda n: memory.search(f"fact number {n}", k=1)[0].note.id, range(60)))
+        memory.flush()
+        assert len(set(ids)) == 60
+        assert sum(a == b for a, b in zip(ids, found, strict=True)) >= 55
+        assert memory.check() == []
+
+
+def test_a_fork_is_told_so(tmp_path: Path) -> None:
+    code = (
+        "import os, sys, warnings; warnings.simplefilter('ignore'); from zettel import Memory\n"
+        "m = Memory(sys.argv[1]); m.add('Before the fork.')\n"
+        "if os.fork() == 0:\n"
+        "    try: m.search('fork')\n"
+        "    except Exception as error: print(type(error).__name__, error, flush=True)\n"
+        "    os._exit(0)\n"
+        "os.wait(); print(m.search('fork')[0].note.content, flush=True); m.close()\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "a.db")], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert told.returncode == 0, told.stderr
+    forked, parent = told.stdout.splitlines()
+    assert forked.startswith("MemoryClosed this memory was opened before a fork")
+    assert parent == "Before the fork."
+
+
+def test_a_memory_nobody_closes_ends_with_the_interpreter(tmp_path: Path) -> None:
+    code = "import sys; from zettel import Memory; m = Memory(sys.argv[1]); m.add('Left open.'); print('end')"
+    told = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, str(tmp_path / "a.db")],
+        cwd=ROOT, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (told.returncode, told.stdout, told.stderr) == (0, "end\n", "")
+
+
+def test_ctrl_c_interrupts_a_wait_and_loses_nothing(tmp_path: Path) -> None:
+    class Slow:
+        remote = True
+        info = zettel.ports.EmbedderInfo("slow", 4, "slow")
+
+        async def embed(self, texts: object) -> object:
+            import anyio
+
+            await anyio.sleep(30)
+
+    memory = Memory(tmp_path / "a.db", embedder=Slow())  # type: ignore[arg-type]
+    memory.add("Kept all the same.")
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), 2)).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        memory.flush()
+    assert time.monotonic() - began < 10
+    memory.close()
+    with Memory(tmp_path / "a.db", embedder=Slow()) as again:  # type: ignore[arg-type]
+        assert [note.content for note in again.list().notes] == ["Kept all the same."]
+        assert len(again.jobs()) == 1
+
+
+def test_scopes_pages_filters_and_neighbours(tmp_path: Path) -> None:
+    with Memory(tmp_path / "a.db", scope=Scope(user="ann")) as memory:
+        memory.add_many(
+            [
+                Event(content=f"Note {n} on kettle descaling.", id=str(n), role=["Ann", "Bob"][n % 2], session=f"s{n % 3}",
+                      occurred_at=f"2024-0{1 + n % 9}-01", metadata={"shelf": n % 2, "tags": ["a", "b"]})
+                for n in range(25)
+            ]
+        )  # fmt: skip
+        first = memory.list(limit=10)
+        second = memory.list(limit=10, cursor=first.cursor)
+        third = memory.list(limit=10, cursor=second.cursor)
+        assert [len(page.notes) for page in (first, second, third)] == [10, 10, 5]
+        assert third.cursor is None
+        assert len({note.id for page in (first, second, third) for note in page.notes}) == 25
+        hits = memory.search("kettle", k=50, role="Bob", session="s1", filter={"shelf": 1})
+        assert {(h.note.role, h.note.session, h.note.metadata["shelf"]) for h in hits} == {("Bob", "s1", 1)}
+        assert len(hits) == 4
+        since = memory.search("kettle", k=50, since="2024-08-01", until="2024-09-01")
+        assert {hit.note.occurred_at.month for hit in since if hit.note.occurred_at} == {8}
+        assert memory.search("kettle", tags=["no such tag"]) == []
+        assert memory.search("kettle", kinds=["semantic"]) == []
+        memory.flush()
+        around = memory.neighbors(first.notes[5].id, hops=1)
+        assert around
+        assert all(first.notes[5].id in (n.link.source, n.link.target) for n in around)
+        assert memory.search("kettle", scope=Scope(user="bob")) == []
+        for wrong in ({"limit": 0}, {"cursor": "n_1"}):
+            with pytest.raises(InvalidInput):
+                memory.list(**wrong)
+        with pytest.raises(NotFound):
+            memory.neighbors("n_nothing")
+
+
+def test_context_is_packed_in_time_order_within_its_budget(tmp_path: Path) -> None:
+    with Memory(tmp_path / "a.db") as memory:
+        for month in (5, 1, 3):
+            memory.add(f"The boiler was serviced in month {month}.", role="Ann", occurred_at=f"2024-0{month}-02")
+        text = memory.context("When was the boiler serviced?")
+        assert [text.index(f"month {month}") for month in (1, 3, 5)] == sorted(text.index(f"month {m}") for m in (1, 3, 5))
+        assert "2024-01-02" in text
+        assert "Ann" in text
+        assert len(memory.context("When was the boiler serviced?", max_tokens=20)) < len(text)
+
+
+def test_a_naive_time_is_utc_and_none_stays_none(tmp_path: Path) -> None:
+    with Memory(tmp_path / "a.db") as memory:
+        dated = memory.get(memory.add("x", occurred_at="2024-05-01T09:00:00"))
+        undated = memory.get(memory.add("y"))
+        assert dated.occurred_at.tzinfo == timezone.utc
+        assert undated.occurred_at is None
+        assert undated.valid_from is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "limit"),
+    [("import zettel", 0.1), ("from zettel import Memory, Event, Scope", 0.25)],
+)
+def test_imports_are_quick_and_bring_little(statement: str, limit: float) -> None:
+    """The numbers are those of `zettel bench speed`; here three times as much, for a machine that does other things."""
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", statement], cwd=ROOT, check=True)
+        bare = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "pass"], cwd=ROOT, check=True)
+        times.append((bare - began) - (time.perf_counter() - bare))
+    assert min(times) < 3 * limit
+    heavy = f"{statement}; import sys; print([m for m in ('torch', 'litellm', 'neo4j', 'faiss', 'networkx') if m in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", heavy], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert told.stdout == "[]\n"

@@ -1,0 +1,89 @@
+"""Local features, against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.model import TIME_MIN
+from zettel.scoring import features
+
+
+def test_bm25_is_the_textbook_formula() -> None:
+    scores = features.bm25(
+        np.array([[2.0, 0.0], [0.0, 0.0]], np.float32), np.array([10, 10]), 20.0, np.array([3.0, 5.0])
+    )
+    expected = 3.0 * 2.0 * 2.2 / (2.0 + 1.2 * (0.25 + 0.75 * 10 / 20))
+    assert scores[0] == pytest.approx(expected)
+    assert scores[1] == 0.0
+
+
+def test_bm25_without_asked_tokens_is_zero() -> None:
+    assert features.bm25(np.zeros((3, 0), np.float32), np.array([1, 2, 3]), 2.0, np.zeros(0)).tolist() == [0, 0, 0]
+
+
+def test_coverage_is_the_share_of_asked_weight() -> None:
+    tf = np.array([[1, 0], [3, 1], [0, 0]], np.float32)
+    assert features.coverage(tf, np.array([1.0, 3.0], np.float32)).tolist() == [0.25, 1.0, 0.0]
+    assert features.coverage(tf, np.zeros(2, np.float32)).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_cosine_of_rows_of_any_length() -> None:
+    rows = np.array([[3.0, 4.0], [0.0, 0.0], [-2.0, 0.0]], np.float32)
+    assert features.cosine(rows, np.array([1.0, 0.0], np.float32)).tolist() == pytest.approx([0.6, 0.0, -1.0])
+    assert features.cosine(rows, None).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_windows_reach_as_far_as_the_session() -> None:
+    values = np.array([[1.0], [10.0], [100.0], [1000.0]], np.float32)
+    previous, following = np.array([-1, 0, 1, -1]), np.array([1, 2, -1, -1])
+    one, two = features.window_sums(values, previous, following, 2)
+    assert one[:, 0].tolist() == [11, 111, 110, 1000]
+    assert two[:, 0].tolist() == [111, 111, 111, 1000]
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=6), st.integers(1, 4), st.randoms(use_true_random=False))
+def test_windows_agree_with_slices_of_the_session(sizes: list[int], steps: int, random: object) -> None:
+    """Whatever the order of the rows, the sum is that of a slice of the session."""
+    rows = list(range(sum(sizes)))
+    random.shuffle(rows)  # type: ignore[attr-defined]
+    values = np.arange(1.0, len(rows) + 1)
+    previous, following = np.full(len(rows), -1), np.full(len(rows), -1)
+    sessions = [rows[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(len(sizes))]
+    for session in sessions:
+        previous[session[1:]], following[session[:-1]] = session[:-1], session[1:]
+    sums = features.window_sums(values, previous, following, steps)[-1]
+    for session in sessions:
+        for place, row in enumerate(session):
+            assert sums[row] == values[session[max(0, place - steps) : place + steps + 1]].sum()
+
+
+def test_a_note_without_session_is_its_own() -> None:
+    own, sessions = np.array([1.0, 2.0, 3.0]), np.array([7.0])
+    assert features.of_session(own, sessions, np.array([0, -1, 0])).tolist() == [7.0, 2.0, 7.0]
+    assert features.of_session(own, np.zeros(0), np.full(3, -1)).tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_named_speaker_is_found_whatever_the_case() -> None:
+    assert features.speaker_named(("Ann Lee", "bob", None, "Ann"), ("ann lee", "ann")).tolist() == [1, 0, 0, 1]
+
+
+def test_a_speaker_s_name_says_less_than_another_word() -> None:
+    idfs, rarity = np.array([2.0, 2.0], np.float32), np.array([0.5, 0.5], np.float32)
+    weights = features.token_weights(idfs, rarity, ("ann", "cello"), features.speaker_tokens(("Ann", None)))
+    assert weights.tolist() == pytest.approx([2.0 * features.SPEAKER_NAME, 2.0])
+
+
+def test_time_counts_from_start_to_before_the_end() -> None:
+    at = np.array([TIME_MIN, 9, 10, 19, 20])
+    assert features.in_time(at, ((10, 20),)).tolist() == [0, 0, 1, 1, 0]
+    assert features.in_time(at, ((TIME_MIN, 20),)).tolist() == [0, 1, 1, 1, 0]
+
+
+def test_brevity_falls_with_length_and_stops() -> None:
+    values = features.brevity(np.array([0, 7, 64, 500]))
+    assert values.tolist() == pytest.approx([1.0, 1 - math.log(8) / math.log(65), 0.0, 0.0], abs=1e-6)

@@ -1,0 +1,143 @@
+"""Both stages together, ranking and explaining, on scopes of a few notes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.unit.tiny import Row, Tiny
+from zettel.errors import InvalidInput
+from zettel.model import LinkType
+from zettel.ports import Candidates, Scores, Seed
+from zettel.scoring.fusion import FEATURES, FusionScorer
+from zettel.search.explain import explain
+from zettel.search.rank import rank
+
+DAY = 86_400_000_000
+
+FILM = Tiny(
+    [
+        Row("The Glass Ferryman is a drama directed by Oriel Vantongeren.", seeds=int(Seed.TITLE)),
+        Row("She was the fourth child of a lock keeper in Sankt Alwin."),
+        Row("Where was the ferry built, and who was born on it?"),
+        Row("A glass of water stood on the table."),
+    ],
+    [(0, 1, LinkType.MENTIONS)],
+)
+ASKED = "Where was the director of The Glass Ferryman born?"
+
+
+def ranked(tiny: Tiny, text: str, k: int = 10, **ask: object) -> tuple[list[int], Scores, Candidates]:
+    question = tiny.ask(text, **ask)  # type: ignore[arg-type]
+    candidates = tiny.about(question)
+    scores = FusionScorer().score(question, candidates)
+    return rank(scores, candidates, k), scores, candidates
+
+
+def test_what_a_named_title_mentions_is_found_without_a_shared_word() -> None:
+    rows, scores, candidates = ranked(FILM, ASKED)
+    assert rows[:2] == [0, 1]
+    why = explain(1, candidates, scores, "fusion", None)
+    assert [(step.kind, step.name, step.over) for step in why.path] == [
+        ("question", "title", "NAMES"),
+        ("note", "n_0", "MENTIONS"),
+    ]
+    assert why.walk == pytest.approx(float(scores.walk[1]), abs=1e-6)
+
+
+def test_without_the_walk_it_is_not() -> None:
+    question = FILM.ask(ASKED)
+    candidates = FILM.about(question)
+    scores = FusionScorer(frozenset({"walk"})).score(question, candidates)
+    assert rank(scores, candidates, 4).index(1) > 1
+
+
+def test_an_answer_is_found_by_the_question_before_it() -> None:
+    tiny = Tiny(
+        [
+            Row("Which instrument does your sister play?", role="Bob", session="a"),
+            Row("The viola, since she was nine.", role="Ann", session="a"),
+            Row("My brother had a cold.", role="Bob", session="b"),
+            Row("Mine never has one.", role="Ann", session="b"),
+        ]
+    )
+    assert ranked(tiny, "What instrument does Ann's sister play?")[0][0] == 1
+
+
+def test_who_said_it_counts() -> None:
+    tiny = Tiny([Row("I bought a red bicycle.", role="Ann"), Row("I bought a red bicycle.", role="Bob")])
+    assert ranked(tiny, "What did Bob buy?")[0] == [1, 0]
+    assert ranked(tiny, "What did Ann buy?")[0] == [0, 1]
+
+
+def test_when_it_was_counts() -> None:
+    may, june = 19_843 * DAY, 19_874 * DAY  # 30 April and 31 May 2024
+    tiny = Tiny([Row("We sang in the choir.", at=may + DAY), Row("We sang in the choir.", at=june + DAY)])
+    assert ranked(tiny, "What did we sing in June 2024?")[0][0] == 1
+    assert ranked(tiny, "What did we sing in May 2024?")[0][0] == 0
+
+
+def test_what_replaced_a_note_stands_above_it() -> None:
+    tiny = Tiny(
+        [Row("Ann lives in Bergen.", at=1 * DAY, valid_to=5 * DAY), Row("A flat in Oslo.", at=5 * DAY)],
+        [(1, 0, LinkType.SUPERSEDES)],
+    )
+    rows, scores, candidates = ranked(tiny, "Where does Ann live in Bergen?", today=9 * DAY)
+    assert rows == [1, 0]
+    why = explain(0, candidates, scores, "fusion", 9 * DAY)
+    assert why.superseded_by == "n_1"
+    assert why.time == "no longer valid since 1970-01-06"
+    assert ranked(tiny, "Where does Ann live in Bergen?", today=3 * DAY)[0] == [0, 1]
+
+
+def test_a_chain_of_replacements_ends_with_the_newest() -> None:
+    rows = [Row("Ann lives in Bergen.", valid_to=2 * DAY), Row("Oslo, then.", valid_to=4 * DAY), Row("Now Rome.")]
+    tiny = Tiny(rows, [(1, 0, LinkType.SUPERSEDES), (2, 1, LinkType.SUPERSEDES)])
+    assert ranked(tiny, "Where does Ann live, in Bergen?", today=9 * DAY)[0] == [2, 1, 0]
+
+
+def test_ties_go_to_the_older_note_and_parts_count_once() -> None:
+    tiny = Tiny([Row("red bicycle", event=0), Row("blue bicycle", event=1), Row("red bicycle", event=0)])
+    rows, scores, _ = ranked(tiny, "red bicycle")
+    assert scores.score[0] == scores.score[2]
+    assert rows == [0, 1]
+
+
+def test_context_rows_are_no_hits() -> None:
+    tiny = Tiny([Row("red bicycle", pool=False), Row("blue boat")])
+    assert ranked(tiny, "red bicycle")[0] == [1]
+
+
+def test_the_score_says_whether_there_is_an_answer() -> None:
+    tiny = Tiny(
+        [Row("Ann moved to Oslo in May.", vector=[1.0]), Row("The cello needs new strings.", vector=[0.0, 1.0])]
+    )
+    found = ranked(tiny, "When did Ann move to Oslo?", vector=[0.9, 0.1])[1].score
+    missed = ranked(tiny, "Who invented the telescope?", vector=[0.0, 0.0, 1.0])[1].score
+    assert 0.0 <= missed.max() < 0.1 < 0.5 < found.max() <= 1.0
+
+
+def test_nothing_to_rank() -> None:
+    rows, scores, _ = ranked(Tiny([]), "Anything?")
+    assert rows == []
+    assert scores.features.shape == (0, len(FEATURES))
+
+
+@pytest.mark.parametrize("text", ["?", "the of and", "Bob"])
+def test_a_question_that_asks_for_no_word_still_ranks(text: str) -> None:
+    _, scores, _ = ranked(Tiny([Row("a b c"), Row("", role="Bob", session="s")]), text)
+    assert np.isfinite(scores.score).all()
+
+
+def test_groups_can_be_left_out_and_unknown_ones_cannot() -> None:
+    names = {feature.name for feature in FusionScorer(frozenset({"vector", "text"})).features}
+    assert names == {"speaker", "time", "question", "brevity"}
+    with pytest.raises(InvalidInput, match="colour"):
+        FusionScorer(frozenset({"colour"}))  # type: ignore[arg-type]
+
+
+def test_features_explain_the_local_score() -> None:
+    rows, scores, candidates = ranked(FILM, ASKED)
+    why = explain(rows[0], candidates, scores, "fusion", None)
+    assert sum(why.features.values()) == pytest.approx(why.near, abs=1e-3)
+    assert explain(rows[0], candidates, scores, "fusion", None, full=False).features == {}

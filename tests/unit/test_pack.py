@@ -1,0 +1,74 @@
+"""Hits as text that fits a budget."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.model import Hit, Note, Why
+from zettel.search.pack import estimate_tokens, pack
+
+NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
+
+
+def hit(content: str, seq: int, **fields: object) -> Hit:
+    note = {"id": f"n_{seq}", "content": content, "event_ids": ("e_1",), "seq": seq, "recorded_at": NOON} | fields
+    return Hit(note=Note.model_validate(note), score=0.5, why=Why(scorer="fusion"))
+
+
+def test_tokens_are_counted_by_script() -> None:
+    assert estimate_tokens("") == 0
+    assert estimate_tokens("abcdefghi") == 3
+    assert estimate_tokens("東京タワー") == 5
+    assert estimate_tokens("東京 abc") == 3
+
+
+def test_in_the_order_of_time_under_dated_headings() -> None:
+    hits = [
+        hit("It rained.", 3, role="Bob", session="s2", occurred_at=NOON.replace(day=2)),
+        hit("I moved to Oslo.", 1, role="Ann", session="s1", occurred_at=NOON),
+        hit("Good for you!", 2, role="Bob", session="s1", occurred_at=NOON.replace(minute=1)),
+    ]
+    assert pack(hits, 800) == (
+        "## Wednesday, 2024-05-01, session s1\n"
+        "- 12:00 Ann: I moved to Oslo.\n"
+        "- 12:01 Bob: Good for you!\n"
+        "\n"
+        "## Thursday, 2024-05-02, session s2\n"
+        "- 12:00 Bob: It rained."
+    )
+
+
+def test_documents_need_no_heading() -> None:
+    assert pack([hit("It is cold.", 1, title="Oslo"), hit("Bergen is wet.", 2, title="Bergen")], 800) == (
+        "- Oslo: It is cold.\n- Bergen is wet."
+    )
+
+
+def test_what_is_no_longer_true_says_so() -> None:
+    assert "(no longer true since 2024-05-01)" in pack([hit("Ann lives in Bergen.", 1, valid_to=NOON)], 800)
+
+
+def test_a_long_hit_is_passed_over_for_the_next() -> None:
+    text = pack([hit("short one", 1), hit("long " * 200, 2), hit("short two", 3)], 20)
+    assert text == "- short one\n- short two"
+
+
+def test_the_best_hit_is_cut_rather_than_left_out() -> None:
+    text = pack([hit("The cello needs new strings before the concert on Sunday.", 1)], 8)
+    assert text == "- The cello needs new strings…"
+
+
+def test_nothing_fits_into_nothing() -> None:
+    assert pack([], 100) == ""
+    assert pack([hit("something", 1)], 0) == ""
+
+
+@given(st.lists(st.text(min_size=1, max_size=80), max_size=8), st.integers(0, 120))
+def test_the_budget_is_kept(contents: list[str], budget: int) -> None:
+    hits = [
+        hit(content.replace("\x00", ""), seq, session="s", occurred_at=NOON) for seq, content in enumerate(contents)
+    ]
+    assert estimate_tokens(pack(hits, budget)) <= budget

@@ -1,0 +1,81 @@
+"""A question taken apart."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.model import TIME_MAX, TIME_MIN, to_micros
+from zettel.search.question import MAX_TOKENS, NAME_WORDS, names_in, parse_question, times_in
+
+FRIDAY = datetime(2024, 5, 10, 12, tzinfo=timezone.utc)
+
+
+def micros(year: int, month: int, day: int) -> int:
+    return to_micros(datetime(year, month, day, tzinfo=timezone.utc))
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("What did Ann do on 5 May 2024?", micros(2024, 5, 5), micros(2024, 5, 6)),
+        ("What did Ann do before 5 May 2024?", TIME_MIN, micros(2024, 5, 5)),
+        ("What has Ann done since 5 May 2024?", micros(2024, 5, 5), TIME_MAX),
+        ("Where did Ann go after May 2024?", micros(2024, 6, 1), TIME_MAX),
+        ("Where was Ann the week before 21 January 2022?", micros(2022, 1, 14), micros(2022, 1, 21)),
+        ("What happened between 5 May 2024 and 9 May 2024?", micros(2024, 5, 5), micros(2024, 5, 10)),
+        ("What did Ann do yesterday?", micros(2024, 5, 9), micros(2024, 5, 10)),
+        ("Was hat Ann am 3. März 2024 gemacht?", micros(2024, 3, 3), micros(2024, 3, 4)),
+        ("¿Qué hizo Ann el 3 de enero de 2022?", micros(2022, 1, 3), micros(2022, 1, 4)),
+        ("Что Анна делала в марте 2023?", micros(2023, 3, 1), micros(2023, 4, 1)),
+    ],
+)
+def test_dates(text: str, start: int, end: int) -> None:
+    assert times_in(text, FRIDAY) == ((start, end),)
+
+
+@pytest.mark.parametrize("text", ["Who was born first, Ann or Bob?", "What is Mission to Mars about?", "Route 66?"])
+def test_no_dates(text: str) -> None:
+    assert times_in(text, FRIDAY) == ()
+
+
+def test_nobody_knows_what_day_it_is() -> None:
+    assert parse_question("What did Ann do yesterday?", vector=None, today=TIME_MIN).times == ()
+    assert parse_question("What did Ann do in 2021?", vector=None, today=None).times == (
+        (micros(2021, 1, 1), micros(2022, 1, 1)),
+    )
+
+
+def test_names_are_phrases_as_titles_have_them() -> None:
+    names = names_in("Who wrote Ann's Winter-Almanac?")
+    assert {"ann", "winter almanac", "ann winter almanac"} <= set(names)
+    assert max(len(name.split()) for name in names) <= NAME_WORDS
+
+
+def test_names_hold_keyword_terms_and_pieces_of_scripts_without_spaces() -> None:
+    assert "violin lesson" in names_in("violin lessons")
+    assert "東京" in names_in("昨日東京で何をした")
+
+
+def test_tokens_come_once_with_their_rarity() -> None:
+    question = parse_question("cello, cello and the bassoon", vector=None, today=None)
+    assert question.tokens == ("cello", "bassoon")
+    assert len(question.rarity) == 2
+    assert 0.3 < question.rarity.min() <= question.rarity.max() <= 1.0
+
+
+@given(st.text(max_size=400))
+def test_any_text_is_a_question(text: str) -> None:
+    question = parse_question(text, vector=None, today=to_micros(FRIDAY))
+    assert len(question.tokens) == len(question.rarity) == len(set(question.tokens)) <= MAX_TOKENS
+    assert all(start < end for start, end in question.times)
+
+
+def test_a_pasted_document_asks_for_its_rarest_words() -> None:
+    words = [f"word{i}" for i in range(500)]
+    question = parse_question(" ".join(words), vector=None, today=None)
+    assert len(question.tokens) == MAX_TOKENS
+    assert len(question.names) < 5_000

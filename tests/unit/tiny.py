@@ -1,0 +1,98 @@
+"""Candidates made by hand, a few rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from zettel.annotate.tokens import tokenize
+from zettel.model import TIME_MAX, TIME_MIN, LinkType
+from zettel.ports import Candidates, Question, ScopeStats
+from zettel.search.question import parse_question
+
+
+@dataclass
+class Row:
+    """One note; ``vector`` stands for the first numbers of a vector of four."""
+
+    text: str
+    vector: Sequence[float] = ()
+    role: str | None = None
+    session: str | None = None
+    at: int = TIME_MIN
+    valid_to: int = TIME_MAX
+    pool: bool = True
+    seeds: int = 0
+    terms: Sequence[str] = ()
+    event: int | None = None
+
+
+@dataclass
+class Tiny:
+    """Rows in the order of arrival, with links between them: (source, target, type) or with a weight as well."""
+
+    rows: Sequence[Row]
+    links: Sequence[tuple[int, int, LinkType] | tuple[int, int, LinkType, float]] = ()
+    named: Sequence[str] = ()
+    df: Mapping[str, int] = field(default_factory=dict)
+
+    def ask(self, text: str, vector: Sequence[float] | None = None, today: int | None = None) -> Question:
+        return parse_question(text, vector=None if vector is None else padded(vector), today=today)
+
+    def about(self, question: Question) -> Candidates:
+        n, tokens = len(self.rows), [tokenize(row.text) for row in self.rows]
+        counts = np.array([[own.count(t) for t in question.tokens] for own in tokens], np.float32)
+        tf = csr_array(counts.reshape(n, len(question.tokens)))
+        length = np.array([len(own) for own in tokens], np.int64)
+        vectors = np.array([padded(row.vector) for row in self.rows], np.float32).reshape(n, 4)
+        names = tuple(dict.fromkeys(row.session for row in self.rows if row.session))
+        session = np.array([names.index(row.session) if row.session else -1 for row in self.rows], np.int64)
+        before, after = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+        for number in range(len(names)):
+            of = np.flatnonzero(session == number)
+            before[of[1:]], after[of[:-1]] = of[:-1], of[1:]
+        member = csr_array((session[None, :] == np.arange(len(names))[:, None]).astype(np.float32))
+        keys = tuple(dict.fromkeys(key for row in self.rows for key in row.terms))
+        has = np.array([[key in row.terms for key in keys] for row in self.rows], np.float32).reshape(n, len(keys))
+        ends = np.array([link[:2] for link in self.links], np.int64).reshape(-1, 2)
+        return Candidates(
+            ids=tuple(f"n_{row}" for row in range(n)),
+            pool=np.array([row.pool for row in self.rows], bool),
+            seeds=np.array([row.seeds for row in self.rows], np.int64),
+            seq=np.arange(1, n + 1),
+            event=np.array([i if row.event is None else row.event for i, row in enumerate(self.rows)], np.int64),
+            kind=("episodic",) * n,
+            role=tuple(row.role for row in self.rows),
+            session=session,
+            previous=before,
+            next=after,
+            occurred_at=np.array([row.at for row in self.rows], np.int64),
+            valid_from=np.array([row.at for row in self.rows], np.int64),
+            valid_to=np.array([row.valid_to for row in self.rows], np.int64),
+            length=length,
+            is_question=np.array([row.text.endswith("?") for row in self.rows], bool),
+            tf=tf,
+            vectors=vectors,
+            link_source=ends[:, 0],
+            link_target=ends[:, 1],
+            link_type=tuple(link[2] for link in self.links),
+            link_weight=np.array([link[3] if len(link) == 4 else 1.0 for link in self.links], np.float32),
+            term_keys=keys,
+            term_df=np.array([self.df.get(key, int(has[:, i].sum())) for i, key in enumerate(keys)], np.int64),
+            term_named=np.array([key in self.named for key in keys], bool),
+            has_term=csr_array(has),
+            session_names=names,
+            session_tf=csr_array(member @ tf),
+            session_length=np.asarray(member @ length, np.int64),
+            session_vectors=np.asarray(member @ vectors, np.float32),
+            stats=ScopeStats(n, int(length.sum()), (counts > 0).sum(axis=0).astype(np.int64).reshape(-1)),
+        )
+
+
+def padded(vector: Sequence[float]) -> np.ndarray:
+    """A unit row of four numbers, or zeros."""
+    row = np.array([*vector, *([0.0] * (4 - len(vector)))], np.float32)
+    return row / max(float(np.linalg.norm(row)), 1e-9)

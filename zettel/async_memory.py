@@ -1,0 +1,440 @@
+"""The public face, for code that runs in an event loop; ``zettel.memory`` has ``Memory``, which drives it from any
+other code.
+
+Everything a memory does is one method here, checked, and handed on to the file that does it; the order of an event's
+way is: remember, the jobs' work (embed, link), search.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from zettel.arguments import Time, checked, filter_of, head_of, moment_of
+from zettel.errors import InvalidInput, MemoryClosed, NotFound
+from zettel.identity import Ordinals
+from zettel.model import (
+    Event,
+    EventRecord,
+    Hit,
+    Job,
+    Kind,
+    Link,
+    Neighbor,
+    Note,
+    OnConflict,
+    Page,
+    Remembered,
+    Revision,
+    Scope,
+    Term,
+)
+from zettel.ports import Annotator, Asked, Embedder, Filter, GraphStore, Scorer
+
+if TYPE_CHECKING:
+    from zettel.engine import Engine
+    from zettel.transcripts.importing import ImportReport, Progress
+
+DEFAULT_TOKENS = 800
+"""Size of a packed context, in tokens, unless another is asked for."""
+CONTEXT_HITS = 50
+"""Hits that a context is packed from: more than fit, so that short ones can fill what a long one leaves."""
+ERASE_PAGE = 500
+"""Notes destroyed in one transaction when a whole session or file is deleted."""
+PURGE_PAUSES = (0.0, 0.05, 0.2, 0.75, 1.0, 1.0, 2.0)
+"""Seconds between attempts of ``delete_scope`` to get at pages that other readers still hold."""
+
+List: TypeAlias = list
+"""The builtin, inside a class that has a method of that name."""
+
+
+class AsyncMemory:
+    """A memory, for code that runs in an event loop. ``Memory`` has the same methods for all other code.
+
+    ``url`` is a file (made when it is not there), or a GraphStore. ``embedder`` is None for the static model that is
+    shipped, a sentence-transformers name or folder, a LiteLLM embedding name, or an Embedder. ``scope`` is used
+    wherever a call names none. Opened by ``async with`` or by its first use.
+    """
+
+    def __init__(
+        self,
+        url: str | Path | GraphStore = "zettel.db",
+        *,
+        annotator: Annotator | None = None,
+        embedder: str | Path | Embedder | None = None,
+        scorer: Scorer | None = None,
+        scope: Scope | None = None,
+    ) -> None:
+        self.scope = scope or Scope()
+        self._url = url
+        self._annotator = annotator
+        self._embedder = embedder
+        self._scorer = scorer
+        self._pid = os.getpid()
+        self._engine: Engine | None = None
+        self._closed = False
+        self._opening = asyncio.Lock()
+
+    # ------------------------------------------------------------------------------------------------ open and close
+
+    async def open(self) -> AsyncMemory:
+        """Open the store and begin to work off its jobs. Raises what the store's ``open`` raises."""
+        async with self._opening:
+            self._require_usable()
+            if self._engine is None:
+                from zettel.engine import start  # brings in numpy and the rooms: not before they are needed
+
+                self._engine = await start(self._url, self._annotator, self._embedder)
+        return self
+
+    async def close(self) -> None:
+        """Stop working and close the store. Jobs that are not done stay in it, for whoever opens it next."""
+        if self._engine is not None and not self._closed:
+            self._closed = True
+            await self._engine.close()
+        self._closed = True
+
+    async def __aenter__(self) -> AsyncMemory:
+        return await self.open()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _require_usable(self) -> None:
+        if self._pid != os.getpid():
+            raise MemoryClosed("this memory was opened before a fork: open another one in this process")
+        if self._closed:
+            raise MemoryClosed("this memory was closed: open another one")
+
+    async def _use(self, scope: Scope | None) -> tuple[Engine, Scope]:
+        self._require_usable()
+        if self._engine is None:
+            await self.open()
+        assert self._engine is not None
+        return self._engine, scope or self.scope
+
+    # ------------------------------------------------------------------------------------------------------ remember
+
+    async def add(
+        self,
+        content: str = "",
+        *,
+        id: str | None = None,
+        title: str | None = None,
+        role: str | None = None,
+        occurred_at: Time | None = None,
+        session: str | None = None,
+        source: Any = None,
+        payload: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        on_conflict: OnConflict = "error",
+        wait: bool = False,
+        scope: Scope | None = None,
+    ) -> str:
+        """Remember one event and return the id of its (head) note; from then on it is durable and searchable.
+
+        ``wait`` also does the jobs that follow. Raises ``InvalidEvent``, ``IdentityConflict``.
+        """
+        fields: dict[str, Any] = {
+            "content": content, "id": id, "title": title, "role": role, "occurred_at": occurred_at,
+            "session": session, "source": source, "payload": payload, "metadata": dict(metadata or {}),
+        }  # fmt: skip
+        (added,) = await self.add_many([fields], on_conflict=on_conflict, wait=wait, scope=scope)
+        return added
+
+    async def add_many(
+        self,
+        events: Iterable[Event | Mapping[str, Any]],
+        *,
+        on_conflict: OnConflict = "error",
+        wait: bool = False,
+        scope: Scope | None = None,
+    ) -> List[str]:
+        """Remember events in one transaction; the ids of their head notes, in order.
+
+        An event that was deleted from this scope before is not revived: ``WasDeleted`` names it, after the others
+        were stored; ``remember`` reports it instead of raising. Raises what ``add`` raises.
+        """
+        accepted = [checked(event if isinstance(event, Event) else dict(event)) for event in events]
+        done = await self.remember(accepted, on_conflict=on_conflict, scope=scope)
+        if wait:
+            await self.flush(scope=scope)
+        return [head_of(event, outcome) for event, outcome in zip(accepted, done, strict=True)]
+
+    async def remember(
+        self,
+        events: Sequence[Event],
+        *,
+        on_conflict: OnConflict = "error",
+        ordinals: Ordinals | None = None,
+        scope: Scope | None = None,
+    ) -> List[Remembered]:
+        """Like ``add_many``, but tells of each event what became of it: what an importer needs.
+
+        ``ordinals`` counts identical events over several calls of one file.
+        """
+        engine, scope = await self._use(scope)
+        events = [checked(event) for event in events]
+        done = await engine.remembering.remember(scope, events, on_conflict, ordinals or Ordinals())
+        engine.runner.wake()
+        return done
+
+    async def import_transcript(
+        self,
+        path: str | Path,
+        format: str = "auto",
+        *,
+        conversation: str | None = None,
+        on_progress: Progress | None = None,
+        scope: Scope | None = None,
+    ) -> ImportReport:
+        """Remember all of a transcript, or one conversation of it; running it again adds only what is new.
+
+        ``on_progress`` is told the records read and those in all. Raises ``UnknownFormat``, ``BadRecord``.
+        """
+        from zettel.transcripts.importing import import_file
+
+        _, scope = await self._use(scope)
+        return await import_file(
+            self, Path(path), format, conversation=conversation, on_progress=on_progress, scope=scope
+        )
+
+    # ---------------------------------------------------------------------------------------------------------- find
+
+    async def search(
+        self,
+        question: str,
+        k: int = 10,
+        *,
+        as_of: Time | None = None,
+        known_at: Time | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        now: Time | None = None,
+        kinds: Iterable[Kind | str] | None = None,
+        tags: Iterable[str] | None = None,
+        session: str | None = None,
+        role: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        min_score: float | None = None,
+        scorer: Scorer | None = None,
+        explain: bool = False,
+        scope: Scope | None = None,
+    ) -> List[Hit]:
+        """The notes that answer a question, best first, each with its calibrated score and why it was found.
+
+        ``as_of``: what was true then; ``known_at``: what had been recorded by then; ``since`` (included) and ``until``
+        (excluded) bound ``occurred_at``; ``now`` is what "yesterday" in the question counts from; ``filter`` asks for
+        metadata values. All of them hold before anything is ranked. ``explain`` adds the path and all features.
+        Raises ``InvalidQuestion``, ``InvalidInput``.
+        """
+        engine, scope = await self._use(scope)
+        asked = Asked(
+            text=question,
+            k=k,
+            as_of=moment_of("as_of", as_of),
+            known_at=moment_of("known_at", known_at),
+            now=moment_of("now", now),
+            filter=filter_of(kinds, tags, session, role, since, until, filter),
+            min_score=min_score,
+            explain=explain,
+        )
+        return await engine.finding.search(scope, asked, scorer or self._default_scorer())
+
+    async def context(
+        self, question: str, /, max_tokens: int = DEFAULT_TOKENS, *, scope: Scope | None = None, **search: Any
+    ) -> str:
+        """What ``search`` finds, packed for a prompt: in time order, with dates and speakers, within ``max_tokens``."""
+        if max_tokens < 1:
+            raise InvalidInput(f"max_tokens={max_tokens} leaves no room for a word")
+
+        from zettel.search.pack import pack
+
+        hits = await self.search(question, scope=scope, **({"k": CONTEXT_HITS} | search))
+        return pack(hits, max_tokens)
+
+    def _default_scorer(self) -> Scorer:
+        if self._scorer is None:
+            from zettel.scoring.fusion import FusionScorer
+
+            self._scorer = FusionScorer()
+        return self._scorer
+
+    # ---------------------------------------------------------------------------------------------------------- look
+
+    async def get(self, id: str, *, scope: Scope | None = None) -> Note | EventRecord:
+        """A note (``n_…``) or an event (``e_…``) by its id. Raises ``NotFound``."""
+        engine, scope = await self._use(scope)
+        found: Mapping[str, Note | EventRecord]
+        if id.startswith("e_"):
+            found = await engine.store.events(scope, [id])
+        else:
+            found = await engine.store.notes(scope, [id])
+        if id not in found:
+            raise NotFound(scope, [id])
+        return found[id]
+
+    async def list(
+        self,
+        *,
+        kinds: Iterable[Kind | str] | None = None,
+        tags: Iterable[str] | None = None,
+        session: str | None = None,
+        role: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        filter: Mapping[str, Any] | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        scope: Scope | None = None,
+    ) -> Page:
+        """Notes in the order of arrival, a page at a time: hand the page's ``cursor`` in again for the next one."""
+        engine, scope = await self._use(scope)
+        if limit < 1:
+            raise InvalidInput(f"limit={limit} asks for no notes: use 1 or more")
+        if cursor is not None and not cursor.isdigit():
+            raise InvalidInput(f"{cursor!r} is not a cursor: hand in the one of the page before")
+        asked = filter_of(kinds, tags, session, role, since, until, filter)
+        notes = await engine.store.page(scope, asked, int(cursor or 0), limit + 1)
+        more = len(notes) > limit
+        return Page(notes=tuple(notes[:limit]), cursor=str(notes[limit - 1].seq) if more else None)
+
+    async def links(self, id: str, *, scope: Scope | None = None) -> List[Link]:
+        """The links that start or end at a note. Raises ``NotFound``."""
+        engine, scope = await self._use(scope)
+        await self.get(id, scope=scope)
+        return await engine.store.links(scope, [id])
+
+    async def neighbors(self, id: str, hops: int = 2, *, scope: Scope | None = None) -> List[Neighbor]:
+        """Notes within ``hops`` links of a note, the nearest first. Raises ``NotFound``."""
+
+        from zettel.link.neighbors import neighbors
+
+        engine, scope = await self._use(scope)
+        await self.get(id, scope=scope)
+        return await neighbors(engine.store, scope, id, hops)
+
+    async def terms(self, id: str, *, scope: Scope | None = None) -> List[Term]:
+        """The Terms of a note, with how many notes hold each. Raises ``NotFound``."""
+        engine, scope = await self._use(scope)
+        await self.get(id, scope=scope)
+        return await engine.store.terms(scope, id)
+
+    async def history(self, id: str, *, scope: Scope | None = None) -> List[Revision]:
+        """Every version of a note: what changed, why, and whether it still counts. Raises ``NotFound``."""
+        engine, scope = await self._use(scope)
+        return await engine.editing.history(scope, id)
+
+    # -------------------------------------------------------------------------------------------------------- change
+
+    async def update(self, id: str, /, *, scope: Scope | None = None, **fields: Any) -> Note:
+        """Set fields of a note, as a revision that can be taken back. Raises ``NotFound``, ``InvalidInput``."""
+        engine, scope = await self._use(scope)
+        note = await engine.editing.update(scope, id, fields)
+        engine.runner.wake()
+        return note
+
+    async def revert(self, id: str, version: int, *, scope: Scope | None = None) -> Note:
+        """Bring a note back to a version it had. Raises ``NotFound``, ``InvalidInput``."""
+        engine, scope = await self._use(scope)
+        note = await engine.editing.revert(scope, id, version)
+        engine.runner.wake()
+        return note
+
+    async def delete(
+        self,
+        id: str | None = None,
+        *,
+        source: str | None = None,
+        session: str | None = None,
+        scope: Scope | None = None,
+    ) -> int:
+        """Destroy a note or an event, or all of a source file or a session, with everything derived from it.
+
+        Returns how many notes went. Raises ``NotFound`` for an unknown id.
+        """
+        engine, scope = await self._use(scope)
+        if [id, source, session].count(None) != 2:
+            raise InvalidInput("say what to delete: an id, a source or a session, one of them")
+        if id is not None:
+            gone = await engine.erasing.erase(scope, [id])
+        else:
+            gone = 0
+            chosen = Filter(source=source, session=session)
+            while notes := await engine.store.page(scope, chosen, 0, ERASE_PAGE):
+                gone += await engine.erasing.erase(scope, [note.id for note in notes])
+        engine.runner.wake()
+        return gone
+
+    async def delete_scope(self, *, scope: Scope | None = None) -> int:
+        """Destroy all of a scope, with the tombstones of what was deleted from it before; how many notes went."""
+        engine, scope = await self._use(scope)
+        gone = await engine.store.drop_scope(scope)
+        for pause in PURGE_PAUSES:
+            await asyncio.sleep(pause)
+            if await engine.store.purge():
+                break
+        return gone
+
+    # ---------------------------------------------------------------------------------------------------- look after
+
+    async def scopes(self) -> List[Scope]:
+        """The scopes that hold something."""
+        engine, _ = await self._use(None)
+        return await engine.store.scopes()
+
+    async def flush(self, timeout: float | None = None, *, scope: Scope | None = None) -> None:
+        """Run, or wait for, all pending jobs of the store (of one scope, if given).
+
+        Raises ``FlushTimeout`` after ``timeout`` seconds, ``JobFailed`` if one ended in an error.
+        """
+        engine, _ = await self._use(scope)
+        deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        await engine.runner.drain(scope, deadline)
+
+    async def jobs(self, *, scope: Scope | None = None) -> List[Job]:
+        """Jobs that are not done: queued, running, or failed with their error."""
+        engine, _ = await self._use(scope)
+        return await engine.store.jobs(scope)
+
+    async def retry_jobs(self, *, scope: Scope | None = None) -> int:
+        """Queue failed jobs again; how many."""
+        engine, _ = await self._use(scope)
+        count = await engine.store.retry(scope)
+        engine.runner.wake()
+        return count
+
+    async def reembed(self) -> int:
+        """Embed every note with this memory's embedder and change over to it; how many notes were embedded.
+
+        Can be interrupted and run again; searches use the old vectors until the change.
+        """
+        engine, _ = await self._use(None)
+        return await engine.work.reembed()
+
+    async def stats(self, *, scope: Scope | None = None) -> dict[str, Any]:
+        """Counts of a scope (None: of all), and by which store, embedder and annotator they came about."""
+        engine, _ = await self._use(scope)
+        active = next((space for space in await engine.store.spaces() if space.active), None)
+        info = engine.vectors.embedder.info
+        return {
+            "store": engine.store.name,
+            "annotator": engine.annotator.name,
+            "embedder": active.name if active else info.name,
+            "dimension": active.dim if active else info.dim,
+            **await engine.store.counts(scope),
+        }
+
+    async def check(self, repair: bool = False) -> List[str]:
+        """What is wrong in the store, one line each; with ``repair`` what is derived is made anew."""
+        engine, _ = await self._use(None)
+        return await engine.store.check(repair)
+
+    async def dump(self, *, scope: Scope | None = None) -> AsyncIterator[tuple[EventRecord, tuple[Note, ...]]]:
+        """Every event of a scope with its notes, in the order of arrival, streaming."""
+        engine, scope = await self._use(scope)
+        async for entry in engine.store.dump(scope):
+            yield entry
