@@ -199,7 +199,8 @@ class Columns:
         sort = np.lexsort(
             (notes["seq"][mine], notes["part"][mine], notes["event_seq"][mine], times, notes["session"][mine])
         )
-        others = self.order[~affected[notes["session"][self.order]] & notes["alive"][self.order]]
+        session = notes["session"][self.order]
+        others = self.order[(session >= 0) & ~affected[session] & notes["alive"][self.order]]
         self.order = np.concatenate([others, mine[sort]])
         for session in np.unique(sessions).tolist():
             self.session_sums.pop(session, None)

@@ -13,14 +13,14 @@ from zettel.model import Job, JobKind, JobState, Scope, from_micros, to_micros
 
 _JOBS = """SELECT j.id, s.name, j.kind, j.note, j.version, j.priority, j.run_at, j.attempts, j.state, j.token, j.error
     FROM jobs j JOIN scopes s ON s.number = j.scope"""
-_DUE = "((j.state = 'queued' AND j.run_at <= :now) OR (j.state = 'running' AND j.lease_until <= :now))"
 
 
 def any_due(sql: sqlite3.Connection, kinds: Sequence[JobKind], scope: int | None, now: int) -> bool:
     """Whether there is anything to claim."""
     row = sql.execute(
-        f"""SELECT 1 FROM jobs j WHERE {_DUE} AND j.kind IN (SELECT value FROM json_each(:kinds))
-        AND (:scope IS NULL OR j.scope = :scope) LIMIT 1""",
+        """SELECT 1 FROM jobs
+        WHERE ((state = 'queued' AND run_at <= :now) OR (state = 'running' AND lease_until <= :now))
+        AND kind IN (SELECT value FROM json_each(:kinds)) AND (:scope IS NULL OR scope = :scope) LIMIT 1""",
         {"now": now, "kinds": json.dumps([kind.value for kind in kinds]), "scope": scope},
     ).fetchone()
     return row is not None
@@ -33,19 +33,21 @@ def claim(
 
     Each start counts as an attempt.
     """
+    # Their tokens stay: until somebody else has begun, whoever was late may still finish.
+    sql.execute("UPDATE jobs SET state = 'queued' WHERE state = 'running' AND lease_until <= ?", (now,))
     asked = {"now": now, "kinds": json.dumps([kind.value for kind in kinds]), "scope": scope, "limit": limit}
     first = sql.execute(
-        f"""SELECT j.scope, j.kind FROM jobs j WHERE {_DUE} AND j.kind IN (SELECT value FROM json_each(:kinds))
-        AND (:scope IS NULL OR j.scope = :scope) ORDER BY j.priority DESC, j.run_at, j.number LIMIT 1""",
+        """SELECT scope, kind FROM jobs WHERE state = 'queued' AND run_at <= :now
+        AND kind IN (SELECT value FROM json_each(:kinds)) AND (:scope IS NULL OR scope = :scope)
+        ORDER BY priority DESC, run_at, number LIMIT 1""",
         asked,
     ).fetchone()
-    if first is None or limit < 1:
+    if first is None:
         return []
-    asked |= {"scope": first[0], "kind": first[1]}
     due = sql.execute(
-        f"""SELECT j.number FROM jobs j WHERE {_DUE} AND j.scope = :scope AND j.kind = :kind
-        ORDER BY j.priority DESC, j.run_at, j.number LIMIT :limit""",
-        asked,
+        """SELECT number FROM jobs WHERE state = 'queued' AND run_at <= :now AND scope = :scope AND kind = :kind
+        ORDER BY priority DESC, run_at, number LIMIT :limit""",
+        {**asked, "scope": first[0], "kind": first[1]},
     ).fetchall()
     claimed: list[Job] = []
     for (number,) in due:

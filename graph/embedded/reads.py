@@ -10,7 +10,7 @@ from zettel.fold import live_versions
 from zettel.graph.embedded.bodies import read_body, read_note, read_uses
 from zettel.graph.embedded.keys import Keys
 from zettel.model import TIME_MAX, TIME_MIN, EventRecord, Link, LinkType, Note, Revision, Term, from_micros
-from zettel.ports import Filter, NoteHistory, TermUse
+from zettel.ports import Filter, NoteHistory, TermUse, TermUse
 
 DUMP_PAGE = 256
 """Events fetched at once while streaming."""
@@ -156,13 +156,8 @@ def links(sql: sqlite3.Connection, scope: int, notes: Sequence[str]) -> list[Lin
 
 def terms(sql: sqlite3.Connection, scope: int, keys: Keys, note: str) -> list[Term]:
     """A note's Terms by key, each with how many notes of the scope hold it; none of an archived note."""
-    row = sql.execute(
-        """SELECT t.terms FROM notes n JOIN texts t ON t.note = n.number
-        WHERE n.scope = ? AND n.id = ? AND NOT n.archived""",
-        (scope, note),
-    ).fetchone()
     found: list[Term] = []
-    for use in sorted(read_uses(row[0])) if row else ():
+    for use in sorted(uses(sql, scope, [note]).get(note, ())):
         (holders,) = sql.execute(
             "SELECT COUNT(*) FROM postings WHERE scope = ? AND key = ?", (scope, keys.term(use.key))
         ).fetchone()
@@ -178,6 +173,16 @@ def uses(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str,
         (json.dumps(list(notes)), scope),
     )
     return {id: read_uses(terms) for id, terms in rows}
+
+
+def uses(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str, tuple[TermUse, ...]]:
+    """The Terms of those of the notes that are there and not archived, as their index has them."""
+    rows = sql.execute(
+        """SELECT n.id, t.terms FROM json_each(?) CROSS JOIN notes n ON n.scope = ? AND n.id = value
+        JOIN texts t ON t.note = n.number WHERE NOT n.archived""",
+        (json.dumps(list(notes)), scope),
+    )
+    return {id: read_uses(body) for id, body in rows}
 
 
 def dump_page(

@@ -91,3 +91,5 @@ def _statements(sql: str) -> Iterator[str]:
         if sqlite3.complete_statement(pending):
             yield pending
             pending = ""
+    if pending.strip():
+        yield pending

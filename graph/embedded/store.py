@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zettel.model import EventRecord, Job, JobKind, JobState, Link, Note, Revision, Term
-    from zettel.ports import Batch, Candidates, Filter, Found, Near, NoteHistory, Space
+    from zettel.ports import Batch, Candidates, Filter, Found, Near, NoteHistory, Space, TermUse
 
     Dumped: TypeAlias = list[tuple[EventRecord, tuple[Note, ...]]]
 
@@ -222,6 +222,10 @@ class EmbeddedStore:
     async def terms(self, scope: Scope, note: str) -> list[Term]:
         """A note's Terms by key."""
         return await self._read_scope(scope, lambda sql, row, keys: reads.terms(sql, row.number, keys, note), [])
+
+    async def uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, tuple[TermUse, ...]]:
+        """What each note's index says of its Terms."""
+        return await self._read_scope(scope, lambda sql, row, _: reads.uses(sql, row.number, notes), {})
 
     async def uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, tuple[TermUse, ...]]:
         """What each note's index says of its Terms."""

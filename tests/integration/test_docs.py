@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ import pytest
 
 import zettel.cli.app as cli
 from zettel import Memory
+from zettel.ports import Query
 from zettel.scoring.fusion import FEATURES
 
 pytestmark = pytest.mark.integration
@@ -204,4 +206,12 @@ def test_search_page_tells_every_feature() -> None:
     page = (CHECKOUT / "docs" / "search.md").read_text(encoding="utf-8")
     told = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert sorted(told) == sorted(feature.name for feature in FEATURES)
-    assert len(quoted()) >= 15
+
+
+def test_search_page_tells_how_much_is_asked_for() -> None:
+    page = (CHECKOUT / "docs" / "search.md").read_text(encoding="utf-8")
+    defaults = {field.name: field.default for field in fields(Query)}
+    assert f"up to {defaults['pool']} allowed notes" in page
+    assert defaults["window"] == 3
+    assert "up to three places away" in page
+    assert len(quoted()) >= 10

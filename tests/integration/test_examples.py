@@ -13,8 +13,16 @@ pytestmark = pytest.mark.integration
 
 CHECKOUT = Path(__file__).parents[2]
 SAYS = {
-    "remember_a_chat.py": ["Where is Ada's cello?", "luthier in Cremona", "because of", "Nothing is left"],
-    "two_clocks.py": ["true in March", "Bergen", "Oslo", "known in between"],
+    "remember_a_chat.py": [
+        "A luthier in Cremona; her workshop smells of spruce.\n        because of: I brought it to Giulia Fontana",
+        "- 18:02 Ada: I brought it to Giulia Fontana this morning.",
+        "Nothing is left of the chat.",
+    ],
+    "two_clocks.py": [
+        "all we know:\n  2024-05-01  I live in Oslo now",
+        "true in March:\n  2024-02-20  I live in Bergen, but no longer above the bakery.\n  2024-01-10  I live in",
+        "known in between:\n  2024-01-10  I live in Bergen, above a bakery.\n",
+    ],
 }
 
 

@@ -41,7 +41,7 @@ def test_cosine_of_rows_of_any_length() -> None:
 def test_windows_reach_as_far_as_the_session() -> None:
     values = np.array([[1.0], [10.0], [100.0], [1000.0]], np.float32)
     previous, following = np.array([-1, 0, 1, -1]), np.array([1, 2, -1, -1])
-    one, two = features.window_sums(values, previous, following, 2)
+    one, two = features.window_sums(values, previous, following, 2, np.arange(4))
     assert one[:, 0].tolist() == [11, 111, 110, 1000]
     assert two[:, 0].tolist() == [111, 111, 111, 1000]
 
@@ -56,7 +56,7 @@ def test_windows_agree_with_slices_of_the_session(sizes: list[int], steps: int, 
     sessions = [rows[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(len(sizes))]
     for session in sessions:
         previous[session[1:]], following[session[:-1]] = session[:-1], session[1:]
-    sums = features.window_sums(values, previous, following, steps)[-1]
+    sums = features.window_sums(values, previous, following, steps, np.arange(len(rows)))[-1]
     for session in sessions:
         for place, row in enumerate(session):
             assert sums[row] == values[session[max(0, place - steps) : place + steps + 1]].sum()

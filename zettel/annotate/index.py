@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
 
 from zettel.annotate.extractive import terms_of
 from zettel.annotate.tokens import phrase_key, tokenize
@@ -16,6 +18,8 @@ from zettel.ports import NoteIndex
 
 VECTOR_RECIPE = "speaker: title. content authored /1"
 """Names how :func:`vector_text` puts a text together; vectors made by another recipe are another set."""
+_CACHED_TITLES = 16_384
+"""Titles whose forms are remembered while texts are searched for them."""
 
 _QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 
@@ -36,7 +40,8 @@ def title_keys(title: str | None) -> tuple[str, ...]:
     return tuple(titles_of(title))
 
 
-def titles_of(title: str | None) -> dict[str, frozenset[str]]:
+@lru_cache(maxsize=_CACHED_TITLES)
+def titles_of(title: str | None) -> Mapping[str, frozenset[str]]:
     """The same with the tokens of each form. A form without any ("The") names nothing."""
     if not title:
         return {}

@@ -33,7 +33,7 @@ CHARS_PER_KEYWORD = 30
 _MANY = 20
 _OFTEN = [1.0 + math.log(max(count, 1)) for count in range(_MANY + 1)]
 """Weight of a word by how often it stands there: 1 + ln(count), and no more beyond ``_MANY``."""
-_CACHED_READINGS = 512
+_CACHED_READINGS = 1024
 """Texts whose reading is remembered: fields and Terms are made one after the other, a batch at a time."""
 _CACHED_WORDS = 32_768
 _URL = re.compile(r"\w+://\S+")

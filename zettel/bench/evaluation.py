@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeAlias, cast
 
-from zettel.embed import load_embedder
 from zettel import AsyncMemory
+from zettel.embed import load_embedder
 from zettel.model import Event, Note, Scope
 from zettel.ports import Embedder, Scorer
 

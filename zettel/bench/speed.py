@@ -17,9 +17,9 @@ from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 
+from zettel import Memory
 from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
-from zettel import Memory
 from zettel.model import Event
 from zettel.ports import Embedder
 from zettel.transcripts import choose, locomo
@@ -94,10 +94,17 @@ def _minilm_seconds(texts: Sequence[str], name: str, progress: Progress, notes: 
         return None
     import torch
     from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
 
+    from zettel.embed.transformer import find_model
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     torch.set_num_threads(usable_cores())
-    model = SentenceTransformer(name, device="cpu")
-    model.encode(list(texts[:MINILM_BATCH]), batch_size=MINILM_BATCH)  # the first batch also warms up
+    model = SentenceTransformer(str(find_model(name)), device="cpu", local_files_only=True)
+    model.encode(
+        list(texts[:MINILM_BATCH]), batch_size=MINILM_BATCH, show_progress_bar=False
+    )  # the first batch also warms up
     times = []
     for attempt in range(TRIES):
         progress("embedding with MiniLM", attempt, TRIES)

@@ -84,7 +84,7 @@ def two_wiki(
 def speed(
     ctx: typer.Context,
     path: Path = typer.Argument(metavar="PATH", help="A transcript to import."),
-    minilm: str = typer.Option("all-MiniLM-L6-v2", "--minilm", metavar="MODEL", help="all-MiniLM-L6-v2's folder."),
+    minilm: str = typer.Option("all-MiniLM-L6-v2", "--minilm", metavar="MODEL", help="Its name or folder."),
     json: str | None = typer.Option(None, "--json", metavar="FILE", help=_JSON_HELP),
 ) -> None:
     """Import rate beside MiniLM's, search times, and how long the first answer takes.
@@ -143,7 +143,9 @@ def _show(result: Result) -> None:
 def _cell(cell: Cell) -> str:
     if cell is None:
         return ""
-    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
+    if isinstance(cell, float):
+        return f"{cell:.3f}" if abs(cell) <= 1 else f"{cell:,.1f}"
+    return str(cell)
 
 
 @contextmanager

@@ -40,21 +40,18 @@ def links(
         remark(f"zettel: {id} has no links")
         return
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for name in ("hops", "link", "weight", "note", "text", "reason"):
-        table.add_column(name, no_wrap=name != "text", overflow="ellipsis")
+    table.add_column("hops", justify="right")
+    table.add_column("link", no_wrap=True, style="cyan")
+    table.add_column("weight", justify="right", style="green")
+    table.add_column("note", overflow="fold")
     texts = {neighbor.note.id: _snippet(neighbor.note) for neighbor in near}
-    for link in found:
-        out = link.source == id
-        other = link.target if out else link.source
-        arrow = f"─{link.type.value}→" if out else f"←{link.type.value}─"
-        row = ("1", arrow, f"{link.weight:.2f}", other, texts.get(other, ""), link.reason)
-        table.add_row(*map(Text, row))
-    for neighbor in near:
-        if neighbor.hops > 1:
-            link = neighbor.link
-            text = _snippet(neighbor.note)
-            far = (str(neighbor.hops), link.type.value, f"{link.weight:.2f}", neighbor.note.id, text, link.reason)
-            table.add_row(*map(Text, far))
+    rows = [(1, link, link.target if link.source == id else link.source) for link in found]
+    rows += [(neighbor.hops, neighbor.link, neighbor.note.id) for neighbor in near if neighbor.hops > 1]
+    for away, link, other in rows:
+        arrow = f"─{link.type.value}→" if link.target == other else f"←{link.type.value}─"
+        text = Text(texts.get(other, "")).append(f"  {other}", style="dim")
+        text.append(f"\n{link.reason}" if link.reason else "", style="dim italic")
+        table.add_row(str(away), arrow, f"{link.weight:.2f}", text)
     console().print(table)
 
 

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from zettel.errors import JobFailed
+
 from .common import common, console, plain, remark, say_json
 
 if TYPE_CHECKING:
+    from zettel import Memory
     from zettel.transcripts.importing import ImportReport, Progress
 
 SHOWN_REJECTIONS = 10
@@ -39,11 +42,13 @@ def import_(
     choose(path, format)  # before a store is made: a wrong path leaves nothing behind
     with options.memory(create=True) as memory, progress_bar("importing") as progress:
         report = memory.import_transcript(path, format, conversation=conversation, on_progress=progress)
-        memory.flush()
+        failed = _work_off(memory)
     if options.json:
         say_json(report)
     else:
         show_report(report)
+    if failed is not None:
+        raise failed
 
 
 def export(
@@ -96,6 +101,15 @@ def show_report(report: ImportReport) -> None:
         out.print(Text(f"  {one.file}:{one.position}: {one.reason}", style="yellow"))
     if len(report.rejected) > SHOWN_REJECTIONS:
         out.print(Text(f"  and {len(report.rejected) - SHOWN_REJECTIONS} more; --json has them all", style="yellow"))
+
+
+def _work_off(memory: Memory) -> JobFailed | None:
+    """Do the jobs that follow an import. One that fails keeps its error and takes nothing from the report."""
+    try:
+        memory.flush()
+    except JobFailed as error:
+        return error
+    return None
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from zettel.errors import JobFailed
+
 from .common import common, console, day_and_time, remark, say, say_json
 
 SHOWN_JOBS = 50
@@ -72,15 +74,22 @@ def worker(
     with options.memory() as memory:
         scope = options.scope() if options.scoped else None
         remark(f"zettel: working on {options.store}" + ("" if once else "; Ctrl-C stops"))
+        failed = False
         while True:
-            memory.flush(scope=scope)
+            try:
+                memory.flush(scope=scope)
+            except JobFailed as error:  # told once for each job, which keeps its error; the others go on
+                failed = True
+                remark(f"zettel: {error}")
             if once:
                 break
             time.sleep(WORKER_PAUSE)
     if options.json:
-        say_json({"done": True})
-    else:
+        say_json({"failed": failed})
+    elif not failed:
         say("no jobs are left")
+    if failed:
+        raise typer.Exit(1)
 
 
 def stats(ctx: typer.Context) -> None:

@@ -11,16 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
+from typing import NamedTuple
 
 from zettel.annotate.index import titles_of
 from zettel.annotate.tokens import UNSPACED, clean, phrase_key, token_of, tokenize
 from zettel.model import Link, LinkType, Note, Scope
 from zettel.ports import DropMentions, GraphStore, Lookup, Op, PutMention
 
-MAX_TITLE_WORDS = 10
+MAX_TITLE_WORDS = 8
 """Longer titles are sentences; texts do not name them in full."""
 MAX_UNSPACED_TITLE = 12
 """The same for scripts without spaces, in characters."""
+_CACHED_WORDS = 32_768
+"""Words whose reading is remembered: more than a busy scope uses."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]{{2,}}")
@@ -34,20 +38,29 @@ def phrases(text: str) -> set[str]:
     """
     cleaned = clean(text)
     found = _unspaced_phrases(cleaned)
-    said = [(match.group(), phrase_key(match.group())) for match in _WORD.finditer(cleaned)]
-    strong = [bool(token_of(word)) for word, _ in said]
-    for start, (word, _) in enumerate(said):
-        capital = not word[0].islower()
-        if not (capital or strong[start]):
+    said = [_read(word) for word in _WORD.findall(cleaned)]
+    for start, first in enumerate(said):
+        if not (first.capital or first.strong):
             continue
-        key = ""
-        for end in range(start, min(start + MAX_TITLE_WORDS, len(said))):
-            key = f"{key} {said[end][1]}" if key else said[end][1]
-            if end == start and not (capital and strong[start]):
-                continue
-            if strong[end] or not said[end][0][0].islower():
+        if first.capital and first.strong:
+            found.add(first.key)
+        key = first.key
+        for word in said[start + 1 : start + MAX_TITLE_WORDS]:
+            key = f"{key} {word.key}"
+            if word.strong or word.capital:
                 found.add(key)
     return found
+
+
+class _Word(NamedTuple):
+    key: str
+    capital: bool
+    strong: bool
+
+
+@lru_cache(maxsize=_CACHED_WORDS)
+def _read(word: str) -> _Word:
+    return _Word(phrase_key(word), not word[0].islower(), bool(token_of(word)))
 
 
 def _unspaced_phrases(text: str) -> set[str]:
@@ -108,26 +121,26 @@ async def mention_ops(
     out = {note.id for note in written} | set(gone)
     named = {note_id for ids in found.named.values() for note_id in ids} - out
     others = await store.notes(scope, sorted(named))
-    named_by_key: dict[str, list[Note]] = {}
-    for note in (*titled, *others.values()):
-        for key in titles_of(note.title):
-            named_by_key.setdefault(key, []).append(note)
-    pairs: dict[tuple[str, str], str] = {}
-    for text in texts:
-        for key in sorted(text.phrases & named_by_key.keys()):
-            _pair(text, named_by_key[key], pairs)
+    pairs = _pairs(texts, [*titled, *others.values()])
     naming = {note.id: note for notes in found.naming.values() for note in notes if note.id not in out}
-    for note_id in sorted(naming):
-        _pair(_Text(naming[note_id]), titled, pairs)
+    pairs |= _pairs([_Text(naming[note_id]) for note_id in sorted(naming)], titled)
     ops.extend(PutMention(_link(source, target, key, recorded_at)) for (source, target), key in pairs.items())
     return ops
 
 
-def _pair(text: _Text, titled: Sequence[Note], pairs: dict[tuple[str, str], str]) -> None:
+def _pairs(texts: Sequence[_Text], titled: Sequence[Note]) -> dict[tuple[str, str], str]:
+    """Which text names which title, and under which form."""
+    by_key: dict[str, list[Note]] = {}
     for note in titled:
-        key = text.names(note)
-        if key is not None:
-            pairs[text.note.id, note.id] = key
+        for key in titles_of(note.title):
+            by_key.setdefault(key, []).append(note)
+    return {
+        (text.note.id, note.id): key
+        for text in texts
+        for asked in sorted(text.phrases & by_key.keys())
+        for note in by_key[asked]
+        if (key := text.names(note)) is not None
+    }
 
 
 def _lookup(texts: Sequence[_Text], titled: Sequence[Note]) -> Lookup:

@@ -19,9 +19,9 @@ MAX_NEAR_LINKS = 3
 NEAR_COSINE = 0.6
 """From this cosine on, two notes are near by their vectors alone."""
 NEAR_COSINE_WITH_TERM = 0.4
-"""From here on if they share a name or a tag as well."""
+"""From here on if they share a name as well."""
 
-_BINDING = frozenset({"name", "tag"})
+_BINDING = "name"
 
 
 def close(near: Near) -> Near:
@@ -63,4 +63,4 @@ def near_links(
 
 
 def _binding_terms(terms: Sequence[TermUse], speakers: set[str]) -> dict[str, str]:
-    return {term.key: term.text for term in terms if term.kind in _BINDING and term.key not in speakers}
+    return {term.key: term.text for term in terms if term.kind == _BINDING and term.key not in speakers}

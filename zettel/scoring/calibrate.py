@@ -27,10 +27,10 @@ COVERAGE = 3.0
 def calibrate(
     order: NDArray[np.float64], near: NDArray[np.float64], coverage: Floats, pool: Bools
 ) -> NDArray[np.float32]:
-    """Scores in 0..1 that rank as ``order`` does: (n,) each. Context rows count for nothing but get a score as well."""
+    """Scores in 0..1 that rank as ``order`` does: (n,). ``near`` and ``coverage`` are those of the pool rows."""
     top = float(order[pool].max(initial=0.0))
     if top <= 0:
         return np.zeros(len(order), np.float32)
-    odds = BIAS + NEAR * float(near[pool].max()) + SHARE * min(top, 1.0) + COVERAGE * float(coverage[pool].max())
+    odds = BIAS + NEAR * float(near.max()) + SHARE * min(top, 1.0) + COVERAGE * float(coverage.max())
     chance = 1.0 / (1.0 + np.exp(-np.clip(odds, -50.0, 50.0)))
     return np.asarray(chance * np.minimum(order / top, 1.0), np.float32)

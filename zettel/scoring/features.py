@@ -18,6 +18,7 @@ from zettel.model import TIME_MIN
 from zettel.search.pool import saturation
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from numpy.typing import NDArray
@@ -40,7 +41,7 @@ def token_weights(idfs: Floats, rarity: Floats, tokens: tuple[str, ...], speaker
     return (idfs * (0.5 + rarity) * np.where(called, SPEAKER_NAME, 1.0)).astype(np.float32)
 
 
-def bm25(tf: Floats, length: NDArray[Any], mean_length: float, idfs: Floats) -> Floats:
+def bm25(tf: NDArray[Any], length: NDArray[Any], mean_length: float, idfs: Floats) -> Floats:
     """BM25 (Robertson and Zaragoza 2009): (n, q) counts, (n,) lengths in tokens, (q,) idf -> (n,)."""
     return (saturation(tf, length[:, None], mean_length) @ idfs.astype(np.float64)).astype(np.float32)
 
@@ -56,23 +57,24 @@ def cosine(vectors: Floats, vector: Floats | None) -> Floats:
     if vector is None or vectors.shape[1] != len(vector):
         return np.zeros(len(vectors), np.float32)
     norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
-    return ((vectors @ vector) / np.maximum(norms, 1e-9)).astype(np.float32)
+    return np.asarray((vectors @ vector) / np.maximum(norms, 1e-9), np.float32)
 
 
-def window_sums(values: Floats, previous: Ints, following: Ints, steps: int) -> list[Floats]:
-    """Sums over the window of ±1, ±2 .. ±``steps`` neighbours, itself included: (n, ...) -> list of (n, ...).
+def window_sums(
+    values: NDArray[Any], previous: Ints, following: Ints, steps: int, rows: NDArray[np.intp]
+) -> list[NDArray[Any]]:
+    """Sums over the windows of ±1, ±2 .. ±``steps`` neighbours around ``rows``, themselves included.
 
-    ``previous`` and ``following`` are rows, -1 where there is none.
+    (n, d), (n,), (n,), (r,) -> list of (r, d). ``previous`` and ``following`` are rows, -1 where there is none.
     """
-    nothing = np.zeros((1, *values.shape[1:]), values.dtype)
-    padded = np.concatenate([values, nothing])  # row -1 is the neighbour that is not there
+    padded = np.concatenate([values, np.zeros((1, *values.shape[1:]), values.dtype)])  # row -1: nothing is there
     before, after = np.append(previous, -1), np.append(following, -1)
-    left, right = previous, following
-    sums, total = [], values
+    left = right = rows
+    sums, total = [], values[rows]
     for _ in range(steps):
+        left, right = before[left], after[right]
         total = total + padded[left] + padded[right]
         sums.append(total)
-        left, right = before[left], after[right]
     return sums
 
 
@@ -81,7 +83,7 @@ def of_session(own: Floats, sessions: Floats, session: Ints) -> Floats:
     return np.where(session >= 0, np.append(sessions, 0.0)[session], own).astype(np.float32)
 
 
-def speaker_named(role: tuple[str | None, ...], names: tuple[str, ...]) -> Floats:
+def speaker_named(role: Sequence[str | None], names: tuple[str, ...]) -> Floats:
     """1 where the question names who said it: (n,)."""
     asked = set(names)
     named = {r: r is not None and phrase_key(r) in asked for r in set(role)}
@@ -108,4 +110,4 @@ def asks(is_question: Bools) -> Floats:
 
 def brevity(length: Ints) -> Floats:
     """How much of LONG_NOTE a note lacks, on a log scale: 1 empty .. 0 long: (n,)."""
-    return (1.0 - np.log1p(np.minimum(length, LONG_NOTE)) / np.log1p(LONG_NOTE)).astype(np.float32)
+    return np.asarray(1.0 - np.log1p(np.minimum(length, LONG_NOTE)) / np.log1p(LONG_NOTE), np.float32)

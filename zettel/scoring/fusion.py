@@ -86,40 +86,46 @@ class FusionScorer:
     def score(self, question: Question, candidates: Candidates) -> Scores:
         """Score the candidates: (n,) each; ``score`` is monotone in the walk's share."""
         n = len(candidates.ids)
+        rows = np.flatnonzero(candidates.pool)
         names = tuple(feature.name for feature in self.features)
-        if n == 0:
-            nothing = np.zeros(0, np.float32)
-            return Scores(
-                nothing, nothing, nothing, np.zeros((0, len(names)), np.float32), names, np.zeros(0, np.int64)
-            )
-        values = local_features(question, candidates, windows="windows" not in self.without)
-        weighted = np.stack([values[f.name] * np.float32(f.weight) for f in self.features], axis=1)  # (n, f)
-        near = weighted.sum(axis=1, dtype=np.float64)
-        walked = self._walk(near, values["coverage"], candidates)
+        weighted = np.zeros((n, len(names)), np.float32)
+        if len(rows) == 0:
+            nothing = np.zeros(n, np.float32)
+            nowhere = np.full(n + len(candidates.term_keys), -1, np.int64)
+            return Scores(nothing, nothing, nothing, weighted, names, nowhere)
+        values = local_features(question, candidates, rows, windows="windows" not in self.without)
+        for column, feature in enumerate(self.features):
+            weighted[rows, column] = values[feature.name] * np.float32(feature.weight)
+        near = weighted[rows].sum(axis=1, dtype=np.float64)
+        walked = self._walk(near, values["coverage"], candidates, rows)
         share = walked.share[:n] / max(walked.share[:n].sum(), 1e-12)
-        order = prefer_replacements(share + TAIL * np.exp(near - near.max()), candidates, question.today)
+        order = share.copy()
+        order[rows] += TAIL * np.exp(near - near.max())
+        order = prefer_replacements(order, candidates, question.today)
         return Scores(
             score=calibrate(order, near, values["coverage"], candidates.pool),
-            near=near.astype(np.float32),
+            near=scattered(near, rows, n).astype(np.float32),
             walk=share.astype(np.float32),
             features=weighted,
             feature_names=names,
             came_from=walked.came_from,
         )
 
-    def _walk(self, near: NDArray[np.float64], coverage: Floats, candidates: Candidates) -> Walk:
+    def _walk(
+        self, near: NDArray[np.float64], coverage: Floats, candidates: Candidates, rows: NDArray[np.intp]
+    ) -> Walk:
         """The walk, or where it would have started if it is left out."""
-        n = len(near)
         terms = "terms" not in self.without
-        nodes = n + len(candidates.term_keys)
-        begin = start(near, coverage, candidates, nodes, terms=terms)
+        begin = start(near, coverage, candidates, rows, terms=terms)
         if "walk" in self.without:
-            return Walk(begin, np.full(nodes, -1, np.int64))
+            return Walk(begin, np.full(len(begin), -1, np.int64))
         return walk(graph_of(candidates, terms=terms), begin)
 
 
-def local_features(question: Question, candidates: Candidates, *, windows: bool = True) -> dict[str, Floats]:
-    """Every local feature by name, (n,) each; without ``windows`` every note stands alone."""
+def local_features(
+    question: Question, candidates: Candidates, rows: NDArray[np.intp], *, windows: bool = True
+) -> dict[str, Floats]:
+    """Every local feature of ``rows`` by name, (rows,) each; without ``windows`` every note stands alone."""
     stats = candidates.stats
     weights = features.token_weights(
         idf(stats.df, stats.notes).astype(np.float32),
@@ -128,54 +134,59 @@ def local_features(question: Question, candidates: Candidates, *, windows: bool 
         features.speaker_tokens(candidates.role),
     )
     mean = stats.tokens / max(stats.notes, 1)
-    tf = candidates.tf.toarray().astype(np.float32)
-    length = candidates.length.astype(np.float32)
-    previous, following, session = candidates.previous, candidates.next, candidates.session
+    all_tf = candidates.tf.toarray().astype(np.float32)
+    tf, length, session = all_tf[rows], candidates.length[rows], candidates.session[rows]
+    previous, following = candidates.previous, candidates.next
     if not windows:
-        previous = following = session = np.full(len(length), -1, np.int64)
-    columns = np.concatenate([tf, length[:, None], np.ones((len(length), 1), np.float32)], axis=1)
-    text_1, _, text_3 = features.window_sums(columns, previous, following, 3)
-    vector_1, _, vector_3 = features.window_sums(candidates.vectors, previous, following, 3)
-    sessions = features.bm25(
-        candidates.session_tf.toarray().astype(np.float32),
-        candidates.session_length,
-        mean * SESSION_NOTES,
-        weights,
-    )
+        previous = following = np.full(len(previous), -1, np.int64)
+        session = np.full(len(rows), -1, np.int64)
+    counts = np.column_stack([all_tf, candidates.length, np.ones(len(all_tf))])
+    text_1, _, text_3 = features.window_sums(counts, previous, following, 3, rows)
+    vector_1, _, vector_3 = features.window_sums(candidates.vectors, previous, following, 3, rows)
+    sessions = features.bm25(candidates.session_tf.toarray(), candidates.session_length, mean * SESSION_NOTES, weights)
     return {
         "text_window_1": features.bm25(text_1[:, :-2], text_1[:, -2] / text_1[:, -1], mean, weights),
         "text_window_3": features.bm25(text_3[:, :-2], text_3[:, -2] / text_3[:, -1], mean, weights),
         "text_session": features.of_session(features.bm25(tf, length, mean, weights), sessions, session),
         "coverage": features.coverage(tf, weights * question.rarity),
-        "vector": features.cosine(candidates.vectors, question.vector),
+        "vector": features.cosine(candidates.vectors[rows], question.vector),
         "vector_window_1": features.cosine(vector_1, question.vector),
         "vector_window_3": features.cosine(vector_3, question.vector),
-        "speaker": features.speaker_named(candidates.role, question.names),
-        "time": features.in_time(candidates.occurred_at, question.times),
-        "question": features.asks(candidates.is_question),
-        "brevity": features.brevity(candidates.length),
+        "speaker": features.speaker_named([candidates.role[row] for row in rows], question.names),
+        "time": features.in_time(candidates.occurred_at[rows], question.times),
+        "question": features.asks(candidates.is_question[rows]),
+        "brevity": features.brevity(length),
     }
 
 
 def start(
-    near: NDArray[np.float64], coverage: Floats, candidates: Candidates, nodes: int, *, terms: bool
+    near: NDArray[np.float64], coverage: Floats, candidates: Candidates, rows: NDArray[np.intp], *, terms: bool
 ) -> NDArray[np.float64]:
-    """The restart vector, (nodes,) summing to 1: softmax over the STARTERS best notes, and what the question names."""
-    n = len(near)
-    begin = np.zeros(nodes)
-    best = np.lexsort((candidates.seq, -near))[:STARTERS]
+    """The restart vector, (n + t,) summing to 1: softmax over the STARTERS best rows, and what the question names.
+
+    ``near`` and ``coverage`` are those of ``rows``, which may become hits; the walk starts nowhere else.
+    """
+    n, t = len(candidates.ids), len(candidates.term_keys)
+    best = np.lexsort((candidates.seq[rows], -near))[:STARTERS]
     odds = np.exp(near[best] - near[best[0]])
-    begin[best] = odds / odds.sum()
-    titled = np.zeros(nodes)
-    titled[:n] = ((candidates.seeds & Seed.TITLE) != 0) * np.exp(NAMED_COVERAGE * coverage)
-    named = np.zeros(nodes)
-    if terms and len(candidates.term_keys):
+    begin = scattered(odds / odds.sum(), rows[best], n + t)
+    titled = (candidates.seeds[rows] & Seed.TITLE) != 0
+    titles = scattered(titled * np.exp(NAMED_COVERAGE * coverage), rows, n + t)
+    rare = np.zeros(n + t)
+    if terms and t:
         df = candidates.term_df
-        named[n:] = np.where(candidates.term_named & (df >= 1) & (df <= RARE_TERM_DF), 1.0 / np.maximum(df, 1), 0.0)
-    for share, there in ((TERM_SHARE, named), (TITLE_SHARE, titled)):
-        if there.any():
-            begin = (1 - share) * begin + share * there / there.sum()
+        rare[n:] = np.where(candidates.term_named & (df >= 1) & (df <= RARE_TERM_DF), 1.0 / np.maximum(df, 1), 0.0)
+    for share, named in ((TERM_SHARE, rare), (TITLE_SHARE, titles)):
+        if named.any():
+            begin = (1 - share) * begin + share * named / named.sum()
     return begin
+
+
+def scattered(values: NDArray[np.float64], rows: NDArray[np.intp], size: int) -> NDArray[np.float64]:
+    """``values`` at ``rows``, 0 elsewhere: (size,)."""
+    spread = np.zeros(size)
+    spread[rows] = values
+    return spread
 
 
 def prefer_replacements(share: NDArray[np.float64], candidates: Candidates, today: int | None) -> NDArray[np.float64]:

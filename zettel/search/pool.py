@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 POSTINGS_BUDGET = 20_000
 """Postings read for one question: bounds the cost of common words in a large scope."""
-ANCHORS = 48
+ANCHORS = 96
 """Best notes by vector and by text whose neighbours in time join the pool: an answer often follows its question."""
 WALK_SEEDS = 24
 """Best notes by vector and by text from which links are followed."""

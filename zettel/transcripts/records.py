@@ -7,9 +7,9 @@ import json
 from collections import Counter
 from typing import Any
 
+from zettel.arguments import checked
 from zettel.errors import InvalidEvent
 from zettel.model import Event, Source
-from zettel.arguments import checked
 
 from . import Record, Rejected
 

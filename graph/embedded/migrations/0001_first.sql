@@ -179,4 +179,4 @@ CREATE TABLE jobs (
 );
 CREATE UNIQUE INDEX jobs_by_id ON jobs (id);
 CREATE UNIQUE INDEX jobs_once ON jobs (scope, kind, note, version);
-CREATE INDEX jobs_due ON jobs (state, run_at);
+CREATE INDEX jobs_due ON jobs (state, priority DESC, run_at);

@@ -72,7 +72,8 @@ def _tour(memory: Memory, options: Common, page: Path, *, kept: bool) -> dict[st
     told = f"{report.added} messages remembered in {seconds:.1f} s" if not known else f"{known} messages known before"
     terminal.print(Text(f"{told}; {_counts(stats)}.\n"))
     answered = _ask(memory, terminal)
-    made_by = _made_by(memory, stats, options, kept=kept)
+    scorer = next((hit.why.scorer for one in answered for hit in one.hits), "none")
+    made_by = _made_by(stats, options, scorer, kept=kept)
     _draw(memory, page, answered, [line for line, _ in made_by])
     terminal.print(Text("Its graph, to look around in: ").append(str(page), style="bold cyan"))
     for line, how in made_by:
@@ -116,14 +117,14 @@ def _draw(memory: Memory, path: Path, answered: Sequence[Answered], made_by: Seq
     path.write_text(page(gather(memory), TITLE, TOLD, answered, made_by), encoding="utf-8")
 
 
-def _made_by(memory: Memory, stats: dict[str, Any], options: Common, *, kept: bool) -> list[tuple[str, str]]:
+def _made_by(stats: dict[str, Any], options: Common, scorer: str, *, kept: bool) -> list[tuple[str, str]]:
     """What made this memory, and how to change each: (what, how)."""
     store = f"{stats['store']} store in {options.store}" if kept else f"{stats['store']} store, thrown away now"
     return [
         (f"Annotator: {stats['annotator']}, no language model", "Memory(annotator=...)"),
         (f"Embedder: {stats['embedder']}, {stats['dimension']} numbers", "--embedder NAME, Memory(embedder=...)"),
         (f"Store: {store}", "--store FILE, Memory(FILE)"),
-        ("Scorer: fusion, a local score and a walk along the links", "Memory(scorer=...)"),
+        (f"Scorer: {scorer}, a local score and a walk along the links", "Memory(scorer=...)"),
     ]
 
 

@@ -1,0 +1,342 @@
+"""The embedded store against the exhaustive one, after the same writes in any order, under both clocks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.contract.reference import ReferenceStore
+from tests.integration.embedded import ANN, Scribe, opened, run, vector
+from zettel.annotate.index import vector_text
+from zettel.model import LinkType, to_micros
+from zettel.ports import Candidates, DropMentions, Filter, Lookup
+from zettel.search.pool import RARE_TERM_DF
+
+pytestmark = pytest.mark.integration
+
+WORDS = ["harbour", "Kestrel", "cello", "Oslo", "glacier", "bakery", "ferry", "Ida"]
+DAY_ZERO = datetime(2024, 1, 1, tzinfo=timezone.utc)
+sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(lambda words: f"The {' and '.join(words)}.")
+times = st.none() | st.integers(0, 9).map(lambda day: DAY_ZERO + timedelta(days=day))
+vectors = st.none() | st.sampled_from([vector(np.cos(n), np.sin(n)) for n in range(6)])
+additions = st.fixed_dictionaries(
+    {
+        "content": sentences,
+        "occurred_at": times,
+        "session": st.sampled_from([None, "a", "b"]),
+        "role": st.sampled_from([None, "Ann", "Bob"]),
+        "title": st.sampled_from([None, None, "Kestrel", "The Ferry (boat)"]),
+        "tags": st.sampled_from([(), ("pet",), ("pet", "sea")]),
+        "metadata": st.sampled_from([{}, {"room": "1"}, {"room": "1", "floor": 2}]),
+        "source": st.sampled_from([None, "a.txt", "b.txt"]),
+        "identity": st.none() | st.sampled_from(["x", "y"]),
+        "vector": vectors,
+    }
+)
+changes = st.fixed_dictionaries(
+    {},
+    optional={
+        "content": sentences,
+        "tags": st.sampled_from([["pet"], []]),
+        "metadata": st.just({"room": "2"}),
+        "archived": st.booleans(),
+        "valid_from": times.map(lambda moment: moment.isoformat() if moment else None),
+        "kind": st.sampled_from(["semantic", "episodic"]),
+        "session": st.sampled_from([None, "a", "c"]),
+    },
+)
+note = st.integers(0, 99)
+steps = st.one_of(
+    additions.map(lambda fields: ("add", fields)),
+    additions.map(lambda fields: ("add", fields)),
+    st.tuples(note, changes, vectors).map(lambda drawn: ("change", drawn)),
+    st.tuples(note, note, st.sampled_from(LinkType)).map(lambda drawn: ("link", drawn)),
+    note.map(lambda which: ("undo", which)),
+    st.tuples(note, note).map(lambda drawn: ("mention", drawn)),
+    note.map(lambda which: ("forget", which)),
+    note.map(lambda which: ("erase", which)),
+    note.map(lambda which: ("erase revision", which)),
+)
+filters = st.builds(
+    Filter,
+    kinds=st.sampled_from([(), ("episodic",), ("semantic", "insight")]),
+    tags=st.sampled_from([(), ("pet",), ("sea", "pet")]),
+    session=st.sampled_from([None, "a", "nowhere"]),
+    role=st.sampled_from([None, "Ann"]),
+    since=st.none() | st.just(to_micros(DAY_ZERO + timedelta(days=2))),
+    until=st.none() | st.just(to_micros(DAY_ZERO + timedelta(days=6))),
+    metadata=st.sampled_from([(), ("room=1",), ("floor=2", "room=1")]),
+    source=st.sampled_from([None, "a.txt"]),
+)
+
+
+async def take(scribe: Scribe, step: tuple[str, Any], present: list[str], versions: dict[str, int]) -> None:
+    what, drawn = step
+    if what == "add":
+        present.append(await scribe.add(**drawn))
+        versions[present[-1]] = 1
+        return
+    if not present:
+        return
+
+    def pick(which: int) -> str:
+        return present[which % len(present)]
+
+    if what == "change":
+        id = pick(drawn[0])
+        versions[id] += 1
+        await scribe.change(id, vector=drawn[2], **drawn[1])
+    elif what == "link":
+        id = pick(drawn[0])
+        if id != pick(drawn[1]):
+            versions[id] += 1
+            await scribe.change(id, links=[(pick(drawn[1]), drawn[2])], inputs=[pick(drawn[1])])
+    elif what == "undo" and versions[pick(drawn)] > 1:
+        id = pick(drawn)
+        versions[id] += 1
+        await scribe.change(id, undoes=(versions[id] - 1,))
+    elif what == "erase revision" and versions[pick(drawn)] > 1:
+        id = pick(drawn)
+        versions[id] += 1
+        await scribe.change(id, erased=(versions[id] - 1,))
+        versions[id] = 0  # what is erased cannot be taken back
+    elif what == "mention" and pick(drawn[0]) != pick(drawn[1]):
+        await scribe.mention(pick(drawn[0]), pick(drawn[1]))
+    elif what == "forget":
+        await scribe.do(DropMentions((pick(drawn),)))
+    elif what == "erase":
+        await scribe.erase(pick(drawn))
+        del versions[pick(drawn)]
+        present.remove(pick(drawn))
+
+
+def rows(found: Candidates, *, without: set[str] = frozenset()) -> dict[str, Any]:  # type: ignore[assignment]
+    """Candidates as plain values by note id; ``without``: notes whose vectors are not compared."""
+    ids, tf, has_term = found.ids, found.tf.toarray(), found.has_term.toarray()
+    beside = [*ids, None]
+    links = defaultdict(list)
+    for source, target, type, weight in zip(
+        found.link_source, found.link_target, found.link_type, found.link_weight, strict=True
+    ):
+        links[ids[source]].append((ids[target], type.value, round(float(weight), 5)))
+    binding = found.term_named | ((found.term_df >= 2) & (found.term_df <= RARE_TERM_DF))
+    told: dict[str, Any] = {
+        "stats": (found.stats.notes, found.stats.tokens, found.stats.df.tolist()),
+        "order": found.seq.tolist(),
+    }
+    skipped = {found.session[row] for row, id in enumerate(ids) if id in without}
+    for row, id in enumerate(ids):
+        session = found.session[row]
+        told[id] = {
+            "pool": bool(found.pool[row]),
+            "said": (found.kind[row], found.role[row], int(found.length[row]), bool(found.is_question[row])),
+            "times": [int(c[row]) for c in (found.occurred_at, found.valid_from, found.valid_to)],
+            "beside": (beside[found.previous[row]], beside[found.next[row]]),
+            "tf": tf[row].tolist(),
+            "vector": id in without or np.round(found.vectors[row], 5).tolist(),
+            "links": sorted(links[id]),
+            "terms": {
+                key: (float(has_term[row, place]), int(found.term_df[place]), bool(found.term_named[place]))
+                for place, key in enumerate(found.term_keys)
+                if has_term[row, place] and binding[place]
+            },
+            "session": None
+            if session < 0
+            else (
+                found.session_names[session],
+                found.session_tf.toarray()[session].tolist(),
+                int(found.session_length[session]),
+                session in skipped or np.round(found.session_vectors[session], 4).tolist(),
+            ),
+            "parts": [other for place, other in enumerate(ids) if found.event[place] == found.event[row]],
+        }
+    return told
+
+
+@settings(max_examples=500)
+@given(
+    plan=st.lists(steps, min_size=1, max_size=25),
+    filter=filters,
+    as_of=st.none() | st.integers(0, 9).map(lambda day: to_micros(DAY_ZERO + timedelta(days=day))),
+    back=st.none() | st.integers(0, 24),
+)
+def test_same_state(
+    plan: list[tuple[str, Any]],
+    filter: Filter,
+    as_of: int | None,
+    back: int | None,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    async def work(path: Path) -> None:
+        async with opened(path) as embedded:
+            reference = ReferenceStore()
+            ours, theirs = await Scribe(embedded).begin(), await Scribe(reference).begin()  # type: ignore[arg-type]
+            moments: list[tuple[int, int]] = []
+            for step in plan:
+                if step[0] == "change":  # whoever asks in between keeps the columns in step bit by bit
+                    await ours.ask("harbour")
+                for scribe in (ours, theirs):
+                    scribe.ids, scribe.versions = (  # type: ignore[attr-defined]
+                        getattr(scribe, "ids", []),
+                        getattr(scribe, "versions", {}),
+                    )
+                    await take(scribe, step, scribe.ids, scribe.versions)  # type: ignore[attr-defined]
+                states = [await store.state(ANN) for store in (embedded, reference)]
+                assert states[0].seq == states[1].seq
+                assert states[0].latest == states[1].latest
+                moments.append((states[0].recorded_at, states[1].recorded_at))
+            ids: list[str] = ours.ids  # type: ignore[attr-defined]
+            assert await embedded.check(repair=False) == [] or all(
+                "no vector" in line for line in await embedded.check(repair=False)
+            )
+            await compare_reads(embedded, reference, ids, filter)
+            known = (None, None) if back is None else moments[min(back, len(moments) - 1)]
+            await compare_answers(ours, theirs, ids, filter, as_of, known)
+
+    run(work(tmp_path_factory.mktemp("agreement") / "a.db"))
+
+
+def untimed(value: Any) -> Any:
+    """Without recorded times, which are each store's own."""
+    if isinstance(value, (list, tuple)):
+        return [untimed(one) for one in value]
+    if isinstance(value, dict):
+        return {key: untimed(one) for key, one in value.items()}
+    if hasattr(value, "model_dump"):
+        told = value.model_dump()
+        told.pop("recorded_at", None)
+        told.pop("valid_to", None)  # may be the recorded time of what replaced it
+        return {key: untimed(one) for key, one in told.items() if not (key == "links" and not one)}
+    return value
+
+
+async def compare_reads(embedded: Any, reference: Any, ids: list[str], filter: Filter) -> None:
+    asked = Lookup(
+        identities=("x", "y", "identity 1"),
+        names=("kestrel", "ferry", "nobody"),
+        titles=(("ferry", ("ferri",)), ("kestrel", ("kestrel", "harbour")), ("nobody", ("nobodi",))),
+        tokens=("harbour", "ferri", "nobodi"),
+    )
+    events = [id.replace("n_", "e_") for id in ids]
+    assert await embedded.uses(ANN, ids) == await reference.uses(ANN, ids)
+    shown = [note.id for note in await reference.page(ANN, Filter(), 0, 100)]
+    vectored = any((1, id) in reference.of(ANN).vectors for id in shown)
+    for method, arguments in (
+        ("notes", (ids,)), ("events", (events,)), ("links", (ids[:3],)), ("page", (filter, 3, 5)),
+        ("page", (Filter(), 0, 100)), ("near", (ids, 1, 3)),
+    ):  # fmt: skip
+        if method == "near" and not vectored:
+            continue
+        one, other = [await getattr(store, method)(ANN, *arguments) for store in (embedded, reference)]
+        if method == "links":
+            one, other = [sorted(map(str, untimed(links))) for links in (one, other)]
+        if method == "near":
+            one, other = [
+                [(near.note, [(id, round(cosine, 5)) for id, cosine in near.others]) for near in sorted(found)]
+                for found in (one, other)
+            ]
+        assert untimed(one) == untimed(other), method
+    for id in ids:
+        assert await embedded.terms(ANN, id) == await reference.terms(ANN, id)
+    histories = [await store.histories(ANN, ids) for store in (embedded, reference)]
+    for id in ids:
+        assert untimed(histories[0][id].base) == untimed(histories[1][id].base)
+        assert [(r.version, r.live, r.change) for r in histories[0][id].revisions] == [
+            (r.version, r.live, r.change) for r in histories[1][id].revisions
+        ]
+    cited = [await store.citing(ANN, ids[:2]) for store in (embedded, reference)]
+    assert {(r.note, r.version) for r in cited[0]} == {(r.note, r.version) for r in cited[1]}
+    for method in ("events_like", "notes_of"):
+        one, other = [await getattr(store, method)(ANN, events[:3]) for store in (embedded, reference)]
+        assert set(one) == set(other)
+    one, other = [await store.lookup(ANN, asked) for store in (embedded, reference)]
+    assert (one.tombstones, one.has_titles, one.notes, dict(one.df)) == (
+        other.tombstones,
+        other.has_titles,
+        other.notes,
+        dict(other.df),
+    )
+    assert {name: ids for name, ids in one.named.items() if ids} == {n: ids for n, ids in other.named.items() if ids}
+    naming = [{key: [n.id for n in notes] for key, notes in found.naming.items() if notes} for found in (one, other)]
+    assert naming[0] == naming[1]
+    assert untimed(dict(one.events)) == untimed(dict(other.events))
+    dumped = [[pair async for pair in store.dump(ANN)] for store in (embedded, reference)]
+    assert untimed(dumped[0]) == untimed(dumped[1])
+
+
+async def compare_answers(
+    ours: Scribe, theirs: Scribe, ids: list[str], filter: Filter, as_of: int | None, known: tuple[int | None, int | None]
+) -> None:
+    asked: dict[str, Any] = {
+        "vector": vector(1, 1), "names": ("kestrel", "oslo", "ferry"), "filter": filter, "as_of": as_of,
+        "times": ((to_micros(DAY_ZERO), to_micros(DAY_ZERO + timedelta(days=1))),),
+    }  # fmt: skip
+    for names in (asked["names"], ()):
+        found = await ours.ask("harbour", "cello", "ferri", **{**asked, "names": names}, known_at=known[0])
+        all_ = await theirs.ask("harbour", "cello", "ferri", **{**asked, "names": names}, known_at=known[1])
+        # With so few notes every allowed one that a way of seeding can reach is in the pool: of the others only context.
+        here = set(found.ids)
+        reached = {id for id, seeds in zip(all_.ids, all_.seeds.tolist(), strict=True) if seeds}
+        allowed = {id for id, pool in zip(all_.ids, all_.pool.tolist(), strict=True) if pool}
+        reworded = await reworded_since(theirs, ids, known[1])
+        assert (reached & allowed) - reworded <= here
+        assert {id for id, pool in zip(found.ids, found.pool.tolist(), strict=True) if pool} <= allowed
+        one, other = rows(found, without=reworded), rows(all_, without=reworded)
+        assert one["stats"] == other["stats"]
+        assert one["order"] == sorted(one["order"])
+        for id in here:
+            mine, full = one[id], other[id]
+            full["pool"] = mine["pool"]
+            full["beside"] = tuple(beside if beside in here else None for beside in full["beside"])
+            full["links"] = [link for link in full["links"] if link[0] in here]
+            full["parts"] = [part for part in full["parts"] if part in here]
+            mine["times"][2] = full["times"][2] = mine["times"][2] if max(mine["times"][2], full["times"][2]) > 0 else 0
+            assert mine == full
+
+
+async def reworded_since(scribe: Scribe, ids: list[str], known_at: int | None) -> set[str]:
+    """Notes that are embedded by other words now: the embedded store compares no vector then."""
+    if known_at is None:
+        return set()
+    from zettel.fold import fold
+
+    histories = await scribe.store.histories(scribe.scope, ids)
+    return {
+        id
+        for id, history in histories.items()
+        if vector_text(fold(history.base, history.revisions)[0])
+        != vector_text(fold(history.base, history.revisions, known_at)[0])
+    }
+
+
+def test_a_scope_of_nothing(tmp_path: Path) -> None:
+    """Right shapes and kinds of numbers, never an error."""
+
+    async def work() -> None:
+        async with opened(tmp_path / "a.db") as store:
+            scribe = await Scribe(store).begin()
+            for again in range(2):
+                found = await scribe.ask("harbour", "ferri", vector=vector(1), names=("kestrel",), times=((0, 9),))
+                assert (found.ids, found.role, found.kind, found.session_names) == ((), (), (), ())
+                assert found.tf.shape == (0, 2)
+                assert found.has_term.shape[0] == found.vectors.shape[0] == 0
+                assert found.vectors.shape[1] == found.session_vectors.shape[1] == 8
+                assert found.session_tf.shape == (0, 2)
+                assert found.stats.df.tolist() == [0, 0]
+                for name in ("seeds", "seq", "event", "session", "previous", "next", "length", "valid_to"):
+                    assert getattr(found, name).dtype == np.int64
+                    assert getattr(found, name).shape == (0,)
+                for name in ("pool", "is_question", "term_named"):
+                    assert getattr(found, name).dtype == bool
+                if not again:
+                    await scribe.erase(await scribe.add("The harbour."))
+            assert await store.notes(ANN, ["n_9"]) == {}
+
+    run(work())

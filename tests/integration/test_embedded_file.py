@@ -1,0 +1,211 @@
+"""The embedded store's file: whose it is, which layout it has, and what happens when it cannot be used."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.integration.embedded import ANN, Scribe, opened, run
+from zettel.errors import (
+    InvalidInput,
+    MemoryClosed,
+    NotAStore,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreTooNew,
+)
+from zettel.graph import open_store
+from zettel.graph.embedded import schema
+from zettel.graph.embedded.store import EmbeddedStore
+from zettel.ports import Lookup
+
+pytestmark = pytest.mark.integration
+ROOT = Path(__file__).parents[2]
+
+
+async def one_note(path: Path | str, content: str = "Something to keep.") -> None:
+    async with opened(path) as store:
+        await (await Scribe(store).begin()).add(content)
+
+
+async def contents(path: Path | str) -> list[str]:
+    async with opened(path) as store:
+        return [event.content async for event, _ in store.dump(ANN)]
+
+
+def test_addresses(tmp_path: Path) -> None:
+    assert isinstance(open_store(tmp_path / "a.db"), EmbeddedStore)
+    url = open_store((tmp_path / "with space.db").as_uri())
+    assert isinstance(url, EmbeddedStore)
+    assert url.path == str(tmp_path / "with space.db")
+    for wrong in ("gopher://somewhere", "", "  "):
+        with pytest.raises(InvalidInput):
+            open_store(wrong)
+
+
+def test_in_memory_leaves_nothing_behind() -> None:
+    async def work() -> Path:
+        async with opened(":memory:") as store:
+            scribe = await Scribe(store).begin()
+            await scribe.add("It rains.")
+            assert len(await store.notes(ANN, ["n_1"])) == 1
+            return Path(store._folder.name)  # type: ignore[union-attr]
+
+    assert not run(work()).exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"Dear diary", b"SQLite format 3\x00 but not really", b"\x00" * 5000])
+def test_any_other_file_is_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.db"
+    path.write_bytes(content)
+    if not content:  # an empty file is a place for a store
+        run(one_note(path))
+        assert run(contents(path)) == ["Something to keep."]
+        return
+    with pytest.raises(NotAStore, match=r"a\.db"):
+        run(one_note(path))
+    assert path.read_bytes() == content
+    assert os.listdir(tmp_path) == ["a.db"]
+
+
+def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE accounts (owner TEXT)")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(NotAStore, match="another program"):
+        run(one_note(path))
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["other.db"]
+
+
+def test_folders(tmp_path: Path) -> None:
+    with pytest.raises(NotAStore, match="is a folder"):
+        run(one_note(tmp_path))
+    with pytest.raises(NotAStore, match="no folder"):
+        run(one_note(tmp_path / "missing" / "a.db"))
+
+
+def test_a_newer_store_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    run(one_note(path))
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreTooNew, match="upgrade zettel"):
+        run(one_note(path))
+    assert path.read_bytes() == before
+
+
+def test_an_older_store_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.db"
+    run(one_note(path))
+    steps = schema.migrations()
+    monkeypatch.setattr(schema, "migrations", lambda: [*steps, "ALTER TABLE scopes ADD COLUMN mood TEXT;\nSELECT wrong"])
+    with pytest.raises(StoreError, match="wrong"):
+        run(one_note(path))
+    monkeypatch.setattr(schema, "migrations", lambda: [*steps, "-- Moods.\nALTER TABLE scopes ADD COLUMN mood TEXT;\n"])
+    assert run(contents(path)) == ["Something to keep."]
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA user_version").fetchone() == (len(steps) + 1,)
+    assert connection.execute("SELECT mood FROM scopes").fetchall() == [(None,)]
+    connection.close()
+
+
+def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    run(one_note(path))
+    kept = path.read_bytes()
+    path.write_bytes(kept[:4096] + b"\xff" * (len(kept) - 4096))
+    with pytest.raises(StoreError, match=r"a\.db"):
+        run(contents(path))
+
+
+def test_closed() -> None:
+    async def work() -> None:
+        store = EmbeddedStore(":memory:")
+        with pytest.raises(MemoryClosed):
+            await store.state(ANN)
+        await store.open()
+        await store.close()
+        await store.close()
+        with pytest.raises(MemoryClosed):
+            await store.lookup(ANN, Lookup())
+
+    run(work())
+
+
+def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(tmp_path / "a.db") as store:
+            scribe = await Scribe(store).begin()
+            await scribe.add("Before the flood.")
+            assert store._connections is not None
+            with store._connections.writer() as writer:
+                (pages,) = writer.execute("PRAGMA page_count").fetchone()
+                writer.execute(f"PRAGMA max_page_count = {pages + 2}")
+            with pytest.raises(StoreFull):
+                await scribe.add("water " * 20_000)
+            assert list(await store.notes(ANN, ["n_1", "n_2"])) == ["n_1"]
+            assert await store.check(repair=False) == []
+            with store._connections.writer() as writer:
+                writer.execute("PRAGMA max_page_count = 1073741823")
+            await scribe.add("After the flood.")
+            assert (await store.counts(ANN))["notes"] == 2
+
+    run(work())
+
+
+_AS_NOBODY = """
+import os, sys; sys.path.insert(0, ".")
+from tests.integration.test_embedded_file import one_note, run
+from zettel.errors import StoreReadOnly
+run(one_note(":memory:"))  # imports everything while that is still allowed
+os.setgid(65534); os.setuid(65534)
+try:
+    run(one_note(sys.argv[1]))
+except StoreReadOnly as error:
+    print("read-only:", error)
+"""
+
+
+def as_nobody(path: Path) -> str:
+    told = subprocess.run(
+        [sys.executable, "-c", _AS_NOBODY, str(path)], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    return told.stdout + told.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of this kind are POSIX's")
+def test_permissions(tmp_path: Path) -> None:
+    """In a process of a user who may not write, for the administrator may write everywhere."""
+    if os.getuid() != 0:
+        path = tmp_path / "a.db"
+        run(one_note(path))
+        path.chmod(0o444)
+        with pytest.raises(StoreReadOnly):
+            run(one_note(path))
+        return
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own is for its user alone
+        path = Path(folder) / "a.db"
+        run(one_note(path))
+        os.chmod(folder, 0o777)
+        path.chmod(0o444)
+        before = path.read_bytes()
+        for mode in (0o777, 0o555):  # the file forbids it, then the folder too
+            os.chmod(folder, mode)
+            assert as_nobody(path).startswith("read-only:")
+        path.chmod(0o666)  # then the folder alone, where SQLite's log would have to be
+        assert as_nobody(path).startswith("read-only:")
+        assert path.read_bytes() == before
+        path.chmod(0o600)
+        assert "cannot be read" in as_nobody(path)
