@@ -166,16 +166,6 @@ def terms(sql: sqlite3.Connection, scope: int, keys: Keys, note: str) -> list[Te
 
 
 def uses(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str, tuple[TermUse, ...]]:
-    """What the index of each note says of its Terms, by the note's id."""
-    rows = sql.execute(
-        """SELECT n.id, t.terms FROM json_each(?)
-        CROSS JOIN notes n ON n.scope = ? AND n.id = value JOIN texts t ON t.note = n.number""",
-        (json.dumps(list(notes)), scope),
-    )
-    return {id: read_uses(terms) for id, terms in rows}
-
-
-def uses(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str, tuple[TermUse, ...]]:
     """The Terms of those of the notes that are there and not archived, as their index has them."""
     rows = sql.execute(
         """SELECT n.id, t.terms FROM json_each(?) CROSS JOIN notes n ON n.scope = ? AND n.id = value

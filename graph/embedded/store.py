@@ -227,10 +227,6 @@ class EmbeddedStore:
         """What each note's index says of its Terms."""
         return await self._read_scope(scope, lambda sql, row, _: reads.uses(sql, row.number, notes), {})
 
-    async def uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, tuple[TermUse, ...]]:
-        """What each note's index says of its Terms."""
-        return await self._read_scope(scope, lambda sql, row, _: reads.uses(sql, row.number, notes), {})
-
     async def scopes(self) -> list[Scope]:
         """All scopes, oldest first."""
 

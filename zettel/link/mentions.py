@@ -134,13 +134,14 @@ def _pairs(texts: Sequence[_Text], titled: Sequence[Note]) -> dict[tuple[str, st
     for note in titled:
         for key in titles_of(note.title):
             by_key.setdefault(key, []).append(note)
-    return {
-        (text.note.id, note.id): key
-        for text in texts
-        for asked in sorted(text.phrases & by_key.keys())
-        for note in by_key[asked]
-        if (key := text.names(note)) is not None
-    }
+    pairs: dict[tuple[str, str], str] = {}
+    for text in texts:
+        for key in text.phrases & by_key.keys():
+            for note in by_key[key]:
+                form = text.names(note)
+                if form is not None:
+                    pairs[text.note.id, note.id] = form
+    return pairs
 
 
 def _lookup(texts: Sequence[_Text], titled: Sequence[Note]) -> Lookup:
