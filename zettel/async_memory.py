@@ -44,8 +44,9 @@ CONTEXT_HITS = 50
 """Hits that a context is packed from: more than fit, so that short ones can fill what a long one leaves."""
 ERASE_PAGE = 500
 """Notes destroyed in one transaction when a whole session or file is deleted."""
-PURGE_PAUSES = (0.0, 0.05, 0.2, 0.75, 1.0, 1.0, 2.0)
-"""Seconds between attempts of ``delete_scope`` to get at pages that other readers still hold."""
+PURGE_PAUSES = (0.0, 0.05, 0.2, 0.75)
+"""Seconds between attempts of ``delete_scope`` to get at pages that other readers still hold; then it is left to the
+runner."""
 
 List: TypeAlias = list
 """The builtin, inside a class that has a method of that name."""
@@ -370,13 +371,17 @@ class AsyncMemory:
         return gone
 
     async def delete_scope(self, *, scope: Scope | None = None) -> int:
-        """Destroy all of a scope, with the tombstones of what was deleted from it before; how many notes went."""
+        """Destroy all of a scope, with the tombstones of what was deleted from it before; how many notes went.
+
+        Its last bytes leave the files at once, or as soon as no other reader holds them: ``flush`` waits for that.
+        """
         engine, scope = await self._use(scope)
         gone = await engine.store.drop_scope(scope)
         for pause in PURGE_PAUSES:
             await asyncio.sleep(pause)
             if await engine.store.purge():
-                break
+                return gone
+        engine.runner.purge_later()
         return gone
 
     # ---------------------------------------------------------------------------------------------------- look after

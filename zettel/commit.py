@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timezone
+from weakref import WeakValueDictionary
 
 import anyio
 
@@ -45,7 +46,8 @@ class Commits:
 
     def __init__(self, store: GraphStore) -> None:
         self._store = store
-        self._locks: dict[str, anyio.Lock] = {}
+        # Weak: the lock of a scope that nobody writes to is forgotten.
+        self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     async def commit(self, scope: Scope, plan: Plan) -> bool:
         """Plan and apply; whether anything was written.
@@ -55,7 +57,8 @@ class Commits:
         """
         deadline = time.monotonic() + BUSY_AFTER
         pause = _FIRST_PAUSE
-        async with self._locks.setdefault(scope.key, anyio.Lock()):
+        lock = self._locks.setdefault(scope.key, anyio.Lock())
+        async with lock:
             while True:
                 state = await self._store.state(scope)
                 clock = Clock(state)

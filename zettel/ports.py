@@ -600,6 +600,10 @@ class Runner(Protocol):
         """There is new work."""
         ...
 
+    def purge_later(self) -> None:
+        """Purge the store as soon as other readers let it: work without a scope that could hold a job for it."""
+        ...
+
     async def drain(self, scope: Scope | None, deadline: float | None) -> None:
         """Run or wait for all due jobs. Raises ``FlushTimeout`` past the deadline (event-loop seconds)."""
         ...

@@ -10,7 +10,7 @@ from zettel.fold import live_versions
 from zettel.graph.embedded.bodies import read_body, read_note, read_uses
 from zettel.graph.embedded.keys import Keys
 from zettel.model import TIME_MAX, TIME_MIN, EventRecord, Link, LinkType, Note, Revision, Term, from_micros
-from zettel.ports import Filter, NoteHistory, TermUse, TermUse
+from zettel.ports import Filter, NoteHistory, TermUse
 
 DUMP_PAGE = 256
 """Events fetched at once while streaming."""

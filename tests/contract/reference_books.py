@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timezone
@@ -43,7 +44,7 @@ class Kept:
         return made
 
 
-class Books:
+class Books(ABC):
     """Writes, jobs and vector sets."""
 
     def __init__(self) -> None:
@@ -158,8 +159,9 @@ class Books:
             now = await self.notes(scope, [base.id for base in kept.bases.values()])
             yield event, tuple(note for note in now.values() if id in note.event_ids)
 
+    @abstractmethod
     async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
-        raise NotImplementedError  # by ReferenceStore
+        """The notes as they now are, by id."""
 
     async def counts(self, scope: Scope | None) -> dict[str, int]:
         kept = list(self._kept.values()) if scope is None else [self.of(scope)]

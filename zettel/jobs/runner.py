@@ -42,6 +42,7 @@ class InProcessRunner:
         self._idle = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
+        self._purge_due = False
         self._told: set[str] = set()
 
     async def start(self) -> None:
@@ -51,6 +52,11 @@ class InProcessRunner:
     def wake(self) -> None:
         """There is new work."""
         self._woken.set()
+
+    def purge_later(self) -> None:
+        """Purge the store as soon as other readers let it."""
+        self._purge_due = True
+        self.wake()
 
     async def close(self) -> None:
         """Stop; a batch in the middle of its work is left to its lease, and nothing of it is written."""
@@ -72,7 +78,7 @@ class InProcessRunner:
             with anyio.move_on_at(min(deadline or math.inf, anyio.current_time() + LOOK_SECONDS)):
                 await self._idle.wait()
             waiting = [job for job in await self._store.jobs(scope) if job.state is not JobState.FAILED]
-            if not waiting:
+            if not waiting and not self._purge_due:
                 break
             if deadline is not None and anyio.current_time() >= deadline:
                 raise FlushTimeout(f"{len(waiting)} jobs are still pending; they go on in the background")
@@ -112,6 +118,8 @@ class InProcessRunner:
     async def _loop(self) -> None:
         while not self._closing:
             self._woken.clear()
+            if self._purge_due:
+                self._purge_due = not await self._store.purge()
             if not await self._run_batch():
                 self._idle.set()
                 with anyio.move_on_after(IDLE_SECONDS):
