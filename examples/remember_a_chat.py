@@ -1,6 +1,6 @@
 """Remember a chat, ask about it, see why an answer was found, and forget it again.
 
-    python examples/remember_a_chat.py
+Run it: python examples/remember_a_chat.py
 """
 
 from zettel import Event, Memory

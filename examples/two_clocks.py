@@ -1,6 +1,6 @@
 """Two clocks: when something was true, and when we learned of it.
 
-    python examples/two_clocks.py
+Run it: python examples/two_clocks.py
 """
 
 from datetime import datetime, timezone

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
+
 from zettel.annotate.extractive import ExtractiveAnnotator
 from zettel.commit import Commits
 from zettel.edit import Editing
@@ -45,7 +47,8 @@ async def start(
     """Open the store, wire the parts and begin to work off its jobs. Raises what the store's ``open`` raises."""
     store = open_store(url) if isinstance(url, (str, Path)) else url
     annotator = annotator or ExtractiveAnnotator()
-    vectors = Vectors(store, load_embedder(embedder))
+    # In a thread: a transformer takes seconds to load.
+    vectors = Vectors(store, await anyio.to_thread.run_sync(load_embedder, embedder))
     await store.open()
     commits = Commits(store)
     work = Work(store, commits, vectors)

@@ -153,6 +153,10 @@ class ReferenceStore(Books):
 
     name = "reference"
 
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
     async def candidates(self, query: ports.Query) -> ports.Candidates:
         return exhaustive(query, self.of(query.scope), self.dim(query.space))
 

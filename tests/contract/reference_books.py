@@ -53,10 +53,6 @@ class Books(ABC):
         self._jobs: dict[str, Job] = {}
         self._leased: dict[str, float] = {}  # until when, by job
 
-    async def open(self) -> None: ...
-
-    async def close(self) -> None: ...
-
     def of(self, scope: Scope) -> Kept:
         """What is kept of a scope: nothing but a secret, if it was never written to."""
         if scope not in self._kept:

@@ -11,15 +11,19 @@ from zettel.model import Cause, Input
 from zettel.ports import Op, ScopeState
 from zettel.revise import revised
 
+_SAID = [
+    ("1", "Ann", "a", "2024-01-10T09:00Z", "I live in Bergen, above a bakery."),
+    ("2", "Bob", "a", "2024-01-10T09:01Z", "Do you still play the cello?"),
+    ("3", "Ann", "a", "2024-01-10T09:02Z", "Every evening. Kestrel, my dog, howls along."),
+    ("4", "Ann", "b", "2024-05-01T18:00Z", "I moved to Oslo on Monday!"),
+    ("5", "Bob", "b", "2024-05-01T18:01Z", "Congratulations. What about the cello?"),
+    ("6", "Ann", "b", "2024-05-01T18:02Z", "It came along, and so did Kestrel."),
+    ("7", "Bob", "b", None, "My sister Ida studies glaciers on Svalbard."),
+]
 LIFE: list[dict[str, Any]] = [
-    {"id": "1", "role": "Ann", "session": "a", "occurred_at": "2024-01-10T09:00Z", "content": "I live in Bergen, above a bakery."},
-    {"id": "2", "role": "Bob", "session": "a", "occurred_at": "2024-01-10T09:01Z", "content": "Do you still play the cello?"},
-    {"id": "3", "role": "Ann", "session": "a", "occurred_at": "2024-01-10T09:02Z", "content": "Every evening. Kestrel, my dog, howls along."},
-    {"id": "4", "role": "Ann", "session": "b", "occurred_at": "2024-05-01T18:00Z", "content": "I moved to Oslo on Monday!"},
-    {"id": "5", "role": "Bob", "session": "b", "occurred_at": "2024-05-01T18:01Z", "content": "Congratulations. What about the cello?"},
-    {"id": "6", "role": "Ann", "session": "b", "occurred_at": "2024-05-01T18:02Z", "content": "It came along, and so did Kestrel."},
-    {"id": "7", "role": "Bob", "session": "b", "content": "My sister Ida studies glaciers on Svalbard."},
-]  # fmt: skip
+    dict(zip(("id", "role", "session", "occurred_at", "content"), said, strict=True)) for said in _SAID
+]
+"""Seven turns in two sessions, the last one undated."""
 
 
 def said(memory: Memory, question: str, **search: Any) -> list[str]:

@@ -31,7 +31,8 @@ def a_long_conversation() -> list[dict[str, Any]]:
             "session": f"s{n // 40}",
             "occurred_at": f"2024-{1 + n // 40:02}-01T10:{n % 40:02}:00Z",
             "title": f"Topic {n}" if n % 25 == 0 else None,
-            "content": f"Number {n}: {chosen.choice(TOPICS)} again, and {chosen.choice(TOPICS)}. See Topic {25 * chosen.randrange(16)}.",
+            "content": f"Number {n}: {chosen.choice(TOPICS)} again, and {chosen.choice(TOPICS)}. "
+            f"See Topic {25 * chosen.randrange(16)}.",
         }
         for n in range(EVENTS)
     ]
@@ -73,7 +74,10 @@ def test_kills_lose_nothing_that_was_acknowledged(
 
 def child(url: Any, folder: Path, events: Path) -> list[str]:
     (folder / "flag").write_bytes(b"\0")
-    code = "import sys, runpy; sys.path.insert(0, '.'); sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    code = (
+        "import sys, runpy; sys.path.insert(0, '.'); sys.argv = sys.argv[1:]; "
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
     return [
         sys.executable,
         "-c",
@@ -119,7 +123,10 @@ def test_what_was_added_is_there_for_the_next_process(url: Any) -> None:
         id = memory.add(
             "The spare key is under the blue pot.", payload={"pi": 3.5, "list": [1, None, "ä"], "big": 2**70}
         )
-    code = "import sys; from zettel import Memory; m = Memory(sys.argv[1]); print(m.search('Where is the spare key?')[0].note.id); m.close()"
+    code = (
+        "import sys; from zettel import Memory; m = Memory(sys.argv[1]); "
+        "print(m.search('Where is the spare key?')[0].note.id); m.close()"
+    )
     found = subprocess.run([sys.executable, "-c", code, str(url)], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == id
     with Memory(url) as memory:

@@ -78,7 +78,8 @@ def test_no_byte_of_a_deleted_word_stays(url: Any, tmp_path: Path, way: str) -> 
 
 def test_a_process_that_reads_meanwhile_only_delays_the_purge(url: Any, tmp_path: Path) -> None:
     code = (
-        "import sys; from zettel import Memory; m = Memory(sys.argv[1]); print(len(m.search('bread and boats')), flush=True);"
+        "import sys; from zettel import Memory; m = Memory(sys.argv[1]); "
+        "print(len(m.search('bread and boats')), flush=True);"
         "[m.search('bread and boats') for _ in iter(sys.stdin.readline, '')]; m.close()"
     )
     with Memory(url) as memory:

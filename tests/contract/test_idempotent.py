@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.conftest import BACKENDS
 from tests.contract.support import LIFE, picture, said
-from zettel import Event, Memory
+from zettel import AsyncMemory, Event, Memory
 from zettel.errors import IdentityConflict, InvalidInput, WasDeleted
+from zettel.model import JobKind
+from zettel.ports import StaleLease
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_second_import_adds_nothing(memory: Memory) -> None:
@@ -120,3 +130,60 @@ def test_any_import_run_again_changes_nothing(
             assert picture(memory) == before
 
     run()
+
+
+def howls(count: int) -> list[Event]:
+    return [Event(content=f"Kestrel the dog howls at the moon, {n} times.", id=str(n)) for n in range(count)]
+
+
+def test_a_job_that_two_workers_do_is_written_once(url: Any) -> None:
+    """The second worker takes over a lease that ran out; whoever is late writes nothing."""
+    with Memory(url) as memory:
+        memory.add_many(howls(9))
+        memory.flush()
+        ids = [note.id for note in memory.list().notes]
+        memory.update(ids[0], content="Kestrel the dog howls at the sun.")
+        memory._bridge.call(partial(_two_workers, memory._bridge.inner))
+        memory.flush()
+        decided = [r.cause.by for r in memory.history(ids[0]) if r.cause.by == "link" and r.live]
+        assert len(decided) <= 1
+        for id in ids[1:]:
+            assert [r.cause.by for r in memory.history(id)] == ["add", "link"]
+        assert memory.check() == []
+
+
+async def _two_workers(memory: AsyncMemory) -> None:
+    assert memory._engine is not None
+    store, work, scope = memory._engine.store, memory._engine.work, memory.scope
+    await memory._engine.runner.close()
+    late = await store.claim(list(JobKind), 100, 0.0, scope)  # a lease that has run out when it begins
+    early = await store.claim(list(JobKind), 100, 60.0, scope)
+    assert [job.id for job in early] == [job.id for job in late]
+    assert all(job.attempts == 2 for job in early)
+    assert {job.token for job in early}.isdisjoint({job.token for job in late})
+    seq = (await store.state(scope)).seq
+    with pytest.raises(StaleLease):
+        await work.do(late)
+    assert (await store.state(scope)).seq == seq
+    await work.do(early)
+    assert await store.jobs(scope) == []
+
+
+def test_several_processes_share_the_jobs(url: Any) -> None:
+    """Four processes work one queue off: nothing is lost and nothing written twice."""
+    with Memory(url) as memory:
+        memory._bridge.call(memory._bridge.inner._engine.runner.close)
+        memory.add_many(
+            [{"content": f"Kestrel the dog howls at the moon, {n} times.", "id": str(n)} for n in range(900)]
+        )
+        assert len(memory.jobs()) == 900
+    code = "import sys; from zettel import Memory; m = Memory(sys.argv[1]); m.flush(); m.close()"
+    command = [sys.executable, "-c", code, str(url)]
+    workers = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE) for _ in range(4)]
+    errors = [worker.communicate(timeout=100)[1].decode() for worker in workers]
+    assert [worker.returncode for worker in workers] == [0] * 4, errors
+    with Memory(url) as memory:
+        assert memory.jobs() == []
+        assert memory.check() == []
+        for note in memory.list(limit=1000).notes[1:]:
+            assert [r.cause.by for r in memory.history(note.id)] == ["add", "link"]

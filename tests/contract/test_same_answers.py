@@ -62,7 +62,7 @@ def test_documents(backend: str, tmp_path: Path) -> None:
 
 
 def a_large_scope(notes: int) -> tuple[list[Event], list[str]]:
-    """Made-up messages with a vocabulary as uneven as a language's, in sessions of 40, and questions on some of them."""
+    """Made-up messages with a vocabulary as uneven as a language's, in sessions of 40, and questions on some."""
     chosen = random.Random(11)
     syllables = ["ka", "lo", "mi", "ren", "sto", "va", "pi", "dun", "gre", "th", "o", "sul"]
     vocabulary = ["".join(chosen.choices(syllables, k=chosen.randint(2, 4))) for _ in range(8000)]

@@ -1,4 +1,4 @@
-"""What the tests of the embedded store share: a scribe that plans batches as zettel does, without embedder or runner."""
+"""What the tests of the embedded store share: a scribe that plans batches as zettel does, without embedder and jobs."""
 
 from __future__ import annotations
 
@@ -164,8 +164,8 @@ class Scribe:
 
     async def mention(self, source: str, target: str) -> None:
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-            link = Link(source=source, target=target, type=LinkType.MENTIONS, reason="it", recorded_at=clock.recorded_at)
-            return [PutMention(link)]
+            told = {"type": LinkType.MENTIONS, "reason": "it", "recorded_at": clock.recorded_at}
+            return [PutMention(Link(source=source, target=target, **told))]
 
         await self.write(plan)
 

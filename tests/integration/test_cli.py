@@ -288,7 +288,7 @@ class TestUpkeep:
         assert zettel("worker", "--once").status == 0
         assert zettel("jobs", "--json").json() == []
         assert "all work is done" in zettel("jobs").out
-        assert zettel("jobs", "--retry", "--json").json() == {"queued": 0}
+        assert zettel("jobs", "retry", "--json").json() == {"queued": 0}
         assert zettel("doctor").out == "all is well\n"
         assert zettel("doctor", "--repair", "--json").json() == {"found": [], "left": []}
 

@@ -194,7 +194,8 @@ def test_commands_and_methods_named_in_prose_exist(page: Path) -> None:
 
 
 def quoted() -> list[tuple[str, str, str]]:
-    return [match.group("module", "name", "value") for page in PAGES for match in _CONSTANT.finditer(prose(page))]
+    found = [match for page in PAGES for match in _CONSTANT.finditer(prose(page))]
+    return [(match["module"], match["name"], match["value"]) for match in found]
 
 
 @pytest.mark.parametrize(("module", "name", "value"), quoted())

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.contract.reference import ReferenceStore
 from tests.integration.embedded import ANN, Scribe, opened, run, vector
 from zettel.annotate.index import vector_text
+from zettel.fold import fold
 from zettel.model import LinkType, to_micros
 from zettel.ports import Candidates, DropMentions, Filter, Lookup
 from zettel.search.pool import RARE_TERM_DF
@@ -117,7 +118,7 @@ async def take(scribe: Scribe, step: tuple[str, Any], present: list[str], versio
         present.remove(pick(drawn))
 
 
-def rows(found: Candidates, *, without: set[str] = frozenset()) -> dict[str, Any]:  # type: ignore[assignment]
+def rows(found: Candidates, *, without: set[str]) -> dict[str, Any]:
     """Candidates as plain values by note id; ``without``: notes whose vectors are not compared."""
     ids, tf, has_term = found.ids, found.tf.toarray(), found.has_term.toarray()
     beside = [*ids, None]
@@ -177,25 +178,20 @@ def test_same_state(
     async def work(path: Path) -> None:
         async with opened(path) as embedded:
             reference = ReferenceStore()
-            ours, theirs = await Scribe(embedded).begin(), await Scribe(reference).begin()  # type: ignore[arg-type]
+            ours, theirs = await Scribe(embedded).begin(), await Scribe(reference).begin()
+            held: list[tuple[Scribe, list[str], dict[str, int]]] = [(ours, [], {}), (theirs, [], {})]
             moments: list[tuple[int, int]] = []
             for step in plan:
                 if step[0] == "change":  # whoever asks in between keeps the columns in step bit by bit
                     await ours.ask("harbour")
-                for scribe in (ours, theirs):
-                    scribe.ids, scribe.versions = (  # type: ignore[attr-defined]
-                        getattr(scribe, "ids", []),
-                        getattr(scribe, "versions", {}),
-                    )
-                    await take(scribe, step, scribe.ids, scribe.versions)  # type: ignore[attr-defined]
+                for scribe, present, versions in held:
+                    await take(scribe, step, present, versions)
                 states = [await store.state(ANN) for store in (embedded, reference)]
                 assert states[0].seq == states[1].seq
                 assert states[0].latest == states[1].latest
                 moments.append((states[0].recorded_at, states[1].recorded_at))
-            ids: list[str] = ours.ids  # type: ignore[attr-defined]
-            assert await embedded.check(repair=False) == [] or all(
-                "no vector" in line for line in await embedded.check(repair=False)
-            )
+            ids = held[0][1]
+            assert [line for line in await embedded.check(repair=False) if "no vector" not in line] == []
             await compare_reads(embedded, reference, ids, filter)
             known = (None, None) if back is None else moments[min(back, len(moments) - 1)]
             await compare_answers(ours, theirs, ids, filter, as_of, known)
@@ -267,12 +263,20 @@ async def compare_reads(embedded: Any, reference: Any, ids: list[str], filter: F
     naming = [{key: [n.id for n in notes] for key, notes in found.naming.items() if notes} for found in (one, other)]
     assert naming[0] == naming[1]
     assert untimed(dict(one.events)) == untimed(dict(other.events))
-    dumped = [[pair async for pair in store.dump(ANN)] for store in (embedded, reference)]
+    dumped: list[list[Any]] = [[], []]
+    for store, pairs in zip((embedded, reference), dumped, strict=True):
+        async for pair in store.dump(ANN):
+            pairs.append(pair)
     assert untimed(dumped[0]) == untimed(dumped[1])
 
 
 async def compare_answers(
-    ours: Scribe, theirs: Scribe, ids: list[str], filter: Filter, as_of: int | None, known: tuple[int | None, int | None]
+    ours: Scribe,
+    theirs: Scribe,
+    ids: list[str],
+    filter: Filter,
+    as_of: int | None,
+    known: tuple[int | None, int | None],
 ) -> None:
     asked: dict[str, Any] = {
         "vector": vector(1, 1), "names": ("kestrel", "oslo", "ferry"), "filter": filter, "as_of": as_of,
@@ -281,7 +285,7 @@ async def compare_answers(
     for names in (asked["names"], ()):
         found = await ours.ask("harbour", "cello", "ferri", **{**asked, "names": names}, known_at=known[0])
         all_ = await theirs.ask("harbour", "cello", "ferri", **{**asked, "names": names}, known_at=known[1])
-        # With so few notes every allowed one that a way of seeding can reach is in the pool: of the others only context.
+        # With so few notes every allowed one that a way of seeding reaches is in the pool, of the others only context.
         here = set(found.ids)
         reached = {id for id, seeds in zip(all_.ids, all_.seeds.tolist(), strict=True) if seeds}
         allowed = {id for id, pool in zip(all_.ids, all_.pool.tolist(), strict=True) if pool}
@@ -305,8 +309,6 @@ async def reworded_since(scribe: Scribe, ids: list[str], known_at: int | None) -
     """Notes that are embedded by other words now: the embedded store compares no vector then."""
     if known_at is None:
         return set()
-    from zettel.fold import fold
-
     histories = await scribe.store.histories(scribe.scope, ids)
     return {
         id

@@ -110,10 +110,11 @@ def test_an_older_store_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "a.db"
     run(one_note(path))
     steps = schema.migrations()
-    monkeypatch.setattr(schema, "migrations", lambda: [*steps, "ALTER TABLE scopes ADD COLUMN mood TEXT;\nSELECT wrong"])
+    moods = "ALTER TABLE scopes ADD COLUMN mood TEXT;\n"
+    monkeypatch.setattr(schema, "migrations", lambda: [*steps, f"{moods}SELECT wrong"])
     with pytest.raises(StoreError, match="wrong"):
         run(one_note(path))
-    monkeypatch.setattr(schema, "migrations", lambda: [*steps, "-- Moods.\nALTER TABLE scopes ADD COLUMN mood TEXT;\n"])
+    monkeypatch.setattr(schema, "migrations", lambda: [*steps, f"-- Moods.\n{moods}"])
     assert run(contents(path)) == ["Something to keep."]
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA user_version").fetchone() == (len(steps) + 1,)

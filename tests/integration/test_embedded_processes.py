@@ -47,9 +47,7 @@ def test_the_other_sees_every_addition_change_and_deletion(tmp_path: Path) -> No
             assert await found() == {one: (0, 0.6), two: (2, 0.0)}
             await writer.change(two, links=[(one, LinkType.RELATES)])
             asked = await reader.ask("harbour")
-            assert [(asked.ids[a], asked.ids[b]) for a, b in zip(asked.link_source, asked.link_target, strict=True)] == [
-                (two, one)
-            ]
+            assert [asked.ids[row] for row in (*asked.link_source, *asked.link_target)] == [two, one]
             await writer.erase(one)
             assert await found() == {two: (2, 0.0)}
             assert len((await reader.ask("harbour")).link_source) == 0
@@ -209,13 +207,14 @@ def test_kills_lose_nothing_acknowledged(tmp_path: Path, soak_scale: Callable[[i
         writer.stdout.close()
         acknowledged |= set(told[: told.rfind("\n")].split())
 
-        async def work() -> None:
-            async with opened(path) as store:
-                assert acknowledged <= set(await store.notes(ANN, sorted(acknowledged)))
-                assert await store.check(repair=False) == []
-
-        run(work())
+        run(require(path, acknowledged))
     assert acknowledged
+
+
+async def require(path: Path, ids: set[str]) -> None:
+    async with opened(path) as store:
+        assert ids <= set(await store.notes(ANN, sorted(ids)))
+        assert await store.check(repair=False) == []
 
 
 def test_a_fork_says_so(tmp_path: Path) -> None:
@@ -239,6 +238,6 @@ def forked(folder: Path) -> int:
                         os._exit(1)
                 except MemoryClosed:
                     os._exit(0)
-            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])  # noqa: ASYNC222 (it ends at once)
 
     return run(work())

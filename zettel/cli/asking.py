@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
 import typer
 
 from .common import common, console, key_values, remark, say, say_json
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from zettel.model import Hit, Why
-
-TELLING_FEATURES = 5
-"""Features told for a hit: those that weighed most."""
 
 
 def search(
@@ -55,6 +44,8 @@ def search(
     elif not hits:
         remark("zettel: nothing was found")
     else:
+        from .hits import show_hits
+
         show_hits(console(), hits, explained=k if explain else 0)
 
 
@@ -77,49 +68,3 @@ def context(
         say_json({"context": text})
     else:
         say(text)
-
-
-def show_hits(out: Console, hits: Sequence[Hit], *, explained: int) -> None:
-    """Hits as a table; the first ``explained`` of them have their reasons below."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("score", justify="right", style="bold green")
-    table.add_column("date", no_wrap=True, style="cyan")
-    table.add_column("who", no_wrap=True, style="magenta", max_width=14, overflow="ellipsis")
-    table.add_column("text", overflow="fold")
-    for place, hit in enumerate(hits):
-        note = hit.note
-        text = Text(f"{note.title}: " if note.title else "", style="bold")
-        text.append(" ".join(note.content.split()), style="not bold")
-        if hit.why.superseded_by:
-            text.append(f"  (replaced by {hit.why.superseded_by})", style="not bold yellow")
-        text.append(f"  {note.id}", style="not bold dim")
-        grid = Table.grid(padding=(0, 1))
-        for name, told in reasons(hit.why) if place < explained else ():
-            grid.add_row(Text(f"  {name}"), Text(told), style="dim italic")
-        day = note.occurred_at.date().isoformat() if note.occurred_at else ""
-        table.add_row(f"{hit.score:.2f}", day, Text(note.role or ""), Group(text, grid) if place < explained else text)
-    out.print(table)
-
-
-def reasons(why: Why) -> list[tuple[str, str]]:
-    """How a hit came about, as (what, told) pairs."""
-    told = [("seeds", ", ".join(why.seeds) or "none: the walk alone brought it")]
-    if why.path:
-        told.append(("path", " ".join(_step(step) for step in why.path) + " this note"))
-    if why.time:
-        told.append(("time", why.time))
-    weighed = sorted(why.features.items(), key=lambda item: -abs(item[1]))[:TELLING_FEATURES]
-    told.append(("features", ", ".join(f"{name} {value:+.2f}" for name, value in weighed if value) or "none"))
-    told.append(("scorer", f"{why.scorer}: near {why.near:.2f}, walk {why.walk:.4f}"))
-    return told
-
-
-def _step(step: Any) -> str:
-    """``name ─OVER→``; over a link against its direction ``name ←OVER─``."""
-    if step.over.startswith("~"):
-        return f"{step.name} ←{step.over[1:]}─"
-    return f"{step.name} ─{step.over}→"

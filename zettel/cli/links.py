@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import typer
 
 from .common import common, console, remark, say_json
 
-if TYPE_CHECKING:
-    from zettel.model import Note
-
-SNIPPET = 70  # characters of a linked note: one line in a terminal
+SNIPPET = 146  # characters of a linked note: two lines on 80 columns
 
 
 def links(
@@ -33,29 +28,34 @@ def links(
     if options.json:
         say_json({"links": found, "neighbors": near} if hops > 1 else found)
         return
-    from rich.table import Table
     from rich.text import Text
+
+    from .layout import INDENT, column, day, heading, paragraph, said, who
 
     if not near and not found:
         remark(f"zettel: {id} has no links")
         return
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("hops", justify="right")
-    table.add_column("link", no_wrap=True, style="cyan")
-    table.add_column("weight", justify="right", style="green")
-    table.add_column("note", overflow="fold")
-    texts = {neighbor.note.id: _snippet(neighbor.note) for neighbor in near}
+    notes = {neighbor.note.id: neighbor.note for neighbor in near}
     rows = [(1, link, link.target if link.source == id else link.source) for link in found]
     rows += [(neighbor.hops, neighbor.link, neighbor.note.id) for neighbor in near if neighbor.hops > 1]
-    for away, link, other in rows:
-        arrow = f"─{link.type.value}→" if link.target == other else f"←{link.type.value}─"
-        text = Text(texts.get(other, "")).append(f"  {other}", style="dim")
-        text.append(f"\n{link.reason}" if link.reason else "", style="dim italic")
-        table.add_row(str(away), arrow, f"{link.weight:.2f}", text)
-    console().print(table)
-
-
-def _snippet(note: Note) -> str:
-    text = " ".join(note.content.split())
-    said = f"{note.role}: {text}" if note.role else text
-    return said if len(said) <= SNIPPET else f"{said[: SNIPPET - 1]}…"
+    rows.sort(key=lambda row: (row[0], -row[1].weight))
+    arrows = [f"—{link.type.value}→" if link.target == other else f"←{link.type.value}—" for _, link, other in rows]
+    wide, dates, names = column(arrows), column(map(day, notes.values())), column(map(who, notes.values()))
+    out = console()
+    for place, ((away, link, other), arrow) in enumerate(zip(rows, arrows, strict=True)):
+        if place:
+            out.print()
+        note = notes.get(other)
+        heading(
+            out,
+            (f"{link.weight:.2f}", "bold green"),
+            (arrow.ljust(wide), "cyan"),
+            (f"{away} hops" if away > 1 else "1 hop " if hops > 1 else "", "yellow"),
+            ((day(note) if note else "").ljust(dates), "cyan"),
+            ((who(note) if note else "").ljust(names), "magenta"),
+            (other, "dim"),
+        )
+        if note is not None:
+            paragraph(out, said(note, SNIPPET), indent=INDENT)
+        if link.reason:
+            paragraph(out, Text(link.reason, style="dim italic"), indent=INDENT)

@@ -15,7 +15,8 @@ from .common import common, console, day_and_time, key_values, remark, say, say_
 if TYPE_CHECKING:
     from zettel.model import Note, Revision
 
-SHOWN_FIELDS = ("title", "caption", "context", "keywords", "tags", "kind", "importance", "confidence")
+NOTHING: tuple[Any, ...] = (None, "", [], {})
+"""Values of fields that people are not shown."""
 
 
 def add(
@@ -59,22 +60,18 @@ def show(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note
     with options.memory() as memory:
         shown = memory.get(id)
         terms = memory.terms(id) if id.startswith("n_") else []
-    fields = {name: value for name, value in shown.model_dump(mode="json").items() if value not in (None, "", [], {})}
+    fields = {name: value for name, value in shown.model_dump(mode="json").items() if value not in NOTHING}
+    if fields.get("parts") == 1:
+        fields = {name: value for name, value in fields.items() if name not in ("part", "parts")}
     if options.json:
         say_json(shown.model_dump(mode="json") | ({"terms": terms} if terms else {}))
         return
-    from rich.table import Table
-    from rich.text import Text
+    from .layout import labelled
 
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in fields.items():
-        table.add_row(name, Text(_value(value)))
+    rows = [(name, _value(value)) for name, value in fields.items()]
     if terms:
-        told = ", ".join(f"{term.text} ({term.notes})" for term in terms)
-        table.add_row("terms", Text(told))
-    console().print(table)
+        rows.append(("terms", ", ".join(f"{term.text} ({term.notes})" for term in terms)))
+    labelled(console(), rows)
 
 
 def history(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note.")) -> None:
@@ -92,9 +89,13 @@ def history(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A n
         return
     from rich.text import Text
 
+    from .layout import paragraph
+
     out = console()
     before: dict[str, Any] = {}
     for place, revision in enumerate(revisions):
+        if place:
+            out.print()
         after = _state(revisions[: place + 1])
         cause = ", ".join(part for part in (revision.cause.by, revision.cause.model, revision.cause.prompt) if part)
         heading = Text(f"version {revision.version}", style="bold")
@@ -104,11 +105,11 @@ def history(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A n
             heading.append(f"  takes back {taken}", style="yellow")
         if not revision.live:
             heading.append("  taken back", style="yellow")
-        out.print(heading)
+        paragraph(out, heading, hang=2)
         for line, style in _diff(before, after):
-            out.print(Text(line, style=style))
+            paragraph(out, Text(line, style=style), indent=2, hang=4)
         for link in revision.links:
-            out.print(Text(f"  + {link.type.value} {link.target}  {link.reason}", style="green"))
+            paragraph(out, Text(f"+ {link.type.value} {link.target}  {link.reason}", style="green"), indent=2, hang=4)
         before = after
 
 
@@ -205,7 +206,7 @@ def _diff(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str]
         if old == new:
             continue
         if old not in (None, "", [], {}):
-            lines.append((f"  - {name}: {_value(old)}", "red"))
+            lines.append((f"- {name}: {_value(old)}", "red"))
         if new not in (None, "", [], {}):
-            lines.append((f"  + {name}: {_value(new)}", "green"))
+            lines.append((f"+ {name}: {_value(new)}", "green"))
     return lines

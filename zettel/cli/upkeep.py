@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -11,27 +13,35 @@ from zettel.errors import JobFailed
 
 from .common import common, console, day_and_time, remark, say, say_json
 
+if TYPE_CHECKING:
+    from zettel.model import Job
+
+RETRY = "retry"
 SHOWN_JOBS = 50
 """Jobs told in the table; --json has all."""
 WORKER_PAUSE = 1.0
 """Seconds between two looks at the queue."""
+FILE_ENDS = ("", "-wal", "-shm")
+"""What SQLite puts behind a store's name for its files."""
 
 
 def jobs(
     ctx: typer.Context,
-    retry: bool = typer.Option(False, "--retry", help="Queue failed jobs again."),
+    action: str | None = typer.Argument(None, metavar="[retry]", help="retry queues failed jobs again."),
 ) -> None:
     """Show the work that is not done yet. It is queued, running, or failed with an error.
 
     \b
     Examples:
       zettel jobs
-      zettel jobs --retry
+      zettel jobs retry
     """
     options = common(ctx)
+    if action not in (None, RETRY):
+        raise typer.BadParameter(f"{action!r} is nothing that can be done with jobs; there is only {RETRY}")
     with options.memory() as memory:
         scope = options.scope() if options.scoped else None
-        if retry:
+        if action == RETRY:
             count = memory.retry_jobs(scope=scope)
             if options.json:
                 say_json({"queued": count})
@@ -41,20 +51,31 @@ def jobs(
         found = memory.jobs(scope=scope)
     if options.json:
         say_json([job.model_dump(mode="json", exclude={"token"}) for job in found])
-        return
-    if not found:
+    elif not found:
         say("no jobs: all work is done")
-        return
-    from rich.table import Table
+    else:
+        _show_jobs(found)
+
+
+def _show_jobs(found: Sequence[Job]) -> None:
     from rich.text import Text
 
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for name in ("job", "kind", "state", "note", "tries", "due", "error"):
-        table.add_column(name, no_wrap=name != "error")
-    for job in found[:SHOWN_JOBS]:
-        row = (job.id, job.kind.value, job.state.value, job.note or "", str(job.attempts))
-        table.add_row(*row, day_and_time(job.run_at), Text(job.error or "", style="red"))
-    console().print(table)
+    from .layout import INDENT, column, heading, paragraph
+
+    out = console()
+    shown = found[:SHOWN_JOBS]
+    kinds, states = column(job.kind.value for job in shown), column(job.state.value for job in shown)
+    for job in shown:
+        heading(
+            out,
+            (job.kind.value.ljust(kinds), "bold"),
+            (job.state.value.ljust(states), "red" if job.state.value == "failed" else "cyan"),
+            (f"due {day_and_time(job.run_at)}", ""),
+            (f"{job.attempts} {'try' if job.attempts == 1 else 'tries'}" if job.attempts else "", ""),
+            (job.note or "", "dim"),
+        )
+        if job.error:
+            paragraph(out, Text(job.error, style="red"), indent=INDENT)
     if len(found) > SHOWN_JOBS:
         say(f"and {len(found) - SHOWN_JOBS} more; --json has them all")
 
@@ -93,7 +114,7 @@ def worker(
 
 
 def stats(ctx: typer.Context) -> None:
-    """Count what the store holds, or a scope of it.
+    """Count what the store holds, or a scope of it. Also tells what made it and how big its files are.
 
     \b
     Examples:
@@ -105,10 +126,32 @@ def stats(ctx: typer.Context) -> None:
         scope = options.scope() if options.scoped else None
         counts = memory.stats(scope=scope)
         whose = [str(one) for one in memory.scopes()] if scope is None else [str(scope)]
+        purges = [job for job in memory.jobs(scope=scope) if job.kind.value == "purge"]
+        size = _size(options.store)
     if options.json:
-        say_json(counts | {"scopes": whose})
+        say_json(counts | {"file": options.store, "bytes": size, "purges": len(purges), "scopes": whose})
         return
-    _pairs(counts | {"scopes": "; ".join(whose) or "none"})
+    from .layout import labelled
+
+    told = {name: f"{value:,}" if isinstance(value, int) else str(value) for name, value in counts.items()}
+    told["scopes"] = "; ".join(whose) or "none"
+    told |= {"file": options.store} | ({"size": _in_bytes(size)} if size is not None else {})
+    if purges:
+        told["purge"] = purges[0].error or "pending: what was deleted is still to be wiped from the file"
+    labelled(console(), told.items())
+
+
+def _size(store: str) -> int | None:
+    """Bytes of a store's file and of those that SQLite keeps beside it; None for a store that is no file."""
+    if not Path(store).is_file():
+        return None
+    return sum(path.stat().st_size for end in FILE_ENDS if (path := Path(store + end)).exists())
+
+
+def _in_bytes(size: int) -> str:
+    from rich.filesize import decimal
+
+    return decimal(size)
 
 
 def doctor(
@@ -153,15 +196,3 @@ def reembed(ctx: typer.Context) -> None:
         say_json({"embedded": count, "embedder": name})
     else:
         say(f"{count} notes embedded; searches use {name} now")
-
-
-def _pairs(values: dict[str, Any]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="cyan")
-    table.add_column()
-    for name, value in values.items():
-        table.add_row(name, Text(f"{value:,}" if isinstance(value, int) else str(value)))
-    console().print(table)

@@ -27,21 +27,24 @@ class Vectors:
         to be asked for its dimension does not answer.
         """
         if self._space is None:
-            active = next((space for space in await self._store.spaces() if space.active), None)
-            if active is None:
-                info = self.embedder.info
-                active = await self._store.add_space(info.name, info.dim, info.fingerprint, VECTOR_RECIPE)
-            self._require(active)
-            self._space = active
+            self._space = await self._active() or await self._first()
         return self._space
 
-    def _require(self, space: Space) -> None:
+    async def _active(self) -> Space | None:
         info = self.embedder.info
-        if (space.fingerprint, space.recipe) != (info.fingerprint, VECTOR_RECIPE):
+        active = next((space for space in await self._store.spaces() if space.active), None)
+        if active is not None and (active.fingerprint, active.recipe) != (info.fingerprint, VECTOR_RECIPE):
             raise EmbedderMismatch(
-                f"the store's vectors were made by {space.name} ({space.dim} numbers), not by {info.name}: open it with "
-                f"embedder={space.name!r}, or change over with `zettel reembed --embedder {info.name}`"
+                f"the store's vectors were made by {active.name} ({active.dim} numbers), not by {info.name}: "
+                f"open it with embedder={active.name!r}, or change over with `zettel reembed --embedder {info.name}`"
             )
+        return active
+
+    async def _first(self) -> Space:
+        if self.embedder.remote and not self.embedder.info.dim:
+            await self.embedder.embed(["How many numbers?"])  # only an answer tells
+        info = self.embedder.info
+        return await self._store.add_space(info.name, info.dim, info.fingerprint, VECTOR_RECIPE)
 
     async def embed(self, notes: Sequence[Note]) -> list[Op]:
         """One PutVector for each note, in order; asks the embedder, be it remote or not."""
@@ -52,8 +55,15 @@ class Vectors:
         return [PutVector(note.id, space.id, row) for note, row in zip(notes, rows, strict=True)]
 
     async def embed_now(self, notes: Sequence[Note]) -> list[Op]:
-        """The same with a local embedder, nothing with a remote one: no network stands before a commit."""
-        return [] if self.embedder.remote else await self.embed(notes)
+        """The same with a local embedder, nothing with a remote one: no network stands before a commit.
+
+        Raises ``EmbedderMismatch`` for either.
+        """
+        if not self.embedder.remote:
+            return await self.embed(notes)
+        if self._space is None:
+            await self._active()
+        return []
 
     def forget(self) -> None:
         """The store's active set may have changed: look again before the next use."""

@@ -88,7 +88,7 @@ class InProcessRunner:
             self._told.update(job.id for job in failed)
             raise JobFailed(
                 f"{len(failed)} jobs failed, the first with: {failed[0].error}; `zettel jobs` shows all, "
-                "`zettel jobs --retry` runs them again"
+                "`zettel jobs retry` runs them again"
             )
 
     async def _run_batch(self) -> bool:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from zettel.cli.asking import show_hits
 from zettel.cli.common import Common, common, console, say_json
+from zettel.cli.hits import show_hits
+from zettel.cli.layout import paragraph
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,16 +69,16 @@ def _tour(memory: Memory, options: Common, page: Path, *, kept: bool) -> dict[st
     seconds = time.perf_counter() - began
     stats = memory.stats(scope=options.scope())
     known = report.existing + report.revised + report.deleted
-    terminal.print(Text(f"{TITLE}: {TOLD[0].lower()}{TOLD[1:]}", style="bold"))
+    paragraph(terminal, Text(f"{TITLE}: {TOLD[0].lower()}{TOLD[1:]}", style="bold"))
     told = f"{report.added} messages remembered in {seconds:.1f} s" if not known else f"{known} messages known before"
     terminal.print(Text(f"{told}; {_counts(stats)}.\n"))
     answered = _ask(memory, terminal)
     scorer = next((hit.why.scorer for one in answered for hit in one.hits), "none")
     made_by = _made_by(stats, options, scorer, kept=kept)
     _draw(memory, page, answered, [line for line, _ in made_by])
-    terminal.print(Text("Its graph, to look around in: ").append(str(page), style="bold cyan"))
+    paragraph(terminal, Text("Its graph, to look around in: ").append(str(page), style="bold cyan"))
     for line, how in made_by:
-        terminal.print(Text(line).append(f"  {how}", style="dim"))
+        paragraph(terminal, Text(line).append(f"  {how}", style="dim"), hang=2)
     return {
         "seconds": round(seconds, 2),
         "stats": stats,
@@ -103,10 +104,11 @@ def _ask(memory: Memory, terminal: Console) -> Sequence[Answered]:
         heading = Text(one["question"], style="bold")
         if one["as_of"]:
             heading.append(f"  as of {one['as_of']}", style="cyan")
-        terminal.print(heading)
-        terminal.print(Text(f"A person would say: {one['answer']}", style="italic dim"))
-        show_hits(terminal, hits[:SHOWN_HITS], explained=1)
+        paragraph(terminal, heading)
+        paragraph(terminal, Text(f"A person would say: {one['answer']}", style="italic dim"))
         terminal.print()
+        show_hits(terminal, hits[:SHOWN_HITS], explained=1)
+        terminal.print("\n")
     return answered
 
 

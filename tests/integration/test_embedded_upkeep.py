@@ -1,0 +1,244 @@
+"""Jobs, vector sets, and the check that finds and mends what does not fit together."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.integration.embedded import ANN, DIM, Scribe, a_job, opened, run, vector
+from zettel.errors import EmbedderMismatch, InvalidInput
+from zettel.model import JobKind, JobState, LinkType, Scope
+from zettel.ports import EraseNotes, FinishJob, PutJob, PutVector, StaleLease
+
+pytestmark = pytest.mark.integration
+BOB = Scope(user="bob")
+ALL = list(JobKind)
+
+
+def test_jobs_are_claimed_once_and_finished_by_their_claimant() -> None:
+    async def work() -> None:
+        async with opened(":memory:") as store:
+            ann, bob = await Scribe(store).begin(), await Scribe(store, BOB).begin()
+            now = datetime.now(timezone.utc)
+            await ann.do(*(PutJob(a_job(f"j_{n}", note=f"n_{n}", version=1)) for n in range(3)))
+            await ann.do(PutJob(a_job("j_again", note="n_0", version=1)))  # the same work, so it stays as it is
+            await ann.do(PutJob(a_job("j_later", run_at=now + timedelta(hours=1), version=2)))
+            await ann.do(PutJob(a_job("j_other", kind=JobKind.EMBED, version=3)))
+            await bob.do(PutJob(a_job("j_bob", BOB, priority=5)))
+            assert await store.claim([], 9, 60, None) == []
+            assert await store.claim([JobKind.PURGE], 9, 60, None) == []
+            assert await store.claim(ALL, 9, 60, Scope(user="nobody")) == []
+            urgent = await store.claim(ALL, 9, 60, None)
+            assert [job.id for job in urgent] == ["j_bob"]
+            assert (urgent[0].scope, urgent[0].state, urgent[0].attempts) == (BOB, JobState.RUNNING, 1)
+            two, one = await asyncio.gather(store.claim(ALL, 2, 60, ANN), store.claim(ALL, 2, 60, ANN))
+            claimed = sorted(job.id for job in (*one, *two))
+            assert claimed == ["j_0", "j_1", "j_2"]
+            assert len({job.token for job in (*one, *two)}) == 3
+            assert [job.id for job in await store.claim(ALL, 9, 60, ANN)] == ["j_other"]
+            assert await store.claim(ALL, 9, 60, None) == []
+            with pytest.raises(StaleLease):
+                await ann.do(FinishJob(one[0].id, "another token"))
+            await ann.do(*(FinishJob(job.id, job.token or "") for job in (*one, *two)))
+            assert [job.id for job in await store.jobs(ANN)] == ["j_later", "j_other"]
+            assert [job.id for job in await store.jobs(None, JobState.RUNNING)] == ["j_other", "j_bob"]
+
+    run(work())
+
+
+def test_a_lease_that_ran_out_is_taken_over() -> None:
+    async def work() -> None:
+        async with opened(":memory:") as store:
+            scribe = await Scribe(store).begin()
+            await scribe.do(PutJob(a_job("j_1")), PutJob(a_job("j_2", version=2)))
+            former = await store.claim(ALL, 9, 0.0, None)
+            (late, lost) = former
+            await asyncio.sleep(0.01)
+            (mine,) = await store.claim(ALL, 1, 60, None)
+            assert (mine.id, mine.attempts) == (late.id, 2)
+            with pytest.raises(StaleLease):
+                await scribe.do(FinishJob(late.id, late.token or ""))
+            await store.fail(late, "too late to say", None)  # it is somebody else's now
+            assert (await store.jobs(ANN))[0].state is JobState.RUNNING
+            await scribe.do(FinishJob(lost.id, lost.token or ""))  # nobody else has begun with it
+            await scribe.do(FinishJob(mine.id, mine.token or ""))
+            assert await store.jobs(None) == []
+
+    run(work())
+
+
+def test_failures_are_kept_and_retried() -> None:
+    async def work() -> None:
+        async with opened(":memory:") as store:
+            scribe = await Scribe(store).begin()
+            await scribe.do(PutJob(a_job("j_1")))
+            (job,) = await store.claim(ALL, 1, 60, None)
+            soon = datetime.now(timezone.utc) + timedelta(milliseconds=20)
+            await store.fail(job, "no answer", soon)
+            (kept,) = await store.jobs(ANN, JobState.QUEUED)
+            assert (kept.error, kept.run_at, kept.attempts, kept.token) == ("no answer", soon, 1, None)
+            assert await store.claim(ALL, 1, 60, None) == []
+            await asyncio.sleep(0.03)
+            (job,) = await store.claim(ALL, 1, 60, None)
+            assert job.attempts == 2
+            await store.fail(job, "it cannot be done", None)
+            assert await store.claim(ALL, 1, 60, None) == []
+            assert (await store.counts(ANN))["failed"] == 1
+            assert await store.retry(BOB) == 0
+            assert await store.retry(ANN) == 1
+            (job,) = await store.claim(ALL, 1, 60, None)
+            assert (job.attempts, job.error) == (1, "it cannot be done")
+
+    run(work())
+
+
+def test_a_notes_jobs_go_with_it() -> None:
+    async def work() -> None:
+        async with opened(":memory:") as store:
+            scribe = await Scribe(store).begin()
+            id = await scribe.add("Short-lived.", job=True)
+            (job,) = await store.claim(ALL, 1, 60, None)
+            await scribe.erase(id)
+            assert await store.jobs(None) == []
+            with pytest.raises(StaleLease):
+                await scribe.do(FinishJob(job.id, job.token or ""))
+
+    run(work())
+
+
+def test_vector_sets() -> None:
+    async def work() -> None:
+        async with opened(":memory:") as store:
+            scribe = await Scribe(store).begin()
+            old = await store.add_space("test", DIM, "sha", "/1")
+            assert (old.id, old.active) == (scribe.space, True)
+            ids = [await scribe.add(f"Pier {n}.", vector=vector(1, n)) for n in range(5)]
+            new = await store.add_space("better", 3, "sha", "/1")
+            assert not new.active
+            assert [note.id for _, note in await store.without_vector(new.id, 3)] == ids[:3]
+            with pytest.raises(EmbedderMismatch):
+                await scribe.do(PutVector(ids[0], new.id, vector(1)))
+            with pytest.raises(EmbedderMismatch):
+                await scribe.ask("pier", vector=np.ones(3, np.float32))
+            await scribe.do(*(PutVector(id, new.id, np.eye(3, dtype=np.float32)[n % 3]) for n, id in enumerate(ids)))
+            assert await store.without_vector(new.id, 3) == []
+            assert (await scribe.ask(vector=vector(1))).vectors.shape == (5, DIM)
+            await store.activate(new.id)
+            assert [space.id for space in await store.spaces()] == [new.id]
+            with pytest.raises(EmbedderMismatch, match="gone"):
+                await scribe.ask(vector=vector(1))
+            with pytest.raises(EmbedderMismatch, match="replaced"):
+                await scribe.do(PutVector(ids[0], old.id, vector(1)))
+            with pytest.raises(InvalidInput):
+                await store.activate(old.id)
+            scribe.space = new.id
+            found = await scribe.ask(vector=np.eye(3, dtype=np.float32)[1], pool=2)
+            seeded = [id for id, seeds in zip(found.ids, found.seeds.tolist(), strict=True) if seeds & 1]
+            assert seeded == [ids[1], ids[4]]
+            assert (await store.counts(ANN))["vectors"] == 5
+
+    run(work())
+
+
+def test_near_is_exact_and_looks_back_only() -> None:
+    async def work() -> None:
+        async with opened(":memory:") as store:
+            scribe = await Scribe(store).begin()
+            chosen = np.random.default_rng(1)
+            rows = chosen.standard_normal((60, DIM)).astype(np.float32)
+            rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+            rows[40] = rows[10]  # equally near to everything
+            ids = [await scribe.add(f"Number {n}.", vector=row) for n, row in enumerate(rows)]
+            blank = await scribe.add("Without a known word.", vector=np.zeros(DIM, np.float32))
+            near = {one.note: one.others for one in await store.near(ANN, [*ids, blank, "n_missing"], scribe.space, 4)}
+            assert near.keys() == set(ids)
+            cosines = rows.astype(np.float64) @ rows.T.astype(np.float64)
+            for n, id in enumerate(ids):
+                wanted = sorted(range(n), key=lambda m: (-round(cosines[n, m], 9), m))[:4]
+                assert [other for other, _ in near[id]] == [ids[m] for m in wanted]
+                assert [cosine for _, cosine in near[id]] == pytest.approx([cosines[n, m] for m in wanted], abs=1e-6)
+
+    run(work())
+
+
+async def a_small_world(store: Any) -> Scribe:
+    scribe = await Scribe(store).begin()
+    first = await scribe.add("Kestrel, my dog, howls.", title="Kestrel", tags=("pet",), session="a")
+    second = await scribe.add("The harbour is closed.", metadata={"room": 1}, source="a.txt", session="a")
+    third = await scribe.add("The cello plays on.")
+    await scribe.change(second, content="The harbour is open.", links=[(first, LinkType.RELATES)])
+    await scribe.change(third, links=[(second, LinkType.SUPERSEDES)], inputs=[second])
+    await scribe.mention(second, first)
+    return scribe
+
+
+DAMAGE = {
+    "a posting too few": "DELETE FROM postings WHERE note = 2 AND count > 0",
+    "a posting too many": "INSERT INTO postings SELECT scope, 12345, 2, 1 FROM notes WHERE number = 2",
+    "a count": "UPDATE postings SET count = count + 1 WHERE note = 1 AND count > 0",
+    "an index": "UPDATE notes SET entries = x'' WHERE number = 1",
+    "a Term's name": "DELETE FROM terms",
+    "a column": "UPDATE notes SET session = 'nowhere', occurred_at = 5 WHERE number = 1",
+    "a state": "UPDATE texts SET body = REPLACE(body, 'open', 'shut') WHERE note = 2",
+    "a link too few": "DELETE FROM links WHERE owner = 2",
+    "a link to nothing": "UPDATE links SET target = 999 WHERE owner = 0",
+    "an orphan vector": "UPDATE vectors SET note = 999 WHERE note = 1",
+    "an orphan revision": "INSERT INTO revisions (scope, note, version, seq, recorded_at, body) "
+    "VALUES (1, 999, 2, 1, 1, '{}')",
+    "a scope's seq": "UPDATE scopes SET seq = 1",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_check_finds_and_mends(damage: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(tmp_path / "a.db") as store, opened(tmp_path / "a.db") as other:
+            scribe = await a_small_world(store)
+            reader = await Scribe(other).begin()
+            assert await store.check(repair=False) == []
+            ids = ["n_1", "n_2", "n_3"]
+
+            async def look() -> list[Any]:
+                return [await other.notes(ANN, ids), await other.links(ANN, ids), (await reader.ask("harbour")).ids]
+
+            before = await look()
+            assert store._connections is not None
+            with store._connections.write() as sql:
+                sql.execute(DAMAGE[damage])
+            found = await store.check(repair=False)
+            assert found
+            assert await store.check(repair=False) == found  # looking mends nothing
+            assert await store.check(repair=True) == found
+            assert await store.check(repair=False) == []
+            after = await look()
+            if damage == "a link to nothing":  # which note it mentioned is known no more
+                before[1] = [link for link in before[1] if link.type is not LinkType.MENTIONS]
+            assert after == before
+            jobs = [(job.kind, job.note) for job in await store.jobs(ANN)]
+            assert jobs == ([(JobKind.EMBED, "n_1")] if damage == "an orphan vector" else [])
+            assert (await reader.ask("kestrel")).ids == (await scribe.ask("kestrel")).ids
+
+    run(work())
+
+
+def test_what_replaced_a_note_ends_its_validity() -> None:
+    async def work() -> None:
+        async with opened(":memory:") as store:
+            scribe = await Scribe(store).begin()
+            old = await scribe.add("She lives in Bergen.", occurred_at="2024-01-01")
+            new = await scribe.add("She lives in Oslo.", occurred_at="2024-05-01")
+            timeless = await scribe.add("She lives in Rome.")
+            await scribe.change(new, links=[(old, LinkType.SUPERSEDES)])
+            assert (await store.notes(ANN, [old]))[old].valid_to == datetime(2024, 5, 1, tzinfo=timezone.utc)
+            await scribe.change(timeless, links=[(new, LinkType.SUPERSEDES)])
+            (link,) = [link for link in await store.links(ANN, [timeless]) if link.source == timeless]
+            assert (await store.notes(ANN, [new]))[new].valid_to == link.recorded_at
+            await scribe.do(EraseNotes((new,)))
+            assert (await store.notes(ANN, [old]))[old].valid_to is None
+
+    run(work())
