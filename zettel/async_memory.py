@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -412,13 +412,17 @@ class AsyncMemory:
         engine.runner.wake()
         return count
 
-    async def reembed(self) -> int:
+    async def reembed(self, *, on_progress: Callable[[int, int], None] | None = None) -> int:
         """Embed every note with this memory's embedder and change over to it; how many notes were embedded.
 
-        Can be interrupted and run again; searches use the old vectors until the change.
+        Can be stopped and run again, or left to the next ``Memory`` with this embedder; searches use the old vectors
+        until the change. ``on_progress`` is told how many are embedded, of how many. Raises ``JobFailed``.
         """
-        engine, _ = await self._use(None)
-        return await engine.work.reembed()
+        engine, scope = await self._use(None)
+        engine.reembedding.on_progress = on_progress
+        await engine.reembedding.queue(scope)
+        await engine.runner.drain(scope, None)
+        return engine.reembedding.done
 
     async def stats(self, *, scope: Scope | None = None) -> dict[str, Any]:
         """Counts of a scope (None: of all), and by which store, embedder and annotator they came about."""

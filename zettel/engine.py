@@ -14,6 +14,7 @@ from zettel.embed import load_embedder
 from zettel.embed.vectors import Vectors
 from zettel.erase import Erasing
 from zettel.graph import open_store
+from zettel.jobs.reembed import Reembedding
 from zettel.jobs.runner import InProcessRunner
 from zettel.jobs.work import Work
 from zettel.ports import Annotator, Embedder, GraphStore, Runner
@@ -32,7 +33,7 @@ class Engine:
     editing: Editing
     erasing: Erasing
     finding: Finding
-    work: Work
+    reembedding: Reembedding
     runner: Runner
 
     async def close(self) -> None:
@@ -60,7 +61,7 @@ async def start(
         editing=Editing(store, commits, annotator, vectors),
         erasing=Erasing(store, commits, vectors),
         finding=Finding(store, vectors),
-        work=work,
+        reembedding=work.reembedding,
         runner=InProcessRunner(store, work),
     )
     await engine.runner.start()

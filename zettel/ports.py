@@ -512,8 +512,8 @@ class GraphStore(Protocol):
 
     async def without_vector(self, space: int, limit: int) -> list[tuple[Scope, Note]]: ...
 
-    async def activate(self, space: int) -> None:
-        """Switch searches to this set and destroy all others, in one transaction."""
+    async def activate(self, space: int) -> bool:
+        """Switch searches to this set and destroy all others in one transaction; False while a note lacks a vector."""
         ...
 
     # jobs

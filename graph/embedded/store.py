@@ -313,10 +313,11 @@ class EmbeddedStore:
         """Notes that this set lacks, oldest first; archived ones are left out."""
         return await self._read(lambda sql: vectors.without_vector(sql, space, limit))
 
-    async def activate(self, space: int) -> None:
-        """Switch searches to this set and destroy all others, in one transaction."""
-        await self._write(lambda sql: vectors.activate(sql, space))
+    async def activate(self, space: int) -> bool:
+        """Switch searches to this set and destroy all others in one transaction; False while a note lacks a vector."""
+        switched = await self._write(lambda sql: vectors.activate(sql, space))
         self._scopes.forget()
+        return switched
 
     # jobs -----------------------------------------------------------------------------------------------------
 

@@ -53,13 +53,16 @@ def add_space(sql: sqlite3.Connection, name: str, dim: int, fingerprint: str, re
     return _space(row)
 
 
-def activate(sql: sqlite3.Connection, space: int) -> None:
-    """Make this the only set. Raises ``InvalidInput`` if it is not there."""
+def activate(sql: sqlite3.Connection, space: int) -> bool:
+    """Make this the only set, unless a note still lacks a vector of it. Raises ``InvalidInput`` if it is not there."""
     if dim_of(sql, space) is None:
         raise InvalidInput(f"there is no vector set {space}")
+    if without_vector(sql, space, 1):
+        return False
     sql.execute("DELETE FROM vectors WHERE space != ?", (space,))
     sql.execute("DELETE FROM spaces WHERE id != ?", (space,))
     sql.execute("UPDATE spaces SET active = 1 WHERE id = ?", (space,))
+    return True
 
 
 def without_vector(sql: sqlite3.Connection, space: int, limit: int) -> list[tuple[Scope, Note]]:

@@ -199,11 +199,14 @@ class Books(ABC):
             lacking += [(scope, note) for note in now.values() if not note.archived]
         return lacking[:limit]
 
-    async def activate(self, space: int) -> None:
+    async def activate(self, space: int) -> bool:
+        if await self.without_vector(space, 1):
+            return False
         self._spaces = {space: self._spaces[space]._replace(active=True)}
         for scope, kept in self._kept.items():
             self._kept[scope] = kept.copied()
             self._kept[scope].vectors = {key: x for key, x in kept.vectors.items() if key[0] == space}
+        return True
 
     # ---------------------------------------------------------------------------------------------------------- jobs
 

@@ -154,7 +154,8 @@ def test_a_job_that_two_workers_do_is_written_once(url: Any) -> None:
 
 async def _two_workers(memory: AsyncMemory) -> None:
     assert memory._engine is not None
-    store, work, scope = memory._engine.store, memory._engine.work, memory.scope
+    store, scope = memory._engine.store, memory.scope
+    work = memory._engine.runner._work
     await memory._engine.runner.close()
     late = await store.claim(list(JobKind), 100, 0.0, scope)  # a lease that has run out when it begins
     early = await store.claim(list(JobKind), 100, 60.0, scope)

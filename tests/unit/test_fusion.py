@@ -45,6 +45,17 @@ def test_what_a_named_title_mentions_is_found_without_a_shared_word() -> None:
     assert why.walk == pytest.approx(float(scores.walk[1]), abs=1e-6)
 
 
+def test_the_path_over_a_term_names_it() -> None:
+    far, near = [-1.0], [1.0]
+    rows = [Row("He plays it daily.", far, terms=["theorbo"]), Row("A theorbo!", near, terms=["theorbo"])]
+    _, scores, candidates = ranked(Tiny(rows, named=["theorbo"]), "Who has a theorbo?", vector=near)
+    path = explain(0, candidates, scores, "fusion", None).path
+    assert [(step.kind, step.name, step.over) for step in path] == [
+        ("note", "n_1", "HAS_TERM"),
+        ("term", "theorbo", "~HAS_TERM"),
+    ]
+
+
 def test_without_the_walk_it_is_not() -> None:
     question = FILM.ask(ASKED)
     candidates = FILM.about(question)

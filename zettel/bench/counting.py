@@ -1,9 +1,10 @@
-"""What counts as found: recall@k in events, so that merging or summarising notes buys nothing."""
+"""What counts: recall@k in events, so that merging or summarising notes buys nothing; and how two answers compare."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 Hits = Sequence[Collection[str]]
@@ -23,11 +24,12 @@ class Evidence(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A question with what it needs and what was found; ``group`` is its category."""
+    """A question with what it needs and what was found; ``group`` is its category, ``score`` the first hit's."""
 
     group: str
     needed: frozenset[str]
     hits: Hits
+    score: float | None = None
 
 
 class Tally(NamedTuple):
@@ -92,3 +94,25 @@ def by_group(asked: Sequence[Asked], k: int) -> dict[str, Tally]:
     """A tally for each group, in the groups' order."""
     groups = sorted({one.group for one in asked})
     return {group: tally([one for one in asked if one.group == group], k) for group in groups}
+
+
+def auroc(positive: Sequence[float], negative: Sequence[float]) -> float | None:
+    """How well scores tell positives from negatives: the chance that one of these scores above one of those.
+
+    The area under the ROC curve as the Mann-Whitney statistic, ties for a half; 0.5 is chance. None if either is
+    empty. Hanley and McNeil 1982, "The Meaning and Use of the Area under a Receiver Operating Characteristic Curve".
+    """
+    if not positive or not negative:
+        return None
+    ordered = sorted(negative)
+    below = sum(bisect_left(ordered, score) + bisect_right(ordered, score) for score in positive) / 2
+    return below / (len(positive) * len(negative))
+
+
+def overlap(one: Sequence[Sequence[Hashable]], other: Sequence[Sequence[Hashable]]) -> float:
+    """Mean share of hits that two systems have in common, question by question, over those that either answers.
+
+    The share is of the longer list. 1.0 if neither answers any.
+    """
+    shares = [len(set(a) & set(b)) / max(len(a), len(b)) for a, b in zip(one, other, strict=True) if a or b]
+    return sum(shares) / len(shares) if shares else 1.0

@@ -33,7 +33,7 @@ class Question(NamedTuple):
 
 
 class Collection(NamedTuple):
-    """Events of one scope, each with an id, and questions about them."""
+    """Events of one scope, each with an id, and questions about them; one without an answer here needs nothing."""
 
     name: str
     events: Sequence[Event]
@@ -68,11 +68,13 @@ async def evaluate(
     return outcome
 
 
-def answering(scorer: Scorer | None, without: Sequence[str], embedder: Embedder, k: int) -> dict[str, Cell]:
+def answering(
+    scorer: Scorer | None, without: Sequence[str], embedder: Embedder, k: int | Sequence[int]
+) -> dict[str, Cell]:
     """The settings of a run, as its result tells them."""
     name, dim, fingerprint = embedder.info
     return {
-        "k": k,
+        "k": k if isinstance(k, int) else ", ".join(map(str, k)),
         "scorer": scorer.name if scorer else "default",
         "without": ", ".join(without) or None,
         "embedder": f"{name} ({dim}, {fingerprint[:12]})",
@@ -94,14 +96,20 @@ def embedder_called(name: str | None) -> Embedder:
     return load_embedder(name)
 
 
-async def _remember(memory: AsyncMemory, collection: Collection, progress: Progress) -> dict[str, str]:
-    """Store a collection and flush; returns the ``Event.id`` of each of the store's event ids."""
-    scope = Scope(user=collection.name)
+async def store(memory: AsyncMemory, collection: Collection, scope: Scope, progress: Progress) -> list[str]:
+    """Store the events of a collection and flush; the ids of their head notes."""
     heads: list[str] = []
     for start in range(0, len(collection.events), BATCH):
         progress(f"remembering {collection.name}", start, len(collection.events))
         heads += await memory.add_many(collection.events[start : start + BATCH], scope=scope)
     await memory.flush(scope=scope)
+    return heads
+
+
+async def _remember(memory: AsyncMemory, collection: Collection, progress: Progress) -> dict[str, str]:
+    """Store a collection; returns the ``Event.id`` of each of the store's event ids."""
+    scope = Scope(user=collection.name)
+    heads = await store(memory, collection, scope, progress)
     keys = {}
     for head, event in zip(heads, collection.events, strict=True):
         note = await memory.get(head, scope=scope)
@@ -119,7 +127,7 @@ async def _ask(
         progress(f"asking {collection.name}", place, len(collection.questions))
         found = await memory.search(question.text, k=k, scope=scope)
         hits = [[keys[event] for event in hit.note.event_ids] for hit in found]
-        asked.append(Asked(question.group, question.needed, hits))
+        asked.append(Asked(question.group, question.needed, hits, found[0].score if found else 0.0))
 
 
 async def _ask_baselines(collection: Collection, k: int, embedder: Embedder, outcome: Outcome) -> None:

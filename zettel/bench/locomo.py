@@ -15,7 +15,7 @@ from zettel.errors import InvalidInput
 from zettel.model import Event
 from zettel.transcripts import locomo
 
-from .counting import read_evidence, tally
+from .counting import Asked, Tally, auroc, read_evidence, tally
 from .evaluation import Collection, Progress, Question, answering, embedder_called, evaluate, scorer_without
 from .machine import Cell, Result, data_file, result
 
@@ -23,48 +23,78 @@ GROUPS = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-ho
 """LoCoMo's categories of questions."""
 
 MEAN_OF = frozenset("1234")
+UNANSWERABLE = "5"
+KS = (10, 20)
+"""Places that hits may take, as two columns."""
 
 
 async def run(
     path: Path,
     progress: Progress,
     conversations: Sequence[str] = (),
-    k: int = 10,
+    ks: Sequence[int] = KS,
     without: Sequence[str] = (),
     embedder: str | None = None,
 ) -> Result:
-    """Recall@k of zettel and the baselines; ``conversations`` by name or number, empty for all.
+    """Recall@k of zettel and the baselines for each of ``ks``; ``conversations`` by name or number, empty for all.
 
-    Raises ``InvalidInput`` for a conversation that is not there or a file without questions, ``BadRecord``
-    for a damaged one.
+    AUROC says how well the score of zettel's first hit tells questions that have an answer (categories 1 to 4) from
+    those that have none (5). Raises ``InvalidInput`` for a conversation that is not there or a file without
+    questions, ``BadRecord`` for a damaged one.
     """
     collections, counted = read(path, conversations)
     model, scorer = embedder_called(embedder), scorer_without(without)
-    outcome = await evaluate(collections, k, scorer, model, progress)
+    outcome = await evaluate(collections, max(ks), scorer, model, progress)
     rows: list[list[Cell]] = []
     for system, asked in outcome.asked.items():
-        mean = tally([one for one in asked if one.group in MEAN_OF], k)
-        groups = {group: tally([one for one in asked if one.group == group], k) for group in GROUPS}
-        rows.append([system, _rounded(mean.recall), *(_rounded(groups[group].recall) for group in GROUPS)])
-    sizes = {group: tally([one for one in outcome.asked["zettel"] if one.group == group], k) for group in GROUPS}
-    mean_of = sum(sizes[group].questions for group in MEAN_OF)
-    rows.append(["questions", mean_of, *(sizes[group].questions for group in GROUPS)])
+        rows.append([system, *(cell for k in ks for cell in _recalls(asked, k)), _telling(asked)])
+    sizes = [tally(chosen, max(ks)).questions for chosen in _groups(outcome.asked["zettel"])]
+    rows.append(["questions", *(size for _ in ks for size in sizes), None])
     turns = sum(len(collection.events) for collection in collections)
     asked_in_all = len(outcome.asked["zettel"])
     notes = [
+        f"Evidence recall in the first {' and '.join(map(str, ks))} places; AUROC of the first hit's score, categories "
+        "1-4 against 5.",
         f"{counted.mended} malformed evidence ids were split or mended, {counted.dropped} dropped; "
-        f"{counted.without} questions without evidence are not counted.",
+        f"{counted.without} questions without evidence are not counted in recall.",
         f"zettel took {outcome.remembering:.1f} s for {turns} turns and {outcome.searching:.1f} s for "
         f"{asked_in_all} questions.",
     ]
     return result(
         bench="locomo",
         ran_on={**data_file(path), "conversations": ", ".join(c.name for c in collections), "turns": turns},
-        settings=answering(scorer, without, model, k),
-        columns=[f"recall@{k}", "1-4", *GROUPS.values()],
+        settings=answering(scorer, without, model, ks),
+        columns=["recall", *(f"{name} @{k}" for k in ks for name in ("1-4", *GROUPS.values())), "AUROC"],
         rows=rows,
         notes=notes,
     )
+
+
+def mean(asked: Sequence[Asked], k: int) -> Tally:
+    """The tally of categories 1 to 4."""
+    return tally([one for one in asked if one.group in MEAN_OF], k)
+
+
+def _groups(asked: Sequence[Asked]) -> list[list[Asked]]:
+    """The questions that make the mean, then those of each category."""
+    return [
+        [one for one in asked if one.group in MEAN_OF],
+        *([one for one in asked if one.group == group] for group in GROUPS),
+    ]
+
+
+def _recalls(asked: Sequence[Asked], k: int) -> list[Cell]:
+    return [round(tally(chosen, k).recall, 4) for chosen in _groups(asked)]
+
+
+def _telling(asked: Sequence[Asked]) -> Cell:
+    """AUROC of the first hits' scores; None for a system whose scores mean nothing across questions."""
+    scored = [(one.group, one.score) for one in asked if one.score is not None]
+    area = auroc(
+        [score for group, score in scored if group in MEAN_OF],
+        [score for group, score in scored if group == UNANSWERABLE],
+    )
+    return None if area is None else round(area, 4)
 
 
 class Counted:
@@ -88,12 +118,10 @@ def read(path: Path, conversations: Sequence[str] = ()) -> tuple[list[Collection
             evidence = read_evidence(entry.get("evidence", []), known)
             counted.mended += evidence.mended
             counted.dropped += evidence.dropped
-            if not evidence.events:
-                counted.without += 1
-                continue
+            counted.without += not evidence.events
             questions.append(Question(entry["question"], str(entry["category"]), evidence.events))
         collections.append(Collection(name, events, questions))
-    if not any(collection.questions for collection in collections):
+    if not any(question.needed for collection in collections for question in collection.questions):
         raise InvalidInput(f"{path} holds no questions with evidence; this needs LoCoMo's own file")
     return collections, counted
 
@@ -103,7 +131,3 @@ def _named(wanted: str, names: Sequence[str]) -> str:
         if name == wanted or name.endswith(f"-{wanted}"):
             return name
     raise InvalidInput(f"there is no conversation {wanted!r}; there are {', '.join(names)}")
-
-
-def _rounded(share: float) -> float:
-    return round(share, 4)

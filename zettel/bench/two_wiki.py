@@ -19,6 +19,8 @@ from .machine import Cell, Result, data_file, result
 
 CORPUS, QUESTIONS = "2wiki-corpus.jsonl", "2wiki-dev.jsonl"
 """What the files are called in a folder."""
+GROUP = "2wiki"
+"""The one category of its questions."""
 
 
 async def run(
@@ -81,7 +83,7 @@ def read(corpus: Path, questions: Path) -> tuple[Collection, int]:
         needed = titles.intersection(line["titles"])
         dropped += len(set(line["titles"]) - titles)
         if needed:
-            asked.append(Question(line["question"], "all", frozenset(needed)))
+            asked.append(Question(line["question"], GROUP, frozenset(needed)))
     return Collection(corpus.stem, events, asked), dropped
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from zettel.errors import InvalidInput
+
 from .common import EVERYWHERE, common, console, remark, say_json
 
 if TYPE_CHECKING:
     from zettel.bench.machine import Cell, Result
 
+GAP = 2  # between columns of a table
 _HELP = "Measure recall and speed on your own data."
 _JSON_HELP = "Write the result to FILE as JSON, with machine and versions; - is stdout."
 _WITHOUT_HELP = "Leave out: windows, walk, text, vector, time, speaker, terms; several with commas."
@@ -31,26 +34,39 @@ def locomo(
     ctx: typer.Context,
     path: Path = typer.Argument(metavar="PATH", help="LoCoMo's JSON."),
     conversation: list[str] = typer.Option([], "--conversation", metavar="N", help="Only this one; repeatable."),
-    k: int = typer.Option(10, "-k", "--k", min=1, help="Places that hits may take."),
+    k: list[int] = typer.Option([10, 20], "-k", "--k", min=1, help="Places that hits may take; repeatable."),
+    with_: Path | None = typer.Option(
+        None, "--with", metavar="2WIKI", help="Put 2Wiki's passages (file or folder) into every conversation's scope."
+    ),
     without: str = typer.Option("", "--without", metavar="PARTS", help=_WITHOUT_HELP),
     json: str | None = typer.Option(None, "--json", metavar="FILE", help=_JSON_HELP),
 ) -> None:
     """Evidence recall on LoCoMo, beside BM25 and flat vectors.
 
+    With --with, recall on both data sets, in scopes of their own and mixed.
+
     \b
     Examples:
       zettel bench locomo locomo10.json
       zettel bench locomo locomo10.json --conversation 26 --without walk,windows --json result.json
+      zettel bench locomo locomo10.json --with 2wiki/
     """
     options = common(ctx)
+    _data(path, json)
     import anyio
 
     from zettel.bench import locomo as bench
+    from zettel.bench import mixed
 
     with _steps() as progress:
-        result = anyio.run(
-            bench.run, path, progress, tuple(conversation), k, _parts(without), options.embedder
-        )  # fmt: skip
+        if with_ is not None:
+            result = anyio.run(
+                mixed.run, path, with_, progress, tuple(conversation), _parts(without), options.embedder
+            )  # fmt: skip
+        else:
+            result = anyio.run(
+                bench.run, path, progress, tuple(conversation), sorted(set(k)), _parts(without), options.embedder
+            )  # fmt: skip
     _tell(result, "-" if options.json else json)
 
 
@@ -101,6 +117,48 @@ def speed(
     _tell(result, "-" if options.json else json)
 
 
+@app.command(epilog=EVERYWHERE)
+def overlap(
+    ctx: typer.Context,
+    path: Path = typer.Argument(metavar="PATH", help="LoCoMo's JSON."),
+    against: str | None = typer.Option(
+        None, "--against", metavar="SPEC", help="The other store: a file, a URL or package.module:Class."
+    ),
+    notes: int = typer.Option(20_000, "--notes", metavar="N", min=0, help="Size of the made-up scope; 0: without."),
+    json: str | None = typer.Option(None, "--json", metavar="FILE", help=_JSON_HELP),
+) -> None:
+    """How many of the first ten hits two stores have in common. One is new and embedded, or --store.
+
+    The other is by default the one of zettel's own tests that looks at every note. A store that is named gets
+    scopes of its own for this, which are deleted again.
+
+    \b
+    Examples:
+      zettel bench overlap locomo10.json
+      zettel bench overlap locomo10.json --against other.db --notes 5000
+    """
+    options = common(ctx)
+    _data(path, json)
+    import anyio
+
+    from zettel.bench import overlap as bench
+
+    store = options.store if options.store_named else None
+    with _steps() as progress:
+        result = anyio.run(bench.run, path, progress, against or bench.ORACLE, store, notes, options.embedder)
+    _tell(result, "-" if options.json else json)
+
+
+def _data(path: Path, json: str | None) -> None:
+    """Look at what is to be read and written before hours are spent; raises ``InvalidInput`` naming it."""
+    if not path.exists():
+        raise InvalidInput(f"{path}: there is no such file")
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; name a file in it")
+    if json is not None and json != "-" and (Path(json).is_dir() or not Path(json).absolute().parent.is_dir()):
+        raise InvalidInput(f"--json {json}: this is a folder, or there is none to hold it")
+
+
 def _parts(told: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in told.split(",") if part.strip())
 
@@ -119,15 +177,19 @@ def _show(result: Result) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from .layout import paragraph
+
     out = console()
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for place, column in enumerate(result.columns):
-        table.add_column(column, justify="right" if place else "left")
-    for row in result.rows:
-        table.add_row(*(Text(_cell(cell)) for cell in row))
-    out.print(table)
+    for places in bands([_width(result, place) for place in range(len(result.columns))], out.width):
+        table = Table(box=None, header_style="dim", padding=(0, GAP, 0, 0))
+        for place in places:
+            head = "\n".join(result.columns[place].split())
+            table.add_column(head, justify="right" if place else "left", vertical="bottom", no_wrap=True)
+        for row in result.rows:
+            table.add_row(*(Text(_cell(row[place])) for place in places))
+        out.print(table)
     for note in result.notes:
-        out.print(Text(note, style="dim"))
+        paragraph(out, Text(note, style="dim"))
     machine = result.machine
     packages = ", ".join(f"{name} {version}" for name, version in machine.packages.items())
     told = [
@@ -137,7 +199,25 @@ def _show(result: Result) -> None:
         f"zettel {result.zettel}, {packages}",
     ]
     for line in told:
-        out.print(Text(line, style="dim"))
+        paragraph(out, Text(line, style="dim"))
+
+
+def bands(widths: Sequence[int], width: int) -> list[list[int]]:
+    """Columns that fit into ``width`` beside each other, the first one in every band."""
+    found: list[list[int]] = [[0]]
+    left = width - widths[0]
+    for place in range(1, len(widths)):
+        if left < widths[place] and len(found[-1]) > 1:
+            found.append([0])
+            left = width - widths[0]
+        found[-1].append(place)
+        left -= widths[place]
+    return found
+
+
+def _width(result: Result, place: int) -> int:
+    heads = result.columns[place].split()
+    return max(map(len, [*heads, *(_cell(row[place]) for row in result.rows)])) + GAP
 
 
 def _cell(cell: Cell) -> str:

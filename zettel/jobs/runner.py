@@ -14,7 +14,7 @@ import anyio
 from zettel.errors import FlushTimeout, JobFailed
 from zettel.jobs.queue import next_attempt
 from zettel.jobs.work import Work
-from zettel.model import Job, JobKind, JobState, Scope
+from zettel.model import Job, JobState, Scope
 from zettel.ports import GraphStore, StaleLease
 
 CLAIM = 256
@@ -93,7 +93,7 @@ class InProcessRunner:
 
     async def _run_batch(self) -> bool:
         """Claim one batch and do it; whether there was one."""
-        jobs = await self._store.claim(list(JobKind), CLAIM, LEASE_SECONDS, None)
+        jobs = await self._store.claim(await self._work.kinds(), CLAIM, LEASE_SECONDS, None)
         if not jobs:
             return False
         # Whatever goes wrong belongs to the job: it is kept with it, and the runner goes on.
@@ -108,6 +108,7 @@ class InProcessRunner:
 
     async def _failed(self, jobs: list[Job], error: BaseException) -> None:
         now = datetime.now(timezone.utc)
+        self._told.difference_update(job.id for job in jobs)
         for job in jobs:
             await self._store.fail(job, f"{type(error).__name__}: {error}", next_attempt(error, job.attempts, now))
 

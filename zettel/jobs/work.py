@@ -6,18 +6,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from zettel.annotate.index import VECTOR_RECIPE, vector_text
+from zettel.annotate.index import vector_text
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.fold import fold, live_versions
 from zettel.jobs.queue import new_job
+from zettel.jobs.reembed import Reembedding
 from zettel.link.near import NEIGHBOURS_ASKED, close, near_links
-from zettel.model import Cause, Input, Job, JobKind, Link, Note, Scope
-from zettel.ports import FinishJob, GraphStore, Near, Op, PutVector, ScopeState
+from zettel.model import Cause, Input, Job, JobKind, Link, Scope
+from zettel.ports import FinishJob, GraphStore, Near, Op, ScopeState
 from zettel.revise import revised
 
-REEMBED_BATCH = 512
-"""Notes embedded between two commits of a reembed: what an interruption may cost."""
 _LINKER = JobKind.LINK.value
 
 
@@ -28,6 +27,12 @@ class Work:
         self._store = store
         self._commits = commits
         self._vectors = vectors
+        self.reembedding = Reembedding(store, commits, vectors)
+
+    async def kinds(self) -> list[JobKind]:
+        """The jobs that can be done here: to reembed takes the very embedder that the store is to change over to."""
+        wanted = await self.reembedding.is_wanted()
+        return [kind for kind in JobKind if wanted or kind is not JobKind.REEMBED]
 
     async def do(self, jobs: Sequence[Job]) -> timedelta | None:
         """Do jobs of one scope and kind. A pause is returned when they must be looked at again after it."""
@@ -37,7 +42,7 @@ class Work:
         elif kind is JobKind.EMBED:
             await self._embed(scope, jobs)
         elif kind is JobKind.REEMBED:
-            await self.reembed()
+            await self.reembedding.go_on()
             await self._finish(scope, jobs)
         elif not await self._store.purge():
             return timedelta(seconds=1)
@@ -89,36 +94,6 @@ class Work:
 
         await self._commits.commit(scope, plan)
 
-    async def reembed(self) -> int:
-        """Fill a second vector set with this memory's embedder, then switch to it; how many notes were embedded.
-
-        Can be interrupted at any moment and goes on where it was: what is filled stays filled, and searches use the
-        old set until the switch.
-        """
-        info = self._vectors.embedder.info
-        space = await self._store.add_space(info.name, info.dim, info.fingerprint, VECTOR_RECIPE)
-        done = 0
-        while pending := await self._store.without_vector(space.id, REEMBED_BATCH):
-            for scope, notes in _by_scope(pending):
-                await self._fill(scope, notes, space.id)
-            done += len(pending)
-        await self._store.activate(space.id)
-        self._vectors.forget()
-        return done
-
-    async def _fill(self, scope: Scope, notes: Sequence[Note], space: int) -> None:
-        rows = await self._vectors.embedder.embed([vector_text(note) for note in notes])
-
-        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-            now = await self._store.notes(scope, [note.id for note in notes])
-            return [
-                PutVector(note.id, space, row)
-                for note, row in zip(notes, rows, strict=True)
-                if note.id in now and vector_text(now[note.id]) == vector_text(note)
-            ]
-
-        await self._commits.commit(scope, plan)
-
     async def _finish(self, scope: Scope, jobs: Sequence[Job]) -> None:
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             return _finishes(jobs)
@@ -132,10 +107,3 @@ def _finishes(jobs: Sequence[Job]) -> list[Op]:
 
 def _around(near: Near) -> list[str]:
     return [near.note, *(other for other, _ in near.others)]
-
-
-def _by_scope(pending: Sequence[tuple[Scope, Note]]) -> list[tuple[Scope, list[Note]]]:
-    grouped: dict[str, tuple[Scope, list[Note]]] = {}
-    for scope, note in pending:
-        grouped.setdefault(scope.key, (scope, []))[1].append(note)
-    return list(grouped.values())

@@ -1,7 +1,7 @@
 """From a ranking to a score of 0 to 1: how likely the best note answers, and how far the others stand behind it.
 
-The numbers are round ones near a logistic regression on our own test and demo questions, asked of their own scope and
-of each other's (where nothing answers them).
+The numbers are set by hand. On our own test and demo questions, asked of their own scope and of each other's (where
+nothing answers them), the Brier score of the first hit is 0.071; logistic regression fitted to them reaches 0.069.
 """
 
 from __future__ import annotations

@@ -1,0 +1,71 @@
+"""A store remembers its embedder; changing over is one command that can be stopped and run again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.contract.support import LIFE, said
+from zettel import Memory
+from zettel.errors import EmbedderError, EmbedderMismatch, JobFailed
+from zettel.jobs import reembed
+from zettel.model import JobKind
+from zettel.ports import EmbedderInfo
+
+
+class Letters:
+    """An embedder of 26 letter counts, which breaks down after so many texts."""
+
+    remote = False
+    info = EmbedderInfo("letters", 26, "letters/1")
+
+    def __init__(self, breaks_after: int = 10**9) -> None:
+        self.left = breaks_after
+        self.embedded = 0
+
+    async def embed(self, texts: Sequence[str]) -> Any:
+        self.left -= len(texts)
+        if self.left < 0:
+            raise EmbedderError("out of letters")
+        self.embedded += len(texts)
+        rows = np.array([[text.casefold().count(chr(97 + n)) for n in range(26)] for text in texts], np.float32)
+        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+
+
+def test_another_embedder_is_told_what_to_do(url: Any) -> None:
+    with Memory(url) as memory:
+        memory.add_many(LIFE)
+    with Memory(url, embedder=Letters()) as memory:
+        for use in (lambda: memory.search("cello"), lambda: memory.add("More.")):
+            with pytest.raises(EmbedderMismatch, match="zettel reembed --embedder letters") as told:
+                use()
+            assert "all-MiniLM-L6-v2" in str(told.value)
+        assert len(memory.list().notes) == 7
+
+
+def test_reembed_changes_over_and_goes_on_where_it_was(url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reembed, "REEMBED_BATCH", 3)
+    with Memory(url) as memory:
+        memory.add_many(LIFE)
+        memory.flush()
+    with Memory(url, embedder=Letters(breaks_after=5)) as memory, pytest.raises(JobFailed, match="out of letters"):
+        memory.reembed()
+    with Memory(url) as memory:  # the old vectors serve until the change
+        assert said(memory, "Where is the cello?")
+        assert [(job.kind, job.error) for job in memory.jobs()] == [(JobKind.REEMBED, "EmbedderError: out of letters")]
+    letters = Letters()
+    with Memory(url, embedder=letters) as memory:
+        told: list[tuple[int, int]] = []
+        assert memory.reembed(on_progress=lambda done, total: told.append((done, total))) == 4
+        assert told == [(3, 7), (4, 7)]
+        assert letters.embedded == 4
+        assert memory.stats()["embedder"] == "letters"
+        assert said(memory, "Where is the cello?")
+        memory.add("A new one.")
+        memory.flush()
+        assert memory.check() == []
+    with Memory(url) as memory, pytest.raises(EmbedderMismatch, match="letters"):
+        memory.search("cello")

@@ -1,0 +1,153 @@
+"""Two stores, the same events and questions: how many of the first ten hits they have in common.
+
+What a store leaves out to be quick shows here, best against one that looks at every note.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple, TypeAlias
+
+from zettel import AsyncMemory
+from zettel.errors import InvalidInput
+from zettel.model import EventRecord, Scope
+from zettel.ports import GraphStore
+
+from . import locomo
+from .counting import overlap
+from .evaluation import Collection, Progress, Question, answering, embedder_called, store
+from .machine import Cell, Result, data_file, result
+from .synthetic import large_scope
+
+K = 10
+NOTES = 20_000
+"""Size of the made-up scope: well past what a store looks at for one question."""
+ORACLE = "tests.contract.reference:ReferenceStore"
+"""The store that looks at every note; it belongs to the tests, and so to a checkout."""
+TENANT = "zettel bench"
+"""Of the scopes that are made for this, and deleted after, in a store that somebody named."""
+MILLISECONDS = 1000.0
+
+_MADE_UP = "made up"
+_CLASS = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
+
+Found: TypeAlias = list[list[tuple[str, ...]]]
+"""For each question its hits, best first, each as the ids of its events."""
+
+
+class Answers(NamedTuple):
+    """What was found, and how long all of it took."""
+
+    found: Found
+    seconds: float
+
+
+async def run(
+    path: Path,
+    progress: Progress,
+    against: str = ORACLE,
+    url: str | None = None,
+    notes: int = NOTES,
+    embedder: str | None = None,
+) -> Result:
+    """Overlap on each conversation of a LoCoMo file and on a made-up scope of ``notes`` (0: without).
+
+    ``url`` and ``against`` are what ``store_of`` takes; without ``url`` it is a new embedded store. Raises
+    ``InvalidInput`` for a store that cannot be made, and what reading the file raises.
+    """
+    collections, _ = locomo.read(path)
+    if notes:
+        collections.append(_made_up(notes))
+    model = embedder_called(embedder)
+    everything: tuple[Found, Found] = ([], [])
+    rows: list[list[Cell]] = []
+    with TemporaryDirectory(prefix="zettel-bench-") as folder:
+        other = store_of(against)
+        one = store_of(url) if url else str(Path(folder) / "overlap.db")
+        async with AsyncMemory(one, embedder=model) as first, AsyncMemory(other, embedder=model) as second:
+            for collection in collections:
+                answers = [await _answers(memory, collection, progress) for memory in (first, second)]
+                rows.append(_row(collection, answers))
+                if collection.name != _MADE_UP:
+                    for all_found, one_found in zip(everything, answers, strict=True):
+                        all_found += one_found.found
+            names = [(await memory.stats())["store"] for memory in (first, second)]
+    together: list[Cell] = ["all conversations", None, len(everything[0]), *_compared(*everything), None, None]
+    rows.insert(len(rows) - bool(notes), together)
+    return result(
+        bench="overlap",
+        ran_on={**data_file(path), "made-up notes": notes},
+        settings=answering(None, (), model, K) | {"store": names[0], "against": f"{names[1]} ({against})"},
+        columns=["scope", "notes", "questions", f"overlap @{K}", "same first", f"{names[0]} ms", f"{names[1]} ms"],
+        rows=rows,
+        notes=[f"Mean share of the first {K} hits that both stores have; ms for a search, on average."],
+    )
+
+
+def store_of(spec: str) -> str | GraphStore:
+    """A path or URL as it is; ``package.module:Class`` as an instance of that class.
+
+    Modules are also looked for in the current folder. Raises ``InvalidInput`` for a class that is not there.
+    """
+    match = _CLASS.fullmatch(spec)
+    if match is None:
+        return spec
+    module, name = match.groups()
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        made: GraphStore = getattr(import_module(module), name)()
+    except ModuleNotFoundError as error:
+        hint = "run this in a checkout of zettel, or name another store" if spec == ORACLE else "is it installed?"
+        raise InvalidInput(f"{spec}: there is no module {error.name!r} here; {hint}") from None
+    except AttributeError:
+        raise InvalidInput(f"{spec}: {module} has no {name}") from None
+    return made
+
+
+def _made_up(notes: int) -> Collection:
+    events, questions = large_scope(notes)
+    return Collection(_MADE_UP, events, [Question(text, _MADE_UP, frozenset()) for text in questions])
+
+
+async def _answers(memory: AsyncMemory, collection: Collection, progress: Progress) -> Answers:
+    """Remember a collection in a scope of its own, ask its questions, and forget it."""
+    scope = Scope(tenant=TENANT, user=collection.name)
+    await memory.delete_scope(scope=scope)  # what an interrupted run left
+    try:
+        await store(memory, collection, scope, progress)
+        keys: dict[str, str] = {}
+        found: Found = []
+        seconds = 0.0
+        for place, question in enumerate(collection.questions):
+            progress(f"asking {collection.name}", place, len(collection.questions))
+            began = time.perf_counter()
+            hits = await memory.search(question.text, k=K, scope=scope)
+            seconds += time.perf_counter() - began
+            for event in {event for hit in hits for event in hit.note.event_ids} - keys.keys():
+                record = await memory.get(event, scope=scope)
+                assert isinstance(record, EventRecord)
+                keys[event] = str(record.id)
+            found.append([tuple(sorted(keys[event] for event in hit.note.event_ids)) for hit in hits])
+    finally:
+        await memory.delete_scope(scope=scope)
+    return Answers(found, seconds)
+
+
+def _row(collection: Collection, both: Sequence[Answers]) -> list[Cell]:
+    asked = len(collection.questions)
+    times = [round(answers.seconds / max(asked, 1) * MILLISECONDS, 1) for answers in both]
+    return [collection.name, len(collection.events), asked, *_compared(both[0].found, both[1].found), *times]
+
+
+def _compared(one: Found, other: Found) -> tuple[float, float]:
+    """The overlap, and the share of questions with the same first hit."""
+    same = sum(a[:1] == b[:1] for a, b in zip(one, other, strict=True))
+    return round(overlap(one, other), 4), round(same / max(len(one), 1), 4)
