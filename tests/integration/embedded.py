@@ -120,7 +120,7 @@ class Scribe:
                 event_ids=(event.event_id,),
                 seq=clock.next(),
                 recorded_at=clock.recorded_at,
-                **{"valid_from": shared.get("occurred_at"), **shared, **fields},
+                **{"valid_from": shared.get("occurred_at")} | shared | fields,
             )
             ops: list[Op] = [PutEvent(event, identity or f"identity {number}"), PutNote(note, index_note(note))]
             if vector is not None:

@@ -23,10 +23,11 @@ from zettel.search.pool import RARE_TERM_DF
 pytestmark = pytest.mark.integration
 
 WORDS = ["harbour", "Kestrel", "cello", "Oslo", "glacier", "bakery", "ferry", "Ida"]
+ANGLES = [0, 0.31, 0.73, 1.27, 1.97, 2.71]  # no two pairs are equally far apart
 DAY_ZERO = datetime(2024, 1, 1, tzinfo=timezone.utc)
 sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(lambda words: f"The {' and '.join(words)}.")
 times = st.none() | st.integers(0, 9).map(lambda day: DAY_ZERO + timedelta(days=day))
-vectors = st.none() | st.sampled_from([vector(np.cos(n), np.sin(n)) for n in range(6)])
+vectors = st.none() | st.sampled_from([vector(np.cos(a), np.sin(a)) for a in ANGLES])
 additions = st.fixed_dictionaries(
     {
         "content": sentences,

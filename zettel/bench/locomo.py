@@ -49,7 +49,7 @@ async def run(
     for system, asked in outcome.asked.items():
         rows.append([system, *(cell for k in ks for cell in _recalls(asked, k)), _telling(asked)])
     sizes = [tally(chosen, max(ks)).questions for chosen in _groups(outcome.asked["zettel"])]
-    rows.append(["questions", *(size for _ in ks for size in sizes), None])
+    rows.append(["asked", *(size for _ in ks for size in sizes), None])
     turns = sum(len(collection.events) for collection in collections)
     asked_in_all = len(outcome.asked["zettel"])
     notes = [

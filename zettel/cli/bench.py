@@ -180,8 +180,8 @@ def _show(result: Result) -> None:
     from .layout import paragraph
 
     out = console()
-    for places in bands([_width(result, place) for place in range(len(result.columns))], out.width):
-        table = Table(box=None, header_style="dim", padding=(0, GAP, 0, 0))
+    for places in bands([_width(result, place) for place in range(len(result.columns))], out.width + GAP):
+        table = Table(box=None, header_style="dim", padding=(0, GAP, 0, 0), pad_edge=False)
         for place in places:
             head = "\n".join(result.columns[place].split())
             table.add_column(head, justify="right" if place else "left", vertical="bottom", no_wrap=True)
@@ -203,7 +203,7 @@ def _show(result: Result) -> None:
 
 
 def bands(widths: Sequence[int], width: int) -> list[list[int]]:
-    """Columns that fit into ``width`` beside each other, the first one in every band."""
+    """Places of the columns that fit into ``width`` beside each other, the first one in every band."""
     found: list[list[int]] = [[0]]
     left = width - widths[0]
     for place in range(1, len(widths)):
