@@ -23,6 +23,7 @@ from zettel.graph.embedded.connections import BUSY_SECONDS, READERS, Connections
 from zettel.graph.embedded.keys import Keys
 from zettel.graph.embedded.known import as_known
 from zettel.graph.embedded.loading import Scopes, in_step
+from zettel.graph.embedded.prepared import prepare
 from zettel.graph.embedded.scopes import ScopeRow, Secrets, claim_scope, find_scope
 from zettel.model import TIME_MIN, Scope
 from zettel.ports import Conflict, Lookup, Query, ScopeState, TermUse
@@ -135,12 +136,12 @@ class EmbeddedStore:
             if keys is None:  # forgotten meanwhile, or planned elsewhere: the scope's own, if it has any
                 with connections.read() as sql:
                     keys = self._secrets.of(batch.scope, find_scope(sql, batch.scope))
-            prepared = writes.prepare(batch, keys)
+            ready = prepare(batch, keys)
             try:
                 with connections.write() as sql:
                     row = claim_scope(sql, batch.scope, batch.expects, keys.secret)
                     applying = writes.Applying(sql, row.number, row.changed + 1, keys)
-                    applying.apply(prepared)
+                    applying.apply(ready)
                     recorded_at = max(row.recorded_at, applying.recorded_at or TIME_MIN)
                     sql.execute(
                         "UPDATE scopes SET seq = ?, recorded_at = ?, changed = changed + 1 WHERE number = ?",

@@ -1,7 +1,7 @@
 """What each operation of a batch does to the tables.
 
-A batch is prepared first (JSON, hashes, bytes) and then applied, so that the transaction holds nothing but SQL and
-look-ups. Rows that are merely added are gathered and written table by table; sorted, they cost half.
+What could be computed was prepared before (see prepared.py); the transaction holds nothing but SQL and look-ups.
+Rows that are merely added are gathered and written table by table; sorted, they cost half.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from typing import Any, NamedTuple
 from zettel.annotate.extractive import is_question
 from zettel.errors import EmbedderMismatch, StoreError
 from zettel.graph.embedded import erasing
-from zettel.graph.embedded.bodies import body_of, micros_or_min, note_body, uses_body
+from zettel.graph.embedded.bodies import body_of, micros_or_min
 from zettel.graph.embedded.keys import FACET, TITLE, Entry, Keys, packed, unpacked
+from zettel.graph.embedded.prepared import Indexed, Prepared
 from zettel.model import EventRecord, Link, Note, to_micros
 from zettel.ports import (
-    Batch,
     DropMentions,
     EraseEvents,
     EraseNotes,
     EraseRevisions,
     FinishJob,
-    NoteIndex,
     Op,
     PutEvent,
     PutJob,
@@ -41,45 +40,6 @@ class Found(NamedTuple):
     number: int
     seq: int
     source: str | None
-
-
-class Indexed(NamedTuple):
-    """A note's index as it is stored."""
-
-    entries: list[Entry]
-    terms: list[Entry]
-    names: list[tuple[int, str]]
-    uses: str
-    length: int
-
-
-class Prepared(NamedTuple):
-    """An operation with what had to be computed for it."""
-
-    op: Op
-    body: str = ""
-    indexed: Indexed | None = None
-
-
-def prepare(batch: Batch, keys: Keys) -> list[Prepared]:
-    """Everything that can be computed before the transaction."""
-    return [_prepared(op, keys) for op in batch.ops]
-
-
-def _prepared(op: Op, keys: Keys) -> Prepared:
-    if isinstance(op, PutEvent):
-        return Prepared(op, body_of(op.event))
-    if isinstance(op, PutNote):
-        return Prepared(op, note_body(op.note), _indexed(op.index, keys))
-    if isinstance(op, PutRevision):
-        return Prepared(op, note_body(op.note), _indexed(op.index, keys) if op.index else None)
-    return Prepared(op)
-
-
-def _indexed(index: NoteIndex, keys: Keys) -> Indexed:
-    names = [(keys.term(use.key), use.key) for use in index.terms]
-    terms = [(key, use.count) for (key, _), use in zip(names, index.terms, strict=True)]
-    return Indexed(keys.entries(index), terms, names, uses_body(index.terms), index.length)
 
 
 _ADDING = {

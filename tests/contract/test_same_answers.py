@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from tests.contract.conftest import BACKENDS, PERSISTENT
 from tests.contract.reference import ReferenceStore
 from zettel import Event, Memory
+from zettel.bench.counting import overlap
+from zettel.bench.synthetic import large_scope
 
 DATA = Path(__file__).parents[1] / "data"
 DEMO = Path(__file__).parents[2] / "zettel" / "cli" / "demo"
@@ -25,12 +27,6 @@ FIRST = 10
 def answers(memory: Memory, questions: list[str]) -> list[list[str]]:
     """For each question the texts of the first ten hits."""
     return [[hit.note.content for hit in memory.search(question, k=FIRST)] for question in questions]
-
-
-def overlap(one: list[list[str]], other: list[list[str]]) -> float:
-    """Mean share of hits that two stores have in common, over the questions that have any."""
-    shares = [len(set(a) & set(b)) / max(len(a), len(b)) for a, b in zip(one, other, strict=True) if a or b]
-    return sum(shares) / len(shares)
 
 
 @pytest.mark.parametrize("backend", PERSISTENT)
@@ -61,27 +57,6 @@ def test_documents(backend: str, tmp_path: Path) -> None:
     assert overlap(*found) >= OVERLAP
 
 
-def a_large_scope(notes: int) -> tuple[list[Event], list[str]]:
-    """Made-up messages with a vocabulary as uneven as a language's, in sessions of 40, and questions on some."""
-    chosen = random.Random(11)
-    syllables = ["ka", "lo", "mi", "ren", "sto", "va", "pi", "dun", "gre", "th", "o", "sul"]
-    vocabulary = ["".join(chosen.choices(syllables, k=chosen.randint(2, 4))) for _ in range(8000)]
-    weights = [1 / (rank + 5) for rank in range(len(vocabulary))]
-    texts = [" ".join(chosen.choices(vocabulary, weights, k=chosen.randint(6, 18))) for _ in range(notes)]
-    events = [
-        Event(
-            id=str(n),
-            content=text,
-            role=chosen.choice(["Ann", "Bob", "Cleo"]),
-            session=f"s{n // 40}",
-            occurred_at="2024-01-01T00:00:00Z" if n % 7 else None,
-        )
-        for n, text in enumerate(texts)
-    ]
-    questions = [" ".join(chosen.sample(chosen.choice(texts).split(), 4)) for _ in range(60)]
-    return events, questions
-
-
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("backend", PERSISTENT)
@@ -89,7 +64,7 @@ def test_a_large_scope(
     backend: str, tmp_path: Path, soak_scale: Callable[[int], int], record_property: Callable[[str, object], None]
 ) -> None:
     """The pool of a large scope loses (next to) nothing against looking at every note."""
-    events, questions = a_large_scope(soak_scale(20_000))
+    events, questions = large_scope(soak_scale(20_000))
     found = []
     for store in (BACKENDS[backend](tmp_path), ReferenceStore()):
         with Memory(store) as memory:

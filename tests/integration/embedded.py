@@ -44,9 +44,14 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 @asynccontextmanager
-async def opened(path: Path | str, **options: Any) -> AsyncIterator[EmbeddedStore]:
+async def opened(path: Path | str, *, hasty: bool = False, **options: Any) -> AsyncIterator[EmbeddedStore]:
+    """An open store; a ``hasty`` one does not wait for the disk, for tests that write a thousand times."""
     store = EmbeddedStore(path, **options)
     await store.open()
+    assert store._connections is not None
+    if hasty:
+        with store._connections.writer() as writer:
+            writer.execute("PRAGMA synchronous = OFF")
     try:
         yield store
     finally:

@@ -177,7 +177,7 @@ def test_same_state(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     async def work(path: Path) -> None:
-        async with opened(path) as embedded:
+        async with opened(path, hasty=True) as embedded:
             reference = ReferenceStore()
             ours, theirs = await Scribe(embedded).begin(), await Scribe(reference).begin()
             held: list[tuple[Scribe, list[str], dict[str, int]]] = [(ours, [], {}), (theirs, [], {})]

@@ -62,7 +62,7 @@ def test_random_deletes_leave_no_trace(
         for _ in range(soak_scale(40)):
             folder = tmp_path / str(chosen.random())
             folder.mkdir()
-            async with opened(folder / "a.db") as store:
+            async with opened(folder / "a.db", hasty=True) as store:
                 scribe = await Scribe(store).begin()
                 words: dict[str, set[str]] = {}
                 gone: set[str] = set()

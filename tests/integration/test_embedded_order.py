@@ -58,7 +58,7 @@ arrivals = st.tuples(st.sampled_from("ab"), st.none() | st.integers(0, 4), st.no
 )
 def test_order(steps: list[tuple[str, int | None, int | None] | int], as_of: int, looks: bool) -> None:
     async def work() -> None:
-        async with opened(":memory:") as store:
+        async with opened(":memory:", hasty=True) as store:
             scribe = await Scribe(store).begin()
             said: list[Said] = []
             for step in steps:

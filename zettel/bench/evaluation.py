@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast, get_args
 
 from zettel import AsyncMemory
 from zettel.embed import load_embedder
+from zettel.errors import InvalidInput
 from zettel.model import Event, Note, Scope
 from zettel.ports import Embedder, Scorer
 
@@ -83,12 +84,18 @@ def answering(
 
 
 def scorer_without(parts: Sequence[str]) -> Scorer | None:
-    """The default scorer with parts of it switched off; None for the default itself."""
+    """The default scorer with parts of it switched off; None for the default itself.
+
+    Raises ``InvalidInput`` for a part that it does not have.
+    """
     if not parts:
         return None
     from zettel.scoring.fusion import FusionScorer, Group
 
-    return FusionScorer(without=frozenset(cast("list[Group]", parts)))  # which knows what there is
+    unknown = sorted(set(parts) - set(get_args(Group)))
+    if unknown:
+        raise InvalidInput(f"there is no part {unknown[0]!r} to leave out; there are {', '.join(get_args(Group))}")
+    return FusionScorer(without=frozenset(cast("list[Group]", parts)))
 
 
 def embedder_called(name: str | None) -> Embedder:

@@ -47,9 +47,10 @@ async def run(
     outcome = await evaluate(collections, max(ks), scorer, model, progress)
     rows: list[list[Cell]] = []
     for system, asked in outcome.asked.items():
-        rows.append([system, *(cell for k in ks for cell in _recalls(asked, k)), _telling(asked)])
-    sizes = [tally(chosen, max(ks)).questions for chosen in _groups(outcome.asked["zettel"])]
-    rows.append(["asked", *(size for _ in ks for size in sizes), None])
+        recalls = [round(tally(chosen, k).recall, 4) for chosen in _groups(asked) for k in ks]
+        rows.append([system, *recalls, _telling(asked)])
+    sizes = [tally(chosen, max(ks)).questions for chosen in _groups(outcome.asked["zettel"]) for _ in ks]
+    rows.append(["asked", *sizes, None])
     turns = sum(len(collection.events) for collection in collections)
     asked_in_all = len(outcome.asked["zettel"])
     notes = [
@@ -64,7 +65,7 @@ async def run(
         bench="locomo",
         ran_on={**data_file(path), "conversations": ", ".join(c.name for c in collections), "turns": turns},
         settings=answering(scorer, without, model, ks),
-        columns=["recall", *(f"{name} @{k}" for k in ks for name in ("1-4", *GROUPS.values())), "AUROC"],
+        columns=["recall", *(f"{name} @{k}" for name in ("1-4", *GROUPS.values()) for k in ks), "AUROC"],
         rows=rows,
         notes=notes,
     )
@@ -81,10 +82,6 @@ def _groups(asked: Sequence[Asked]) -> list[list[Asked]]:
         [one for one in asked if one.group in MEAN_OF],
         *([one for one in asked if one.group == group] for group in GROUPS),
     ]
-
-
-def _recalls(asked: Sequence[Asked], k: int) -> list[Cell]:
-    return [round(tally(chosen, k).recall, 4) for chosen in _groups(asked)]
 
 
 def _telling(asked: Sequence[Asked]) -> Cell:

@@ -95,7 +95,9 @@ def _lines(path: Path, *fields: str) -> Iterator[dict[str, Any]]:
             try:
                 line = json.loads(text)
             except json.JSONDecodeError as error:
-                raise BadRecord(f"{path}:{number}: no JSON: {error.msg} at character {error.pos}") from None
+                raise BadRecord(
+                    f"{path}:{number}: no JSON: {error.msg.removesuffix(' at')} at character {error.pos}"
+                ) from None
             if not isinstance(line, dict) or not all(field in line for field in fields):
                 raise BadRecord(f"{path}:{number}: expected an object with {' and '.join(fields)}")
             yield line

@@ -22,7 +22,9 @@ def search(
     session: str | None = typer.Option(None, "--session", help="Notes of this session."),
     role: str | None = typer.Option(None, "--role", help="Notes of this speaker."),
     meta: list[str] = typer.Option([], "--meta", metavar="NAME=VALUE", help="Notes with this metadata; repeatable."),
-    min_score: float | None = typer.Option(None, "--min-score", help="Leave out what scores less, 0 to 1."),
+    min_score: float | None = typer.Option(
+        None, "--min-score", min=0, max=1, help="Leave out what scores less, 0 to 1."
+    ),
 ) -> None:
     """Find the notes that answer a question.
 

@@ -11,7 +11,7 @@ import typer
 
 from zettel.errors import InvalidInput
 
-from .common import EVERYWHERE, common, console, remark, say_json
+from .common import EVERYWHERE, common, console, remark, say_json, writable
 
 if TYPE_CHECKING:
     from zettel.bench.machine import Cell, Result
@@ -87,6 +87,7 @@ def two_wiki(
       zettel bench 2wiki passages.jsonl questions.jsonl --without walk
     """
     options = common(ctx)
+    _data(path, json, folder=True)
     import anyio
 
     from zettel.bench import two_wiki as bench
@@ -110,6 +111,7 @@ def speed(
       zettel bench speed locomo10.json --json speed.json
     """
     options = common(ctx)
+    _data(path, json)
     from zettel.bench import speed as bench
 
     with _steps() as progress:
@@ -149,14 +151,14 @@ def overlap(
     _tell(result, "-" if options.json else json)
 
 
-def _data(path: Path, json: str | None) -> None:
-    """Look at what is to be read and written before hours are spent; raises ``InvalidInput`` naming it."""
+def _data(path: Path, json: str | None, *, folder: bool = False) -> None:
+    """Look at what is to be read and written before minutes are spent; raises ``InvalidInput`` naming it."""
     if not path.exists():
         raise InvalidInput(f"{path}: there is no such file")
-    if path.is_dir():
+    if path.is_dir() and not folder:
         raise InvalidInput(f"{path} is a folder; name a file in it")
-    if json is not None and json != "-" and (Path(json).is_dir() or not Path(json).absolute().parent.is_dir()):
-        raise InvalidInput(f"--json {json}: this is a folder, or there is none to hold it")
+    if json is not None and json != "-":
+        writable(Path(json))
 
 
 def _parts(told: str) -> tuple[str, ...]:

@@ -142,3 +142,11 @@ def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
         except ValueError:
             pairs[name] = value
     return pairs
+
+
+def writable(path: Path) -> None:
+    """Look whether a file can be made at a path, before the work that fills it. Raises ``InvalidInput``."""
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; name a file in it")
+    if not path.absolute().parent.is_dir():
+        raise InvalidInput(f"{path}: there is no folder {path.parent}; make it first")

@@ -156,6 +156,8 @@ def delete(
             what = f"all of {options.scope()} ({memory.stats(scope=options.scope())['notes']} notes)"
         else:
             what = f"all from the file {source}" if source is not None else f"all of the session {session}"
+        if not yes and not sys.stdin.isatty():
+            raise InvalidInput(f"this would destroy {what}, and nobody can be asked here: --yes does it")
         if not yes and not typer.confirm(f"Destroy {what}, for good?", err=True):
             remark("zettel: nothing was deleted")
             raise typer.Exit(1)

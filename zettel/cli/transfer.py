@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from zettel.errors import JobFailed
+from zettel.errors import BadRecord, InvalidInput, JobFailed
 
-from .common import common, console, plain, remark, say_json
+from .common import common, console, plain, remark, say_json, writable
 
 if TYPE_CHECKING:
     from zettel import Memory
@@ -29,6 +29,8 @@ def import_(
     conversation: str | None = typer.Option(None, "--conversation", help="Only this one, of a file with several."),
 ) -> None:
     """Remember a transcript. Running it again adds only what is new.
+
+    Records that cannot be stored are told and left out; the others are stored, and the exit status is 1.
 
     \b
     Examples:
@@ -49,6 +51,14 @@ def import_(
         show_report(report)
     if failed is not None:
         raise failed
+    if report.rejected:
+        first = report.rejected[0]
+        raise BadRecord(
+            f"{len(report.rejected):,} of {report.records:,} records were rejected, the others are stored; "
+            f"the first is {first.file}:{first.position}: {first.reason}"
+        )
+    if not report.records:
+        raise InvalidInput(f"{path} holds nothing that could be remembered")
 
 
 def export(
@@ -66,6 +76,8 @@ def export(
     options = common(ctx)
     if format != "jsonl":
         raise typer.BadParameter("there is only jsonl", param_hint="--format")
+    if path is not None:
+        writable(path)
     written = 0
     with options.memory() as memory, _out(path) as out:
         for event, notes in memory.dump():
@@ -81,8 +93,10 @@ def show_report(report: ImportReport) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from .layout import paragraph
+
     out = console()
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column(justify="right", style="bold")
     table.add_column()
     counts = [
@@ -98,7 +112,7 @@ def show_report(report: ImportReport) -> None:
     out.print(Text(f"{report.file} ({report.format}), {report.seconds:.1f} s"))
     out.print(table)
     for one in report.rejected[:SHOWN_REJECTIONS]:
-        out.print(Text(f"  {one.file}:{one.position}: {one.reason}", style="yellow"))
+        paragraph(out, Text(f"{one.file}:{one.position}: {one.reason}", style="yellow"), indent=2, hang=2)
     if len(report.rejected) > SHOWN_REJECTIONS:
         out.print(Text(f"  and {len(report.rejected) - SHOWN_REJECTIONS} more; --json has them all", style="yellow"))
 

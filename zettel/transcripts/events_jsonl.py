@@ -58,7 +58,7 @@ def _read_line(line: bytes, source: Source, keys: ContentKeys) -> Record:
         fields = json.loads(line)
     except json.JSONDecodeError as error:
         cut = "" if line.endswith(b"\n") else "; the file ends in the middle of it"
-        return rejected(source, f"no JSON: {error.msg} at character {error.pos}{cut}")
+        return rejected(source, f"no JSON: {error.msg.removesuffix(' at')} at character {error.pos}{cut}")
     except UnicodeDecodeError as error:
         return rejected(source, f"byte {error.start} of the line is not UTF-8")
     except RecursionError:

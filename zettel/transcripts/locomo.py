@@ -60,7 +60,7 @@ def load(path: Path) -> list[dict[str, Any]]:
         samples = json.loads(path.read_bytes())
     except json.JSONDecodeError as error:
         where = f"{path}:{error.lineno}:{error.colno}"
-        raise BadRecord(f"{where}: the JSON breaks off or is damaged here ({error.msg})") from None
+        raise BadRecord(f"{where}: the JSON breaks off or is damaged here ({error.msg.removesuffix(' at')})") from None
     except UnicodeDecodeError as error:
         raise BadRecord(f"{path}: byte {error.start} is not UTF-8") from None
     except RecursionError:

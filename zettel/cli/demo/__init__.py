@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from zettel.cli.common import Common, common, console, say_json
+from zettel.cli.common import Common, common, console, say_json, writable
 from zettel.cli.hits import show_hits
 from zettel.cli.layout import paragraph
 
@@ -49,6 +49,7 @@ def demo(
       zettel demo --store demo.db --out demo.html
     """
     options = common(ctx)
+    writable(out)
     with TemporaryDirectory(prefix="zettel-demo-") as folder:
         kept = options.store_named
         where = options if kept else replace(options, store=str(Path(folder) / "demo.db"))

@@ -1,0 +1,48 @@
+"""What can be computed of a batch before its transaction: JSON and keyed hashes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from zettel.graph.embedded.bodies import body_of, note_body, uses_body
+from zettel.graph.embedded.keys import Entry, Keys
+from zettel.ports import Batch, NoteIndex, Op, PutEvent, PutNote, PutRevision
+
+
+class Indexed(NamedTuple):
+    """A note's index as it is stored."""
+
+    entries: list[Entry]
+    terms: list[Entry]
+    names: list[tuple[int, str]]
+    uses: str
+    length: int
+
+
+class Prepared(NamedTuple):
+    """An operation with what had to be computed for it."""
+
+    op: Op
+    body: str = ""
+    indexed: Indexed | None = None
+
+
+def prepare(batch: Batch, keys: Keys) -> list[Prepared]:
+    """Everything that can be computed before the transaction."""
+    return [_prepared(op, keys) for op in batch.ops]
+
+
+def _prepared(op: Op, keys: Keys) -> Prepared:
+    if isinstance(op, PutEvent):
+        return Prepared(op, body_of(op.event))
+    if isinstance(op, PutNote):
+        return Prepared(op, note_body(op.note), _indexed(op.index, keys))
+    if isinstance(op, PutRevision):
+        return Prepared(op, note_body(op.note), _indexed(op.index, keys) if op.index else None)
+    return Prepared(op)
+
+
+def _indexed(index: NoteIndex, keys: Keys) -> Indexed:
+    names = [(keys.term(use.key), use.key) for use in index.terms]
+    terms = [(key, use.count) for (key, _), use in zip(names, index.terms, strict=True)]
+    return Indexed(keys.entries(index), terms, names, uses_body(index.terms), index.length)
