@@ -527,6 +527,10 @@ class GraphStore(Protocol):
 
     async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]: ...
 
+    async def pending(self, scope: Scope | None) -> int:
+        """How many jobs are queued or running."""
+        ...
+
     async def retry(self, scope: Scope | None) -> int:
         """Queue failed jobs again; returns how many."""
         ...

@@ -85,6 +85,14 @@ def listed(sql: sqlite3.Connection, scope: int | None, state: JobState | None) -
     return [_job(row) for row in rows]
 
 
+def pending(sql: sqlite3.Connection, scope: int | None) -> int:
+    """How many jobs are queued or running."""
+    (count,) = sql.execute(
+        "SELECT COUNT(*) FROM jobs WHERE state != 'failed' AND (:scope IS NULL OR scope = :scope)", {"scope": scope}
+    ).fetchone()
+    return int(count)
+
+
 def retry(sql: sqlite3.Connection, scope: int | None, now: int) -> int:
     """Queue failed jobs again, as if they had never been tried; how many."""
     queued = sql.execute(

@@ -342,6 +342,10 @@ class EmbeddedStore:
         """Jobs in the order they were queued."""
         return await self._read(lambda sql: jobs.listed(sql, _number(sql, scope), state))
 
+    async def pending(self, scope: Scope | None) -> int:
+        """How many jobs are queued or running."""
+        return await self._read(lambda sql: jobs.pending(sql, _number(sql, scope)))
+
     async def retry(self, scope: Scope | None) -> int:
         """Queue failed jobs again; how many."""
         return await self._write(lambda sql: jobs.retry(sql, _number(sql, scope), _now()))

@@ -113,9 +113,10 @@ def exhaustive(query: ports.Query, kept: Kept, dim: int) -> ports.Candidates:
     asked = matrix([view.tokens.get(token, ()) for token in query.tokens], n)
     length = np.array([index.length for index in view.index], np.int64)
     occurred = np.array([to_micros(x.occurred_at) if x.occurred_at else TIME_MIN for x in notes], np.int64)
-    vectors = np.array([kept.vectors.get((query.space, x.id), np.zeros(dim)) for x in notes], np.float32).reshape(
-        n, dim
-    )
+    # The vector of a note that was reworded after ``known_at`` says what was not yet known.
+    later = {x.id for x in notes if index_note(x) != index_note(kept.view(View).notes[x.id])} if query.known_at else ()
+    stored = [None if x.id in later else kept.vectors.get((query.space, x.id)) for x in notes]
+    vectors = np.array([np.zeros(dim) if row is None else row for row in stored], np.float32).reshape(n, dim)
     timely = [t != TIME_MIN and any(start <= t < end for start, end in query.times) for t in occurred.tolist()]
     seeds = (vectors.any(axis=1) & (query.vector is not None)) * int(ports.Seed.VECTOR)
     seeds |= (np.diff(asked.indptr) > 0) * int(ports.Seed.TEXT) | np.array(timely, int) * int(ports.Seed.TIME)
@@ -217,7 +218,7 @@ class ReferenceStore(Books):
     async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[ports.Near]:
         kept, asked = self.of(scope), set(notes)
         have = [note for note in kept.view(View).visible if (space, note.id) in kept.vectors]
-        rows = np.array([kept.vectors[space, note.id] for note in have], np.float32).reshape(len(have), -1)
+        rows = np.array([kept.vectors[space, note.id] for note in have], np.float32)
         told = []
         for row in (row for row, note in enumerate(have) if note.id in asked):
             cosines = rows[:row] @ rows[row]

@@ -236,6 +236,9 @@ class Books(ABC):
     async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]:
         return [job for job in self._jobs.values() if scope in (None, job.scope) and state in (None, job.state)]
 
+    async def pending(self, scope: Scope | None) -> int:
+        return sum(job.state is not JobState.FAILED for job in await self.jobs(scope))
+
     async def retry(self, scope: Scope | None) -> int:
         failed = await self.jobs(scope, JobState.FAILED)
         again = {"state": JobState.QUEUED, "run_at": datetime.now(timezone.utc), "attempts": 0}

@@ -77,11 +77,11 @@ class InProcessRunner:
             self.wake()
             with anyio.move_on_at(min(deadline or math.inf, anyio.current_time() + LOOK_SECONDS)):
                 await self._idle.wait()
-            waiting = [job for job in await self._store.jobs(scope) if job.state is not JobState.FAILED]
+            waiting = await self._store.pending(scope)
             if not waiting and not self._purge_due:
                 break
             if deadline is not None and anyio.current_time() >= deadline:
-                raise FlushTimeout(f"{len(waiting)} jobs are still pending; they go on in the background")
+                raise FlushTimeout(f"{waiting} jobs are still pending; they go on in the background")
             await asyncio.sleep(WAIT_SECONDS)
         failed = [job for job in await self._store.jobs(scope, JobState.FAILED) if job.id not in self._told]
         if failed:

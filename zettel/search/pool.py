@@ -14,9 +14,10 @@ store. An exhaustive store takes every note that is let through; a large one tak
    that hold them.
 5. TIME: allowed notes that occurred in one of the ``times``, at most ``pool``.
 6. NEIGHBOUR: allowed notes within ``window`` places, in their session, of the first ``ANCHORS`` of 1 and of 2.
-7. WALK: from the first ``WALK_SEEDS`` of 1 and of 2 and all of 3 and 4, two hops over Links in either direction and over
-   Terms of df up to ``RARE_TERM_DF``; notes with more than ``HUB_LINKS`` links are reached but not left; at most
-   ``WALK_NOTES`` notes, the first hop first.
+7. WALK: from the first ``WALK_SEEDS`` of 1 and of 2 and all of 3 and 4, two hops over Links in either direction and
+   over Terms of df up to ``RARE_TERM_DF``; notes with more than ``HUB_LINKS`` links are reached but not left; at most
+   ``WALK_NOTES`` notes, the first hop first, within a hop those that the weights of links and 1 / df^2 of Terms lead
+   to most.
 
 Context rows are the visible notes within ``window`` places of a pool row, and those that step 7 passes through but the
 filter holds back. Ties go to the lower ``seq`` everywhere.
