@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -9,13 +10,31 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from zettel.errors import InvalidEvent, InvalidInput, WasDeleted
-from zettel.model import MAX_CONTENT_BYTES, Event, Kind, Moment, Remembered, as_metadata_pairs, to_micros
+from zettel.model import (
+    MAX_CONTENT_BYTES,
+    MAX_DIGITS,
+    MAX_NESTING,
+    Event,
+    Kind,
+    Moment,
+    Remembered,
+    as_metadata_pairs,
+    storable,
+    to_micros,
+)
 from zettel.ports import Filter
 
 _moment: TypeAdapter[datetime] = TypeAdapter(Moment)
 
 Time = datetime | str
 """A moment: a datetime or an ISO 8601 text; a naive one is taken as UTC."""
+
+
+MOST = 2**62
+"""More notes than any store can count."""
+_PLACES_TOLD = 4
+"""Steps into a nested value that a complaint names."""
+_MAX_BITS = int(MAX_DIGITS * math.log2(10))
 
 
 def moment_of(name: str, value: Time | None) -> datetime | None:
@@ -29,6 +48,34 @@ def moment_of(name: str, value: Time | None) -> datetime | None:
         ) from None
 
 
+def whole_number(name: str, value: int) -> int:
+    """``value``, which asks for that many, 1 or more; as much as a store can count is as good as any more."""
+    if not isinstance(value, int):
+        raise InvalidInput(f"{name}={value!r} is not a whole number")
+    if value < 1:
+        raise InvalidInput(f"{name}={value} asks for no notes: use 1 or more")
+    return min(value, MOST)
+
+
+def cursor_of(value: str | None) -> int:
+    """The place that a page's cursor stands for."""
+    if value is None:
+        return 0
+    if not (isinstance(value, str) and value.isascii() and value.isdigit() and int(value) <= MOST):
+        raise InvalidInput(f"{value!r} is not a cursor: hand in the one of the page before")
+    return int(value)
+
+
+def require_storable(name: str, text: str | None) -> None:
+    """Raise ``InvalidInput`` for a text that no store can keep, and so none can look for."""
+    if text is None:
+        return
+    try:
+        storable(text)
+    except ValueError as error:
+        raise InvalidInput(f"{name}: {error}") from None
+
+
 def filter_of(
     kinds: Iterable[Kind | str] | None,
     tags: Iterable[str] | None,
@@ -38,6 +85,11 @@ def filter_of(
     until: Time | None,
     metadata: Mapping[str, Any] | None,
 ) -> Filter:
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    tags = [tags] if isinstance(tags, str) else tags
+    for name, text in [("tags", tag) for tag in tags or ()] + [("session", session), ("role", role)]:
+        require_storable(name, text)
+    require_keepable("filter", dict(metadata or {}))
     try:
         chosen = tuple(Kind(kind).value for kind in kinds or ())
     except ValueError as error:
@@ -54,26 +106,60 @@ def filter_of(
     )
 
 
+def require_keepable(name: str, value: Any) -> None:
+    """Raise ``InvalidInput`` for JSON that a store could not give back exactly, or could not read again."""
+    todo: list[tuple[Any, int]] = [(value, 0)]
+    while todo:
+        item, depth = todo.pop()
+        if isinstance(item, (dict, list, tuple)):
+            if depth > MAX_NESTING:
+                raise InvalidInput(f"{name}: is nested more than {MAX_NESTING} deep")
+            todo.extend((inner, depth + 1) for inner in (item.values() if isinstance(item, dict) else item))
+        elif isinstance(item, float) and not math.isfinite(item):
+            raise InvalidInput(f"{name}: holds {item}, which JSON cannot say")
+        elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
+            raise InvalidInput(f"{name}: holds a number of more than {MAX_DIGITS} digits")
+
+
+def require_metadata(metadata: Any) -> None:
+    """The same for metadata, whose keys and texts are what filters ask for."""
+    require_keepable("metadata", metadata)
+    for text in metadata if isinstance(metadata, dict) else ():
+        for part in (text, metadata[text]):
+            if isinstance(part, str):
+                require_storable("metadata", part)
+
+
 def checked(event: Event | dict[str, Any]) -> Event:
     """The event, or ``InvalidEvent`` in one line that names the field and what is wrong with it."""
+    said = event if isinstance(event, dict) else {"payload": event.payload, "metadata": event.metadata}
     try:
+        require_keepable("payload", said.get("payload"))
+        require_metadata(said.get("metadata"))
         event = Event.model_validate(event)
+    except InvalidInput as error:
+        raise InvalidEvent(f"the event cannot be stored: {error}") from None
     except ValidationError as error:
         raise InvalidEvent(f"the event cannot be stored: {first_complaint(error)}") from None
     if not event.content.strip() and event.payload is None:
         raise InvalidEvent("the event says nothing: give it content, or a payload")
-    size = len(event.content.encode())
+    require_size(event.content)
+    return event
+
+
+def require_size(content: str) -> None:
+    """Raise ``InvalidEvent`` for content over ``MAX_CONTENT_BYTES``."""
+    size = len(content.encode())
     if size > MAX_CONTENT_BYTES:
         raise InvalidEvent(
             f"the content has {size:,} bytes, more than {MAX_CONTENT_BYTES:,}: split it into several events"
         )
-    return event
 
 
 def first_complaint(error: ValidationError) -> str:
     """The first thing pydantic complains of, as one line: the field and what is wrong with it."""
     complaint = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in complaint["loc"]) or "value"
+    where = ".".join(str(part) for part in complaint["loc"][:_PLACES_TOLD]) or "value"
     return f"{where}: {complaint['msg'].removeprefix('Value error, ')}"
 
 

@@ -13,7 +13,16 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from zettel.arguments import Time, checked, filter_of, head_of, moment_of
+from zettel.arguments import (
+    Time,
+    checked,
+    cursor_of,
+    filter_of,
+    head_of,
+    moment_of,
+    require_storable,
+    whole_number,
+)
 from zettel.errors import InvalidInput, MemoryClosed, NotFound
 from zettel.identity import Ordinals
 from zettel.model import (
@@ -32,7 +41,7 @@ from zettel.model import (
     Scope,
     Term,
 )
-from zettel.ports import Annotator, Asked, Embedder, Filter, GraphStore, Scorer
+from zettel.ports import Annotator, Asked, Embedder, GraphStore, Scorer
 
 if TYPE_CHECKING:
     from zettel.engine import Engine
@@ -43,7 +52,7 @@ DEFAULT_TOKENS = 800
 CONTEXT_HITS = 50
 """Hits that a context is packed from: more than fit, so that short ones can fill what a long one leaves."""
 ERASE_PAGE = 500
-"""Notes destroyed in one transaction when a whole session or file is deleted."""
+"""Events destroyed in one transaction when a whole session or file is deleted."""
 PURGE_PAUSES = (0.0, 0.05, 0.2, 0.75)
 """Seconds between attempts of ``delete_scope`` to get at pages that other readers still hold; then it is left to the
 runner."""
@@ -78,6 +87,7 @@ class AsyncMemory:
         self._engine: Engine | None = None
         self._closed = False
         self._opening = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     # ------------------------------------------------------------------------------------------------ open and close
 
@@ -89,13 +99,17 @@ class AsyncMemory:
                 from zettel.engine import start  # brings in numpy and the rooms: not before they are needed
 
                 self._engine = await start(self._url, self._annotator, self._embedder)
+                self._loop = asyncio.get_running_loop()
         return self
 
     async def close(self) -> None:
         """Stop working and close the store. Jobs that are not done stay in it, for whoever opens it next."""
         if self._engine is not None and not self._closed:
             self._closed = True
-            await self._engine.close()
+            if self._loop is asyncio.get_running_loop():
+                await self._engine.close()
+            else:  # what worked in the other loop ended with it
+                await self._engine.store.close()
         self._closed = True
 
     async def __aenter__(self) -> AsyncMemory:
@@ -109,6 +123,8 @@ class AsyncMemory:
             raise MemoryClosed("this memory was opened before a fork: open another one in this process")
         if self._closed:
             raise MemoryClosed("this memory was closed: open another one")
+        if self._loop is not None and self._loop is not asyncio.get_running_loop():
+            raise MemoryClosed("this memory was opened in another event loop: open one in this loop, or use Memory")
 
     async def _use(self, scope: Scope | None) -> tuple[Engine, Scope]:
         self._require_usable()
@@ -235,7 +251,7 @@ class AsyncMemory:
         engine, scope = await self._use(scope)
         asked = Asked(
             text=question,
-            k=k,
+            k=whole_number("k", k),
             as_of=moment_of("as_of", as_of),
             known_at=moment_of("known_at", known_at),
             now=moment_of("now", now),
@@ -294,12 +310,9 @@ class AsyncMemory:
     ) -> Page:
         """Notes in the order of arrival, a page at a time: hand the page's ``cursor`` in again for the next one."""
         engine, scope = await self._use(scope)
-        if limit < 1:
-            raise InvalidInput(f"limit={limit} asks for no notes: use 1 or more")
-        if cursor is not None and not cursor.isdigit():
-            raise InvalidInput(f"{cursor!r} is not a cursor: hand in the one of the page before")
+        limit, place = whole_number("limit", limit), cursor_of(cursor)
         asked = filter_of(kinds, tags, session, role, since, until, filter)
-        notes = await engine.store.page(scope, asked, int(cursor or 0), limit + 1)
+        notes = await engine.store.page(scope, asked, place, limit + 1)
         more = len(notes) > limit
         return Page(notes=tuple(notes[:limit]), cursor=str(notes[limit - 1].seq) if more else None)
 
@@ -364,9 +377,11 @@ class AsyncMemory:
             gone = await engine.erasing.erase(scope, [id])
         else:
             gone = 0
-            chosen = Filter(source=source, session=session)
-            while notes := await engine.store.page(scope, chosen, 0, ERASE_PAGE):
-                gone += await engine.erasing.erase(scope, [note.id for note in notes])
+            require_storable("source", source)
+            require_storable("session", session)
+            # By event, so that one whose newer wording came from elsewhere is found too.
+            while events := await engine.store.events_from(scope, source, session, ERASE_PAGE):
+                gone += await engine.erasing.erase(scope, events)
         engine.runner.wake()
         return gone
 

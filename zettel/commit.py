@@ -62,10 +62,10 @@ class Commits:
             while True:
                 state = await self._store.state(scope)
                 clock = Clock(state)
-                ops = await plan(state, clock)
-                if not ops:
-                    return False
                 try:
+                    ops = await self._planned(scope, plan, state, clock)
+                    if not ops:
+                        return False
                     await self._store.apply(Batch(scope, state.seq, clock.seq, tuple(ops)))
                     return True
                 except Conflict:
@@ -73,3 +73,12 @@ class Commits:
                         raise StoreBusy(f"other writers kept {scope} busy for {BUSY_AFTER:.0f} s; try again") from None
                 await anyio.sleep(random.uniform(0, pause))
                 pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _planned(self, scope: Scope, plan: Plan, state: ScopeState, clock: Clock) -> list[Op]:
+        """The plan's operations. What it read in several steps may have gone between them: that is a Conflict too."""
+        try:
+            return await plan(state, clock)
+        except KeyError as error:
+            if (await self._store.state(scope)).seq == state.seq:
+                raise
+            raise Conflict(f"{error} went while the batch was planned") from None

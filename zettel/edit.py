@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from zettel.annotate.drafts import annotate
-from zettel.arguments import first_complaint
+from zettel.arguments import first_complaint, require_metadata, require_size, require_storable
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.errors import InvalidInput, NotFound
@@ -121,6 +121,13 @@ def _valid(before: Note, fields: Mapping[str, Any]) -> dict[str, Any]:
         after = Note.model_validate(before.model_dump() | dict(fields))
     except ValidationError as error:
         raise InvalidInput(f"the note cannot be changed: {first_complaint(error)}") from None
+    for name in fields:
+        value = getattr(after, name)
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str):
+                require_storable(name, text)
+    require_metadata(after.metadata)
+    require_size(after.content)
     if not after.content.strip():
         raise InvalidInput("a note must say something: content is empty")
     return {name: getattr(after, name) for name in fields}

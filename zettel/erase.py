@@ -76,8 +76,10 @@ class Erasing:
         if unknown:
             raise NotFound(scope, unknown)
         doomed = Doomed(events=set(events))
+        # As it was made: who calls a part of an event a fact has not made the event another's.
+        bases = {id: history.base for id, history in (await self._store.histories(scope, sorted(notes))).items()}
         for note in notes.values():
-            if note.kind is Kind.EPISODIC:
+            if bases[note.id].kind is Kind.EPISODIC:
                 doomed.events.update(note.event_ids)
             else:
                 doomed.notes.add(note.id)

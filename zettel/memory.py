@@ -98,7 +98,13 @@ class streaming(Generic[P, R]):
         self._method = method
         self.__doc__ = method.__doc__
 
-    def __get__(self, owner: Any, kind: type) -> Callable[P, Iterator[R]]:
+    @overload
+    def __get__(self, owner: None, kind: type) -> streaming[P, R]: ...
+    @overload
+    def __get__(self, owner: Any, kind: type) -> Callable[P, Iterator[R]]: ...
+    def __get__(self, owner: Any, kind: type) -> Any:
+        if owner is None:
+            return self
         bridge: Bridge = owner._bridge
 
         @functools.wraps(self._method)

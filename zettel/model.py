@@ -19,6 +19,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 MAX_CONTENT_BYTES = 1_000_000
 """Longest content of one event, in UTF-8 bytes: beyond it, a file was pasted where a message belongs."""
 
+MAX_NESTING = 100
+"""Deepest list or object inside a payload or metadata: readers of JSON give up not far beyond."""
+MAX_DIGITS = 4000
+"""Longest whole number in a payload or metadata: Python reads no number of more than 4,300 digits."""
+
 TIME_MIN = -(2**62)
 """Stands for "always was" where a time in microseconds must not be null."""
 TIME_MAX = 2**62
@@ -48,7 +53,8 @@ def in_utc(moment: datetime) -> datetime:
         raise ValueError(f"{moment.isoformat()} lies outside the calendar in UTC") from None
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
+    """The text, or ``ValueError`` if it holds what no store can keep."""
     if "\x00" in text:
         raise ValueError("holds a NUL character")
     try:
@@ -58,12 +64,19 @@ def _storable(text: str) -> str:
     return text
 
 
+def _no_bare_number(moment: Any) -> Any:
+    # Read as seconds since 1970, "2024" and "20240501" would be moments of that year.
+    if isinstance(moment, str) and moment.strip().lstrip("+-").replace(".", "", 1).isdecimal():
+        raise ValueError(f"{moment!r} is a number, not a time: use ISO 8601 such as 2024-05-01T09:00Z")
+    return moment
+
+
 def _as_source(value: Any) -> Any:
     return {"file": value} if isinstance(value, str) else value
 
 
-Text = Annotated[str, AfterValidator(_storable)]
-Moment = Annotated[datetime, AfterValidator(in_utc)]
+Text = Annotated[str, AfterValidator(storable)]
+Moment = Annotated[datetime, BeforeValidator(_no_bare_number), AfterValidator(in_utc)]
 
 
 class Kind(str, Enum):

@@ -395,10 +395,11 @@ class Lookup:
 class Found:
     """The answer to a Lookup.
 
-    ``events``: per identity its newest event with the ids of that event's episodic notes, head first. ``tombstones``:
-    identities that were deleted here. ``named``: per title key the notes that have it. ``naming``: per title key the
-    notes whose tokens hold all of the title's (the caller checks the wording). ``has_titles``: whether any note of the
-    scope has a title. ``notes`` and ``df`` answer ``tokens``.
+    ``events``: per identity its newest event with the ids of the notes that are its parts, head first: those that were
+    made as episodic ones and rest on it in any version, for one may have been reverted or called by another kind since.
+    ``tombstones``: identities that were deleted here. ``named``: per title key the notes that have it. ``naming``: per
+    title key the notes whose tokens hold all of the title's (the caller checks the wording). ``has_titles``: whether
+    any note of the scope has a title. ``notes`` and ``df`` answer ``tokens``.
     """
 
     events: Mapping[str, tuple[EventRecord, tuple[str, ...]]]
@@ -467,6 +468,10 @@ class GraphStore(Protocol):
 
     async def events_like(self, scope: Scope, ids: Sequence[str]) -> tuple[str, ...]:
         """The ids of all events that share an identity with one of these, themselves included."""
+        ...
+
+    async def events_from(self, scope: Scope, source: str | None, session: str | None, limit: int) -> tuple[str, ...]:
+        """The ids of the first ``limit`` events read from that file or said in that session, whichever is not None."""
         ...
 
     async def notes_of(self, scope: Scope, events: Sequence[str]) -> tuple[str, ...]:

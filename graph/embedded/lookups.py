@@ -37,7 +37,7 @@ def look_up(sql: sqlite3.Connection, scope: int, keys: Keys, ask: Lookup) -> Fou
 def _events(
     sql: sqlite3.Connection, scope: int, identities: Sequence[str]
 ) -> dict[str, tuple[EventRecord, tuple[str, ...]]]:
-    """Per identity its newest event and that event's episodic notes, head first."""
+    """Per identity its newest event and the notes that were episodic when they were made of it, head first."""
     newest: dict[str, tuple[int, str]] = {}
     rows = sql.execute(
         """SELECT identity, number, body FROM json_each(?) CROSS JOIN events ON scope = ? AND identity = value
@@ -49,8 +49,8 @@ def _events(
     found: dict[str, tuple[EventRecord, tuple[str, ...]]] = {}
     for identity, (number, body) in newest.items():
         notes = sql.execute(
-            """SELECT n.id FROM note_events ne JOIN notes n ON n.number = ne.note
-            WHERE ne.event = ? AND n.event = ne.event AND n.kind = ? ORDER BY n.part, n.seq""",
+            """SELECT n.id FROM note_events ne JOIN notes n ON n.number = ne.note JOIN texts t ON t.note = ne.note
+            WHERE ne.event = ? AND json_extract(COALESCE(t.base, t.body), '$.kind') = ? ORDER BY n.part, n.seq""",
             (number, Kind.EPISODIC.value),
         )
         found[identity] = (read_body(EventRecord, body), tuple(id for (id,) in notes))

@@ -40,6 +40,18 @@ def events_like(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> tupl
     return tuple(id for (id,) in rows)
 
 
+def events_from(
+    sql: sqlite3.Connection, scope: int, source: str | None, session: str | None, limit: int
+) -> tuple[str, ...]:
+    """The ids of the first ``limit`` events of a file or a session, by ``seq``."""
+    rows = sql.execute(
+        """SELECT id FROM events WHERE scope = :scope AND (:source IS NULL OR source = :source)
+        AND (:session IS NULL OR session = :session) ORDER BY seq LIMIT :limit""",
+        {"scope": scope, "source": source, "session": session, "limit": limit},
+    )
+    return tuple(id for (id,) in rows)
+
+
 def notes(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, Note]:
     """Those of the notes that are there, by id."""
     rows = sql.execute(

@@ -198,6 +198,12 @@ class EmbeddedStore:
         """The ids of all events that share an identity with one of these, themselves included."""
         return await self._read_scope(scope, lambda sql, row, _: reads.events_like(sql, row.number, ids), ())
 
+    async def events_from(self, scope: Scope, source: str | None, session: str | None, limit: int) -> tuple[str, ...]:
+        """The ids of the first ``limit`` events read from that file or said in that session, whichever is not None."""
+        return await self._read_scope(
+            scope, lambda sql, row, _: reads.events_from(sql, row.number, source, session, limit), ()
+        )
+
     async def notes_of(self, scope: Scope, events: Sequence[str]) -> tuple[str, ...]:
         """The ids of all notes that rest on one of these events in any version."""
         return await self._read_scope(scope, lambda sql, row, _: reads.notes_of(sql, row.number, events), ())

@@ -167,7 +167,7 @@ class ReferenceStore(Books):
         events = {}
         for id, event in kept.events.items():  # in seq order, so that the newest stays
             if (identity := kept.identities[id]) in ask.identities:
-                held = [x for x in view.notes.values() if x.kind is Kind.EPISODIC and id in x.event_ids]
+                held = [view.notes[x] for x in await self.notes_of(scope, [id]) if kept.bases[x].kind is Kind.EPISODIC]
                 events[identity] = (event, tuple(x.id for x in sorted(held, key=lambda note: note.part)))
         titled = [(note, key) for note, index in zip(view.visible, view.index, strict=True) for key in index.title_keys]
         return ports.Found(

@@ -131,6 +131,15 @@ class Books(ABC):
         asked = {known[id] for id in ids if id in known}
         return tuple(id for id, identity in known.items() if identity in asked)
 
+    async def events_from(self, scope: Scope, source: str | None, session: str | None, limit: int) -> tuple[str, ...]:
+        found = (
+            event.event_id
+            for event in self.of(scope).events.values()
+            if (source is None or (event.source is not None and event.source.file == source))
+            and (session is None or event.session == session)
+        )
+        return tuple(found)[:limit]
+
     async def notes_of(self, scope: Scope, events: Sequence[str]) -> tuple[str, ...]:
         kept, asked = self.of(scope), set(events)
         rests = {id: {*base.event_ids} for id, base in kept.bases.items()}

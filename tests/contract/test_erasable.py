@@ -129,6 +129,28 @@ def test_what_was_decided_on_a_deleted_note_is_taken_back(memory: Memory) -> Non
     assert [r.cause.by for r in memory.history(heard) if source in str(r)] == []
 
 
+def test_what_once_came_from_a_file_or_a_session_goes_with_it(url: Any, tmp_path: Path) -> None:
+    with Memory(url) as memory:
+        kept = memory.add("Bread and boats.", session="new", source="new.txt")
+        for way in ("source", "session"):
+            memory.add(f"I lived in {SECRETS[0]}.", id=way, session="old", source="old.txt")
+            memory.add("I lived elsewhere.", id=way, session="new", source="new.txt", on_conflict="revise")
+        assert memory.delete(source="old.txt") == 2
+        memory.flush(timeout=60)
+        assert memory.delete(session="old") == 0
+        assert [note.id for note in memory.list().notes] == [kept]
+        assert traces(tmp_path, SECRETS[0]) == []
+
+
+def test_an_event_goes_with_its_note_whatever_that_was_called_since(memory: Memory) -> None:
+    id = memory.add("The vault is behind the painting.")
+    (event,) = memory.get(id).event_ids
+    memory.update(id, kind="semantic")
+    assert memory.delete(id) == 1
+    with pytest.raises(NotFound):
+        memory.get(event)
+
+
 def test_a_wrong_delete_destroys_nothing(memory: Memory) -> None:
     memory.add_many(LIFE, wait=True)
     before = picture(memory)

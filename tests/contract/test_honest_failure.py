@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.contract.support import said
-from zettel import Memory, ZettelError
+from zettel import AsyncMemory, Memory, ZettelError
 from zettel.errors import (
     EmbedderError,
     FlushTimeout,
@@ -19,7 +22,7 @@ from zettel.errors import (
     JobFailed,
     MemoryClosed,
 )
-from zettel.model import JobState
+from zettel.model import Job, JobState
 from zettel.ports import EmbedderInfo
 
 
@@ -75,6 +78,20 @@ def test_a_flush_that_runs_out_of_time_says_so(url: Any) -> None:
         assert memory.get(id).content == "Something slow."
 
 
+def nested(depth: int) -> Any:
+    value: Any = "core"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_a_payload_of_a_hundred_levels_comes_back(memory: Memory) -> None:
+    id = memory.add(payload=nested(100), metadata={"a": nested(99)})
+    note = memory.get(id)
+    assert note.metadata == {"a": nested(99)}
+    assert memory.get(note.event_ids[0]).payload == nested(100)
+
+
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
@@ -88,6 +105,15 @@ def test_a_flush_that_runs_out_of_time_says_so(url: Any) -> None:
         ({"content": "x", "occurred_at": "soon"}, "occurred_at"),
         ({"content": "x", "metadata": {"a": object()}}, "metadata"),
         ({"content": "x", "payload": {"a": {1, 2}}}, "payload"),
+        ({"content": "x", "occurred_at": "2024"}, "is a number, not a time"),
+        ({"content": "x", "payload": [float("nan")]}, "payload: holds nan"),
+        ({"content": "x", "metadata": {"a": float("inf")}}, "metadata: holds inf"),
+        ({"content": "x", "payload": 10**5000}, "payload: holds a number of more than"),
+        ({"content": "x", "payload": nested(220)}, "payload: is nested more than"),
+        ({"content": "x", "payload": nested(5000)}, "payload: is nested more than"),
+        ({"content": "x", "metadata": {"a": nested(220)}}, "metadata: is nested more than"),
+        ({"content": "x", "metadata": {"\ud800": 1}}, "metadata: holds a lone surrogate"),
+        ({"content": "x", "metadata": {"a": "b\x00"}}, "metadata: holds a NUL"),
     ],
 )
 def test_a_bad_event_is_refused_in_one_line(memory: Memory, fields: dict[str, Any], complaint: str) -> None:
@@ -109,6 +135,77 @@ def test_a_bad_question_is_refused(memory: Memory) -> None:
         memory.search("x", kinds=["factual"])
     with pytest.raises(InvalidInput, match="max_tokens"):
         memory.context("x", max_tokens=0)
+
+
+    for wrong, complaint in (
+        ({"k": "5"}, "k='5'"),
+        ({"k": 2.5}, "k=2.5"),
+        ({"tags": ["\ud800"]}, "tags: holds a lone surrogate"),
+        ({"session": "a\x00"}, "session: holds a NUL"),
+        ({"since": "2024"}, "since='2024'"),
+    ):
+        with pytest.raises(InvalidInput, match=complaint):
+            memory.search("x", **wrong)
+    for wrong in ({"cursor": "²"}, {"cursor": "9" * 30}, {"limit": 0}):
+        with pytest.raises(InvalidInput):
+            memory.list(**wrong)
+    with pytest.raises(InvalidInput, match="session: holds a lone surrogate"):
+        memory.delete(session="\ud800")
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"content": "a\x00b"}, "content: holds a NUL"),
+        ({"title": "\ud800"}, "title: holds a lone surrogate"),
+        ({"keywords": ["\ud800"]}, "keywords: holds a lone surrogate"),
+        ({"metadata": {"a": float("nan")}}, "metadata: holds nan"),
+        ({"content": "x" * 1_000_001}, "1,000,001 bytes"),
+        ({"content": "  "}, "content is empty"),
+        ({"valid_from": "2024"}, "is a number"),
+        ({"occurred_at": "2024-01-01"}, "cannot be set"),
+    ],
+)
+def test_a_bad_change_is_refused(memory: Memory, fields: dict[str, Any], complaint: str) -> None:
+    id = memory.add("Something good.")
+    with pytest.raises(InvalidInput, match=complaint):
+        memory.update(id, **fields)
+    assert memory.get(id).version == 1
+
+
+def test_jobs_go_on_when_a_note_of_their_batch_is_deleted(memory: Memory) -> None:
+    """The batch is dropped, for it was planned with that note; the others are done again, and soon."""
+
+    async def delete_while_they_are_linked(inner: AsyncMemory) -> None:
+        assert inner._engine is not None
+        runner: Any = inner._engine.runner
+        do, told = runner._work.do, []
+
+        async def interrupted(jobs: Sequence[Job]) -> Any:
+            if not told and len(jobs) > 1:
+                told.append(jobs[0].note)
+                await inner.delete(jobs[0].note)
+            return await do(jobs)
+
+        runner._work.do = interrupted
+        await inner.add_many([{"content": f"Kestrel the dog howls, {n} times."} for n in range(9)])
+        await inner.flush(timeout=20)
+        assert told
+
+    memory._bridge.call(partial(delete_while_they_are_linked, memory._bridge.inner))
+    assert memory.jobs() == []
+    assert len(memory.list().notes) == 8
+    assert memory.check() == []
+
+
+def test_a_memory_of_another_event_loop_says_so(url: Any) -> None:
+    memory = AsyncMemory(url)
+    asyncio.run(memory.add("Said in one loop."))
+    with pytest.raises(MemoryClosed, match="another event loop"):
+        asyncio.run(memory.search("one loop"))
+    asyncio.run(memory.close())
+    with Memory(url) as again:
+        assert said(again, "one loop") == ["Said in one loop."]
 
 
 @pytest.mark.parametrize(
@@ -134,3 +231,25 @@ def test_all_errors_are_ours() -> None:
     for cls in classes:
         assert cls.__doc__
         assert cls.__name__ in (errors.__doc__ or "")
+
+
+def test_closing_gives_unfinished_jobs_back(url: Any) -> None:
+    class Stuck(RemoteWords):
+        error = None
+
+        async def embed(self, texts: Sequence[str]) -> Any:
+            import asyncio
+
+            await asyncio.sleep(60)
+
+    with Memory(url, embedder=Stuck()) as memory:
+        memory.add("Something slow.")
+        while memory.jobs()[0].state is not JobState.RUNNING:
+            pass
+    working = RemoteWords()
+    working.error = None
+    began = time.monotonic()
+    with Memory(url, embedder=working) as memory:
+        memory.flush(timeout=10)
+        assert memory.jobs() == []
+    assert time.monotonic() - began < 5

@@ -89,6 +89,26 @@ def test_a_longer_or_shorter_wording_adds_or_archives_parts(memory: Memory) -> N
     assert "".join(note.content for note in sorted(notes, key=lambda note: note.part)) == long + " And one more."
 
 
+def test_a_note_that_was_taken_back_or_called_otherwise_is_still_its_events(memory: Memory) -> None:
+    id = memory.add("The gate code is 1234.", id="code")
+    memory.add("The gate code is 9999.", id="code", on_conflict="revise")
+    memory.revert(id, 1)
+    assert memory.add("The gate code is 9999.", id="code") == id
+    memory.update(id, kind="semantic")
+    assert memory.add("The gate code is 9999.", id="code") == id
+    assert memory.add("The gate code is 5555.", id="code", on_conflict="revise") == id
+    assert said(memory, "gate code") == ["The gate code is 5555."]
+    long = " ".join(f"Sentence number {n} about the harbour." for n in range(120))
+    report = memory.add(long, id="report")
+    memory.add("Short after all.", id="report", on_conflict="revise")
+    memory.revert(report, 1)
+    assert memory.add("Short after all.", id="report") == report
+    assert memory.add(long, id="report", on_conflict="revise") == report
+    notes = [note for note in memory.list().notes if note.id != id]
+    assert "".join(note.content for note in sorted(notes, key=lambda note: note.part)) == long
+    assert memory.check() == []
+
+
 def test_what_was_deleted_is_not_revived(memory: Memory) -> None:
     id = memory.add_many(LIFE)[2]
     memory.delete(id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -160,10 +161,37 @@ class TestImporting:
     def test_the_table_tells_what_was_rejected(self, zettel: Zettel, tmp_path: Path) -> None:
         (tmp_path / "a.jsonl").write_text('{"content": "Snow."}\n{"content": "cut o')
         ran = zettel("import", "a.jsonl")
-        assert ran.status == 0
+        assert (ran.status, ran.err.count("\n")) == (1, 1)
+        assert "rejected 1 of 2 records, the others are stored; the first is a.jsonl:2: " in ran.err
         assert "1  added" in ran.out
         assert "1  rejected" in ran.out
         assert "a.jsonl:2: " in ran.out
+
+    @pytest.mark.parametrize(
+        ("third", "told"),
+        [
+            ({"content": "nul \x00 here"}, "NUL"),
+            ({"content": "x" * 2_000_000}, "2,000,000 bytes"),
+            ({"content": "x", "occurred_at": "2024-02-30"}, "occurred_at"),
+        ],
+    )
+    def test_one_bad_line_costs_only_itself(
+        self, zettel: Zettel, tmp_path: Path, third: dict[str, str], told: str
+    ) -> None:
+        lines = [{"id": str(n), "content": f"Boat {n} left."} | (third if n == 3 else {}) for n in range(1, 6)]
+        (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        ran = zettel("import", "a.jsonl", "--json")
+        report = json.loads(ran.out)
+        assert (ran.status, report["added"], len(report["rejected"])) == (1, 4, 1)
+        assert (report["rejected"][0]["file"], report["rejected"][0]["position"]) == ("a.jsonl", "3")
+        assert told in report["rejected"][0]["reason"]
+        assert "a.jsonl:3: " in ran.err
+        assert zettel("stats", "--json").json()["notes"] == 4
+
+    def test_nothing_to_remember(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "a.jsonl").write_text("")
+        ran = zettel("import", "a.jsonl", "--format", "jsonl")
+        assert (ran.status, "a.jsonl holds nothing" in ran.err) == (1, True)
 
     def test_one_conversation_of_several(self, zettel: Zettel, tmp_path: Path) -> None:
         talks = [
@@ -219,6 +247,21 @@ class TestAsking:
         ran = zettel("search", "Where did Ann move?", "--explain")
         assert all(word in ran.out for word in ("seeds", "features", "scorer"))
 
+    @pytest.mark.parametrize("columns", [80, 160])
+    def test_it_reads_well(self, zettel: Zettel, chat: str, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+        """A line with score, time, speaker and id, then the text over the full width, then the reasons."""
+        monkeypatch.setenv("COLUMNS", str(columns))
+        zettel("add", "It is forty feet long.", "--title", "Blue Heron", "--role", "Ann")
+        made = zettel("add", "Blue Heron " + "was carried upstairs by four strong people " * 5).out.strip()
+        zettel("import", chat)
+        for arguments in (["search", "piano", "--explain"], *([name, made] for name in ("links", "show", "history"))):
+            lines = zettel(*arguments).out.splitlines()
+            assert max(map(len, lines)) <= columns
+            assert lines == [line.rstrip() for line in lines]
+        lines = zettel("search", "Who dropped the piano?", "-k", "1").out.splitlines()
+        assert re.fullmatch(r"[01]\.\d\d  2024-05-08 18:31  Ann  n_\w+", lines[0])
+        assert lines[1] == "      Out of tune, Nils dropped it on the stairs."
+
     def test_as_json(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
         hits = zettel("search", "Who dropped the piano?", "--role", "Ann", "-k", "3", "--json").json()
@@ -263,13 +306,27 @@ class TestNotes:
     def test_delete_asks_first(self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
         import io
 
+        class Terminal(io.StringIO):
+            def isatty(self) -> bool:
+                return True
+
         made = zettel("add", "Snow fell.").out.strip()
-        monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+        monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
         ran = zettel("delete", made)
         assert (ran.status, "nothing was deleted" in ran.err) == (1, True)
         assert zettel("show", made).status == 0
         assert zettel("delete", made, "--yes", "--json").json() == {"deleted": 1}
         assert zettel("show", made).status == 1
+
+    @pytest.mark.parametrize("answer", ["", "y\n"])
+    def test_delete_asks_nobody_but_people(self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+        import io
+
+        made = zettel("add", "Snow fell.").out.strip()
+        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+        ran = zettel("delete", made)
+        assert (ran.status, ran.out, ran.err.count("\n"), "--yes" in ran.err) == (1, "", 1, True)
+        assert zettel("show", made).status == 0
 
     @pytest.mark.parametrize("chosen", [("--source", "chat.txt"), ("--session", "chat"), ("--scope",)])
     def test_delete_many(self, zettel: Zettel, chat: str, chosen: tuple[str, ...]) -> None:
@@ -291,6 +348,36 @@ class TestUpkeep:
         assert zettel("jobs", "retry", "--json").json() == {"queued": 0}
         assert zettel("doctor").out == "all is well\n"
         assert zettel("doctor", "--repair", "--json").json() == {"found": [], "left": []}
+
+    def test_stats_tell_what_made_it_and_how_big_it_is(self, zettel: Zettel, chat: str, tmp_path: Path) -> None:
+        zettel("import", chat)
+        stats = zettel("stats", "--json").json()
+        assert stats["bytes"] >= (tmp_path / "zettel.db").stat().st_size > 0
+        assert (stats["file"], stats["purges"], stats["annotator"]) == ("zettel.db", 0, "extractive")
+        told = zettel("stats").out
+        assert stats["embedder"] in told
+        assert "size " in told
+        assert "purge " not in told
+
+    def test_stats_tell_of_a_purge_that_waits(self, zettel: Zettel, chat: str) -> None:
+        import sqlite3
+
+        zettel("import", chat)
+        reader = sqlite3.connect("zettel.db")
+        reader.execute("BEGIN")
+        reader.execute("SELECT COUNT(*) FROM notes").fetchone()
+        try:
+            zettel("delete", "--session", "chat", "--yes")
+            assert zettel("stats", "--json").json()["purges"] == 1
+            assert "purge " in zettel("stats").out
+            assert "purge" in zettel("jobs").out
+        finally:
+            reader.close()
+
+    def test_jobs_can_only_be_retried(self, zettel: Zettel) -> None:
+        zettel("add", "Snow fell.")
+        ran = zettel("jobs", "retri")
+        assert (ran.status, ran.err.count("\n"), "'retri'" in ran.err) == (2, 1, True)
 
     def test_reembed(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
@@ -320,6 +407,11 @@ class TestMistakes:
             (["bench", "2wiki", "missing"], 1, "missing"),
             (["bench", "locomo", "cut.json"], 1, "cut.json:1:"),
             (["stats", "--store", "prose.md"], 1, "prose.md"),
+            (["search", "x", "--store", "prose.md"], 1, "prose.md is not a zettel store"),
+            (["add", "x", "--store", "."], 1, "is a folder"),
+            (["add", "x", "--store", "gone/a.db"], 1, "no folder"),
+            (["demo", "--out", "."], 1, "is a folder"),
+            (["demo", "--out", "gone/a.html"], 1, "no folder gone"),
         ],
     )
     def test_without_a_store(
@@ -344,6 +436,9 @@ class TestMistakes:
             (["search", "x", "-k", "0"], "k=0"),
             (["search", "x", "-k", "-3"], "k=-3"),
             (["search", "x", "--as-of", "soon"], "soon"),
+            (["links", "n_missing"], "n_missing"),
+            (["export", "."], "is a folder"),
+            (["export", "gone/a.jsonl"], "no folder gone"),
             (["search", "x", "--kind", "dream"], "dream"),
             (["search", "x", "--meta", "loose"], "NAME=VALUE"),
             (["context", "x", "--max-tokens", "0"], "max_tokens"),
@@ -362,6 +457,14 @@ class TestMistakes:
         assert (ran.status, ran.out) == (1, "")
         assert told.casefold() in ran.err.casefold()
         assert ran.err.count("\n") == 1
+
+    def test_a_folder_that_cannot_be_written(self, zettel: Zettel, tmp_path: Path) -> None:
+        closed = tmp_path / "closed"
+        closed.mkdir(mode=0o555)
+        folder = Path("/proc") if os.access(closed, os.W_OK) else closed  # to root nothing of ours is closed
+        ran = zettel("add", "Snow fell.", "--store", str(folder / "a.db"))
+        assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
+        assert "a.db cannot be written" in ran.err
 
     def test_the_same_id_with_other_content(self, zettel: Zettel) -> None:
         zettel("add", "Snow fell.", "--id", "1")

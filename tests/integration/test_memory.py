@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -16,7 +17,8 @@ import pytest
 
 import zettel.ports
 from zettel import AsyncMemory, Event, Memory, Scope
-from zettel.errors import InvalidInput, MemoryClosed, NotFound
+from zettel.errors import InvalidInput, MemoryClosed, NotFound, StoreBusy
+from zettel.graph.embedded.store import EmbeddedStore
 from zettel.memory import blocking, streaming
 
 ROOT = Path(__file__).parents[2]
@@ -186,3 +188,20 @@ def test_imports_are_quick_and_bring_little(statement: str, limit: float) -> Non
     code = f"{statement}; import sys; print([name for name in {heavy} if name in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert told.stdout == "[]\n"
+
+
+def test_work_goes_on_after_another_process_kept_the_store(tmp_path: Path) -> None:
+    with Memory(EmbeddedStore(tmp_path / "a.db", busy_seconds=0.2)) as memory:
+        memory.add("The first one.")
+        memory.flush()
+        other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreBusy):
+            memory.add("Too busy.")
+        time.sleep(1.0)  # the runner finds it busy, too
+        other.execute("ROLLBACK")
+        other.close()
+        memory.add("The second one.")
+        memory.flush(timeout=20)
+        assert memory.jobs() == []
+        assert [note.content for note in memory.list().notes] == ["The first one.", "The second one."]

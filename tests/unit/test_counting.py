@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.bench.counting import Asked, by_group, found, read_evidence, recall, tally
+from zettel.bench.counting import Asked, auroc, by_group, found, overlap, read_evidence, recall, tally
 
 KNOWN = {"D1:1", "D8:6", "D9:17", "D11:26", "D30:5"}
 
@@ -89,3 +89,34 @@ def test_questions_without_evidence_are_not_counted() -> None:
     asked = [Asked("1", frozenset(), [["a"]]), Asked("1", frozenset("a"), [["a"]])]
     assert tally(asked, 1) == (1, 1.0, 1.0)
     assert tally(asked[:1], 1) == (0, 0.0, 0.0)
+
+
+def test_auroc_of_scores_that_tell_and_that_do_not() -> None:
+    assert auroc([0.9, 0.8], [0.1, 0.2]) == 1.0
+    assert auroc([0.1], [0.9, 0.8]) == 0.0
+    assert auroc([0.5, 0.5], [0.5]) == 0.5
+    assert auroc([0.9, 0.3], [0.5, 0.1]) == 0.75
+
+
+def test_auroc_needs_both_sides() -> None:
+    assert auroc([], [0.1]) is None
+    assert auroc([0.1], []) is None
+
+
+scores = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=8)
+
+
+@given(scores, scores)
+def test_auroc_is_the_share_of_pairs_in_the_right_order(positive: list[float], negative: list[float]) -> None:
+    pairs = [(p > n) + (p == n) / 2 for p in positive for n in negative]
+    assert auroc(positive, negative) == pytest.approx(sum(pairs) / len(pairs))
+
+
+def test_overlap_is_the_mean_share_of_the_longer_list() -> None:
+    assert overlap([["a", "b"], ["c"]], [["b", "a"], ["c", "d"]]) == 0.75
+    assert overlap([["a"]], [[]]) == 0.0
+
+
+def test_questions_that_neither_answers_do_not_count() -> None:
+    assert overlap([["a"], []], [["a"], []]) == 1.0
+    assert overlap([[]], [[]]) == 1.0

@@ -52,9 +52,10 @@ def import_(
     if failed is not None:
         raise failed
     if report.rejected:
-        first = report.rejected[0]
+        first, count = report.rejected[0], len(report.rejected)
+        rest = ", the others are stored" if count < report.records else ""
         raise BadRecord(
-            f"{len(report.rejected):,} of {report.records:,} records were rejected, the others are stored; "
+            f"rejected {count:,} of {report.records:,} records{rest}; "
             f"the first is {first.file}:{first.position}: {first.reason}"
         )
     if not report.records:

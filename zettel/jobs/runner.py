@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 
 import anyio
 
-from zettel.errors import FlushTimeout, JobFailed
+from zettel.errors import FlushTimeout, JobFailed, StoreBusy
 from zettel.jobs.queue import next_attempt
 from zettel.jobs.work import Work
 from zettel.model import Job, JobState, Scope
@@ -19,8 +19,11 @@ from zettel.ports import GraphStore, StaleLease
 
 CLAIM = 256
 """Jobs taken at once: enough to share reads among them, few enough to be done well inside the lease."""
-LEASE_SECONDS = 120.0
-"""How long a claimed batch is left to its worker before another may take it."""
+LEASE_SECONDS = 30.0
+"""How long a claimed batch is left to its worker before another may take it: what a killed worker delays. One that is
+only slow loses nothing but its effort, for effects are written once."""
+GRACE_SECONDS = 1.0
+"""What ``close`` gives a batch to end by itself."""
 IDLE_SECONDS = 2.0
 """Between two looks at the queue for work that others left or that a pause has ended for."""
 LOOK_SECONDS = 1.0
@@ -28,6 +31,10 @@ LOOK_SECONDS = 1.0
 WAIT_SECONDS = 0.02
 """The same while there is nothing to do here but jobs that another worker holds or that wait for their time."""
 
+GONE = "another job of its batch was taken over or deleted meanwhile; it is done again"
+"""What a job says of itself that was dropped because of another one."""
+STOPPED = "stopped before it was done"
+"""What stands with a job that was given back, until it is done."""
 STILL_READ = "pending: another reader still holds the old pages"
 """What a purge says of itself while it waits."""
 
@@ -44,6 +51,7 @@ class InProcessRunner:
         self._closing = False
         self._purge_due = False
         self._told: set[str] = set()
+        self._held: list[Job] = []
 
     async def start(self) -> None:
         """Begin to work in the background."""
@@ -59,20 +67,26 @@ class InProcessRunner:
         self.wake()
 
     async def close(self) -> None:
-        """Stop; a batch in the middle of its work is left to its lease, and nothing of it is written."""
+        """Stop. A batch that does not end in a moment is given back: nothing of it is written."""
         self._closing = True
+        self.wake()
         if self._task is not None:
+            await asyncio.wait([self._task], timeout=GRACE_SECONDS)
             self._task.cancel()
             await asyncio.wait([self._task])
             self._task = None
+        for job in self._held:
+            await self._store.fail(job, STOPPED, datetime.now(timezone.utc))
 
     async def drain(self, scope: Scope | None, deadline: float | None) -> None:
         """Wait until all jobs of a scope (None: of all) are done, also those waiting for another attempt.
 
         Raises ``FlushTimeout`` past the deadline (seconds of the event loop's clock), ``JobFailed`` if any job has
-        ended in an error, once for each; the error is kept with it.
+        ended in an error, once for each; the error is kept with it. What ended the runner itself is raised here too.
         """
         while True:
+            if self._task is not None and self._task.done():
+                self._task.result()
             self._idle.clear()
             self.wake()
             with anyio.move_on_at(min(deadline or math.inf, anyio.current_time() + LOOK_SECONDS)):
@@ -96,14 +110,17 @@ class InProcessRunner:
         jobs = await self._store.claim(await self._work.kinds(), CLAIM, LEASE_SECONDS, None)
         if not jobs:
             return False
+        self._held = jobs
         # Whatever goes wrong belongs to the job: it is kept with it, and the runner goes on.
         (outcome,) = await asyncio.gather(self._work.do(jobs), return_exceptions=True)
         if isinstance(outcome, asyncio.CancelledError):
             raise outcome
-        if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
+        if isinstance(outcome, StaleLease):  # one job is somebody else's now, or was deleted: the others are still ours
+            await self._later(jobs, timedelta(0), GONE)
+        elif isinstance(outcome, BaseException):
             await self._failed(jobs, outcome)
         elif isinstance(outcome, timedelta):
-            await self._later(jobs, outcome)
+            await self._later(jobs, outcome, STILL_READ)
         return True
 
     async def _failed(self, jobs: list[Job], error: BaseException) -> None:
@@ -112,16 +129,19 @@ class InProcessRunner:
         for job in jobs:
             await self._store.fail(job, f"{type(error).__name__}: {error}", next_attempt(error, job.attempts, now))
 
-    async def _later(self, jobs: list[Job], pause: timedelta) -> None:
+    async def _later(self, jobs: list[Job], pause: timedelta, why: str) -> None:
         for job in jobs:
-            await self._store.fail(job, STILL_READ, datetime.now(timezone.utc) + pause)
+            await self._store.fail(job, why, datetime.now(timezone.utc) + pause)
 
     async def _loop(self) -> None:
         while not self._closing:
             self._woken.clear()
-            if self._purge_due:
-                self._purge_due = not await self._store.purge()
-            if not await self._run_batch():
+            try:
+                worked = await self._run_batch()
+                self._purge_due = self._purge_due and not await self._store.purge()
+            except StoreBusy:  # another process writes: the queue will still be there
+                worked = False
+            if not worked:
                 self._idle.set()
                 with anyio.move_on_after(IDLE_SECONDS):
                     await self._woken.wait()

@@ -3,6 +3,7 @@ commit."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -18,6 +19,8 @@ from zettel.ports import FinishJob, GraphStore, Near, Op, ScopeState
 from zettel.revise import revised
 
 _LINKER = JobKind.LINK.value
+PURGE_REST = 4.0
+"""How many times as long as it took a purge is not run again: it rewrites the whole store, and deletes come in rows."""
 
 
 class Work:
@@ -28,11 +31,19 @@ class Work:
         self._commits = commits
         self._vectors = vectors
         self.reembedding = Reembedding(store, commits, vectors)
+        self._purge_from = 0.0
 
     async def kinds(self) -> list[JobKind]:
-        """The jobs that can be done here: to reembed takes the very embedder that the store is to change over to."""
-        wanted = await self.reembedding.is_wanted()
-        return [kind for kind in JobKind if wanted or kind is not JobKind.REEMBED]
+        """The jobs that can be done here and now.
+
+        To reembed takes the very embedder that the store is to change over to; a purge rests after the one before.
+        """
+        kinds = set(JobKind)
+        if not await self.reembedding.is_wanted():
+            kinds.discard(JobKind.REEMBED)
+        if time.monotonic() < self._purge_from:
+            kinds.discard(JobKind.PURGE)
+        return [kind for kind in JobKind if kind in kinds]
 
     async def do(self, jobs: Sequence[Job]) -> timedelta | None:
         """Do jobs of one scope and kind. A pause is returned when they must be looked at again after it."""
@@ -44,11 +55,19 @@ class Work:
         elif kind is JobKind.REEMBED:
             await self.reembedding.go_on()
             await self._finish(scope, jobs)
-        elif not await self._store.purge():
+        elif not await self._purge():
             return timedelta(seconds=1)
         else:
             await self._finish(scope, jobs)
         return None
+
+    async def _purge(self) -> bool:
+        began = time.monotonic()
+        done = await self._store.purge()
+        ended = time.monotonic()
+        if done:
+            self._purge_from = ended + PURGE_REST * (ended - began)
+        return done
 
     async def _link(self, scope: Scope, jobs: Sequence[Job]) -> None:
         space = await self._vectors.space()

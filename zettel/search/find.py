@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from zettel.embed.vectors import Vectors
-from zettel.errors import InvalidInput, InvalidQuestion
+from zettel.errors import InvalidQuestion
 from zettel.fold import fold
 from zettel.model import TIME_MAX, TIME_MIN, Hit, Note, Scope, from_micros, to_micros
 from zettel.ports import Asked, GraphStore, Query, Question, Scorer
@@ -22,12 +22,10 @@ class Finding:
     async def search(self, scope: Scope, asked: Asked, scorer: Scorer) -> list[Hit]:
         """The best ``k`` notes, best first; of one event's parts only the best.
 
-        Raises ``InvalidQuestion`` for an empty question, ``InvalidInput`` for k < 1.
+        Raises ``InvalidQuestion`` for an empty question.
         """
-        if not asked.text.strip():
+        if not isinstance(asked.text, str) or not asked.text.strip():
             raise InvalidQuestion("the question is empty: ask something")
-        if asked.k < 1:
-            raise InvalidInput(f"k={asked.k} asks for no notes: use 1 or more")
         question = await self._parse(scope, asked)
         space = await self._vectors.space()
         candidates = await self._store.candidates(

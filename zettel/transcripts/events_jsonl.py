@@ -63,6 +63,8 @@ def _read_line(line: bytes, source: Source, keys: ContentKeys) -> Record:
         return rejected(source, f"byte {error.start} of the line is not UTF-8")
     except RecursionError:
         return rejected(source, "its JSON is nested too deeply")
+    except ValueError as error:  # a number of thousands of digits
+        return rejected(source, f"no JSON that can be read: {error}")
     if not isinstance(fields, dict):
         return rejected(source, "expected an object with the fields of an event")
     given = {key: value for key, value in fields.items() if key not in KEPT}

@@ -65,6 +65,8 @@ def load(path: Path) -> list[dict[str, Any]]:
         raise BadRecord(f"{path}: byte {error.start} is not UTF-8") from None
     except RecursionError:
         raise BadRecord(f"{path}: the JSON is nested too deeply") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise BadRecord(f"{path}: the JSON cannot be read: {error}") from None
     if isinstance(samples, dict):
         samples = [samples]
     if not isinstance(samples, list):

@@ -1,0 +1,70 @@
+"""How answers stand in a terminal, and tables that are wider than it."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from zettel.cli.bench import bands
+from zettel.cli.hits import told_path
+from zettel.cli.layout import heading, labelled, paragraph
+from zettel.model import Step
+
+
+def on(width: int) -> tuple[Console, io.StringIO]:
+    sink = io.StringIO()
+    return Console(file=sink, width=width, highlight=False), sink
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_a_paragraph_is_indented_and_fits(width: int) -> None:
+    out, sink = on(width)
+    paragraph(out, Text("a tide of words " * 30), indent=6)
+    lines = sink.getvalue().splitlines()
+    assert all(line.startswith("      a ") or line.startswith("      ") for line in lines)
+    assert max(map(len, lines)) <= width
+    assert min(map(len, lines[:-1])) > width - 12, "the whole width is used"
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_further_lines_hang() -> None:
+    out, sink = on(30)
+    paragraph(out, Text("+ content: one two three four five six"), indent=2, hang=4)
+    assert sink.getvalue().splitlines() == ["  + content: one two three", "      four five six"]
+
+
+def test_labels_stand_in_a_column() -> None:
+    out, sink = on(30)
+    labelled(out, [("id", "n_1"), ("content", "one two three four five six")])
+    assert sink.getvalue().splitlines() == ["id       n_1", "content  one two three four", "         five six"]
+
+
+def test_what_a_terminal_would_obey_is_shown_instead() -> None:
+    out, sink = on(80)
+    paragraph(out, Text("red \x1b[31m and \x9b2J"))
+    heading(out, ("Ann\x1b]0;title\x07", "bold"))
+    assert not {"\x1b", "\x9b", "\x07"} & set(sink.getvalue())
+    assert "␛[31m" in sink.getvalue()
+
+
+def test_paths() -> None:
+    title = (
+        Step(kind="question", name="title", over="NAMES"),
+        Step(kind="note", name="The Glass Orchard", over="MENTIONS", note="n_1"),
+        Step(kind="note", name="Tarn Hollow", over="~RELATES", note="n_2"),
+    )
+    assert told_path(title) == ("question names title → The Glass Orchard —MENTIONS→ Tarn Hollow ←RELATES— this note")
+    term = (
+        Step(kind="question", name="harbour", over="NAMES"),
+        Step(kind="term", name="harbour", over="~HAS_TERM"),
+    )
+    assert told_path(term) == "question names term → harbour ←HAS_TERM— this note"
+
+
+def test_bands_repeat_the_first_column() -> None:
+    assert bands([10, 5, 5, 5], 25) == [[0, 1, 2, 3]]
+    assert bands([10, 5, 5, 5], 20) == [[0, 1, 2], [0, 3]]
+    assert bands([10, 50, 5], 20) == [[0, 1], [0, 2]], "what fits nowhere stands alone"
