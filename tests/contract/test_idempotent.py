@@ -162,9 +162,9 @@ def test_a_job_that_two_workers_do_is_written_once(url: Any) -> None:
         memory.add_many(howls(9))
         memory.flush()
         ids = [note.id for note in memory.list().notes]
+        memory._bridge.call(memory._bridge.inner._engine.runner.close)
         memory.update(ids[0], content="Kestrel the dog howls at the sun.")
         memory._bridge.call(partial(_two_workers, memory._bridge.inner))
-        memory.flush()
         decided = [r.cause.by for r in memory.history(ids[0]) if r.cause.by == "link" and r.live]
         assert len(decided) <= 1
         for id in ids[1:]:
@@ -176,7 +176,6 @@ async def _two_workers(memory: AsyncMemory) -> None:
     assert memory._engine is not None
     store, scope = memory._engine.store, memory.scope
     work = memory._engine.runner._work
-    await memory._engine.runner.close()
     late = await store.claim(list(JobKind), 100, 0.0, scope)  # a lease that has run out when it begins
     early = await store.claim(list(JobKind), 100, 60.0, scope)
     assert [job.id for job in early] == [job.id for job in late]

@@ -12,21 +12,20 @@ from datetime import datetime
 from zettel.model import Link, LinkType
 from zettel.ports import Near, TermUse
 
-NEIGHBOURS_ASKED = 8
+NEIGHBOURS_ASKED = 16
 """Nearest older notes that are looked at."""
 MAX_NEAR_LINKS = 3
 """Links a note gets at most: enough to be reached by, few enough that a path means something."""
-NEAR_COSINE = 0.6
-"""From this cosine on, two notes are near by their vectors alone."""
-NEAR_COSINE_WITH_TERM = 0.4
-"""From here on if they share a name as well."""
-
-_BINDING = "name"
+NEAR_COSINE = 0.85
+"""From this cosine on, two notes say nearly the same. Below, the cosine alone tells no more than that both chat."""
+NEAR_COSINE_WITH_TERMS = 0.5
+"""From here on, if they share what binds: a name that is no speaker's, or two keywords."""
+BINDING_KEYWORDS = 2
 
 
 def close(near: Near) -> Near:
     """Only those of the others that may be linked at all."""
-    return Near(near.note, tuple((id, cosine) for id, cosine in near.others if cosine >= NEAR_COSINE_WITH_TERM))
+    return Near(near.note, tuple((id, cosine) for id, cosine in near.others if cosine >= NEAR_COSINE_WITH_TERMS))
 
 
 def near_links(
@@ -38,15 +37,16 @@ def near_links(
     nothing: everybody says it.
     """
     speakers = {(author or "").casefold() for author in authors.values()}
-    own = _binding_terms(terms[near.note], speakers)
+    own = _binding(terms[near.note], speakers)
     links: list[Link] = []
     for other, cosine in near.others:
-        shared = sorted(own.keys() & _binding_terms(terms[other], speakers).keys())
-        if cosine < (NEAR_COSINE_WITH_TERM if shared else NEAR_COSINE):
+        shared = sorted(own.keys() & _binding(terms[other], speakers).keys(), key=lambda key: (own[key].kind, key))
+        bound = any(own[key].kind == "name" for key in shared) or len(shared) >= BINDING_KEYWORDS
+        if cosine < (NEAR_COSINE_WITH_TERMS if bound else NEAR_COSINE):
             continue
         reason = f"cosine {cosine:.2f}"
         if shared:
-            reason += " and both name " + ", ".join(own[key] for key in shared[:3])
+            reason += ", both have " + ", ".join(own[key].text for key in reversed(shared[-3:]))
         links.append(
             Link(
                 source=near.note,
@@ -62,5 +62,5 @@ def near_links(
     return tuple(links)
 
 
-def _binding_terms(terms: Sequence[TermUse], speakers: set[str]) -> dict[str, str]:
-    return {term.key: term.text for term in terms if term.kind == _BINDING and term.key not in speakers}
+def _binding(terms: Sequence[TermUse], speakers: set[str]) -> dict[str, TermUse]:
+    return {term.key: term for term in terms if term.kind in ("keyword", "name") and term.key not in speakers}
