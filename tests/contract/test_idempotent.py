@@ -163,8 +163,7 @@ def test_a_job_that_two_workers_do_is_written_once(url: Any) -> None:
         memory.flush()
         ids = [note.id for note in memory.list().notes]
         memory._bridge.call(memory._bridge.inner._engine.runner.close)
-        memory.update(ids[0], content="Kestrel the dog howls at the sun.")
-        memory._bridge.call(partial(_two_workers, memory._bridge.inner))
+        memory._bridge.call(partial(_two_workers, memory._bridge.inner, ids[0]))
         decided = [r.cause.by for r in memory.history(ids[0]) if r.cause.by == "link" and r.live]
         assert len(decided) <= 1
         for id in ids[1:]:
@@ -172,7 +171,7 @@ def test_a_job_that_two_workers_do_is_written_once(url: Any) -> None:
         assert memory.check() == []
 
 
-async def _two_workers(memory: AsyncMemory) -> None:
+async def _two_workers(memory: AsyncMemory, note: str) -> None:
     assert memory._engine is not None
     store, scope = memory._engine.store, memory.scope
     work = memory._engine.runner._work

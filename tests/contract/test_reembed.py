@@ -69,3 +69,11 @@ def test_reembed_changes_over_and_goes_on_where_it_was(url: Any, monkeypatch: py
         assert memory.check() == []
     with Memory(url) as memory, pytest.raises(EmbedderMismatch, match="letters"):
         memory.search("cello")
+
+
+def test_reembed_with_the_same_embedder_has_nothing_to_do(url: Any) -> None:
+    with Memory(url) as memory:
+        memory.add_many(LIFE)
+        assert memory.reembed() == 0
+        memory.flush(timeout=20)
+        assert memory.jobs() == []

@@ -39,8 +39,10 @@ class Reembedding:
         return any(not space.active and space.fingerprint == fingerprint for space in await self._store.spaces())
 
     async def queue(self, scope: Scope) -> None:
-        """Begin: make the new vector set, and a job for it that ``scope`` keeps."""
-        await self._space()
+        """Begin: make the new vector set, and a job that ``scope`` keeps; nothing if it is the active one."""
+        self.done = 0
+        if (await self._space()).active:
+            return
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             return [new_job(scope, JobKind.REEMBED, clock.recorded_at)]

@@ -4,7 +4,7 @@ commit."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from datetime import timedelta
 
 from zettel.annotate.index import vector_text
@@ -79,7 +79,7 @@ class Work:
             around = sorted({id for near in nears if near.others for id in _around(near)})
             read = await self._store.notes(scope, around)
             terms = await self._store.uses(scope, around)
-            histories = await self._store.histories(scope, [near.note for near in nears])
+            histories = await self._store.histories(scope, ids)
             ops: list[Op] = []
             for near in nears:
                 history = histories[near.note]
@@ -94,7 +94,7 @@ class Work:
                 inputs += [Input(link.target, read[link.target].version) for link in links]
                 cause = Cause(by=_LINKER, note=near.note)
                 ops.append(revised(history, clock, cause, {}, links=links, undoes=tuple(former), inputs=tuple(inputs)))
-            return ops + _finishes(jobs)
+            return ops + _finishes(jobs, histories)
 
         await self._commits.commit(scope, plan)
 
@@ -109,19 +109,20 @@ class Work:
             for (note_id, note), put in zip(read.items(), made, strict=True):
                 if note_id in now and vector_text(now[note_id]) == vector_text(note):
                     ops += [put, new_job(scope, JobKind.LINK, clock.recorded_at, now[note_id])]
-            return ops + _finishes(jobs)
+            return ops + _finishes(jobs, now)
 
         await self._commits.commit(scope, plan)
 
     async def _finish(self, scope: Scope, jobs: Sequence[Job]) -> None:
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-            return _finishes(jobs)
+            return [FinishJob(job.id, job.token or "") for job in jobs]
 
         await self._commits.commit(scope, plan)
 
 
-def _finishes(jobs: Sequence[Job]) -> list[Op]:
-    return [FinishJob(job.id, job.token or "") for job in jobs]
+def _finishes(jobs: Sequence[Job], there: Container[str]) -> list[Op]:
+    """The ends of jobs whose notes are still there: those of a deleted note went with it, and hold nobody up."""
+    return [FinishJob(job.id, job.token or "") for job in jobs if job.note in there]
 
 
 def _around(near: Near) -> list[str]:
