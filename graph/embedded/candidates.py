@@ -60,8 +60,12 @@ def gather(columns: Columns, query: Query, keys: Keys) -> Candidates:
     by_time = _by_time(columns, query, allowed)
     anchors = np.concatenate([by_vector[:ANCHORS], by_text[:ANCHORS]])
     around = _windows(columns, columns.mask(anchors), visible, query.window) & allowed
-    starts = columns.mask(np.concatenate([by_vector[:WALK_SEEDS], by_text[:WALK_SEEDS], by_title, by_term]))
-    walked = _walk(columns, edges, starts, visible)
+    start = np.zeros(rows + 1)
+    for ranked in (by_vector[:WALK_SEEDS], by_text[:WALK_SEEDS]):
+        start[ranked] += 1.0 / (1.0 + np.arange(len(ranked)))
+    start[by_title] += 1.0
+    start[by_term] += 1.0 / max(len(by_term), 1)
+    walked = _walk(columns, edges, start, visible)
     for flag, found in (
         (Seed.VECTOR, by_vector), (Seed.TEXT, by_text), (Seed.TITLE, by_title), (Seed.TERM, by_term),
         (Seed.TIME, by_time), (Seed.NEIGHBOUR, np.flatnonzero(around)), (Seed.WALK, walked[allowed[walked]]),
@@ -160,26 +164,24 @@ def _windows(columns: Columns, marked: Bools, visible: Bools, window: int) -> Bo
     return columns.mask(order[near])
 
 
-def _walk(columns: Columns, edges: Edges, starts: Bools, visible: Bools) -> Ints:
-    """Rows reached in two hops, the first hop first, within a hop those that most leads to."""
+def _walk(columns: Columns, edges: Edges, start: NDArray[np.float64], visible: Bools) -> Ints:
+    """Rows reached in two hops from those with a ``start``, (rows + 1,): those that most of it leads to."""
     places = columns.rows + 1
     degree = np.bincount(edges.source, minlength=places) + np.bincount(edges.target, minlength=places)
     rare = edges.term_df[edges.term] <= RARE_TERM_DF
     term, holder = edges.term[rare], edges.holder[rare]
-    seen, frontier = starts.copy(), starts
-    reached: list[Ints] = []
+    leaving, reached = start, np.zeros(places)
     for _ in range(2):
-        leaving = (frontier & (degree <= HUB_LINKS)).astype(np.float64)
+        leaving = np.where(degree <= HUB_LINKS, leaving, 0.0)
         leading = _sums(edges.target, edges.weight * leaving[edges.source], places)
         leading += _sums(edges.source, edges.weight * leaving[edges.target], places)
         # A Term hands what it gets to all its holders alike.
         handed = _sums(term, leaving[holder], len(columns.term_names)) / np.maximum(edges.term_df, 1) ** 2
         leading += _sums(holder, handed[term], places)
-        frontier = (leading > 0) & visible & ~seen
-        seen |= frontier
-        hop = np.flatnonzero(frontier)
-        reached.append(hop[best(leading[hop], columns.notes["seq"][hop], WALK_NOTES)])
-    return np.concatenate(reached)[:WALK_NOTES]
+        leaving = np.where(start > 0, 0.0, leading)
+        reached += leaving
+    there = np.flatnonzero((reached > 0) & visible)
+    return there[best(reached[there], columns.notes["seq"][there], WALK_NOTES)]
 
 
 def _sums(places: Ints, values: NDArray[np.floating], size: int) -> NDArray[np.float64]:

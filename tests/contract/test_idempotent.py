@@ -175,6 +175,7 @@ async def _two_workers(memory: AsyncMemory, note: str) -> None:
     assert memory._engine is not None
     store, scope = memory._engine.store, memory.scope
     work = memory._engine.runner._work
+    await memory.update(note, content="Kestrel the dog howls at the sun.")
     late = await store.claim(list(JobKind), 100, 0.0, scope)  # a lease that has run out when it begins
     early = await store.claim(list(JobKind), 100, 60.0, scope)
     assert [job.id for job in early] == [job.id for job in late]
