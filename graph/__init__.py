@@ -30,8 +30,8 @@ def open_store(url: str | Path, auth: Any = None) -> GraphStore:
     scheme must have been brought by a package. Raises ``InvalidInput`` for an unknown scheme.
     """
     address = str(url)
-    if not address.strip():
-        raise InvalidInput("the store has no name: give a path such as 'zettel.db'")
+    if not address.strip() or "\x00" in address:
+        raise InvalidInput("the store has no name that a file can have: give a path such as 'zettel.db'")
     scheme = _SCHEME.match(address)
     if scheme is None:
         return _embedded(address)

@@ -32,7 +32,7 @@ class Bridge:
         self._pid = os.getpid()
         self._open = True
         stack = ExitStack()
-        self._portal = stack.enter_context(start_blocking_portal(name="zettel"))
+        self._portal = stack.enter_context(start_blocking_portal())
         try:
             self.inner = self._portal.call(make)
         except BaseException:

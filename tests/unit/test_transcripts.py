@@ -148,12 +148,12 @@ class TestJsonLines:
         lines = [
             b'\xef\xbb\xbf{"content": "one"}', b"", b"[1]", b"{nonsense}", b'{"content": "\xff"}', b'{"text": "x"}',
             b'{"content": "x", "occurred_at": "soon"}', b'{"content": ""}', b'{"content": "a\\u0000b"}',
-            b'{"payload": 0}', b'{"content": "cut o',
+            b'{"payload": 0}', b'{"payload": %b}' % (b"9" * 5000), b'{"payload": NaN}', b'{"content": "cut o',
         ]  # fmt: skip
         path = write(tmp_path / "events.jsonl", b"\n".join(lines))
         accepted, rejected = parted(list(events_jsonl.read(path)))
         assert [event.content for event in accepted] == ["one", ""]
-        assert [one.position for one in rejected] == ["3", "4", "5", "6", "7", "8", "9", "11"]
+        assert [one.position for one in rejected] == ["3", "4", "5", "6", "7", "8", "9", "11", "12", "13"]
         assert all(one.file == str(path) and one.reason and "\n" not in one.reason for one in rejected)
         assert "'text'" in rejected[3].reason
         assert "occurred_at" in rejected[4].reason

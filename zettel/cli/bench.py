@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from zettel.bench.machine import Cell, Result
 
 GAP = 2  # between columns of a table
+JSON_HELP = "Write the result to FILE as JSON, with machine and versions; - is stdout."
+"""Of the options of all commands that measure."""
 _HELP = "Measure recall and speed on your own data."
-_JSON_HELP = "Write the result to FILE as JSON, with machine and versions; - is stdout."
 _WITHOUT_HELP = "Leave out: windows, walk, text, vector, time, speaker, terms; several with commas."
 
 app = typer.Typer(help=_HELP, rich_markup_mode=None)
@@ -39,7 +40,7 @@ def locomo(
         None, "--with", metavar="2WIKI", help="Put 2Wiki's passages (file or folder) into every conversation's scope."
     ),
     without: str = typer.Option("", "--without", metavar="PARTS", help=_WITHOUT_HELP),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=_JSON_HELP),
+    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
 ) -> None:
     """Evidence recall on LoCoMo, beside BM25 and flat vectors.
 
@@ -52,13 +53,13 @@ def locomo(
       zettel bench locomo locomo10.json --with 2wiki/
     """
     options = common(ctx)
-    _data(path, json)
+    readable(path, json)
     import anyio
 
     from zettel.bench import locomo as bench
     from zettel.bench import mixed
 
-    with _steps() as progress:
+    with steps() as progress:
         if with_ is not None:
             result = anyio.run(
                 mixed.run, path, with_, progress, tuple(conversation), _parts(without), options.embedder
@@ -67,7 +68,7 @@ def locomo(
             result = anyio.run(
                 bench.run, path, progress, tuple(conversation), sorted(set(k)), _parts(without), options.embedder
             )  # fmt: skip
-    _tell(result, "-" if options.json else json)
+    tell(result, "-" if options.json else json)
 
 
 @app.command("2wiki", epilog=EVERYWHERE)
@@ -77,7 +78,7 @@ def two_wiki(
     questions: Path | None = typer.Argument(None, metavar="[QUESTIONS]", help="The questions, if not beside them."),
     k: int = typer.Option(8, "-k", "--k", min=1, help="Places that hits may take."),
     without: str = typer.Option("", "--without", metavar="PARTS", help=_WITHOUT_HELP),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=_JSON_HELP),
+    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
 ) -> None:
     """All needed passages of 2WikiMultihopQA found at once, beside BM25 and flat vectors.
 
@@ -87,14 +88,14 @@ def two_wiki(
       zettel bench 2wiki passages.jsonl questions.jsonl --without walk
     """
     options = common(ctx)
-    _data(path, json, folder=True)
+    readable(path, json, folder=True)
     import anyio
 
     from zettel.bench import two_wiki as bench
 
-    with _steps() as progress:
+    with steps() as progress:
         result = anyio.run(bench.run, path, progress, questions, k, _parts(without), options.embedder)
-    _tell(result, "-" if options.json else json)
+    tell(result, "-" if options.json else json)
 
 
 @app.command(epilog=EVERYWHERE)
@@ -102,7 +103,7 @@ def speed(
     ctx: typer.Context,
     path: Path = typer.Argument(metavar="PATH", help="A transcript to import."),
     minilm: str = typer.Option("all-MiniLM-L6-v2", "--minilm", metavar="MODEL", help="Its name or folder."),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=_JSON_HELP),
+    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
 ) -> None:
     """Import rate beside MiniLM's, search times, and how long the first answer takes.
 
@@ -111,12 +112,12 @@ def speed(
       zettel bench speed locomo10.json --json speed.json
     """
     options = common(ctx)
-    _data(path, json)
+    readable(path, json)
     from zettel.bench import speed as bench
 
-    with _steps() as progress:
+    with steps() as progress:
         result = bench.run(path, progress, minilm=minilm, embedder=options.embedder)
-    _tell(result, "-" if options.json else json)
+    tell(result, "-" if options.json else json)
 
 
 @app.command(epilog=EVERYWHERE)
@@ -127,7 +128,7 @@ def overlap(
         None, "--against", metavar="SPEC", help="The other store: a file, a URL or package.module:Class."
     ),
     notes: int = typer.Option(20_000, "--notes", metavar="N", min=0, help="Size of the made-up scope; 0: without."),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=_JSON_HELP),
+    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
 ) -> None:
     """How many of the first ten hits two stores have in common. One is new and embedded, or --store.
 
@@ -140,18 +141,18 @@ def overlap(
       zettel bench overlap locomo10.json --against other.db --notes 5000
     """
     options = common(ctx)
-    _data(path, json)
+    readable(path, json)
     import anyio
 
     from zettel.bench import overlap as bench
 
     store = options.store if options.store_named else None
-    with _steps() as progress:
+    with steps() as progress:
         result = anyio.run(bench.run, path, progress, against or bench.ORACLE, store, notes, options.embedder)
-    _tell(result, "-" if options.json else json)
+    tell(result, "-" if options.json else json)
 
 
-def _data(path: Path, json: str | None, *, folder: bool = False) -> None:
+def readable(path: Path, json: str | None, *, folder: bool = False) -> None:
     """Look at what is to be read and written before minutes are spent; raises ``InvalidInput`` naming it."""
     if not path.exists():
         raise InvalidInput(f"{path}: there is no such file")
@@ -165,7 +166,8 @@ def _parts(told: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in told.split(",") if part.strip())
 
 
-def _tell(result: Result, where: str | None) -> None:
+def tell(result: Result, where: str | None) -> None:
+    """Show a result, and write it to the file ``where``, as JSON; ``-``: JSON on stdout instead."""
     if where == "-":
         say_json(result)
         return
@@ -231,7 +233,7 @@ def _cell(cell: Cell) -> str:
 
 
 @contextmanager
-def _steps() -> Iterator[Callable[[str, int, int], None]]:
+def steps() -> Iterator[Callable[[str, int, int], None]]:
     """What is being done, on stderr, where that is a terminal."""
     err = console(stderr=True)
     if not err.is_terminal:

@@ -24,6 +24,9 @@ DEFAULT_STORE = "zettel.db"
 VALUED = ("--store", "--tenant", "--user", "--agent", "--embedder")
 """Options that every command has and that take a value."""
 
+MEASURING = (["bench"], ["scorer"])
+"""Commands whose ``--json`` names a file."""
+
 EVERYWHERE = (
     "Every command also takes --store FILE (or ZETTEL_STORE), --tenant, --user and --agent NAME, "
     "--embedder NAME (or ZETTEL_EMBEDDER) and --json."
@@ -76,7 +79,7 @@ def common(ctx: typer.Context) -> Common:
 def hoist(arguments: Sequence[str]) -> list[str]:
     """Common options moved to the front, so that they may stand before or after the command.
 
-    What follows ``--`` stays where it is, and so does ``--json`` of ``bench``, which takes a file.
+    What follows ``--`` stays where it is, and so does ``--json`` of ``bench`` and ``scorer``, which takes a file.
     """
     front: list[str] = []
     rest: list[str] = []
@@ -89,7 +92,7 @@ def hoist(arguments: Sequence[str]) -> list[str]:
         if argument in VALUED:
             front += [argument, *waiting[:1]]
             del waiting[:1]
-        elif argument.partition("=")[0] in VALUED or (argument == "--json" and "bench" not in rest[:1]):
+        elif argument.partition("=")[0] in VALUED or (argument == "--json" and rest[:1] not in MEASURING):
             front.append(argument)
         else:
             rest.append(argument)

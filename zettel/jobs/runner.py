@@ -6,7 +6,6 @@ One batch at a time, so that linking keeps the order of arrival; ``drain`` only 
 from __future__ import annotations
 
 import asyncio
-import math
 from datetime import datetime, timedelta, timezone
 
 import anyio
@@ -89,7 +88,8 @@ class InProcessRunner:
                 self._task.result()
             self._idle.clear()
             self.wake()
-            with anyio.move_on_at(min(deadline or math.inf, anyio.current_time() + LOOK_SECONDS)):
+            left = LOOK_SECONDS if deadline is None else min(LOOK_SECONDS, deadline - anyio.current_time())
+            with anyio.move_on_after(left):
                 await self._idle.wait()
             waiting = await self._store.pending(scope)
             if not waiting and not self._purge_due:

@@ -1,12 +1,13 @@
 """Weights from labelled questions: of the local score by listwise softmax regression, of the score by logistic.
 
 Both losses are convex, so that there is one answer, and both are penalised by the square of the weights, each in units
-of its feature's standard deviation: a feature pays for what it does, not for the scale it is told in.
+of its feature's standard deviation: a feature pays for what it does, not for the scale it is told in. How much they are
+penalised is chosen by leaving out one group of questions after the other.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,9 +23,13 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
     Loss = Callable[[Vector], tuple[float, Vector]]
 
-DIGITS = 2
-"""Significant digits of a rounded weight: more would tell of these questions, not of the features."""
-TOLERANCE = 1e-9
+Group = TypeVar("Group")
+
+PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)
+"""Which are tried: from one that is hardly felt to one that halves the weights."""
+DIGITS = 1
+"""Significant digits of a rounded weight: more would tell of the questions at hand, not of the features."""
+TOLERANCE = 1e-8
 """Of the gradient, at which a fit has arrived."""
 
 
@@ -76,30 +81,71 @@ def logistic(values: Vector, answered: Bools) -> Loss:
 
     def loss(weights: Vector) -> tuple[float, Vector]:
         odds = values @ weights
-        chance = 1.0 / (1.0 + np.exp(-odds))
         cost = np.logaddexp(0.0, odds) - answered * odds
-        return float(cost.mean()), (chance - answered) @ values / len(values)
+        return float(cost.mean()), (chances(values, weights) - answered) @ values / len(values)
 
     return loss
 
 
-def fit(loss: Loss, spread: Vector, penalty: float) -> Vector:
-    """The weights of least loss + penalty / 2 · Σ (spread · weight)², (f,), by L-BFGS.
+def chances(values: Vector, weights: Vector) -> Vector:
+    """The logistic function of values · weights: (n, f), (f,) -> (n,) in 0..1."""
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * (values @ weights))), np.float64)
 
-    ``spread`` is each feature's standard deviation; one that never differs gets the weight 0, and one of 0 that
-    does (a bias) is not penalised: pass ``np.nan`` for it.
+
+def fit(loss: Loss, spread: Vector, penalty: float) -> Vector:
+    """The weights of least loss + penalty / 2 · Σ (spread · weight)², (f,), by L-BFGS from 0.
+
+    Where ``spread`` is 0 nothing is penalised: a column of ones is a bias, and a feature that never differs
+    within a question has no gradient and stays at 0.
     """
     from scipy.optimize import minimize
 
-    free = np.isnan(spread)
-    used = free | (np.nan_to_num(spread) > 0)
-    scale = np.where(used & ~free, spread, 1.0)
-    held = np.where(used & ~free, penalty, 0.0)
+    scale = np.where(spread > 0, spread, 1.0)
+    held = np.where(spread > 0, penalty, 0.0)
 
     def objective(scaled: Vector) -> tuple[float, Vector]:
         cost, slope = loss(scaled / scale)
-        slope = np.where(used, slope / scale + held * scaled, 0.0)
-        return cost + 0.5 * float(held @ scaled**2), slope
+        return cost + 0.5 * float(held @ scaled**2), slope / scale + held * scaled
 
     found = minimize(objective, np.zeros(len(spread)), jac=True, method="L-BFGS-B", options={"gtol": TOLERANCE})
     return np.asarray(found.x / scale, np.float64)
+
+
+def spread_within(questions: Sequence[Labelled]) -> Vector:
+    """Each feature's standard deviation within a question, root mean square over questions, (f,)."""
+    variances = [np.asarray(one.values, np.float64).var(axis=0) for one in questions]
+    return np.asarray(np.sqrt(np.mean(variances, axis=0)), np.float64)
+
+
+def fit_listwise(questions: Sequence[Labelled], penalty: float) -> Vector:
+    """Weights of the local score, (f,). Raises ``InvalidInput`` if no question tells anything."""
+    return fit(listwise(questions), spread_within(questions), penalty)
+
+
+def fit_logistic(values: Vector, answered: Bools, penalty: float) -> Vector:
+    """Log-odds per column of ``values``, (f,); a column of ones is the bias. Raises ``InvalidInput`` as above."""
+    return fit(logistic(values, answered), values.std(axis=0), penalty)
+
+
+def held_out(groups: Sequence[Group], weigh: Callable[[Sequence[Group]], Vector]) -> list[Vector]:
+    """For each group the weights that ``weigh`` makes of all the others. Takes two groups or more."""
+    return [weigh([*groups[:place], *groups[place + 1 :]]) for place in range(len(groups))]
+
+
+def best_penalty(
+    groups: Sequence[Group],
+    weigh: Callable[[Sequence[Group], float], Vector],
+    cost: Callable[[Group, Vector], float],
+) -> float:
+    """The one of PENALTIES with the least mean ``cost`` of each group under the weights that the others give."""
+
+    def expected(penalty: float) -> float:
+        weights = held_out(groups, lambda others: weigh(others, penalty))
+        return sum(map(cost, groups, weights)) / len(groups)
+
+    return min(PENALTIES, key=expected)
+
+
+def rounded(weights: Vector) -> Vector:
+    """To DIGITS significant digits, (f,)."""
+    return np.array([float(f"{weight:.{DIGITS}g}") + 0.0 for weight in weights])

@@ -21,6 +21,8 @@ from zettel.scoring.walk import Walk, graph_of, walk
 from zettel.search.pool import RARE_TERM_DF, idf
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from zettel.ports import Candidates, Floats, Question
@@ -74,16 +76,16 @@ OUTDATED = 0.5
 
 
 class FusionScorer:
-    """The two stages of ranking; ``without`` leaves groups of evidence out."""
+    """The two stages of ranking; ``without`` leaves groups of evidence out, ``features`` brings other weights."""
 
     name = "fusion"
 
-    def __init__(self, without: frozenset[Group] = frozenset()) -> None:
+    def __init__(self, without: frozenset[Group] = frozenset(), features: Sequence[Feature] = FEATURES) -> None:
         unknown = without - set(get_args(Group))
         if unknown:
             raise InvalidInput(f"no such group of evidence: {', '.join(sorted(unknown))}")
         self.without = without
-        self.features = tuple(f for f in FEATURES if f.group not in without)
+        self.features = tuple(f for f in features if f.group not in without)
 
     def score(self, question: Question, candidates: Candidates) -> Scores:
         """Score the candidates: (n,) each; ``score`` is monotone in the walk's share."""
