@@ -19,6 +19,7 @@ from zettel.model import (
     Moment,
     Remembered,
     as_metadata_pairs,
+    said_by,
     storable,
     to_micros,
 )
@@ -143,7 +144,7 @@ def checked(event: Event | dict[str, Any]) -> Event:
         raise InvalidEvent(f"the event cannot be stored: {first_complaint(error)}") from None
     if not event.content.strip() and event.payload is None:
         raise InvalidEvent("the event says nothing: give it content, or a payload")
-    require_size(event.content)
+    require_size(said_by(event))
     return event
 
 

@@ -168,6 +168,12 @@ class Event(Frozen):
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
+def said_by(event: Event) -> str:
+    """What its notes hold: the content, or of a payload without any the JSON it is, so that its values can be asked
+    for."""
+    return event.content if event.content.strip() else json.dumps(event.payload, ensure_ascii=False)
+
+
 class EventRecord(Event):
     """An event as the store keeps it: with its own id, its place in the order of arrival and when it was recorded."""
 

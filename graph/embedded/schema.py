@@ -30,11 +30,11 @@ def require_ours(path: Path) -> None:
 
     A missing or empty file passes: it becomes a store. Raises ``NotAStore``, ``StoreReadOnly``.
     """
-    if path.is_dir():
-        raise NotAStore(f"{path} is a folder: name a file in it, such as {path / 'zettel.db'}")
-    if not path.parent.is_dir():
-        raise NotAStore(f"{path}: there is no folder {path.parent}; make it first")
     try:
+        if path.is_dir():
+            raise NotAStore(f"{path} is a folder: name a file in it, such as {path / 'zettel.db'}")
+        if not path.parent.is_dir():
+            raise NotAStore(f"{path}: there is no folder {path.parent}; make it first")
         with path.open("rb") as file:
             header = file.read(_HEADER)
     except FileNotFoundError:

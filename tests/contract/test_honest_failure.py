@@ -98,6 +98,7 @@ def test_a_payload_of_a_hundred_levels_comes_back(memory: Memory) -> None:
         ({"content": "   \n\t"}, "says nothing"),
         ({"content": ""}, "says nothing"),
         ({"content": "x" * 1_000_001}, "1,000,001 bytes"),
+        ({"payload": "x" * 1_000_000}, "1,000,002 bytes"),
         ({"content": "a\x00b"}, "content: holds a NUL"),
         ({"content": "a\ud800b"}, "content: holds a lone surrogate at character 1"),
         ({"content": "x", "role": "\x00"}, "role: holds a NUL"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +9,7 @@ from typing import Any
 
 from zettel.annotate.parts import split_parts
 from zettel.annotate.tokens import tokenize
-from zettel.model import Event, EventRecord, Note, Scope
+from zettel.model import Event, EventRecord, Note, Scope, said_by
 from zettel.ports import Annotation, Annotator, GraphStore, Lookup, Passage, TermStats
 
 
@@ -67,6 +66,5 @@ async def annotate(
 
 
 def _passages(event: Event) -> tuple[Passage, ...]:
-    # A payload without words of its own is remembered as the JSON it is, so that its values can be asked for.
-    said = event.content if event.content.strip() else json.dumps(event.payload, ensure_ascii=False)
-    return tuple(Passage(part, event.title, event.role, event.occurred_at) for part in split_parts(said))
+    parts = split_parts(said_by(event))
+    return tuple(Passage(part, event.title, event.role, event.occurred_at) for part in parts)
