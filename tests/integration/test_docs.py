@@ -188,7 +188,7 @@ def test_every_page_is_in_the_index() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_and_methods_named_in_prose_exist(page: Path) -> None:
     for command in re.findall(r"`zettel ([a-z]\w*)", prose(page)):
-        assert command in {*cli.COMMANDS, "bench", "embedder"}, f"{name_of(page)}: zettel {command}"
+        assert command in {*cli.COMMANDS, "bench", "embedder", "scorer"}, f"{name_of(page)}: zettel {command}"
     for method in re.findall(r"`(?:memory|Memory)\.(\w+)", prose(page)):
         assert hasattr(Memory, method), f"{name_of(page)}: memory.{method}"
 
@@ -203,10 +203,10 @@ def test_constants_are_quoted_as_they_are(module: str, name: str, value: str) ->
     assert getattr(importlib.import_module(module), name) == float(value.replace(",", ""))
 
 
-def test_search_page_tells_every_feature() -> None:
+def test_search_page_tells_every_feature_and_its_weight() -> None:
     page = (CHECKOUT / "docs" / "search.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    assert sorted(told) == sorted(feature.name for feature in FEATURES)
+    told = re.findall(r"^\| `(\w+)` \| (-?[\d.]+) \|", page, re.MULTILINE)
+    assert {name: float(weight) for name, weight in told} == {feature.name: feature.weight for feature in FEATURES}
 
 
 def test_search_page_tells_how_much_is_asked_for() -> None:

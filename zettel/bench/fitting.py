@@ -38,12 +38,10 @@ if TYPE_CHECKING:
 K, K_DOCUMENTS = 10, 8
 """Places that hits may take, as in the benchmarks of conversations and of documents."""
 SHIPPED = np.array([feature.weight for feature in FEATURES])
-CONSTANTS = {
-    "BIAS": calibrate.BIAS,
-    "NEAR": calibrate.NEAR,
-    "SHARE": calibrate.SHARE,
-    "COVERAGE": calibrate.COVERAGE,
-}
+CONSTANTS = {"BIAS": calibrate.BIAS, "NEAR": calibrate.NEAR, "COVERAGE": calibrate.COVERAGE}
+DIGITS, DIGITS_OF_SCORE = 1, 2
+"""Significant digits of what is rounded. More would tell of the questions at hand; but a score moves with its log-odds,
+a ranking only with their order."""
 
 
 class Shown(NamedTuple):
@@ -52,7 +50,7 @@ class Shown(NamedTuple):
     question: Question
     parsed: Parsed
     candidates: Candidates
-    events: Sequence[str]
+    events: list[str]
 
 
 class Conversation(NamedTuple):
@@ -64,7 +62,7 @@ class Conversation(NamedTuple):
 
 
 class Telling(NamedTuple):
-    """What the score is made of, (n, 4) with a column of ones, and which questions have an answer."""
+    """What the score is made of, (n, 3) with a column of ones, and which questions have an answer."""
 
     values: Vector
     answered: NDArray[np.bool_]
@@ -110,7 +108,7 @@ async def run(
     with TemporaryDirectory(prefix="zettel-fit-") as folder:
         watch = Watch()
         async with AsyncMemory(str(Path(folder) / "fit.db"), embedder=model, scorer=watch) as memory:
-            events = {}
+            events: dict[str, str] = {}
             for collection in [*collections, *corpus]:
                 events |= await _remember(memory, collection, progress)
             conversations = []
@@ -121,13 +119,12 @@ async def run(
                 conversations.append(Conversation(collection.name, own, strange))
             shown = [one for docs in corpus for one in await _ask(memory, watch, docs, docs.questions, events)]
     progress("fitting", 0, 1)
-    files = [path for path in (*paths, *test, *(documents or ()))]
-    return _told(
-        conversations, fitting, shown,
-        ran_on={"fitted to": ", ".join(names[:fitting]), "tested on": ", ".join(names[fitting:]) or None}
-        | {path.name: data_file(path)["sha256"] for path in files},
-        settings=answering(None, (), model, [K, K_DOCUMENTS] if documents else K),
-    )  # fmt: skip
+    ran_on: dict[str, Cell] = {"fitted to": ", ".join(names[:fitting])}
+    if test:
+        ran_on["tested on"] = ", ".join(names[fitting:])
+    ran_on |= {path.name: data_file(path)["sha256"] for path in (*paths, *test, *(documents or ()))}
+    settings = answering(None, (), model, [K, K_DOCUMENTS] if documents else K)
+    return _told(conversations, fitting, shown, ran_on, settings)
 
 
 def read(path: Path) -> list[Collection]:
@@ -169,14 +166,14 @@ async def _ask(
 
 def labelled(shown: Sequence[Shown]) -> list[fit.Labelled]:
     """Questions with an answer: the pool's raw features and which rows are evidence."""
-    found = []
+    told = []
     for one in shown:
         if one.question.group in locomo.MEAN_OF and one.question.needed:
             rows = np.flatnonzero(one.candidates.pool)
             values = local_features(one.parsed, one.candidates, rows)
-            positive = np.array([one.events[row] in one.question.needed for row in rows], bool)
-            found.append(fit.Labelled(np.column_stack([values[f.name] for f in FEATURES]), positive))
-    return found
+            positive = np.isin(one.events, sorted(one.question.needed))[rows]
+            told.append(fit.Labelled(np.column_stack([values[f.name] for f in FEATURES]), positive))
+    return told
 
 
 def scorer_with(weights: Vector) -> FusionScorer:
@@ -205,11 +202,11 @@ def telling(conversation: Conversation, weights: Vector) -> Telling:
             rows = np.flatnonzero(one.candidates.pool)
             if not len(rows):
                 continue
-            scores = scorer.score(one.parsed, one.candidates)
+            near = scorer.score(one.parsed, one.candidates).near[rows]
             coverage = local_features(one.parsed, one.candidates, rows)["coverage"]
-            values.append([1.0, float(scores.near[rows].max()), float(scores.walk[rows].max()), float(coverage.max())])
+            values.append([1.0, float(near.max()), float(coverage.max())])
             answered.append(at_home and one.question.group in locomo.MEAN_OF)
-    return Telling(np.array(values).reshape(-1, len(CONSTANTS)), np.array(answered, bool))
+    return Telling(np.array(values).reshape(-1, len(CONSTANTS)), np.array(answered, np.bool_))
 
 
 def together(parts: Sequence[Telling]) -> Telling:
@@ -241,7 +238,7 @@ def _told(
     groups = [labelled(conversation.own) for conversation in conversations]
     penalty = fit.best_penalty(groups[:fitting], weigh, lambda group, weights: fit.listwise(group)(weights)[0])
     fitted = weigh(groups[:fitting], penalty)
-    kinds = [fitted, fit.rounded(fitted), SHIPPED]
+    kinds = [fitted, fit.rounded(fitted, DIGITS), SHIPPED]
     others = fit.held_out(groups, lambda rest: weigh(rest, penalty))
     rows: list[list[Cell]] = [
         [feature.name, *(_cell(kind[place]) for kind in kinds), None] for place, feature in enumerate(FEATURES)
@@ -265,7 +262,7 @@ def _told(
     parts = [telling(conversation, kinds[1]) for conversation in conversations]
     held = fit.best_penalty(parts[:fitting], calibrated, lambda part, odds: fit.logistic(*part)(odds)[0])
     odds = calibrated(parts[:fitting], held)
-    constants = [odds, fit.rounded(odds), np.array(list(CONSTANTS.values()))]
+    constants = [odds, fit.rounded(odds, DIGITS_OF_SCORE), np.array(list(CONSTANTS.values()))]
     rows += [[name, *(_cell(kind[place]) for kind in constants), None] for place, name in enumerate(CONSTANTS)]
     before = [telling(conversation, SHIPPED) for conversation in conversations]
     for of, part in (("fit", slice(fitting)), ("test", slice(fitting, None))):

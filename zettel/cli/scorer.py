@@ -20,7 +20,7 @@ def group() -> None:
 @app.command(epilog=EVERYWHERE)
 def fit(
     ctx: typer.Context,
-    paths: list[Path] = typer.Argument(metavar="PATH...", help="Conversations with questions, in LoCoMo's layout."),
+    paths: list[Path] = typer.Argument(metavar="PATH", help="Conversations with questions, in LoCoMo's layout."),
     test: list[Path] = typer.Option([], "--test", metavar="PATH", help="A conversation to measure on; repeatable."),
     documents: tuple[Path, Path] | None = typer.Option(
         None, "--documents", metavar="CORPUS QUESTIONS", help="Documents and questions to measure on, as JSON lines."

@@ -1,7 +1,10 @@
 """From a ranking to a score of 0 to 1: how likely the best note answers, and how far the others stand behind it.
 
-The numbers are set by hand. On our own test and demo questions, asked of their own scope and of each other's (where
-nothing answers them), the Brier score of the first hit is 0.071; logistic regression fitted to them reaches 0.069.
+The constants are fitted by logistic regression to the conversations of the demo and the tests (`zettel scorer fit` with
+the files that :data:`zettel.scoring.fusion.FEATURES` names): their own questions, nine in ten of which have an answer,
+and those of another conversation, which nothing answers. On the two held out, the area under the ROC curve is 0.88 and
+the Brier score 0.14. It tells a strange question from one that belongs here, but hardly one that belongs here and
+happens to have no answer: that speaks of the same things.
 """
 
 from __future__ import annotations
@@ -15,12 +18,10 @@ if TYPE_CHECKING:
 
     from zettel.ports import Bools, Floats
 
-BIAS = -4.5
-NEAR = 0.2
+BIAS = -5.0
+NEAR = 0.44
 """Log-odds per unit of the best local score: small, for it grows with the scope and with the question."""
-SHARE = 2.0
-"""Log-odds of a walk that ends on one note, against one that is spread thin."""
-COVERAGE = 3.0
+COVERAGE = 5.4
 """Log-odds of a note that holds every asked word, against one with none."""
 
 
@@ -31,6 +32,6 @@ def calibrate(
     top = float(order[pool].max(initial=0.0))
     if top <= 0:
         return np.zeros(len(order), np.float32)
-    odds = BIAS + NEAR * float(near.max()) + SHARE * min(top, 1.0) + COVERAGE * float(coverage.max())
+    odds = BIAS + NEAR * float(near.max()) + COVERAGE * float(coverage.max())
     chance = 1.0 / (1.0 + np.exp(-np.clip(odds, -50.0, 50.0)))
     return np.asarray(chance * np.minimum(order / top, 1.0), np.float32)

@@ -27,8 +27,6 @@ Group = TypeVar("Group")
 
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)
 """Which are tried: from one that is hardly felt to one that halves the weights."""
-DIGITS = 1
-"""Significant digits of a rounded weight: more would tell of the questions at hand, not of the features."""
 TOLERANCE = 1e-8
 """Of the gradient, at which a fit has arrived."""
 
@@ -146,6 +144,6 @@ def best_penalty(
     return min(PENALTIES, key=expected)
 
 
-def rounded(weights: Vector) -> Vector:
-    """To DIGITS significant digits, (f,)."""
-    return np.array([float(f"{weight:.{DIGITS}g}") + 0.0 for weight in weights])
+def rounded(weights: Vector, digits: int) -> Vector:
+    """To so many significant digits, (f,)."""
+    return np.array([float(f"{weight:.{digits}g}") + 0.0 for weight in weights])

@@ -1,0 +1,127 @@
+"""Weights from labelled questions: planted ones are found again, gradients are right, penalties do what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from zettel.errors import InvalidInput
+from zettel.scoring.fit import (
+    PENALTIES,
+    Labelled,
+    best_penalty,
+    chances,
+    fit,
+    fit_listwise,
+    fit_logistic,
+    held_out,
+    listwise,
+    logistic,
+    rounded,
+    spread_within,
+)
+
+PLANTED = np.array([2.0, -1.0, 0.5])
+LIGHT = 1e-6
+
+
+def chosen(questions: int, weights: np.ndarray = PLANTED, rows: int = 12, seed: int = 5) -> list[Labelled]:
+    """Questions whose evidence is drawn from the softmax of ``weights``: McFadden's own model."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(questions):
+        values = rng.normal(size=(rows, len(weights))).astype(np.float32)
+        odds = np.exp(values @ weights)
+        positive = np.zeros(rows, bool)
+        positive[rng.choice(rows, p=odds / odds.sum())] = True
+        found.append(Labelled(values, positive))
+    return found
+
+
+def answers(n: int, weights: np.ndarray, seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    values = np.column_stack([np.ones(n), rng.normal(size=(n, len(weights) - 1))])
+    return values, rng.random(n) < chances(values, weights)
+
+
+def slope(loss, at: np.ndarray, step: float = 1e-5) -> np.ndarray:  # type: ignore[no-untyped-def]
+    return np.array([(loss(at + step * e)[0] - loss(at - step * e)[0]) / (2 * step) for e in np.eye(len(at))])
+
+
+def test_planted_weights_are_found() -> None:
+    assert fit_listwise(chosen(3000), LIGHT) == pytest.approx(PLANTED, abs=0.1)
+
+
+def test_planted_log_odds_are_found_with_their_bias() -> None:
+    planted = np.array([-1.0, 2.0, 0.5])
+    assert fit_logistic(*answers(8000, planted), LIGHT) == pytest.approx(planted, abs=0.15)
+
+
+@pytest.mark.parametrize("at", [np.zeros(3), PLANTED, np.array([-3.0, 4.0, 30.0])])
+def test_gradients_are_those_of_the_losses(at: np.ndarray) -> None:
+    several = [Labelled(one.values, one.positive | (np.arange(12) < 2)) for one in chosen(7)]
+    for loss in (listwise(several), logistic(*answers(40, PLANTED))):
+        assert loss(at)[1] == pytest.approx(slope(loss, at), abs=1e-6)
+
+
+def test_loss_of_no_weights_is_the_log_of_the_rows() -> None:
+    assert listwise(chosen(3, rows=8))(np.zeros(3))[0] == pytest.approx(np.log(8))
+
+
+def test_scale_of_a_feature_changes_its_weight_and_nothing_else() -> None:
+    plain = chosen(200)
+    scale = np.array([1.0, 10.0, 0.1])
+    scaled = [Labelled((one.values * scale).astype(np.float32), one.positive) for one in plain]
+    assert fit_listwise(scaled, 0.1) * scale == pytest.approx(fit_listwise(plain, 0.1), rel=1e-3)
+
+
+def test_a_larger_penalty_gives_smaller_weights() -> None:
+    sizes = [float(np.linalg.norm(fit_listwise(chosen(100), penalty))) for penalty in PENALTIES]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_feature_that_never_differs_gets_nothing() -> None:
+    flat = [Labelled(np.column_stack([one.values, np.full(12, 7.0, np.float32)]), one.positive) for one in chosen(50)]
+    assert spread_within(flat)[3] == 0
+    assert fit_listwise(flat, 0.1)[3] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_bias_is_not_penalised() -> None:
+    values, answered = np.ones((10, 1)), np.arange(10) < 8
+    (bias,) = fit(logistic(values, answered), values.std(axis=0), 1000.0)
+    assert bias == pytest.approx(np.log(8 / 2), abs=1e-4)
+
+
+def test_questions_without_evidence_or_with_nothing_else_tell_nothing() -> None:
+    told = chosen(20)
+    mute = [Labelled(told[0].values, np.full(12, value)) for value in (False, True)]
+    assert listwise([*told, *mute])(PLANTED)[0] == listwise(told)(PLANTED)[0]
+    with pytest.raises(InvalidInput, match="no question has evidence"):
+        listwise(mute)
+    with pytest.raises(InvalidInput, match="questions without one"):
+        logistic(np.ones((2, 1)), np.ones(2, bool))
+
+
+def test_each_group_is_left_out_once() -> None:
+    def total(groups):  # type: ignore[no-untyped-def]
+        return np.array([sum(groups)])
+
+    assert [weights.tolist() for weights in held_out([1, 2, 4], total)] == [[6], [5], [3]]
+
+
+def test_the_penalty_is_large_where_there_is_nothing_to_learn() -> None:
+    def penalty(weights: np.ndarray, questions: int) -> float:
+        groups = [chosen(questions, weights, seed=seed) for seed in range(4)]
+        return best_penalty(
+            groups,
+            lambda others, value: fit_listwise([one for group in others for one in group], value),
+            lambda group, found: listwise(group)(found)[0],
+        )
+
+    assert penalty(PLANTED * 2, 100) == PENALTIES[0]
+    assert penalty(np.zeros(3), 5) == PENALTIES[-1]
+
+
+def test_rounding_keeps_significant_digits() -> None:
+    assert rounded(np.array([0.0926, -4.04, 15.2, -0.0]), 1).tolist() == [0.09, -4.0, 20.0, 0.0]
+    assert rounded(np.array([0.0926, -4.04]), 2).tolist() == [0.093, -4.0]
