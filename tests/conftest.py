@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 from collections import defaultdict
 from collections.abc import Callable, Generator
 from datetime import datetime, timezone
@@ -31,6 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Started in the background, a shell's child ignores Ctrl-C, and so would every process that a test interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     hypothesis.settings.load_profile("soak" if config.getoption("soak") else "ci")
     if config.getoption("soak_report"):
         config.pluginmanager.register(SoakReport(config.getoption("soak_report")))
