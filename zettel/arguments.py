@@ -23,7 +23,7 @@ from zettel.model import (
     storable,
     to_micros,
 )
-from zettel.ports import Filter
+from zettel.query import Filter
 
 _moment: TypeAdapter[datetime] = TypeAdapter(Moment)
 

@@ -41,7 +41,8 @@ from zettel.model import (
     Scope,
     Term,
 )
-from zettel.ports import Annotator, Asked, Embedder, GraphStore, Scorer
+from zettel.ports import Annotator, Embedder, GraphStore, Scorer
+from zettel.query import Asked
 
 if TYPE_CHECKING:
     from zettel.engine import Engine

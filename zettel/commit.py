@@ -14,9 +14,10 @@ from weakref import WeakValueDictionary
 
 import anyio
 
+from zettel.batch import Batch, Conflict, Op
 from zettel.errors import StoreBusy
 from zettel.model import Scope, from_micros, to_micros
-from zettel.ports import Batch, Conflict, GraphStore, Op, ScopeState
+from zettel.ports import GraphStore, ScopeState
 
 BUSY_AFTER = 30.0
 """Seconds of losing to other writers before a write gives up, with nothing written."""

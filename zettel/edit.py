@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from zettel.annotate.drafts import annotate
 from zettel.arguments import first_complaint, require_metadata, require_size, require_storable
+from zettel.batch import Op, PutRevision
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.errors import InvalidInput, NotFound
@@ -16,7 +17,7 @@ from zettel.fold import fold, live_versions
 from zettel.jobs.queue import follow_up
 from zettel.link.mentions import mention_ops
 from zettel.model import EDITABLE, Cause, Input, Note, Revision, Scope
-from zettel.ports import Annotator, GraphStore, NoteHistory, Op, Passage, PutRevision, ScopeState
+from zettel.ports import Annotator, GraphStore, NoteHistory, Passage, ScopeState
 from zettel.revise import revised
 
 _Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from zettel.batch import EraseEvents, EraseNotes, EraseRevisions, Op
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.errors import NotFound
 from zettel.jobs.queue import follow_up, new_job
 from zettel.link.mentions import mention_ops
 from zettel.model import Cause, JobKind, Kind, LinkType, Note, Revision, Scope
-from zettel.ports import EraseEvents, EraseNotes, EraseRevisions, GraphStore, Op, ScopeState
+from zettel.ports import GraphStore, ScopeState
 from zettel.revise import revised
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from zettel.annotate.drafts import Draft, draft
 from zettel.annotate.index import index_note
+from zettel.batch import Op, PutEvent, PutNote
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.errors import IdentityConflict, InvalidInput
@@ -17,7 +18,7 @@ from zettel.identity import Ordinals, identity_of, new_id, same_content, telling
 from zettel.jobs.queue import follow_up
 from zettel.link.mentions import mention_ops
 from zettel.model import Cause, Event, EventRecord, Note, OnConflict, Remembered, Scope, Status
-from zettel.ports import Annotator, Found, GraphStore, Lookup, Op, PutEvent, PutNote, ScopeState
+from zettel.ports import Annotator, Found, GraphStore, Lookup, ScopeState
 from zettel.revise import revised
 
 

@@ -9,10 +9,11 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from zettel.annotate.index import index_note, searchable_text
+from zettel.batch import PutRevision
 from zettel.commit import Clock
 from zettel.fold import fold
 from zettel.model import Cause, Input, Link, Note, Revision
-from zettel.ports import NoteHistory, PutRevision
+from zettel.ports import NoteHistory
 
 _JSON = TypeAdapter(dict[str, Any])
 SEARCHED = ("title", "content", "tags", "keywords", "role", "part", "archived")

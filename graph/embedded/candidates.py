@@ -12,7 +12,7 @@ from zettel.graph.embedded.matching import Edges, Matches, edges_among, matches,
 from zettel.graph.embedded.shaping import columnar
 from zettel.graph.embedded.vectors import nearest
 from zettel.model import TIME_MAX, TIME_MIN
-from zettel.ports import Candidates, ScopeStats, Seed
+from zettel.query import Candidates, ScopeStats, Seed
 from zettel.search.pool import (
     ANCHORS,
     HUB_LINKS,
@@ -28,7 +28,7 @@ from zettel.search.pool import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zettel.ports import Bools, Filter, Ints, Query
+    from zettel.query import Bools, Filter, Ints, Query
 
 
 

@@ -17,7 +17,7 @@ from zettel.model import TIME_MIN, Kind, LinkType
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from zettel.ports import Bools, Floats, Ints
+    from zettel.query import Bools, Floats, Ints
 
 GONE = -1
 KINDS = tuple(kind.value for kind in Kind)

@@ -20,7 +20,8 @@ from zettel.model import Note, as_metadata_pairs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zettel.ports import Filter, NoteIndex
+    from zettel.batch import NoteIndex
+    from zettel.query import Filter
 
 Entry = tuple[int, int]
 """A key with its count: of a word how often it stands there, else one of these two."""

@@ -10,7 +10,7 @@ import numpy as np
 from zettel.graph.embedded.columns import Columns
 
 if TYPE_CHECKING:
-    from zettel.ports import Bools, Floats, Ints
+    from zettel.query import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

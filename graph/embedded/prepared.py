@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from zettel.batch import Batch, NoteIndex, Op, PutEvent, PutNote, PutRevision
 from zettel.graph.embedded.bodies import body_of, note_body, uses_body
 from zettel.graph.embedded.keys import Entry, Keys
-from zettel.ports import Batch, NoteIndex, Op, PutEvent, PutNote, PutRevision
 
 
 class Indexed(NamedTuple):

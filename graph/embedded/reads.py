@@ -10,7 +10,8 @@ from zettel.fold import live_versions
 from zettel.graph.embedded.bodies import read_body, read_note, read_uses
 from zettel.graph.embedded.keys import Keys
 from zettel.model import TIME_MAX, TIME_MIN, EventRecord, Link, LinkType, Note, Revision, Term, from_micros
-from zettel.ports import Filter, NoteHistory, TermUse
+from zettel.ports import NoteHistory, TermUse
+from zettel.query import Filter
 
 DUMP_PAGE = 256
 """Events fetched at once while streaming."""

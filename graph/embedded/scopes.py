@@ -7,9 +7,9 @@ import sqlite3
 import threading
 from typing import NamedTuple
 
+from zettel.batch import Conflict
 from zettel.graph.embedded.keys import Keys
 from zettel.model import TIME_MIN, Scope
-from zettel.ports import Conflict
 
 SECRET_BYTES = 16
 KNOWN_SCOPES = 256

@@ -9,13 +9,13 @@ import numpy as np
 from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns
 from zettel.graph.embedded.matching import Edges, Matches, only
 from zettel.model import TIME_MAX, TIME_MIN, Kind, LinkType
-from zettel.ports import Candidates, ScopeStats
+from zettel.query import Candidates, ScopeStats
 from zettel.search.pool import RARE_TERM_DF
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from zettel.ports import Bools, Floats, Ints, Query
+    from zettel.query import Bools, Floats, Ints, Query
 
 _SUPERSEDES = LINK_TYPES.index(LinkType.SUPERSEDES)
 _EPISODIC = KINDS.index(Kind.EPISODIC.value)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import anyio
 import anyio.to_thread
 
+from zettel.batch import Conflict
 from zettel.errors import EmbedderMismatch, MemoryClosed
 from zettel.graph.embedded import checking, jobs, keeping, lookups, reads, vectors, writes
 from zettel.graph.embedded.candidates import gather
@@ -26,14 +27,17 @@ from zettel.graph.embedded.loading import Scopes, in_step
 from zettel.graph.embedded.prepared import prepare
 from zettel.graph.embedded.scopes import ScopeRow, Secrets, claim_scope, find_scope
 from zettel.model import TIME_MIN, Scope
-from zettel.ports import Conflict, Lookup, Query, ScopeState, TermUse
+from zettel.ports import Lookup, ScopeState, TermUse
+from zettel.query import Query
 
 if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
+    from zettel.batch import Batch
     from zettel.model import EventRecord, Job, JobKind, JobState, Link, Note, Revision, Term
-    from zettel.ports import Batch, Candidates, Filter, Found, Near, NoteHistory, Space, TermUse
+    from zettel.ports import Found, Near, NoteHistory, Space, TermUse
+    from zettel.query import Candidates, Filter
 
     Dumped: TypeAlias = list[tuple[EventRecord, tuple[Note, ...]]]
 

@@ -18,7 +18,7 @@ from zettel.search.pool import best
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zettel.ports import Floats, Ints
+    from zettel.query import Floats, Ints
 
 _SPACES = "SELECT id, name, dim, fingerprint, recipe, active FROM spaces"
 ROUNDING = 1e-5

@@ -11,13 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from zettel.annotate.extractive import is_question
-from zettel.errors import EmbedderMismatch, StoreError
-from zettel.graph.embedded import erasing
-from zettel.graph.embedded.bodies import body_of, micros_or_min
-from zettel.graph.embedded.keys import FACET, TITLE, Entry, Keys, packed, unpacked
-from zettel.graph.embedded.prepared import Indexed, Prepared
-from zettel.model import EventRecord, Link, Note, to_micros
-from zettel.ports import (
+from zettel.batch import (
     DropMentions,
     EraseEvents,
     EraseNotes,
@@ -32,6 +26,12 @@ from zettel.ports import (
     PutVector,
     StaleLease,
 )
+from zettel.errors import EmbedderMismatch, StoreError
+from zettel.graph.embedded import erasing
+from zettel.graph.embedded.bodies import body_of, micros_or_min
+from zettel.graph.embedded.keys import FACET, TITLE, Entry, Keys, packed, unpacked
+from zettel.graph.embedded.prepared import Indexed, Prepared
+from zettel.model import EventRecord, Link, Note, to_micros
 
 
 class Found(NamedTuple):

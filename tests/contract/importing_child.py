@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from zettel import Memory
-from zettel.ports import Batch
+from zettel.batch import Batch
 
 BATCH = 5
 

@@ -15,6 +15,7 @@ from tests.contract.reference_books import Books, Kept
 from zettel import ports
 from zettel.annotate.extractive import is_question
 from zettel.annotate.index import index_note
+from zettel.batch import NoteIndex
 from zettel.fold import fold, live_versions
 from zettel.model import (
     TIME_MAX,
@@ -30,6 +31,7 @@ from zettel.model import (
     to_micros,
 )
 from zettel.model import as_metadata_pairs as flat
+from zettel.query import Candidates, Filter, Query, ScopeStats, Seed
 
 Cells = Sequence[tuple[int, int]]
 
@@ -59,7 +61,7 @@ class View:
         self.row = {note.id: row for row, note in enumerate(self.visible)}
         self.tokens: dict[str, list[tuple[int, int]]] = defaultdict(list)  # where each stands: (row, count)
         self.terms: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        self.index: list[ports.NoteIndex] = []
+        self.index: list[NoteIndex] = []
         for row, note in enumerate(self.visible):
             if (note.id, note.version) not in kept.indexes:
                 kept.indexes[note.id, note.version] = index_note(note)
@@ -78,7 +80,7 @@ class View:
             self.sessions[self.visible[row].session or ""].append(row)
 
 
-def passes(note: Note, wanted: ports.Filter, kept: Kept) -> bool:
+def passes(note: Note, wanted: Filter, kept: Kept) -> bool:
     """Whether a filter lets a note through."""
     when = to_micros(note.occurred_at) if note.occurred_at else None
     files = {event.source.file for id in note.event_ids if (event := kept.events.get(id)) and event.source}
@@ -106,7 +108,7 @@ def whole(note: Note) -> str:
     return note.event_ids[0] if note.kind is Kind.EPISODIC else note.id
 
 
-def exhaustive(query: ports.Query, kept: Kept, dim: int) -> ports.Candidates:
+def exhaustive(query: Query, kept: Kept, dim: int) -> Candidates:
     """Every visible note, every allowed one in the pool, with all links and Terms between them."""
     view = View(kept, query.as_of, query.known_at) if query.as_of or query.known_at else kept.view(View)
     notes, n, names, terms = view.visible, len(view.visible), set(query.names), sorted(view.terms)
@@ -118,18 +120,18 @@ def exhaustive(query: ports.Query, kept: Kept, dim: int) -> ports.Candidates:
     stored = [None if x.id in later else kept.vectors.get((query.space, x.id)) for x in notes]
     vectors = np.array([np.zeros(dim) if row is None else row for row in stored], np.float32).reshape(n, dim)
     timely = [t != TIME_MIN and any(start <= t < end for start, end in query.times) for t in occurred.tolist()]
-    seeds = (vectors.any(axis=1) & (query.vector is not None)) * int(ports.Seed.VECTOR)
-    seeds |= (np.diff(asked.indptr) > 0) * int(ports.Seed.TEXT) | np.array(timely, int) * int(ports.Seed.TIME)
-    seeds |= np.array([bool(names & {*index.title_keys}) for index in view.index], int) * int(ports.Seed.TITLE)
+    seeds = (vectors.any(axis=1) & (query.vector is not None)) * int(Seed.VECTOR)
+    seeds |= (np.diff(asked.indptr) > 0) * int(Seed.TEXT) | np.array(timely, int) * int(Seed.TIME)
+    seeds |= np.array([bool(names & {*index.title_keys}) for index in view.index], int) * int(Seed.TITLE)
     for key in names & view.terms.keys():
-        seeds[[row for row, _ in view.terms[key]]] |= int(ports.Seed.TERM)
+        seeds[[row for row, _ in view.terms[key]]] |= int(Seed.TERM)
     session, before, after = np.full((3, n), -1, np.int64)
     for number, rows in enumerate(view.sessions.values()):
         session[rows], before[rows[1:]], after[rows[:-1]] = number, rows[:-1], rows[1:]
     member = matrix([[(session[row], 1)] if session[row] >= 0 else [] for row in range(n)], len(view.sessions))
     links = [link for link in view.links if link.source in view.row and link.target in view.row]
     events = {key: number for number, key in enumerate(dict.fromkeys(map(whole, notes)))}
-    return ports.Candidates(
+    return Candidates(
         ids=tuple(view.row), pool=np.array([passes(note, query.filter, kept) for note in notes], bool), seeds=seeds,
         seq=np.array([x.seq for x in notes], np.int64), event=np.array([events[whole(x)] for x in notes], np.int64),
         kind=tuple(note.kind.value for note in notes), role=tuple(note.role for note in notes),
@@ -145,7 +147,7 @@ def exhaustive(query: ports.Query, kept: Kept, dim: int) -> ports.Candidates:
         has_term=matrix([view.terms[key] for key in terms], n), session_names=tuple(view.sessions),
         session_tf=csr_array(member @ asked), session_length=np.asarray(member @ length, np.int64),
         session_vectors=np.asarray(member @ vectors, np.float32),
-        stats=ports.ScopeStats(n, int(length.sum()), np.diff(asked.tocsc().indptr).astype(np.int64)),
+        stats=ScopeStats(n, int(length.sum()), np.diff(asked.tocsc().indptr).astype(np.int64)),
     )  # fmt: skip
 
 
@@ -158,7 +160,7 @@ class ReferenceStore(Books):
 
     async def close(self) -> None: ...
 
-    async def candidates(self, query: ports.Query) -> ports.Candidates:
+    async def candidates(self, query: Query) -> Candidates:
         return exhaustive(query, self.of(query.scope), self.dim(query.space))
 
     async def lookup(self, scope: Scope, ask: ports.Lookup) -> ports.Found:
@@ -189,7 +191,7 @@ class ReferenceStore(Books):
     async def events(self, scope: Scope, ids: Sequence[str]) -> dict[str, EventRecord]:
         return {id: event for id in ids if (event := self.of(scope).events.get(id))}
 
-    async def page(self, scope: Scope, filter: ports.Filter, after: int, limit: int) -> list[Note]:
+    async def page(self, scope: Scope, filter: Filter, after: int, limit: int) -> list[Note]:
         kept = self.of(scope)
         found = (x for x in kept.view(View).visible if x.seq > after and passes(x, filter, kept))
         return [note for note, _ in zip(found, range(limit), strict=False)]

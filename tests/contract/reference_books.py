@@ -13,6 +13,24 @@ from typing import Any, TypeVar
 import numpy as np
 
 from zettel import ports
+from zettel.batch import (
+    Batch,
+    Conflict,
+    DropMentions,
+    EraseEvents,
+    EraseNotes,
+    EraseRevisions,
+    FinishJob,
+    NoteIndex,
+    Op,
+    PutEvent,
+    PutJob,
+    PutMention,
+    PutNote,
+    PutRevision,
+    PutVector,
+    StaleLease,
+)
 from zettel.model import TIME_MIN, EventRecord, Job, JobKind, JobState, Link, Note, Revision, Scope, in_utc, to_micros
 
 V = TypeVar("V")
@@ -30,7 +48,7 @@ class Kept:
     revisions: dict[str, tuple[Revision, ...]] = field(default_factory=dict)
     mentions: dict[tuple[str, str], Link] = field(default_factory=dict)
     vectors: dict[tuple[int, str], Any] = field(default_factory=dict)  # by space and note
-    indexes: dict[tuple[str, int], ports.NoteIndex] = field(default_factory=dict)  # by note and version
+    indexes: dict[tuple[str, int], NoteIndex] = field(default_factory=dict)  # by note and version
     seen: dict[type, Any] = field(default_factory=dict)  # the view of now, once it was asked for
 
     def copied(self) -> Kept:
@@ -72,10 +90,10 @@ class Books(ABC):
 
     # -------------------------------------------------------------------------------------------------------- writes
 
-    async def apply(self, batch: ports.Batch) -> None:
+    async def apply(self, batch: Batch) -> None:
         kept, jobs = self.of(batch.scope).copied(), dict(self._jobs)
         if kept.state.seq != batch.expects:
-            raise ports.Conflict
+            raise Conflict
         for op in batch.ops:
             self._do(op, kept, jobs)
         times = [base.recorded_at for base in kept.bases.values()]
@@ -85,22 +103,22 @@ class Books(ABC):
         kept.state = ports.ScopeState(batch.seq, kept.state.secret, recorded_at, latest)
         self._kept[batch.scope], self._jobs = kept, jobs
 
-    def _do(self, op: ports.Op, kept: Kept, jobs: dict[str, Job]) -> None:
+    def _do(self, op: Op, kept: Kept, jobs: dict[str, Job]) -> None:
         match op:
-            case ports.PutEvent(event, identity):
+            case PutEvent(event, identity):
                 kept.events[event.event_id], kept.identities[event.event_id] = event, identity
-            case ports.PutNote(note, index):
+            case PutNote(note, index):
                 kept.bases[note.id], kept.revisions[note.id], kept.indexes[note.id, note.version] = note, (), index
-            case ports.PutRevision(revision):
+            case PutRevision(revision):
                 kept.revisions[revision.note] += (revision,)
-            case ports.PutVector(note_id, space, vector):
+            case PutVector(note_id, space, vector):
                 kept.vectors[space, note_id] = np.asarray(vector, np.float32)
-            case ports.PutMention(link):
+            case PutMention(link):
                 kept.mentions[link.source, link.target] = link
-            case ports.DropMentions(ids):
+            case DropMentions(ids):
                 forgotten = set(ids)
                 kept.mentions = {ends: x for ends, x in kept.mentions.items() if not {*ends} & forgotten}
-            case ports.EraseNotes(ids):
+            case EraseNotes(ids):
                 gone = set(ids)
                 kept.bases = {id: x for id, x in kept.bases.items() if id not in gone}
                 kept.revisions = {id: x for id, x in kept.revisions.items() if id not in gone}
@@ -109,19 +127,19 @@ class Books(ABC):
                 kept.mentions = {ends: x for ends, x in kept.mentions.items() if not {*ends} & gone}
                 for job in [job for job in jobs.values() if job.note in gone]:
                     del jobs[job.id]
-            case ports.EraseEvents(ids):
+            case EraseEvents(ids):
                 for id in ids:
                     kept.tombstones[kept.identities.pop(id)] = None
                     del kept.events[id]
-            case ports.EraseRevisions(note_id, versions):
+            case EraseRevisions(note_id, versions):
                 kept.revisions[note_id] = tuple(r for r in kept.revisions[note_id] if r.version not in versions)
                 kept.indexes = {key: x for key, x in kept.indexes.items() if key[0] != note_id}
-            case ports.PutJob(job):
+            case PutJob(job):
                 if same_work(job) not in map(same_work, jobs.values()):
                     jobs[job.id] = job
-            case ports.FinishJob(job_id, token):
+            case FinishJob(job_id, token):
                 if job_id not in jobs or jobs[job_id].token != token:
-                    raise ports.StaleLease
+                    raise StaleLease
                 del jobs[job_id]
 
     # ------------------------------------------------------------------------------------------- reads of what is kept

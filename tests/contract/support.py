@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any
 
 from zettel import AsyncMemory, Link, LinkType, Memory, Note, Scope
+from zettel.batch import Op
 from zettel.commit import Clock, Commits
 from zettel.model import Cause, Input
-from zettel.ports import Op, ScopeState
+from zettel.ports import ScopeState
 from zettel.revise import revised
 
 _SAID = [

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests.contract.conftest import BACKENDS
 from tests.contract.support import LIFE, picture, said
 from zettel import AsyncMemory, Event, Memory
+from zettel.batch import StaleLease
 from zettel.errors import IdentityConflict, InvalidInput, WasDeleted
 from zettel.model import JobKind
-from zettel.ports import StaleLease
 
 ROOT = Path(__file__).parents[2]
 

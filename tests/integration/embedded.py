@@ -13,24 +13,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from zettel.annotate.index import index_note
+from zettel.batch import EraseEvents, EraseNotes, EraseRevisions, Op, PutEvent, PutJob, PutMention, PutNote, PutVector
 from zettel.commit import Clock, Commits
 from zettel.graph.embedded.store import EmbeddedStore
 from zettel.model import Cause, EventRecord, Input, Job, JobKind, Link, LinkType, Note, Scope, Source
-from zettel.ports import (
-    Candidates,
-    EraseEvents,
-    EraseNotes,
-    EraseRevisions,
-    GraphStore,
-    Op,
-    PutEvent,
-    PutJob,
-    PutMention,
-    PutNote,
-    PutVector,
-    Query,
-    ScopeState,
-)  # fmt: skip
+from zettel.ports import GraphStore, ScopeState
+from zettel.query import Candidates, Query  # fmt: skip
 from zettel.revise import revised
 
 ANN = Scope(user="ann")

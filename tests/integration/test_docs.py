@@ -22,7 +22,7 @@ import pytest
 
 import zettel.cli.app as cli
 from zettel import Memory
-from zettel.ports import Query
+from zettel.query import Query
 from zettel.scoring.fusion import FEATURES
 
 pytestmark = pytest.mark.integration

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from tests.contract.reference import ReferenceStore
 from tests.integration.embedded import ANN, Scribe, opened, run, vector
 from zettel.annotate.index import vector_text
+from zettel.batch import DropMentions
 from zettel.fold import fold
 from zettel.model import LinkType, to_micros
-from zettel.ports import Candidates, DropMentions, Filter, Lookup
+from zettel.ports import Lookup
+from zettel.query import Candidates, Filter
 from zettel.search.pool import RARE_TERM_DF
 
 pytestmark = pytest.mark.integration

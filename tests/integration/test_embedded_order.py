@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.integration.embedded import Scribe, opened, run
 from zettel.model import TIME_MIN, to_micros
-from zettel.ports import Candidates
+from zettel.query import Candidates
 
 DAY_ZERO = datetime(2024, 1, 1, tzinfo=timezone.utc)
 

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.embedded import ANN, Scribe, a_job, opened, run, vector
+from zettel.batch import Batch, Conflict, EraseNotes, FinishJob, PutJob, StaleLease
 from zettel.errors import MemoryClosed, StoreBusy
 from zettel.model import LinkType, Scope
-from zettel.ports import Batch, Conflict, EraseNotes, FinishJob, PutJob, StaleLease
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[2]

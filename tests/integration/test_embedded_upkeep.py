@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tests.integration.embedded import ANN, DIM, Scribe, a_job, opened, run, vector
+from zettel.batch import EraseNotes, FinishJob, PutJob, PutVector, StaleLease
 from zettel.errors import EmbedderMismatch, InvalidInput
 from zettel.model import JobKind, JobState, LinkType, Scope
-from zettel.ports import EraseNotes, FinishJob, PutJob, PutVector, StaleLease
 
 pytestmark = pytest.mark.integration
 BOB = Scope(user="bob")

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.tiny import Row, Tiny
 from zettel.errors import InvalidInput
 from zettel.model import LinkType
-from zettel.ports import Candidates, Scores, Seed
+from zettel.query import Candidates, Scores, Seed
 from zettel.scoring.fusion import FEATURES, FusionScorer
 from zettel.search.explain import explain
 from zettel.search.rank import rank

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from zettel.annotate.tokens import tokenize
 from zettel.model import TIME_MAX, TIME_MIN, LinkType
-from zettel.ports import Candidates, Question, ScopeStats
+from zettel.query import Candidates, Question, ScopeStats
 from zettel.search.question import parse_question
 
 

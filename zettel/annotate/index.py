@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from zettel.annotate.extractive import terms_of
 from zettel.annotate.tokens import phrase_key, tokenize
+from zettel.batch import NoteIndex
 from zettel.model import Note
-from zettel.ports import NoteIndex
 
 VECTOR_RECIPE = "speaker: title. content authored /1"
 """Names how :func:`vector_text` puts a text together; vectors made by another recipe are another set."""

@@ -19,8 +19,8 @@ import numpy as np
 from zettel import AsyncMemory
 from zettel.errors import InvalidInput
 from zettel.model import Scope
-from zettel.ports import Candidates, Scores
-from zettel.ports import Question as Parsed
+from zettel.query import Candidates, Scores
+from zettel.query import Question as Parsed
 from zettel.scoring import calibrate, fit
 from zettel.scoring.fusion import FEATURES, FusionScorer, local_features
 from zettel.search.rank import rank

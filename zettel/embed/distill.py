@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
-    from zettel.ports import Floats
+    from zettel.query import Floats
 
 SIF_COEFFICIENT = 1e-4
 """The a of a / (a + p): model2vec's own default, inside the range that Arora et al. recommend."""

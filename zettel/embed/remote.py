@@ -16,7 +16,7 @@ from zettel.errors import EmbedderUnavailable
 from zettel.ports import EmbedderInfo
 
 if TYPE_CHECKING:
-    from zettel.ports import Floats
+    from zettel.query import Floats
 
 BATCH = 256
 """Texts per request: 256 notes, about 100,000 tokens, stay below the limits of most services."""

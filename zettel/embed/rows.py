@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from zettel.ports import Floats
+    from zettel.query import Floats
 
 
 def readable(text: str) -> str:

@@ -23,7 +23,7 @@ from zettel.ports import EmbedderInfo
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zettel.ports import Floats
+    from zettel.query import Floats
 
 SHIPPED = Path(__file__).parent / "weights"
 """The folder of the model that comes with zettel."""

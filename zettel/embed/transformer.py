@@ -16,7 +16,7 @@ from zettel.errors import EmbedderUnavailable, EmbedderUnreadable, MissingExtra
 from zettel.ports import EmbedderInfo
 
 if TYPE_CHECKING:
-    from zettel.ports import Floats
+    from zettel.query import Floats
 
 BATCH = 64
 """Texts per forward pass: more gains nothing on a CPU and costs memory on a GPU."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zettel.annotate.index import VECTOR_RECIPE, vector_text
+from zettel.batch import Op, PutVector
 from zettel.errors import EmbedderMismatch
 from zettel.model import Note
-from zettel.ports import Embedder, GraphStore, Op, PutVector, Space
+from zettel.ports import Embedder, GraphStore, Space
 
 
 class Vectors:

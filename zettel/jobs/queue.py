@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from zettel.batch import PutJob
 from zettel.errors import EmbedderUnavailable, StoreBusy
 from zettel.identity import new_id
 from zettel.model import Job, JobKind, Note, Scope
-from zettel.ports import PutJob
 
 PASSING = (EmbedderUnavailable, StoreBusy)
 """Errors that may be gone by the next attempt; any other leaves the job failed at once."""

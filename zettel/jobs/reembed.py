@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from zettel.annotate.index import VECTOR_RECIPE, vector_text
+from zettel.batch import Op, PutVector
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.jobs.queue import new_job
 from zettel.model import JobKind, Note, Scope
-from zettel.ports import GraphStore, Op, PutVector, ScopeState, Space
+from zettel.ports import GraphStore, ScopeState, Space
 
 REEMBED_BATCH = 512
 """Notes embedded between two commits: what an interruption may cost."""

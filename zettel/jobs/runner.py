@@ -10,11 +10,12 @@ from datetime import datetime, timedelta, timezone
 
 import anyio
 
+from zettel.batch import StaleLease
 from zettel.errors import FlushTimeout, JobFailed, StoreBusy
 from zettel.jobs.queue import next_attempt
 from zettel.jobs.work import Work
 from zettel.model import Job, JobState, Scope
-from zettel.ports import GraphStore, StaleLease
+from zettel.ports import GraphStore
 
 CLAIM = 256
 """Jobs taken at once: enough to share reads among them, few enough to be done well inside the lease."""

@@ -8,6 +8,7 @@ from collections.abc import Container, Sequence
 from datetime import timedelta
 
 from zettel.annotate.index import vector_text
+from zettel.batch import FinishJob, Op
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.fold import fold, live_versions
@@ -15,7 +16,7 @@ from zettel.jobs.queue import new_job
 from zettel.jobs.reembed import Reembedding
 from zettel.link.near import NEIGHBOURS_ASKED, close, near_links
 from zettel.model import Cause, Input, Job, JobKind, Link, Scope
-from zettel.ports import FinishJob, GraphStore, Near, Op, ScopeState
+from zettel.ports import GraphStore, Near, ScopeState
 from zettel.revise import revised
 
 _LINKER = JobKind.LINK.value

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from zettel.annotate.index import titles_of
 from zettel.annotate.tokens import UNSPACED, clean, phrase_key, token_of, tokenize
+from zettel.batch import DropMentions, Op, PutMention
 from zettel.model import Link, LinkType, Note, Scope
-from zettel.ports import DropMentions, GraphStore, Lookup, Op, PutMention
+from zettel.ports import GraphStore, Lookup
 
 MAX_TITLE_WORDS = 8
 """Longer titles are sentences; texts do not name them in full."""

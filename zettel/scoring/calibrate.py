@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zettel.ports import Bools, Floats
+    from zettel.query import Bools, Floats
 
 BIAS = -5.0
 NEAR = 0.44

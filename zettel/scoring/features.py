@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zettel.ports import Bools, Floats, Ints
+    from zettel.query import Bools, Floats, Ints
 
 SPEAKER_NAME = 0.2
 """What is left of a token's weight when it is a speaker's name."""

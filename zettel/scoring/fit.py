@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zettel.ports import Bools, Floats
+    from zettel.query import Bools, Floats
 
     Vector = NDArray[np.float64]
     Loss = Callable[[Vector], tuple[float, Vector]]

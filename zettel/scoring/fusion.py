@@ -14,7 +14,7 @@ import numpy as np
 
 from zettel.errors import InvalidInput
 from zettel.model import TIME_MAX, LinkType
-from zettel.ports import Scores, Seed
+from zettel.query import Scores, Seed
 from zettel.scoring import features
 from zettel.scoring.calibrate import calibrate
 from zettel.scoring.walk import Walk, graph_of, walk
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zettel.ports import Candidates, Floats, Question
+    from zettel.query import Candidates, Floats, Question
 
 Group: TypeAlias = Literal["windows", "walk", "text", "vector", "time", "speaker", "terms"]
 """A group of evidence that can be left out, to see what it is worth."""

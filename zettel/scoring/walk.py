@@ -22,7 +22,7 @@ from zettel.search.pool import RARE_TERM_DF
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zettel.ports import Candidates, Floats, Ints
+    from zettel.query import Candidates, Floats, Ints
 
 RESTART = 0.5
 """Chance of returning to the start: what is one hop away counts half, two hops a quarter."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zettel.model import TIME_MAX, TIME_MIN, LinkType, Step, Why, from_micros
-from zettel.ports import Seed
+from zettel.query import Seed
 
 if TYPE_CHECKING:
-    from zettel.ports import Candidates, Scores
+    from zettel.query import Candidates, Scores
 
 LONGEST_PATH = 8
 """Steps that are told: the walk forgets by then."""

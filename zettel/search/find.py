@@ -6,7 +6,8 @@ from zettel.embed.vectors import Vectors
 from zettel.errors import InvalidQuestion
 from zettel.fold import fold
 from zettel.model import TIME_MAX, TIME_MIN, Hit, Note, Scope, from_micros, to_micros
-from zettel.ports import Asked, GraphStore, Query, Question, Scorer
+from zettel.ports import GraphStore, Scorer
+from zettel.query import Asked, Query, Question
 from zettel.search.explain import explain
 from zettel.search.question import parse_question
 from zettel.search.rank import rank

@@ -11,10 +11,11 @@ from zettel.annotate.background import background_rarity
 from zettel.annotate.dates import find_dates
 from zettel.annotate.tokens import UNSPACED, phrase_key, tokenize
 from zettel.model import TIME_MAX, TIME_MIN, from_micros, in_utc, to_micros
-from zettel.ports import Question, TimeRange
+from zettel.ports import TimeRange
+from zettel.query import Question
 
 if TYPE_CHECKING:
-    from zettel.ports import Floats
+    from zettel.query import Floats
 
 NAME_WORDS = 8
 """Longest phrase, in words, that is looked up as a Term or a title."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from zettel.ports import Candidates, Scores
+    from zettel.query import Candidates, Scores
 
 
 def rank(scores: Scores, candidates: Candidates, k: int) -> list[int]:

@@ -1,0 +1,148 @@
+"""What a write is: small frozen operations, and batches of them on one scope, applied in order, all or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from zettel.model import EventRecord, Job, Link, Note, Revision, Scope
+    from zettel.ports import TermUse
+    from zettel.query import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class NoteIndex:
+    """What a note is found by; always a pure function of the note (see ``zettel.annotate.index``).
+
+    ``tokens`` are the tokens of its searchable text with their counts, ``terms`` its Terms, ``title_keys`` the normal
+    forms under which other texts name it (empty without a title; only the head of an event has them).
+    """
+
+    tokens: Mapping[str, int]
+    terms: tuple[TermUse, ...]
+    title_keys: tuple[str, ...]
+
+    @property
+    def length(self) -> int:
+        """Number of tokens, repetitions counted."""
+        return sum(self.tokens.values())
+
+
+@dataclass(frozen=True, slots=True)
+class PutEvent:
+    """Store an event. ``identity`` is the keyed hash that makes it this event."""
+
+    event: EventRecord
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutNote:
+    """Store a new note (version 1, its base for ever) and what it is found by."""
+
+    note: Note
+    index: NoteIndex
+
+
+@dataclass(frozen=True, slots=True)
+class PutRevision:
+    """Add a Revision and set the note to the state that the fold now gives.
+
+    ``index`` is None where no searchable field changed. ``links`` is the whole set of decided links that the fold
+    gives for this note: the store ends those that are no longer in it, and adds the new ones.
+    """
+
+    revision: Revision
+    note: Note
+    index: NoteIndex | None
+    links: tuple[Link, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PutVector:
+    """Store a note's vector, (dim,) float32, in one of the store's vector sets."""
+
+    note: str
+    space: int
+    vector: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class PutMention:
+    """One note's text names another note's title. Derived, so it has no Revision."""
+
+    link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class DropMentions:
+    """Forget the MENTIONS that start or end at these notes."""
+
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EraseNotes:
+    """Destroy notes with all that hangs on them: index, vectors, links both ways, revisions, jobs."""
+
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EraseEvents:
+    """Destroy events, and leave the keyed hashes of their identities as tombstones."""
+
+    events: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EraseRevisions:
+    """Destroy single revisions of a note (a PutRevision in the same batch says what the note falls back to)."""
+
+    note: str
+    versions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PutJob:
+    """Queue a job; one that is there already for the same (scope, kind, note, version) stays as it is."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class FinishJob:
+    """Take a job off the queue. The commit fails with StaleLease unless ``token`` is the one of its lease."""
+
+    job: str
+    token: str
+
+
+Op: TypeAlias = (
+    PutEvent | PutNote | PutRevision | PutVector | PutMention | DropMentions | EraseNotes | EraseEvents
+    | EraseRevisions | PutJob | FinishJob
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Operations on one scope, applied in order, all or none.
+
+    ``expects`` is the scope's ``seq`` that the batch was planned on, ``seq`` the last one it uses. A store whose
+    scope has moved on raises ``Conflict`` and writes nothing; the caller plans anew.
+    """
+
+    scope: Scope
+    expects: int
+    seq: int
+    ops: tuple[Op, ...]
+
+
+class Conflict(Exception):
+    """The scope has moved on since the batch was planned. Never reaches a user: the plan is made anew."""
+
+
+class StaleLease(Exception):
+    """The job was taken over by another worker. Never reaches a user: the work is dropped."""

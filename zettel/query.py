@@ -1,0 +1,165 @@
+"""What a question is, on its way: as it was asked, taken apart, as a store sees it, what the store answers, and what a
+scorer makes of that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntFlag
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from zettel.model import LinkType, Scope
+
+    Floats: TypeAlias = NDArray[np.float32]
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a note must be like to be a hit; applied before any top-k. Empty or None asks for nothing.
+
+    ``kinds``, ``tags``: any of them. ``since`` (included) and ``until`` (excluded) are microseconds of
+    ``occurred_at``; an undated note passes neither. ``metadata`` are flat ``key=value`` strings, all of which must
+    hold. ``source`` is the file an event was read from.
+    """
+
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    session: str | None = None
+    role: str | None = None
+    since: int | None = None
+    until: int | None = None
+    metadata: tuple[str, ...] = ()
+    source: str | None = None
+
+
+class Seed(IntFlag):
+    """Where a candidate came from."""
+
+    VECTOR = 1
+    TEXT = 2
+    TERM = 4
+    TITLE = 8
+    TIME = 16
+    NEIGHBOUR = 32
+    WALK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its clocks and its filter, as the caller put them."""
+
+    text: str
+    k: int = 10
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+    now: datetime | None = None
+    filter: Filter = field(default_factory=Filter)
+    min_score: float | None = None
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question as a store sees it.
+
+    ``vector``: (d,) float32 unit row or None, compared in ``space``. ``tokens``: distinct asked tokens.
+    ``names``: normal forms of the phrases in the question that may be a Term or a title. ``times``: named stretches as
+    microseconds, end excluded. ``as_of``, ``known_at``: microseconds. ``pool``: how many notes each way of seeding
+    may bring; ``window``: how many neighbours in time each pool note has beside it, on either side.
+    """
+
+    scope: Scope
+    space: int
+    vector: Floats | None
+    tokens: tuple[str, ...]
+    names: tuple[str, ...]
+    times: tuple[tuple[int, int], ...]
+    filter: Filter = field(default_factory=Filter)
+    as_of: int | None = None
+    known_at: int | None = None
+    pool: int = 128
+    window: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeStats:
+    """Of the scope alone, and of what the two clocks let through: notes, their tokens in all, df of asked tokens."""
+
+    notes: int
+    tokens: int
+    df: Ints  # (q,)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What a store knows about a question, in columns. n rows are notes, q the asked tokens, t the Terms in reach.
+
+    Rows stand in ``seq`` order. ``pool`` rows may become hits; the others are context: neighbours in time, and notes
+    that the walk passes through but the filter does not let out.
+    """
+
+    ids: tuple[str, ...]  # (n,)
+    pool: Bools  # (n,)
+    seeds: Ints  # (n,) Seed flags
+    seq: Ints  # (n,)
+    event: Ints  # (n,) same number: parts of the same event
+    kind: tuple[str, ...]  # (n,)
+    role: tuple[str | None, ...]  # (n,)
+    session: Ints  # (n,) index into sessions_*, -1: none
+    previous: Ints  # (n,) row of the note before it in its session, -1: none or not here
+    next: Ints  # (n,) row of the note after it
+    occurred_at: Ints  # (n,) microseconds, TIME_MIN: unknown
+    valid_from: Ints  # (n,) microseconds, TIME_MIN: always
+    valid_to: Ints  # (n,) microseconds, TIME_MAX: still valid
+    length: Ints  # (n,) tokens
+    is_question: Bools  # (n,)
+    tf: csr_array  # (n, q) count of each asked token
+    vectors: Floats  # (n, d) unit rows, zero where there is none
+    link_source: Ints  # (e,) row
+    link_target: Ints  # (e,) row
+    link_type: tuple[LinkType, ...]  # (e,)
+    link_weight: Floats  # (e,)
+    term_keys: tuple[str, ...]  # (t,)
+    term_df: Ints  # (t,) notes of the scope that hold it
+    term_named: Bools  # (t,) the question names it
+    has_term: csr_array  # (n, t) counts
+    session_names: tuple[str, ...]  # (s,)
+    session_tf: csr_array  # (s, q) over the whole session
+    session_length: Ints  # (s,) tokens over the whole session
+    session_vectors: Floats  # (s, d) sum of the session's vectors
+    stats: ScopeStats
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question taken apart.
+
+    ``words`` are its surface words in order, ``today`` the moment that relative dates count from, in microseconds.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    rarity: Floats  # (q,) background rarity of each token, 0 common .. 1 never seen
+    names: tuple[str, ...]
+    times: tuple[tuple[int, int], ...]
+    vector: Floats | None
+    today: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What a scorer says: ``score`` is calibrated to 0..1 and ranks the rows; the rest explains it."""
+
+    score: Floats  # (n,)
+    near: Floats  # (n,)
+    walk: Floats  # (n,)
+    features: Floats  # (n, f) value times weight
+    feature_names: tuple[str, ...]
+    came_from: Ints  # (n + t,) per row and Term the node that sent most of its share: row, n + term, or -1: the start
