@@ -28,7 +28,7 @@ test: $(VENV)/test.stamp
 test-env: $(VENV)/test.stamp
 
 soak: $(VENV)/test.stamp
-	$(BIN)/python -m pytest -m soak --soak --soak-report docs/soak $(PYTEST)
+	$(BIN)/python -m pytest -m soak --soak --soak-report=docs/soak $(PYTEST)
 
 bench: $(VENV)/test.stamp
 	$(BIN)/zettel bench $(BENCH)
