@@ -131,13 +131,15 @@ def require_metadata(metadata: Any) -> None:
                 require_storable("metadata", part)
 
 
-def checked(event: Event | dict[str, Any]) -> Event:
+def checked(event: Event | Mapping[str, Any]) -> Event:
     """The event, or ``InvalidEvent`` in one line that names the field and what is wrong with it."""
-    said = event if isinstance(event, dict) else {"payload": event.payload, "metadata": event.metadata}
+    if not isinstance(event, (Event, Mapping)):
+        raise InvalidEvent(f"{type(event).__name__} is no event: hand in Event(content=...), or a dict of its fields")
+    said = {"payload": event.payload, "metadata": event.metadata} if isinstance(event, Event) else event
     try:
         require_keepable("payload", said.get("payload"))
         require_metadata(said.get("metadata"))
-        event = Event.model_validate(event)
+        event = event if isinstance(event, Event) else Event.model_validate(dict(event))
     except InvalidInput as error:
         raise InvalidEvent(f"the event cannot be stored: {error}") from None
     except ValidationError as error:

@@ -129,6 +129,8 @@ class AsyncMemory:
 
     async def _use(self, scope: Scope | None) -> tuple[Engine, Scope]:
         self._require_usable()
+        if scope is not None and not isinstance(scope, Scope):
+            raise InvalidInput(f"scope={scope!r} is not a Scope: use Scope(user=...)")
         if self._engine is None:
             await self.open()
         assert self._engine is not None
@@ -176,7 +178,7 @@ class AsyncMemory:
         An event that was deleted from this scope before is not revived: ``WasDeleted`` names it, after the others
         were stored; ``remember`` reports it instead of raising. Raises what ``add`` raises.
         """
-        accepted = [checked(event if isinstance(event, Event) else dict(event)) for event in events]
+        accepted = [checked(event) for event in events]
         done = await self.remember(accepted, on_conflict=on_conflict, scope=scope)
         if wait:
             await self.flush(scope=scope)

@@ -131,6 +131,8 @@ class Connections:
             return StoreReadOnly(f"{self.path} cannot be written ({said})")
         if "not a database" in said:
             return NotAStore(f"{self.path} is not a zettel store; it was left as it is")
+        if "malformed" in said:
+            return StoreError(f"{self.path} is damaged ({said}): go back to a copy, or import anew into another store")
         return StoreError(f"{self.path}: {said}")
 
 

@@ -127,6 +127,13 @@ def test_a_bad_event_is_refused_in_one_line(memory: Memory, fields: dict[str, An
     assert [note.content for note in memory.list().notes] == ["Something good."]
 
 
+def test_what_is_no_event_and_no_scope_is_refused(memory: Memory) -> None:
+    with pytest.raises(InvalidEvent, match="str is no event"):
+        memory.add_many("abc")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="scope='ann' is not a Scope"):
+        memory.search("x", scope="ann")  # type: ignore[arg-type]
+
+
 def test_a_bad_question_is_refused(memory: Memory) -> None:
     with pytest.raises(InvalidQuestion, match="empty"):
         memory.search("   ")

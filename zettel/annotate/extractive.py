@@ -166,7 +166,8 @@ def _context(passage: Passage, gist: str, reading: Reading, dates: Sequence[Time
     if passage.title and not quoted.startswith(passage.title):
         quoted = f"{passage.title}: {quoted}" if quoted else passage.title
     others = [name.text for name in reading.names if name.text not in quoted][:MAX_TOPICS]
-    told = [f"{date.text} is {_stretch(date)}" for date in dates if not date.text[-4:].isdecimal()][:MAX_DATES_TOLD]
+    named = [date._replace(text=date.text.rstrip(".,;")) for date in dates]
+    told = [f"{date.text} is {_stretch(date)}" for date in named if not date.text[-4:].isdecimal()][:MAX_DATES_TOLD]
     asides = [*told, f"also {', '.join(others)}"] if others else told
     body = f"{quoted} ({'; '.join(asides)})" if asides else quoted
     return f"{head}: {body}" if head and body else head or body

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from zettel import __version__
 
 PACKAGES = (
-    "faiss-cpu", "model2vec", "numpy", "pydantic", "PyStemmer", "scipy", "sentence-transformers", "torch",
+    "model2vec", "numpy", "pydantic", "PyStemmer", "scipy", "sentence-transformers", "torch",
 )  # fmt: skip
 """Those whose version a result may depend on."""
 

@@ -165,7 +165,7 @@ def delete(
     if options.json:
         say_json({"deleted": gone})
     else:
-        say(f"{gone} notes are gone")
+        say("1 note is gone" if gone == 1 else f"{gone} notes are gone")
 
 
 def _told(as_json: bool, note: Note, line: str) -> None:
