@@ -146,6 +146,6 @@ class SoakReport:
 
 def _versions() -> dict[str, str]:
     """The installed distributions that the results of heavy tests can depend on."""
-    wanted = {"faiss-cpu", "hypothesis", "neo4j", "numpy", "scipy", "torch", "zettel-graph"}
+    wanted = {"hypothesis", "neo4j", "numpy", "scipy", "torch", "zettel-graph"}
     found = {dist.metadata["Name"]: dist.version for dist in distributions()}
     return {name: found[name] for name in sorted(wanted & found.keys())}
