@@ -15,7 +15,6 @@ from zettel.annotate.extractive import (
     ExtractiveAnnotator,
     annotate,
     is_question,
-    keyword_keys,
     tags_of,
     terms_of,
 )
@@ -24,6 +23,7 @@ from zettel.annotate.names import find_names
 from zettel.annotate.tokens import phrase_key, tokenize
 from zettel.model import Note
 from zettel.ports import Annotation, Passage, TermStats
+from zettel.search.question import names_in
 
 MAY_DAY = datetime(2024, 5, 1, 9, tzinfo=timezone.utc)
 NEW_SCOPE = TermStats(0, {})
@@ -157,7 +157,7 @@ def test_written_keywords_are_terms_and_generic_roles_are_not() -> None:
 
 def test_a_question_names_the_terms_of_the_note_it_asks_for() -> None:
     terms = _terms("I bought a harpsichord and two easels in Gothenburg.")
-    asked = {*keyword_keys("Which harpsichords and easel came from gothenburg?"), phrase_key("Gothenburg")}
+    asked = {*names_in("Which harpsichords and easel came from gothenburg?"), phrase_key("Gothenburg")}
     assert {"harpsichord", "easel", "gothenburg"} <= asked & terms.keys()
 
 

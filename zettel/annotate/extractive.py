@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from zettel.annotate.dates import find_dates
 from zettel.annotate.keywords import Reading, best_keywords, read
-from zettel.annotate.tokens import phrase_key, tokenize
+from zettel.annotate.tokens import bare_title, phrase_key, tokenize
 from zettel.ports import Annotation, Passage, TermStats, TermUse, TimeRange
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ _SENTENCE_END = re.compile(
 _HASHTAG = re.compile(r"(?<![\w&#/])#(\w*[^\W\d_]\w*)")
 _QUESTION = re.compile("[?\uff1f\u061f]\\W*(?:$|\\s)")
 _IMAGE = re.compile(r"!\[|\[(?:image|photo|picture|img)\b", re.IGNORECASE)
-_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 _OTHER_LETTER = re.compile("[\u0400-\u052f\u0600-\u06ff\u3041-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
 _SCRIPTS = (
     ("cyrillic", "\u052f"),
@@ -114,7 +112,7 @@ def terms_of(note: Note) -> tuple[TermUse, ...]:
     if note.role and note.role.casefold() not in GENERIC_ROLES:
         add(phrase_key(note.role), note.role, "speaker", 1)
     if note.title and note.title.count(" ") < MAX_TITLE_TERM_WORDS:
-        title = _QUALIFIER.sub("", note.title)
+        title = bare_title(note.title)
         add(phrase_key(title), title, "name", 1)
     for name in reading.names:
         add(name.key, name.text, "name", name.uses)
@@ -130,15 +128,6 @@ def terms_of(note: Note) -> tuple[TermUse, ...]:
     for word in rarest[:MAX_KEYWORD_TERMS]:
         add(word.key, word.text, "keyword", word.uses)
     return tuple(terms[key] for key in sorted(terms))
-
-
-def keyword_keys(text: str) -> tuple[str, ...]:
-    """Keys of the keyword Terms that ``text`` (a question) may name: its tokens and pairs of neighbouring tokens.
-
-    Speakers, names and tags are named by the :func:`phrase_key` of a phrase instead.
-    """
-    tokens = tokenize(text)
-    return tuple(dict.fromkeys([*tokens, *map(" ".join, pairwise(tokens))]))
 
 
 # ------------------------------------------------------------------------------------------------------------ sentences

@@ -6,13 +6,12 @@ order in which they came or went.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 
 from zettel.annotate.extractive import terms_of
-from zettel.annotate.tokens import phrase_key, tokenize
+from zettel.annotate.tokens import bare_title, phrase_key, tokenize
 from zettel.batch import NoteIndex
 from zettel.model import Note
 
@@ -21,7 +20,6 @@ VECTOR_RECIPE = "speaker: title. content authored /1"
 _CACHED_TITLES = 16_384
 """Titles whose forms are remembered while texts are searched for them."""
 
-_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 
 
 def searchable_text(note: Note) -> str:
@@ -45,7 +43,7 @@ def titles_of(title: str | None) -> Mapping[str, frozenset[str]]:
     """The same with the tokens of each form. A form without any ("The") names nothing."""
     if not title:
         return {}
-    forms = {phrase_key(form): frozenset(tokenize(form)) for form in (title, _QUALIFIER.sub("", title))}
+    forms = {phrase_key(form): frozenset(tokenize(form)) for form in (title, bare_title(title))}
     return {key: tokens for key, tokens in forms.items() if key and tokens}
 
 

@@ -60,6 +60,7 @@ _UNCLEAN = re.compile("[" + "".join(map(chr, _CLEAN)) + "]")
 _ENGLISH_TAIL = re.compile(r"'(?:s|d|m|ll|re|ve)$|n't$")
 _ELISION = re.compile(r"^(?:[cdjlmnst]|qu|dell|nell|all|sull|un)'(?=\w{3})")
 _POSSESSIVE = re.compile(r"(?<=\w)'s(?!\w)")
+_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 _PHRASE_GAP = re.compile(rf"[^\w{_SIGNS}]+|_+")
 
 
@@ -178,7 +179,9 @@ def phrase_key(text: str) -> str:
     return _PHRASE_GAP.sub(" ", folded).strip()
 
 
-normalize_title = phrase_key
+def bare_title(title: str) -> str:
+    """A title without a qualifier behind it, such as "(1978 film)"."""
+    return _QUALIFIER.sub("", title)
 
 
 def is_unspaced(token: str) -> bool:

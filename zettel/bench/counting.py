@@ -90,12 +90,6 @@ def tally(asked: Sequence[Asked], k: int) -> Tally:
     return Tally(len(recalls), sum(recalls) / len(recalls), perfect / len(recalls))
 
 
-def by_group(asked: Sequence[Asked], k: int) -> dict[str, Tally]:
-    """A tally for each group, in the groups' order."""
-    groups = sorted({one.group for one in asked})
-    return {group: tally([one for one in asked if one.group == group], k) for group in groups}
-
-
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float | None:
     """How well scores tell positives from negatives: the chance that one of these scores above one of those.
 

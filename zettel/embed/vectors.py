@@ -28,7 +28,7 @@ class Vectors:
         to be asked for its dimension does not answer.
         """
         if self._space is None:
-            self._space = await self._active() or await self._first()
+            self._space = await self._active() or await self.own_space()
         return self._space
 
     async def _active(self) -> Space | None:
@@ -41,7 +41,8 @@ class Vectors:
             )
         return active
 
-    async def _first(self) -> Space:
+    async def own_space(self) -> Space:
+        """The vector set that this embedder fills, active or not; made if it is not there."""
         if self.embedder.remote and not self.embedder.info.dim:
             await self.embedder.embed(["How many numbers?"])  # only an answer tells
         info = self.embedder.info

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from zettel.annotate.index import VECTOR_RECIPE, vector_text
+from zettel.annotate.index import vector_text
 from zettel.batch import Op, PutVector
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.jobs.queue import new_job
 from zettel.model import JobKind, Note, Scope
-from zettel.ports import GraphStore, ScopeState, Space
+from zettel.ports import GraphStore, ScopeState
 
 REEMBED_BATCH = 512
 """Notes embedded between two commits: what an interruption may cost."""
@@ -42,7 +42,7 @@ class Reembedding:
     async def queue(self, scope: Scope) -> None:
         """Begin: make the new vector set, and a job that ``scope`` keeps; nothing if it is the active one."""
         self.done = 0
-        if (await self._space()).active:
+        if (await self._vectors.own_space()).active:
             return
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
@@ -53,7 +53,7 @@ class Reembedding:
 
     async def go_on(self) -> None:
         """Embed what has no vector yet in the new set, then switch."""
-        space = await self._space()
+        space = await self._vectors.own_space()
         total = (await self._store.counts(None))["notes"]
         self.done = 0
         while True:
@@ -66,12 +66,6 @@ class Reembedding:
             if await self._store.activate(space.id):
                 break  # else a note came meanwhile, with a vector of the old set only
         self._vectors.forget()
-
-    async def _space(self) -> Space:
-        if self._vectors.embedder.remote and not self._vectors.embedder.info.dim:
-            await self._vectors.embedder.embed(["How many numbers?"])
-        info = self._vectors.embedder.info
-        return await self._store.add_space(info.name, info.dim, info.fingerprint, VECTOR_RECIPE)
 
     async def _fill(self, scope: Scope, notes: Sequence[Note], space: int) -> None:
         rows = await self._vectors.embedder.embed([vector_text(note) for note in notes])
