@@ -11,7 +11,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from zettel.arguments import (
     Time,
@@ -23,7 +23,7 @@ from zettel.arguments import (
     require_storable,
     whole_number,
 )
-from zettel.errors import InvalidInput, MemoryClosed, NotFound
+from zettel.errors import InvalidInput, MemoryClosed, NotFound, StoreError
 from zettel.identity import Ordinals
 from zettel.model import (
     Event,
@@ -41,7 +41,7 @@ from zettel.model import (
     Scope,
     Term,
 )
-from zettel.ports import Annotator, Embedder, GraphStore, Scorer
+from zettel.ports import Annotator, CypherStore, Embedder, GraphStore, Scorer
 from zettel.query import Asked
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ List: TypeAlias = list
 class AsyncMemory:
     """A memory, for code that runs in an event loop. ``Memory`` has the same methods for all other code.
 
-    ``url`` is a file (made when it is not there), or a GraphStore. ``embedder`` is None for the static model that is
+    ``url`` is a file (made when it is not there), the address of a Neo4j server such as ``neo4j://localhost:7687``, or a
+    GraphStore. ``auth`` is the server's (user, password), or None for NEO4J_USERNAME and NEO4J_PASSWORD of the
+    environment; ``database`` names another of its databases than ``neo4j``. ``embedder`` is None for the static model that is
     shipped, a sentence-transformers name or folder, a LiteLLM embedding name, or an Embedder. ``scope`` is used
     wherever a call names none. Opened by ``async with`` or by its first use.
     """
@@ -78,12 +80,16 @@ class AsyncMemory:
         embedder: str | Path | Embedder | None = None,
         scorer: Scorer | None = None,
         scope: Scope | None = None,
+        auth: tuple[str, str] | None = None,
+        database: str | None = None,
     ) -> None:
         self.scope = scope or Scope()
         self._url = url
         self._annotator = annotator
         self._embedder = embedder
         self._scorer = scorer
+        self._auth = auth
+        self._database = database
         self._pid = os.getpid()
         self._engine: Engine | None = None
         self._closed = False
@@ -99,7 +105,7 @@ class AsyncMemory:
             if self._engine is None:
                 from zettel.engine import start  # brings in numpy and the rooms: not before they are needed
 
-                self._engine = await start(self._url, self._annotator, self._embedder)
+                self._engine = await start(self._url, self._annotator, self._embedder, self._auth, self._database)
                 self._loop = asyncio.get_running_loop()
         return self
 
@@ -213,14 +219,42 @@ class AsyncMemory:
     ) -> ImportReport:
         """Remember all of a transcript, or one conversation of it; running it again adds only what is new.
 
-        ``on_progress`` is told the records read and those in all. Raises ``UnknownFormat``, ``BadRecord``.
+        A file of the format ``zettel`` brings whole memories back as they were exported: a single one comes into
+        ``scope``, or this memory's own one if it has a name; else each keeps its own. ``on_progress`` is told the
+        records read and those in all. Raises ``UnknownFormat``, ``BadRecord``, and ``InvalidInput`` for a whole memory
+        that would come into a scope that is not empty.
         """
-        from zettel.transcripts.importing import import_file
+        from zettel.transcripts.importing import import_file, import_whole, is_whole
 
-        _, scope = await self._use(scope)
+        engine, named = await self._use(scope)
+        if is_whole(Path(path), format):
+            into = named if scope is not None or named != Scope() else None
+            report = await import_whole(engine.restoring, Path(path), into, conversation, on_progress)
+            engine.runner.wake()
+            return report
+        scope = named
         return await import_file(
             self, Path(path), format, conversation=conversation, on_progress=on_progress, scope=scope
         )
+
+    async def export(
+        self,
+        to: str | Path | BinaryIO,
+        format: str = "jsonl",
+        *,
+        all_scopes: bool = False,
+        scope: Scope | None = None,
+    ) -> int:
+        """Write a scope, or all of them, to a file or an open binary one; how many events there were.
+
+        ``jsonl``: every event with its notes, to be read and imported as a transcript. ``zettel``: all there is, with
+        histories, links, vectors and tombstones, to be brought back by ``import_transcript`` in any store as it was;
+        it holds the scope's secret too. A file is complete or not there. Raises ``UnknownFormat``, ``InvalidInput``.
+        """
+        from zettel.export import export
+
+        engine, scope = await self._use(scope)
+        return await export(engine.store, await engine.store.scopes() if all_scopes else [scope], to, format)
 
     # ---------------------------------------------------------------------------------------------------------- find
 
@@ -251,17 +285,42 @@ class AsyncMemory:
         metadata values. All of them hold before anything is ranked. ``explain`` adds the path and all features.
         Raises ``InvalidQuestion``, ``InvalidInput``.
         """
+        (hits,) = await self.search_many(
+            [question], k, as_of=as_of, known_at=known_at, since=since, until=until, now=now, kinds=kinds, tags=tags,
+            session=session, role=role, filter=filter, min_score=min_score, scorer=scorer, explain=explain, scope=scope,
+        )  # fmt: skip
+        return hits
+
+    async def search_many(
+        self,
+        questions: Iterable[str],
+        k: int = 10,
+        *,
+        as_of: Time | None = None,
+        known_at: Time | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        now: Time | None = None,
+        kinds: Iterable[Kind | str] | None = None,
+        tags: Iterable[str] | None = None,
+        session: str | None = None,
+        role: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        min_score: float | None = None,
+        scorer: Scorer | None = None,
+        explain: bool = False,
+        scope: Scope | None = None,
+    ) -> List[List[Hit]]:
+        """The hits of each question, in order: the same as from ``search`` one by one, sooner."""
+        if isinstance(questions, str):
+            raise InvalidInput("search_many takes a list of questions; for one there is search")
         engine, scope = await self._use(scope)
-        asked = Asked(
-            text=question,
-            k=whole_number("k", k),
-            as_of=moment_of("as_of", as_of),
-            known_at=moment_of("known_at", known_at),
-            now=moment_of("now", now),
-            filter=filter_of(kinds, tags, session, role, since, until, filter),
-            min_score=min_score,
-            explain=explain,
-        )
+        common = {
+            "k": whole_number("k", k), "as_of": moment_of("as_of", as_of), "known_at": moment_of("known_at", known_at),
+            "now": moment_of("now", now), "filter": filter_of(kinds, tags, session, role, since, until, filter),
+            "min_score": min_score, "explain": explain,
+        }  # fmt: skip
+        asked = [Asked(text=question, **common) for question in questions]
         return await engine.finding.search(scope, asked, scorer or self._default_scorer())
 
     async def context(
@@ -459,6 +518,24 @@ class AsyncMemory:
         """What is wrong in the store, one line each; with ``repair`` what is derived is made anew."""
         engine, _ = await self._use(None)
         return await engine.store.check(repair)
+
+    async def cypher(self, query: str, /, **params: Any) -> List[dict[str, Any]]:
+        """The rows of a query in Cypher, each a dict by column: only for a memory that is kept in Neo4j.
+
+        ``params`` are the query's parameters. It sees the whole database, past every scope: say ``{scope: $scope}``
+        with ``scope=memory.scope.key`` to stay in one, and never put words of strangers into the query's text. Nodes
+        come as dicts of their properties, relationships too, with their ``type``. It can only read, for at most 30
+        seconds and 10,000 rows, without LOAD CSV and without procedures but those that ask indexes and labels.
+
+        Raises ``InvalidQuestion`` for any other query, ``StoreError`` if the memory is not in Neo4j.
+        """
+        engine, _ = await self._use(None)
+        if not isinstance(engine.store, CypherStore):
+            raise StoreError(
+                f"the {engine.store.name} store answers no Cypher: keep the memory in Neo4j, "
+                'Memory("neo4j://localhost:7687", auth=(user, password))'
+            )
+        return await engine.store.cypher(query, params)
 
     async def dump(self, *, scope: Scope | None = None) -> AsyncIterator[tuple[EventRecord, tuple[Note, ...]]]:
         """Every event of a scope with its notes, in the order of arrival, streaming."""

@@ -134,9 +134,13 @@ class Memory:
         embedder: str | Path | Embedder | None = None,
         scorer: Scorer | None = None,
         scope: Scope | None = None,
+        auth: tuple[str, str] | None = None,
+        database: str | None = None,
     ) -> None:
         async def make() -> AsyncMemory:
-            memory = AsyncMemory(url, annotator=annotator, embedder=embedder, scorer=scorer, scope=scope)
+            memory = AsyncMemory(
+                url, annotator=annotator, embedder=embedder, scorer=scorer, scope=scope, auth=auth, database=database
+            )
             return await memory.open()
 
         self.scope = scope or Scope()
@@ -146,7 +150,9 @@ class Memory:
     add_many = blocking(AsyncMemory.add_many)
     remember = blocking(AsyncMemory.remember)
     import_transcript = blocking(AsyncMemory.import_transcript)
+    export = blocking(AsyncMemory.export)
     search = blocking(AsyncMemory.search)
+    search_many = blocking(AsyncMemory.search_many)
     context = blocking(AsyncMemory.context)
     get = blocking(AsyncMemory.get)
     list = blocking(AsyncMemory.list)
@@ -165,6 +171,7 @@ class Memory:
     reembed = blocking(AsyncMemory.reembed)
     stats = blocking(AsyncMemory.stats)
     check = blocking(AsyncMemory.check)
+    cypher = blocking(AsyncMemory.cypher)
     dump = streaming(AsyncMemory.dump)
 
     def close(self) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from zettel.batch import Batch
+    from typing import TypeAlias
+
+    from zettel.batch import Batch, PutEvent, PutJob, PutMention, PutTombstones, RestoreLinks
     from zettel.model import EventRecord, Job, JobKind, JobState, Link, Note, Revision, Scope, Term
     from zettel.query import Candidates, Filter, Floats, Query, Question, Scores
 
@@ -172,6 +174,22 @@ class Space(NamedTuple):
     active: bool
 
 
+class KeptNote(NamedTuple):
+    """A note with its whole history and its vectors: all that cannot be computed from something else.
+
+    ``base`` and ``revisions`` as in ``NoteHistory``; ``vectors`` are (vector set, (dim,) float32), by set.
+    """
+
+    base: Note
+    revisions: tuple[Revision, ...]
+    vectors: tuple[tuple[int, Floats], ...]
+
+
+if TYPE_CHECKING:
+    Kept: TypeAlias = ScopeState | PutEvent | KeptNote | RestoreLinks | PutMention | PutTombstones | PutJob
+    """What a whole scope consists of, record by record."""
+
+
 class GraphStore(Protocol):
     """Keeps memories. All reads of one call see one state of the store; writes are batches, all or nothing."""
 
@@ -235,13 +253,38 @@ class GraphStore(Protocol):
         ...
 
     async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[Near]:
-        """The k nearest older notes (lower seq) of each that has a vector; exact."""
+        """The k nearest older notes (lower seq) of each that has a vector; exact in a scope of some ten thousand."""
+        ...
+
+    async def optimize(self, scope: Scope, space: int) -> None:
+        """Bring what makes searches quick in shape after growth; link jobs call it. Does nothing where nothing is due."""
         ...
 
     async def scopes(self) -> list[Scope]: ...
 
     async def drop_scope(self, scope: Scope) -> int:
         """Destroy all of a scope, tombstones and secret too; returns how many notes it had."""
+        ...
+
+    # moving a scope to another store
+    def whole(self, scope: Scope) -> AsyncIterator[Sequence[Kept]]:
+        """All of one scope, streaming, in pages of at most some hundred records, all of one state.
+
+        First the ScopeState, then everything in the order in which it can be restored: each PutEvent by ``seq``; each
+        KeptNote by ``seq``, archived ones too; of each note that owns decided links its RestoreLinks, by the ``seq`` of
+        the owner, the links by (source, type, target); each PutMention by the ``seq`` of its source, then by target;
+        all tombstones by identity, in one or more PutTombstones; each PutJob in the order they were queued, a running
+        one as queued and without token. ``valid_to`` of a base and ``live`` of a revision are derived and may say
+        anything. Of a scope never written to: nothing. Raises ``StoreBusy`` if the store cannot keep one state in view
+        and the scope was written to meanwhile.
+        """
+        ...
+
+    async def abandon_restore(self, scope: Scope) -> None:
+        """Destroy what restores of this scope have written that did not come to their end (see ``batch.Restore``).
+
+        ``drop_scope`` does that too, and ``check`` names a scope of which there is something.
+        """
         ...
 
     # vector sets
@@ -289,6 +332,15 @@ class GraphStore(Protocol):
 
     def dump(self, scope: Scope) -> AsyncIterator[tuple[EventRecord, tuple[Note, ...]]]:
         """Every event of a scope with its notes, in ``seq`` order, streaming."""
+        ...
+
+
+@runtime_checkable
+class CypherStore(Protocol):
+    """What a store may do beside being a ``GraphStore``: answer queries in Cypher."""
+
+    async def cypher(self, query: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The rows of a query that only reads. Raises ``InvalidQuestion``."""
         ...
 
 

@@ -3,17 +3,19 @@ scorer makes of that."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntFlag
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
-    from zettel.model import LinkType, Scope
+    from zettel.model import Scope
 
     Floats: TypeAlias = NDArray[np.float32]
     Ints: TypeAlias = NDArray[np.int64]
@@ -84,7 +86,7 @@ class Query:
     filter: Filter = field(default_factory=Filter)
     as_of: int | None = None
     known_at: int | None = None
-    pool: int = 128
+    pool: int = 64
     window: int = 3
 
 
@@ -105,14 +107,15 @@ class Candidates:
     that the walk passes through but the filter does not let out.
     """
 
-    ids: tuple[str, ...]  # (n,)
+    ids: Sequence[str]  # (n,)
     pool: Bools  # (n,)
     seeds: Ints  # (n,) Seed flags
     seq: Ints  # (n,)
     event: Ints  # (n,) same number: parts of the same event
-    kind: tuple[str, ...]  # (n,)
-    role: tuple[str | None, ...]  # (n,)
-    session: Ints  # (n,) index into sessions_*, -1: none
+    kind: Ints  # (n,) index into tuple(Kind)
+    role: Ints  # (n,) index into role_names, -1: none
+    role_names: tuple[str, ...]
+    session: Ints  # (n,) index into session_*, -1: none
     previous: Ints  # (n,) row of the note before it in its session, -1: none or not here
     next: Ints  # (n,) row of the note after it
     occurred_at: Ints  # (n,) microseconds, TIME_MIN: unknown
@@ -120,20 +123,19 @@ class Candidates:
     valid_to: Ints  # (n,) microseconds, TIME_MAX: still valid
     length: Ints  # (n,) tokens
     is_question: Bools  # (n,)
-    tf: csr_array  # (n, q) count of each asked token
-    vectors: Floats  # (n, d) unit rows, zero where there is none
+    tf: Floats  # (n, q) count of each asked token
+    cosine: Floats  # (n,) of the note's vector with the question's, 0 where either has none
     link_source: Ints  # (e,) row
     link_target: Ints  # (e,) row
-    link_type: tuple[LinkType, ...]  # (e,)
+    link_type: Ints  # (e,) index into tuple(LinkType)
     link_weight: Floats  # (e,)
-    term_keys: tuple[str, ...]  # (t,)
+    term_keys: Sequence[str]  # (t,) those that the question names, and rare ones that two notes of the pool hold
     term_df: Ints  # (t,) notes of the scope that hold it
     term_named: Bools  # (t,) the question names it
-    has_term: csr_array  # (n, t) counts
-    session_names: tuple[str, ...]  # (s,)
-    session_tf: csr_array  # (s, q) over the whole session
+    term_note: Ints  # (u,) row of a use
+    term_index: Ints  # (u,) its Term
+    session_tf: Floats  # (s, q) over the whole session, of the tokens that were read
     session_length: Ints  # (s,) tokens over the whole session
-    session_vectors: Floats  # (s, d) sum of the session's vectors
     stats: ScopeStats
 
 
@@ -162,4 +164,4 @@ class Scores:
     walk: Floats  # (n,)
     features: Floats  # (n, f) value times weight
     feature_names: tuple[str, ...]
-    came_from: Ints  # (n + t,) per row and Term the node that sent most of its share: row, n + term, or -1: the start
+    sender: Callable[[int], int]  # of a row, or n + Term, which node sent most of its share; -1: the start

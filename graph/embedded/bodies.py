@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -13,6 +14,8 @@ from zettel.model import TIME_MAX, TIME_MIN, Note, from_micros, to_micros
 from zettel.ports import TermUse
 
 Model = TypeVar("Model", bound=BaseModel)
+
+_term_use: partial[TermUse] = partial(tuple.__new__, TermUse)  # what TermUse(*use) does, at a third of its cost
 
 
 def body_of(value: BaseModel) -> str:
@@ -48,7 +51,7 @@ def uses_body(uses: tuple[TermUse, ...]) -> str:
 
 def read_uses(body: str) -> tuple[TermUse, ...]:
     """The inverse of :func:`uses_body`."""
-    return tuple(TermUse(*use) for use in json.loads(body))
+    return tuple(map(_term_use, json.loads(body)))
 
 
 def micros_or_min(moment: datetime | None) -> int:

@@ -15,9 +15,10 @@ from typing import Any
 from zettel.annotate.extractive import is_question
 from zettel.annotate.index import index_note
 from zettel.fold import fold
-from zettel.graph.embedded import reads
+from zettel.graph.embedded import keeping, reads
 from zettel.graph.embedded.bodies import micros_or_min, note_body, read_note, uses_body
 from zettel.graph.embedded.keys import TITLE, Entry, Keys, packed, unpacked
+from zettel.graph.embedded.scopes import RESTORING
 from zettel.model import JobKind, Link, Note, to_micros
 
 _ORPHANS = {
@@ -46,7 +47,13 @@ def check(sql: sqlite3.Connection, repair: bool, now: int) -> list[str]:
             found.append(f"{table}: {count} rows hang on something that is not there")
             if repair:
                 sql.execute(f"DELETE FROM {table} WHERE {condition}")
-    for number, name, secret in sql.execute("SELECT number, name, secret FROM scopes ORDER BY number").fetchall():
+    rows = sql.execute("SELECT number, name, secret, key FROM scopes ORDER BY number").fetchall()
+    for number, name, secret, key in rows:
+        if key.startswith(RESTORING):
+            found.append(f"{name}: an import of a whole memory is under way or was cut off; its rest is out of sight")
+            if repair:
+                keeping.drop_scope(sql, number)
+            continue
         wrong = list(_Scope(sql, number, Keys(secret), repair, now).check())
         found += [f"{name}: {line}" for line in wrong]
         if wrong and repair:  # whoever holds the scope in memory must read it anew
@@ -98,8 +105,9 @@ class _Scope:
         body, base, uses = row
         note, links = fold(read_note(base), reads.revisions_of(self._sql, number))
         if read_note(body) != note:
-            yield "its state is not what its history says", lambda: self._do(
-                "UPDATE texts SET body = ? WHERE note = ?", note_body(note), number
+            yield (
+                "its state is not what its history says",
+                lambda: self._do("UPDATE texts SET body = ? WHERE note = ?", note_body(note), number),
             )
         events = [
             self._sql.execute(
@@ -142,17 +150,21 @@ class _Scope:
             int(any(count == TITLE for _, count in entries)),
         ]  # fmt: skip
         if columns != wanted:
-            yield "its columns do not say what it says", lambda: self._do(
-                """UPDATE notes SET event = ?, event_seq = ?, part = ?, kind = ?, role = ?, session = ?,
+            yield (
+                "its columns do not say what it says",
+                lambda: self._do(
+                    """UPDATE notes SET event = ?, event_seq = ?, part = ?, kind = ?, role = ?, session = ?,
                 occurred_at = ?, valid_from = ?, recorded_at = ?, length = ?, asks = ?, archived = ?, titled = ?
                 WHERE number = ?""",
-                *wanted,
-                number,
+                    *wanted,
+                    number,
+                ),
             )
         told = (set(unpacked(held_entries)), set(unpacked(held_terms)))
         if told != (set(entries), set(terms)) or uses != uses_body(index.terms):
-            yield "its index is not what its text gives", lambda: self._reindex(
-                number, packed(entries), packed(terms), uses_body(index.terms)
+            yield (
+                "its index is not what its text gives",
+                lambda: self._reindex(number, packed(entries), packed(terms), uses_body(index.terms)),
             )
         if posted != {*entries, *terms} or not names.keys() <= named:
             yield "its postings are not its index", lambda: self._repost(number, posted, {*entries, *terms}, names)

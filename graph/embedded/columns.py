@@ -1,68 +1,53 @@
 """A scope in memory: everything that candidates are chosen by, as columns.
 
-Rows stand for notes and keep their place: a note that goes is marked, and so are the entries, Terms and links of one
-that changes (their row becomes ``GONE``), until so much is marked that reading the scope anew is cheaper. Masks over
-rows have one place more than there are rows, which is False, so that ``GONE`` is never visible.
+Rows stand for notes and keep their place, in the order of ``seq``: a note that goes is marked, until so many are that
+reading the scope anew is cheaper. What hangs on a row (words, Terms, links, its vector) is put anew when the note
+changes. Masks over rows have one place more than there are rows, which is False, so that ``GONE`` is never visible.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from zettel.graph.embedded.growing import Index, Lists, Table
+from zettel.graph.embedded.nearest import Flat, Nearest
 from zettel.model import TIME_MIN, Kind, LinkType
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import NDArray
 
-    from zettel.query import Bools, Floats, Ints
+    from zettel.graph.embedded.lists import Listed
+    from zettel.query import Bools, Ints
 
 GONE = -1
 KINDS = tuple(kind.value for kind in Kind)
 LINK_TYPES = tuple(LinkType)
-_FIRST_ROOM = 256
+
+_INT, _SMALL, _TINY, _FLAG = (np.int64, ()), (np.int32, ()), (np.int8, ()), (np.bool_, ())
+_LINKED = np.dtype([("type", np.int8), ("weight", np.float32), ("recorded_at", np.int64)])
 
 
-class Table:
-    """Columns of one length that grow at the end; a column is one- or two-dimensional."""
+class Picked(Sequence[str]):
+    """Strings of a list that only grows, by their numbers; each is looked at when it is asked for."""
 
-    def __init__(self, **kinds: tuple[DTypeLike, tuple[int, ...]]) -> None:
-        self._columns = {name: np.zeros((_FIRST_ROOM, *shape), dtype) for name, (dtype, shape) in kinds.items()}
-        self.used = 0
+    def __init__(self, names: Sequence[str], numbers: Ints) -> None:
+        self._names, self._numbers = names, numbers
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._columns[name][: self.used]
+    def __len__(self) -> int:
+        return len(self._numbers)
 
-    def append(self, **columns: NDArray[Any]) -> None:
-        """Add rows: every column, all of one length."""
-        added = len(next(iter(columns.values())))
-        for name, room in self._columns.items():
-            if self.used + added > len(room):
-                wider = np.zeros((max(2 * len(room), self.used + added), *room.shape[1:]), room.dtype)
-                wider[: self.used] = room[: self.used]
-                self._columns[name] = wider
-            self._columns[name][self.used : self.used + added] = columns[name]
-        self.used += added
-
-    def keep(self, mask: Bools) -> None:
-        """Leave only these rows."""
-        for name in self._columns:
-            self._columns[name] = self[name][mask]
-        self.used = int(mask.sum())
-
-    def copied(self) -> Table:
-        """The same, to be changed apart."""
-        copy = Table()
-        copy._columns = {name: self[name].copy() for name in self._columns}
-        copy.used = self.used
-        return copy
-
-    @property
-    def nbytes(self) -> int:
-        """Memory taken."""
-        return sum(column.nbytes for column in self._columns.values())
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Picked: ...
+    def __getitem__(self, place: int | slice) -> str | Picked:
+        if isinstance(place, slice):
+            return Picked(self._names, self._numbers[place])
+        return self._names[self._numbers[place]]
 
 
 class Names:
@@ -92,35 +77,61 @@ class Names:
         return copy
 
 
-_INT, _SMALL, _FLAG = (np.int64, ()), (np.int32, ()), (np.bool_, ())
+@dataclass(frozen=True, slots=True)
+class View:
+    """What two clocks let be seen of a scope, and what is counted over it."""
+
+    visible: Bools  # (rows + 1,)
+    notes: int
+    tokens: int
+    order: Ints  # visible rows that have a session, each session's together and in the order of NEXT
+    place: NDArray[np.int32]  # (rows + 1,) of a row in ``order``, -1: it has no session
+    usual: bool
+    """Whether these are all notes that are shown, so that what is counted once and for all holds."""
+
+    def of_session(self, columns: Columns) -> tuple[Ints, Ints]:
+        """Where each session's rows begin in ``order``, (sessions + 1,), and the tokens before each place of it."""
+        session = columns.notes["session"][self.order]
+        starts = np.searchsorted(session, np.arange(len(columns.sessions.all) + 1))
+        return starts, np.append(0, np.cumsum(columns.notes["length"][self.order], dtype=np.int64))
 
 
 class Columns:
     """One scope's notes with the vectors of one set, as they stood at the scope's count ``changed``."""
 
-    def __init__(self, scope: int, dim: int) -> None:
+    def __init__(self, scope: int, dim: int, listed: Listed | None = None) -> None:
         self.scope = scope
         self.dim = dim
         self.changed = -1
         self.ids: list[str] = []
         self.notes = Table(
-            number=_INT, seq=_INT, event=_INT, event_seq=_INT, part=_INT, kind=_SMALL, role=_SMALL, session=_SMALL,
-            occurred_at=_INT, valid_from=_INT, recorded_at=_INT, length=_INT, asks=_FLAG, shown=_FLAG, alive=_FLAG,
-            embedded=_FLAG, vector=(np.float32, (dim,)),
+            number=_INT, seq=_INT, event=_INT, event_seq=_INT, part=_SMALL, kind=_TINY, role=_SMALL, session=_SMALL,
+            occurred_at=_INT, valid_from=_INT, recorded_at=_INT, length=_SMALL, stamp=_INT, asks=_FLAG, shown=_FLAG,
+            alive=_FLAG,
         )  # fmt: skip
-        self.entries = Table(key=_INT, low=(np.uint16, ()), count=_SMALL, row=_SMALL)
-        self.terms = Table(term=_SMALL, count=_SMALL, row=_SMALL)
-        self.links = Table(source=_SMALL, target=_SMALL, type=_SMALL, owner=_SMALL, weight=(np.float32, ()),
-                           recorded_at=_INT)  # fmt: skip
+        self.listed = listed
+        """The inverted lists that the store keeps of this scope, if it is large."""
+        self.vectors: Nearest = Flat(dim) if listed is None else listed.inverted()
+        self.words = Index(np.int16)
+        """Rows by the key of a word, a facet or a title; the value is the entry's count."""
+        self.terms = Lists(term=_SMALL, count=(np.int16, ()))
+        self.holders = Index(np.int16)
+        """Rows by the number of a Term; the value is its count."""
+        self.links = Lists(target=_SMALL, type=_TINY, owner=_SMALL, weight=(np.float32, ()), recorded_at=_INT)
+        self.linking = Index(_LINKED)
+        """Rows by the row that their links lead to."""
         self.events = Table(number=_INT, session=_SMALL, seq=_INT, occurred_at=_INT, order_time=_INT)
         self.roles, self.sessions = Names(), Names()
-        self.term_keys = Table(key=_INT)
+        self.term_df = Table(notes=_SMALL)
+        """Per Term, how many shown notes hold it."""
         self.term_names: list[str] = []
         self._term_numbers: dict[int, int] = {}
-        self.order: Ints = np.zeros(0, np.int64)
+        self.order: Ints = np.zeros(0, np.int32)
         """Rows that have a session, each session's together and in the order of NEXT."""
-        self.session_sums: dict[int, Floats] = {}
-        """Sums of the vectors of a session's shown notes, as far as they were asked for."""
+        self._view: View | None = None
+        self._sessions_at: tuple[Ints, Ints] | None = None
+        self._scratch: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._sums: NDArray[np.float64] = np.zeros(0)
 
     @property
     def rows(self) -> int:
@@ -130,7 +141,7 @@ class Columns:
     @property
     def nbytes(self) -> int:
         """Memory taken, roughly: strings count as 100 bytes."""
-        tables = (self.notes, self.entries, self.terms, self.links, self.events)
+        tables = (self.notes, self.vectors, self.words, self.terms, self.holders, self.links, self.linking, self.events)
         return sum(table.nbytes for table in tables) + 100 * (len(self.ids) + 2 * len(self.term_names))
 
     def rows_of(self, numbers: Ints) -> Ints:
@@ -144,44 +155,127 @@ class Columns:
         mask[GONE] = False
         return mask
 
-    def clear(self, rows: Ints, *, links: bool = True) -> None:
-        """Mark what hangs on these rows as gone."""
-        cleared = self.mask(rows)
-        for table in (self.entries, self.terms):
-            table["row"][cleared[table["row"]]] = GONE
-        if links:
-            self.links["source"][cleared[self.links["source"]]] = GONE
+    # what is seen ---------------------------------------------------------------------------------------------
 
-    def post(self, rows: Ints, keys: Ints, counts: NDArray[np.int32]) -> None:
-        """Add entries."""
-        self.entries.append(key=keys, low=keys.astype(np.uint64).astype(np.uint16), count=counts, row=rows)
+    def touched(self) -> None:
+        """Something changed: what was counted holds no more."""
+        self._view = self._sessions_at = None
 
-    def hold(self, rows: Ints, keys: Ints, counts: NDArray[np.int32]) -> None:
-        """Add Terms by their keys; ``term_names`` must get the names of new keys."""
+    def view(self, as_of: int | None) -> View:
+        """What is to be seen of these columns; ``as_of`` (microseconds) leaves out what was not yet valid."""
+        if as_of is None:
+            if self._view is None:
+                self._view = self._seen(self.notes["shown"] & self.notes["alive"], usual=True)
+            return self._view
+        notes = self.notes
+        return self._seen(notes["shown"] & notes["alive"] & (notes["valid_from"] <= as_of), usual=False)
+
+    def _seen(self, seen: Bools, *, usual: bool) -> View:
+        visible = np.append(seen, False)
+        order = self.order[visible[self.order]]
+        place = np.full(self.rows + 1, GONE, np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        tokens = int(self.notes["length"][seen].sum(dtype=np.int64))
+        return View(visible, int(seen.sum()), tokens, order, place, usual)
+
+    def sessions_of(self, view: View) -> tuple[Ints, Ints]:
+        """See :meth:`View.of_session`; counted once for the usual view."""
+        if not view.usual:
+            return view.of_session(self)
+        if self._sessions_at is None:
+            self._sessions_at = view.of_session(self)
+        return self._sessions_at
+
+    def scratch(self) -> NDArray[np.int32]:
+        """A place for every row and for every Term, and one more: all -1, which whoever writes into it leaves so.
+
+        One question at a time is asked of columns.
+        """
+        size = max(self.rows, len(self.term_names)) + 1
+        if len(self._scratch) < size:
+            self._scratch = np.full(size + size // 8, GONE, np.int32)
+        return self._scratch
+
+    def distinct(self, numbers: Ints) -> tuple[Ints, Ints]:
+        """Of rows or Terms: each once, as they first come, and the place of every one among them.
+
+        Sorting takes longer.
+        """
+        place, count = self.scratch(), np.arange(len(numbers), dtype=np.int32)
+        place[numbers[::-1]] = count[::-1]  # of equals the last one written stays
+        each = numbers[place[numbers] == count]
+        place[each] = count[: len(each)]
+        inverse = place[numbers]
+        place[each] = GONE
+        return each, inverse
+
+    def among(self, numbers: Ints, wanted: Ints) -> Bools:
+        """Which of these rows or Terms are among the wanted ones."""
+        place = self.scratch()
+        place[wanted] = 1
+        there = place[numbers] != GONE
+        place[wanted] = GONE
+        return there
+
+    def sums(self) -> NDArray[np.float64]:
+        """(rows + 1,) of 0, which whoever writes into it leaves so."""
+        if len(self._sums) < self.rows + 1:
+            self._sums = np.zeros(self.rows + 1 + self.rows // 8)
+        return self._sums
+
+    # what hangs on rows ---------------------------------------------------------------------------------------
+
+    def post(self, rows: Ints, keys: Ints, counts: NDArray[np.integer]) -> None:
+        """Add entries of rows that have none."""
+        self.words.post(rows, keys, counts.astype(np.int16))
+
+    def hold(self, rows: Ints, sizes: Ints, keys: Ints, counts: NDArray[np.integer]) -> list[int]:
+        """Give rows their Terms, ``sizes`` of the keys to each.
+
+        Returns the keys that are new here, whose names must then be appended to ``term_names``.
+        """
         distinct, inverse = np.unique(keys, return_inverse=True)
         known = self._term_numbers
         fresh = [key for key in distinct.tolist() if key not in known]
         known.update(zip(fresh, range(len(known), len(known) + len(fresh)), strict=True))
-        self.term_keys.append(key=as_ints(fresh))
-        numbers = np.array([known[key] for key in distinct.tolist()], np.int32)
-        self.terms.append(term=numbers[inverse], count=counts, row=rows)
+        self.term_df.append(notes=np.zeros(len(fresh), np.int32))
+        numbers = np.array([known[key] for key in distinct.tolist()], np.int32)[inverse]
+        counts = counts.astype(np.int16)
+        self.terms.put(rows, sizes, term=numbers, count=counts)
+        holders = np.repeat(rows, sizes)
+        self.holders.post(holders, numbers.astype(np.int64), counts)
+        self._count_terms(holders, numbers, 1)
+        return fresh
+
+    def release(self, rows: Ints) -> None:
+        """Take entries and Terms from these rows; their flag ``shown`` must still be what it was."""
+        whose, places = self.terms.take(rows)
+        self._count_terms(rows[whose], self.terms["term"][places], -1)
+        self.words.drop(rows)
+        self.terms.drop(rows)
+        self.holders.drop(rows)
+
+    def _count_terms(self, rows: Ints, terms: NDArray[np.integer], step: int) -> None:
+        shown = self.notes["shown"][rows] & self.notes["alive"][rows]
+        np.add.at(self.term_df["notes"], terms[shown], step)
+
+    def link(self, rows: Ints, sizes: Ints, **links: NDArray[Any]) -> None:
+        """Give rows the links that start there, ``sizes`` to each, in place of those they had."""
+        self.linking.drop(rows)
+        self.links.put(rows, sizes, **links)
+        value = np.empty(int(sizes.sum()), _LINKED)
+        for name in value.dtype.names or ():
+            value[name] = links[name]
+        self.linking.post(np.repeat(rows, sizes), links["target"].astype(np.int64), value)
+
+    def unlink(self, rows: Ints) -> None:
+        """Take the links that start there from these rows."""
+        self.links.drop(rows)
+        self.linking.drop(rows)
 
     def term_number(self, key: int) -> int:
         """A Term's number by its key, GONE if no note ever held it."""
         return self._term_numbers.get(key, GONE)
-
-    @property
-    def unnamed_terms(self) -> list[int]:
-        """Keys of Terms whose names are still to be appended to ``term_names``."""
-        unnamed: list[int] = self.term_keys["key"][len(self.term_names) :].tolist()
-        return unnamed
-
-    def compact(self) -> None:
-        """Drop what is marked once it is the larger part."""
-        for table, end in ((self.entries, "row"), (self.terms, "row"), (self.links, "source")):
-            kept = table[end] != GONE
-            if 2 * int(kept.sum()) < table.used:
-                table.keep(kept)
 
     def arrange(self, sessions: Ints) -> None:
         """Bring these sessions' events, and then their notes, into the order of NEXT."""
@@ -196,21 +290,20 @@ class Columns:
         places = _places(self.events["number"], self.notes["event"][mine])
         times = np.append(self.events["order_time"], TIME_MIN)[places]
         notes = self.notes
-        sort = np.lexsort(
-            (notes["seq"][mine], notes["part"][mine], notes["event_seq"][mine], times, notes["session"][mine])
-        )
+        mine = mine[np.lexsort((notes["seq"][mine], notes["part"][mine], notes["event_seq"][mine], times))]
         session = notes["session"][self.order]
         others = self.order[(session >= 0) & ~affected[session] & notes["alive"][self.order]]
-        self.order = np.concatenate([others, mine[sort]])
-        for session in np.unique(sessions).tolist():
-            self.session_sums.pop(session, None)
+        order = np.concatenate([others, mine.astype(np.int32)])
+        self.order = order[np.argsort(notes["session"][order], kind="stable")]
 
     def copied(self) -> Columns:
-        """The same, to be changed apart."""
+        """The same, to be changed apart; vectors may be dropped from it, not put."""
         copy = Columns(self.scope, self.dim)
-        copy.changed = self.changed
+        copy.vectors, copy.changed = self.vectors.copied(), self.changed
         copy.ids = self.ids
-        for name in ("notes", "entries", "terms", "links", "events", "term_keys", "roles", "sessions"):
+        for name in (
+            "notes", "words", "terms", "holders", "links", "linking", "events", "term_df", "roles", "sessions"
+        ):  # fmt: skip
             setattr(copy, name, getattr(self, name).copied())
         copy.term_names, copy._term_numbers = self.term_names.copy(), self._term_numbers.copy()
         copy.order = self.order

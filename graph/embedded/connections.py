@@ -16,6 +16,10 @@ READERS = 4
 """Connections that read at the same time: more would only queue for the processor."""
 BUSY_SECONDS = 5.0
 """How long a write waits for another process that is writing."""
+_CACHE_KIB = 32_000
+"""Pages the writer keeps: the postings of a large scope are written all over the file."""
+_LOG_PAGES = 4_000
+"""Of 4 KiB, written to the log before they go into the file: many are written again and again until then."""
 _CACHED_STATEMENTS = 256
 """More than this store has, so that each is compiled once for each connection."""
 
@@ -46,6 +50,8 @@ class Connections:
                 writer.execute("PRAGMA journal_mode = WAL")
                 writer.execute("PRAGMA synchronous = FULL")
                 writer.execute("PRAGMA secure_delete = ON")
+                writer.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+                writer.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
                 _require_writable(writer)
             except BaseException:
                 writer.close()

@@ -8,9 +8,7 @@ from collections.abc import Iterable
 from zettel.graph.embedded.keys import Entry, unpacked
 
 
-def unpost(
-    sql: sqlite3.Connection, scope: int, number: int, entries: Iterable[Entry], terms: Iterable[Entry]
-) -> None:
+def unpost(sql: sqlite3.Connection, scope: int, number: int, entries: Iterable[Entry], terms: Iterable[Entry]) -> None:
     """Take postings of a note away."""
     keys = sorted({key for key, _ in (*entries, *terms)})
     sql.executemany(
@@ -43,12 +41,12 @@ def erase_note(sql: sqlite3.Connection, scope: int, changed: int, number: int, i
     unpost(sql, scope, number, unpacked(entries), held)
     forget_terms(sql, scope, {key for key, _ in held})
     ends = sql.execute(
-        "SELECT source FROM links WHERE target = :note OR owner = :note", {"note": number}
+        "SELECT source FROM links WHERE target = :note OR (owner = :note AND owner != 0)", {"note": number}
     ).fetchall()
     for statement in (
         "DELETE FROM links WHERE source = :note",
         "DELETE FROM links WHERE target = :note",
-        "DELETE FROM links WHERE owner = :note",
+        "DELETE FROM links WHERE owner = :note AND owner != 0",
         "DELETE FROM vectors WHERE note = :note",
         "DELETE FROM citations WHERE revision IN (SELECT number FROM revisions WHERE note = :note)",
         "DELETE FROM citations WHERE scope = :scope AND cited = :id",

@@ -44,20 +44,22 @@ def claim(
     ).fetchone()
     if first is None:
         return []
-    due = sql.execute(
-        """SELECT number FROM jobs WHERE state = 'queued' AND run_at <= :now AND scope = :scope AND kind = :kind
-        ORDER BY priority DESC, run_at, number LIMIT :limit""",
-        {**asked, "scope": first[0], "kind": first[1]},
-    ).fetchall()
-    claimed: list[Job] = []
-    for (number,) in due:
-        sql.execute(
-            """UPDATE jobs SET state = 'running', attempts = attempts + 1, token = ?, lease_until = ?
-            WHERE number = ?""",
-            (secrets.token_hex(8), now + int(lease * 1_000_000), number),
-        )
-        claimed.append(_job(sql.execute(f"{_JOBS} WHERE j.number = ?", (number,)).fetchone()))
-    return claimed
+    asked |= {"scope": first[0], "kind": first[1], "claim": secrets.token_hex(8)}
+    asked["until"] = now + int(lease * 1_000_000)
+    sql.execute(
+        """UPDATE jobs SET state = 'running', attempts = attempts + 1, token = :claim || '_' || number,
+            lease_until = :until
+        WHERE number IN (SELECT number FROM jobs
+            WHERE state = 'queued' AND run_at <= :now AND scope = :scope AND kind = :kind
+            ORDER BY priority DESC, run_at, number LIMIT :limit)""",
+        asked,
+    )
+    claimed = sql.execute(
+        f"""{_JOBS} WHERE j.state = 'running' AND j.token = :claim || '_' || j.number
+        ORDER BY j.priority DESC, j.run_at, j.number""",
+        asked,
+    )
+    return [_job(row) for row in claimed]
 
 
 def fail(sql: sqlite3.Connection, job: Job, error: str, retry_at: datetime | None) -> None:

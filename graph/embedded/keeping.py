@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from zettel.graph.embedded.connections import Connections
+from zettel.graph.embedded.scopes import RESTORING
 
 PURGE_PATIENCE_MS = 100
 """How long a purge waits for readers; it is a job and comes again, and meanwhile no write can begin."""
@@ -14,6 +15,7 @@ _OF_SCOPE = (
     "DELETE FROM vectors WHERE note IN (SELECT number FROM notes WHERE scope = :scope)",
     "DELETE FROM note_events WHERE note IN (SELECT number FROM notes WHERE scope = :scope)",
     "DELETE FROM texts WHERE note IN (SELECT number FROM notes WHERE scope = :scope)",
+    "DELETE FROM lists WHERE scope = :scope",
     "DELETE FROM citations WHERE scope = :scope",
     "DELETE FROM revisions WHERE scope = :scope",
     "DELETE FROM postings WHERE scope = :scope",
@@ -74,10 +76,11 @@ def _emptied_log(writer: sqlite3.Connection) -> bool:
 def counts(sql: sqlite3.Connection, scope: int | None) -> dict[str, int]:
     """How much there is of everything, in one scope or in all."""
     wanted = {"scope": scope}
-    mine = "(:scope IS NULL OR scope = :scope)"
+    ours = f"IN (SELECT number FROM scopes WHERE key NOT GLOB '{RESTORING}*')"
+    mine = f"CASE WHEN :scope IS NULL THEN scope {ours} ELSE scope = :scope END"
     of_notes = f"IN (SELECT number FROM notes WHERE {mine})"
     statements = {
-        "scopes": "SELECT COUNT(*) FROM scopes WHERE (:scope IS NULL OR number = :scope)",
+        "scopes": f"SELECT COUNT(*) FROM scopes WHERE number {ours} AND (:scope IS NULL OR number = :scope)",
         "events": f"SELECT COUNT(*) FROM events WHERE {mine}",
         "notes": f"SELECT COUNT(*) FROM notes WHERE {mine}",
         "archived": f"SELECT COUNT(*) FROM notes WHERE archived AND {mine}",
@@ -96,5 +99,3 @@ def forget_removals(sql: sqlite3.Connection) -> None:
     """Forget which numbers are gone; who held them in memory since before will read the scope anew."""
     sql.execute("UPDATE scopes SET floor = changed WHERE number IN (SELECT scope FROM removed)")
     sql.execute("DELETE FROM removed")
-
-

@@ -32,43 +32,44 @@ ENTRY = np.dtype([("key", "<i8"), ("count", "<i4")])
 """One entry in a note's row: 12 bytes."""
 
 MAX_REMEMBERED = 100_000
-"""Hashes kept for the next note, about 15 MB: hashing a word again costs more than storing it."""
+"""Hashes of one kind kept for the next note, about 15 MB: hashing a word again costs more than storing it."""
+
+
+class _Hashes(dict[str, int]):
+    """Hashes of one kind of names, looked up like a dict's values and made when first asked for."""
+
+    def __init__(self, secret: bytes, mark: str) -> None:
+        self._secret = secret
+        self._mark = mark
+
+    def __missing__(self, name: str) -> int:
+        digest = hashlib.blake2b((self._mark + name).encode(), digest_size=8, key=self._secret).digest()
+        if len(self) >= MAX_REMEMBERED:
+            self.clear()
+        key = self[name] = int.from_bytes(digest, "little", signed=True)
+        return key
 
 
 class Keys:
-    """Hashes with one scope's secret. ``int`` keys are signed 64-bit, as SQLite's are."""
+    """Hashes with one scope's secret. ``int`` keys are signed 64-bit, as SQLite's are.
+
+    ``word`` gives the key of a token, ``term`` that of a Term's normal form, ``title`` that of a title's, ``tag`` and
+    ``metadata`` those of a tag and of a flat ``key=value`` as filters ask for them, ``source`` that of a file that an
+    event was read from.
+    """
 
     def __init__(self, secret: bytes) -> None:
         self.secret = secret
-        self._known: dict[str, int] = {}
-
-    def word(self, token: str) -> int:
-        """The key of a token."""
-        return self._key("w" + token)
-
-    def term(self, name: str) -> int:
-        """The key of a Term's normal form."""
-        return self._key("k" + name)
-
-    def title(self, name: str) -> int:
-        """The key of a title's normal form."""
-        return self._key("t" + name)
-
-    def tag(self, tag: str) -> int:
-        """The key of a tag, as filters ask for it."""
-        return self._key("g" + tag)
-
-    def metadata(self, pair: str) -> int:
-        """The key of a flat ``key=value``."""
-        return self._key("m" + pair)
-
-    def source(self, file: str) -> int:
-        """The key of a file that an event was read from."""
-        return self._key("s" + file)
+        self.word = _Hashes(secret, "w").__getitem__
+        self.term = _Hashes(secret, "k").__getitem__
+        self.title = _Hashes(secret, "t").__getitem__
+        self.tag = _Hashes(secret, "g").__getitem__
+        self.metadata = _Hashes(secret, "m").__getitem__
+        self.source = _Hashes(secret, "s").__getitem__
 
     def entries(self, index: NoteIndex) -> list[Entry]:
         """What an index says, without facets."""
-        words = [(self.word(token), count) for token, count in index.tokens.items()]
+        words = list(zip(map(self.word, index.tokens), index.tokens.values(), strict=True))
         return words + [(self.title(name), TITLE) for name in index.title_keys]
 
     def facets(self, note: Note, sources: Iterable[str]) -> list[Entry]:
@@ -84,16 +85,6 @@ class Keys:
         if filter.source is not None:
             every.append(self.source(filter.source))
         return [self.tag(tag) for tag in filter.tags], every
-
-    def _key(self, name: str) -> int:
-        key = self._known.get(name)
-        if key is None:
-            digest = hashlib.blake2b(name.encode(), digest_size=8, key=self.secret).digest()
-            key = int.from_bytes(digest, "little", signed=True)
-            if len(self._known) >= MAX_REMEMBERED:
-                self._known.clear()
-            self._known[name] = key
-        return key
 
 
 def packed(entries: Sequence[Entry]) -> bytes:

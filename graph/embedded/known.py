@@ -6,19 +6,22 @@ Notes that changed since are folded and indexed again, one by one; there are few
 from __future__ import annotations
 
 import sqlite3
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from zettel.annotate.extractive import is_question
 from zettel.annotate.index import index_note, vector_text
-from zettel.batch import NoteIndex
 from zettel.fold import fold
 from zettel.graph.embedded import reads
 from zettel.graph.embedded.bodies import micros_or_min, read_note
 from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns, as_ints
 from zettel.graph.embedded.keys import Entry, Keys
 from zettel.model import Link, Note, to_micros
+
+if TYPE_CHECKING:
+    from zettel.query import Ints
 
 
 class Former(NamedTuple):
@@ -39,24 +42,19 @@ def as_known(sql: sqlite3.Connection, columns: Columns, known_at: int, keys: Key
     A note whose wording changed since has no vector: the one it has tells what was learned later.
     """
     known = columns.copied()
-    notes, links = known.notes, known.links
-    notes["alive"][:] &= notes["recorded_at"] <= known_at
-    formers = [former for former in _formers(sql, known, known_at) if notes["alive"][former.row]]
-    changed = known.mask([former.row for former in formers])
-    known.clear(as_ints([former.row for former in formers]), links=False)
-    links["source"][(links["recorded_at"] > known_at) | changed[links["owner"]]] = GONE
-    names: dict[int, str] = {}
+    notes = known.notes
+    formers = [former for former in _formers(sql, known, known_at) if notes["recorded_at"][former.row] <= known_at]
+    changed = as_ints([former.row for former in formers])
+    later = np.flatnonzero(notes["alive"] & (notes["recorded_at"] > known_at))
+    known.release(np.concatenate([later, changed]))
+    notes["alive"][later] = False
+    known.vectors.drop(as_ints([former.row for former in formers if former.reworded]))
     for former in formers:
-        _set_back(known, former, keys, names)
-        known.term_names.extend(names[key] for key in known.unnamed_terms)
-    ids = {link.target: GONE for former in formers for link in former.links}
-    ids |= {link.source: GONE for former in formers for link in former.links}
-    for id in ids:
-        found = sql.execute("SELECT number FROM notes WHERE scope = ? AND id = ?", (known.scope, id)).fetchone()
-        ids[id] = int(known.rows_of(as_ints([found[0]]))[0]) if found else GONE
-    for former in formers:
-        _link_back(known, former, ids, known_at)
+        _set_back(known, former)
+    _index_back(known, formers, keys)
+    _link_back(sql, known, formers, known_at)
     known.arrange(np.arange(len(known.sessions.all)))
+    known.touched()
     return known
 
 
@@ -89,41 +87,70 @@ def _formers(sql: sqlite3.Connection, columns: Columns, known_at: int) -> list[F
     return formers
 
 
-def _set_back(columns: Columns, former: Former, keys: Keys, names: dict[int, str]) -> None:
+def _set_back(columns: Columns, former: Former) -> None:
     row, note, notes = former.row, former.note, columns.notes
-    index: NoteIndex = index_note(note)
     for name, value in {
         "event": former.event, "event_seq": former.event_seq, "part": note.part,
         "kind": KINDS.index(note.kind.value), "role": columns.roles.number(note.role),
         "session": columns.sessions.number(note.session), "occurred_at": micros_or_min(note.occurred_at),
-        "valid_from": micros_or_min(note.valid_from), "length": index.length, "asks": is_question(note.content),
-        "shown": not note.archived,
+        "valid_from": micros_or_min(note.valid_from), "length": index_note(note).length,
+        "asks": is_question(note.content), "shown": not note.archived,
     }.items():  # fmt: skip
         notes[name][row] = value
-    if former.reworded:
-        notes["vector"][row] = 0
-        notes["embedded"][row] = False
-    entries: list[Entry] = keys.entries(index) + keys.facets(note, former.sources)
-    columns.post(
-        np.full(len(entries), row), as_ints([key for key, _ in entries]), np.array([n for _, n in entries], np.int32)
-    )
-    terms = [(keys.term(use.key), use.key, use.count) for use in index.terms]
-    names.update((key, name) for key, name, _ in terms)
-    columns.hold(
-        np.full(len(terms), row), as_ints([key for key, _, _ in terms]), np.array([n for _, _, n in terms], np.int32)
+
+
+def _index_back(columns: Columns, formers: Sequence[Former], keys: Keys) -> None:
+    """Words, facets and Terms as they were; an archived note has none."""
+    shown = [former for former in formers if not former.note.archived]
+    rows = as_ints([former.row for former in shown])
+    entries: list[list[Entry]] = []
+    terms: list[list[Entry]] = []
+    names: dict[int, str] = {}
+    for former in shown:
+        index = index_note(former.note)
+        entries.append(keys.entries(index) + keys.facets(former.note, former.sources))
+        names.update((keys.term(use.key), use.key) for use in index.terms)
+        terms.append([(keys.term(use.key), use.count) for use in index.terms])
+    sizes, (key, count) = as_ints([len(held) for held in entries]), _columns_of(entries)
+    columns.post(np.repeat(rows, sizes), key, count)
+    sizes, (key, count) = as_ints([len(held) for held in terms]), _columns_of(terms)
+    columns.term_names.extend(names[fresh] for fresh in columns.hold(rows, sizes, key, count))
+
+
+def _columns_of(lists: Sequence[Sequence[Entry]]) -> tuple[Ints, Ints]:
+    flat = as_ints([entry for held in lists for entry in held]).reshape(-1, 2)
+    return flat[:, 0], flat[:, 1]
+
+
+def _link_back(sql: sqlite3.Connection, columns: Columns, formers: Sequence[Former], known_at: int) -> None:
+    """Only the links that were known, each note's decided ones as they stood then."""
+    rows = np.arange(columns.rows)
+    source, places = columns.links.take(rows)
+    links = {name: columns.links[name][places] for name in ("target", "type", "owner", "weight", "recorded_at")}
+    changed = columns.mask([former.row for former in formers])
+    kept = (links["recorded_at"] <= known_at) & ~changed[links["owner"]]
+    ids = {id for former in formers for link in former.links for id in (link.source, link.target)}
+    found = {id: _row_of(sql, columns, id) for id in sorted(ids)}
+    former_links = [
+        (found[link.source], found[link.target], LINK_TYPES.index(link.type), former.row, link.weight,
+         to_micros(link.recorded_at))
+        for former in formers for link in former.links
+        if GONE not in (found[link.source], found[link.target]) and to_micros(link.recorded_at) <= known_at
+    ]  # fmt: skip
+    more = list(zip(*former_links, strict=True)) or [()] * 6
+    source = np.concatenate([source[kept], as_ints(more[0])])
+    order = np.argsort(source, kind="stable")
+    told = zip(("target", "type", "owner", "weight", "recorded_at"), more[1:], strict=True)
+    columns.link(
+        rows,
+        np.bincount(source, minlength=len(rows)),
+        **{
+            name: np.concatenate([links[name][kept], np.array(values, links[name].dtype)])[order]
+            for name, values in told
+        },
     )
 
 
-def _link_back(columns: Columns, former: Former, rows: dict[str, int], known_at: int) -> None:
-    for link in former.links:
-        source, target, recorded_at = rows[link.source], rows[link.target], to_micros(link.recorded_at)
-        if GONE in (source, target) or recorded_at > known_at:
-            continue
-        columns.links.append(
-            source=as_ints([source]),
-            target=as_ints([target]),
-            type=as_ints([LINK_TYPES.index(link.type)]),
-            owner=as_ints([former.row]),
-            weight=np.array([link.weight], np.float32),
-            recorded_at=as_ints([recorded_at]),
-        )
+def _row_of(sql: sqlite3.Connection, columns: Columns, id: str) -> int:
+    found = sql.execute("SELECT number FROM notes WHERE scope = ? AND id = ?", (columns.scope, id)).fetchone()
+    return int(columns.rows_of(as_ints([found[0]]))[0]) if found else GONE

@@ -7,22 +7,30 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns, as_ints
+from zettel.graph.embedded import lists
 from zettel.graph.embedded.keys import columns_of
 from zettel.graph.embedded.scopes import ScopeRow
+
+if TYPE_CHECKING:
+    from zettel.query import Ints
 
 MEMORY_BYTES = 1_000_000_000
 """Memory for scopes held as columns; a scope of 20,000 notes takes 40 MB. The last used one is always held."""
 FEW_ROWS = 4096
 """Rows gone before it is asked whether reading the scope anew is cheaper."""
+READ_AT_ONCE = 20_000
+"""Notes fetched from the file at once: about 40 MB on their way into columns."""
 
+_CHANGED = "SELECT number FROM notes WHERE scope = ? AND changed > ?"
 _NOTES = """SELECT n.number, n.seq, n.event, n.event_seq, n.part, n.occurred_at, n.valid_from, n.recorded_at, n.length,
     n.asks, n.archived, n.id, n.kind, n.role, n.session, n.entries, n.terms, v.vector
-    FROM notes n LEFT JOIN vectors v ON v.note = n.number AND v.space = ? WHERE n.scope = ? AND n.changed > ?"""
+    FROM json_each(?) CROSS JOIN notes n ON n.number = value
+    LEFT JOIN vectors v ON v.note = n.number AND v.space = ?"""
 _LINKS = """SELECT l.source, l.target, l.owner, l.recorded_at, l.type, l.weight
     FROM notes n JOIN links l ON l.source = n.number WHERE n.scope = ? AND n.changed > ?"""
 _TYPE_NUMBERS = {type.value: number for number, type in enumerate(LINK_TYPES)}
@@ -68,11 +76,13 @@ def in_step(sql: sqlite3.Connection, cell: list[Columns], row: ScopeRow, space: 
         columns = cell[0]
         gone = columns.rows - int(columns.notes["alive"].sum())
         another = columns.scope != row.number or columns.dim != dim
-        stale = another or not row.floor <= columns.changed <= row.changed
+        relisted = columns.listed is not None and columns.listed.epoch < lists.epoch_of(sql, row.number, space)
+        stale = another or relisted or not row.floor <= columns.changed <= row.changed
         if stale or (gone > FEW_ROWS and 2 * gone > columns.rows):
             cell.clear()
     if not cell:
-        cell.append(Columns(row.number, dim))
+        listed = lists.load(sql, row.number, space, dim)
+        cell.append(Columns(row.number, dim, listed))
     columns = cell[0]
     if columns.changed != row.changed:
         try:
@@ -85,71 +95,92 @@ def in_step(sql: sqlite3.Connection, cell: list[Columns], row: ScopeRow, space: 
 
 
 def _update(sql: sqlite3.Connection, columns: Columns, space: int) -> None:
-    rows = sql.execute(_NOTES, (space, columns.scope, columns.changed)).fetchall()
-    rows.sort(key=lambda row: row[0])
-    links = sql.execute(_LINKS, (columns.scope, columns.changed)).fetchall()
-    removed = sql.execute(
-        "SELECT note, event FROM removed WHERE scope = ? AND changed > ?", (columns.scope, columns.changed)
-    ).fetchall()
+    since = (columns.scope, columns.changed)
+    changed = np.sort(as_ints([number for (number,) in sql.execute(_CHANGED, since)]))
+    removed = sql.execute("SELECT note, event FROM removed WHERE scope = ? AND changed > ?", since).fetchall()
     affected: set[int] = _take_events(sql, columns, [event for _, event in removed if event])
     gone = columns.rows_of(as_ints([note for note, _ in removed if note]))
     gone = gone[gone != GONE]
-    affected.update(columns.notes["session"][gone].tolist())
-    columns.notes["alive"][gone] = False
-    columns.notes["shown"][gone] = False
-    columns.notes["vector"][gone] = 0
-    columns.clear(gone)
-    if rows:
-        affected.update(_take_notes(sql, columns, rows))
-    _take_links(columns, links)
+    if len(gone):
+        affected.update(columns.notes["session"][gone].tolist())
+        columns.release(gone)
+        columns.unlink(gone)
+        columns.vectors.drop(gone)
+        columns.notes["alive"][gone] = False
+        columns.notes["shown"][gone] = False
+    for start in range(0, len(changed), READ_AT_ONCE):
+        numbers = json.dumps(changed[start : start + READ_AT_ONCE].tolist())
+        affected.update(_take_notes(sql, columns, sql.execute(_NOTES, (numbers, space)).fetchall()))
+    _take_links(columns, changed, sql.execute(_LINKS, since).fetchall())
     affected.discard(-1)
     if affected:
         columns.arrange(as_ints(sorted(affected)))
-    columns.compact()
+    columns.touched()
 
 
 def _take_notes(sql: sqlite3.Connection, columns: Columns, fetched: Sequence[tuple[Any, ...]]) -> set[int]:
     """New notes as new rows, changed ones in their place; the sessions that they were or are in."""
-    numeric = np.array([row[:11] for row in fetched], np.int64)
-    *_, ids, kinds, roles, sessions, entries, terms, vectors = zip(*fetched, strict=True)
-    rows = columns.rows_of(numeric[:, 0])
-    old = rows != GONE
-    affected = set(columns.notes["session"][rows[old]].tolist())
-    embedded = np.array([vector is not None for vector in vectors], bool)
-    matrix = np.zeros((len(fetched), columns.dim), np.float32)
-    if columns.dim:
-        filled = b"".join(vector for vector in vectors if vector is not None)
-        matrix[embedded] = np.frombuffer(filled, "<f4").reshape(-1, columns.dim)
+    *numeric, ids, kinds, roles, sessions, entries, terms, vectors = zip(*fetched, strict=True)
+    (number, seq, event, event_seq, part, occurred_at, valid_from, recorded_at, length, asks, archived) = map(
+        as_ints, numeric
+    )
     fields = {
-        "number": numeric[:, 0], "seq": numeric[:, 1], "event": numeric[:, 2], "event_seq": numeric[:, 3],
-        "part": numeric[:, 4], "occurred_at": numeric[:, 5], "valid_from": numeric[:, 6],
-        "recorded_at": numeric[:, 7], "length": numeric[:, 8], "asks": numeric[:, 9].astype(bool),
-        "shown": numeric[:, 10] == 0, "alive": np.ones(len(fetched), bool),
-        "kind": np.array([KINDS.index(kind) for kind in kinds], np.int32),
-        "role": np.array([columns.roles.number(role) for role in roles], np.int32),
-        "session": np.array([columns.sessions.number(session) for session in sessions], np.int32),
-        "embedded": (matrix != 0).any(axis=1), "vector": matrix,
+        "number": number, "seq": seq, "event": event, "event_seq": event_seq, "part": part,
+        "occurred_at": occurred_at, "valid_from": valid_from, "recorded_at": recorded_at, "length": length,
+        "asks": asks.astype(bool), "shown": archived == 0, "alive": np.ones(len(fetched), bool),
+        "kind": as_ints([KINDS.index(kind) for kind in kinds]),
+        "role": as_ints([columns.roles.number(role) for role in roles]),
+        "session": as_ints([columns.sessions.number(session) for session in sessions]),
+        "stamp": as_ints([hash(parts) for parts in zip(entries, terms, vectors, strict=True)]),
     }  # fmt: skip
+    rows = columns.rows_of(number)
+    old = rows != GONE
+    affected = set(fields["session"].tolist())
+    same = np.zeros(len(fetched), bool)  # what they are found by: mostly only their links changed
     if old.any():
-        columns.clear(rows[old])
+        known = rows[old]
+        affected.update(columns.notes["session"][known].tolist())
+        same[old] = (columns.notes["stamp"][known] == fields["stamp"][old]) & (
+            columns.notes["shown"][known] == fields["shown"][old]
+        )
+        columns.release(rows[old & ~same])
         for name, values in fields.items():
-            columns.notes[name][rows[old]] = values[old]
-    first = columns.rows
+            columns.notes[name][known] = values[old]
+    rows[~old] = np.arange(columns.rows, columns.rows + int((~old).sum()))
     columns.notes.append(**{name: values[~old] for name, values in fields.items()})
     columns.ids.extend(id for id, known in zip(ids, old.tolist(), strict=True) if not known)
-    rows[~old] = np.arange(first, columns.rows)
-    keys, counts, sizes = columns_of(entries)
-    columns.post(np.repeat(rows, sizes), keys, counts)
-    keys, counts, sizes = columns_of(terms)
-    columns.hold(np.repeat(rows, sizes), keys, counts)
-    _name_terms(sql, columns)
-    affected.update(fields["session"].tolist())
+    anew = np.flatnonzero(~same)
+    if len(anew):
+        _take_content(sql, columns, number[anew], rows[anew], *(
+            [blobs[place] for place in anew.tolist()] for blobs in (entries, terms, vectors)
+        ))  # fmt: skip
     return affected
 
 
-def _name_terms(sql: sqlite3.Connection, columns: Columns) -> None:
+def _take_content(
+    sql: sqlite3.Connection,
+    columns: Columns,
+    numbers: Ints,
+    rows: Ints,
+    entries: Sequence[bytes],
+    terms: Sequence[bytes],
+    vectors: Sequence[bytes | None],
+) -> None:
+    """What notes are found by, into their rows."""
+    keys, counts, sizes = columns_of(entries)
+    columns.post(np.repeat(rows, sizes), keys, counts)
+    keys, counts, sizes = columns_of(terms)
+    _name_terms(sql, columns, columns.hold(rows, sizes, keys, counts))
+    if columns.dim:
+        embedded = np.array([vector is not None for vector in vectors], bool)
+        matrix = np.zeros((len(rows), columns.dim), np.float32)
+        filled = b"".join(vector for vector in vectors if vector is not None)
+        matrix[embedded] = np.frombuffer(filled, "<f4").reshape(-1, columns.dim)
+        columns.vectors.put(rows, matrix, None if columns.listed is None else columns.listed.of(numbers))
+
+
+def _name_terms(sql: sqlite3.Connection, columns: Columns, fresh: list[int]) -> None:
     """Fetch the names of Terms that are new here."""
-    fresh = columns.unnamed_terms
     if not fresh:
         return
     rows = sql.execute(
@@ -160,19 +191,22 @@ def _name_terms(sql: sqlite3.Connection, columns: Columns) -> None:
     columns.term_names.extend(names.get(key, "") for key in fresh)
 
 
-def _take_links(columns: Columns, fetched: Sequence[tuple[Any, ...]]) -> None:
+def _take_links(columns: Columns, changed: Ints, fetched: Sequence[tuple[Any, ...]]) -> None:
+    """The links that start at notes that changed, in place of those they had."""
+    rows = columns.rows_of(changed)
     if not fetched:
+        columns.unlink(rows)
         return
     sources, targets, owners, recorded, types, weights = zip(*fetched, strict=True)
     source, target = columns.rows_of(as_ints(sources)), columns.rows_of(as_ints(targets))
-    columns.links.append(
-        source=np.where(target == GONE, GONE, source),
-        target=target,
-        owner=columns.rows_of(as_ints(owners)),
-        type=as_ints([_TYPE_NUMBERS[type] for type in types]),
-        weight=np.array(weights, np.float32),
-        recorded_at=as_ints(recorded),
-    )
+    links = {
+        "target": target, "owner": columns.rows_of(as_ints(owners)), "recorded_at": as_ints(recorded),
+        "type": as_ints([_TYPE_NUMBERS[type] for type in types]), "weight": np.array(weights, np.float32),
+    }  # fmt: skip
+    kept = np.flatnonzero(target != GONE)
+    kept = kept[np.argsort(source[kept], kind="stable")]
+    sizes = np.bincount(np.searchsorted(rows, source[kept]), minlength=len(rows))
+    columns.link(rows, sizes, **{name: values[kept] for name, values in links.items()})
 
 
 def _take_events(sql: sqlite3.Connection, columns: Columns, removed: Sequence[int]) -> set[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from zettel.batch import Batch, NoteIndex, Op, PutEvent, PutNote, PutRevision
+from zettel.batch import Batch, NoteIndex, Op, PutEvent, PutNote, PutRevision, RestoreNote
 from zettel.graph.embedded.bodies import body_of, note_body, uses_body
 from zettel.graph.embedded.keys import Entry, Keys
 
@@ -35,7 +35,7 @@ def prepare(batch: Batch, keys: Keys) -> list[Prepared]:
 def _prepared(op: Op, keys: Keys) -> Prepared:
     if isinstance(op, PutEvent):
         return Prepared(op, body_of(op.event))
-    if isinstance(op, PutNote):
+    if isinstance(op, (PutNote, RestoreNote)):
         return Prepared(op, note_body(op.note), _indexed(op.index, keys))
     if isinstance(op, PutRevision):
         return Prepared(op, note_body(op.note), _indexed(op.index, keys) if op.index else None)

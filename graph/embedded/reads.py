@@ -188,9 +188,7 @@ def uses(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str,
     return {id: read_uses(body) for id, body in rows}
 
 
-def dump_page(
-    sql: sqlite3.Connection, scope: int, after: int
-) -> Iterator[tuple[EventRecord, tuple[Note, ...]]]:
+def dump_page(sql: sqlite3.Connection, scope: int, after: int) -> Iterator[tuple[EventRecord, tuple[Note, ...]]]:
     """The next events past ``after`` in ``seq`` order, each with the notes that now rest on it, by ``seq``."""
     rows = sql.execute(
         "SELECT number, body FROM events WHERE scope = ? AND seq > ? ORDER BY seq LIMIT ?", (scope, after, DUMP_PAGE)

@@ -1,4 +1,4 @@
-"""Chosen rows as Candidates: every column in the order of the rows, every sum over what is visible. Pure."""
+"""Chosen rows as Candidates: every column in the order of the rows, every sum over what is visible."""
 
 from __future__ import annotations
 
@@ -6,159 +6,165 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns
-from zettel.graph.embedded.matching import Edges, Matches, only
+from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns, Picked, View
+from zettel.graph.embedded.walking import term_df
 from zettel.model import TIME_MAX, TIME_MIN, Kind, LinkType
 from zettel.query import Candidates, ScopeStats
 from zettel.search.pool import RARE_TERM_DF
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    from numpy.typing import NDArray
 
-    from zettel.query import Bools, Floats, Ints, Query
+    from zettel.graph.embedded.words import Words
+    from zettel.query import Floats, Ints, Query
 
 _SUPERSEDES = LINK_TYPES.index(LinkType.SUPERSEDES)
 _EPISODIC = KINDS.index(Kind.EPISODIC.value)
+_TAKEN = ("number", "seq", "event", "kind", "role", "session", "occurred_at", "valid_from", "length", "asks")
 
 
 def columnar(
     columns: Columns,
+    view: View,
     query: Query,
     chosen: Ints,
-    pool: Bools,
     seeds: Ints,
-    visible: Bools,
-    words: Matches,
-    edges: Edges,
+    words: Words,
     named: Ints,
     stats: ScopeStats,
 ) -> Candidates:
-    """The chosen rows as Candidates; n of them, in this order."""
-    from scipy.sparse import csr_array
-
-    notes, n, q = columns.notes, len(chosen), len(query.tokens)
-    place = np.full(columns.rows + 1, -1, np.int64)  # of a row among the chosen ones
-    place[chosen] = np.arange(n)
-    previous, following = _beside(columns, visible, chosen, place)
-
-    def counts(row: Ints, column: Ints, count: Ints, shape: tuple[int, int]) -> csr_array:
-        return csr_array((count.astype(np.float32), (row, column)), shape=shape)
-
-    here = only(words, place[words.row] >= 0)
-    here_too = np.zeros(len(columns.sessions.all) + 1, bool)
-    here_too[notes["session"][chosen]] = True
-    codes = np.flatnonzero(here_too[:-1])
-    number = np.full(len(columns.sessions.all) + 1, -1, np.int64)  # of a session among those here
+    """The chosen rows as Candidates; n of them, in this order. ``seeds``: (n,), 0 for what is only context."""
+    notes = {name: columns.notes[name][chosen] for name in _TAKEN}
+    place = columns.scratch()  # of a row among the chosen ones
+    place[chosen] = np.arange(len(chosen))
+    previous, following = _beside(columns, view, chosen, place)
+    whose, links = _links(columns, chosen, place)
+    tf = _tf(columns, chosen, words, place)
+    place[chosen] = GONE
+    codes = np.unique(notes["session"])
+    codes = codes[codes >= 0]
+    number = np.full(len(columns.sessions.all) + 1, GONE, np.int32)  # of a session among those here
     number[codes] = np.arange(len(codes))
-    told = number[notes["session"][words.row]]
-    in_session = told >= 0
-
-    # The Terms in reach: what the question names, and what binds. Others lead nowhere, and there are many.
-    reach = (edges.term_df >= 2) & (edges.term_df <= RARE_TERM_DF)
-    reach[named] = True
-    own = np.flatnonzero((place[edges.holder] >= 0) & reach[edges.term])
-    present = np.zeros(len(reach), bool)
-    present[edges.term[own]] = True
-    numbers = np.flatnonzero(present)
-    numbers = numbers[np.argsort(columns.term_keys["key"][numbers])]  # one order, however the scope was read
-    term_place = np.full(len(columns.term_names), -1, np.int64)
-    term_place[numbers] = np.arange(len(numbers))
-
-    ends = (place[edges.source] >= 0) & (place[edges.target] >= 0)
-    link_sort = np.flatnonzero(ends)
-    link_sort = link_sort[
-        np.lexsort((edges.type[link_sort], place[edges.target[link_sort]], place[edges.source[link_sort]]))
-    ]
-    roles = [*columns.roles.all, None]
+    starts, before = columns.sessions_of(view)
+    holder, term, numbers, df = _terms(columns, view, chosen, np.flatnonzero(seeds), named)
     return Candidates(
-        ids=tuple([columns.ids[row] for row in chosen.tolist()]),
-        pool=pool[chosen],
-        seeds=seeds[chosen],
-        seq=notes["seq"][chosen],
+        ids=Picked(columns.ids, chosen),
+        pool=seeds != 0,
+        seeds=seeds,
+        seq=notes["seq"],
         # What was derived is no part of its events.
-        event=np.where(notes["kind"][chosen] == _EPISODIC, notes["event"][chosen], -notes["number"][chosen]),
-        kind=tuple([KINDS[kind] for kind in notes["kind"][chosen].tolist()]),
-        role=tuple([roles[role] for role in notes["role"][chosen].tolist()]),
-        session=number[notes["session"][chosen]],
+        event=np.where(notes["kind"] == _EPISODIC, notes["event"], -notes["number"]),
+        kind=notes["kind"].astype(np.int64),
+        role=notes["role"].astype(np.int64),
+        role_names=tuple(columns.roles.all),
+        session=number[notes["session"]].astype(np.int64),
         previous=previous,
         next=following,
-        occurred_at=notes["occurred_at"][chosen],
-        valid_from=notes["valid_from"][chosen],
-        valid_to=_valid_to(columns, query)[chosen],
-        length=notes["length"][chosen],
-        is_question=notes["asks"][chosen],
-        tf=counts(place[here.row], here.asked, here.count, (n, q)),
-        vectors=notes["vector"][chosen],
-        link_source=place[edges.source[link_sort]],
-        link_target=place[edges.target[link_sort]],
-        link_type=tuple([LINK_TYPES[type] for type in edges.type[link_sort].tolist()]),
-        link_weight=edges.weight[link_sort],
-        term_keys=tuple([columns.term_names[term] for term in numbers.tolist()]),
-        term_df=edges.term_df[numbers],
-        term_named=np.isin(numbers, named),
-        has_term=counts(place[edges.holder[own]], term_place[edges.term[own]], edges.count[own], (n, len(numbers))),
-        session_names=tuple([columns.sessions.all[code] for code in codes.tolist()]),
-        session_tf=counts(
-            told[in_session], words.asked[in_session], words.count[in_session], (len(codes), q)
-        ),
-        session_length=_session_lengths(columns, visible)[codes],
-        session_vectors=_session_vectors(columns, query, codes, visible),
+        occurred_at=notes["occurred_at"],
+        valid_from=notes["valid_from"],
+        valid_to=_valid_to(columns, query, chosen),
+        length=notes["length"].astype(np.int64),
+        is_question=notes["asks"],
+        tf=tf,
+        cosine=_cosine(columns, query, chosen),
+        link_source=whose,
+        link_target=links["target"],
+        link_type=links["type"],
+        link_weight=links["weight"].astype(np.float32),
+        term_keys=Picked(columns.term_names, numbers),
+        term_df=df,
+        term_named=columns.among(numbers, named),
+        term_note=holder,
+        term_index=term,
+        session_tf=_session_tf(columns, words, number, len(codes)),
+        session_length=before[starts[codes + 1]] - before[starts[codes]],
         stats=stats,
     )
 
 
-def _beside(columns: Columns, visible: Bools, chosen: Ints, place: Ints) -> tuple[Ints, Ints]:
+def _beside(columns: Columns, view: View, chosen: Ints, place: NDArray[np.int32]) -> tuple[Ints, Ints]:
     """The places of the visible notes before and after each chosen one in its session; -1: none, or not chosen."""
-    order = columns.order[visible[columns.order]]
-    session = columns.notes["session"][order]
-    before, after = np.full((2, columns.rows + 1), GONE, np.int64)
-    same = session[1:] == session[:-1]
-    before[order[1:][same]] = order[:-1][same]
-    after[order[:-1][same]] = order[1:][same]
-    return place[before[chosen]], place[after[chosen]]
+    at = view.place[chosen].astype(np.int64)
+    order = np.append(view.order, GONE).astype(np.int64)
+    session = columns.notes["session"]
+    found = []
+    for step in (-1, 1):
+        beside = order[np.where(at >= 0, np.clip(at + step, -1, len(order) - 1), -1)]  # the last place is nowhere
+        same = (beside != GONE) & (session[beside] == session[chosen])
+        found.append(np.where(same, place[beside], GONE).astype(np.int64))
+    return found[0], found[1]
 
 
-def _valid_to(columns: Columns, query: Query) -> Ints:
+def _links(columns: Columns, chosen: Ints, place: NDArray[np.int32]) -> tuple[Ints, dict[str, NDArray[np.generic]]]:
+    """Links between chosen rows by (source, target, type): the source's place, and target's place, type and weight."""
+    source, places = columns.links.take(chosen)
+    target = place[columns.links["target"][places]].astype(np.int64)
+    here = np.flatnonzero(target != GONE)
+    source, target, places = source[here], target[here], places[here]
+    types = columns.links["type"][places].astype(np.int64)
+    sort = np.lexsort((types, target, source))
+    return source[sort], {
+        "target": target[sort], "type": types[sort], "weight": columns.links["weight"][places][sort],
+    }  # fmt: skip
+
+
+def _tf(columns: Columns, chosen: Ints, words: Words, place: NDArray[np.int32]) -> Floats:
+    tf = np.zeros((len(chosen), len(words.keys)), np.float32)
+    read = set()
+    for position, rows, counts in words.read:
+        read.add(position)
+        here = place[rows]
+        kept = here != GONE
+        tf[here[kept], position] = counts[kept]
+    for position, key in enumerate(words.keys):
+        if position not in read and words.df[position]:
+            where, counts = columns.words.among(key, chosen)
+            tf[where, position] = counts
+    return tf
+
+
+def _session_tf(columns: Columns, words: Words, number: NDArray[np.int32], sessions: int) -> Floats:
+    """Counts of the tokens that were read over the whole of each session, 0 for the others."""
+    tf = np.zeros((sessions, len(words.keys)), np.float32)
+    for position, rows, counts in words.read:
+        told = number[columns.notes["session"][rows]]
+        kept = told != GONE
+        tf[:, position] = np.bincount(told[kept], counts[kept], minlength=sessions)
+    return tf
+
+
+def _cosine(columns: Columns, query: Query, chosen: Ints) -> Floats:
+    if query.vector is None or not columns.dim:
+        return np.zeros(len(chosen), np.float32)
+    return columns.vectors.cosines(chosen, query.vector)
+
+
+def _terms(columns: Columns, view: View, chosen: Ints, pool: Ints, named: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """The Terms in reach: what the question names, and what binds two of the pool's notes. There are many others.
+
+    Per use the note and the Term (a position); per Term its number and df.
+    """
+    holder, places = columns.terms.take(chosen[pool])
+    numbers, term = columns.distinct(columns.terms["term"][places].astype(np.int64))
+    uses = np.bincount(term, minlength=len(numbers))
+    df = term_df(columns, view, numbers)
+    reach = ((uses >= 2) & (df >= 2) & (df <= RARE_TERM_DF)) | columns.among(numbers, named)
+    position = np.cumsum(reach) - 1
+    kept = reach[term]
+    return pool[holder[kept]], position[term[kept]], numbers[reach], df[reach]
+
+
+def _valid_to(columns: Columns, query: Query, chosen: Ints) -> Ints:
     """Per row, when the earliest of the notes that supersede it began to hold.
 
     One that always held replaces from when that was found out. With ``as_of``, those not yet valid replace nothing.
     """
-    notes, links = columns.notes, columns.links
-    replaces = np.append(notes["alive"], False)
+    valid_to = np.full(len(chosen), TIME_MAX, np.int64)
+    replaced, source, link = columns.linking.find_many(chosen)
+    start = columns.notes["valid_from"][source]
+    replaces = (link["type"] == _SUPERSEDES) & columns.notes["alive"][source]
     if query.as_of is not None:
-        replaces[:-1] &= notes["valid_from"] <= query.as_of
-    ends = np.flatnonzero((links["type"] == _SUPERSEDES) & replaces[links["source"]])
-    start = notes["valid_from"][links["source"][ends]]
-    start = np.where(start == TIME_MIN, links["recorded_at"][ends], start)
-    valid_to = np.full(columns.rows + 1, TIME_MAX, np.int64)
-    np.minimum.at(valid_to, links["target"][ends], start)
-    return valid_to[:-1]
-
-
-def _session_lengths(columns: Columns, visible: Bools) -> Ints:
-    rows = columns.order[visible[columns.order]]
-    sums = np.bincount(
-        columns.notes["session"][rows], columns.notes["length"][rows], len(columns.sessions.all)
-    )
-    return sums.astype(np.int64)
-
-
-def _session_vectors(columns: Columns, query: Query, codes: Ints, visible: Bools) -> Floats:
-    """(s, d) sums over the visible notes of each session; kept, unless ``as_of`` hides some of them."""
-    sums = columns.session_sums if query.as_of is None else {}
-    missing = [code for code in codes.tolist() if code not in sums]
-    if missing:
-        from scipy.sparse import csr_array
-
-        number = np.full(len(columns.sessions.all) + 1, -1, np.int64)
-        number[missing] = np.arange(len(missing))
-        rows = np.flatnonzero(visible[:-1] & (number[columns.notes["session"]] >= 0))
-        member = csr_array(
-            (np.ones(len(rows), np.float32), (number[columns.notes["session"][rows]], rows)),
-            shape=(len(missing), columns.rows),
-        )
-        for code, row in zip(missing, member @ columns.notes["vector"], strict=True):
-            sums[code] = row
-    if not len(codes):
-        return np.zeros((0, columns.dim), np.float32)
-    return np.stack([sums[code] for code in codes.tolist()])
+        replaces &= start <= query.as_of
+    start = np.where(start == TIME_MIN, link["recorded_at"], start)
+    np.minimum.at(valid_to, replaced[replaces], start[replaces])
+    return valid_to

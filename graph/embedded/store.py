@@ -17,7 +17,7 @@ import anyio.to_thread
 
 from zettel.batch import Conflict
 from zettel.errors import EmbedderMismatch, MemoryClosed
-from zettel.graph.embedded import checking, jobs, keeping, lookups, reads, vectors, writes
+from zettel.graph.embedded import checking, jobs, keeping, lists, lookups, moving, reads, vectors, writes
 from zettel.graph.embedded.candidates import gather
 from zettel.graph.embedded.columns import Columns
 from zettel.graph.embedded.connections import BUSY_SECONDS, READERS, Connections
@@ -25,7 +25,7 @@ from zettel.graph.embedded.keys import Keys
 from zettel.graph.embedded.known import as_known
 from zettel.graph.embedded.loading import Scopes, in_step
 from zettel.graph.embedded.prepared import prepare
-from zettel.graph.embedded.scopes import ScopeRow, Secrets, claim_scope, find_scope
+from zettel.graph.embedded.scopes import RESTORING, ScopeRow, Secrets, claim_scope, find_scope, moved_on
 from zettel.model import TIME_MIN, Scope
 from zettel.ports import Lookup, ScopeState, TermUse
 from zettel.query import Query
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
-    from zettel.batch import Batch
+    from zettel.batch import Batch, Restore
     from zettel.model import EventRecord, Job, JobKind, JobState, Link, Note, Revision, Term
-    from zettel.ports import Found, Near, NoteHistory, Space, TermUse
+    from zettel.ports import Found, Kept, Near, NoteHistory, Space, TermUse
     from zettel.query import Candidates, Filter
 
     Dumped: TypeAlias = list[tuple[EventRecord, tuple[Note, ...]]]
@@ -56,11 +56,13 @@ class EmbeddedStore:
         self._connections: Connections | None = None
         self._secrets = Secrets()
         self._scopes = Scopes()
+        self._restoring: Keys | None = None
 
     async def open(self) -> None:
         """Open the file, or make it. Raises ``NotAStore``, ``StoreTooNew``, ``StoreReadOnly``, ``StoreBusy``."""
         # Made here, for they belong to the event loop.
         self._reading, self._writing = anyio.CapacityLimiter(READERS), anyio.CapacityLimiter(1)
+        self._moving = anyio.Lock()
         await anyio.to_thread.run_sync(self._open)
 
     def _open(self) -> None:
@@ -134,6 +136,8 @@ class EmbeddedStore:
         Raises ``Conflict``, ``StaleLease``, ``StoreBusy``, ``StoreFull``, ``StoreReadOnly``.
         """
         connections = self._open_connections()
+        if batch.restore is not None:
+            return await self._restore(connections, batch, batch.restore)
 
         def run() -> None:
             keys = self._secrets.planned(batch.scope)
@@ -146,11 +150,7 @@ class EmbeddedStore:
                     row = claim_scope(sql, batch.scope, batch.expects, keys.secret)
                     applying = writes.Applying(sql, row.number, row.changed + 1, keys)
                     applying.apply(ready)
-                    recorded_at = max(row.recorded_at, applying.recorded_at or TIME_MIN)
-                    sql.execute(
-                        "UPDATE scopes SET seq = ?, recorded_at = ?, changed = changed + 1 WHERE number = ?",
-                        (batch.seq, recorded_at, row.number),
-                    )
+                    moved_on(sql, row, batch.seq, applying.recorded_at)
             except Conflict:
                 self._secrets.forget(batch.scope)
                 raise
@@ -158,10 +158,21 @@ class EmbeddedStore:
 
         await anyio.to_thread.run_sync(run, limiter=self._writing)
 
+    async def _restore(self, connections: Connections, batch: Batch, restore: Restore) -> None:
+        if self._restoring is None or self._restoring.secret != restore.secret:
+            self._restoring = Keys(restore.secret)
+        keys = self._restoring
+        await anyio.to_thread.run_sync(lambda: moving.restore(connections, batch, keys), limiter=self._writing)
+
+    async def abandon_restore(self, scope: Scope) -> None:
+        """Destroy what restores of this scope have begun and not ended."""
+        await self._write(lambda sql: moving.abandon(sql, scope))
+
     async def drop_scope(self, scope: Scope) -> int:
         """Destroy all of a scope, tombstones and secret too; how many notes it had."""
 
         def run(sql: sqlite3.Connection) -> int:
+            moving.abandon(sql, scope)
             row = find_scope(sql, scope)
             return 0 if row is None else keeping.drop_scope(sql, row.number)
 
@@ -242,7 +253,7 @@ class EmbeddedStore:
         """All scopes, oldest first."""
 
         def run(sql: sqlite3.Connection) -> list[Scope]:
-            rows = sql.execute("SELECT name FROM scopes ORDER BY number")
+            rows = sql.execute(f"SELECT name FROM scopes WHERE key NOT GLOB '{RESTORING}*' ORDER BY number")
             return [Scope.model_validate_json(name) for (name,) in rows]
 
         return await self._read(run)
@@ -263,6 +274,20 @@ class EmbeddedStore:
                 return
             after = page[-1][0].seq
 
+    async def whole(self, scope: Scope) -> AsyncIterator[list[Kept]]:
+        """All of a scope in pages, in the order in which it can be restored; all of one state.
+
+        One such stream at a time, so that readers are left for everybody else.
+        """
+        connections = self._open_connections()
+        async with self._moving:
+            pages = moving.pages(connections, scope)
+            try:
+                while (page := await anyio.to_thread.run_sync(next, pages, None)) is not None:
+                    yield page
+            finally:
+                pages.close()
+
     # answers --------------------------------------------------------------------------------------------------
 
     async def candidates(self, query: Query) -> Candidates:
@@ -271,22 +296,42 @@ class EmbeddedStore:
             query.scope,
             query.space,
             query.known_at,
-            lambda held, keys: gather(held, query, keys),
+            lambda _, held, keys: gather(held, query, keys),
             dim=None if query.vector is None else len(query.vector),
         )
 
     async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[Near]:
-        """The k nearest older notes (lower seq) of each that has a vector; exact."""
+        """The k nearest older notes (lower seq) of each that has a vector; exact up to ``nearest.LARGE`` notes."""
         return await self._in_columns(
-            scope, space, None, lambda held, _: vectors.nearest_older(held, vectors.rows_by_id(held, notes), k)
+            scope, space, None, lambda sql, held, _: vectors.nearest_older(sql, held, notes, k)
         )
+
+    async def optimize(self, scope: Scope, space: int) -> None:
+        """Find inverted lists for the vectors of a scope that has grown large, beside what else is asked of it."""
+        wanted = await self._in_columns(scope, space, None, lambda _, held, __: lists.wanted(held))
+        if wanted is not None:
+            listed, inverted = await self._read(lambda sql: lists.find(sql, wanted, space))
+            await self._in_columns(scope, space, None, lambda _, held, __: lists.adopt(held, listed, inverted))
+            await self._save_lists(scope, space, listed)
+            return
+        grown = await self._in_columns(scope, space, None, lambda _, held, __: lists.unwritten(held))
+        if grown is not None:
+            await self._save_lists(scope, space, grown)
+
+    async def _save_lists(self, scope: Scope, space: int, listed: lists.Listed) -> None:
+        def run(sql: sqlite3.Connection) -> None:
+            row = find_scope(sql, scope)
+            if row is not None:
+                lists.save(sql, row.number, space, listed)
+
+        await self._write(run)
 
     async def _in_columns(
         self,
         scope: Scope,
         space: int,
         known_at: int | None,
-        work: Callable[[Columns, Keys], Result],
+        work: Callable[[sqlite3.Connection, Columns, Keys], Result],
         dim: int | None = None,
     ) -> Result:
         """Work on a scope's columns in the state of one transaction."""
@@ -303,10 +348,10 @@ class EmbeddedStore:
                     )
                 if row is None:
                     cell.clear()
-                    return work(Columns(0, held_dim or 0), Keys(b"nobody"))
+                    return work(sql, Columns(0, held_dim or 0), Keys(b"nobody"))
                 keys = self._secrets.of(scope, row)
                 columns = in_step(sql, cell, row, space, held_dim or 0)
-                return work(as_known(sql, columns, known_at, keys) if known_at is not None else columns, keys)
+                return work(sql, as_known(sql, columns, known_at, keys) if known_at is not None else columns, keys)
 
         return await anyio.to_thread.run_sync(run, limiter=self._reading)
 

@@ -1,7 +1,7 @@
 """What each operation of a batch does to the tables.
 
 What could be computed was prepared before (see prepared.py); the transaction holds nothing but SQL and look-ups.
-Rows that are merely added are gathered and written table by table; sorted, they cost half.
+Rows that need nothing read are gathered and written table by table; sorted, they cost half.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from zettel.annotate.extractive import is_question
 from zettel.batch import (
     DropMentions,
+    EndRestore,
     EraseEvents,
     EraseNotes,
     EraseRevisions,
@@ -23,15 +24,21 @@ from zettel.batch import (
     PutMention,
     PutNote,
     PutRevision,
+    PutTombstones,
     PutVector,
+    RestoreLinks,
+    RestoreNote,
     StaleLease,
 )
 from zettel.errors import EmbedderMismatch, StoreError
 from zettel.graph.embedded import erasing
-from zettel.graph.embedded.bodies import body_of, micros_or_min
+from zettel.graph.embedded.bodies import body_of, micros_or_min, note_body
 from zettel.graph.embedded.keys import FACET, TITLE, Entry, Keys, packed, unpacked
 from zettel.graph.embedded.prepared import Indexed, Prepared
-from zettel.model import EventRecord, Link, Note, to_micros
+from zettel.model import EventRecord, Link, Note, Revision, to_micros
+
+FIRST_REVISION = 2
+"""Version of a note's first revision: 1 is its base."""
 
 
 class Found(NamedTuple):
@@ -42,13 +49,14 @@ class Found(NamedTuple):
     source: str | None
 
 
-_ADDING = {
+_STATEMENTS = {
+    "finished": "DELETE FROM jobs WHERE scope = ? AND id = ? AND token = ?",
     "events": """INSERT INTO events (number, scope, id, seq, identity, session, occurred_at, source, body)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
     "notes": """INSERT INTO notes (number, scope, id, event, event_seq, part, kind, role, session, occurred_at,
         valid_from, length, asks, archived, titled, changed, entries, terms, seq, recorded_at)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-    "texts": "INSERT INTO texts (note, body, terms) VALUES (?, ?, ?)",
+    "texts": "INSERT INTO texts (note, body, terms, base) VALUES (?, ?, ?, ?)",
     "note_events": "INSERT OR IGNORE INTO note_events (event, note) VALUES (?, ?)",
     "postings": "INSERT INTO postings (scope, key, note, count) VALUES (?, ?, ?, ?)",
     "terms": "INSERT OR IGNORE INTO terms (scope, key, name) VALUES (?, ?, ?)",
@@ -56,8 +64,13 @@ _ADDING = {
         ON CONFLICT (note, space) DO UPDATE SET vector = excluded.vector""",
     "links": """INSERT OR REPLACE INTO links (source, target, type, owner, weight, reason, recorded_at)
         VALUES (?, ?, ?, ?, ?, ?, ?)""",
-    "jobs": """INSERT INTO jobs (scope, id, kind, note, version, priority, run_at, attempts, state, lease_until)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', 0) ON CONFLICT (scope, kind, note, version) DO NOTHING""",
+    "reworded": "UPDATE texts SET base = COALESCE(base, body), body = ? WHERE note = ?",
+    "revisions": """INSERT INTO revisions (number, scope, note, version, seq, recorded_at, body)
+        VALUES (?, ?, ?, ?, ?, ?, ?)""",
+    "citations": "INSERT INTO citations (scope, cited, revision) VALUES (?, ?, ?)",
+    "tombstones": "INSERT OR IGNORE INTO tombstones (scope, identity) VALUES (?, ?)",
+    "jobs": """INSERT INTO jobs (scope, id, kind, note, version, priority, run_at, attempts, state, error, lease_until)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (scope, kind, note, version) DO NOTHING""",
 }
 
 
@@ -69,13 +82,15 @@ class Applying:
         self._scope = scope
         self._changed = changed
         self._keys = keys
-        self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _ADDING}
+        self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _STATEMENTS}
         self._numbers: dict[str, int | None] = {}
         self._events: dict[str, Found] = {}
         self._fresh: set[int] = set()
         self._dims: dict[int, int] | None = None
-        self._next = {"events": 0, "notes": 0}
-        self._next.update(connection.execute("SELECT name, seq FROM sqlite_sequence WHERE name IN ('events', 'notes')"))
+        self._next = {"events": 0, "notes": 0, "revisions": 0}
+        self._next.update(
+            connection.execute("SELECT name, seq FROM sqlite_sequence WHERE name IN ('events', 'notes', 'revisions')")
+        )
         self.touched: set[int] = set()
         """Notes whose columns, vectors or links changed."""
         self.recorded_at: int | None = None
@@ -92,6 +107,10 @@ class Applying:
             EraseRevisions: self._erase_revisions,
             PutJob: self._put_job,
             FinishJob: self._finish_job,
+            RestoreNote: self._restore_note,
+            RestoreLinks: self._restore_links,
+            PutTombstones: self._put_tombstones,
+            EndRestore: self._end_restore,
         }
 
     def apply(self, prepared: Iterable[Prepared]) -> None:
@@ -117,7 +136,7 @@ class Applying:
         self._record(to_micros(event.recorded_at))
 
     def _put_note(self, one: Prepared) -> None:
-        assert isinstance(one.op, PutNote)
+        assert isinstance(one.op, (PutNote, RestoreNote))
         assert one.indexed is not None
         note, index = one.op.note, one.indexed
         number = self._number("notes")
@@ -131,7 +150,8 @@ class Applying:
         columns = self._columns(note, index.length, events[0], entries, terms)
         recorded_at = to_micros(note.recorded_at)
         self._rows["notes"].append((number, self._scope, note.id, *columns, note.seq, recorded_at))
-        self._rows["texts"].append((number, one.body, index.uses))
+        base = note_body(one.op.base) if isinstance(one.op, RestoreNote) and one.op.revisions else None
+        self._rows["texts"].append((number, one.body, index.uses, base))
         self._rows["note_events"].extend((event.number, number) for event in events)
         self._post(number, entries, terms, index)
         self._record(recorded_at)
@@ -167,17 +187,65 @@ class Applying:
         job = one.op.job
         self._rows["jobs"].append(
             (self._scope, job.id, job.kind.value, job.note or "", job.version, job.priority, to_micros(job.run_at),
-             job.attempts)
+             job.attempts, job.state.value, job.error)
         )  # fmt: skip
+
+    def _add_revision(self, number: int, revision: Revision) -> None:
+        row, recorded_at = self._number("revisions"), to_micros(revision.recorded_at)
+        self._record(recorded_at)
+        self._rows["revisions"].append(
+            (row, self._scope, number, revision.version, revision.seq, recorded_at, body_of(revision))
+        )
+        cited = {read.note for read in revision.inputs} | {link.target for link in revision.links}
+        cited |= {link.source for link in revision.links if link.source != revision.note}
+        if revision.cause.note is not None:
+            cited.add(revision.cause.note)
+        self._rows["citations"].extend((self._scope, id, row) for id in sorted(cited))
+
+    # restoring ----------------------------------------------------------------------------------------------
+
+    def _restore_note(self, one: Prepared) -> None:
+        assert isinstance(one.op, RestoreNote)
+        self._put_note(one)
+        number = self._known(one.op.base.id)
+        events = set(one.op.base.event_ids)
+        for revision in one.op.revisions:
+            self._add_revision(number, revision)
+            rested_on: Any = revision.change.get("event_ids", ())
+            events.update(rested_on)
+        found = [self._event(event, one.op.base) for event in sorted(events.difference(one.op.note.event_ids))]
+        self._rows["note_events"].extend((event.number, number) for event in found)
+
+    def _restore_links(self, one: Prepared) -> None:
+        assert isinstance(one.op, RestoreLinks)
+        for link in one.op.links:
+            self._put_link(link, owner=self._known(one.op.owner))
+
+    def _put_tombstones(self, one: Prepared) -> None:
+        assert isinstance(one.op, PutTombstones)
+        self._rows["tombstones"].extend((self._scope, identity) for identity in one.op.identities)
+
+    def _end_restore(self, one: Prepared) -> None:
+        assert isinstance(one.op, EndRestore)
+        self._record(one.op.recorded_at)
 
     # changing -----------------------------------------------------------------------------------------------
 
     def _put_revision(self, one: Prepared) -> None:
         assert isinstance(one.op, PutRevision)
-        self._flush()
-        note, revision = one.op.note, one.op.revision
-        number = self._known(note.id)
+        number = self._known(one.op.note.id)
         self.touched.add(number)
+        if one.op.bare:
+            self._rows["reworded"].append((one.body, number))
+        else:
+            self._change(one, one.op.note, number)
+        self._add_revision(number, one.op.revision)
+        if one.op.links is not None:
+            self._decide(one.op.links, number, first=one.op.revision.version == FIRST_REVISION)
+
+    def _change(self, one: Prepared, note: Note, number: int) -> None:
+        """Set a note's columns, text and postings to another state."""
+        self._flush()
         events = [self._event(event, note) for event in note.event_ids]
         old_entries, old_terms, old_length = self._sql.execute(
             "SELECT entries, terms, length FROM notes WHERE number = ?", (number,)
@@ -205,25 +273,16 @@ class Applying:
             (one.body, one.indexed.uses if one.indexed else None, number),
         )
         self._rows["note_events"].extend((event.number, number) for event in events)
-        self._record(to_micros(revision.recorded_at))
-        added = self._sql.execute(
-            "INSERT INTO revisions (scope, note, version, seq, recorded_at, body) VALUES (?, ?, ?, ?, ?, ?)",
-            (self._scope, number, revision.version, revision.seq, to_micros(revision.recorded_at), body_of(revision)),
-        )
-        cited = {read.note for read in revision.inputs} | {link.target for link in revision.links}
-        cited |= {link.source for link in revision.links if link.source != note.id}
-        if revision.cause.note is not None:
-            cited.add(revision.cause.note)
-        self._sql.executemany(
-            "INSERT INTO citations (scope, cited, revision) VALUES (?, ?, ?)",
-            [(self._scope, id, added.lastrowid) for id in sorted(cited)],
-        )
-        if one.op.links is not None:
-            former_links = self._sql.execute("SELECT source FROM links WHERE owner = ?", (number,)).fetchall()
-            self.touched.update(source for (source,) in former_links)
-            self._sql.execute("DELETE FROM links WHERE owner = ?", (number,))
-            for link in one.op.links:
-                self._put_link(link, owner=number)
+
+    def _decide(self, links: Sequence[Link], owner: int, first: bool) -> None:
+        """Replace the links that a note's revisions decided; before its first one there are none."""
+        if not first:
+            self._flush()
+            former = self._sql.execute("SELECT source FROM links WHERE owner = ? AND owner != 0", (owner,)).fetchall()
+            self.touched.update(source for (source,) in former)
+            self._sql.execute("DELETE FROM links WHERE owner = ? AND owner != 0", (owner,))
+        for link in links:
+            self._put_link(link, owner)
 
     def _drop_mentions(self, one: Prepared) -> None:
         assert isinstance(one.op, DropMentions)
@@ -256,11 +315,7 @@ class Applying:
 
     def _finish_job(self, one: Prepared) -> None:
         assert isinstance(one.op, FinishJob)
-        gone = self._sql.execute(
-            "DELETE FROM jobs WHERE scope = ? AND id = ? AND token = ?", (self._scope, one.op.job, one.op.token)
-        )
-        if gone.rowcount == 0:
-            raise StaleLease(f"job {one.op.job} was taken over")
+        self._rows["finished"].append((self._scope, one.op.job, one.op.token))
 
     # rows ---------------------------------------------------------------------------------------------------
 
@@ -269,7 +324,9 @@ class Applying:
             if rows:
                 if table in ("postings", "terms"):
                     rows.sort()
-                self._sql.executemany(_ADDING[table], rows)
+                done = self._sql.executemany(_STATEMENTS[table], rows)
+                if table == "finished" and done.rowcount < len(rows):
+                    raise StaleLease(f"{len(rows) - done.rowcount} of {len(rows)} jobs were taken over")
                 rows.clear()
 
     def _columns(

@@ -32,6 +32,7 @@ from zettel.model import (
 )
 from zettel.model import as_metadata_pairs as flat
 from zettel.query import Candidates, Filter, Query, ScopeStats, Seed
+from zettel.search.pool import RARE_TERM_DF
 
 Cells = Sequence[tuple[int, int]]
 
@@ -111,7 +112,10 @@ def whole(note: Note) -> str:
 def exhaustive(query: Query, kept: Kept, dim: int) -> Candidates:
     """Every visible note, every allowed one in the pool, with all links and Terms between them."""
     view = View(kept, query.as_of, query.known_at) if query.as_of or query.known_at else kept.view(View)
-    notes, n, names, terms = view.visible, len(view.visible), set(query.names), sorted(view.terms)
+    notes, n, names = view.visible, len(view.visible), set(query.names)
+    terms = sorted(key for key, held in view.terms.items() if key in names or 2 <= len(held) <= RARE_TERM_DF)
+    pool = np.array([passes(note, query.filter, kept) for note in notes], bool)
+    uses = matrix([[use for use in view.terms[key] if pool[use[0]]] for key in terms], n).tocoo()
     asked = matrix([view.tokens.get(token, ()) for token in query.tokens], n)
     length = np.array([index.length for index in view.index], np.int64)
     occurred = np.array([to_micros(x.occurred_at) if x.occurred_at else TIME_MIN for x in notes], np.int64)
@@ -131,22 +135,24 @@ def exhaustive(query: Query, kept: Kept, dim: int) -> Candidates:
     member = matrix([[(session[row], 1)] if session[row] >= 0 else [] for row in range(n)], len(view.sessions))
     links = [link for link in view.links if link.source in view.row and link.target in view.row]
     events = {key: number for number, key in enumerate(dict.fromkeys(map(whole, notes)))}
+    roles = [*dict.fromkeys(note.role for note in notes if note.role is not None)]
     return Candidates(
-        ids=tuple(view.row), pool=np.array([passes(note, query.filter, kept) for note in notes], bool), seeds=seeds,
+        ids=tuple(view.row), pool=pool, seeds=seeds,
         seq=np.array([x.seq for x in notes], np.int64), event=np.array([events[whole(x)] for x in notes], np.int64),
-        kind=tuple(note.kind.value for note in notes), role=tuple(note.role for note in notes),
-        session=session, previous=before, next=after, occurred_at=occurred, length=length, tf=asked, vectors=vectors,
+        kind=np.array([[*Kind].index(note.kind) for note in notes], np.int64), role=np.array([roles.index(x.role) if x.role in roles else -1 for x in notes], np.int64), role_names=tuple(roles),
+        session=session, previous=before, next=after, occurred_at=occurred, length=length, tf=asked.toarray(),
+        cosine=np.zeros(n, np.float32) if query.vector is None else vectors @ query.vector,
         valid_from=np.array([view.start[id] for id in view.row], np.int64),
         valid_to=np.array([view.end[id] for id in view.row], np.int64),
         is_question=np.array([is_question(note.content) for note in notes], bool),
         link_source=np.array([view.row[link.source] for link in links], np.int64),
         link_target=np.array([view.row[link.target] for link in links], np.int64),
-        link_type=tuple(link.type for link in links), link_weight=np.array([x.weight for x in links], np.float32),
+        link_type=np.array([[*LinkType].index(x.type) for x in links], np.int64),
+        link_weight=np.array([x.weight for x in links], np.float32),
         term_keys=tuple(terms), term_df=np.array([len(view.terms[key]) for key in terms], np.int64),
         term_named=np.array([key in names for key in terms], bool),
-        has_term=matrix([view.terms[key] for key in terms], n), session_names=tuple(view.sessions),
-        session_tf=csr_array(member @ asked), session_length=np.asarray(member @ length, np.int64),
-        session_vectors=np.asarray(member @ vectors, np.float32),
+        term_note=uses.row.astype(np.int64), term_index=uses.col.astype(np.int64),
+        session_tf=(member @ asked).toarray(), session_length=np.asarray(member @ length, np.int64),
         stats=ScopeStats(n, int(length.sum()), np.diff(asked.tocsc().indptr).astype(np.int64)),
     )  # fmt: skip
 
@@ -216,6 +222,8 @@ class ReferenceStore(Books):
     async def uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, tuple[ports.TermUse, ...]]:
         view = self.of(scope).view(View)
         return {note: view.index[view.row[note]].terms for note in notes if note in view.row}
+
+    async def optimize(self, scope: Scope, space: int) -> None: ...
 
     async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[ports.Near]:
         kept, asked = self.of(scope), set(notes)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from zettel.annotate.tokens import tokenize
 from zettel.model import TIME_MAX, TIME_MIN, LinkType
@@ -45,7 +44,7 @@ class Tiny:
     def about(self, question: Question) -> Candidates:
         n, tokens = len(self.rows), [tokenize(row.text) for row in self.rows]
         counts = np.array([[own.count(t) for t in question.tokens] for own in tokens], np.float32)
-        tf = csr_array(counts.reshape(n, len(question.tokens)))
+        tf = counts.reshape(n, len(question.tokens))
         length = np.array([len(own) for own in tokens], np.int64)
         vectors = np.array([padded(row.vector) for row in self.rows], np.float32).reshape(n, 4)
         names = tuple(dict.fromkeys(row.session for row in self.rows if row.session))
@@ -54,7 +53,8 @@ class Tiny:
         for number in range(len(names)):
             of = np.flatnonzero(session == number)
             before[of[1:]], after[of[:-1]] = of[:-1], of[1:]
-        member = csr_array((session[None, :] == np.arange(len(names))[:, None]).astype(np.float32))
+        member = (session[None, :] == np.arange(len(names))[:, None]).astype(np.float32)
+        roles = [*dict.fromkeys(row.role for row in self.rows if row.role)]
         keys = tuple(dict.fromkeys(key for row in self.rows for key in row.terms))
         has = np.array([[key in row.terms for key in keys] for row in self.rows], np.float32).reshape(n, len(keys))
         ends = np.array([link[:2] for link in self.links], np.int64).reshape(-1, 2)
@@ -64,8 +64,9 @@ class Tiny:
             seeds=np.array([row.seeds for row in self.rows], np.int64),
             seq=np.arange(1, n + 1),
             event=np.array([i if row.event is None else row.event for i, row in enumerate(self.rows)], np.int64),
-            kind=("episodic",) * n,
-            role=tuple(row.role for row in self.rows),
+            kind=np.zeros(n, np.int64),
+            role=np.array([roles.index(row.role) if row.role else -1 for row in self.rows], np.int64),
+            role_names=tuple(roles),
             session=session,
             previous=before,
             next=after,
@@ -75,19 +76,18 @@ class Tiny:
             length=length,
             is_question=np.array([row.text.endswith("?") for row in self.rows], bool),
             tf=tf,
-            vectors=vectors,
+            cosine=vectors @ (np.zeros(4, np.float32) if question.vector is None else question.vector),
             link_source=ends[:, 0],
             link_target=ends[:, 1],
-            link_type=tuple(link[2] for link in self.links),
+            link_type=np.array([list(LinkType).index(link[2]) for link in self.links], np.int64),
             link_weight=np.array([link[3] if len(link) == 4 else 1.0 for link in self.links], np.float32),
             term_keys=keys,
             term_df=np.array([self.df.get(key, int(has[:, i].sum())) for i, key in enumerate(keys)], np.int64),
             term_named=np.array([key in self.named for key in keys], bool),
-            has_term=csr_array(has),
-            session_names=names,
-            session_tf=csr_array(member @ tf),
+            term_note=np.nonzero(has)[0],
+            term_index=np.nonzero(has)[1],
+            session_tf=member @ tf,
             session_length=np.asarray(member @ length, np.int64),
-            session_vectors=np.asarray(member @ vectors, np.float32),
             stats=ScopeStats(n, int(length.sum()), (counts > 0).sum(axis=0).astype(np.int64).reshape(-1)),
         )
 

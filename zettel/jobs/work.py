@@ -11,12 +11,12 @@ from zettel.annotate.index import vector_text
 from zettel.batch import FinishJob, Op
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
-from zettel.fold import fold, live_versions
+from zettel.fold import live_versions
 from zettel.jobs.queue import new_job
 from zettel.jobs.reembed import Reembedding
-from zettel.link.near import NEIGHBOURS_ASKED, close, near_links
-from zettel.model import Cause, Input, Job, JobKind, Link, Scope
-from zettel.ports import GraphStore, Near, ScopeState
+from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_links
+from zettel.model import Cause, Input, Job, JobKind, Scope
+from zettel.ports import GraphStore, ScopeState
 from zettel.revise import revised
 
 _LINKER = JobKind.LINK.value
@@ -77,27 +77,27 @@ class Work:
             # Planned on the state it is committed on, so that every version it read is still the newest.
             ids = [job.note for job in jobs if job.note]
             nears = [close(near) for near in await self._store.near(scope, ids, space.id, NEIGHBOURS_ASKED)]
-            around = sorted({id for near in nears if near.others for id in _around(near)})
-            read = await self._store.notes(scope, around)
-            terms = await self._store.uses(scope, around)
-            histories = await self._store.histories(scope, ids)
+            around = {near.note for near in nears}.union(*(dict(near.others) for near in nears))
+            read = await self._store.notes(scope, sorted(around.union(ids)))
+            bindings = {id: binding(terms) for id, terms in (await self._store.uses(scope, sorted(around))).items()}
+            speakers = {id: (read[id].role or "").casefold() for id in around}
+            decided = {near.note: near_links(near, bindings, speakers, clock.recorded_at) for near in nears}
+            changing = [id for id, links in decided.items() if links or read[id].version > 1]
+            histories = await self._store.histories(scope, changing)
             ops: list[Op] = []
-            for near in nears:
-                history = histories[near.note]
-                links: tuple[Link, ...] = ()
-                if near.others:
-                    links = near_links(near, terms, {id: read[id].role for id in _around(near)}, clock.recorded_at)
+            for id in changing:
+                history, links = histories[id], decided[id]
                 live = live_versions(history.revisions)
                 former = [r.version for r in history.revisions if r.version in live and r.cause.by == _LINKER]
                 if not links and not former:
                     continue
-                inputs = [Input(near.note, fold(history.base, history.revisions)[0].version)]
-                inputs += [Input(link.target, read[link.target].version) for link in links]
-                cause = Cause(by=_LINKER, note=near.note)
+                inputs = [Input(note, read[note].version) for note in (id, *(link.target for link in links))]
+                cause = Cause(by=_LINKER, note=id)
                 ops.append(revised(history, clock, cause, {}, links=links, undoes=tuple(former), inputs=tuple(inputs)))
-            return ops + _finishes(jobs, histories)
+            return ops + _finishes(jobs, read)
 
         await self._commits.commit(scope, plan)
+        await self._store.optimize(scope, space.id)
 
     async def _embed(self, scope: Scope, jobs: Sequence[Job]) -> None:
         ids = [job.note for job in jobs if job.note]
@@ -124,7 +124,3 @@ class Work:
 def _finishes(jobs: Sequence[Job], there: Container[str]) -> list[Op]:
     """The ends of jobs whose notes are still there: those of a deleted note went with it, and hold nobody up."""
     return [FinishJob(job.id, job.token or "") for job in jobs if job.note in there]
-
-
-def _around(near: Near) -> list[str]:
-    return [near.note, *(other for other, _ in near.others)]

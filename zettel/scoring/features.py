@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zettel.annotate.tokens import phrase_key, tokenize
+from zettel.annotate.tokens import tokenize
 from zettel.model import TIME_MIN
-from zettel.search.pool import saturation
+from zettel.search.pool import BM25_B, BM25_K1
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,74 +25,83 @@ if TYPE_CHECKING:
 
     from zettel.query import Bools, Floats, Ints
 
-SPEAKER_NAME = 0.2
+SPEAKER_NAME = 0.1
 """What is left of a token's weight when it is a speaker's name."""
+USUAL_LENGTH = 12.0
+"""Tokens of a usual message, BM25's mean length. Not the scope's own mean: long documents that join a scope would
+change how its short messages rank among each other."""
+USUAL_SESSION = 240.0
+"""The same for a session: twenty such messages."""
 LONG_NOTE = 64.0
 """Tokens at which a note says as much as one can expect; beyond it, more length tells nothing."""
 
 
-def token_weights(idfs: Floats, rarity: Floats, tokens: tuple[str, ...], speakers: frozenset[str]) -> Floats:
+def token_weights(
+    idfs: NDArray[np.floating], rarity: Floats, tokens: tuple[str, ...], speakers: frozenset[str]
+) -> Floats:
     """How much each asked token tells: rare in the scope, rarer in the world, and not the name of who speaks.
 
-    ``speakers`` are the tokens of the roles in the scope: in a conversation everybody's name is said by the others, and
-    who said it is a feature of its own. (q,) -> (q,) BM25 points.
+    2 √idf, and not idf, which in a scope that many others' notes join grows by the same amount for all its tokens,
+    and so would favour the common ones. ``speakers`` are the tokens of the roles in the scope: in a conversation
+    everybody's name is said by the others, and who said it is a feature of its own. (q,) -> (q,) points.
     """
     called = np.fromiter((token in speakers for token in tokens), bool, len(tokens))
-    return (idfs * (0.5 + rarity) * np.where(called, SPEAKER_NAME, 1.0)).astype(np.float32)
+    return np.asarray(2.0 * np.sqrt(idfs) * (0.5 + rarity) * np.where(called, SPEAKER_NAME, 1.0), np.float32)
 
 
-def bm25(tf: NDArray[Any], length: NDArray[Any], mean_length: float, idfs: Floats) -> Floats:
-    """BM25 (Robertson and Zaragoza 2009): (n, q) counts, (n,) lengths in tokens, (q,) idf -> (n,)."""
-    return (saturation(tf, length[:, None], mean_length) @ idfs.astype(np.float64)).astype(np.float32)
+def bm25(tf: NDArray[Any], length: NDArray[Any], usual: float, weights: Floats) -> Floats:
+    """BM25 (Robertson and Zaragoza 2009) with other weights than idf: (n, q) counts, (n,) lengths, (q,) -> (n,).
+
+    Σ weight · tf (k₁ + 1) / (tf + k₁ (1 - b + b · length / usual))
+    """
+    norm = BM25_K1 * (1.0 - BM25_B + BM25_B / usual * length)
+    return np.asarray((tf / (tf + norm[:, None])) @ (weights * (BM25_K1 + 1.0)), np.float32)
 
 
-def coverage(tf: Floats, weights: Floats) -> Floats:
+def coverage(tf: NDArray[Any], weights: Floats) -> Floats:
     """Share of the asked tokens that a text holds, by weight: (n, q), (q,) -> (n,) in 0..1."""
     share = weights / max(float(weights.sum()), 1e-9)
-    return np.asarray((tf > 0).astype(np.float32) @ share, np.float32)
+    return np.asarray((tf > 0) @ share, np.float32)
 
 
-def cosine(vectors: Floats, vector: Floats | None) -> Floats:
-    """Cosine of each row, of any length, with a unit vector: (n, d), (d,) -> (n,); 0 where there is no vector."""
-    if vector is None or vectors.shape[1] != len(vector):
-        return np.zeros(len(vectors), np.float32)
-    norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
-    return np.asarray((vectors @ vector) / np.maximum(norms, 1e-9), np.float32)
+def around(previous: Ints, following: Ints, rows: NDArray[np.intp], steps: int) -> Ints:
+    """The rows of the windows of ±``steps`` neighbours, -1 where there is none: (n,), (n,), (r,) -> (1 + 2 steps, r).
 
-
-def window_sums(
-    values: NDArray[Any], previous: Ints, following: Ints, steps: int, rows: NDArray[np.intp]
-) -> list[NDArray[Any]]:
-    """Sums over the windows of ±1, ±2 .. ±``steps`` neighbours around ``rows``, themselves included.
-
-    (n, d), (n,), (n,), (r,) -> list of (r, d). ``previous`` and ``following`` are rows, -1 where there is none.
+    First the rows themselves, then those one place away, and so on.
     """
-    padded = np.concatenate([values, np.zeros((1, *values.shape[1:]), values.dtype)])  # row -1: nothing is there
-    before, after = np.append(previous, -1), np.append(following, -1)
-    left = right = rows
-    sums, total = [], values[rows]
-    for _ in range(steps):
-        left, right = before[left], after[right]
-        total = total + padded[left] + padded[right]
-        sums.append(total)
-    return sums
+    before, after = np.append(previous, -1), np.append(following, -1)  # at -1: nothing is before nothing
+    windows = np.empty((1 + 2 * steps, len(rows)), np.int64)
+    windows[0] = left = right = rows
+    for step in range(steps):
+        windows[1 + 2 * step] = left = before[left]
+        windows[2 + 2 * step] = right = after[right]
+    return windows
+
+
+def window_sums(values: Floats, windows: Ints) -> Floats:
+    """Sums over windows: (n, c), (w, r) rows or -1 -> (r, c)."""
+    padded = np.concatenate([values, np.zeros((1, values.shape[1]), values.dtype)])  # at -1: nothing
+    return np.asarray(padded[windows].sum(axis=0))
+
+
+def window_best(values: Floats, windows: Ints) -> Floats:
+    """The largest value of each window: (n,), (w, r) rows or -1 -> (r,)."""
+    return np.asarray(np.append(values, np.float32(-np.inf))[windows].max(axis=0), np.float32)
 
 
 def of_session(own: Floats, sessions: Floats, session: Ints) -> Floats:
     """Each row's session value, or its own where it has none: (n,), (s,), (n,) -> (n,)."""
-    return np.where(session >= 0, np.append(sessions, 0.0)[session], own).astype(np.float32)
+    return np.where(session >= 0, np.append(sessions, np.float32(0.0))[session], own)
 
 
-def speaker_named(role: Sequence[str | None], names: tuple[str, ...]) -> Floats:
-    """1 where the question names who said it: (n,)."""
-    asked = set(names)
-    named = {r: r is not None and phrase_key(r) in asked for r in set(role)}
-    return np.fromiter((named[r] for r in role), np.float32, len(role))
+def speaker_named(role: Ints, named: Sequence[float]) -> Floats:
+    """How surely the question names who said it, by :func:`zettel.scoring.names.speakers_named`: (n,), -1: nobody."""
+    return np.array([*named, 0.0], np.float32)[role]
 
 
-def speaker_tokens(role: tuple[str | None, ...]) -> frozenset[str]:
+def speaker_tokens(role_names: Sequence[str]) -> frozenset[str]:
     """The tokens of everybody's name."""
-    return frozenset(token for name in set(role) if name for token in tokenize(name))
+    return frozenset(token for name in role_names for token in tokenize(name))
 
 
 def in_time(occurred_at: Ints, times: tuple[tuple[int, int], ...]) -> Floats:

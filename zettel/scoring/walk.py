@@ -12,6 +12,7 @@ documents, which live by them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,15 +27,15 @@ if TYPE_CHECKING:
 
 RESTART = 0.5
 """Chance of returning to the start: what is one hop away counts half, two hops a quarter."""
-STEPS = 12
-"""By then less than 0.5^12 of the walk is still on its way."""
+STEPS = 8
+"""By then less than 0.5^8 of the walk is still on its way."""
 STAY = 0.5
 """Weight of a node's link to itself, beside 1.0 for a full link."""
 NEXT_WEIGHT = 0.02
 """Of the step to a neighbour in time: a nudge, for the windows have read the neighbours already."""
 TERM_WEIGHT = 0.1
 """Of a Term that only two notes hold; it falls with the number of notes."""
-FIRMNESS = 8.0
+FIRMNESS = 8
 """Power of a link's weight. A near link weighs its cosine, and that two notes are merely similar (0.6) the local score
 knows already; only what is nearly the same, or was decided (1.0), leads on."""
 FORWARD = {
@@ -64,75 +65,74 @@ class Graph(NamedTuple):
     weight: Floats  # (e,)
 
 
-class Walk(NamedTuple):
-    """Where the walk ended, and for each node which one sent most of it: -1 where it was the start itself."""
+NOWHERE = Graph(0, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
+"""No steps at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Where the walk ended, and how it got there."""
 
     share: NDArray[np.float64]  # (nodes,) sums to 1
-    came_from: Ints  # (nodes,)
+    start: NDArray[np.floating]  # (nodes,)
+    graph: Graph
+    chance: NDArray[np.floating]  # (e,) of each step, from its source
+
+    def sender(self, node: int) -> int:
+        """Which node sent most of what ended on ``node``, of equals the lowest; -1 where it was the start itself."""
+        steps = np.flatnonzero(self.graph.target == node)
+        source = self.graph.source[steps]
+        flow = self.chance[steps] * self.share[source]
+        largest = flow.max(initial=0.0)
+        if (1 - RESTART) * largest <= RESTART * self.start[node]:
+            return -1
+        return int(source[flow == largest].min())
 
 
 def graph_of(candidates: Candidates, *, terms: bool = True, time: bool = True) -> Graph:
     """The steps that the candidates allow, in both directions."""
     n = len(candidates.ids)
-    links = len(candidates.link_source)
-    kinds = list(LinkType)
-    which = {kind: number for number, kind in enumerate(kinds)}
-    types = np.fromiter((which[kind] for kind in candidates.link_type), np.intp, links)
-    firm = candidates.link_weight.astype(np.float64) ** FIRMNESS
-    forward = np.array([FORWARD[kind] for kind in kinds])[types] * firm
-    backward = np.array([BACKWARD[kind] for kind in kinds])[types] * firm
-    source = [candidates.link_source, candidates.link_target]
-    target = [candidates.link_target, candidates.link_source]
-    weight: list[NDArray[Any]] = [forward, backward]
+    firm = candidates.link_weight**FIRMNESS
+    one, other = [candidates.link_source], [candidates.link_target]
+    forward: list[NDArray[Any]] = [_strength(FORWARD)[candidates.link_type] * firm]
+    backward: list[NDArray[Any]] = [_strength(BACKWARD)[candidates.link_type] * firm]
     if time:
         earlier = np.flatnonzero(candidates.next >= 0)
-        later = candidates.next[earlier]
-        source += [earlier, later]
-        target += [later, earlier]
-        weight += [np.full(len(earlier), NEXT_WEIGHT)] * 2
+        one.append(earlier)
+        other.append(candidates.next[earlier])
+        forward.append(np.full(len(earlier), NEXT_WEIGHT, np.float32))
+        backward.append(forward[-1])
     if terms and len(candidates.term_keys):
-        held = candidates.has_term.tocoo()
-        df = candidates.term_df[held.col]
-        binding = (df >= 2) & (df <= RARE_TERM_DF)
-        note, term = held.row[binding].astype(np.int64), n + held.col[binding].astype(np.int64)
-        strength = TERM_WEIGHT * 2.0 / df[binding]
-        source += [note, term]
-        target += [term, note]
-        weight += [strength, strength]
+        df = candidates.term_df
+        strength = np.where((df >= 2) & (df <= RARE_TERM_DF), TERM_WEIGHT * 2.0 / np.maximum(df, 2), 0.0)
+        one.append(candidates.term_note)
+        other.append(n + candidates.term_index)
+        forward.append(strength.astype(np.float32)[candidates.term_index])
+        backward.append(forward[-1])
     return Graph(
         n + len(candidates.term_keys),
-        np.concatenate(source).astype(np.int64),
-        np.concatenate(target).astype(np.int64),
-        np.concatenate(weight).astype(np.float32),
+        np.concatenate([*one, *other]),
+        np.concatenate([*other, *one]),
+        np.concatenate([*forward, *backward]),
     )
+
+
+def _strength(of: dict[LinkType, float]) -> Floats:
+    """By the type's number."""
+    return np.array([of[kind] for kind in LinkType], np.float32)
 
 
 def walk(graph: Graph, start: NDArray[np.floating]) -> Walk:
     """Personalised PageRank from ``start``, (nodes,) shares that sum to 1 (or all 0: then nothing is reached).
 
-    Power iteration of p = RESTART start + (1 - RESTART) Tᵀ p for STEPS steps.
+    p = RESTART start + (1 - RESTART) (Tᵀ p + keeps · p), solved for p on the diagonal and iterated for STEPS steps.
     """
-    from scipy.sparse import csr_array
-
     leaving = np.bincount(graph.source, graph.weight, minlength=graph.nodes) + STAY
     chance = graph.weight / leaving[graph.source]
-    keeps = STAY / leaving
-    shape = (graph.nodes, graph.nodes)
-    steps = csr_array((chance, (graph.target, graph.source)), shape=shape)
-    share = np.asarray(start, np.float64)
+    remains = 1.0 - (1.0 - RESTART) * STAY / leaving
+    begin = RESTART * start / remains
+    onward = (1.0 - RESTART) / remains
+    share = begin
     for _ in range(STEPS):
-        share = RESTART * start + (1 - RESTART) * (steps @ share + keeps * share)
-    return Walk(share, _came_from(graph, chance * share[graph.source], start))
-
-
-def _came_from(graph: Graph, flow: NDArray[np.floating], start: NDArray[np.floating]) -> Ints:
-    """Per node the source of its largest inflow, unless what started there is larger."""
-    largest = np.zeros(graph.nodes)
-    np.maximum.at(largest, graph.target, flow)
-    sent = (flow > 0) & (flow == largest[graph.target])
-    sent &= (1 - RESTART) * flow > RESTART * start[graph.target]
-    winner = np.flatnonzero(sent)
-    winner = winner[np.argsort(-graph.source[winner], kind="stable")]  # of equals the lowest source is written last
-    came_from = np.full(graph.nodes, -1, np.int64)
-    came_from[graph.target[winner]] = graph.source[winner]
-    return came_from
+        share = begin + onward * np.bincount(graph.target, chance * share[graph.source], graph.nodes)
+    return Walk(share / max(float(share.sum()), 1e-12), start, graph, chance)

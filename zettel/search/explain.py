@@ -16,6 +16,8 @@ LONGEST_PATH = 8
 """Steps that are told: the walk forgets by then."""
 REVERSED = "~"
 """Stands before a link's type where the walk went against its direction."""
+_LINK_TYPES = tuple(LinkType)
+_SEEDS = tuple((int(seed), str(seed.name).lower()) for seed in Seed)
 
 
 def explain(
@@ -25,13 +27,13 @@ def explain(
     told = zip(scores.feature_names, scores.features[row].tolist(), strict=True) if full else ()
     return Why(
         scorer=scorer,
-        seeds=tuple(str(seed.name).lower() for seed in Seed if candidates.seeds[row] & seed),
+        seeds=tuple(name for flag, name in _SEEDS if candidates.seeds[row] & flag),
         features={name: round(value, 4) for name, value in told if value},
         near=round(float(scores.near[row]), 4),
         walk=round(float(scores.walk[row]), 6),
         path=path_to(row, candidates, scores) if full else (),
         time=validity(row, candidates, today),
-        superseded_by=replacement(row, candidates),
+        superseded_by=replacement(row, candidates) if candidates.valid_to[row] < TIME_MAX else None,
     )
 
 
@@ -43,8 +45,8 @@ def path_to(row: int, candidates: Candidates, scores: Scores) -> tuple[Step, ...
     n = len(candidates.ids)
     steps: list[Step] = []
     node, seen = row, {row}
-    while len(steps) < LONGEST_PATH and node < len(scores.came_from):
-        sender = int(scores.came_from[node])
+    while len(steps) < LONGEST_PATH:
+        sender = scores.sender(node)
         if sender < 0:
             if node >= n:
                 steps.append(Step(kind="question", name=candidates.term_keys[node - n], over="NAMES"))
@@ -69,7 +71,7 @@ def _link(source: int, target: int, candidates: Candidates) -> str:
         return "HAS_TERM"
     ends, starts = candidates.link_target, candidates.link_source
     for start, end, sign in ((source, target, ""), (target, source, REVERSED)):
-        joining = {candidates.link_type[i] for i in np.flatnonzero((starts == start) & (ends == end))}
+        joining = {_LINK_TYPES[candidates.link_type[i]] for i in np.flatnonzero((starts == start) & (ends == end))}
         for kind in LinkType:
             if kind in joining:
                 return sign + kind.value
@@ -95,7 +97,7 @@ def replacement(row: int, candidates: Candidates) -> str | None:
     newer = [
         int(candidates.link_source[i])
         for i in np.flatnonzero(candidates.link_target == row)
-        if candidates.link_type[i] is LinkType.SUPERSEDES
+        if _LINK_TYPES[candidates.link_type[i]] is LinkType.SUPERSEDES
     ]
     first = min(newer, key=lambda r: (candidates.valid_from[r], candidates.seq[r]), default=None)
     return None if first is None else candidates.ids[first]

@@ -1,16 +1,34 @@
-"""Find: from a question to hits. One round trip for candidates, one scoring, and the notes of the best."""
+"""Find: from questions to hits. One round trip for candidates, one scoring each, and the notes of the best of all."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import anyio
 
 from zettel.embed.vectors import Vectors
 from zettel.errors import InvalidQuestion
 from zettel.fold import fold
 from zettel.model import TIME_MAX, TIME_MIN, Hit, Note, Scope, from_micros, to_micros
 from zettel.ports import GraphStore, Scorer
-from zettel.query import Asked, Query, Question
+from zettel.query import Asked, Candidates, Query, Question, Scores
 from zettel.search.explain import explain
 from zettel.search.question import parse_question
 from zettel.search.rank import rank
+
+
+AT_ONCE = 8
+"""Questions of one call that are under way together: while one waits for the store another is scored."""
+
+
+class Ranked(NamedTuple):
+    """The best rows for a question, and what they were chosen from."""
+
+    question: Question
+    candidates: Candidates
+    scores: Scores
+    rows: list[int]
 
 
 class Finding:
@@ -20,19 +38,42 @@ class Finding:
         self._store = store
         self._vectors = vectors
 
-    async def search(self, scope: Scope, asked: Asked, scorer: Scorer) -> list[Hit]:
-        """The best ``k`` notes, best first; of one event's parts only the best.
+    async def search(self, scope: Scope, asked: Sequence[Asked], scorer: Scorer) -> list[list[Hit]]:
+        """For each question the best ``k`` notes, best first; of one event's parts only the best.
 
         Raises ``InvalidQuestion`` for an empty question.
         """
-        if not isinstance(asked.text, str) or not asked.text.strip():
-            raise InvalidQuestion("the question is empty: ask something")
-        question = await self._parse(scope, asked)
-        space = await self._vectors.space()
+        for one in asked:
+            if not isinstance(one.text, str) or not one.text.strip():
+                raise InvalidQuestion("the question is empty: ask something")
+        if not asked:
+            return []
+        questions = await self._parse(scope, asked)
+        space = (await self._vectors.space()).id
+        ranked: dict[int, Ranked] = {}
+        if len(asked) == 1:
+            ranked[0] = await self._rank(scope, space, asked[0], questions[0], scorer)
+        else:
+            places, limit = range(len(asked)), anyio.CapacityLimiter(AT_ONCE)
+
+            async def rank_one(place: int) -> None:
+                async with limit:
+                    ranked[place] = await self._rank(scope, space, asked[place], questions[place], scorer)
+
+            async with anyio.create_task_group() as group:
+                for place in places:
+                    group.start_soon(rank_one, place)
+        notes = await self._notes(scope, asked, [ranked[place] for place in range(len(asked))])
+        hits = [_hits(one, ranked[place], notes[place], scorer.name) for place, one in enumerate(asked)]
+        return [
+            await self._named(scope, found) if one.explain else found for one, found in zip(asked, hits, strict=True)
+        ]
+
+    async def _rank(self, scope: Scope, space: int, asked: Asked, question: Question, scorer: Scorer) -> Ranked:
         candidates = await self._store.candidates(
             Query(
                 scope=scope,
-                space=space.id,
+                space=space,
                 vector=question.vector,
                 tokens=question.tokens,
                 names=question.names,
@@ -44,27 +85,28 @@ class Finding:
         )
         scores = scorer.score(question, candidates)
         rows = [row for row in rank(scores, candidates, asked.k) if scores.score[row] >= (asked.min_score or 0.0)]
-        notes = await self._notes(scope, asked, {candidates.ids[row]: int(candidates.valid_to[row]) for row in rows})
-        hits = [
-            Hit(
-                note=notes[candidates.ids[row]],
-                score=float(scores.score[row]),
-                why=explain(row, candidates, scores, scorer.name, question.today, full=asked.explain),
-            )
-            for row in rows
-            if candidates.ids[row] in notes
-        ]
-        return await self._named(scope, hits) if asked.explain else hits
+        return Ranked(question, candidates, scores, rows)
 
-    async def _notes(self, scope: Scope, asked: Asked, valid_to: dict[str, int]) -> dict[str, Note]:
-        """The notes of hits as the two clocks show them: in the state known then, replaced by what was true then."""
-        if asked.as_of is None and asked.known_at is None:
-            return await self._store.notes(scope, list(valid_to))
+    async def _notes(self, scope: Scope, asked: Sequence[Asked], ranked: Sequence[Ranked]) -> list[Mapping[str, Note]]:
+        """The notes of each question's hits as its two clocks show them; those of all that ask without are read once."""
+        plain = [one.as_of is None and one.known_at is None for one in asked]
+        ids = dict.fromkeys(id for one, now in zip(ranked, plain, strict=True) if now for id in _ids(one))
+        notes = await self._store.notes(scope, list(ids)) if ids else {}
+        return [
+            notes if now else await self._notes_then(scope, one, found)
+            for one, found, now in zip(asked, ranked, plain, strict=True)
+        ]
+
+    async def _notes_then(self, scope: Scope, asked: Asked, ranked: Ranked) -> dict[str, Note]:
+        """Notes in the state known then, replaced by what was true then."""
         upto = None if asked.known_at is None else to_micros(asked.known_at)
-        histories = await self._store.histories(scope, list(valid_to))
+        histories = await self._store.histories(scope, _ids(ranked))
         states = {id: fold(base, revisions, upto)[0] for id, (base, revisions) in histories.items()}
-        ends = {id: None if end >= TIME_MAX else from_micros(end) for id, end in valid_to.items()}
-        return {id: note.model_copy(update={"valid_to": ends[id]}) for id, note in states.items()}
+        ends = dict(zip(_ids(ranked), ranked.candidates.valid_to[ranked.rows].tolist(), strict=True))
+        return {
+            id: note.model_copy(update={"valid_to": None if ends[id] >= TIME_MAX else from_micros(ends[id])})
+            for id, note in states.items()
+        }
 
     async def _named(self, scope: Scope, hits: list[Hit]) -> list[Hit]:
         """The hits with the notes on their paths called by their titles or captions, not by their ids."""
@@ -87,9 +129,36 @@ class Finding:
             for hit in hits
         ]
 
-    async def _parse(self, scope: Scope, asked: Asked) -> Question:
-        (vector,) = await self._vectors.embedder.embed([asked.text])
-        today = asked.now or asked.as_of
-        micros = to_micros(today) if today is not None else (await self._store.state(scope)).latest
-        known = None if micros == TIME_MIN else micros
-        return parse_question(asked.text, vector=vector if vector.any() else None, today=known)
+    async def _parse(self, scope: Scope, asked: Sequence[Asked]) -> list[Question]:
+        vectors = await self._vectors.embedder.embed([one.text for one in asked])
+        latest = TIME_MIN
+        if any(one.now is None and one.as_of is None for one in asked):
+            latest = (await self._store.state(scope)).latest
+        questions = []
+        for one, vector in zip(asked, vectors, strict=True):
+            today = one.now or one.as_of
+            micros = latest if today is None else to_micros(today)
+            questions.append(
+                parse_question(
+                    one.text, vector=vector if vector.any() else None, today=None if micros == TIME_MIN else micros
+                )
+            )
+        return questions
+
+
+def _ids(ranked: Ranked) -> list[str]:
+    return [ranked.candidates.ids[row] for row in ranked.rows]
+
+
+def _hits(asked: Asked, ranked: Ranked, notes: Mapping[str, Note], scorer: str) -> list[Hit]:
+    """A note that went since it was ranked is no hit."""
+    candidates, scores, today = ranked.candidates, ranked.scores, ranked.question.today
+    return [
+        Hit(
+            note=notes[candidates.ids[row]],
+            score=float(scores.score[row]),
+            why=explain(row, candidates, scores, scorer, today, full=asked.explain),
+        )
+        for row in ranked.rows
+        if candidates.ids[row] in notes
+    ]

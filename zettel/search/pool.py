@@ -14,13 +14,13 @@ store. An exhaustive store takes every note that is let through; a large one tak
    that hold them.
 5. TIME: allowed notes that occurred in one of the ``times``, at most ``pool``.
 6. NEIGHBOUR: allowed notes within ``window`` places, in their session, of the first ``ANCHORS`` of 1 and of 2.
-7. WALK: from the first ``WALK_SEEDS`` of 1 and of 2 and all of 3 and 4, two hops over Links in either direction and
-   over Terms of df up to ``RARE_TERM_DF``; notes with more than ``HUB_LINKS`` links are reached but not left; at most
-   ``WALK_NOTES`` notes, the first hop first, within a hop those that the weights of links and 1 / df^2 of Terms lead
-   to most.
+7. WALK: from the first ``WALK_SEEDS`` of 1 and of 2 and all of 3 and 4, over Links in either direction and over Terms
+   of df 2 to ``RARE_TERM_DF``, and once more from the ``WALK_BEAM`` notes that this leads to most; notes with more
+   than ``HUB_LINKS`` links are reached but not left. At most ``WALK_NOTES`` notes, those that the weights of links and
+   1 / df^2 of Terms lead to most in both hops together.
 
-Context rows are the visible notes within ``window`` places of a pool row, and those that step 7 passes through but the
-filter holds back. Ties go to the lower ``seq`` everywhere.
+Context rows are the visible notes within ``window`` places of a pool row that more than step 7 brought, and those that
+step 7 passes through but the filter holds back. A session's sums count the tokens that step 2 reads. Ties go to the lower ``seq`` everywhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 POSTINGS_BUDGET = 20_000
 """Postings read for one question: bounds the cost of common words in a large scope."""
-ANCHORS = 96
+ANCHORS = 32
 """Best notes by vector and by text whose neighbours in time join the pool: an answer often follows its question."""
 WALK_SEEDS = 24
 """Best notes by vector and by text from which links are followed."""
@@ -42,7 +42,9 @@ RARE_TERM_DF = 16
 """A Term that more notes hold than this binds too weakly to be followed."""
 HUB_LINKS = 64
 """A note with more links than this leads everywhere, hence nowhere."""
-WALK_NOTES = 512
+WALK_BEAM = 64
+"""Notes of the first hop that the second starts from."""
+WALK_NOTES = 256
 """Notes brought in by links, at most."""
 
 BM25_K1 = 1.2

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from zettel.annotate.background import background_rarity
 from zettel.annotate.dates import find_dates
+from zettel.annotate.days import DAY_NAMES
 from zettel.annotate.tokens import UNSPACED, phrase_key, tokenize
 from zettel.model import TIME_MAX, TIME_MIN, from_micros, in_utc, to_micros
 from zettel.ports import TimeRange
@@ -27,10 +28,22 @@ MAX_TOKENS = 128
 """Distinct tokens that are asked for; of a longer question the rarest count."""
 
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]{{2,}}")
-_UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+_DAY = 86_400_000_000
+"""Microseconds."""
+_UNIT_DAYS = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "year": 365}
+_COUNTS = ("a", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_BEFORE = ("before", "prior to", "earlier than", "preceding")
+_UNTIL = ("until", "till", "by", "no later than")
+_AFTER = ("after", "following", "later than")
 _RELATION = re.compile(
-    r"\b(?:(?P<unit>day|week|month|year)\s+)?(?P<word>before|after|since|until|till)"
+    rf"\b(?:(?:(?P<count>{'|'.join(_COUNTS)}|[0-9]{{1,3}})\s+)?(?P<unit>{'|'.join(_UNIT_DAYS)})s?\s+"
+    rf"|(?P<day>{'|'.join(DAY_NAMES)}|weekend)\s+)?(?P<word>{'|'.join((*_BEFORE, *_UNTIL, *_AFTER, 'since'))})"
     r"\s+(?:the\s+)?(?:(?:end|start|beginning)\s+of\s+)?$",
+    re.IGNORECASE,
+)
+_LEADS = re.compile(rf"\s+(?:{'|'.join(_BEFORE + _AFTER)})\s+(?:the\s+)?", re.IGNORECASE)
+_SHARED_YEAR = re.compile(
+    r"\b(?P<start>(?:between|from)\s+)(?P<month>[a-z]{3,9})(?P<rest>\s+(?:and|to|until|till)\s+[a-z]{3,9},?\s+(?P<year>[12][0-9]{3}))\b",
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
@@ -111,6 +124,7 @@ def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
     "Before X" and "after X" are open stretches, "the week before X" is the one that ends with it, "between X and Y"
     holds both.
     """
+    text = _SHARED_YEAR.sub(_with_year, text)
     found = _foreign_dates(text, today) or find_dates(text, today) or _learned_dates(text, today)
     times: list[tuple[int, int]] = []
     place = 0
@@ -119,6 +133,10 @@ def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
         at = text.find(time.text, place)
         at = at if at >= 0 else place
         before, place = text[:at], at + len(time.text)
+        if time.text.lower() in DAY_NAMES and position + 1 < len(found):
+            leads = _LEADS.match(text, place)
+            if leads and text.startswith(found[position + 1].text, leads.end()):
+                continue  # "the Friday before 22 October": one date, not two
         start, end = to_micros(time.start), to_micros(time.end)
         if joined:
             times[-1] = (min(times[-1][0], start), max(times[-1][1], end))
@@ -133,22 +151,39 @@ def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
     return tuple(dict.fromkeys(times))
 
 
+def _with_year(between: re.Match[str]) -> str:
+    """ "Between May and July 2023" with the year said twice, if the first word is a month."""
+    month = f"{between['month']} {between['year']}"
+    return between["start"] + month + between["rest"] if find_dates(month, None) else between.group()
+
+
 def _related(before: str, start: int, end: int) -> tuple[int, int]:
     """The stretch that a date stands for, given the words in front of it."""
     relation = _RELATION.search(before)
     if relation is None:
         return start, end
-    word = relation["word"].lower()
-    if relation["unit"]:
-        unit = _UNIT_DAYS[relation["unit"].lower()] * 86_400_000_000
-        return (start - unit, start) if word == "before" else (end, end + unit)
-    return {
-        "before": (TIME_MIN, start),
-        "until": (TIME_MIN, end),
-        "till": (TIME_MIN, end),
-        "since": (start, TIME_MAX),
-        "after": (end, TIME_MAX),
-    }[word]
+    word = " ".join(relation["word"].lower().split())
+    if relation["day"] and word in _BEFORE + _AFTER:
+        return _weekday_near(relation["day"].lower(), start if word in _BEFORE else end, earlier=word in _BEFORE)
+    if relation["unit"] and word in _BEFORE + _AFTER:
+        count = (relation["count"] or "a").lower()
+        units = _COUNTS.index(count) + 1 if count in _COUNTS else int(count)
+        stretch = units * _UNIT_DAYS[relation["unit"].lower()] * _DAY
+        return (start - stretch, start) if word in _BEFORE else (end, end + stretch)
+    if word in _BEFORE:
+        return TIME_MIN, start
+    if word in _UNTIL:
+        return TIME_MIN, end
+    return (start, TIME_MAX) if word == "since" else (end, TIME_MAX)
+
+
+def _weekday_near(name: str, edge: int, *, earlier: bool) -> tuple[int, int]:
+    """The last such day or weekend that is over by ``edge``, or the first that begins no earlier."""
+    days = 2 if name == "weekend" else 1
+    wanted = DAY_NAMES.index("saturday" if name == "weekend" else name)
+    weekday = from_micros(edge).weekday()
+    shift = -days - (weekday - days - wanted) % 7 if earlier else (wanted - weekday) % 7
+    return edge + shift * _DAY, edge + (shift + days) * _DAY
 
 
 def _foreign_dates(text: str, today: datetime | None) -> list[TimeRange]:

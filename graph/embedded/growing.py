@@ -1,0 +1,283 @@
+"""Columns that grow, and lists of entries that are found by row or by key: what a scope in memory is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from zettel.query import Bools, Ints
+
+_FIRST_ROOM = 256
+_GROWTH = 1.25
+"""Room made at a time: twice as much would leave a third of a large scope's memory empty."""
+MERGE_AT = 4
+"""A segment is merged with the one before it unless that has this many times its entries."""
+FEW = 4096
+"""Dead entries that are not worth clearing away."""
+
+
+class Table:
+    """Columns of one length that grow at the end; a column is one- or two-dimensional."""
+
+    def __init__(self, **kinds: tuple[DTypeLike, tuple[int, ...]]) -> None:
+        self._columns = {name: np.zeros((_FIRST_ROOM, *shape), dtype) for name, (dtype, shape) in kinds.items()}
+        self.used = 0
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._columns[name][: self.used]
+
+    def append(self, **columns: NDArray[Any]) -> None:
+        """Add rows: every column, all of one length."""
+        added = len(next(iter(columns.values())))
+        for name, room in self._columns.items():
+            if self.used + added > len(room):
+                wider = np.zeros((max(int(_GROWTH * len(room)), self.used + added), *room.shape[1:]), room.dtype)
+                wider[: self.used] = room[: self.used]
+                self._columns[name] = room = wider
+            room[self.used : self.used + added] = columns[name]
+        self.used += added
+
+    def keep(self, chosen: Ints | Bools) -> None:
+        """Leave only these rows, in this order."""
+        for name in self._columns:
+            self._columns[name] = self[name][chosen]
+        self.used = len(next(iter(self._columns.values())))
+
+    def copied(self) -> Table:
+        """The same, to be changed apart."""
+        copy = Table()
+        copy._columns = {name: self[name].copy() for name in self._columns}
+        copy.used = self.used
+        return copy
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(self._columns)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return sum(column.nbytes for column in self._columns.values())
+
+
+class Lists:
+    """For every row a short list of entries; an entry is a value in each of the columns."""
+
+    def __init__(self, **kinds: tuple[DTypeLike, tuple[int, ...]]) -> None:
+        self._entries = Table(**kinds)
+        self._places = Table(start=(np.int64, ()), size=(np.int32, ()))
+        self._live = 0
+
+    def put(self, rows: Ints, sizes: Ints, **columns: NDArray[Any]) -> None:
+        """Give rows their lists, one behind the other in ``columns``, in place of those they had."""
+        self._reach(int(rows.max(initial=-1)) + 1)
+        self._live += int(sizes.sum()) - int(self._places["size"][rows].sum())
+        self._places["start"][rows] = self._entries.used + np.cumsum(sizes) - sizes
+        self._places["size"][rows] = sizes
+        self._entries.append(**columns)
+        if self._entries.used > 2 * self._live + FEW:
+            self._tidy()
+
+    def drop(self, rows: Ints) -> None:
+        """Empty the lists of these rows."""
+        rows = rows[rows < self._places.used]
+        self._live -= int(self._places["size"][rows].sum())
+        self._places["size"][rows] = 0
+
+    def take(self, rows: Ints) -> tuple[Ints, Ints]:
+        """All entries of these rows: whose each is, as a position in ``rows``, and where it stands in the columns."""
+        if not self._places.used:
+            return _NONE, _NONE
+        known = np.minimum(rows, self._places.used - 1)
+        sizes = np.where(rows < self._places.used, self._places["size"][known], 0)
+        return spans(self._places["start"][known], sizes)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._entries[name]
+
+    def _reach(self, rows: int) -> None:
+        missing = rows - self._places.used
+        if missing > 0:
+            self._places.append(start=np.zeros(missing, np.int64), size=np.zeros(missing, np.int32))
+
+    def _tidy(self) -> None:
+        """Leave out entries that no row has any more."""
+        _, places = self.take(np.arange(self._places.used))
+        self._entries.keep(places)
+        self._places["start"][:] = np.cumsum(self._places["size"]) - self._places["size"]
+
+    def copied(self) -> Lists:
+        """The same, to be changed apart."""
+        copy = Lists()
+        copy._entries, copy._places, copy._live = self._entries.copied(), self._places.copied(), self._live
+        return copy
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return self._entries.nbytes + self._places.nbytes
+
+
+class Segment(NamedTuple):
+    """Entries in the order of their keys. Never changed: those whose row has moved on are passed over."""
+
+    number: int
+    keys: Ints  # (k,) ascending
+    starts: Ints  # (k + 1,) where each key's entries begin
+    rows: NDArray[np.int32]  # (m,) ascending within a key
+    value: NDArray[Any]  # (m,)
+
+    @property
+    def nbytes(self) -> int:
+        return self.keys.nbytes + self.starts.nbytes + self.rows.nbytes + self.value.nbytes
+
+
+class Index:
+    """Entries found by key: each belongs to a row and has a value.
+
+    New entries make a small segment, which is merged with the one before until that is much larger, so that there are
+    few of them and each entry is moved a few times only (O'Neil et al. 1996, the log-structured merge-tree). A row's
+    entries come all at once and stand in one segment; dropping a row forgets in which.
+    """
+
+    def __init__(self, value: DTypeLike) -> None:
+        self._dtype = value
+        self._segments: tuple[Segment, ...] = ()
+        self._home = Table(segment=(np.int32, ()))  # per row: the segment of its entries, 0: none
+        self._made = 0
+        self.whole = True
+        """Whether every entry of every segment counts."""
+
+    def post(self, rows: Ints, keys: Ints, value: NDArray[Any]) -> None:
+        """Add entries of rows that have none."""
+        if not len(rows):
+            return
+        order = np.lexsort((rows, keys))
+        self._segments = (*self._segments, self._segment(keys[order], rows[order].astype(np.int32), value[order]))
+        while len(self._segments) > 1 and len(self._segments[-2].rows) < MERGE_AT * len(self._segments[-1].rows):
+            *others, first, second = self._segments
+            self._segments = (*others, self._merged(first, second))
+        self.whole = self.whole or len(self._segments) == 1
+
+    def drop(self, rows: Ints) -> None:
+        """Forget the entries of these rows."""
+        rows = rows[rows < self._home.used]
+        if self._home["segment"][rows].any():
+            self._home["segment"][rows] = 0
+            self.whole = False
+
+    def find(self, key: int) -> tuple[Ints, NDArray[Any]]:
+        """The rows and values of a key's entries."""
+        found = [self._of(segment, key) for segment in self._segments]
+        found = [(rows, value) for rows, value in found if len(rows)]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            return _NONE, np.zeros(0, self._dtype)
+        return np.concatenate([rows for rows, _ in found]), np.concatenate([value for _, value in found])
+
+    def count(self, key: int) -> int:
+        """How many entries a key has."""
+        if not self.whole:
+            return len(self.find(key)[0])
+        return sum(end - start for start, end in (_bounds(segment, key) for segment in self._segments))
+
+    def among(self, key: int, rows: Ints) -> tuple[Ints, NDArray[Any]]:
+        """Of ``rows`` those that have an entry for the key, as positions, and its value."""
+        where, values = [_NONE], [np.zeros(0, self._dtype)]
+        for segment in self._segments:
+            start, end = _bounds(segment, key)
+            if start == end:
+                continue
+            held = segment.rows[start:end]
+            places = np.minimum(np.searchsorted(held, rows), len(held) - 1)
+            here = np.flatnonzero(held[places] == rows)
+            here = here[self._home["segment"][rows[here]] == segment.number]
+            where.append(here)
+            values.append(segment.value[start + places[here]])
+        return np.concatenate(where), np.concatenate(values)
+
+    def find_many(self, keys: Ints) -> tuple[Ints, Ints, NDArray[Any]]:
+        """All entries of these keys: whose each is, as a position in ``keys``, its row and its value."""
+        whose, rows, values = [_NONE], [_NONE], [np.zeros(0, self._dtype)]
+        for segment in self._segments:
+            places = np.minimum(np.searchsorted(segment.keys, keys), len(segment.keys) - 1)
+            sizes = np.where(segment.keys[places] == keys, segment.starts[places + 1] - segment.starts[places], 0)
+            which, at = spans(segment.starts[places], sizes)
+            if len(at):
+                row = segment.rows[at].astype(np.int64)
+                if not self.whole:
+                    live = self._home["segment"][row] == segment.number
+                    which, at, row = which[live], at[live], row[live]
+                whose.append(which)
+                rows.append(row)
+                values.append(segment.value[at])
+        return np.concatenate(whose), np.concatenate(rows), np.concatenate(values)
+
+    def _of(self, segment: Segment, key: int) -> tuple[Ints, NDArray[Any]]:
+        start, end = _bounds(segment, key)
+        rows = segment.rows[start:end].astype(np.int64)
+        value = segment.value[start:end]
+        if self.whole or start == end:
+            return rows, value
+        live = self._home["segment"][rows] == segment.number
+        return rows[live], value[live]
+
+    def _segment(self, keys: Ints, rows: NDArray[np.int32], value: NDArray[Any]) -> Segment:
+        """A segment of entries in the order of their keys, which is the home of their rows from now on."""
+        missing = int(rows.max(initial=-1)) + 1 - self._home.used
+        if missing > 0:
+            self._home.append(segment=np.zeros(missing, np.int32))
+        self._made += 1
+        self._home["segment"][rows] = self._made
+        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+        return Segment(
+            self._made, keys[starts], np.append(starts, len(keys)), rows, np.ascontiguousarray(value, self._dtype)
+        )
+
+    def _merged(self, first: Segment, second: Segment) -> Segment:
+        keys = np.concatenate([np.repeat(one.keys, np.diff(one.starts)) for one in (first, second)])
+        rows = np.concatenate([first.rows, second.rows])
+        value = np.concatenate([first.value, second.value])
+        number = np.repeat([first.number, second.number], [len(first.rows), len(second.rows)])
+        if not self.whole:
+            live = self._home["segment"][rows] == number
+            keys, rows, value = keys[live], rows[live], value[live]
+        order = np.argsort(keys, kind="stable")  # two runs: sorting them is merging them
+        if len(second.rows) and len(first.rows) and second.rows.min() < first.rows.max():
+            order = np.lexsort((rows, keys))
+        return self._segment(keys[order], rows[order], value[order])
+
+    def copied(self) -> Index:
+        """The same, to be changed apart; segments are shared, for they never change."""
+        copy = Index(self._dtype)
+        copy._segments, copy._home = self._segments, self._home.copied()
+        copy._made, copy.whole = self._made, self.whole
+        return copy
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return sum(segment.nbytes for segment in self._segments) + self._home.nbytes
+
+
+_NONE: Ints = np.zeros(0, np.int64)
+
+
+def spans(starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
+    """The places start .. start + size - 1 of every span, one behind the other: whose each is, and the place."""
+    ends = np.cumsum(sizes)
+    whose = np.repeat(np.arange(len(sizes)), sizes)
+    return whose, np.arange(len(whose)) + (starts - ends + sizes)[whose]
+
+
+def _bounds(segment: Segment, key: int) -> tuple[int, int]:
+    place = int(np.searchsorted(segment.keys, key))
+    if place == len(segment.keys) or segment.keys[place] != key:
+        return 0, 0
+    return int(segment.starts[place]), int(segment.starts[place + 1])

@@ -1,0 +1,170 @@
+"""Vectors of a large scope: 8-bit codes in inverted lists, of which a question looks at the nearest (FAISS's IVF).
+
+Each vector stands in the list of the centroid that it is nearest to (Sivic and Zisserman 2003; Jégou et al. 2011). Which
+list that is costs the most to find out, so it is kept in the store (see ``lists.py``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zettel.graph.embedded.growing import Table
+from zettel.graph.embedded.nearest import exact
+from zettel.search.pool import best
+
+if TYPE_CHECKING:
+    from zettel.query import Bools, Floats, Ints
+
+PROBED = 64
+"""Lists looked at for a question; of 2,048 about a thirtieth of the vectors."""
+PROBED_BEFORE = 16
+"""Lists looked at for the neighbours of a new note: only what is really near is linked."""
+FEW_ALLOWED = 20_000
+"""As many rows let through by a filter are looked at one by one."""
+SLACK = 32
+"""Neighbours asked for beyond those wanted: some of what the lists hold may be gone."""
+_NOWHERE = -1
+
+
+class Inverted:
+    """Codes in lists. A row's vector stands in a slot; one that is put anew takes another slot."""
+
+    def __init__(self, centroids: Floats, reach: Floats) -> None:
+        """``centroids``: (lists, dim) unit rows; ``reach``: (2, dim) least and greatest numbers, the ends of the codes."""
+        import faiss
+
+        lists, dim = centroids.shape
+        self._dim = dim
+        self._quantizer = faiss.IndexFlatIP(dim)
+        self._quantizer.add(np.ascontiguousarray(centroids))
+        self._index: Any = faiss.IndexIVFScalarQuantizer(
+            self._quantizer, dim, lists, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT, False
+        )
+        self._index.train(np.ascontiguousarray(reach))
+        self._index.make_direct_map()
+        self._rows = Table(slot=(np.int64, ()))
+        self._slots = Table(row=(np.int64, ()), list=(np.uint16, ()))
+        self._gone = 0
+        self.moved: list[Ints] | None = None
+
+    @property
+    def embedded(self) -> Bools:
+        """Which rows have a vector, as far as any was put."""
+        embedded: Bools = self._rows["slot"] != _NOWHERE
+        return embedded
+
+    def put(self, rows: Ints, vectors: Floats, lists: Ints | None = None) -> None:
+        """See :class:`zettel.graph.embedded.nearest.Nearest`."""
+        import faiss
+
+        missing = int(rows.max(initial=-1)) + 1 - self._rows.used
+        if missing > 0:
+            self._rows.append(slot=np.full(missing, _NOWHERE))
+        self.drop(rows)
+        there = vectors.any(axis=1)
+        held, codes = rows[there], np.ascontiguousarray(vectors[there])
+        if len(held):
+            assigned = np.full(len(held), _NOWHERE) if lists is None else lists[there].astype(np.int64)
+            unknown = np.flatnonzero(assigned == _NOWHERE)
+            if len(unknown):
+                assigned[unknown] = self._quantizer.search(codes[unknown], 1)[1][:, 0]
+            assigned = np.ascontiguousarray(assigned)
+            self._index.add_core(len(held), faiss.swig_ptr(codes), None, faiss.swig_ptr(assigned))
+            self._rows["slot"][held] = np.arange(self._slots.used, self._slots.used + len(held))
+            self._slots.append(row=held, list=assigned)
+        if self.moved is not None:
+            self.moved.append(rows)
+
+    def drop(self, rows: Ints) -> None:
+        """See :class:`zettel.graph.embedded.nearest.Nearest`."""
+        rows = rows[rows < self._rows.used]
+        slots = self._rows["slot"][rows]
+        held = slots != _NOWHERE
+        self._slots["row"][slots[held]] = _NOWHERE
+        self._rows["slot"][rows] = _NOWHERE
+        self._gone += int(held.sum())
+
+    def take(self, rows: Ints) -> Floats:
+        """See :class:`zettel.graph.embedded.nearest.Nearest`."""
+        vectors = np.zeros((len(rows), self._dim), np.float32)
+        slots = np.append(self._rows["slot"], _NOWHERE)[np.minimum(rows, self._rows.used)]
+        held = np.flatnonzero(slots != _NOWHERE)
+        if len(held):
+            vectors[held] = self._index.reconstruct_batch(slots[held])
+        return vectors
+
+    def cosines(self, rows: Ints, vector: Floats) -> Floats:
+        """See :class:`zettel.graph.embedded.nearest.Nearest`."""
+        cosines: Floats = self.take(rows) @ vector
+        return cosines
+
+    def nearest(self, vector: Floats, k: int, allowed: Bools) -> Ints:
+        """See :class:`zettel.graph.embedded.nearest.Nearest`; misses about one of a hundred."""
+        allowed = allowed[: self._rows.used] & self.embedded
+        held, let_through = self._slots.used - self._gone, int(allowed.sum())
+        if let_through <= FEW_ALLOWED:
+            rows = np.flatnonzero(allowed)
+            return rows[best(exact(self.take(rows), vector), rows, k)]
+        probed = min(self._index.nlist, PROBED * held // let_through)
+        selected = None if let_through == held else np.append(allowed, False)[self._slots["row"]]
+        rows, cosines = self._probe(vector[None], k + SLACK, probed, selected)[0]
+        return rows[best(cosines, rows, k)]
+
+    def nearest_before(self, rows: Ints, k: int, allowed: Bools) -> list[tuple[Ints, Floats]]:
+        """See :class:`zettel.graph.embedded.nearest.Nearest`.
+
+        The rows from the first asked one on are looked at one by one, those before through the lists.
+        """
+        first, last = int(rows[0]), int(rows[-1])
+        allowed = allowed[: self._rows.used] & self.embedded
+        vectors, between = self.take(rows), np.arange(first, last)
+        between = between[allowed[between]]
+        beside = vectors @ self.take(between).T
+        selected = np.append(allowed[:first], False)[np.where(self._slots["row"] < first, self._slots["row"], first)]
+        found = []
+        for row, products, (older, cosines) in zip(
+            rows.tolist(), beside, self._probe(vectors, k, PROBED_BEFORE, selected), strict=True
+        ):
+            newer = between < row
+            near = np.concatenate([older, between[newer]])
+            cosines = np.concatenate([cosines, products[newer]])
+            order = best(cosines, near, k)
+            found.append((near[order], cosines[order].astype(np.float32)))
+        return found
+
+    def _probe(self, vectors: Floats, k: int, probed: int, selected: Bools | None) -> list[tuple[Ints, Floats]]:
+        """Rows and cosines that the nearest lists hold, of ``selected`` slots if given."""
+        import faiss
+
+        chosen = {} if selected is None else {"sel": faiss.IDSelectorBitmap(np.packbits(selected, bitorder="little"))}
+        cosines, slots = self._index.search(vectors, k, params=faiss.SearchParametersIVF(nprobe=probed, **chosen))
+        rows = np.append(self._slots["row"], _NOWHERE)[slots]
+        return [(row[row != _NOWHERE], cosine[row != _NOWHERE]) for row, cosine in zip(rows, cosines, strict=True)]
+
+    def renumber(self, rows: Ints, total: int) -> None:
+        """Let what stands in row i stand in ``rows[i]`` (-1: nowhere) of ``total``."""
+        slots = self._rows["slot"]
+        self._slots["row"][slots] = rows
+        self._rows = Table(slot=(np.int64, ()))
+        self._rows.append(slot=np.full(total, _NOWHERE))
+        kept = rows != _NOWHERE
+        self._rows["slot"][rows[kept]] = slots[kept]
+        self._gone += int((~kept).sum())
+
+    def lists(self, rows: Ints) -> Ints:
+        """The list of each of these rows, which have vectors."""
+        return self._slots["list"][self._rows["slot"][rows]].astype(np.int64)
+
+    def copied(self) -> Inverted:
+        """The same with rows to be dropped apart; the codes are shared, so nothing may be put."""
+        copy = object.__new__(Inverted)
+        copy.__dict__.update(self.__dict__)
+        copy._rows, copy._slots = self._rows.copied(), self._slots.copied()
+        return copy
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return self._rows.nbytes + self._slots.nbytes + self._slots.used * (self._dim + 16)

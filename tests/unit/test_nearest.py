@@ -1,0 +1,150 @@
+"""Vectors in memory: all of them looked at, or the nearest inverted lists."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from zettel.graph.embedded import inverted, lists
+from zettel.graph.embedded.inverted import Inverted
+from zettel.graph.embedded.nearest import Flat, at_least
+
+DIM, ROWS, TOPICS = 32, 6000, 60
+
+
+def spread(rows: int = ROWS, seed: int = 0) -> np.ndarray:
+    """Unit rows around some topics, as texts' vectors are."""
+    chance = np.random.default_rng(seed)
+    vectors = np.random.default_rng(99).standard_normal((TOPICS, DIM))[chance.integers(0, TOPICS, rows)]
+    vectors = vectors + 0.7 * chance.standard_normal((rows, DIM))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def filled(kind: str, vectors: np.ndarray) -> Any:
+    if kind == "flat":
+        flat = Flat(DIM)
+        flat.put(np.arange(len(vectors)), vectors)
+        return flat
+    chance = np.random.default_rng(1)
+    listed = Inverted(vectors[chance.choice(len(vectors), 64, replace=False)], np.stack([vectors.min(0), vectors.max(0)]))
+    listed.put(np.arange(len(vectors)), vectors)
+    return listed
+
+
+def best(vectors: np.ndarray, vector: np.ndarray, k: int, allowed: np.ndarray) -> list[int]:
+    rows = np.flatnonzero(allowed)
+    return rows[np.argsort(-(vectors[rows] @ vector), kind="stable")[:k]].tolist()
+
+
+@pytest.fixture(params=["flat", "inverted"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.9, 0.01])
+def test_nearest_of_what_is_allowed(kind: str, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ten are among those found, 0.98 of them at least, whatever a filter lets through."""
+    monkeypatch.setattr(inverted, "FEW_ALLOWED", 500)
+    monkeypatch.setattr(inverted, "PROBED", 24)
+    vectors, asked = spread(), spread(100, seed=5)
+    held = filled(kind, vectors)
+    allowed = np.append(np.random.default_rng(3).random(ROWS) < share, False)
+    shared = 0
+    for vector in asked:
+        found = held.nearest(vector, 40, allowed).tolist()
+        assert len(found) == len(set(found)) == 40
+        assert allowed[found].all()
+        shared += len({*found} & {*best(vectors, vector, 10, allowed[:-1])})
+    assert shared >= (1000 if kind == "flat" else 980)
+    exact = filled("flat", vectors).nearest(asked[0], 10, allowed).tolist()
+    assert exact == best(vectors, asked[0], 10, allowed[:-1])
+
+
+def test_what_goes_is_never_near(kind: str) -> None:
+    vectors = spread()
+    held = filled(kind, vectors)
+    gone = np.arange(0, ROWS, 2)
+    held.drop(gone)
+    everything = np.ones(ROWS + 1, bool)
+    for vector in vectors[:50]:
+        assert not {*held.nearest(vector, 10, everything).tolist()} & {*gone.tolist()}
+    assert held.embedded.tolist() == [row % 2 == 1 for row in range(ROWS)]
+    assert not held.take(gone).any()
+
+
+def test_what_is_put_anew_stands_where_it_is_now(kind: str) -> None:
+    vectors = spread()
+    held = filled(kind, vectors)
+    held.put(np.array([7]), vectors[4000:4001])
+    everything = np.ones(ROWS + 1, bool)
+    assert held.nearest(vectors[4000], 2, everything).tolist() == [7, 4000]  # equally near: the lower row first
+    assert 7 not in held.nearest(vectors[7], 10, everything).tolist()
+    assert held.cosines(np.array([7]), vectors[4000])[0] == pytest.approx(1, abs=0.02)
+    held.put(np.array([8]), np.zeros((1, DIM), np.float32))  # no vector
+    assert not held.embedded[8]
+    assert 8 not in held.nearest(vectors[8], 10, everything).tolist()
+
+
+def test_nearest_before(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inverted, "PROBED_BEFORE", 32)
+    vectors = spread()
+    held, hidden = filled(kind, vectors), np.ones(ROWS + 1, bool)
+    hidden[5900:5950] = False
+    asking = np.arange(5890, ROWS, 3)
+    shared = 0
+    for row, (near, cosines) in zip(asking.tolist(), held.nearest_before(asking, 5, hidden), strict=True):
+        exact = best(vectors[:row], vectors[row], 5, hidden[:row])
+        shared += len({*near.tolist()} & {*exact})
+        assert cosines.tolist() == sorted(cosines.tolist(), reverse=True)
+        assert (near < row).all()
+    assert shared >= (1.0 if kind == "flat" else 0.97) * 5 * len(asking)
+    first = held.nearest_before(np.array([0]), 5, hidden)[0]
+    assert first[0].tolist() == []
+
+
+def test_at_least_keeps_all_that_may_count() -> None:
+    values = np.random.default_rng(0).random(1000).astype(np.float32)
+    values[:100] = -np.inf
+    kept = at_least(values, 10)
+    assert {*np.argsort(-values)[:10].tolist()} <= {*kept.tolist()}
+    assert len(kept) < 20
+    assert len(at_least(values[:120], 50)) == 20
+
+
+def test_lists_are_adopted_with_what_changed_meanwhile() -> None:
+    """Rows that came, changed or went while the lists were being found are in them as they are."""
+    vectors = spread()
+    numbers = np.arange(ROWS) * 2 + 1
+    columns: Any = SimpleNamespace(
+        vectors=filled("flat", vectors), listed=None, notes={"number": numbers}, rows=ROWS, dim=DIM,
+        rows_of=lambda asked: np.searchsorted(numbers, asked),
+    )  # fmt: skip
+    columns.vectors.moved = []
+    found = filled("inverted", vectors)
+    found.drop(np.arange(5000, ROWS))
+    listed = lists.Listed(1, ROWS, vectors[:64], vectors[:2], numbers, np.zeros(ROWS, np.int64))
+    columns.vectors.put(np.array([3]), vectors[4000:4001])
+    columns.vectors.put(np.arange(5000, ROWS), vectors[5000:])
+    columns.vectors.drop(np.array([4]))
+    before = columns.vectors
+    lists.adopt(columns, listed, found)
+    assert columns.vectors is found
+    assert columns.vectors.embedded.tolist() == before.embedded.tolist()
+    assert np.abs(columns.vectors.take(np.arange(ROWS)) - before.take(np.arange(ROWS))).max() < 0.02
+
+
+def test_lists_that_are_known_and_not() -> None:
+    vectors = spread()
+    held = filled("inverted", vectors)
+    numbers = np.arange(ROWS) * 2
+    known = lists.Listed(1, ROWS, vectors[:64], vectors[:2], numbers[:100], held.lists(np.arange(100)))
+    assert known.of(np.array([0, 1, 6, 5000])).tolist() == [*held.lists(np.array([0])), -1, *held.lists(np.array([3])), -1]
+
+
+def test_how_many_lists() -> None:
+    assert [lists.lists_for(n) for n in (50_000, 100_000, 1_000_000, 10_000_000)] == [512, 512, 2048, 2048]
+    assert not lists.due(lists.LARGE - 1, None)
+    assert lists.due(lists.LARGE, None)
