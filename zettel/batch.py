@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from zettel.model import EventRecord, Job, Link, Note, Revision, Scope
@@ -51,13 +51,15 @@ class PutRevision:
     """Add a Revision and set the note to the state that the fold now gives.
 
     ``index`` is None where no searchable field changed. ``links`` is the whole set of decided links that the fold
-    gives for this note: the store ends those that are no longer in it, and adds the new ones.
+    gives for this note: the store ends those that are no longer in it, and adds the new ones. ``bare`` tells that no
+    field changed but the version, which is what most revisions do: they only link.
     """
 
     revision: Revision
     note: Note
     index: NoteIndex | None
     links: tuple[Link, ...] | None
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,10 @@ class EraseRevisions:
 
 @dataclass(frozen=True, slots=True)
 class PutJob:
-    """Queue a job; one that is there already for the same (scope, kind, note, version) stays as it is."""
+    """Queue a job; one that is there already for the same (scope, kind, note, version) stays as it is.
+
+    ``attempts``, ``error`` and a ``state`` of queued or failed are kept as the job has them.
+    """
 
     job: Job
 
@@ -120,10 +125,71 @@ class FinishJob:
     token: str
 
 
+@dataclass(frozen=True, slots=True)
+class RestoreNote:
+    """Store a note with all its history at once (only in a batch with ``restore``).
+
+    ``base`` is its version 1 and ``revisions`` are all that came after, in ``seq`` order; ``note`` is the state that
+    they fold to and ``index`` that state's index. The events of every version are there already. The links that the
+    revisions decided follow as ``RestoreLinks``, once all notes are there.
+    """
+
+    base: Note
+    revisions: tuple[Revision, ...]
+    note: Note
+    index: NoteIndex
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreLinks:
+    """The whole set of links that the live revisions of the note ``owner`` give: what ``PutRevision.links`` says of it.
+
+    Both ends of each are there already.
+    """
+
+    owner: str
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PutTombstones:
+    """Keyed hashes of identities that were deleted, as ``EraseEvents`` leaves them."""
+
+    identities: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EndRestore:
+    """The scope is whole: from this batch on everybody sees it (see ``Restore``).
+
+    ``recorded_at`` is the scope's last recorded time in microseconds, for what was recorded last may have been deleted.
+    """
+
+    recorded_at: int
+
+
 Op: TypeAlias = (
     PutEvent | PutNote | PutRevision | PutVector | PutMention | DropMentions | EraseNotes | EraseEvents
-    | EraseRevisions | PutJob | FinishJob
+    | EraseRevisions | PutJob | FinishJob | RestoreNote | RestoreLinks | PutTombstones | EndRestore
 )  # fmt: skip
+
+
+class Restore(NamedTuple):
+    """What makes a batch part of a restore: the bringing back of a whole scope as it was in another store.
+
+    The scope takes the ``secret`` that it had there, for its identities and tombstones are keyed with it. ``token`` is
+    random and tells this restore from any other one of the same scope.
+
+    The batches of one restore go to a place of their own: until the one that holds ``EndRestore`` is committed, every
+    read and every list answers as if nothing of them were there, and other writers find the scope as empty as it was.
+    The first batch of a token expects 0 and makes that place, each further one expects the ``seq`` of the one before
+    and raises ``Conflict`` if the place is gone; so does ``EndRestore`` if somebody has meanwhile written to the scope.
+    They hold only PutEvent, RestoreNote, PutVector, RestoreLinks, PutMention, PutTombstones, PutJob and EndRestore,
+    in this order; jobs come in the batch that ends it, so that nobody can claim one before.
+    """
+
+    secret: bytes
+    token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +197,15 @@ class Batch:
     """Operations on one scope, applied in order, all or none.
 
     ``expects`` is the scope's ``seq`` that the batch was planned on, ``seq`` the last one it uses. A store whose
-    scope has moved on raises ``Conflict`` and writes nothing; the caller plans anew.
+    scope has moved on raises ``Conflict`` and writes nothing; the caller plans anew. ``restore`` is None for all but
+    the batches that bring a whole scope back.
     """
 
     scope: Scope
     expects: int
     seq: int
     ops: tuple[Op, ...]
+    restore: Restore | None = None
 
 
 class Conflict(Exception):

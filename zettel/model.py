@@ -45,6 +45,8 @@ def from_micros(micros: int) -> datetime:
 
 def in_utc(moment: datetime) -> datetime:
     """The same moment in UTC; a naive one is taken as UTC."""
+    if moment.tzinfo is timezone.utc:
+        return moment
     if moment.tzinfo is None:
         return moment.replace(tzinfo=timezone.utc)
     try:
@@ -66,7 +68,9 @@ def storable(text: str) -> str:
 
 def _no_bare_number(moment: Any) -> Any:
     # Read as seconds since 1970, "2024" and "20240501" would be moments of that year.
-    if isinstance(moment, str) and moment.strip().lstrip("+-").replace(".", "", 1).isdecimal():
+    if not isinstance(moment, str) or ":" in moment:
+        return moment
+    if moment.strip().lstrip("+-").replace(".", "", 1).isdecimal():
         raise ValueError(f"{moment!r} is a number, not a time: use ISO 8601 such as 2024-05-01T09:00Z")
     return moment
 
@@ -171,7 +175,12 @@ class Event(Frozen):
 def said_by(event: Event) -> str:
     """What its notes hold: the content, or of a payload without any the JSON it is, so that its values can be asked
     for."""
-    return event.content if event.content.strip() else json.dumps(event.payload, ensure_ascii=False)
+    if event.content.strip():
+        return event.content
+    try:
+        return storable(json.dumps(event.payload, ensure_ascii=False))
+    except ValueError:  # lone surrogates: they can be told escaped
+        return json.dumps(event.payload)
 
 
 class EventRecord(Event):

@@ -19,6 +19,9 @@ from zettel.model import Event, Frozen
 BUILT_IN = ("locomo", "jsonl", "plain")
 """Names of our own formats, the most telling first: whatever has lines with colons looks plain."""
 
+WHOLE = "zettel"
+"""The format of whole memories, which are no transcripts: see ``whole.py``."""
+
 ENTRY_POINTS = "zettel.formats"
 
 HEAD_BYTES = 65_536
@@ -70,10 +73,7 @@ def choose(path: Path, name: str = "auto") -> Format:
 
     Raises ``UnknownFormat``, which names those there are, and ``InvalidInput`` for a path that is no file.
     """
-    if not path.exists():
-        raise InvalidInput(f"{path}: there is no such file")
-    if path.is_dir():
-        raise InvalidInput(f"{path} is a folder; name a file in it")
+    require_file(path)
     if name == "auto":
         return detect(path)
     if name in BUILT_IN:
@@ -82,6 +82,14 @@ def choose(path: Path, name: str = "auto") -> Format:
     if name not in known:
         raise UnknownFormat(f"there is no transcript format {name!r}; there are {_listed(known)}")
     return known[name]
+
+
+def require_file(path: Path) -> None:
+    """Raises ``InvalidInput`` for a path that is no file."""
+    if not path.exists():
+        raise InvalidInput(f"{path}: there is no such file")
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; name a file in it")
 
 
 def detect(path: Path) -> Format:
@@ -94,9 +102,9 @@ def detect(path: Path) -> Format:
     for format in [*others, *(known[name] for name in BUILT_IN)]:
         if format.sniff(path, head):
             return format
-    raise UnknownFormat(
-        f"{path} looks like no transcript that zettel knows; name its format if it is one of {_listed(known)}"
-    )
+    from .guessing import looks_like
+
+    raise UnknownFormat(f"{path} {looks_like(path, head)}; name its format (--format) if it is one of {_listed(known)}")
 
 
 def _built_in(name: str) -> Format:
@@ -104,4 +112,4 @@ def _built_in(name: str) -> Format:
 
 
 def _listed(known: dict[str, Format]) -> str:
-    return ", ".join(known)
+    return ", ".join([*known, WHOLE])

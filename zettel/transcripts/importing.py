@@ -21,12 +21,13 @@ from zettel.errors import InvalidInput
 from zettel.identity import Ordinals
 from zettel.model import Event
 
-from . import Record, Rejected, choose
+from . import HEAD_BYTES, Record, Rejected, choose, require_file, whole
 from .locomo import CONVERSATION
 
 if TYPE_CHECKING:
     from zettel import AsyncMemory
     from zettel.model import Scope
+    from zettel.restore import Restoring
 
 BATCH = 500
 """Records in one transaction: few enough that an interruption costs a second's work, many enough to be quick.
@@ -99,6 +100,27 @@ async def import_file(
         raise InvalidInput(f"{path} holds no conversation called {conversation!r}")
     report.seconds = round(time.perf_counter() - began, 3)
     return report
+
+
+def is_whole(path: Path, format: str) -> bool:
+    """Whether a file is to be taken for whole memories and not for a transcript. Raises as ``choose``."""
+    if format not in ("auto", whole.name):
+        return False
+    require_file(path)
+    with path.open("rb") as file:
+        return format == whole.name or whole.sniff(path, file.read(HEAD_BYTES))
+
+
+async def import_whole(
+    restoring: Restoring, path: Path, scope: Scope | None, conversation: str | None, on_progress: Progress | None
+) -> ImportReport:
+    """Bring whole memories back; a scope's events count as added, or as existing where they came before."""
+    if conversation is not None:
+        raise InvalidInput(f"{path} holds whole memories: no conversation can be taken out of them")
+    began = time.perf_counter()
+    done = await restoring.restore(path, scope, on_progress)
+    seconds = round(time.perf_counter() - began, 3)
+    return ImportReport(file=str(path), format=whole.name, added=done.events, existing=done.existing, seconds=seconds)
 
 
 def _take(records: Iterator[Record], count: int) -> list[Record]:

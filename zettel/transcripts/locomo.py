@@ -23,6 +23,7 @@ from zettel.errors import BadRecord
 from zettel.model import Source
 
 from . import Record
+from .guessing import SHOWN_KEYS, is_cut
 from .records import record, rejected
 
 name = "locomo"
@@ -60,7 +61,9 @@ def load(path: Path) -> list[dict[str, Any]]:
         samples = json.loads(path.read_bytes())
     except json.JSONDecodeError as error:
         where = f"{path}:{error.lineno}:{error.colno}"
-        raise BadRecord(f"{where}: the JSON breaks off or is damaged here ({error.msg.removesuffix(' at')})") from None
+        if is_cut(error):
+            raise BadRecord(f"{where}: the JSON breaks off here: the file is cut; copy or export it again") from None
+        raise BadRecord(f"{where}: the JSON is damaged here ({error.msg.removesuffix(' at')})") from None
     except UnicodeDecodeError as error:
         raise BadRecord(f"{path}: byte {error.start} is not UTF-8") from None
     except RecursionError:
@@ -74,6 +77,12 @@ def load(path: Path) -> list[dict[str, Any]]:
     for place, sample in enumerate(samples):
         if not isinstance(sample, dict) or not isinstance(sample.get("conversation", sample), dict):
             raise BadRecord(f"{path}: entry {place} is no conversation")
+        if "conversation" not in sample and not any(map(_SESSION.fullmatch, sample)):
+            found = ", ".join(list(sample)[:SHOWN_KEYS]) or "nothing"
+            raise BadRecord(
+                f"{path}: entry {place} is no conversation: it has {found}, and LoCoMo's have session_1, "
+                "session_1_date_time and so on"
+            )
     return samples
 
 

@@ -1,0 +1,273 @@
+"""Moving: a whole memory goes from any store to any other as it was, and lives on there."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zettel.restore
+from tests.contract.conftest import BACKENDS
+from tests.contract.moving import BOB, PAYLOAD, Remote, found, leave_jobs, live, records, store_of, told
+from tests.contract.support import LIFE
+from zettel import Event, Memory, Scope
+from zettel.errors import InvalidInput, StoreBusy
+from zettel.model import JobKind, JobState
+from zettel.ports import KeptNote
+
+
+@pytest.fixture(params=BACKENDS)
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    """A memory with a life behind it, on each store."""
+    (tmp_path / "source").mkdir()
+    with Memory(BACKENDS[request.param](tmp_path / "source")) as memory:
+        live(memory)
+        yield memory
+
+
+@pytest.fixture
+def moved(source: Memory, tmp_path: Path) -> Path:
+    """All of it in a file."""
+    path = tmp_path / "all.zettel"
+    source.export(path, "zettel", all_scopes=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The life of one scope, exported once."""
+    path = tmp_path_factory.mktemp("exported") / "ann.zettel"
+    with Memory(path.parent / "ann.db") as memory:
+        live(memory)
+        memory.export(path, "zettel")
+    return path
+
+
+@pytest.mark.parametrize("target", BACKENDS)
+class TestThereAndBack:
+    def test_everything_is_as_it_was(self, source: Memory, target: str, tmp_path: Path) -> None:
+        leave_jobs(source)
+        source.export(tmp_path / "all.zettel", "zettel", all_scopes=True)
+        expected = {scope: told(source, scope) for scope in source.scopes()}
+        counts = {scope: source.stats(scope=scope) for scope in expected}
+        events = sum(len(one["dump"]) for one in expected.values())
+        source.close()
+        (tmp_path / "target").mkdir()
+        with Memory(BACKENDS[target](tmp_path / "target")) as memory:
+            report = memory.import_transcript(tmp_path / "all.zettel")
+            assert (report.format, report.added, report.rejected) == ("zettel", events, [])
+            assert set(memory.scopes()) == {Scope(), BOB} == set(expected)
+            for scope in expected:
+                assert told(memory, scope) == expected[scope]
+                here, there = memory.stats(scope=scope), counts[scope]
+                assert here["notes"] == there["notes"]
+                assert here == there or here["store"] != there["store"]
+            assert {job.state for job in memory.jobs()} == {JobState.FAILED, JobState.QUEUED}
+            assert memory.check() == []
+            memory.export(tmp_path / "again.zettel", "zettel", all_scopes=True)
+            assert records(tmp_path / "again.zettel") == records(tmp_path / "all.zettel")
+
+    def test_the_same_answers(self, source: Memory, moved: Path, target: str, tmp_path: Path) -> None:
+        times = [step.recorded_at for note in source.list().notes for step in source.history(note.id)]
+        searches: list[dict[str, Any]] = [
+            {}, {"as_of": "2024-02-01"}, {"known_at": min(times)}, {"known_at": max(times)}, {"scope": BOB},
+        ]  # fmt: skip
+        expected = [found(source, **search) for search in searches]
+        source.close()
+        (tmp_path / "target").mkdir()
+        with Memory(BACKENDS[target](tmp_path / "target")) as memory:
+            memory.import_transcript(moved)
+            for search, wanted in zip(searches, expected, strict=True):
+                for one, other in zip(wanted, found(memory, **search), strict=True):
+                    assert [id for id, _ in one] == [id for id, _ in other]
+                    assert [score for _, score in one] == pytest.approx([score for _, score in other], abs=1e-6)
+
+
+@pytest.fixture
+def copy(moved: Path, url: Any) -> Iterator[Memory]:
+    with Memory(url) as memory:
+        memory.import_transcript(moved)
+        yield memory
+
+
+class TestItLivesOn:
+    """What was brought in is a memory like any other."""
+
+    def test_the_transcript_adds_nothing_and_revives_nothing(self, copy: Memory) -> None:
+        outcome = copy._bridge.call(partial(copy._bridge.inner.remember, [_event(one) for one in LIFE]))
+        assert [one.status for one in outcome] == ["existing"] * len(LIFE)
+        (gone,) = copy._bridge.call(
+            partial(copy._bridge.inner.remember, [_event({"id": "24", "content": "To be deleted.", "session": "c"})])
+        )
+        assert gone.status == "deleted"
+
+    def test_it_can_be_taken_back_and_deleted(self, copy: Memory) -> None:
+        ids = {event.id: notes[0].id for event, notes in copy.dump() if notes}
+        assert copy.revert(ids["1"], 1).content == "I live in Bergen, above a bakery."
+        assert copy.delete(ids["3"]) == 1
+        added = copy.add("Something new.")
+        copy.flush()
+        left = [note.id for note in copy.list().notes]
+        assert ids["3"] not in left
+        assert (left[-1], copy.history(added)[0].seq) == (added, max(note.seq for note in copy.list().notes))
+        assert copy.check() == []
+
+    def test_payloads_are_exact(self, copy: Memory) -> None:
+        (event,) = (event for event, _ in copy.dump() if event.id == "23")
+        assert event.payload == PAYLOAD
+
+    def test_it_lasts(self, moved: Path, url: Any) -> None:
+        with Memory(url) as memory:
+            memory.import_transcript(moved)
+            before = told(memory)
+        with Memory(url) as memory:
+            assert told(memory) == before
+
+    def test_nothing_is_embedded_again(self, moved: Path, url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        with Memory(url) as memory:
+            monkeypatch.setattr(type(memory._bridge.inner._engine.vectors.embedder), "embed", _never)
+            memory.import_transcript(moved)
+            assert memory.stats(scope=Scope())["notes"] == len({n.id for _, notes in memory.dump() for n in notes})
+
+
+async def _never(self: Any, texts: Sequence[str]) -> Any:
+    raise AssertionError(f"asked to embed {texts}")
+
+
+def _event(fields: dict[str, Any]) -> Any:
+    return Event.model_validate(fields)
+
+
+class TestAnotherEmbedder:
+    def test_a_local_one_embeds_at_once(self, tmp_path: Path, url: Any) -> None:
+        with Memory(tmp_path / "far.db", embedder=Remote()) as memory:
+            live(memory)
+            memory.export(tmp_path / "far.zettel", "zettel")
+        with Memory(url) as memory:
+            memory.import_transcript(tmp_path / "far.zettel")
+            assert memory.check() == []
+            assert memory.search("Where does Ann live?")[0].note.content
+
+    def test_a_remote_one_embeds_by_jobs(self, exported: Path, url: Any) -> None:
+        embedder = Remote()
+        embedder.down = True
+        with Memory(url, embedder=embedder) as memory:
+            memory.import_transcript(exported)
+            shown = memory.list(limit=1000).notes
+            assert {job.note for job in memory.jobs() if job.kind is JobKind.EMBED} == {note.id for note in shown}
+            embedder.down = False
+            memory.retry_jobs()
+            memory.flush()
+            assert memory.check() == []
+
+    def test_a_remote_one_keeps_its_vectors(self, tmp_path: Path, url: Any) -> None:
+        with Memory(tmp_path / "far.db", embedder=Remote()) as memory:
+            live(memory)
+            memory.export(tmp_path / "far.zettel", "zettel")
+        embedder = Remote()
+        embedder.down = True
+        with Memory(url, embedder=embedder) as memory:
+            memory.import_transcript(tmp_path / "far.zettel")
+            assert memory.jobs() == []
+            assert memory.check() == []
+
+
+class TestWhereTo:
+    def test_one_scope_under_another_name(self, exported: Path, url: Any) -> None:
+        with Memory(url) as memory:
+            memory.add("Bob was here first.", scope=BOB)
+            memory.import_transcript(exported, scope=Scope(user="eve"))
+            memory.import_transcript(exported, scope=Scope(user="eva"))  # a copy within one store
+            memory.flush()
+            assert set(memory.scopes()) == {BOB, Scope(user="eve"), Scope(user="eva")}
+            assert told(memory, Scope(user="eve")) == told(memory, Scope(user="eva"))
+            assert memory.check() == []
+
+    def test_it_is_there_already(self, exported: Path, url: Any) -> None:
+        with Memory(url) as memory:
+            first, second = memory.import_transcript(exported), memory.import_transcript(exported, "zettel")
+            assert (first.added, first.existing) == (second.existing, second.added) == (first.records, 0)
+
+    def test_a_scope_that_is_not_empty(self, exported: Path, url: Any) -> None:
+        with Memory(url) as memory:
+            memory.add("Ann was here first.")
+            memory.flush()
+            before = told(memory)
+            with pytest.raises(InvalidInput, match=r"the default scope is not empty: name an empty scope .*delete"):
+                memory.import_transcript(exported)
+            assert told(memory) == before
+            memory.delete_scope()
+            assert memory.import_transcript(exported).added > 1
+
+    def test_it_went_on_since(self, exported: Path, url: Any) -> None:
+        with Memory(url) as memory:
+            memory.import_transcript(exported)
+            memory.add("One thing more.")
+            with pytest.raises(InvalidInput, match="as it was at another time"):
+                memory.import_transcript(exported)
+
+    def test_several_scopes_and_one_name(self, moved: Path, url: Any) -> None:
+        with Memory(url) as memory, pytest.raises(InvalidInput, match="holds 2 scopes"):
+            memory.import_transcript(moved, scope=BOB)
+
+    def test_one_of_several_is_taken(self, moved: Path, url: Any) -> None:
+        with Memory(url) as memory:
+            memory.add("Bob was here first.", scope=BOB)
+            with pytest.raises(InvalidInput, match="user='bob' is not empty"):
+                memory.import_transcript(moved)
+            assert memory.scopes() == [BOB]
+
+
+def test_an_export_is_one_state(url: Any, tmp_path: Path) -> None:
+    """Whoever writes while a memory is exported is in it with all of a write, or not at all."""
+    with Memory(url) as memory:
+        memory.add_many({"id": str(number), "content": f"Boat {number} left."} for number in range(600))
+        memory.flush()
+        before = {note.id for note in memory.list(limit=1000).notes}
+        store = store_of(memory)
+
+        async def disturbed() -> list[Any]:
+            kept: list[Any] = []
+            async for page in store.whole(Scope()):
+                if not kept:
+                    await memory._bridge.inner.add("One boat more.")
+                    await memory._bridge.inner.delete(min(before))
+                kept += page
+            return kept
+
+        try:
+            seen: list[Any] = memory._bridge.call(disturbed)
+        except StoreBusy:  # it tells that it could not keep one state in view
+            return
+        assert {one.base.id for one in seen if isinstance(one, KeptNote)} == before
+
+
+def test_flat_memory(tmp_path: Path, url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the notes take no more memory, on the way out and in."""
+    monkeypatch.setattr(zettel.restore, "BATCH", 100)
+    peaks: list[tuple[int, int]] = []
+    with Memory(url) as memory:
+        for turn, count in enumerate((1200, 600, 1200)):  # the first fills what caches hold of any memory
+            path, scope = tmp_path / f"{turn}.zettel", Scope(user=str(turn))
+            boats = [{"id": str(n), "content": f"Boat {n % 5} left for port {n % 7}."} for n in range(count)]
+            memory.add_many(boats, scope=scope)
+            memory.flush()
+            out = peak(partial(memory.export, path, "zettel", scope=scope))
+            back = peak(partial(memory.import_transcript, path, scope=Scope(user=f"again {turn}")))
+            memory.flush()
+            peaks.append((out, back))
+    for small, large in zip(peaks[1], peaks[2], strict=True):
+        assert large < 1.2 * small
+
+
+def peak(work: Callable[[], Any]) -> int:
+    """Most bytes of Python objects at once while it works."""
+    tracemalloc.start()
+    work()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most
