@@ -45,7 +45,7 @@ def gather(columns: Columns, query: Query, keys: Keys) -> Candidates:
     )  # fmt: skip
     found = {
         Seed.VECTOR: by_vector, Seed.TEXT: by_text, Seed.TITLE: by_title, Seed.TERM: by_term, Seed.TIME: by_time,
-        Seed.NEIGHBOUR: around[allowed[around]], Seed.WALK: walked[allowed[walked]],
+        Seed.NEIGHBOUR: _only(around, allowed), Seed.WALK: _only(walked, allowed),
     }  # fmt: skip
     pool, places = columns.distinct(np.concatenate(list(found.values())))
     seeds = np.zeros(len(pool), np.int64)
@@ -94,7 +94,9 @@ def _by_text(columns: Columns, query: Query, words: Words, stats: ScopeStats, al
         held = allowed[rows]
         if not held.all():
             rows, counts = rows[held], counts[held]
-        sums[rows] += saturation(counts, columns.notes["length"][rows], mean_length) * rarity[position]
+        sums[rows] += (
+            saturation(counts.astype(np.float64), columns.notes["length"][rows], mean_length) * rarity[position]
+        )
         touched.append(rows)
     rows = np.concatenate(touched)
     scores = sums[rows]
@@ -102,13 +104,14 @@ def _by_text(columns: Columns, query: Query, words: Words, stats: ScopeStats, al
     if len(touched) > 2:  # a row stands there once for each of its words
         rows, first = np.unique(rows, return_index=True)
         scores = scores[first]
-    return rows[best(scores, columns.notes["seq"][rows], query.pool)]
+    found: Ints = rows[best(scores, columns.notes["seq"][rows], query.pool)]
+    return found
 
 
 def _by_title(columns: Columns, query: Query, allowed: Bools, keys: Keys) -> Ints:
     titled = [columns.words.find(keys.title(name))[0] for name in query.names]
-    rows = np.unique(np.concatenate([_NONE, *titled]))
-    return rows[allowed[rows]][: query.pool]
+    rows: Ints = np.unique(np.concatenate([_NONE, *titled]))
+    return _only(rows, allowed)[: query.pool]
 
 
 def _by_term(columns: Columns, view: View, query: Query, named: Ints, allowed: Bools) -> Ints:
@@ -121,8 +124,13 @@ def _by_term(columns: Columns, view: View, query: Query, named: Ints, allowed: B
         if spent > query.pool:
             break
         taken.append(columns.holders.find(number)[0])
-    rows = np.unique(np.concatenate([_NONE, *taken]))
-    return rows[allowed[rows]]
+    rows: Ints = np.unique(np.concatenate([_NONE, *taken]))
+    return _only(rows, allowed)
+
+
+def _only(rows: Ints, allowed: Bools) -> Ints:
+    held: Ints = rows[allowed[rows]]
+    return held
 
 
 def _by_time(columns: Columns, query: Query, allowed: Bools) -> Ints:
@@ -136,7 +144,7 @@ def _by_time(columns: Columns, query: Query, allowed: Bools) -> Ints:
 
 
 def windows(columns: Columns, view: View, rows: Ints, window: int) -> Ints:
-    """The visible rows within ``window`` places of these in their sessions, they themselves included if they have one."""
+    """The visible rows within ``window`` places of these in their sessions, they themselves included."""
     at = view.place[rows].astype(np.int64)
     rows, at = rows[at >= 0], at[at >= 0]
     places = at[:, None] + np.arange(-window, window + 1)

@@ -47,7 +47,7 @@ class Picked(Sequence[str]):
     def __getitem__(self, place: int | slice) -> str | Picked:
         if isinstance(place, slice):
             return Picked(self._names, self._numbers[place])
-        return self._names[self._numbers[place]]
+        return self._names[int(self._numbers[place])]
 
 
 class Names:
@@ -203,9 +203,9 @@ class Columns:
         """
         place, count = self.scratch(), np.arange(len(numbers), dtype=np.int32)
         place[numbers[::-1]] = count[::-1]  # of equals the last one written stays
-        each = numbers[place[numbers] == count]
+        each: Ints = numbers[place[numbers] == count]
         place[each] = count[: len(each)]
-        inverse = place[numbers]
+        inverse = place[numbers].astype(np.int64)
         place[each] = GONE
         return each, inverse
 
@@ -213,7 +213,7 @@ class Columns:
         """Which of these rows or Terms are among the wanted ones."""
         place = self.scratch()
         place[wanted] = 1
-        there = place[numbers] != GONE
+        there: Bools = place[numbers] != GONE
         place[wanted] = GONE
         return there
 

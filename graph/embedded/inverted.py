@@ -1,7 +1,7 @@
 """Vectors of a large scope: 8-bit codes in inverted lists, of which a question looks at the nearest (FAISS's IVF).
 
-Each vector stands in the list of the centroid that it is nearest to (Sivic and Zisserman 2003; Jégou et al. 2011). Which
-list that is costs the most to find out, so it is kept in the store (see ``lists.py``).
+Each vector stands in the list of the centroid that it is nearest to (Sivic and Zisserman 2003; Jégou et al. 2011).
+Which list that is costs the most to find out, so it is kept in the store (see ``lists.py``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Inverted:
     """Codes in lists. A row's vector stands in a slot; one that is put anew takes another slot."""
 
     def __init__(self, centroids: Floats, reach: Floats) -> None:
-        """``centroids``: (lists, dim) unit rows; ``reach``: (2, dim) least and greatest numbers, the ends of the codes."""
+        """``centroids``: (lists, dim) unit rows; ``reach``: (2, dim) least and greatest numbers, ends of the codes."""
         import faiss
 
         lists, dim = centroids.shape
@@ -51,7 +51,7 @@ class Inverted:
 
     @property
     def embedded(self) -> Bools:
-        """Which rows have a vector, as far as any was put."""
+        """See :class:`zettel.graph.embedded.nearest.Nearest`."""
         embedded: Bools = self._rows["slot"] != _NOWHERE
         return embedded
 
@@ -155,7 +155,8 @@ class Inverted:
 
     def lists(self, rows: Ints) -> Ints:
         """The list of each of these rows, which have vectors."""
-        return self._slots["list"][self._rows["slot"][rows]].astype(np.int64)
+        lists: Ints = self._slots["list"][self._rows["slot"][rows]].astype(np.int64)
+        return lists
 
     def copied(self) -> Inverted:
         """The same with rows to be dropped apart; the codes are shared, so nothing may be put."""
@@ -167,4 +168,5 @@ class Inverted:
     @property
     def nbytes(self) -> int:
         """Memory taken."""
-        return self._rows.nbytes + self._slots.nbytes + self._slots.used * (self._dim + 16)
+        codes: int = self._slots.used * (self._dim + 16)
+        return self._rows.nbytes + self._slots.nbytes + codes

@@ -123,8 +123,9 @@ def find(sql: sqlite3.Connection, wanted: Wanted, space: int) -> tuple[Listed, I
     sample = np.concatenate([vectors for _, vectors in _read(sql, notes[::step], space, dim)])
     training = faiss.Kmeans(dim, lists, niter=_ROUNDS, spherical=True, seed=_SEED, max_points_per_centroid=_SAMPLED)
     training.train(sample)
+    centroids = np.asarray(training.centroids, np.float32)
     reach = np.stack([sample.min(axis=0), sample.max(axis=0)])
-    inverted = Inverted(training.centroids, reach)
+    inverted = Inverted(centroids, reach)
     there: list[Ints] = []
     first = 0
     for numbers, vectors in _read(sql, notes, space, dim):
@@ -132,7 +133,7 @@ def find(sql: sqlite3.Connection, wanted: Wanted, space: int) -> tuple[Listed, I
         there.append(numbers)
         first += len(numbers)
     found = np.concatenate(there)
-    listed = Listed(wanted.epoch, len(found), training.centroids, reach, found, inverted.lists(np.arange(len(found))))
+    listed = Listed(wanted.epoch, len(found), centroids, reach, found, inverted.lists(np.arange(len(found))))
     return listed, inverted
 
 

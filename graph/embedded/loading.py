@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns, as_ints
 from zettel.graph.embedded import lists
+from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns, as_ints
 from zettel.graph.embedded.keys import columns_of
 from zettel.graph.embedded.scopes import ScopeRow
 
@@ -199,7 +199,7 @@ def _take_links(columns: Columns, changed: Ints, fetched: Sequence[tuple[Any, ..
         return
     sources, targets, owners, recorded, types, weights = zip(*fetched, strict=True)
     source, target = columns.rows_of(as_ints(sources)), columns.rows_of(as_ints(targets))
-    links = {
+    links: dict[str, Any] = {
         "target": target, "owner": columns.rows_of(as_ints(owners)), "recorded_at": as_ints(recorded),
         "type": as_ints([_TYPE_NUMBERS[type] for type in types]), "weight": np.array(weights, np.float32),
     }  # fmt: skip

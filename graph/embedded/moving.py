@@ -6,7 +6,7 @@ import json
 import sqlite3
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +30,7 @@ PAGE = 256
 """Records read at once: with their vectors some 500 KB."""
 
 
-def pages(connections: Connections, scope: Scope) -> Iterator[list[Kept]]:
+def pages(connections: Connections, scope: Scope) -> Generator[list[Kept], None, None]:
     """All of a scope as it stands when the first page is asked for; a reader is held until the last one."""
     with connections.read() as sql:
         row = find_scope(sql, scope)

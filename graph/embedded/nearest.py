@@ -31,10 +31,13 @@ SAMPLED = 16
 class Nearest(Protocol):
     """Vectors by row; a row without one has the cosine 0 with everything and is never near."""
 
-    embedded: Bools
-    """Which rows have a vector."""
     moved: list[Ints] | None
     """While somebody builds other lists from these vectors: the rows that were put meanwhile."""
+
+    @property
+    def embedded(self) -> Bools:
+        """Which rows have a vector, as far as any was put."""
+        ...
 
     def put(self, rows: Ints, vectors: Floats, lists: Ints | None = None) -> None:
         """Give rows their vectors, (m, dim) unit rows, in place of those they had; a zero row is none.
@@ -58,7 +61,7 @@ class Nearest(Protocol):
         ...
 
     def nearest_before(self, rows: Ints, k: int, allowed: Bools) -> list[tuple[Ints, Floats]]:
-        """For each of ``rows`` (ascending, with vectors) the ``k`` nearest ``allowed`` rows before it and the cosines."""
+        """For each of ``rows`` (ascending, with vectors) the ``k`` nearest ``allowed`` rows before it, with cosines."""
         ...
 
     def copied(self) -> Nearest: ...
@@ -77,8 +80,9 @@ class Flat:
 
     @property
     def embedded(self) -> Bools:
-        """Which rows have a vector, as far as any was put."""
-        return self._rows["embedded"]
+        """See :class:`Nearest`."""
+        embedded: Bools = self._rows["embedded"]
+        return embedded
 
     def put(self, rows: Ints, vectors: Floats, lists: Ints | None = None) -> None:
         """See :class:`Nearest`; there are no lists."""

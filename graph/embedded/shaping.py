@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -95,7 +95,7 @@ def _beside(columns: Columns, view: View, chosen: Ints, place: NDArray[np.int32]
     return found[0], found[1]
 
 
-def _links(columns: Columns, chosen: Ints, place: NDArray[np.int32]) -> tuple[Ints, dict[str, NDArray[np.generic]]]:
+def _links(columns: Columns, chosen: Ints, place: NDArray[np.int32]) -> tuple[Ints, dict[str, NDArray[Any]]]:
     """Links between chosen rows by (source, target, type): the source's place, and target's place, type and weight."""
     source, places = columns.links.take(chosen)
     target = place[columns.links["target"][places]].astype(np.int64)

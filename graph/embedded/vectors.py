@@ -98,7 +98,8 @@ def _rows_of(sql: sqlite3.Connection, columns: Columns, ids: Sequence[str]) -> I
         (json.dumps(list(ids)), columns.scope),
     )
     rows = np.unique(columns.rows_of(as_ints([number for (number,) in numbers])))
-    return rows[rows != GONE]
+    known: Ints = rows[rows != GONE]
+    return known
 
 
 def _space(row: tuple[int, str, int, str, str, int]) -> Space:

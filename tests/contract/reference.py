@@ -139,7 +139,8 @@ def exhaustive(query: Query, kept: Kept, dim: int) -> Candidates:
     return Candidates(
         ids=tuple(view.row), pool=pool, seeds=seeds,
         seq=np.array([x.seq for x in notes], np.int64), event=np.array([events[whole(x)] for x in notes], np.int64),
-        kind=np.array([[*Kind].index(note.kind) for note in notes], np.int64), role=np.array([roles.index(x.role) if x.role in roles else -1 for x in notes], np.int64), role_names=tuple(roles),
+        kind=np.array([[*Kind].index(note.kind) for note in notes], np.int64), role_names=tuple(roles),
+        role=np.array([roles.index(x.role) if x.role in roles else -1 for x in notes], np.int64),
         session=session, previous=before, next=after, occurred_at=occurred, length=length, tf=asked.toarray(),
         cosine=np.zeros(n, np.float32) if query.vector is None else vectors @ query.vector,
         valid_from=np.array([view.start[id] for id in view.row], np.int64),

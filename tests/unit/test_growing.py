@@ -71,12 +71,13 @@ def test_lists_hold_what_rows_were_given_last(plan: list[tuple[str, Any]]) -> No
             held |= {row: list(pairs.items()) for row, pairs in drawn.items()}
         elif what == "drop":
             lists.drop(np.array(sorted(drawn), np.int64))
-            held |= dict.fromkeys(drawn, [])
+            held |= {row: [] for row in drawn}
         else:
             lists = lists.copied()
     whose, places = lists.take(np.arange(10))
     found: dict[int, list[tuple[int, int]]] = {}
-    for row, key, value in zip(whose.tolist(), lists["key"][places].tolist(), lists["value"][places].tolist(), strict=True):
+    pairs = zip(lists["key"][places].tolist(), lists["value"][places].tolist(), strict=True)
+    for row, (key, value) in zip(whose.tolist(), pairs, strict=True):
         found.setdefault(row, []).append((key, value))
     assert found == {row: pairs for row, pairs in held.items() if pairs}
 

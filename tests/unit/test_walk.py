@@ -22,7 +22,7 @@ def test_a_node_without_links_keeps_all() -> None:
     empty = np.zeros(0, np.int64)
     walked = walk(Graph(2, empty, empty, np.zeros(0, np.float32)), np.array([0.25, 0.75]))
     assert walked.share.tolist() == pytest.approx([0.25, 0.75])
-    assert walked.came_from.tolist() == [-1, -1]
+    assert [walked.sender(node) for node in range(2)] == [-1, -1]
 
 
 def test_one_link_in_closed_form() -> None:
@@ -31,14 +31,14 @@ def test_one_link_in_closed_form() -> None:
     walked = walk(graph, one_hot(2, 0))
     at_a = RESTART / (1 - (1 - RESTART) * STAY / (1 + STAY))
     assert walked.share.tolist() == pytest.approx([at_a, 1 - at_a], abs=1e-3)
-    assert walked.came_from.tolist() == [-1, 0]
+    assert [walked.sender(node) for node in range(2)] == [-1, 0]
 
 
 def test_a_mention_leads_on_and_the_path_is_remembered() -> None:
     tiny = Tiny([Row("a"), Row("b"), Row("c"), Row("d")], [(0, 1, LinkType.MENTIONS), (1, 2, LinkType.MENTIONS)])
     walked = walk(graph_of(tiny.about(tiny.ask("x"))), one_hot(4, 0))
     assert walked.share[0] > walked.share[1] > walked.share[2] > walked.share[3] == 0.0
-    assert walked.came_from.tolist() == [-1, 0, 1, -1]
+    assert [walked.sender(node) for node in range(4)] == [-1, 0, 1, -1]
 
 
 def test_a_merely_similar_note_gets_next_to_nothing() -> None:
@@ -61,7 +61,7 @@ def test_a_rare_term_joins_its_notes_and_a_common_one_does_not() -> None:
     candidates = tiny.about(tiny.ask("x"))
     walked = walk(graph_of(candidates), one_hot(5, 0))
     assert walked.share[1] > 0.0 == walked.share[2]
-    assert candidates.term_keys[walked.came_from[1] - 3] == "cello"
+    assert candidates.term_keys[walked.sender(1) - 3] == "cello"
     assert walk(graph_of(candidates, terms=False), one_hot(5, 0)).share[1] == 0.0
 
 
@@ -82,5 +82,6 @@ def test_nothing_is_lost_and_everything_has_a_sender(given_: tuple[Graph, np.nda
     assert walked.share.sum() == pytest.approx(1.0)
     assert (walked.share >= 0).all()
     steps = set(zip(graph.source.tolist(), graph.target.tolist(), strict=True))
-    for node, sender in enumerate(walked.came_from.tolist()):
+    for node in range(graph.nodes):
+        sender = walked.sender(node)
         assert sender == -1 or (sender, node) in steps

@@ -17,7 +17,6 @@ from zettel.search.explain import explain
 from zettel.search.question import parse_question
 from zettel.search.rank import rank
 
-
 AT_ONCE = 8
 """Questions of one call that are under way together: while one waits for the store another is scored."""
 
@@ -88,7 +87,7 @@ class Finding:
         return Ranked(question, candidates, scores, rows)
 
     async def _notes(self, scope: Scope, asked: Sequence[Asked], ranked: Sequence[Ranked]) -> list[Mapping[str, Note]]:
-        """The notes of each question's hits as its two clocks show them; those of all that ask without are read once."""
+        """The notes of each question's hits as its two clocks show them; those of now are read together."""
         plain = [one.as_of is None and one.known_at is None for one in asked]
         ids = dict.fromkeys(id for one, now in zip(ranked, plain, strict=True) if now for id in _ids(one))
         notes = await self._store.notes(scope, list(ids)) if ids else {}

@@ -20,7 +20,8 @@ store. An exhaustive store takes every note that is let through; a large one tak
    1 / df^2 of Terms lead to most in both hops together.
 
 Context rows are the visible notes within ``window`` places of a pool row that more than step 7 brought, and those that
-step 7 passes through but the filter holds back. A session's sums count the tokens that step 2 reads. Ties go to the lower ``seq`` everywhere.
+step 7 passes through but the filter holds back. A session's sums count the tokens that step 2 reads. Ties go to the
+lower ``seq`` everywhere.
 """
 
 from __future__ import annotations

@@ -1,0 +1,121 @@
+"""Simple systems to compare with: their rankings on texts where the right order is plain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zettel.bench.beside as beside_module
+from zettel.bench.baselines import RRF_K, _fuse, _links, _with_linked, amem, bm25, fused, said, vectors
+from zettel.bench.beside import ALL, QUICK, Once, beside
+from zettel.embed.static import StaticEmbedder
+from zettel.errors import InvalidInput, MissingExtra
+from zettel.model import Event
+
+EVENTS = [
+    Event(content="The heron came back to the pond.", role="Ann"),
+    Event(content="I mended the oak boat on Friday.", role="Ben"),
+    Event(content="The boat, the boat, always the boat!", role="Ann"),
+    Event(content="A lake in the north.", title="Tarn Hollow"),
+]
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def static() -> StaticEmbedder:
+    return StaticEmbedder()
+
+
+def test_what_is_indexed_says_who_or_what() -> None:
+    assert said(EVENTS[0]) == "Ann: The heron came back to the pond."
+    assert said(EVENTS[3]) == "Tarn Hollow: A lake in the north."
+    assert said(Event(content="Snow.")) == "Snow."
+
+
+async def test_bm25_counts_rare_words_and_leaves_out_what_has_none() -> None:
+    ranks = await bm25(EVENTS, ["Which boat was mended?", "the boat", "zebra"], 10)
+    assert ranks == [[1, 2], [2, 1], []]
+
+
+async def test_bm25_by_hand() -> None:
+    """Two texts of one token each: the score is the rarity of a token that one of two holds, times 1."""
+    assert await bm25([Event(content="heron"), Event(content="boat")], ["heron"], 5) == [[0]]
+
+
+async def test_vectors_bring_every_event_the_nearest_first(static: StaticEmbedder) -> None:
+    (ranks,) = await vectors(static)(EVENTS, ["a bird at the water"], 10)
+    assert sorted(ranks) == [0, 1, 2, 3]
+    rows, asked = static.encode([said(event) for event in EVENTS]), static.encode(["a bird at the water"])[0]
+    assert ranks == sorted(range(4), key=lambda place: -float(rows[place] @ asked))
+    assert len((await vectors(static)(EVENTS, ["boat"], 2))[0]) == 2
+
+
+def test_fusion_adds_the_inverse_of_the_ranks() -> None:
+    # 7: 1/61 + 1/62, 8: 1/62 + 1/61, 9: 1/63
+    assert _fuse([[8, 7], [7, 8, 9]], 5) == [7, 8, 9]
+    assert _fuse([[1, 2], [3, 2]], 5) == [2, 1, 3], "second twice is more than first once"
+    assert 2 / (RRF_K + 2) > 1 / (RRF_K + 1)
+
+
+async def test_fused_asks_deeper_than_it_answers() -> None:
+    async def backwards(events: Sequence[Event], questions: Sequence[str], k: int) -> list[list[int]]:
+        assert k >= 100
+        return [list(range(len(events)))[::-1]] * len(questions)
+
+    assert await fused(backwards, bm25)(EVENTS, ["mended"], 2) == [[1, 3]]
+
+
+def test_links_go_to_earlier_neighbours_only() -> None:
+    near = np.array([[1, 0], [0, 1], [0.9, np.sqrt(1 - 0.81)], [1, 0]], np.float32)
+    assert _links(near) == [[], [], [0], [0, 2]]
+
+
+def test_a_hit_is_followed_by_what_it_links_to_once() -> None:
+    assert _with_linked([2, 0, 3], [[], [], [1, 0], [2]], 10) == [2, 1, 0, 3]
+    assert _with_linked([2, 0, 3], [[], [], [1, 0], [2]], 2) == [2, 1]
+
+
+async def test_amem_finds_by_its_notes(static: StaticEmbedder) -> None:
+    ranks = await amem(static)(EVENTS, ["Who mended the oak boat?"], 3)
+    assert ranks[0][0] == 1
+    assert len(ranks[0]) == 3
+
+
+async def test_a_shared_embedder_embeds_nothing_twice() -> None:
+    asked: list[str] = []
+
+    class Counting(StaticEmbedder):
+        async def embed(self, texts: Sequence[str]) -> Any:
+            asked.extend(texts)
+            return await super().embed(texts)
+
+    once = Once(Counting())
+    rows = await once.embed(["a boat", "a heron", "a boat"])
+    assert np.array_equal(rows[0], rows[2])
+    assert np.array_equal(await once.embed(["a heron"]), rows[1:2])
+    assert asked == ["a boat", "a heron"]
+    assert once.info.dim == rows.shape[1]
+
+
+def test_systems_by_name(static: StaticEmbedder) -> None:
+    assert list(beside(QUICK, static).systems) == ["BM25", "vectors"]
+    assert beside((), static) == ({}, [])
+    with pytest.raises(InvalidInput, match="'luck'"):
+        beside(["luck"], static)
+
+
+def test_without_torch_the_rest_is_measured_and_it_is_said(
+    static: StaticEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(spec: str) -> None:
+        raise MissingExtra(f"the embedder {spec}", "torch")
+
+    monkeypatch.setattr(beside_module, "load_embedder", missing)
+    systems, notes = beside(ALL, static)
+    assert list(systems) == ["BM25", "vectors", "RRF", "A-MEM search"]
+    assert "[torch]" in notes[0]
+    assert notes[1] == f"A-MEM's search used {static.info.name}."

@@ -1,0 +1,154 @@
+"""Saved queries: every file is whole, and values reach a query only as literals that cannot end early."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel import Scope
+from zettel.cli.app import run
+from zettel.cypher import explore
+from zettel.errors import InvalidInput
+from zettel.model import LinkType
+
+QUERIES = explore.saved()
+KEY = Scope(user="ann").key
+LABELS = {"Note", "Event", "Term", "Revision", "Job"}
+TYPES = {"FROM", "NEXT", "HAS_TERM", "REVISED", "BEGAN_AS", "ABOUT"} | {one.value for one in LinkType}
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+def test_every_query_is_told_and_asks_for_what_it_uses(query: explore.Saved) -> None:
+    assert query.title
+    assert query.comment.endswith(".")
+    used = set(re.findall(r"\$(\w+)", query.body))
+    assert used == {explore.SCOPE, *(one.name for one in query.asked)}
+    assert all(one.meaning for one in query.asked)
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+def test_every_query_only_reads_one_scope_and_words_of_the_graph(query: explore.Saved) -> None:
+    assert not re.search(r"\b(CREATE|MERGE|SET|DELETE|REMOVE|CALL|LOAD|DROP)\b", query.body)
+    assert "{scope: $scope" in query.body
+    assert set(re.findall(r"\w*:([A-Z][a-z]+)\b", query.body)) <= LABELS
+    assert {name for group in re.findall(r"\[\w*:([A-Z_|]+)", query.body) for name in group.split("|")} <= TYPES
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+def test_filled_in_nothing_is_left_to_say(query: explore.Saved) -> None:
+    ready = explore.filled(query, explore.values_of(query, KEY, {}))
+    assert ready.startswith(f"// {query.title}\n")
+    assert "$" not in ready
+    assert f"'{KEY}'" in ready
+
+
+@given(st.text())
+def test_a_literal_ends_where_it_should(text: str) -> None:
+    told = explore.literal(text)
+    assert re.fullmatch(r"'(?:[^'\\]|\\.)*'", told, re.DOTALL)
+    assert "#" not in told
+    read = re.sub(
+        r"\\(u0023|.)", lambda escape: "#" if escape[1] == "u0023" else escape[1], told[1:-1], flags=re.DOTALL
+    )
+    assert read == text
+
+
+@given(st.text())
+def test_an_address_gives_the_text_back(text: str) -> None:
+    address = explore.link("http://localhost:7474/", text, "neo4j://neo4j@localhost:7687")
+    parts = urlsplit(address)
+    assert parts.fragment == ""
+    asked = parse_qs(parts.query, keep_blank_values=True)
+    assert asked == {"dbms": ["neo4j://neo4j@localhost:7687"], "cmd": ["edit"], "arg": [text.strip()]}
+
+
+def test_values_are_checked() -> None:
+    topic = explore.named("topic")
+    assert explore.values_of(topic, KEY, {"topic": "7", "most": "5"}) == {"scope": KEY, "topic": "7", "most": 5}
+    with pytest.raises(InvalidInput, match="topic does not ask for scope, thing: it asks for topic, most"):
+        explore.values_of(topic, KEY, {"scope": "x", "thing": "y"})
+    with pytest.raises(InvalidInput, match="most=many is no whole number"):
+        explore.values_of(topic, KEY, {"most": "many"})
+    with pytest.raises(InvalidInput, match="no saved query 'nothing'"):
+        explore.named("nothing")
+
+
+def test_the_style_knows_all_that_is_drawn() -> None:
+    style = explore.beside(explore.STYLE)
+    assert "#" not in style, "where an address would end"
+    assert set(re.findall(r"^node\.(\w+)", style, re.MULTILINE)) == LABELS
+    assert set(re.findall(r"^relationship\.(\w+)", style, re.MULTILINE)) <= TYPES
+    blocks = re.findall(r"^[\w.]+ \{\n(?:  [\w-]+: [^;{}]+(?:\{\w+\}\")?;\n)+\}\n", style, re.MULTILINE)
+    assert "".join(blocks) == style
+
+
+def test_the_guide_names_what_is_there() -> None:
+    guide = explore.beside(explore.GUIDE)
+    for name in TYPES:
+        assert f"`{name}`" in guide
+    assert explore.STYLE in guide
+
+
+# ------------------------------------------------------------------------------------------------------------- command
+
+
+def test_command_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explore", "--json"]) == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == [query.name for query in QUERIES]
+    assert run(["explore"]) == 0
+    out = capsys.readouterr().out
+    assert all(query.title.split()[0] in out for query in QUERIES)
+
+
+def test_command_fills_in_scope_and_values(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explore", "day", "day=2024-05-01", "--user", "ann"]) == 0
+    out = capsys.readouterr().out
+    assert f"'{KEY}'" in out
+    assert "datetime('2024-05-01')" in out
+    assert run(["explore", "day", "--params", "--user", "ann"]) == 0
+    assert f":param scope => '{KEY}';\n" in capsys.readouterr().out
+
+
+def test_command_links_lead_to_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["explore", "hubs", "--links", "--store", "neo4j://memory.example:7001"]) == 0
+    link = urlsplit(capsys.readouterr().out.strip())
+    assert (link.netloc, link.path) == ("memory.example:7474", "/browser/")
+    assert parse_qs(link.query)["dbms"] == ["neo4j://neo4j@memory.example:7001"]
+    assert run(["explore", "--links", "--browser", "https://x.example"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 * (len(QUERIES) + 1)
+    assert all(
+        line.startswith("  https://x.example/browser/?dbms=neo4j://neo4j@localhost:7687&") for line in lines[1::2]
+    )
+
+
+def test_command_writes_them_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explore", "--write", str(tmp_path / "queries"), "--user", "ann"]) == 0
+    written = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "queries").iterdir()}
+    assert written.keys() == {f"{query.name}.cypher" for query in QUERIES} | {explore.STYLE, explore.GUIDE}
+    assert all(KEY in text for name, text in written.items() if name.endswith(".cypher"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nothing"], "no saved query 'nothing'"),
+        (["day", "2024-05-01"], "gives no value a name"),
+        (["day", "hour=9"], "day does not ask for hour"),
+    ],
+)
+def test_command_says_what_is_wrong(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explore", *arguments]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert told in said.err
+    assert said.err.count("\n") == 1

@@ -1,0 +1,62 @@
+"""Names that are written differently."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.scoring.names import ALIKE, capitalised, jaro_winkler, likeness, speakers_named, terms_meant, unheard
+from zettel.search.question import parse_question
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [("martha", "marhta", 0.9611), ("dwayne", "duane", 0.84), ("dixon", "dicksonx", 0.8133), ("abc", "xyz", 0.0)],
+)
+def test_jaro_winkler_has_the_published_values(one: str, other: str, expected: float) -> None:
+    assert jaro_winkler(one, other) == pytest.approx(expected, abs=1e-4)
+    assert jaro_winkler(other, one) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(("one", "other"), [("jon", "jonathan"), ("katherine", "catherine"), ("marhta", "martha")])
+def test_one_name_written_differently(one: str, other: str) -> None:
+    assert ALIKE <= likeness(one, other) == likeness(other, one) < 1.0
+
+
+@pytest.mark.parametrize(("one", "other"), [("john", "joan"), ("jo", "jonathan"), ("tim", "tom"), ("nate", "kate")])
+def test_two_names(one: str, other: str) -> None:
+    assert likeness(one, other) < ALIKE
+
+
+@given(st.text(alphabet="abcde", min_size=1, max_size=8), st.text(alphabet="abcde", min_size=1, max_size=8))
+def test_likeness_is_a_share_and_the_same_both_ways(one: str, other: str) -> None:
+    assert 0.0 <= likeness(one, other) == likeness(other, one) <= 1.0 + 1e-9
+    assert (likeness(one, other) == 1.0) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("text", "roles", "expected"),
+    [
+        ("What did Ann Lee buy?", ["Ann Lee", "Ann Kim", "Bob"], [1.0, 0.0, 0.0]),
+        ("What did Ann buy?", ["Ann Lee", "Ann Kim", "Bob"], [1.0, 1.0, 0.0]),
+        ("What did ANN buy?", ["ann", "Annabel"], [1.0, 0.0]),
+        ("What did Jon buy?", ["Jonathan", "Joan"], [0.9, 0.0]),
+        ("What did Catherine buy?", ["Katherine", "Bob"], [0.9259, 0.0]),
+        ("Who has a car?", ["Carl", "Carmen"], [0.0, 0.0]),
+        ("Who bought it?", [], []),
+    ],
+)
+def test_who_is_named(text: str, roles: list[str], expected: list[float]) -> None:
+    question = parse_question(text, vector=None, today=None)
+    assert speakers_named(question, roles) == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_name_that_nobody_has_stands_for_those_like_it() -> None:
+    question = parse_question("Where does Katherine keep her boat?", vector=None, today=None)
+    df = np.array([0 if token.startswith("katherin") else 7 for token in question.tokens])
+    assert capitalised(question.text) == ["katherine"]
+    assert unheard(question, df) == ["katherine"]
+    assert unheard(question, np.full(len(df), 2)) == []
+    assert terms_meant(["katherine"], ["boat", "catherine", "kath", "katherine mills", "cat"]) == [1, 3]

@@ -1,0 +1,70 @@
+"""The made-up scope of any size: the same everywhere, streaming, and uneven like a language."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from statistics import mean
+
+import pytest
+
+from zettel.annotate.tokens import token_of
+from zettel.bench.zipf import SESSION, VOCABULARY, ZipfScope
+
+
+@pytest.fixture(scope="module")
+def scope() -> ZipfScope:
+    return ZipfScope(2_000)
+
+
+def test_the_same_again_and_known_beforehand(scope: ZipfScope) -> None:
+    again = ZipfScope(2_000)
+    assert again.session(9) == scope.session(9)
+    assert again.questions(20) == scope.questions(20)
+    assert ZipfScope(2_000, seed=12).session(9) != scope.session(9)
+    first = next(iter(scope))
+    assert first.content == (
+        "Drummer on of a first shouldn thing Addressed by there be loadedleans frenzyunpaid more home?"
+    )
+
+
+def test_any_session_can_be_had_alone(scope: ZipfScope) -> None:
+    assert scope.session(7) == list(islice(scope, 7 * SESSION, 8 * SESSION))
+
+
+@pytest.mark.parametrize("notes", [1, SESSION, SESSION + 1])
+def test_as_many_messages_as_asked_for(notes: int) -> None:
+    events = list(ZipfScope(notes))
+    assert [event.id for event in events] == [str(n) for n in range(notes)]
+    assert len({event.session for event in events}) == -(-notes // SESSION)
+
+
+def test_messages_have_a_hundred_characters_and_years_of_dates(scope: ZipfScope) -> None:
+    events = list(scope)
+    assert 97 < mean(len(event.content) for event in events) < 103
+    dates = [event.occurred_at for event in events if event.occurred_at is not None]
+    assert len(dates) == len(events)
+    assert dates == sorted(dates)
+    assert (dates[-1] - dates[0]).days > 5 * 365
+
+
+def test_words_are_as_uneven_as_zipf_says(scope: ZipfScope) -> None:
+    words = Counter(word for event in scope for word in event.content[:-1].lower().split())
+    shares = [count / words.total() for _, count in words.most_common()]
+    assert len(words) < VOCABULARY
+    assert 0.02 < shares[0] < 0.06
+    for rank in (10, 100, 1_000):
+        assert 0.04 < shares[rank - 1] * rank < 0.3, "share times rank stays about the same"
+    functional = sum(count for word, count in words.items() if not token_of(word)) / words.total()
+    assert 0.3 < functional < 0.5
+
+
+def test_questions_have_words_of_their_message_among_common_ones(scope: ZipfScope) -> None:
+    said = {str(event.id): event.content.lower().strip(".?").split() for event in scope}
+    for text, source in scope.questions(50):
+        asked = text[:-1].lower().split()
+        assert text.endswith("?")
+        assert 5 <= len(asked) <= 8
+        of_message = [word for word in asked if token_of(word) and word in said[source]]
+        assert len(of_message) >= 3
+        assert any(not token_of(word) for word in asked) or len(asked) < 8
