@@ -20,18 +20,24 @@ from zettel.query import Candidates, ScopeStats, Seed
 from zettel.search.pool import ANCHORS, WALK_SEEDS, best, idf, saturation
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from zettel.query import Bools, Filter, Ints, Query
 
 _NONE: Ints = np.zeros(0, np.int64)
 
 
-def gather(columns: Columns, query: Query, keys: Keys) -> Candidates:
-    """The candidates for a question. ``columns`` must stand at the question's ``known_at``."""
+def gather(columns: Columns, query: Query, keys: Keys, names_of: Callable[[Ints], Sequence[str]]) -> Candidates:
+    """The candidates for a question. ``columns`` must stand at the question's ``known_at``.
+
+    ``names_of`` tells what Terms are called, by their keys; it is asked when somebody asks the candidates.
+    """
     view = columns.view(query.as_of)
     words = look_up(columns, view, [keys.word(token) for token in query.tokens], query.tokens)
     stats = ScopeStats(notes=view.notes, tokens=view.tokens, df=words.df)
     allowed = _allowed(columns, view, query.filter, keys)
-    named = np.array(sorted({columns.term_number(keys.term(name)) for name in query.names} - {GONE}), np.int64)
+    named = {columns.term_numbers.find(keys.term(name)): name for name in query.names}
+    named.pop(GONE, None)
 
     by_vector = _by_vector(columns, query, allowed)
     by_text = _by_text(columns, query, words, stats, allowed)
@@ -56,7 +62,7 @@ def gather(columns: Columns, query: Query, keys: Keys) -> Candidates:
     flags[: len(pool)] = seeds  # the first of them are the pool
     order = np.argsort(chosen)
     chosen, flags = chosen[order], flags[order]
-    return columnar(columns, view, query, chosen, flags, words, named, stats)
+    return columnar(columns, view, query, chosen, flags, words, list(named), stats, names_of)
 
 
 def _allowed(columns: Columns, view: View, filter: Filter, keys: Keys) -> Bools:
@@ -114,11 +120,11 @@ def _by_title(columns: Columns, query: Query, allowed: Bools, keys: Keys) -> Int
     return _only(rows, allowed)[: query.pool]
 
 
-def _by_term(columns: Columns, view: View, query: Query, named: Ints, allowed: Bools) -> Ints:
-    df = term_df(columns, view, named).tolist()
+def _by_term(columns: Columns, view: View, query: Query, named: dict[int, str], allowed: Bools) -> Ints:
+    df = term_df(columns, view, np.array(list(named), np.int64)).tolist()
     taken, spent = [], 0
     for count, _, number in sorted(
-        (count, columns.term_names[number], number) for count, number in zip(df, named.tolist(), strict=True)
+        (count, name, number) for count, (number, name) in zip(df, named.items(), strict=True)
     ):
         spent += count
         if spent > query.pool:

@@ -7,13 +7,13 @@ changes. Masks over rows have one place more than there are rows, which is False
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from zettel.graph.embedded.growing import Index, Lists, Table
+from zettel.graph.embedded.growing import Index, Lists, Numbers, Table
 from zettel.graph.embedded.nearest import Flat, Nearest
 from zettel.model import TIME_MIN, Kind, LinkType
 
@@ -32,10 +32,11 @@ _LINKED = np.dtype([("type", np.int8), ("weight", np.float32), ("recorded_at", n
 
 
 class Picked(Sequence[str]):
-    """Strings of a list that only grows, by their numbers; each is looked at when it is asked for."""
+    """Strings by their numbers, fetched together when the first of them is asked for."""
 
-    def __init__(self, names: Sequence[str], numbers: Ints) -> None:
-        self._names, self._numbers = names, numbers
+    def __init__(self, numbers: Ints, fetch: Callable[[Ints], Sequence[str]]) -> None:
+        self._numbers, self._fetch = numbers, fetch
+        self._fetched: Sequence[str] | None = None
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -43,11 +44,11 @@ class Picked(Sequence[str]):
     @overload
     def __getitem__(self, place: int) -> str: ...
     @overload
-    def __getitem__(self, place: slice) -> Picked: ...
-    def __getitem__(self, place: int | slice) -> str | Picked:
-        if isinstance(place, slice):
-            return Picked(self._names, self._numbers[place])
-        return self._names[int(self._numbers[place])]
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        if self._fetched is None:
+            self._fetched = self._fetch(self._numbers)
+        return self._fetched[place]
 
 
 class Names:
@@ -65,6 +66,14 @@ class Names:
         if number == len(self.all):
             self.all.append(name)
         return number
+
+    def numbers(self, names: Sequence[str | None]) -> Ints:
+        """The same for many."""
+        known = self._number
+        for name in names:
+            if name is not None and name not in known:
+                self.number(name)
+        return as_ints([-1 if name is None else known[name] for name in names])
 
     def known(self, name: str) -> int:
         """The number of a name, or -1."""
@@ -124,8 +133,8 @@ class Columns:
         self.roles, self.sessions = Names(), Names()
         self.term_df = Table(notes=_SMALL)
         """Per Term, how many shown notes hold it."""
-        self.term_names: list[str] = []
-        self._term_numbers: dict[int, int] = {}
+        self.term_numbers = Numbers()
+        """Terms by number, of their keys; what they are called stands in the file."""
         self.order: Ints = np.zeros(0, np.int32)
         """Rows that have a session, each session's together and in the order of NEXT."""
         self._view: View | None = None
@@ -142,7 +151,7 @@ class Columns:
     def nbytes(self) -> int:
         """Memory taken, roughly: strings count as 100 bytes."""
         tables = (self.notes, self.vectors, self.words, self.terms, self.holders, self.links, self.linking, self.events)
-        return sum(table.nbytes for table in tables) + 100 * (len(self.ids) + 2 * len(self.term_names))
+        return sum(table.nbytes for table in tables) + self.term_numbers.nbytes + 100 * len(self.ids)
 
     def rows_of(self, numbers: Ints) -> Ints:
         """Rows of notes by their numbers, GONE for unknown ones. Numbers only grow, so rows are in their order."""
@@ -159,7 +168,13 @@ class Columns:
 
     def touched(self) -> None:
         """Something changed: what was counted holds no more."""
+        self.settle()
         self._view = self._sessions_at = None
+
+    def settle(self) -> None:
+        """Keep the segments of the indices few."""
+        for index in (self.words, self.holders, self.linking):
+            index.settle()
 
     def view(self, as_of: int | None) -> View:
         """What is to be seen of these columns; ``as_of`` (microseconds) leaves out what was not yet valid."""
@@ -191,7 +206,7 @@ class Columns:
 
         One question at a time is asked of columns.
         """
-        size = max(self.rows, len(self.term_names)) + 1
+        size = max(self.rows, self.term_df.used) + 1
         if len(self._scratch) < size:
             self._scratch = np.full(size + size // 8, GONE, np.int32)
         return self._scratch
@@ -229,23 +244,14 @@ class Columns:
         """Add entries of rows that have none."""
         self.words.post(rows, keys, counts.astype(np.int16))
 
-    def hold(self, rows: Ints, sizes: Ints, keys: Ints, counts: NDArray[np.integer]) -> list[int]:
-        """Give rows their Terms, ``sizes`` of the keys to each.
-
-        Returns the keys that are new here, whose names must then be appended to ``term_names``.
-        """
-        distinct, inverse = np.unique(keys, return_inverse=True)
-        known = self._term_numbers
-        fresh = [key for key in distinct.tolist() if key not in known]
-        known.update(zip(fresh, range(len(known), len(known) + len(fresh)), strict=True))
-        self.term_df.append(notes=np.zeros(len(fresh), np.int32))
-        numbers = np.array([known[key] for key in distinct.tolist()], np.int32)[inverse]
-        counts = counts.astype(np.int16)
+    def hold(self, rows: Ints, sizes: Ints, keys: Ints, counts: NDArray[np.integer]) -> None:
+        """Give rows their Terms, ``sizes`` of the keys to each."""
+        numbers, counts = self.term_numbers.take(keys), counts.astype(np.int16)
+        self.term_df.append(notes=np.zeros(len(self.term_numbers.keys) - self.term_df.used, np.int32))
         self.terms.put(rows, sizes, term=numbers, count=counts)
         holders = np.repeat(rows, sizes)
         self.holders.post(holders, numbers.astype(np.int64), counts)
         self._count_terms(holders, numbers, 1)
-        return fresh
 
     def release(self, rows: Ints) -> None:
         """Take entries and Terms from these rows; their flag ``shown`` must still be what it was."""
@@ -273,10 +279,6 @@ class Columns:
         self.links.drop(rows)
         self.linking.drop(rows)
 
-    def term_number(self, key: int) -> int:
-        """A Term's number by its key, GONE if no note ever held it."""
-        return self._term_numbers.get(key, GONE)
-
     def arrange(self, sessions: Ints) -> None:
         """Bring these sessions' events, and then their notes, into the order of NEXT."""
         affected = np.zeros(len(self.sessions.all) + 1, bool)
@@ -302,10 +304,9 @@ class Columns:
         copy.vectors, copy.changed = self.vectors.copied(), self.changed
         copy.ids = self.ids
         for name in (
-            "notes", "words", "terms", "holders", "links", "linking", "events", "term_df", "roles", "sessions"
+            "notes", "words", "terms", "holders", "links", "linking", "events", "term_df", "term_numbers", "roles", "sessions"
         ):  # fmt: skip
             setattr(copy, name, getattr(self, name).copied())
-        copy.term_names, copy._term_numbers = self.term_names.copy(), self._term_numbers.copy()
         copy.order = self.order
         return copy
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import DTypeLike, NDArray
 
     from zettel.query import Bools, Ints
@@ -63,6 +66,63 @@ class Table:
     def nbytes(self) -> int:
         """Memory taken."""
         return sum(column.nbytes for column in self._columns.values())
+
+
+class Numbers:
+    """Keys by small numbers, in the order they came; a dictionary would take five times the memory."""
+
+    def __init__(self) -> None:
+        self._keys = Table(key=(np.int64, ()))
+        self._sorted: Ints = np.zeros(0, np.int64)
+        self._number: NDArray[np.int32] = np.zeros(0, np.int32)  # of each sorted key
+        self._recent: dict[int, int] = {}
+
+    @property
+    def keys(self) -> Ints:
+        """All keys, by their numbers."""
+        keys: Ints = self._keys["key"]
+        return keys
+
+    def find(self, key: int) -> int:
+        """The number of a key, -1 if it never came."""
+        place = int(np.searchsorted(self._sorted, key))
+        if place < len(self._sorted) and self._sorted[place] == key:
+            return int(self._number[place])
+        return self._recent.get(key, -1)
+
+    def take(self, keys: Ints) -> NDArray[np.int32]:
+        """The numbers of keys, new ones where need be."""
+        distinct, inverse = np.unique(keys, return_inverse=True)
+        numbers = np.full(len(distinct), -1, np.int32)
+        if len(self._sorted):
+            places = np.minimum(np.searchsorted(self._sorted, distinct), len(self._sorted) - 1)
+            numbers = np.where(self._sorted[places] == distinct, self._number[places], numbers)
+        missing = np.flatnonzero(numbers < 0)
+        if self._recent:
+            numbers[missing] = [self._recent.get(key, -1) for key in distinct[missing].tolist()]
+            missing = missing[numbers[missing] < 0]
+        numbers[missing] = np.arange(self._keys.used, self._keys.used + len(missing))
+        self._keys.append(key=distinct[missing])
+        self._recent.update(zip(distinct[missing].tolist(), numbers[missing].tolist(), strict=True))
+        if len(self._recent) > max(FEW, len(self._sorted) // 8):
+            keys = np.append(self._sorted, np.sort(self.keys[len(self._sorted) :]))
+            order = np.argsort(keys, kind="stable")  # of two runs: sorting them is merging them
+            recent = [self._recent[key] for key in keys[len(self._sorted) :].tolist()]
+            self._number = np.append(self._number, np.array(recent, np.int32))[order]
+            self._sorted, self._recent = keys[order], {}
+        return numbers[inverse]
+
+    def copied(self) -> Numbers:
+        """The same, to be added to apart."""
+        copy = Numbers()
+        copy._keys, copy._sorted, copy._number = self._keys.copied(), self._sorted, self._number
+        copy._recent = self._recent.copy()
+        return copy
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken; 100 bytes for an entry of the dictionary."""
+        return self._keys.nbytes + self._sorted.nbytes + self._number.nbytes + 100 * len(self._recent)
 
 
 class Lists:
@@ -128,7 +188,7 @@ class Segment(NamedTuple):
 
     number: int
     keys: Ints  # (k,) ascending
-    starts: Ints  # (k + 1,) where each key's entries begin
+    starts: NDArray[np.integer]  # (k + 1,) where each key's entries begin
     rows: NDArray[np.int32]  # (m,) ascending within a key
     value: NDArray[Any]  # (m,)
 
@@ -140,7 +200,7 @@ class Segment(NamedTuple):
 class Index:
     """Entries found by key: each belongs to a row and has a value.
 
-    New entries make a small segment, which is merged with the one before until that is much larger, so that there are
+    New entries make a small segment; ``settle`` merges it with those before until one is much larger, so that there are
     few of them and each entry is moved a few times only (O'Neil et al. 1996, the log-structured merge-tree). A row's
     entries come all at once and stand in one segment; dropping a row forgets in which.
     """
@@ -159,10 +219,16 @@ class Index:
             return
         order = np.lexsort((rows, keys))
         self._segments = (*self._segments, self._segment(keys[order], rows[order].astype(np.int32), value[order]))
-        while len(self._segments) > 1 and len(self._segments[-2].rows) < MERGE_AT * len(self._segments[-1].rows):
-            *others, first, second = self._segments
-            self._segments = (*others, self._merged(first, second))
-        self.whole = self.whole or len(self._segments) == 1
+
+    def settle(self) -> None:
+        """Merge the last segments, as many as are not much larger than what comes after them."""
+        sizes = [len(segment.rows) for segment in self._segments]
+        first = len(sizes) - 1
+        while first > 0 and sizes[first - 1] < MERGE_AT * sum(sizes[first:]):
+            first -= 1
+        if 0 <= first < len(sizes) - 1:
+            self._segments = (*self._segments[:first], self._merged(self._segments[first:]))
+            self.whole = self.whole or len(self._segments) == 1
 
     def drop(self, rows: Ints) -> None:
         """Forget the entries of these rows."""
@@ -236,20 +302,21 @@ class Index:
         self._made += 1
         self._home["segment"][rows] = self._made
         starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
-        return Segment(
-            self._made, keys[starts], np.append(starts, len(keys)), rows, np.ascontiguousarray(value, self._dtype)
-        )
+        ends = np.append(starts, len(keys)).astype(np.int32 if len(keys) < 2**31 else np.int64)
+        return Segment(self._made, keys[starts], ends, rows, np.ascontiguousarray(value, self._dtype))
 
-    def _merged(self, first: Segment, second: Segment) -> Segment:
-        keys = np.concatenate([np.repeat(one.keys, np.diff(one.starts)) for one in (first, second)])
-        rows = np.concatenate([first.rows, second.rows])
-        value = np.concatenate([first.value, second.value])
-        number = np.repeat([first.number, second.number], [len(first.rows), len(second.rows)])
+    def _merged(self, segments: Sequence[Segment]) -> Segment:
+        keys = np.concatenate([np.repeat(one.keys, np.diff(one.starts)) for one in segments])
+        rows = np.concatenate([one.rows for one in segments])
+        value = np.concatenate([one.value for one in segments])
         if not self.whole:
+            number = np.repeat([one.number for one in segments], [len(one.rows) for one in segments])
             live = self._home["segment"][rows] == number
             keys, rows, value = keys[live], rows[live], value[live]
-        order = np.argsort(keys, kind="stable")  # two runs: sorting them is merging them
-        if len(second.rows) and len(first.rows) and second.rows.min() < first.rows.max():
+        ends = [(one.rows.min(), one.rows.max()) for one in segments if len(one.rows)]
+        if all(last < first for (_, last), (first, _) in pairwise(ends)):
+            order = np.argsort(keys, kind="stable")  # each is in order: sorting them is merging them
+        else:
             order = np.lexsort((rows, keys))
         return self._segment(keys[order], rows[order], value[order])
 

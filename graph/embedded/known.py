@@ -105,16 +105,14 @@ def _index_back(columns: Columns, formers: Sequence[Former], keys: Keys) -> None
     rows = as_ints([former.row for former in shown])
     entries: list[list[Entry]] = []
     terms: list[list[Entry]] = []
-    names: dict[int, str] = {}
     for former in shown:
         index = index_note(former.note)
         entries.append(keys.entries(index) + keys.facets(former.note, former.sources))
-        names.update((keys.term(use.key), use.key) for use in index.terms)
         terms.append([(keys.term(use.key), use.count) for use in index.terms])
     sizes, (key, count) = as_ints([len(held) for held in entries]), _columns_of(entries)
     columns.post(np.repeat(rows, sizes), key, count)
     sizes, (key, count) = as_ints([len(held) for held in terms]), _columns_of(terms)
-    columns.term_names.extend(names[fresh] for fresh in columns.hold(rows, sizes, key, count))
+    columns.hold(rows, sizes, key, count)
 
 
 def _columns_of(lists: Sequence[Sequence[Entry]]) -> tuple[Ints, Ints]:

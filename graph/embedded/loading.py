@@ -23,8 +23,8 @@ MEMORY_BYTES = 1_000_000_000
 """Memory for scopes held as columns; a scope of 20,000 notes takes 40 MB. The last used one is always held."""
 FEW_ROWS = 4096
 """Rows gone before it is asked whether reading the scope anew is cheaper."""
-READ_AT_ONCE = 20_000
-"""Notes fetched from the file at once: about 40 MB on their way into columns."""
+READ_AT_ONCE = 5_000
+"""Notes fetched from the file at once: about 8 MB on their way into columns."""
 
 _CHANGED = "SELECT number FROM notes WHERE scope = ? AND changed > ?"
 _NOTES = """SELECT n.number, n.seq, n.event, n.event_seq, n.part, n.occurred_at, n.valid_from, n.recorded_at, n.length,
@@ -33,6 +33,7 @@ _NOTES = """SELECT n.number, n.seq, n.event, n.event_seq, n.part, n.occurred_at,
     LEFT JOIN vectors v ON v.note = n.number AND v.space = ?"""
 _LINKS = """SELECT l.source, l.target, l.owner, l.recorded_at, l.type, l.weight
     FROM notes n JOIN links l ON l.source = n.number WHERE n.scope = ? AND n.changed > ?"""
+_KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 _TYPE_NUMBERS = {type.value: number for number, type in enumerate(LINK_TYPES)}
 
 
@@ -110,7 +111,8 @@ def _update(sql: sqlite3.Connection, columns: Columns, space: int) -> None:
         columns.notes["shown"][gone] = False
     for start in range(0, len(changed), READ_AT_ONCE):
         numbers = json.dumps(changed[start : start + READ_AT_ONCE].tolist())
-        affected.update(_take_notes(sql, columns, sql.execute(_NOTES, (numbers, space)).fetchall()))
+        affected.update(_take_notes(columns, sql.execute(_NOTES, (numbers, space)).fetchall()))
+        columns.settle()
     _take_links(columns, changed, sql.execute(_LINKS, since).fetchall())
     affected.discard(-1)
     if affected:
@@ -118,7 +120,7 @@ def _update(sql: sqlite3.Connection, columns: Columns, space: int) -> None:
     columns.touched()
 
 
-def _take_notes(sql: sqlite3.Connection, columns: Columns, fetched: Sequence[tuple[Any, ...]]) -> set[int]:
+def _take_notes(columns: Columns, fetched: Sequence[tuple[Any, ...]]) -> set[int]:
     """New notes as new rows, changed ones in their place; the sessions that they were or are in."""
     *numeric, ids, kinds, roles, sessions, entries, terms, vectors = zip(*fetched, strict=True)
     (number, seq, event, event_seq, part, occurred_at, valid_from, recorded_at, length, asks, archived) = map(
@@ -128,9 +130,9 @@ def _take_notes(sql: sqlite3.Connection, columns: Columns, fetched: Sequence[tup
         "number": number, "seq": seq, "event": event, "event_seq": event_seq, "part": part,
         "occurred_at": occurred_at, "valid_from": valid_from, "recorded_at": recorded_at, "length": length,
         "asks": asks.astype(bool), "shown": archived == 0, "alive": np.ones(len(fetched), bool),
-        "kind": as_ints([KINDS.index(kind) for kind in kinds]),
-        "role": as_ints([columns.roles.number(role) for role in roles]),
-        "session": as_ints([columns.sessions.number(session) for session in sessions]),
+        "kind": as_ints([_KIND_NUMBERS[kind] for kind in kinds]),
+        "role": columns.roles.numbers(roles),
+        "session": columns.sessions.numbers(sessions),
         "stamp": as_ints([hash(parts) for parts in zip(entries, terms, vectors, strict=True)]),
     }  # fmt: skip
     rows = columns.rows_of(number)
@@ -151,14 +153,13 @@ def _take_notes(sql: sqlite3.Connection, columns: Columns, fetched: Sequence[tup
     columns.ids.extend(id for id, known in zip(ids, old.tolist(), strict=True) if not known)
     anew = np.flatnonzero(~same)
     if len(anew):
-        _take_content(sql, columns, number[anew], rows[anew], *(
+        _take_content(columns, number[anew], rows[anew], *(
             [blobs[place] for place in anew.tolist()] for blobs in (entries, terms, vectors)
         ))  # fmt: skip
     return affected
 
 
 def _take_content(
-    sql: sqlite3.Connection,
     columns: Columns,
     numbers: Ints,
     rows: Ints,
@@ -170,25 +171,13 @@ def _take_content(
     keys, counts, sizes = columns_of(entries)
     columns.post(np.repeat(rows, sizes), keys, counts)
     keys, counts, sizes = columns_of(terms)
-    _name_terms(sql, columns, columns.hold(rows, sizes, keys, counts))
+    columns.hold(rows, sizes, keys, counts)
     if columns.dim:
         embedded = np.array([vector is not None for vector in vectors], bool)
         matrix = np.zeros((len(rows), columns.dim), np.float32)
         filled = b"".join(vector for vector in vectors if vector is not None)
         matrix[embedded] = np.frombuffer(filled, "<f4").reshape(-1, columns.dim)
         columns.vectors.put(rows, matrix, None if columns.listed is None else columns.listed.of(numbers))
-
-
-def _name_terms(sql: sqlite3.Connection, columns: Columns, fresh: list[int]) -> None:
-    """Fetch the names of Terms that are new here."""
-    if not fresh:
-        return
-    rows = sql.execute(
-        "SELECT terms.key, name FROM json_each(?) CROSS JOIN terms ON scope = ? AND terms.key = value",
-        (json.dumps(fresh), columns.scope),
-    )
-    names = {key: name for key, name in rows.fetchall()}
-    columns.term_names.extend(names.get(key, "") for key in fresh)
 
 
 def _take_links(columns: Columns, changed: Ints, fetched: Sequence[tuple[Any, ...]]) -> None:
@@ -225,7 +214,7 @@ def _take_events(sql: sqlite3.Connection, columns: Columns, removed: Sequence[in
     ).fetchall()
     if rows:
         numbers, sessions, seqs, occurred = zip(*rows, strict=True)
-        codes = as_ints([columns.sessions.number(session) for session in sessions])
+        codes = columns.sessions.numbers(sessions)
         events.append(
             number=as_ints(numbers), session=codes, seq=as_ints(seqs), occurred_at=as_ints(occurred),
             order_time=np.zeros(len(rows), np.int64),

@@ -167,6 +167,16 @@ def links(sql: sqlite3.Connection, scope: int, notes: Sequence[str]) -> list[Lin
     ]
 
 
+def term_names(sql: sqlite3.Connection, scope: int, keys: Sequence[int]) -> list[str]:
+    """What Terms are called, by their keys; nothing for one that is gone."""
+    rows = sql.execute(
+        "SELECT terms.key, name FROM json_each(?) CROSS JOIN terms ON scope = ? AND terms.key = value",
+        (json.dumps(list(keys)), scope),
+    )
+    names: dict[int, str] = dict(rows.fetchall())
+    return [names.get(key, "") for key in keys]
+
+
 def terms(sql: sqlite3.Connection, scope: int, keys: Keys, note: str) -> list[Term]:
     """A note's Terms by key, each with how many notes of the scope hold it; none of an archived note."""
     found: list[Term] = []

@@ -13,6 +13,8 @@ from zettel.query import Candidates, ScopeStats
 from zettel.search.pool import RARE_TERM_DF
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
     from zettel.graph.embedded.words import Words
@@ -30,8 +32,9 @@ def columnar(
     chosen: Ints,
     seeds: Ints,
     words: Words,
-    named: Ints,
+    named: Sequence[int],
     stats: ScopeStats,
+    names_of: Callable[[Ints], Sequence[str]],
 ) -> Candidates:
     """The chosen rows as Candidates; n of them, in this order. ``seeds``: (n,), 0 for what is only context."""
     notes = {name: columns.notes[name][chosen] for name in _TAKEN}
@@ -46,9 +49,10 @@ def columnar(
     number = np.full(len(columns.sessions.all) + 1, GONE, np.int32)  # of a session among those here
     number[codes] = np.arange(len(codes))
     starts, before = columns.sessions_of(view)
-    holder, term, numbers, df = _terms(columns, view, chosen, np.flatnonzero(seeds), named)
+    asked = np.array(named, np.int64)
+    holder, term, numbers, df = _terms(columns, view, chosen, np.flatnonzero(seeds), asked)
     return Candidates(
-        ids=Picked(columns.ids, chosen),
+        ids=tuple([columns.ids[row] for row in chosen.tolist()]),
         pool=seeds != 0,
         seeds=seeds,
         seq=notes["seq"],
@@ -71,9 +75,9 @@ def columnar(
         link_target=links["target"],
         link_type=links["type"],
         link_weight=links["weight"].astype(np.float32),
-        term_keys=Picked(columns.term_names, numbers),
+        term_keys=Picked(columns.term_numbers.keys[numbers], names_of),
         term_df=df,
-        term_named=columns.among(numbers, named),
+        term_named=columns.among(numbers, asked),
         term_note=holder,
         term_index=term,
         session_tf=_session_tf(columns, words, number, len(codes)),

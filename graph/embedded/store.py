@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from zettel.batch import Batch, Restore
     from zettel.model import EventRecord, Job, JobKind, JobState, Link, Note, Revision, Term
     from zettel.ports import Found, Kept, Near, NoteHistory, Space, TermUse
-    from zettel.query import Candidates, Filter
+    from zettel.query import Candidates, Filter, Ints
 
     Dumped: TypeAlias = list[tuple[EventRecord, tuple[Note, ...]]]
 
@@ -296,9 +296,19 @@ class EmbeddedStore:
             query.scope,
             query.space,
             query.known_at,
-            lambda _, held, keys: gather(held, query, keys),
+            lambda _, held, keys: gather(held, query, keys, self._term_names(query.scope)),
             dim=None if query.vector is None else len(query.vector),
         )
+
+    def _term_names(self, scope: Scope) -> Callable[[Ints], Sequence[str]]:
+        connections = self._open_connections()
+
+        def names_of(keys: Ints) -> Sequence[str]:
+            with connections.read() as sql:
+                row = find_scope(sql, scope)
+                return [""] * len(keys) if row is None else reads.term_names(sql, row.number, keys.tolist())
+
+        return names_of
 
     async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[Near]:
         """The k nearest older notes (lower seq) of each that has a vector; exact up to ``nearest.LARGE`` notes."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.graph.embedded.growing import Index, Lists, Table, spans
+from zettel.graph.embedded import growing
+from zettel.graph.embedded.growing import Index, Lists, Numbers, Table, spans
 
 rows = st.integers(0, 7)
 entries = st.dictionaries(st.integers(-3, 3), st.integers(1, 9), max_size=4)
@@ -17,6 +19,7 @@ steps = st.lists(
         st.tuples(st.just("put"), st.dictionaries(rows, entries, min_size=1, max_size=4)),
         st.tuples(st.just("drop"), st.sets(rows, max_size=4)),
         st.tuples(st.just("copy"), st.none()),
+        st.tuples(st.just("settle"), st.none()),
     ),
     max_size=30,
 )
@@ -43,6 +46,8 @@ def test_an_index_finds_what_rows_hold_now(plan: list[tuple[str, Any]]) -> None:
         elif what == "drop":
             index.drop(np.array(sorted(drawn), np.int64))
             held = {row: pairs for row, pairs in held.items() if row not in drawn}
+        elif what == "settle":
+            index.settle()
         else:
             left, index = (index, held), index.copied()
     for found, expected in ((index, held), left):
@@ -94,8 +99,25 @@ def test_an_index_merges_its_segments() -> None:
     index = Index(np.int16)
     for row in range(500):
         index.post(np.array([row]), np.array([row % 7]), np.array([1]))
+        index.settle()
     assert len(index._segments) < 8
     assert index.count(3) == len(range(3, 500, 7))
+
+
+@given(st.lists(st.lists(st.integers(-9, 9), max_size=6), max_size=12), st.sampled_from([1, 4096]))
+def test_numbers_are_given_once(drawn: list[list[int]], few: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(growing, "FEW", few)
+        numbers, known = Numbers(), dict[int, int]()
+        for keys in drawn:
+            for key in sorted({*keys} - known.keys()):
+                known[key] = len(known)
+            assert numbers.take(np.array(keys, np.int64)).tolist() == [known[key] for key in keys]
+        kept = numbers.copied()
+        numbers.take(np.array([100]))
+        assert [kept.find(key) for key in range(-9, 10)] == [known.get(key, -1) for key in range(-9, 10)]
+        assert kept.find(100) == -1
+        assert kept.keys.tolist() == list(known)
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8))

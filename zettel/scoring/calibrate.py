@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from zettel.query import Bools, Floats
 
-BIAS = -4.7
-NEAR = 0.37
+BIAS = -4.5
+NEAR = 0.34
 """Log-odds per unit of the best local score: small, for it grows with the scope and with the question."""
-COVERAGE = 4.5
+COVERAGE = 4.6
 """Log-odds of a note that holds every asked word, against one with none."""
-MISMATCH = -2.1
+MISMATCH = -2.2
 """Log-odds per unit of local score by which somebody else said something better than who the question names."""
 
 

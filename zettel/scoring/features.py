@@ -55,13 +55,13 @@ def bm25(tf: NDArray[Any], length: NDArray[Any], usual: float, weights: Floats) 
     Σ weight · tf (k₁ + 1) / (tf + k₁ (1 - b + b · length / usual))
     """
     norm = BM25_K1 * (1.0 - BM25_B + BM25_B / usual * length)
-    return np.asarray((tf / (tf + norm[:, None])) @ (weights * (BM25_K1 + 1.0)), np.float32)
+    return np.asarray(np.einsum("nq,q->n", tf / (tf + norm[:, None]), weights * (BM25_K1 + 1.0)), np.float32)
 
 
 def coverage(tf: NDArray[Any], weights: Floats) -> Floats:
     """Share of the asked tokens that a text holds, by weight: (n, q), (q,) -> (n,) in 0..1."""
     share = weights / max(float(weights.sum()), 1e-9)
-    return np.asarray((tf > 0) @ share, np.float32)
+    return np.asarray(np.einsum("nq,q->n", tf > 0, share), np.float32)
 
 
 def around(previous: Ints, following: Ints, rows: NDArray[np.intp], steps: int) -> Ints:

@@ -52,7 +52,7 @@ FEATURES = (
     Feature("vector_window_3", 1.0, "vector"),
     Feature("vector_best_3", 5.0, "vector"),
     Feature("speaker", 2.0, "speaker"),  # 0 or 1, as those below
-    Feature("time", 1.0, "time"),
+    Feature("time", 2.0, "time"),
     Feature("question", -0.6, None),
     Feature("brevity", -4.0, None),  # 0 .. 1
 )
@@ -147,7 +147,7 @@ class FusionScorer:
     ) -> Walk:
         """The walk, or where it would have started if it is left out."""
         terms = "terms" not in self.without
-        named = named_terms(question, candidates) if terms else np.zeros(len(candidates.term_keys), np.float32)
+        named = named_terms(question, candidates) if terms else np.zeros(len(candidates.term_df), np.float32)
         begin = start(near, coverage, candidates, rows, named)
         graph = NOWHERE._replace(nodes=len(begin)) if "walk" in self.without else graph_of(candidates, terms=terms)
         return walk(graph, begin)

@@ -102,7 +102,7 @@ def graph_of(candidates: Candidates, *, terms: bool = True, time: bool = True) -
         other.append(candidates.next[earlier])
         forward.append(np.full(len(earlier), NEXT_WEIGHT, np.float32))
         backward.append(forward[-1])
-    if terms and len(candidates.term_keys):
+    if terms and len(candidates.term_df):
         df = candidates.term_df
         strength = np.where((df >= 2) & (df <= RARE_TERM_DF), TERM_WEIGHT * 2.0 / np.maximum(df, 2), 0.0)
         one.append(candidates.term_note)
@@ -110,7 +110,7 @@ def graph_of(candidates: Candidates, *, terms: bool = True, time: bool = True) -
         forward.append(strength.astype(np.float32)[candidates.term_index])
         backward.append(forward[-1])
     return Graph(
-        n + len(candidates.term_keys),
+        n + len(candidates.term_df),
         np.concatenate([*one, *other]),
         np.concatenate([*other, *one]),
         np.concatenate([*forward, *backward]),
