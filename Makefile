@@ -2,7 +2,7 @@
 #   make demo    the core alone, and a short tour          make lint    style
 #   make test    all tests, heavy ones as a sample         make types   mypy, strict
 #   make soak    heavy tests in full, results as JSON      make wheel   what people install, into dist/
-#   make bench   recall and speed (BENCH="..." options)    make clean   everything made here, .venv too
+#   make bench   recall, speed (DATA=folder for all)       make clean   everything made here, .venv too
 # PYTHON=python3.12 chooses the interpreter, PIP="--extra-index-url https://download.pytorch.org/whl/cpu" a torch without CUDA.
 
 SHELL := /bin/bash
@@ -18,8 +18,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP) --editable
 
+# STORE=neo4j: in a Neo4j that is started here with Java and Maven (or in that of NEO4J_URI); else a file for it.
 demo: $(VENV)/core.stamp
-	$(BIN)/zettel demo
+	$(BIN)/zettel demo $(if $(filter neo4j,$(STORE)),--neo4j,$(if $(STORE),--store $(STORE)))
 
 # Says at the end what this machine could not test, and why. ZETTEL_NO_SKIP=1 turns that into failures.
 test: $(VENV)/test.stamp
@@ -30,8 +31,9 @@ test-env: $(VENV)/test.stamp
 soak: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -m soak --soak --soak-report=docs/soak $(PYTEST)
 
+# DATA=folder: all benchmarks, results to docs/bench, pictures to docs/pictures. BENCH="..." has options, or names one alone.
 bench: $(VENV)/test.stamp
-	$(BIN)/zettel bench $(BENCH)
+	$(BIN)/zettel bench $(if $(DATA),all $(DATA)) $(BENCH)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -20,14 +20,19 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "zettel.stores"
 """Packages that bring a store name it here by URL scheme: a callable ``(url, auth) -> GraphStore``."""
 
+NEO4J = frozenset({"neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc"})
+"""Schemes of Neo4j servers: ``neo4j`` finds its way in a cluster, ``+s`` encrypts, ``+ssc`` without checking whom."""
+
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
-def open_store(url: str | Path, auth: Any = None) -> GraphStore:
+def open_store(url: str | Path, auth: Any = None, database: str | None = None) -> GraphStore:
     """The store for a path or URL, not opened yet.
 
-    A path (``file:///…`` too) is an embedded store; ``:memory:`` is one that is gone when it is closed. Every other
-    scheme must have been brought by a package. Raises ``InvalidInput`` for an unknown scheme.
+    A path (``file:///…`` too) is an embedded store; ``:memory:`` is one that is gone when it is closed. ``neo4j://``,
+    ``bolt://`` and their encrypted forms are Neo4j servers: ``auth`` is (user, password), ``database`` which of the
+    server's databases. Every other scheme must have been brought by a package. Raises ``InvalidInput`` for an unknown
+    scheme.
     """
     address = str(url)
     if not address.strip() or "\x00" in address:
@@ -39,6 +44,10 @@ def open_store(url: str | Path, auth: Any = None) -> GraphStore:
         from urllib.parse import unquote, urlsplit
 
         return _embedded(unquote(urlsplit(address).path))
+    if scheme[1].lower() in NEO4J:
+        from zettel.graph.neo4j.store import Neo4jStore
+
+        return Neo4jStore(address, auth, database)
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=ENTRY_POINTS, name=scheme[1].lower()):

@@ -16,6 +16,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests import neo4j_servers
+
 SAMPLE_PERCENT = 5  # the share of a heavy test's full count that an ordinary run takes
 
 # Both derive their examples from the test itself, so that a run can be repeated.
@@ -26,9 +28,7 @@ hypothesis.settings.register_profile("soak", hypothesis.settings.get_profile("ci
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--soak", action="store_true", help="run heavy tests at their full counts")
-    parser.addoption(
-        "--soak-report", type=Path, metavar="FOLDER", help="write the heavy tests' results there, as JSON"
-    )
+    parser.addoption("--soak-report", type=Path, metavar="FOLDER", help="write the heavy tests' results there, as JSON")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,15 +45,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(0), append=False)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if not session.config.getoption("collectonly"):
+        ids = [item.nodeid for item in session.items]
+        neo4j_servers.prepare(
+            name for name in neo4j_servers.NAMES if any(f"[{name}" in one or f"-{name}" in one for one in ids)
+        )
+
+
+def pytest_sessionfinish() -> None:
+    neo4j_servers.stop_all()
+
+
+@pytest.fixture(params=neo4j_servers.NAMES)
+def neo4j_server(request: pytest.FixtureRequest) -> neo4j_servers.Server:
+    """An empty Neo4j of each release line."""
+    return neo4j_servers.empty(request.param)
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"  # the one event loop that zettel drives
 
 
 @pytest.fixture
-def soak_scale(
-    request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
-) -> Callable[[int], int]:
+def soak_scale(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Callable[[int], int]:
     """How often to do a heavy thing: `soak_scale(full)` gives `full` under --soak, else 5 % of it, or 1."""
 
     def scale(full: int) -> int:

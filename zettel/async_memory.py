@@ -65,9 +65,10 @@ List: TypeAlias = list
 class AsyncMemory:
     """A memory, for code that runs in an event loop. ``Memory`` has the same methods for all other code.
 
-    ``url`` is a file (made when it is not there), the address of a Neo4j server such as ``neo4j://localhost:7687``, or a
-    GraphStore. ``auth`` is the server's (user, password), or None for NEO4J_USERNAME and NEO4J_PASSWORD of the
-    environment; ``database`` names another of its databases than ``neo4j``. ``embedder`` is None for the static model that is
+    ``url`` is a file (made when it is not there), the address of a Neo4j server such as ``neo4j://localhost:7687``, or
+    a GraphStore. ``auth`` is the server's (user, password), or None for NEO4J_USERNAME and NEO4J_PASSWORD of the
+    environment; ``database`` names another of its databases than ``neo4j``.
+    ``embedder`` is None for the static model that is
     shipped, a sentence-transformers name or folder, a LiteLLM embedding name, or an Embedder. ``scope`` is used
     wherever a call names none. Opened by ``async with`` or by its first use.
     """
@@ -315,7 +316,7 @@ class AsyncMemory:
         if isinstance(questions, str):
             raise InvalidInput("search_many takes a list of questions; for one there is search")
         engine, scope = await self._use(scope)
-        common = {
+        common: dict[str, Any] = {
             "k": whole_number("k", k), "as_of": moment_of("as_of", as_of), "known_at": moment_of("known_at", known_at),
             "now": moment_of("now", now), "filter": filter_of(kinds, tags, session, role, since, until, filter),
             "min_score": min_score, "explain": explain,

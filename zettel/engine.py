@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -19,6 +20,7 @@ from zettel.jobs.runner import InProcessRunner
 from zettel.jobs.work import Work
 from zettel.ports import Annotator, Embedder, GraphStore, Runner
 from zettel.remember import Remembering
+from zettel.restore import Restoring
 from zettel.search.find import Finding
 
 
@@ -34,6 +36,7 @@ class Engine:
     erasing: Erasing
     finding: Finding
     reembedding: Reembedding
+    restoring: Restoring
     runner: Runner
 
     async def close(self) -> None:
@@ -43,10 +46,14 @@ class Engine:
 
 
 async def start(
-    url: str | Path | GraphStore, annotator: Annotator | None, embedder: str | Path | Embedder | None
+    url: str | Path | GraphStore,
+    annotator: Annotator | None,
+    embedder: str | Path | Embedder | None,
+    auth: Any = None,
+    database: str | None = None,
 ) -> Engine:
     """Open the store, wire the parts and begin to work off its jobs. Raises what the store's ``open`` raises."""
-    store = open_store(url) if isinstance(url, (str, Path)) else url
+    store = open_store(url, auth, database) if isinstance(url, (str, Path)) else url
     annotator = annotator or ExtractiveAnnotator()
     # In a thread: a transformer takes seconds to load.
     vectors = Vectors(store, await anyio.to_thread.run_sync(load_embedder, embedder))
@@ -62,6 +69,7 @@ async def start(
         erasing=Erasing(store, commits, vectors),
         finding=Finding(store, vectors),
         reembedding=work.reembedding,
+        restoring=Restoring(store, commits, vectors),
         runner=InProcessRunner(store, work),
     )
     await engine.runner.start()

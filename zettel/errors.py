@@ -15,10 +15,14 @@ about it. Catch the class whose trouble you can do something about:
   x ``StoreError``
     - ``NotAStore``
     - ``StoreTooNew``
+    - ``StoreTooOld``
     - ``StoreReadOnly``
     - ``StoreFull``
     - ``StoreBusy``
+    - ``StoreUnreachable``
+    - ``StoreDenied``
     - ``EmbedderMismatch``
+    - ``LocalServerError``
   x ``EmbedderError``
     - ``EmbedderUnavailable``
     - ``EmbedderUnreadable``
@@ -90,6 +94,10 @@ class StoreTooNew(StoreError):
     """That store was written by a newer version of zettel."""
 
 
+class StoreTooOld(StoreError):
+    """The server of that store is too old for zettel."""
+
+
 class StoreReadOnly(StoreError):
     """That store cannot be written."""
 
@@ -102,8 +110,20 @@ class StoreBusy(StoreError):
     """Another process is writing to that store and did not finish in time."""
 
 
+class StoreUnreachable(StoreError):
+    """The server of that store cannot be reached."""
+
+
+class StoreDenied(StoreError):
+    """The server of that store refused the user or the password."""
+
+
 class EmbedderMismatch(StoreError):
     """The store's vectors were made by another embedder; ``zettel reembed`` changes over."""
+
+
+class LocalServerError(StoreError):
+    """A Neo4j on this machine could not be started or ended."""
 
 
 class EmbedderError(ZettelError):

@@ -54,6 +54,7 @@ def fold(base: Note, revisions: Sequence[Revision], upto: int | None = None) -> 
             links[link.type, link.target] = link
     version = known[-1].version if known else base.version
     if not fields:
-        return base.model_copy(update={"version": version}), tuple(links.values())
+        same = base if version == base.version else base.model_copy(update={"version": version})
+        return same, tuple(links.values())
     state = base.model_dump() | fields | {"authored": sorted(authored), "version": version}
     return Note.model_validate(state), tuple(links.values())

@@ -43,7 +43,7 @@ def revised(
         version=before.version + 1,
         seq=clock.next(),
         recorded_at=clock.recorded_at,
-        change=json.loads(_JSON.dump_json(dict(change))),
+        change=json.loads(_JSON.dump_json(dict(change))) if change else {},
         extracted=extracted,
         links=links,
         undoes=undoes,
@@ -51,13 +51,13 @@ def revised(
         inputs=inputs,
     )
     note, decided = fold(history.base, [*kept, revision])
-    return PutRevision(revision, note, index_note(note) if searched_differently(before, note) else None, decided)
+    bare = vars(before) | {"version": note.version} == vars(note)
+    reads_anew = not bare and searched_differently(before, note)
+    return PutRevision(revision, note, index_note(note) if reads_anew else None, decided, bare)
 
 
 def searched_differently(before: Note, after: Note) -> bool:
     """Whether a note must be indexed and embedded anew."""
-    if before.model_copy(update={"version": after.version}) == after:
-        return False
     if any(getattr(before, name) != getattr(after, name) for name in SEARCHED):
         return True
     return searchable_text(before) != searchable_text(after)

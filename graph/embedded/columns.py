@@ -304,7 +304,8 @@ class Columns:
         copy.vectors, copy.changed = self.vectors.copied(), self.changed
         copy.ids = self.ids
         for name in (
-            "notes", "words", "terms", "holders", "links", "linking", "events", "term_df", "term_numbers", "roles", "sessions"
+            "notes", "words", "terms", "holders", "links", "linking", "events", "term_df", "term_numbers", "roles",
+            "sessions",
         ):  # fmt: skip
             setattr(copy, name, getattr(self, name).copied())
         copy.order = self.order

@@ -274,7 +274,7 @@ class Index:
         for segment in self._segments:
             places = np.minimum(np.searchsorted(segment.keys, keys), len(segment.keys) - 1)
             sizes = np.where(segment.keys[places] == keys, segment.starts[places + 1] - segment.starts[places], 0)
-            which, at = spans(segment.starts[places], sizes)
+            which, at = spans(segment.starts[places].astype(np.int64), sizes)
             if len(at):
                 row = segment.rows[at].astype(np.int64)
                 if not self.whole:

@@ -6,20 +6,45 @@ stores that persist.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import neo4j_servers
 from tests.contract.reference import ReferenceStore
 from zettel import Memory
+
+
+
+class ServerUrl(str):
+    """An address that knows its server."""
+
+    server: neo4j_servers.Server
+
+
+def neo4j(name: str) -> Callable[[Path], ServerUrl]:
+    """The address of a Neo4j server that was emptied; whoever opens it finds user and password in the environment."""
+
+    def emptied(folder: Path) -> ServerUrl:
+        server = neo4j_servers.server(name)
+        neo4j_servers.forget_all(server)
+        os.environ["NEO4J_USERNAME"], os.environ["NEO4J_PASSWORD"] = server.auth
+        url = ServerUrl(server.url)
+        url.server = server
+        return url
+
+    return emptied
+
 
 BACKENDS: dict[str, Callable[[Path], Any]] = {
     "embedded": lambda folder: folder / "memory.db",
     "reference": lambda folder: ReferenceStore(),
+    **{name: neo4j(name) for name in neo4j_servers.NAMES},
 }
-PERSISTENT = ["embedded"]
+PERSISTENT = ["embedded", *neo4j_servers.NAMES]
 
 
 @pytest.fixture(params=BACKENDS)

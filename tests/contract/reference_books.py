@@ -17,6 +17,7 @@ from zettel.batch import (
     Batch,
     Conflict,
     DropMentions,
+    EndRestore,
     EraseEvents,
     EraseNotes,
     EraseRevisions,
@@ -28,9 +29,14 @@ from zettel.batch import (
     PutMention,
     PutNote,
     PutRevision,
+    PutTombstones,
     PutVector,
+    Restore,
+    RestoreLinks,
+    RestoreNote,
     StaleLease,
 )
+from zettel.fold import fold
 from zettel.model import TIME_MIN, EventRecord, Job, JobKind, JobState, Link, Note, Revision, Scope, in_utc, to_micros
 
 V = TypeVar("V")
@@ -70,6 +76,7 @@ class Books(ABC):
         self._spaces: dict[int, ports.Space] = {}
         self._jobs: dict[str, Job] = {}
         self._leased: dict[str, float] = {}  # until when, by job
+        self._restored: dict[tuple[Scope, str], Kept] = {}  # what is not whole yet, by scope and token
 
     def of(self, scope: Scope) -> Kept:
         """What is kept of a scope: nothing but a secret, if it was never written to."""
@@ -84,6 +91,7 @@ class Books(ABC):
         return [scope for scope, kept in self._kept.items() if kept.state.seq]
 
     async def drop_scope(self, scope: Scope) -> int:
+        await self.abandon_restore(scope)
         self._jobs = {id: job for id, job in self._jobs.items() if job.scope != scope}
         kept = self._kept.pop(scope, None)
         return len(kept.bases) if kept else 0
@@ -91,7 +99,7 @@ class Books(ABC):
     # -------------------------------------------------------------------------------------------------------- writes
 
     async def apply(self, batch: Batch) -> None:
-        kept, jobs = self.of(batch.scope).copied(), dict(self._jobs)
+        kept, jobs = self._place(batch.scope, batch.restore).copied(), dict(self._jobs)
         if kept.state.seq != batch.expects:
             raise Conflict
         for op in batch.ops:
@@ -101,7 +109,25 @@ class Books(ABC):
         recorded_at = max([kept.state.recorded_at, *map(to_micros, times)])
         latest = max([TIME_MIN, *(to_micros(e.occurred_at) for e in kept.events.values() if e.occurred_at)])
         kept.state = ports.ScopeState(batch.seq, kept.state.secret, recorded_at, latest)
+        ends = [op for op in batch.ops if isinstance(op, EndRestore)]
+        if batch.restore and not ends:
+            self._restored[batch.scope, batch.restore.token] = kept
+            return
+        for end in ends:
+            if batch.restore is None or self.of(batch.scope).state.seq:
+                raise Conflict
+            kept.state = kept.state._replace(recorded_at=max(recorded_at, end.recorded_at))
+            self._restored.pop((batch.scope, batch.restore.token), None)
         self._kept[batch.scope], self._jobs = kept, jobs
+
+    def _place(self, scope: Scope, restore: Restore | None) -> Kept:
+        if restore is None:
+            return self.of(scope)
+        empty = Kept(ports.ScopeState(0, restore.secret, TIME_MIN, TIME_MIN))
+        return self._restored.get((scope, restore.token), empty)
+
+    async def abandon_restore(self, scope: Scope) -> None:
+        self._restored = {key: kept for key, kept in self._restored.items() if key[0] != scope}
 
     def _do(self, op: Op, kept: Kept, jobs: dict[str, Job]) -> None:
         match op:
@@ -137,6 +163,13 @@ class Books(ABC):
             case PutJob(job):
                 if same_work(job) not in map(same_work, jobs.values()):
                     jobs[job.id] = job
+            case RestoreNote(base, revisions, note, index):
+                kept.bases[base.id], kept.revisions[base.id] = base, revisions
+                kept.indexes[note.id, note.version] = index
+            case PutTombstones(identities):
+                kept.tombstones.update(dict.fromkeys(identities))
+            case RestoreLinks() | EndRestore():
+                pass  # links are the fold's here, whenever they are asked for
             case FinishJob(job_id, token):
                 if job_id not in jobs or jobs[job_id].token != token:
                     raise StaleLease
@@ -181,6 +214,26 @@ class Books(ABC):
         for id, event in kept.events.items():
             now = await self.notes(scope, [base.id for base in kept.bases.values()])
             yield event, tuple(note for note in now.values() if id in note.event_ids)
+
+    async def whole(self, scope: Scope) -> AsyncIterator[list[Any]]:
+        if not (kept := self.of(scope)).state.seq:
+            return
+        yield [kept.state]
+        yield [PutEvent(event, kept.identities[id]) for id, event in kept.events.items()]
+        bases = sorted(kept.bases.values(), key=lambda base: base.seq)
+        for base in bases:
+            vectors = sorted((space, row) for (space, note), row in kept.vectors.items() if note == base.id)
+            yield [ports.KeptNote(base, kept.revisions[base.id], tuple(vectors))]
+        for base in bases:
+            decided = [x for x in fold(base, kept.revisions[base.id])[1] if {x.source, x.target} <= kept.bases.keys()]
+            if decided:
+                decided.sort(key=lambda link: (link.source, link.type.value, link.target))
+                yield [RestoreLinks(base.id, tuple(decided))]
+        yield [PutMention(link) for base in bases for ends, link in sorted(kept.mentions.items()) if ends[0] == base.id]
+        yield [PutTombstones(tuple(sorted(kept.tombstones)))]
+        rest = {"state": JobState.QUEUED, "token": None}
+        for job in await self.jobs(scope):
+            yield [PutJob(job if job.state is not JobState.RUNNING else job.model_copy(update=rest))]
 
     @abstractmethod
     async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:

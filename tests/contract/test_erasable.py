@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import neo4j_servers
 from tests.contract.support import LIFE, decide, picture, said
 from zettel import LinkType, Memory
 from zettel.annotate.tokens import tokenize
@@ -28,7 +30,16 @@ def forms(word: str) -> set[bytes]:
     return {text.encode() for text in spellings | escaped} | {text.encode("utf-16-le") for text in spellings}
 
 
-def traces(folder: Path, word: str) -> list[str]:
+@pytest.fixture
+def traces(url: Any, tmp_path: Path) -> Callable[[str], list[str]]:
+    """Where the store of ``url`` holds a word in any form: in its files, or on a server in any property of its database."""
+    server = getattr(url, "server", None)
+    if server is None:
+        return lambda word: in_files(tmp_path, word)
+    return lambda word: in_database(server, word)
+
+
+def in_files(folder: Path, word: str) -> list[str]:
     """Files of a folder that hold a word in any form."""
     return [
         f"{file.name}: {form!r}"
@@ -36,6 +47,16 @@ def traces(folder: Path, word: str) -> list[str]:
         if file.is_file()
         for form in forms(word)
         if form in file.read_bytes()
+    ]
+
+
+def in_database(server: neo4j_servers.Server, word: str) -> list[str]:
+    """Properties of nodes and relationships that hold a word in any form."""
+    return [
+        f"{name}: {form!r}"
+        for name, text in neo4j_servers.properties(server)
+        for form in forms(word)
+        if form in text.encode() or form in text.encode("utf-16-le")
     ]
 
 
@@ -53,13 +74,13 @@ def a_life_with_secrets(memory: Memory) -> list[str]:
 
 
 @pytest.mark.parametrize("way", ["id", "event", "session", "source", "scope"])
-def test_no_byte_of_a_deleted_word_stays(url: Any, tmp_path: Path, way: str) -> None:
+def test_no_byte_of_a_deleted_word_stays(url: Any, traces: Callable[[str], list[str]], way: str) -> None:
     with Memory(url) as memory:
         ids = a_life_with_secrets(memory)
         memory.search(f"Where is {SECRETS[0]}?")
         memory.update(ids[0], keywords=[SECRETS[0], "place"])
         memory.flush()
-        assert all(traces(tmp_path, word) for word in SECRETS)
+        assert all(traces(word) for word in SECRETS)
         for id, word in zip(ids, SECRETS, strict=True):
             if way == "id":
                 assert memory.delete(id) == 1
@@ -70,13 +91,13 @@ def test_no_byte_of_a_deleted_word_stays(url: Any, tmp_path: Path, way: str) -> 
         if way == "scope":
             assert memory.delete_scope() == 310
         memory.flush(timeout=60)
-        assert [trace for word in SECRETS for trace in traces(tmp_path, word)] == []
+        assert [trace for word in SECRETS for trace in traces(word)] == []
         assert memory.check() == []
         assert len(said(memory, "Kestrel the dog", k=3)) == (0 if way == "scope" else 3)
-    assert [trace for word in SECRETS for trace in traces(tmp_path, word)] == []
+    assert [trace for word in SECRETS for trace in traces(word)] == []
 
 
-def test_a_process_that_reads_meanwhile_only_delays_the_purge(url: Any, tmp_path: Path) -> None:
+def test_a_process_that_reads_meanwhile_only_delays_the_purge(url: Any, traces: Callable[[str], list[str]]) -> None:
     code = (
         "import sys; from zettel import Memory; m = Memory(sys.argv[1]); "
         "print(len(m.search('bread and boats')), flush=True);"
@@ -95,7 +116,7 @@ def test_a_process_that_reads_meanwhile_only_delays_the_purge(url: Any, tmp_path
                 reader.stdin.flush()
                 memory.delete(id)
             memory.flush(timeout=60)
-            assert [trace for word in SECRETS for trace in traces(tmp_path, word)] == []
+            assert [trace for word in SECRETS for trace in traces(word)] == []
             reader.stdin.close()
             assert reader.wait(30) == 0
 
@@ -129,7 +150,9 @@ def test_what_was_decided_on_a_deleted_note_is_taken_back(memory: Memory) -> Non
     assert [r.cause.by for r in memory.history(heard) if source in str(r)] == []
 
 
-def test_what_once_came_from_a_file_or_a_session_goes_with_it(url: Any, tmp_path: Path) -> None:
+def test_what_once_came_from_a_file_or_a_session_goes_with_it(
+    url: Any, traces: Callable[[str], list[str]]
+) -> None:
     with Memory(url) as memory:
         kept = memory.add("Bread and boats.", session="new", source="new.txt")
         for way in ("source", "session"):
@@ -139,7 +162,7 @@ def test_what_once_came_from_a_file_or_a_session_goes_with_it(url: Any, tmp_path
         memory.flush(timeout=60)
         assert memory.delete(session="old") == 0
         assert [note.id for note in memory.list().notes] == [kept]
-        assert traces(tmp_path, SECRETS[0]) == []
+        assert traces(SECRETS[0]) == []
 
 
 def test_an_event_goes_with_its_note_whatever_that_was_called_since(memory: Memory) -> None:

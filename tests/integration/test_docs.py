@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import zettel.cli.app as cli
+from tests import neo4j_servers
 from zettel import Memory
 from zettel.query import Query
 from zettel.scoring.fusion import FEATURES
@@ -93,7 +94,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_blocks_run_and_show_what_comes_out(page: Path, folder: Path) -> None:
+def test_blocks_run_and_show_what_comes_out(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "NEO4J_URI" in page.read_text(encoding="utf-8"):
+        server = neo4j_servers.empty(neo4j_servers.NAMES[0])
+        for name, value in zip(("URI", "USERNAME", "PASSWORD"), (server.url, *server.auth), strict=True):
+            monkeypatch.setenv(f"NEO4J_{name}", value)
     names: dict[str, Any] = {"__name__": f"docs.{page.stem}"}
     left_out = 0
     for block in blocks(page):
@@ -188,7 +193,7 @@ def test_every_page_is_in_the_index() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_and_methods_named_in_prose_exist(page: Path) -> None:
     for command in re.findall(r"`zettel ([a-z]\w*)", prose(page)):
-        assert command in {*cli.COMMANDS, "bench", "embedder", "scorer"}, f"{name_of(page)}: zettel {command}"
+        assert command in {*cli.COMMANDS, "bench", "embedder", "neo4j", "scorer"}, f"{name_of(page)}: zettel {command}"
     for method in re.findall(r"`(?:memory|Memory)\.(\w+)", prose(page)):
         assert hasattr(Memory, method), f"{name_of(page)}: memory.{method}"
 

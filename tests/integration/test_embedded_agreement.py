@@ -335,7 +335,19 @@ def test_a_scope_of_nothing(tmp_path: Path) -> None:
                 assert found.cosine.shape == (0,)
                 assert found.session_tf.shape == (0, 2)
                 assert found.stats.df.tolist() == [0, 0]
-                for name in ("seeds", "seq", "event", "kind", "role", "session", "previous", "next", "length", "valid_to", "term_note"):
+                for name in (
+                    "seeds",
+                    "seq",
+                    "event",
+                    "kind",
+                    "role",
+                    "session",
+                    "previous",
+                    "next",
+                    "length",
+                    "valid_to",
+                    "term_note",
+                ):
                     assert getattr(found, name).dtype == np.int64
                     assert getattr(found, name).shape == (0,)
                 for name in ("pool", "is_question", "term_named"):

@@ -33,17 +33,18 @@ def in_order(said: list[Said]) -> dict[str, list[str]]:
     return {session: [id for *_, id in sorted(rows)] for session, rows in sessions.items()}
 
 
-def told_order(found: Candidates) -> dict[str, list[str]]:
+def told_order(found: Candidates, said: list[Said]) -> dict[str, list[str]]:
     """What candidates say about it, followed from row to row."""
-    sessions: dict[str, list[str]] = {}
+    told, sessions = {one.id: one.session for one in said}, dict[str, list[str]]()
     for row, before in enumerate(found.previous.tolist()):
         if before == -1 and found.session[row] >= 0:
             rows = [row]
             while (following := int(found.next[rows[-1]])) != -1:
                 assert found.previous[following] == rows[-1]
                 rows.append(following)
-            name = found.session_names[found.session[row]]
+            name = told[found.ids[row]]
             assert name not in sessions
+            assert {found.session[one] for one in rows} == {found.session[row]}
             sessions[name] = [found.ids[one] for one in rows]
     return sessions
 
@@ -76,9 +77,10 @@ def test_order(steps: list[tuple[str, int | None, int | None] | int], as_of: int
                     valid_from=None if valid is None else DAY_ZERO + timedelta(days=valid),
                 )
                 said.append(Said(id, session, day, valid))
-            assert told_order(await scribe.ask("harbour", window=30)) == in_order(said)
+            assert told_order(await scribe.ask("harbour", window=30), said) == in_order(said)
             visible = {one.id for one in said if one.valid_day is None or one.valid_day <= as_of}
-            told = told_order(await scribe.ask("harbour", as_of=to_micros(DAY_ZERO + timedelta(days=as_of)), window=30))
+            then = await scribe.ask("harbour", as_of=to_micros(DAY_ZERO + timedelta(days=as_of)), window=30)
+            told = told_order(then, said)
             expected = {session: [id for id in ids if id in visible] for session, ids in in_order(said).items()}
             assert told == {session: ids for session, ids in expected.items() if ids}
 

@@ -32,10 +32,8 @@ def test_the_other_sees_every_addition_change_and_deletion(tmp_path: Path) -> No
             async def found() -> dict[str, tuple[int, float]]:
                 asked = await reader.ask("harbour", vector=vector(1))
                 return {
-                    id: (int(count), round(float(row[0]), 3))
-                    for id, count, row in zip(
-                        asked.ids, asked.tf.toarray().sum(axis=1), asked.vectors, strict=True
-                    )
+                    id: (int(count), round(float(cosine), 3))
+                    for id, count, cosine in zip(asked.ids, asked.tf.sum(axis=1), asked.cosine, strict=True)
                 }
 
             assert await found() == {}

@@ -127,7 +127,7 @@ def test_vector_sets() -> None:
                 await scribe.ask("pier", vector=np.ones(3, np.float32))
             await scribe.do(*(PutVector(id, new.id, np.eye(3, dtype=np.float32)[n % 3]) for n, id in enumerate(ids)))
             assert await store.without_vector(new.id, 3) == []
-            assert (await scribe.ask(vector=vector(1))).vectors.shape == (5, DIM)
+            assert (await scribe.ask(vector=vector(1))).cosine.shape == (5,)
             await store.activate(new.id)
             assert [space.id for space in await store.spaces()] == [new.id]
             with pytest.raises(EmbedderMismatch, match="gone"):

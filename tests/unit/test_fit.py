@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from zettel.bench import fitting
+from zettel.bench.evaluation import Collection, Question
 from zettel.errors import InvalidInput
+from zettel.model import Event
 from zettel.scoring.fit import (
     PENALTIES,
     Labelled,
@@ -125,3 +128,21 @@ def test_the_penalty_is_large_where_there_is_nothing_to_learn() -> None:
 def test_rounding_keeps_significant_digits() -> None:
     assert rounded(np.array([0.0926, -4.04, 15.2, -0.0]), 1).tolist() == [0.09, -4.0, 20.0, 0.0]
     assert rounded(np.array([0.0926, -4.04]), 2).tolist() == [0.093, -4.0]
+
+
+def test_questions_get_another_speaker_s_name() -> None:
+    said = [("Ann Lee", "I bought a cello."), ("Bob", "I sold mine."), ("Cleo", "We met in May.")]
+    events = [Event(id=str(n), role=role, content=content) for n, (role, content) in enumerate(said)]
+    asked = [
+        Question("What did Ann buy?", "4", frozenset({"0"})),
+        Question("What did Bob do, and Ann?", "1", frozenset({"0", "1"})),
+        Question("When did Bob meet Cleo?", "2", frozenset({"2"})),
+        Question("When did Cleo and the others meet?", "2", frozenset({"2"})),
+        Question("What did Ann play?", "5", frozenset()),
+    ]
+    changed = fitting.swapped(Collection("talk", events, asked))
+    assert [(one.text, one.group, one.needed) for one in changed] == [
+        ("What did Bob buy?", "5", frozenset()),
+        ("When did Ann Lee and the others meet?", "5", frozenset()),
+    ]
+    assert fitting.swapped(Collection("monologue", events[:1], asked[:1])) == []

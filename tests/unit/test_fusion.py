@@ -92,7 +92,7 @@ def test_a_name_written_differently_still_says_who() -> None:
 
 def test_a_title_that_says_little_of_the_question_leads_nowhere() -> None:
     rows = [Row("Run is a film.", seeds=int(Seed.TITLE)), Row("We gathered four thousand for the hospice, with rain.")]
-    deliberate, accidental = "What is Run, the film?", "How many thousands did the hospice run with all that rain bring?"
+    deliberate, accidental = "What is Run, the film?", "How many thousands did the hospice run with rain bring?"
     assert ranked(Tiny(rows), deliberate)[1].walk[0] > 0.5
     assert ranked(Tiny(rows), accidental)[0] == [1, 0]
 

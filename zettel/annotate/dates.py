@@ -89,7 +89,7 @@ def find_dates(text: str, anchor: datetime | None) -> list[TimeRange]:
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters grow when lowered, and spans must fit the text
         lowered = text
-    if not _DIGIT.search(lowered) and not any(hint in lowered for hint in _HINTS):
+    if not _may_name_date(lowered):
         return []
     reading = Reading(lowered, anchor)
     named = [(match, match.lastgroup or "") for match in _DATES.finditer(lowered)]
@@ -105,3 +105,10 @@ def find_dates(text: str, anchor: datetime | None) -> list[TimeRange]:
         except (ValueError, OverflowError):  # 31 April, or a day before year 1: it names no date
             continue
     return found
+
+
+def _may_name_date(lowered: str) -> bool:
+    for hint in _HINTS:
+        if hint in lowered:
+            return True
+    return bool(_DIGIT.search(lowered))

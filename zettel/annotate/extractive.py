@@ -33,9 +33,11 @@ MAX_TITLE_TERM_WORDS = 8
 GENERIC_ROLES = frozenset("user assistant system tool function developer human ai bot model agent".split())
 """Roles that say nothing about who speaks, and so are no Terms."""
 
+# The space after a mark, or line ends. What has to be a space first is found several times faster.
 _SENTENCE_END = re.compile(
-    r"(?:(?<=[.!?\u2026\u061f])(?<!\b[A-Z]\.)(?<!\b[DMS][rst]\.)(?<!\bMrs\.)\s+|(?<=[\u3002\uff01\uff1f])|\n+)"
+    r"\s(?:(?<=[.!?\u2026\u061f]\s)(?<!\b[A-Z]\.\s)(?<!\b[DMS][rst]\.\s)(?<!\bMrs\.\s)\s*|(?<=\n)\n*)"
 )
+_IDEOGRAPHIC_END = re.compile("(?<=[\u3002\uff01\uff1f])")
 _HASHTAG = re.compile(r"(?<![\w&#/])#(\w*[^\W\d_]\w*)")
 _QUESTION = re.compile("[?\uff1f\u061f]\\W*(?:$|\\s)")
 _IMAGE = re.compile(r"!\[|\[(?:image|photo|picture|img)\b", re.IGNORECASE)
@@ -135,7 +137,10 @@ def terms_of(note: Note) -> tuple[TermUse, ...]:
 
 def _gist(text: str, reading: Reading) -> str:
     """The sentence with most in it: names and telling words, each by its rarity; the first of equals."""
-    sentences = [part for part in _SENTENCE_END.split(text) if part and not part.isspace()]
+    parts = _SENTENCE_END.split(text)
+    if not text.isascii():
+        parts = [piece for part in parts for piece in _IDEOGRAPHIC_END.split(part)]
+    sentences = [part for part in parts if part and not part.isspace()]
     if len(sentences) <= 1:
         return sentences[0].strip() if sentences else ""
     telling = [(name.text, 1.0) for name in reading.names] + [(word.text, word.rarity) for word in reading.words]

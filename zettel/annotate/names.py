@@ -39,7 +39,7 @@ _CODE = re.compile(
     rf"(?<![\w@./-])(?:[\w-]+(?:[/.][\w-]+)*\.(?:{_FILE_ENDS})\b(?![./]\w)|[^\W_]+(?:_[^\W_]+)+|[A-Z][A-Z0-9]+-\d+"
     r"|[a-z]+[A-Z]\w*|@\w(?:[\w.-]*\w)?)"
 )
-_HAS_CODE = re.compile(r"[_@]|[a-z][A-Z]|\.[a-z]|-\d")
+_HAS_CODE = re.compile(r"[A-Z_@.-](?:(?<=[_@])|(?<=[a-z][A-Z])|(?<=\.)(?=[a-z])|(?<=-)(?=\d))")
 _POSSESSIVE = re.compile(r"'s\b")
 _SENTENCE_ENDS = frozenset(".!?\u2026:;\n\u3002\uff01\uff1f\u061f*>\u2022")
 _OPENERS = " \t\"'\u201c\u2018\u00ab([-\u2013\u2014"

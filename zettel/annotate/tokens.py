@@ -26,6 +26,9 @@ MAX_TOKEN = 64
 
 _CACHED_WORDS = 32_768
 """Surface words whose token is remembered: more than a busy scope uses, about 6 MB."""
+_CACHED_TEXTS = 1024
+"""Texts whose tokens are remembered: a batch is read for its statistics and again for its index."""
+_CACHED_PHRASES = 32_768
 
 # Scripts that put no spaces between words: Han, Kana, Hangul, and Thai, Lao, Myanmar, Khmer.
 UNSPACED = (
@@ -42,6 +45,10 @@ _SIGNS = (
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w)|[vV]?\d+(?:\.\d+)+(?!\w)"
 _WORD = rf"[^\W_][\w{_SIGNS}]*(?:'[^\W_][\w{_SIGNS}]*)*"
 _WORDS = re.compile(rf"{_NUMBER}|{_WORD}")
+# The same in a text of ASCII alone, at half the cost: most words begin with a letter that no number begins with.
+_ASCII_WORD = rf"[A-UW-Za-uw-z][A-Za-z0-9]*(?:'[A-Za-z0-9]+)*|{_NUMBER}|[A-Za-z0-9]+(?:'[A-Za-z0-9]+)*"
+_ASCII_WORDS = re.compile(_ASCII_WORD, re.ASCII)
+_ASCII_WORDS_AND_GAPS = re.compile(rf"({_ASCII_WORD})([^A-Za-z0-9]*)", re.ASCII)
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _HAS_UNSPACED = re.compile(f"[{UNSPACED}]")
 _SPACED = rf"(?![{UNSPACED}])[\w{_SIGNS}]"
@@ -98,16 +105,22 @@ def clean(text: str) -> str:
 
 def tokenize(text: str) -> list[str]:
     """The tokens of ``text`` in order, with repetitions: what postings hold and BM25 counts."""
+    return list(_tokens(text))
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def _tokens(text: str) -> tuple[str, ...]:
     text = clean(text)
     if text.isascii() or not _HAS_UNSPACED.search(text):
-        return [token for word in _WORDS.findall(text) if (token := token_of(word[:MAX_TOKEN]))]
+        found = (_ASCII_WORDS if text.isascii() else _WORDS).findall(text)
+        return tuple([token for word in found if (token := token_of(word[:MAX_TOKEN]))])
     tokens: list[str] = []
     for match in _MIXED.finditer(text):
         if match.group(1):
             tokens.extend(_pairs(match.group()))
         elif token := token_of(match.group()[:MAX_TOKEN]):
             tokens.append(token)
-    return tokens
+    return tuple(tokens)
 
 
 def words(text: str) -> list[Word]:
@@ -127,7 +140,16 @@ def words(text: str) -> list[Word]:
 def spaced_words(text: str) -> list[tuple[str, int, int]]:
     """(word, start, end) of the words of ``clean(text)`` in scripts that part them by spaces."""
     text = clean(text)
-    if text.isascii() or not _HAS_UNSPACED.search(text):
+    if text.isascii():
+        found = []
+        first = _ASCII_WORDS.search(text)
+        start = first.start() if first else 0
+        for word, gap in _ASCII_WORDS_AND_GAPS.findall(text):
+            end = start + len(word)
+            found.append((word, start, end))
+            start = end + len(gap)
+        return found
+    if not _HAS_UNSPACED.search(text):
         return [(match.group(), *match.span()) for match in _WORDS.finditer(text)]
     return [(match.group(), *match.span()) for match in _MIXED.finditer(text) if not match.group(1)]
 
@@ -167,6 +189,7 @@ def _without_accents(word: str) -> str:
     return unicodedata.normalize("NFKC", "".join(c for c in parts if not unicodedata.combining(c)))
 
 
+@lru_cache(maxsize=_CACHED_PHRASES)
 def phrase_key(text: str) -> str:
     """The form in which names and titles are compared: folded, words parted by one space, nothing stemmed.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeAlias, cast, get_args
@@ -14,12 +14,17 @@ from zettel.errors import InvalidInput
 from zettel.model import Event, Note, Scope
 from zettel.ports import Embedder, Scorer
 
-from .baselines import BM25, FlatVectors
+from .baselines import Baseline
+from .beside import QUICK, beside
 from .counting import Asked
 from .machine import Cell
+from .timing import PERCENTILES, percentiles
 
 BATCH = 500
 """Events in one transaction, as in an import."""
+
+OURS = "zettel"
+"""What a table calls the memory with the scorer that was asked for."""
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is, and how much there is."""
@@ -42,30 +47,44 @@ class Collection(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Per system all questions with their hits, and seconds spent by the memory."""
+    """Per system all questions with their hits; seconds of each search per scorer, and those of remembering all."""
 
     asked: dict[str, list[Asked]]
+    times: dict[str, list[float]]
     remembering: float
-    searching: float
+
+    @property
+    def searching(self) -> float:
+        """Seconds that zettel's own setting spent on all questions."""
+        return sum(self.times[OURS])
 
 
 async def evaluate(
-    collections: Sequence[Collection], k: int, scorer: Scorer | None, embedder: Embedder, progress: Progress
+    collections: Sequence[Collection],
+    k: int,
+    scorer: Scorer | None,
+    embedder: Embedder,
+    progress: Progress,
+    *,
+    others: Mapping[str, Baseline] | None = None,
+    scorers: Mapping[str, Scorer] | None = None,
 ) -> Outcome:
-    """Store and ask everything in a new embedded store, thrown away after, and in memory by the baselines."""
-    outcome = Outcome({}, 0.0, 0.0)
+    """Store and ask everything in a new embedded store, thrown away after, and by the ``others``, by default the quick.
+
+    Further ``scorers`` ask the same store the same questions, each under its name.
+    """
+    others = beside(QUICK, embedder).systems if others is None else others
+    outcome = Outcome({}, {}, 0.0)
     with TemporaryDirectory(prefix="zettel-bench-") as folder:
         async with AsyncMemory(str(Path(folder) / "bench.db"), embedder=embedder, scorer=scorer) as memory:
             for collection in collections:
                 began = time.perf_counter()
                 keys = await _remember(memory, collection, progress)
-                remembered = time.perf_counter()
-                await _ask(memory, collection, keys, k, outcome, progress)
-                outcome = outcome._replace(
-                    remembering=outcome.remembering + remembered - began,
-                    searching=outcome.searching + time.perf_counter() - remembered,
-                )
-                await _ask_baselines(collection, k, embedder, outcome)
+                outcome = outcome._replace(remembering=outcome.remembering + time.perf_counter() - began)
+                for name, one in {OURS: scorer, **(scorers or {})}.items():
+                    await _ask(memory, name, one, collection, keys, k, outcome, progress)
+                for name, baseline in others.items():
+                    await _ask_other(name, baseline, collection, k, outcome, progress)
     return outcome
 
 
@@ -98,9 +117,32 @@ def scorer_without(parts: Sequence[str]) -> Scorer | None:
     return FusionScorer(without=frozenset(cast("list[Group]", parts)))
 
 
+def ablations() -> dict[str, Scorer]:
+    """The default scorer with each of its parts switched off in turn, by the name of its row."""
+    from zettel.scoring.fusion import FusionScorer, Group
+
+    return {f"without {part}": FusionScorer(without=frozenset([part])) for part in get_args(Group)}
+
+
 def embedder_called(name: str | None) -> Embedder:
     """The shipped embedder, or the one that ``name`` names."""
     return load_embedder(name)
+
+
+def curves(
+    outcome: Outcome, systems: Sequence[str], measure: Callable[[Sequence[Asked], int], float], k: int
+) -> dict[str, list[float]]:
+    """What ``measure`` says of each system's answers in the first 1 .. ``k`` places."""
+    return {name: [round(measure(outcome.asked[name], places), 4) for places in range(1, k + 1)] for name in systems}
+
+
+def latency(outcome: Outcome, system: str) -> list[Cell]:
+    """Percentiles of a scorer's searches in milliseconds; None each for a system that was not timed."""
+    times = outcome.times.get(system)
+    return list(percentiles(times)) if times else [None] * len(PERCENTILES)
+
+
+LATENCY_COLUMNS = [f"p{percentile} ms" for percentile in PERCENTILES]
 
 
 async def store(memory: AsyncMemory, collection: Collection, scope: Scope, progress: Progress) -> list[str]:
@@ -126,28 +168,31 @@ async def _remember(memory: AsyncMemory, collection: Collection, progress: Progr
 
 
 async def _ask(
-    memory: AsyncMemory, collection: Collection, keys: dict[str, str], k: int, outcome: Outcome, progress: Progress
+    memory: AsyncMemory,
+    name: str,
+    scorer: Scorer | None,
+    collection: Collection,
+    keys: dict[str, str],
+    k: int,
+    outcome: Outcome,
+    progress: Progress,
 ) -> None:
     scope = Scope(user=collection.name)
-    asked = outcome.asked.setdefault("zettel", [])
+    asked, times = outcome.asked.setdefault(name, []), outcome.times.setdefault(name, [])
     for place, question in enumerate(collection.questions):
-        progress(f"asking {collection.name}", place, len(collection.questions))
-        found = await memory.search(question.text, k=k, scope=scope)
+        progress(f"asking {collection.name}, {name}", place, len(collection.questions))
+        began = time.perf_counter()
+        found = await memory.search(question.text, k=k, scorer=scorer, scope=scope)
+        times.append(time.perf_counter() - began)
         hits = [[keys[event] for event in hit.note.event_ids] for hit in found]
         asked.append(Asked(question.group, question.needed, hits, found[0].score if found else 0.0))
 
 
-async def _ask_baselines(collection: Collection, k: int, embedder: Embedder, outcome: Outcome) -> None:
-    texts = [_said(event) for event in collection.events]
-    ids = [str(event.id) for event in collection.events]
-    for baseline in (BM25(texts), await FlatVectors.over(texts, embedder)):
-        asked = outcome.asked.setdefault(baseline.name, [])
-        for question in collection.questions:
-            hits = [[ids[place]] for place in await baseline.rank(question.text, k)]
-            asked.append(Asked(question.group, question.needed, hits))
-
-
-def _said(event: Event) -> str:
-    """``speaker: text`` or ``title: text``, what a simple system would index."""
-    who = event.role or event.title
-    return f"{who}: {event.content}" if who else event.content
+async def _ask_other(
+    name: str, baseline: Baseline, collection: Collection, k: int, outcome: Outcome, progress: Progress
+) -> None:
+    progress(f"asking {collection.name}, {name}", 0, len(collection.questions))
+    ranks = await baseline(collection.events, [question.text for question in collection.questions], k)
+    for question, places in zip(collection.questions, ranks, strict=True):
+        hits = [[str(collection.events[place].id)] for place in places]
+        outcome.asked.setdefault(name, []).append(Asked(question.group, question.needed, hits))

@@ -2,12 +2,14 @@
 
 Every conversation is stored in a scope of its own and asked its questions through the engine; a scorer that keeps what
 it is shown collects the candidates. After that everything is computed from these. Local weights are fitted to the
-questions that have an answer (LoCoMo's categories 1 to 4), the constants of the score to all, and to those of
-another conversation as well, which nothing answers here. What the walk brings is measured, not fitted.
+questions that have an answer (LoCoMo's categories 1 to 4), the constants of the score to all, and to two kinds without
+one as well: those of another conversation, which nothing answers here, and those about what one speaker said with
+another's name in it. What the walk brings is measured, not fitted.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +40,8 @@ if TYPE_CHECKING:
 K, K_DOCUMENTS = 10, 8
 """Places that hits may take, as in the benchmarks of conversations and of documents."""
 SHIPPED = np.array([feature.weight for feature in FEATURES])
-CONSTANTS = {"BIAS": calibrate.BIAS, "NEAR": calibrate.NEAR, "COVERAGE": calibrate.COVERAGE}
+SPEAKER = next(place for place, feature in enumerate(FEATURES) if feature.name == "speaker")
+CONSTANTS = {name: getattr(calibrate, name) for name in ("BIAS", "NEAR", "COVERAGE", "MISMATCH")}
 DIGITS, DIGITS_OF_SCORE = 1, 2
 """Significant digits of what is rounded. More would tell of the questions at hand; but a score moves with its log-odds,
 a ranking only with their order."""
@@ -54,15 +57,16 @@ class Shown(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """Its own questions, and another conversation's, which nothing in it answers."""
+    """Its own questions, and two kinds that nothing in it answers: with another's name, and another conversation's."""
 
     name: str
     own: Sequence[Shown]
+    swapped: Sequence[Shown]
     strange: Sequence[Shown]
 
 
 class Telling(NamedTuple):
-    """What the score is made of, (n, 3) with a column of ones, and which questions have an answer."""
+    """What the score is made of, (n, 4) with a column of ones, and which questions have an answer."""
 
     values: Vector
     answered: NDArray[np.bool_]
@@ -115,8 +119,9 @@ async def run(
             for place, (collection, other) in enumerate(zip(collections, strangers(collections, fitting), strict=True)):
                 progress("asking", place, len(collections))
                 own = await _ask(memory, watch, collection, collection.questions, events)
+                changed = await _ask(memory, watch, collection, swapped(collection), events)
                 strange = await _ask(memory, watch, collection, other.questions, events)
-                conversations.append(Conversation(collection.name, own, strange))
+                conversations.append(Conversation(collection.name, own, changed, strange))
             shown = [one for docs in corpus for one in await _ask(memory, watch, docs, docs.questions, events)]
     progress("fitting", 0, 1)
     ran_on: dict[str, Cell] = {"fitted to": ", ".join(names[:fitting])}
@@ -139,6 +144,25 @@ def strangers(collections: Sequence[Collection], fitting: int) -> list[Collectio
     fitted, tested = list(collections[:fitting]), list(collections[fitting:])
     rest = tested[1:] + tested[:1] if len(tested) > 1 else fitted[: len(tested)]
     return [*fitted[1:], fitted[0], *rest]
+
+
+def swapped(collection: Collection) -> list[Question]:
+    """Its questions about what one speaker said, each with the next speaker's name in it: nobody answers them.
+
+    Which are meant is told by the name in the question, the first word of it at least, and by who said the evidence.
+    """
+    said = {str(event.id): event.role for event in collection.events}
+    speakers = list(dict.fromkeys(role for role in said.values() if role))
+    patterns = {name: re.compile(rf"\b(?:{re.escape(name)}|{re.escape(name.split()[0])})\b") for name in speakers}
+    changed = []
+    for question in collection.questions:
+        if question.group in locomo.MEAN_OF and len(speakers) > 1:
+            named = [name for name, pattern in patterns.items() if pattern.search(question.text)]
+            if [*{said[event] for event in question.needed}] == named:
+                other = speakers[(speakers.index(named[0]) + 1) % len(speakers)]
+                text = patterns[named[0]].sub(other, question.text)
+                changed.append(Question(text, locomo.UNANSWERABLE, frozenset()))
+    return changed
 
 
 async def _remember(memory: AsyncMemory, collection: Collection, progress: Progress) -> dict[str, str]:
@@ -195,16 +219,16 @@ def found(shown: Sequence[Shown], weights: Vector, k: int) -> Tally:
 
 def telling(conversation: Conversation, weights: Vector) -> Telling:
     """What :func:`zettel.scoring.calibrate.calibrate` goes by, for own and strange questions."""
-    scorer = scorer_with(weights)
     values, answered = [], []
-    for shown, at_home in ((conversation.own, True), (conversation.strange, False)):
+    for shown, at_home in ((conversation.own, True), (conversation.swapped, False), (conversation.strange, False)):
         for one in shown:
             rows = np.flatnonzero(one.candidates.pool)
             if not len(rows):
                 continue
-            near = scorer.score(one.parsed, one.candidates).near[rows]
-            coverage = local_features(one.parsed, one.candidates, rows)["coverage"]
-            values.append([1.0, float(near.max()), float(coverage.max())])
+            local = local_features(one.parsed, one.candidates, rows)
+            gains = np.column_stack([local[feature.name] for feature in FEATURES]) * weights
+            told = calibrate.evidence(gains.sum(axis=1), local["coverage"], gains[:, SPEAKER])
+            values.append([1.0, *told])
             answered.append(at_home and one.question.group in locomo.MEAN_OF)
     return Telling(np.array(values).reshape(-1, len(CONSTANTS)), np.array(answered, np.bool_))
 
@@ -279,8 +303,8 @@ def _told(
         rows=rows,
         notes=[
             "Left out: each conversation with the weights that all the others give.",
-            "AUROC and Brier score: questions with an answer against those without one and those of another "
-            "conversation.",
+            "AUROC and Brier score: questions with an answer against those without one, those with another speaker's "
+            "name, and those of another conversation.",
         ],
     )
 

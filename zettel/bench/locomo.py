@@ -15,8 +15,22 @@ from zettel.errors import InvalidInput
 from zettel.model import Event
 from zettel.transcripts import locomo
 
+from .beside import ALL, MINILM, beside
 from .counting import Asked, Tally, auroc, read_evidence, tally
-from .evaluation import Collection, Progress, Question, answering, embedder_called, evaluate, scorer_without
+from .evaluation import (
+    LATENCY_COLUMNS,
+    OURS,
+    Collection,
+    Progress,
+    Question,
+    ablations,
+    answering,
+    curves,
+    embedder_called,
+    evaluate,
+    latency,
+    scorer_without,
+)
 from .machine import Cell, Result, data_file, result
 
 GROUPS = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-hop", "5": "adversarial"}
@@ -35,39 +49,52 @@ async def run(
     ks: Sequence[int] = KS,
     without: Sequence[str] = (),
     embedder: str | None = None,
+    *,
+    ablate: bool = False,
+    others: Sequence[str] = ALL,
+    minilm: str = MINILM,
 ) -> Result:
-    """Recall@k of zettel and the baselines for each of ``ks``; ``conversations`` by name or number, empty for all.
+    """Recall@k of zettel and the ``others`` for each of ``ks``; ``conversations`` by name or number, empty for all.
 
     AUROC says how well the score of zettel's first hit tells questions that have an answer (categories 1 to 4) from
-    those that have none (5). Raises ``InvalidInput`` for a conversation that is not there or a file without
-    questions, ``BadRecord`` for a damaged one.
+    those that have none (5). ``ablate`` adds a row for each part of the scorer that is left out. Raises
+    ``InvalidInput`` for a conversation that is not there or a file without questions, ``BadRecord`` for a damaged one.
     """
     collections, counted = read(path, conversations)
     model, scorer = embedder_called(embedder), scorer_without(without)
-    outcome = await evaluate(collections, max(ks), scorer, model, progress)
+    simple = beside(others, model, minilm)
+    outcome = await evaluate(
+        collections, max(ks), scorer, model, progress, others=simple.systems, scorers=ablations() if ablate else None
+    )
     rows: list[list[Cell]] = []
     for system, asked in outcome.asked.items():
         recalls = [round(tally(chosen, k).recall, 4) for chosen in _groups(asked) for k in ks]
-        rows.append([system, *recalls, _telling(asked)])
-    sizes = [tally(chosen, max(ks)).questions for chosen in _groups(outcome.asked["zettel"]) for _ in ks]
-    rows.append(["asked", *sizes, None])
+        rows.append([system, *recalls, _telling(asked), *latency(outcome, system)])
+    sizes = [tally(chosen, max(ks)).questions for chosen in _groups(outcome.asked[OURS]) for _ in ks]
+    rows.append(["asked", *sizes, None, *[None] * len(LATENCY_COLUMNS)])
     turns = sum(len(collection.events) for collection in collections)
-    asked_in_all = len(outcome.asked["zettel"])
     notes = [
         f"Evidence recall in the first {' and '.join(map(str, ks))} places; AUROC of the first hit's score, categories "
-        "1-4 against 5.",
+        "1-4 against 5; ms for one search.",
         f"{counted.mended} malformed evidence ids were split or mended, {counted.dropped} dropped; "
         f"{counted.without} questions without evidence are not counted in recall.",
         f"zettel took {outcome.remembering:.1f} s for {turns} turns and {outcome.searching:.1f} s for "
-        f"{asked_in_all} questions.",
+        f"{len(outcome.asked[OURS])} questions.",
+        *simple.notes,
     ]
     return result(
         bench="locomo",
         ran_on={**data_file(path), "conversations": ", ".join(c.name for c in collections), "turns": turns},
         settings=answering(scorer, without, model, ks),
-        columns=["recall", *(f"{name} @{k}" for name in ("1-4", *GROUPS.values()) for k in ks), "AUROC"],
+        columns=[
+            "recall",
+            *(f"{name} @{k}" for name in ("1-4", *GROUPS.values()) for k in ks),
+            "AUROC",
+            *LATENCY_COLUMNS,
+        ],
         rows=rows,
         notes=notes,
+        curves=curves(outcome, [OURS, *simple.systems], lambda asked, k: mean(asked, k).recall, max(ks)),
     )
 
 

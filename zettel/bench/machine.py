@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import sqlite3
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,7 +16,7 @@ from pydantic import BaseModel
 from zettel import __version__
 
 PACKAGES = (
-    "model2vec", "numpy", "pydantic", "PyStemmer", "scipy", "sentence-transformers", "torch",
+    "faiss-cpu", "model2vec", "numpy", "pydantic", "PyStemmer", "scipy", "sentence-transformers", "torch",
 )  # fmt: skip
 """Those whose version a result may depend on."""
 
@@ -47,6 +48,12 @@ class Result(BaseModel):
     columns: list[str]
     rows: list[list[Cell]]
     notes: list[str] = []
+    curves: dict[str, list[float]] = {}
+    """Per system, the measure in the first 1, 2, 3, … places."""
+
+    def write(self, path: Path) -> None:
+        """Write it to a file as JSON."""
+        path.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
 def result(
@@ -56,6 +63,7 @@ def result(
     columns: list[str],
     rows: list[list[Cell]],
     notes: list[str],
+    curves: dict[str, list[float]] | None = None,
 ) -> Result:
     """A Result of this machine, now."""
     return Result(
@@ -67,12 +75,13 @@ def result(
         columns=columns,
         rows=rows,
         notes=notes,
+        curves=curves or {},
     )
 
 
 def this_machine() -> Machine:
     """Its system, processor, the cores this process may use, and versions."""
-    packages = {}
+    packages = {"SQLite": sqlite3.sqlite_version}
     for name in PACKAGES:
         try:
             packages[name] = version(name)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import locomo, two_wiki
 from .counting import Asked, tally
-from .evaluation import Collection, Outcome, Progress, answering, embedder_called, evaluate, scorer_without
+from .evaluation import OURS, Collection, Outcome, Progress, answering, embedder_called, evaluate, scorer_without
 from .machine import Cell, Result, data_file, result
 
 K = 10
@@ -33,8 +33,9 @@ async def run(
     corpus, questions = two_wiki.files(wiki, None)
     passages, _ = two_wiki.read(corpus, questions)
     model, scorer = embedder_called(embedder), scorer_without(without)
-    apart = await evaluate([*talks, passages], K, scorer, model, progress)
-    mixed = await evaluate([together(talk, passages) for talk in talks], K, scorer, model, progress)
+    alone, both = [*talks, passages], [together(talk, passages) for talk in talks]
+    apart = await evaluate(alone, K, scorer, model, progress)
+    mixed = await evaluate(both, K, scorer, model, progress)
     return result(
         bench="mixed",
         ran_on={
@@ -45,7 +46,7 @@ async def run(
         },
         settings=answering(scorer, without, model, K),
         columns=["recall", "scope", f"LoCoMo 1-4 @{K}", f"2Wiki @{K}", f"2Wiki perfect @{PERFECT_K}"],
-        rows=[*_rows(apart, "apart"), *_rows(mixed, "mixed")],
+        rows=[*_rows(apart, "apart", alone[:-1]), *_rows(mixed, "mixed", both)],
         notes=[
             "apart: each conversation and 2Wiki in a scope of its own; mixed: each conversation in one scope with all "
             "passages.",
@@ -64,11 +65,18 @@ def together(talk: Collection, passages: Collection) -> Collection:
     )
 
 
-def _rows(outcome: Outcome, scope: str) -> list[list[Cell]]:
-    return [[system, scope, *_measures(asked)] for system, asked in outcome.asked.items()]
+def _rows(outcome: Outcome, scope: str, collections: Sequence[Collection]) -> list[list[Cell]]:
+    """Means over all questions of each system, and zettel's over those of each conversation if there are several."""
+    rows: list[list[Cell]] = [[system, scope, *_measures(asked)] for system, asked in outcome.asked.items()]
+    place = 0
+    for collection in collections if len(collections) > 1 else ():
+        asked = outcome.asked[OURS][place : place + len(collection.questions)]
+        place += len(collection.questions)
+        rows.append([f"{OURS}, {collection.name.split()[0]}", scope, *_measures(asked)])
+    return rows
 
 
 def _measures(asked: Sequence[Asked]) -> list[Cell]:
     of_wiki = [one for one in asked if one.group == two_wiki.GROUP]
     measured = (locomo.mean(asked, K).recall, tally(of_wiki, K).recall, tally(of_wiki, PERFECT_K).perfect)
-    return [round(value, 4) for value in measured]
+    return [round(measured[0], 4), *(round(value, 4) if of_wiki else None for value in measured[1:])]

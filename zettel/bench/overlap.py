@@ -24,6 +24,7 @@ from .counting import overlap
 from .evaluation import Collection, Progress, Question, answering, embedder_called, store
 from .machine import Cell, Result, data_file, result
 from .synthetic import large_scope
+from .timing import MILLISECONDS
 
 K = 10
 NOTES = 20_000
@@ -32,7 +33,6 @@ ORACLE = "tests.contract.reference:ReferenceStore"
 """The store that looks at every note; it belongs to the tests, and so to a checkout."""
 TENANT = "zettel bench"
 """Of the scopes that are made for this, and deleted after, in a store that somebody named."""
-MILLISECONDS = 1000.0
 
 _MADE_UP = "made up"
 _CLASS = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
@@ -61,6 +61,7 @@ async def run(
     ``url`` and ``against`` are what ``store_of`` takes; without ``url`` it is a new embedded store. Raises
     ``InvalidInput`` for a store that cannot be made, and what reading the file raises.
     """
+    other = store_of(against)
     collections, _ = locomo.read(path)
     if notes:
         collections.append(_made_up(notes))
@@ -68,7 +69,6 @@ async def run(
     everything: tuple[Found, Found] = ([], [])
     rows: list[list[Cell]] = []
     with TemporaryDirectory(prefix="zettel-bench-") as folder:
-        other = store_of(against)
         one = store_of(url) if url else str(Path(folder) / "overlap.db")
         async with AsyncMemory(one, embedder=model) as first, AsyncMemory(other, embedder=model) as second:
             for collection in collections:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from tempfile import TemporaryDirectory
 
 from zettel import Memory
@@ -24,14 +24,15 @@ from zettel.model import Event
 from zettel.ports import Embedder
 from zettel.transcripts import choose, locomo
 
+from .beside import hush_transformers
 from .evaluation import Progress, answering
 from .machine import Cell, Result, data_file, result, usable_cores
+from .timing import MILLISECONDS, PERCENTILES, percentiles
 
 TRIES = 3
 COLD_TRIES = 5  # starts of a process vary more
 MINILM_BATCH = 64  # texts at once, where a CPU is about quickest
-ASKED = 200  # questions: enough for a 95th percentile
-MILLISECONDS = 1000.0
+ASKED = 300  # questions: enough for a 99th percentile
 
 _CLI = "from zettel.cli import main; main()"
 
@@ -59,8 +60,7 @@ def run(path: Path, progress: Progress, minilm: str, embedder: str | None = None
             memory.import_transcript(path)
             memory.flush()
             times = _search_seconds(memory, _questions(path, events), progress)
-        rows.append(["search, median", round(median(times) * MILLISECONDS, 1), "ms"])
-        rows.append(["search, 95th percentile", round(_percentile_95(times) * MILLISECONDS, 1), "ms"])
+        rows += [[f"search p{p}", value, "ms"] for p, value in zip(PERCENTILES, percentiles(times), strict=True)]
         for what, command in _cold_commands(store, embedder).items():
             progress(f"starting {what}", 0, COLD_TRIES)
             rows.append([f"cold: {what}", round(_cold_seconds(command) * MILLISECONDS), "ms"])
@@ -94,12 +94,10 @@ def _minilm_seconds(texts: Sequence[str], name: str, progress: Progress, notes: 
         return None
     import torch
     from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging
 
     from zettel.embed.transformer import find_model
 
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    hush_transformers()
     torch.set_num_threads(usable_cores())
     model = SentenceTransformer(str(find_model(name)), device="cpu", local_files_only=True)
     model.encode(
@@ -132,10 +130,6 @@ def _search_seconds(memory: Memory, questions: Sequence[str], progress: Progress
         memory.search(question, k=10)
         times.append(time.perf_counter() - began)
     return times
-
-
-def _percentile_95(times: Sequence[float]) -> float:
-    return quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
 
 
 def _cold_commands(store: Path, embedder: str | None) -> dict[str, list[str]]:

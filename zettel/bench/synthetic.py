@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import accumulate
 
 from zettel.embed.static import SHIPPED
 from zettel.model import Event
@@ -25,12 +26,12 @@ def large_scope(notes: int) -> tuple[list[Event], list[str]]:
     chosen = random.Random(SEED)
     vocabulary = _words()
     chosen.shuffle(vocabulary)
-    weights = [1 / (rank + HEAD) for rank in range(len(vocabulary))]
+    weights = list(accumulate(1 / (rank + HEAD) for rank in range(len(vocabulary))))
     topics = [chosen.sample(vocabulary, TOPIC) for _ in range(0, notes, SESSION)]
     texts = []
     for n in range(notes):
         length = chosen.randint(6, 18)
-        common = chosen.choices(vocabulary, weights, k=length)
+        common = chosen.choices(vocabulary, cum_weights=weights, k=length)
         topical = chosen.choices(topics[n // SESSION], k=length)
         texts.append(" ".join(a if chosen.random() < ON_TOPIC else b for a, b in zip(topical, common, strict=True)))
     events = [

@@ -13,8 +13,22 @@ from typing import Any
 from zettel.errors import BadRecord, InvalidInput
 from zettel.model import Event
 
+from .beside import ALL, MINILM, beside
 from .counting import tally
-from .evaluation import Collection, Progress, Question, answering, embedder_called, evaluate, scorer_without
+from .evaluation import (
+    LATENCY_COLUMNS,
+    OURS,
+    Collection,
+    Progress,
+    Question,
+    ablations,
+    answering,
+    curves,
+    embedder_called,
+    evaluate,
+    latency,
+    scorer_without,
+)
 from .machine import Cell, Result, data_file, result
 
 CORPUS, QUESTIONS = "2wiki-corpus.jsonl", "2wiki-dev.jsonl"
@@ -30,8 +44,12 @@ async def run(
     k: int = 8,
     without: Sequence[str] = (),
     embedder: str | None = None,
+    *,
+    ablate: bool = False,
+    others: Sequence[str] = ALL,
+    minilm: str = MINILM,
 ) -> Result:
-    """perfect@k and recall@k of zettel and the baselines.
+    """perfect@k and recall@k of zettel and the ``others``; ``ablate`` adds a row for each part of the scorer left out.
 
     ``corpus`` has ``{"title", "text"}`` on each line, ``questions`` ``{"question", "titles"}``; a folder
     holds both under their usual names. Raises ``InvalidInput`` for a missing file, ``BadRecord`` for a line
@@ -40,23 +58,28 @@ async def run(
     corpus, questions = files(corpus, questions)
     collection, dropped = read(corpus, questions)
     model, scorer = embedder_called(embedder), scorer_without(without)
-    outcome = await evaluate([collection], k, scorer, model, progress)
+    simple = beside(others, model, minilm)
+    outcome = await evaluate(
+        [collection], k, scorer, model, progress, others=simple.systems, scorers=ablations() if ablate else None
+    )
     rows: list[list[Cell]] = []
     for system, asked in outcome.asked.items():
         mean = tally(asked, k)
-        rows.append([system, round(mean.perfect, 4), round(mean.recall, 4), mean.questions])
+        rows.append([system, round(mean.perfect, 4), round(mean.recall, 4), mean.questions, *latency(outcome, system)])
     notes = [
         f"{dropped} titles that no passage has were dropped.",
         f"zettel took {outcome.remembering:.1f} s for {len(collection.events)} passages and "
         f"{outcome.searching:.1f} s for {len(collection.questions)} questions.",
+        *simple.notes,
     ]
     return result(
         bench="2wiki",
         ran_on={**data_file(corpus), **{f"questions_{key}": value for key, value in data_file(questions).items()}},
         settings=answering(scorer, without, model, k),
-        columns=["2wiki", f"perfect@{k}", f"recall@{k}", "questions"],
+        columns=["2wiki", f"perfect@{k}", f"recall@{k}", "questions", *LATENCY_COLUMNS],
         rows=rows,
         notes=notes,
+        curves=curves(outcome, [OURS, *simple.systems], lambda asked, k: tally(asked, k).perfect, k),
     )
 
 

@@ -12,7 +12,7 @@ import typer
 from zettel import __version__
 from zettel.errors import ZettelError
 
-from . import INTERRUPTED, asking, bench, demo, embedder, links, notes, scorer, transfer, upkeep
+from . import INTERRUPTED, asking, bench, demo, embedder, explore, links, neo4j, notes, scorer, transfer, upkeep
 from .common import DEFAULT_STORE, EVERYWHERE, Common, hoist, remark, say
 
 # Typer has click inside or beside it, depending on its version; the classes are reached through its own.
@@ -79,6 +79,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": upkeep.doctor,
     "reembed": upkeep.reembed,
     "export": transfer.export,
+    "explore": explore.explore,
     "demo": demo.demo,
 }
 
@@ -86,6 +87,7 @@ for name, command in COMMANDS.items():
     app.command(name, epilog=EVERYWHERE)(command)
 app.add_typer(bench.app, name="bench")
 app.add_typer(embedder.app, name="embedder")
+app.add_typer(neo4j.app, name="neo4j")
 app.add_typer(scorer.app, name="scorer")
 
 

@@ -59,13 +59,16 @@ class Common:
         return Scope(tenant=self.tenant, user=self.user, agent=self.agent)
 
     @contextmanager
-    def memory(self, *, create: bool = False) -> Iterator[Memory]:
-        """The store, open. A missing one is only made by commands that put something in."""
+    def memory(self, *, create: bool = False, auth: tuple[str, str] | None = None) -> Iterator[Memory]:
+        """The store, open. A missing one is only made by commands that put something in.
+
+        ``auth`` is a server's (user, password), by default NEO4J_USERNAME and NEO4J_PASSWORD of the environment.
+        """
         if "://" not in self.store and not create and not Path(self.store).exists():
             raise StoreError(f"there is no store {self.store}: add or import makes one, --store names another")
         from zettel import Memory
 
-        with Memory(self.store, scope=self.scope(), embedder=self.embedder) as memory:
+        with Memory(self.store, scope=self.scope(), embedder=self.embedder, auth=auth) as memory:
             yield memory
 
 
@@ -149,7 +152,6 @@ def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
 
 def writable(path: Path) -> None:
     """Look whether a file can be made at a path, before the work that fills it. Raises ``InvalidInput``."""
-    if path.is_dir():
-        raise InvalidInput(f"{path} is a folder; name a file in it")
-    if not path.absolute().parent.is_dir():
-        raise InvalidInput(f"{path}: there is no folder {path.parent}; make it first")
+    from zettel.export import require_writable
+
+    require_writable(path)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import json
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
 from zettel.errors import BadRecord, InvalidInput, JobFailed
 
-from .common import common, console, plain, remark, say_json, writable
+from .common import common, console, remark, say_json, writable
 
 if TYPE_CHECKING:
     from zettel import Memory
     from zettel.transcripts.importing import ImportReport, Progress
+
+STDIO = "-"
+"""Stands for stdin or stdout where a file is named."""
 
 SHOWN_REJECTIONS = 10
 """Rejected records told in the table; --json has all."""
@@ -24,27 +29,40 @@ SHOWN_REJECTIONS = 10
 
 def import_(
     ctx: typer.Context,
-    path: Path = typer.Argument(metavar="PATH", help="The transcript."),
-    format: str = typer.Option("auto", "--format", help="locomo, jsonl, plain, or another that is installed."),
+    path: Path = typer.Argument(metavar="PATH", help="The transcript, or a whole memory (- for stdin)."),
+    format: str = typer.Option(
+        "auto", "--format", help="locomo, jsonl, plain, another that is installed, or zettel: a whole memory."
+    ),
     conversation: str | None = typer.Option(None, "--conversation", help="Only this one, of a file with several."),
 ) -> None:
     """Remember a transcript. Running it again adds only what is new.
 
-    Records that cannot be stored are told and left out; the others are stored, and the exit status is 1.
+    Records that cannot be stored are told and left out; the others are stored, and the exit status is 1. A whole
+    memory that was exported as zettel comes back as it was, into scopes that are empty, or not at all.
 
     \b
     Examples:
       zettel import chat.txt
       zettel import locomo.json --conversation conv-1 --user ann
       zettel import events.jsonl --json
+      zettel import ann.zettel --store other.db
     """
     options = common(ctx)
     from zettel.transcripts import choose
+    from zettel.transcripts.importing import is_whole
+    from zettel.transcripts.whole import outline
 
-    choose(path, format)  # before a store is made: a wrong path leaves nothing behind
-    with options.memory(create=True) as memory, progress_bar("importing") as progress:
-        report = memory.import_transcript(path, format, conversation=conversation, on_progress=progress)
-        failed = _work_off(memory)
+    with _on_disk(path, format) as file:
+        whole = is_whole(file, format)
+        # Before a store is made: what cannot be imported leaves nothing behind.
+        if not whole:
+            choose(file, format)
+        elif not Path(options.store).exists():
+            outline(file)
+        with options.memory(create=True) as memory, progress_bar("importing") as progress:
+            report = memory.import_transcript(file, format, conversation=conversation, on_progress=progress)
+            failed = _work_off(memory)
+    report.file = str(path)
     if options.json:
         say_json(report)
     else:
@@ -58,35 +76,45 @@ def import_(
             f"rejected {count:,} of {report.records:,} records{rest}; "
             f"the first is {first.file}:{first.position}: {first.reason}"
         )
-    if not report.records:
+    if not report.records and not whole:
         raise InvalidInput(f"{path} holds nothing that could be remembered")
 
 
 def export(
     ctx: typer.Context,
-    path: Path | None = typer.Argument(None, metavar="[FILE]", help="Where to; stdout if left out."),
-    format: str = typer.Option("jsonl", "--format", help="jsonl: an event on each line, with its notes."),
+    path: Path | None = typer.Argument(None, metavar="[FILE]", help="Where to; stdout if left out, or for -."),
+    format: str = typer.Option(
+        "jsonl", "--format", help="jsonl: an event on each line, with its notes. zettel: all there is, to move it."
+    ),
+    all_scopes: bool = typer.Option(False, "--all-scopes", help="Of everybody; only as zettel."),
 ) -> None:
     """Write all events of a scope with their notes. What this writes, import reads.
+
+    As zettel it writes the whole memory, with histories, links, vectors and what was deleted as keyed hashes: another
+    store takes it in as it was. Such a file holds the scope's secret and is as confidential as the store.
 
     \b
     Examples:
       zettel export backup.jsonl
       zettel export --user ann | gzip > ann.jsonl.gz
+      zettel export --format zettel --all-scopes all.zettel
     """
     options = common(ctx)
-    if format != "jsonl":
-        raise typer.BadParameter("there is only jsonl", param_hint="--format")
-    if path is not None:
-        writable(path)
-    written = 0
-    with options.memory() as memory, _out(path) as out:
-        for event, notes in memory.dump():
-            line = plain(event) | {"notes": plain(notes)}
-            out.write(json.dumps(line, ensure_ascii=False) + "\n")
-            written += 1
-    if path is not None:
+    from zettel.export import FORMATS
+
+    if format not in FORMATS:
+        raise typer.BadParameter(f"there are {', '.join(FORMATS)}", param_hint="--format")
+    if all_scopes and options.scoped:
+        raise InvalidInput("--all-scopes means everybody's: leave --tenant, --user and --agent out")
+    to: Path | BinaryIO = sys.stdout.buffer if path is None or str(path) == STDIO else path
+    if isinstance(to, Path):
+        writable(to)
+    with options.memory() as memory:
+        written = memory.export(to, format, all_scopes=all_scopes)
+    if isinstance(to, Path):
         remark(f"{written} events written to {path}")
+    else:
+        to.flush()
 
 
 def show_report(report: ImportReport) -> None:
@@ -147,15 +175,20 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def _out(path: Path | None) -> Iterator[Any]:
-    """Where an export goes. A file is complete or not there: it is written beside its name and then moved."""
-    if path is None:
-        import sys
-
-        yield sys.stdout
-        sys.stdout.flush()
+def _on_disk(path: Path, format: str) -> Iterator[Path]:
+    """The file itself; of stdin a copy, for a whole memory is read twice. Errors name what the user named."""
+    if str(path) != STDIO:
+        yield path
         return
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    with unfinished.open("w", encoding="utf-8") as file:
-        yield file
-    unfinished.replace(path)
+    from zettel.transcripts.importing import is_whole
+
+    with tempfile.NamedTemporaryFile(prefix="zettel-") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        file = Path(copy.name)
+        if not is_whole(file, format):
+            raise InvalidInput("from stdin zettel reads whole memories only (--format zettel); name a file")
+        try:
+            yield file
+        except BadRecord as error:
+            raise BadRecord(str(error).replace(copy.name, STDIO)) from None

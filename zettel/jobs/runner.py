@@ -17,7 +17,7 @@ from zettel.jobs.work import Work
 from zettel.model import Job, JobState, Scope
 from zettel.ports import GraphStore
 
-CLAIM = 256
+CLAIM = 1024
 """Jobs taken at once: enough to share reads among them, few enough to be done well inside the lease."""
 LEASE_SECONDS = 30.0
 """How long a claimed batch is left to its worker before another may take it: what a killed worker delays. One that is

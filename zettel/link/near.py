@@ -6,8 +6,10 @@ Only older notes are looked at, so the same events give the same links whenever 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TypeAlias
 
 from zettel.model import Link, LinkType
 from zettel.ports import Near, TermUse
@@ -25,22 +27,35 @@ BINDING_KEYWORDS = 2
 
 def close(near: Near) -> Near:
     """Only those of the others that may be linked at all."""
-    return Near(near.note, tuple((id, cosine) for id, cosine in near.others if cosine >= NEAR_COSINE_WITH_TERMS))
+    far = bisect_left(near.others, True, key=lambda other: other[1] < NEAR_COSINE_WITH_TERMS)  # nearest come first
+    return Near(near.note, near.others[:far])
+
+
+Binding: TypeAlias = Mapping[str, TermUse]
+"""By key, the Terms of one note that may bind it to another."""
+
+
+def binding(terms: Sequence[TermUse]) -> Binding:
+    """The names and keywords among a note's Terms."""
+    return {term.key: term for term in terms if term.kind in ("keyword", "name")}
 
 
 def near_links(
-    near: Near, terms: Mapping[str, Sequence[TermUse]], authors: Mapping[str, str | None], recorded_at: datetime
+    near: Near, bindings: Mapping[str, Binding], speakers: Mapping[str, str], recorded_at: datetime
 ) -> tuple[Link, ...]:
     """RELATES links for one note, nearest first.
 
-    ``terms`` and ``authors`` hold the Terms and the role of the note and of the others. A speaker's own name binds
-    nothing: everybody says it.
+    ``bindings`` and ``speakers`` hold what binds, and the case-folded role, of the note and of the others. A speaker's
+    own name binds nothing: everybody says it.
     """
-    speakers = {(author or "").casefold() for author in authors.values()}
-    own = _binding(terms[near.note], speakers)
+    unbinding = {speakers[near.note], *map(speakers.__getitem__, dict(near.others))}
+    own = {key: term for key, term in bindings[near.note].items() if key not in unbinding}
     links: list[Link] = []
     for other, cosine in near.others:
-        shared = sorted(own.keys() & _binding(terms[other], speakers).keys(), key=lambda key: (own[key].kind, key))
+        keys = own.keys() & bindings[other].keys()
+        if not keys and cosine < NEAR_COSINE:
+            continue
+        shared = sorted(keys, key=lambda key: (own[key].kind, key))
         bound = any(own[key].kind == "name" for key in shared) or len(shared) >= BINDING_KEYWORDS
         if cosine < (NEAR_COSINE_WITH_TERMS if bound else NEAR_COSINE):
             continue
@@ -60,7 +75,3 @@ def near_links(
         if len(links) == MAX_NEAR_LINKS:
             break
     return tuple(links)
-
-
-def _binding(terms: Sequence[TermUse], speakers: set[str]) -> dict[str, TermUse]:
-    return {term.key: term for term in terms if term.kind in ("keyword", "name") and term.key not in speakers}

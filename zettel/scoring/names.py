@@ -89,7 +89,7 @@ def speakers_named(question: Question, role_names: Sequence[str]) -> list[float]
 def terms_meant(unknown: Sequence[str], term_keys: Sequence[str]) -> list[int]:
     """Which Terms a question may mean by the ``unknown`` words, names that the scope has never heard.
 
-    Only those with the same first letter are compared, or with the same letters after it, as in Katherine and Catherine.
+    Only those with the same first letter are compared, or with the same letters after it, as in Karl and Carl.
     """
     return [
         place

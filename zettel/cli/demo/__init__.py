@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 PAGE = "zettel-demo.html"
 TITLE = "Nora and Idris"
 TOLD = "A year of messages between a baker and a boatbuilder, remembered by zettel"
+TOPIC = ("topic", ("topic", "tystie"))
+"""The saved query that shows most of it in Neo4j Browser."""
 SHOWN_HITS = 3
 """Hits printed for each question."""
 DRAWN_HITS = 5
@@ -38,6 +40,7 @@ DRAWN_HITS = 5
 def demo(
     ctx: typer.Context,
     out: Path = typer.Option(PAGE, "--out", metavar="FILE", help="Where to draw the graph, as one HTML file."),
+    neo4j: bool = typer.Option(False, "--neo4j", help="Keep it in Neo4j: that of NEO4J_URI, or one started here."),
 ) -> None:
     """A short tour. Remembers an invented year of messages, draws its graph and asks six questions.
 
@@ -47,9 +50,13 @@ def demo(
     Examples:
       zettel demo
       zettel demo --store demo.db --out demo.html
+      zettel demo --neo4j
     """
     options = common(ctx)
     writable(out)
+    if neo4j:
+        _in_neo4j(options, out)
+        return
     with TemporaryDirectory(prefix="zettel-demo-") as folder:
         kept = options.store_named
         where = options if kept else replace(options, store=str(Path(folder) / "demo.db"))
@@ -57,6 +64,40 @@ def demo(
             report = _tour(memory, where, out, kept=kept)
     if options.json:
         say_json(report)
+
+
+def _in_neo4j(options: Common, page: Path) -> None:
+    """The tour on a server, which keeps what it was told, and the way to look at it there."""
+    from rich.text import Text
+
+    from zettel.cli.explore import opens
+    from zettel.cypher import explore
+
+    from .server import served
+
+    server = served()
+    where = replace(options, store=server.url, store_named=True)
+    with where.memory(create=True, auth=server.auth) as memory:
+        report = _tour(memory, where, page, kept=True)
+    address = opens(where, server.browser)
+    topic = explore.named(TOPIC[0])
+    links = {
+        "style": address(f":style {explore.beside(explore.STYLE)}"),
+        "topic": address(explore.filled(topic, explore.values_of(topic, where.scope().key, dict(TOPIC[1:])))),
+    }
+    if options.json:
+        say_json(report | {"browser": links, "user": server.auth[0], "folder": server.folder})
+        return
+    terminal = console()
+    whose = f"as {server.auth[0]}" + (f" with the password {server.auth[1]}" if server.folder else "")
+    paragraph(terminal, Text(f"\nIn Neo4j Browser, {whose}; run what is in its editor with Ctrl+Enter", style="bold"))
+    for name, told in (("style", "First the style, once"), ("topic", "Then everything about a boat")):
+        # One line each, however long, so that it can be clicked and copied.
+        terminal.print(Text(f"{told}: ").append(links[name], style=f"cyan link {links[name]}"), soft_wrap=True)
+    more = f"zettel explore --links --store {server.url}" + (f" --browser {server.browser}" if server.browser else "")
+    paragraph(terminal, Text(f"More of them: {more}", style="dim"))
+    if server.folder:
+        paragraph(terminal, Text(f"The server goes on: zettel neo4j down {server.folder} ends it", style="dim"))
 
 
 def _tour(memory: Memory, options: Common, page: Path, *, kept: bool) -> dict[str, Any]:

@@ -1,0 +1,170 @@
+"""Real Neo4j servers for tests: one of each release line, started when first asked for, ended with the test session.
+
+``NEO4J_URI`` (with ``NEO4J_USERNAME`` and ``NEO4J_PASSWORD``) names a server to use instead, and is then the only one;
+if it is on this machine, ``NEO4J_HTTP`` says where its Browser is, unless that is http://127.0.0.1:7474.
+EVERYTHING IN ITS DATABASE ``neo4j`` IS DELETED. Where Java or Maven is missing, tests are skipped with a reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from zettel.errors import LocalServerError
+from zettel.graph.neo4j.local import jars
+from zettel.graph.neo4j.local import server as local
+
+DATABASE = "neo4j"
+WIPED_AT_ONCE = 5000  # nodes deleted in one transaction
+
+SCHEMA = {
+    "CONSTRAINT": "SHOW CONSTRAINTS YIELD name",
+    "INDEX": "SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name",
+}
+
+
+class Server(NamedTuple):
+    """A running server: what ``Memory(url, auth=auth)`` takes, and where its HTTP answers, if that is known."""
+
+    name: str
+    url: str
+    auth: tuple[str, str]
+    http: str | None
+
+
+def _given() -> str | None:
+    return os.environ.get("NEO4J_URI")
+
+
+NAMES = ["neo4j"] if _given() else [f"neo4j-{release.line}" for release in jars.RELEASES]
+"""Parameters for tests: neo4j-2026 and neo4j-5.26, or neo4j when the environment names a server."""
+
+WATCH = 'while kill -0 "$0" 2>/dev/null; do sleep 2; done; kill "$1"'
+"""Ends a server whose tests were killed, and so could not end it."""
+
+_running: dict[str, Server] = {}
+_homes: list[Path] = []
+_watchers: list[subprocess.Popen[bytes]] = []
+_failed: dict[str, LocalServerError] = {}
+
+
+def server(name: str) -> Server:
+    """The running server of that name, as the last test left it; starts it, or skips the test."""
+    if name not in _running:
+        if name in _failed:
+            raise _failed[name]
+        _running[name] = _named_by_environment() if _given() else _start(name.removeprefix("neo4j-"))
+    return _running[name]
+
+
+def empty(name: str) -> Server:
+    """The running server of that name without a node, constraint or index."""
+    found = server(name)
+    wipe(found)
+    return found
+
+
+def wipe(found: Server) -> None:
+    """Delete all nodes, constraints and indexes."""
+    import neo4j
+
+    with neo4j.GraphDatabase.driver(found.url, auth=found.auth) as driver:
+        delete = f"MATCH (n) WITH n LIMIT {WIPED_AT_ONCE} DETACH DELETE n"
+        while driver.execute_query(delete, database_=DATABASE).summary.counters.nodes_deleted == WIPED_AT_ONCE:
+            pass
+        for kind, show in SCHEMA.items():
+            for (one,) in driver.execute_query(show, database_=DATABASE).records:
+                driver.execute_query(f"DROP {kind} `{one}` IF EXISTS", database_=DATABASE)
+
+
+def forget_all(found: Server) -> None:
+    """Delete all nodes; constraints and indexes stay, which saves the next opening seconds."""
+    import neo4j
+
+    with neo4j.GraphDatabase.driver(found.url, auth=found.auth) as driver:
+        delete = f"MATCH (n) WITH n LIMIT {WIPED_AT_ONCE} DETACH DELETE n"
+        while driver.execute_query(delete, database_=DATABASE).summary.counters.nodes_deleted == WIPED_AT_ONCE:
+            pass
+
+
+def properties(found: Server) -> list[tuple[str, str]]:
+    """Every property of every node and relationship: its name, and its value as text."""
+    import neo4j
+
+    every = (
+        "MATCH (x) UNWIND keys(x) AS key RETURN labels(x)[0] + '.' + key AS name, x[key] AS value "
+        "UNION ALL MATCH ()-[x]->() UNWIND keys(x) AS key RETURN type(x) + '.' + key AS name, x[key] AS value"
+    )
+    with neo4j.GraphDatabase.driver(found.url, auth=found.auth) as driver:
+        return [(name, str(value)) for name, value in driver.execute_query(every, database_=DATABASE).records]
+
+
+def prepare(names: Iterable[str]) -> None:
+    """Start these already, so that the clock of the first test that needs one does not run meanwhile."""
+    for name in names:
+        if reason_to_skip(name) is None and name not in _failed:
+            with contextlib.suppress(LocalServerError):  # told by every test that asks for it
+                server(name)
+
+
+def reason_to_skip(name: str) -> str | None:
+    """Why there is no server of that name to test on."""
+    missing = None if _given() else what_is_missing(name.removeprefix("neo4j-"))
+    return missing and f"no {name} to test on, and NEO4J_URI names none: {missing}"
+
+
+def what_is_missing(line: str) -> str | None:
+    """Why this machine cannot start that release; its jars are fetched if they are not here."""
+    try:
+        release, java = jars.choose(line)
+        jars.fetch(release, java, progress=lambda step, files: None)
+    except LocalServerError as error:
+        return str(error)
+    return None
+
+
+def stop_all() -> None:
+    """End what was started here, and delete its data."""
+    with ThreadPoolExecutor() as pool:  # each takes seconds to write out what nobody will read
+        list(pool.map(local.down, _homes))
+    for home in _homes:
+        shutil.rmtree(home)
+    for watcher in _watchers:
+        watcher.kill()
+        watcher.wait()
+    for kept in (_homes, _watchers, _running):
+        kept.clear()
+
+
+def _named_by_environment() -> Server:
+    url = os.environ["NEO4J_URI"]
+    auth = os.environ.get("NEO4J_USERNAME", "neo4j"), os.environ.get("NEO4J_PASSWORD", "")
+    here = urlsplit(url).hostname in ("localhost", "127.0.0.1")
+    return Server("neo4j", url, auth, os.environ.get("NEO4J_HTTP", "http://127.0.0.1:7474") if here else None)
+
+
+def _start(line: str) -> Server:
+    name = f"neo4j-{line}"
+    if (reason := reason_to_skip(name)) is not None:
+        pytest.skip(reason)
+    home = Path(tempfile.mkdtemp(prefix=f"zettel-{name}-"))
+    try:
+        started = local.up(home, version=line)
+    except LocalServerError as error:
+        _failed[name] = error  # once is enough: every other test would wait for the same end
+        raise
+    _homes.append(home)
+    watch = ["sh", "-c", WATCH, str(os.getpid()), str(started.server.pid)]
+    _watchers.append(subprocess.Popen(watch, start_new_session=True))
+    assert started.password is not None
+    return Server(name, started.server.url, (local.USER, started.password), f"http://127.0.0.1:{started.server.http}")

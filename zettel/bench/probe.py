@@ -1,0 +1,121 @@
+"""What a process of its own measures: how soon a store answers, how long its searches take, and how much memory.
+
+``in_fresh_process`` starts this module with a request on stdin and reads the answer from stdout, as JSON, so that
+nothing that the measuring process did before is in the numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from itertools import cycle, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from zettel.errors import ZettelError
+
+if TYPE_CHECKING:
+    from zettel import Memory
+
+_BEGAN = time.perf_counter()  # before anything of zettel but its errors is read: what follows is opening
+
+SEARCHES_BEFORE_RSS = 100
+"""Searches after which the resident memory is read: what is loaded when first needed is there by then."""
+_STATUS = Path("/proc/self/status")
+_CHILD = "from zettel.bench.probe import main; main()"
+
+
+def in_fresh_process(**request: Any) -> Any:
+    """The answer of another process to a request; ``what`` names one of ASKS. Raises ``ZettelError`` if it fails."""
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD],
+        input=json.dumps(request),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        env=os.environ,
+    )
+    if done.returncode != 0:
+        raise ZettelError(f"the process that measures {request['what']} failed; what it said stands above")
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    """Read a request, answer it."""
+    request = json.load(sys.stdin)
+    answer = ASKS[request.pop("what")](**request)
+    sys.stdout.write(json.dumps(answer))
+
+
+def searches(store: str, embedder: str | None, questions: Sequence[str], k: int) -> dict[str, Any]:
+    """Open a store and ask it.
+
+    ``opened``: seconds from the start of this process, Python's own apart, to the first answer. ``rss``: bytes after
+    SEARCHES_BEFORE_RSS searches, None where the system does not tell. ``seconds``: for each question those of its
+    stages. ``found``: for each question the ``Event.id`` behind each hit.
+    """
+    from zettel import Memory
+    from zettel.bench.timing import StageWatch
+    from zettel.embed import load_embedder
+    from zettel.graph import open_store
+    from zettel.scoring.fusion import FusionScorer
+
+    watch = StageWatch()
+    with Memory(
+        watch.store(open_store(store)),
+        embedder=watch.embedder(load_embedder(embedder)),
+        scorer=watch.scorer(FusionScorer()),
+    ) as memory:
+        memory.search(questions[0], k=k)
+        opened = time.perf_counter() - _BEGAN
+        for question in islice(cycle(questions), SEARCHES_BEFORE_RSS - 1):
+            memory.search(question, k=k)
+        rss = resident_bytes()
+        seconds, found = [], []
+        for question in questions:
+            watch.begin()
+            hits = memory.search(question, k=k)
+            seconds.append(watch.end())
+            found.append([hit.note.event_ids[0] for hit in hits])
+        return {"opened": opened, "rss": rss, "seconds": seconds, "found": _own_ids(memory, found)}
+
+
+def flat(folder: str, embedder: str | None, questions: Sequence[str], k: int) -> dict[str, Any]:
+    """The same questions put to the two indices of ``zettel.bench.flat``."""
+    import anyio
+
+    from zettel.bench.flat import ask
+    from zettel.embed import load_embedder
+
+    answers = anyio.run(ask, Path(folder), questions, load_embedder(embedder), k)
+    return {
+        "seconds": [one.seconds for one in answers],
+        "by_vector": [list(map(str, one.by_vector)) for one in answers],
+        "by_text": [list(map(str, one.by_text)) for one in answers],
+    }
+
+
+ASKS: dict[str, Callable[..., dict[str, Any]]] = {"searches": searches, "flat": flat}
+"""What can be asked of a fresh process."""
+
+
+def resident_bytes() -> int | None:
+    """Memory of this process that is in RAM now; None where ``/proc`` does not tell."""
+    if not _STATUS.exists():
+        return None
+    for line in _STATUS.read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024  # /proc counts in KiB
+    return None
+
+
+def _own_ids(memory: Memory, found: Sequence[Sequence[str]]) -> list[list[str]]:
+    ids: dict[str, str] = {}
+    for event in {event for hits in found for event in hits}:
+        record = memory.get(event)
+        ids[event] = str(record.id)
+    return [[ids[event] for event in hits] for hits in found]
