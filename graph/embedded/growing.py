@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from zettel.query import Bools, Ints
 
-_FIRST_ROOM = 256
-_GROWTH = 1.25
-"""Room made at a time: twice as much would leave a third of a large scope's memory empty."""
+_FIRST_ROOM = 16
+_SMALL_ROOM, _GROWTH = 4096, 1.25
+"""Up to so many rows room is doubled; in a large scope that would leave a third of the memory empty."""
 MERGE_AT = 4
 """A segment is merged with the one before it unless that has this many times its entries."""
 FEW = 4096
@@ -38,7 +38,8 @@ class Table:
         added = len(next(iter(columns.values())))
         for name, room in self._columns.items():
             if self.used + added > len(room):
-                wider = np.zeros((max(int(_GROWTH * len(room)), self.used + added), *room.shape[1:]), room.dtype)
+                more = 2 * len(room) if len(room) < _SMALL_ROOM else int(_GROWTH * len(room))
+                wider = np.zeros((max(more, self.used + added), *room.shape[1:]), room.dtype)
                 wider[: self.used] = room[: self.used]
                 self._columns[name] = room = wider
             room[self.used : self.used + added] = columns[name]

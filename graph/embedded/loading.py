@@ -43,6 +43,8 @@ class Scopes:
     def __init__(self) -> None:
         self._held: dict[tuple[str, int], tuple[threading.Lock, list[Columns]]] = {}
         self._sizes: dict[tuple[str, int], int] = {}
+        self._size = 0
+        self._spaces: dict[str, int] = {}
         self._guard = threading.Lock()
 
     @contextmanager
@@ -58,17 +60,31 @@ class Scopes:
         with lock:
             yield cell
         with self._guard:
-            self._sizes[scope, space] = sum(columns.nbytes for columns in cell)
-            while sum(self._sizes.values()) > MEMORY_BYTES and len(self._held) > 1:
+            self._resize((scope, space), sum(columns.nbytes for columns in cell))
+            while self._size > MEMORY_BYTES and len(self._held) > 1:
                 oldest = next(iter(self._held))
                 del self._held[oldest]
-                self._sizes.pop(oldest, None)
+                self._resize(oldest, 0)
+
+    def _resize(self, held: tuple[str, int], size: int) -> None:
+        self._size += size - self._sizes.pop(held, 0)
+        self._spaces.pop(held[0], None)
+        if size:
+            self._sizes[held] = size
+            self._spaces[held[0]] = held[1]
+
+    def space_of(self, scope: str) -> int | None:
+        """The vector set with which the scope was last held as columns, if it still is."""
+        with self._guard:
+            return self._spaces.get(scope)
 
     def forget(self) -> None:
         """Let go of all."""
         with self._guard:
             self._held.clear()
             self._sizes.clear()
+            self._spaces.clear()
+            self._size = 0
 
 
 def in_step(sql: sqlite3.Connection, cell: list[Columns], row: ScopeRow, space: int, dim: int) -> Columns:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from zettel.graph.embedded import reads
 from zettel.graph.embedded.bodies import read_body
+from zettel.graph.embedded.columns import Columns
 from zettel.graph.embedded.keys import Keys
 from zettel.model import EventRecord, Kind, Note
 from zettel.ports import Found, Lookup
@@ -19,20 +20,34 @@ def nothing(ask: Lookup) -> Found:
     return Found(events={}, tombstones=frozenset(), named={}, naming={}, has_titles=False, notes=0, df=df)
 
 
-def look_up(sql: sqlite3.Connection, scope: int, keys: Keys, ask: Lookup) -> Found:
-    """Answer a Lookup. ``df`` counts notes that are not archived, as ``notes`` does."""
+def look_up(sql: sqlite3.Connection, scope: int, keys: Keys, ask: Lookup, columns: Columns | None = None) -> Found:
+    """Answer a Lookup. ``df`` counts notes that are not archived, as ``notes`` does.
+
+    With the scope's ``columns`` both are known; the file's postings would have to be counted one by one.
+    """
     titled = sql.execute("SELECT EXISTS (SELECT 1 FROM notes WHERE scope = ? AND titled)", (scope,)).fetchone()
-    # The index holds these notes and no others; left to itself SQLite reads every note of the scope.
-    count = "SELECT COUNT(*) FROM notes INDEXED BY notes_by_seq WHERE scope = ? AND NOT archived"
+    notes, df = _counts(sql, scope, keys, ask.tokens, columns) if ask.tokens else (0, {})
     return Found(
         events=_events(sql, scope, ask.identities) if ask.identities else {},
         tombstones=_tombstones(sql, scope, ask.identities) if ask.identities else frozenset(),
         named=_named(sql, scope, keys, ask.names) if ask.names and titled[0] else {},
         naming=_naming(sql, scope, keys, ask.titles) if ask.titles else {},
         has_titles=bool(titled[0]),
-        notes=sql.execute(count, (scope,)).fetchone()[0] if ask.tokens else 0,
-        df=_df(sql, scope, keys, ask.tokens) if ask.tokens else {},
+        notes=notes,
+        df=df,
     )
+
+
+def _counts(
+    sql: sqlite3.Connection, scope: int, keys: Keys, tokens: Sequence[str], columns: Columns | None
+) -> tuple[int, dict[str, int]]:
+    """How many notes there are, and hold each token."""
+    if columns is not None:
+        shown = columns.notes["shown"] & columns.notes["alive"]
+        return int(shown.sum()), {token: columns.words.count(keys.word(token)) for token in tokens}
+    # The index holds these notes and no others; left to itself SQLite reads every note of the scope.
+    count = "SELECT COUNT(*) FROM notes INDEXED BY notes_by_seq WHERE scope = ? AND NOT archived"
+    return sql.execute(count, (scope,)).fetchone()[0], _df(sql, scope, keys, tokens)
 
 
 def _events(

@@ -197,6 +197,11 @@ class EmbeddedStore:
 
     async def lookup(self, scope: Scope, ask: Lookup) -> Found:
         """What a write has to know before it can be planned."""
+        space = self._scopes.space_of(scope.key) if ask.tokens else None
+        if space is not None:
+            return await self._in_columns(
+                scope, space, None, lambda sql, held, keys: lookups.look_up(sql, held.scope, keys, ask, held)
+            )
         return await self._read_scope(
             scope, lambda sql, row, keys: lookups.look_up(sql, row.number, keys, ask), lookups.nothing(ask)
         )

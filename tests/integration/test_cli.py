@@ -258,7 +258,7 @@ class TestAsking:
             lines = zettel(*arguments).out.splitlines()
             assert max(map(len, lines)) <= columns
             assert lines == [line.rstrip() for line in lines]
-        lines = zettel("search", "Who dropped the piano?", "-k", "1").out.splitlines()
+        lines = zettel("search", "Who dropped it on the stairs?", "-k", "1").out.splitlines()
         assert re.fullmatch(r"[01]\.\d\d  2024-05-08 18:31  Ann  n_\w+", lines[0])
         assert lines[1] == "      Out of tune, Nils dropped it on the stairs."
 
