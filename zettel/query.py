@@ -86,7 +86,7 @@ class Query:
     filter: Filter = field(default_factory=Filter)
     as_of: int | None = None
     known_at: int | None = None
-    pool: int = 64
+    pool: int = 96
     window: int = 3
 
 
