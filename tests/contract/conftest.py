@@ -18,7 +18,6 @@ from tests.contract.reference import ReferenceStore
 from zettel import Memory
 
 
-
 class ServerUrl(str):
     """An address that knows its server."""
 

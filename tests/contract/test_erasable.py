@@ -32,7 +32,7 @@ def forms(word: str) -> set[bytes]:
 
 @pytest.fixture
 def traces(url: Any, tmp_path: Path) -> Callable[[str], list[str]]:
-    """Where the store of ``url`` holds a word in any form: in its files, or on a server in any property of its database."""
+    """Where the store of ``url`` holds a word in any form: in its files, or in any property of a server's database."""
     server = getattr(url, "server", None)
     if server is None:
         return lambda word: in_files(tmp_path, word)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from zettel.batch import PutJob
-from zettel.errors import EmbedderUnavailable, StoreBusy
+from zettel.errors import EmbedderUnavailable, StoreBusy, StoreUnreachable
 from zettel.identity import new_id
 from zettel.model import Job, JobKind, Note, Scope
 
-PASSING = (EmbedderUnavailable, StoreBusy)
+PASSING = (EmbedderUnavailable, StoreBusy, StoreUnreachable)
 """Errors that may be gone by the next attempt; any other leaves the job failed at once."""
 MAX_ATTEMPTS = 6
 """Attempts in all: with doubling pauses from 2 s they span about a minute."""

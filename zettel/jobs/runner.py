@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 import anyio
 
 from zettel.batch import StaleLease
-from zettel.errors import FlushTimeout, JobFailed, StoreBusy
+from zettel.errors import FlushTimeout, JobFailed, StoreBusy, StoreUnreachable
 from zettel.jobs.queue import next_attempt
 from zettel.jobs.work import Work
 from zettel.model import Job, JobState, Scope
@@ -140,7 +140,7 @@ class InProcessRunner:
             try:
                 worked = await self._run_batch()
                 self._purge_due = self._purge_due and not await self._store.purge()
-            except StoreBusy:  # another process writes: the queue will still be there
+            except (StoreBusy, StoreUnreachable):  # another process writes, or the server restarts: the queue stays
                 worked = False
             if not worked:
                 self._idle.set()

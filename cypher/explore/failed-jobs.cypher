@@ -1,0 +1,6 @@
+// Failed jobs
+// Work that ended in an error, with the note it was about. `zettel jobs retry` runs it again.
+MATCH (job:Job {scope: $scope, state: 'failed'})
+OPTIONAL MATCH (job)-[:ABOUT]->(note:Note)
+RETURN job.kind AS job, job.error AS error, job.attempts AS tries, note.caption AS note, note.id AS id
+ORDER BY job, id

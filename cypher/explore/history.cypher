@@ -1,0 +1,11 @@
+// A note's history
+// What changed in it, when and by whom: first how it began, then each change as it was recorded.
+// $note = "n_"  its id, or how that begins
+MATCH (note:Note {scope: $scope})
+WHERE note.id STARTS WITH $note
+WITH note ORDER BY note.version DESC, note.seq LIMIT 1
+OPTIONAL MATCH (note)-[:BEGAN_AS|REVISED]->(state)
+WITH note, coalesce(state, note) AS state
+RETURN state.version AS version, state.recorded_at AS recorded_at, coalesce(state.by, 'add') AS by,
+       coalesce(state.body, state.content) AS what, note.id AS id
+ORDER BY version

@@ -1,0 +1,18 @@
+// One hop of the walk: from [note, share] pairs in `leaving`, what is led to each note that is no start.
+UNWIND leaving AS step
+WITH step[0] AS from, step[1] AS share
+WHERE COUNT { (from)-[:{{links}}]-() } <= $hub_links
+CALL (from, share) {
+  MATCH (from)-[l:{{links}}]-(n:Note)
+  WHERE {{seen}}
+  RETURN n AS reached, l.weight * share AS led
+  UNION ALL
+  MATCH (from)-[:HAS_TERM]->(t:Term)
+  WITH t, share, {{holders}} AS df
+  WHERE df > 1 AND df <= $rare_term_df
+  MATCH (t)<-[:HAS_TERM]-(n:Note)
+  WHERE {{seen}}
+  RETURN n AS reached, share / (df * df) AS led
+}
+WITH reached, sum(led) AS led
+WHERE led > 0 AND NOT reached IN starting

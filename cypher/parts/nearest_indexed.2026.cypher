@@ -1,0 +1,13 @@
+// The notes of highest cosine that the index finds in the scope.
+MATCH (v:Vector{{dim}})
+SEARCH v IN (
+  VECTOR INDEX zettel_vectors_{{dim}} FOR $vector
+  WHERE v.scope = $scope AND v.space = $space AND v.shown = true
+  LIMIT $reach
+)
+//: when narrowed
+MATCH (v)<-[:HAS_VECTOR]-(n:Note)
+WHERE {{passing}}
+//: end
+WITH v, vector.similarity.cosine(v.embedding, $vector) AS cosine
+ORDER BY cosine DESC, v.seq LIMIT $pool

@@ -1,0 +1,9 @@
+// The notes of highest cosine that the index finds. It knows no scopes, so more are asked for than are wanted.
+CALL db.index.vector.queryNodes('zettel_vectors_{{dim}}', $reach, $vector) YIELD node AS v
+WHERE v.scope = $scope AND v.space = $space AND v.shown
+//: when narrowed
+MATCH (v)<-[:HAS_VECTOR]-(n:Note)
+WHERE {{passing}}
+//: end
+WITH v, vector.similarity.cosine(v.embedding, $vector) AS cosine
+ORDER BY cosine DESC, v.seq LIMIT $pool

@@ -1,0 +1,18 @@
+// Notes with their records and everything that is derived from these.
+MATCH (now:Note)
+WHERE now.scope = $scope AND now.seq > $after
+WITH now ORDER BY now.seq LIMIT $limit
+OPTIONAL MATCH (now)-[:BEGAN_AS]->(b)
+OPTIONAL MATCH (now)-[:FOUND_BY]->(i:Index)
+WITH now, coalesce(b, now) AS n, i
+RETURN now {.*, occurred_at: MICROS(now.occurred_at), valid_from: MICROS(now.valid_from),
+    recorded_at: MICROS(now.recorded_at)} AS now,
+  n {.*, occurred_at: MICROS(n.occurred_at), valid_from: MICROS(n.valid_from), recorded_at: MICROS(n.recorded_at)}
+    AS base,
+  COLLECT { MATCH (now)-[:REVISED]->(r) RETURN r.body ORDER BY r.seq } AS revisions,
+  properties(i) AS index,
+  COLLECT { MATCH (now)-[h:HAS_TERM]->(t) RETURN [t.name, h.text, h.kind, h.count] } AS terms,
+  COLLECT { MATCH (now)-[:TITLED]->(t) RETURN t.name } AS titles,
+  COLLECT { MATCH (now)-[l:{{links}}]->(to) WHERE l.decided RETURN [to.id, type(l), l.weight, l.reason] } AS links,
+  COLLECT { MATCH (now)-[:FROM]->(e) WHERE e.id IN now.event_ids RETURN e {.id, .place, .file} } AS events
+ORDER BY now.seq

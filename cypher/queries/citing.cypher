@@ -1,0 +1,5 @@
+// The notes that have Revisions before which one of these notes stood: which versions, and all their Revisions.
+UNWIND $ids AS id
+MATCH (:Note {scope: $scope, id: id})<-[:CITES]-(r:Revision)<-[:REVISED]-(n:Note)
+WITH n, collect(DISTINCT r.version) AS versions
+RETURN versions, COLLECT { MATCH (n)-[:REVISED]->(r) RETURN r.body ORDER BY r.seq } AS revisions

@@ -1,0 +1,4 @@
+// Events by their ids.
+UNWIND $ids AS id
+MATCH (e:Event {scope: $scope, id: id})
+RETURN {{event}} AS event

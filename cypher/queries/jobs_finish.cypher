@@ -1,0 +1,6 @@
+// Take jobs off the queue that are still their workers'; how many.
+UNWIND $jobs AS row
+MATCH (j:Job {scope: $scope, id: row.id})
+WHERE j.token = row.token
+DETACH DELETE j
+RETURN count(*) AS finished

@@ -1,0 +1,8 @@
+// Queue failed jobs again, as if they had never been tried; how many.
+MATCH (j:Job)
+WHERE j.state = 'failed'
+  //: when scoped
+  AND j.scope = $scope
+  //: end
+SET j.state = 'queued', j.run_at = $now, j.attempts = 0
+RETURN count(j) AS queued

@@ -1,0 +1,3 @@
+// The database is in this layout from now on.
+MERGE (z:Zettel {id: 'store'})
+SET z.layout = CASE WHEN coalesce(z.layout, 0) < $layout THEN $layout ELSE z.layout END

@@ -1,0 +1,41 @@
+// What a write has to know before it can be planned; see zettel.ports.Found.
+MATCH (s:Scope {scope: $scope})
+CALL (s) {
+  UNWIND $identities AS identity
+  MATCH (e:Event {scope: $scope, identity: identity})
+  WITH identity, e ORDER BY e.seq DESC
+  WITH identity, collect(e)[0] AS e
+  RETURN collect({identity: identity, event: {{event}}, notes: COLLECT {
+    MATCH (e)<-[:FROM]-(n:Note)
+    OPTIONAL MATCH (n)-[:BEGAN_AS]->(b)
+    WITH n, coalesce(b.kind, n.kind) AS kind
+    WHERE kind = 'episodic'
+    RETURN n.id ORDER BY coalesce(n.part, 0), n.seq
+  }}) AS events
+}
+CALL (s) {
+  UNWIND $identities AS identity
+  MATCH (t:Tombstone {scope: $scope, identity: identity})
+  RETURN collect(t.identity) AS tombstones
+}
+CALL (s) {
+  UNWIND $names AS name
+  MATCH (:Term {scope: $scope, name: name})<-[:TITLED]-(n:Note)
+  WITH name, n ORDER BY n.seq
+  RETURN collect([name, n.id]) AS named
+}
+CALL (s) {
+  UNWIND $titles AS title
+  CALL (title) {
+    CALL db.index.fulltext.queryNodes('zettel_words', title.words) YIELD node AS i
+    RETURN i.id AS id ORDER BY i.seq
+  }
+  RETURN collect([title.name, id]) AS naming
+}
+CALL (s) {
+  UNWIND $words AS word
+  MATCH (w:Word {scope: $scope, name: word})
+  RETURN collect([word, w.notes]) AS df
+}
+RETURN events, tombstones, named, naming, df, s.notes AS notes,
+  EXISTS { MATCH (i:Index) WHERE i.titled = $scope } AS titled

@@ -1,0 +1,7 @@
+// Destroy nodes that hang on something that is not there.
+CALL () { MATCH (x:Index) WHERE NOT EXISTS { (x)<-[:FOUND_BY]-() } DETACH DELETE x }
+CALL () { MATCH (x:Vector) WHERE NOT EXISTS { (x)<-[:HAS_VECTOR]-() } DETACH DELETE x }
+CALL () { MATCH (x:Revision) WHERE NOT EXISTS { (x)<-[:REVISED]-() } DETACH DELETE x }
+CALL () { MATCH (x:Base) WHERE NOT EXISTS { (x)<-[:BEGAN_AS]-() } DETACH DELETE x }
+CALL () { MATCH (x:Term) WHERE NOT EXISTS { (x)<-[:HAS_TERM|TITLED]-() } DETACH DELETE x }
+CALL () { MATCH (x:Job) WHERE NOT EXISTS { MATCH (s:Scope) WHERE s.scope = x.scope } DETACH DELETE x }

@@ -1,0 +1,13 @@
+// Set a scope's sums and its place in the order of arrival to what there is.
+MATCH (s:Scope {scope: $scope})
+SET s.notes = $notes, s.tokens = $tokens, s.changes = s.changes + 1, s.floor = s.changes + 1
+WITH s
+CALL (s) {
+  MATCH (x:Event) WHERE x.scope = s.scope AND x.seq >= 0 RETURN x.seq AS seq ORDER BY seq DESC LIMIT 1
+  UNION ALL
+  MATCH (x:Note) WHERE x.scope = s.scope AND x.seq >= 0 RETURN x.seq AS seq ORDER BY seq DESC LIMIT 1
+  UNION ALL
+  MATCH (x:Revision) WHERE x.scope = s.scope AND x.id IS NOT NULL RETURN x.seq AS seq ORDER BY seq DESC LIMIT 1
+}
+WITH s, max(seq) AS last
+SET s.seq = CASE WHEN last > s.seq THEN last ELSE s.seq END

@@ -1,0 +1,3 @@
+// All scopes, oldest first.
+MATCH (s:Scope)
+RETURN s.name AS name ORDER BY s.born, s.scope

@@ -1,0 +1,3 @@
+// An index for vectors of one size.
+CREATE VECTOR INDEX zettel_vectors_{{dim}} IF NOT EXISTS FOR (v:Vector{{dim}}) ON (v.embedding)
+OPTIONS {indexConfig: {`vector.dimensions`: {{dim}}, `vector.similarity_function`: 'cosine'}}

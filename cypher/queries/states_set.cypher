@@ -1,0 +1,5 @@
+// Set notes to states, and give each a new node that it is found by.
+UNWIND $notes AS row
+MATCH (n:Note {scope: $scope, id: row.id})
+SET n = row.note
+CREATE (n)-[:FOUND_BY]->(:Index {scope: $scope, id: n.id, seq: n.seq})

@@ -1,0 +1,3 @@
+// Lock what all scopes share for the rest of the transaction.
+MERGE (z:Zettel {id: 'store'})
+SET z.locked = $token

@@ -1,0 +1,3 @@
+// Keyed hashes of identities that were deleted.
+UNWIND $identities AS identity
+MERGE (:Tombstone {scope: $scope, identity: identity})

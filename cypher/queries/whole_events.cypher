@@ -1,0 +1,5 @@
+// The next events with their identities.
+MATCH (e:Event)
+WHERE e.scope = $scope AND e.seq > $after
+WITH e ORDER BY e.seq LIMIT $limit
+RETURN {{event}} AS event ORDER BY e.seq

@@ -1,0 +1,89 @@
+"""The job queue: who is at which durable work, and until when.
+
+A scope's jobs change only under the scope's lock, so that a claim and a batch never meet half-way.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+
+from zettel.graph.neo4j import rows
+from zettel.graph.neo4j.connection import Connection, Transaction
+from zettel.model import Job, JobKind, JobState, Scope, to_micros
+
+
+async def claim(
+    connection: Connection, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None, now: int
+) -> list[Job]:
+    """Take due jobs of the first one's scope and kind, most urgent first; those whose lease ran out are due again.
+
+    Each start counts as an attempt.
+    """
+    flags = () if scope is None else ("scoped",)
+    asked = [kind.value for kind in kinds]
+    first = await connection.read("jobs_due", *flags, kinds=asked, now=now, scope=scope.key if scope else None)
+    if not first:
+        return []
+    ((chosen, kind),) = first
+    tokens = [secrets.token_hex(8) for _ in range(limit)]
+
+    async def work(transaction: Transaction) -> list[Job]:
+        await transaction.run("scope_touch", scope=chosen, token=tokens[0])
+        told = await transaction.run(
+            "jobs_claim",
+            scope=chosen,
+            kind=kind,
+            now=now,
+            until=now + int(lease * 1_000_000),
+            limit=limit,
+            tokens=tokens,
+        )
+        return [rows.read_job(row["job"]) for row in told]
+
+    return await connection.writing(work)
+
+
+async def fail(connection: Connection, job: Job, error: str, retry_at: datetime | None) -> None:
+    """Keep why a job failed, and queue it again if a time is given. One that was taken over is left alone."""
+
+    async def work(transaction: Transaction) -> None:
+        await transaction.run("scope_touch", scope=job.scope.key, token=job.token)
+        await transaction.run(
+            "job_fail",
+            scope=job.scope.key,
+            id=job.id,
+            token=job.token,
+            state=(JobState.FAILED if retry_at is None else JobState.QUEUED).value,
+            run_at=None if retry_at is None else to_micros(retry_at),
+            error=error,
+        )
+
+    await connection.writing(work)
+
+
+async def listed(connection: Connection, scope: Scope | None, state: JobState | None) -> list[Job]:
+    """Jobs in the order they were queued."""
+    states = [state.value] if state else [state.value for state in JobState]
+    flags = () if scope is None else ("scoped",)
+    told = await connection.read("jobs", *flags, states=states, scope=scope.key if scope else None)
+    return [rows.read_job(row["job"]) for row in told]
+
+
+async def pending(connection: Connection, scope: Scope | None) -> int:
+    """How many jobs are queued or running."""
+    flags = () if scope is None else ("scoped",)
+    ((count,),) = await connection.read("jobs_pending", *flags, scope=scope.key if scope else None)
+    return int(count)
+
+
+async def retry(connection: Connection, scope: Scope | None, now: int) -> int:
+    """Queue failed jobs again, as if they had never been tried; how many."""
+    flags = () if scope is None else ("scoped",)
+
+    async def work(transaction: Transaction) -> int:
+        ((count,),) = await transaction.run("jobs_retry", *flags, scope=scope.key if scope else None, now=now)
+        return int(count)
+
+    return await connection.writing(work)

@@ -1,0 +1,160 @@
+"""Neo4j's jars: which releases are known to work, and how Maven brings one into the user's cache, once."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from zettel.errors import InvalidInput, LocalServerError
+from zettel.graph.neo4j.local.javas import Java, installed
+
+Progress = Callable[[str, int], None]
+"""Told what is being done, in a few words, and how many files have come so far."""
+
+
+class Release(NamedTuple):
+    """A release of Neo4j Community: the Java versions it runs on, and the class that starts it."""
+
+    version: str
+    javas: tuple[int, ...]
+    main: str
+    megabytes: int
+
+    @property
+    def line(self) -> str:
+        """What people call it: ``5.26`` or ``2026``."""
+        first, second, _ = self.version.split(".")
+        return f"{first}.{second}" if first == "5" else first
+
+
+RELEASES = (
+    Release("2026.08.1", (21, 25), "org.neo4j.server.Neo4jCommunity", 165),
+    Release("5.26.0", (17, 21), "org.neo4j.server.CommunityEntryPoint", 145),
+)
+"""The newest first."""
+BROWSER = "5.24.0"
+"""The release of Neo4j Browser that both serve."""
+COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+"""Pinned, as the jars are: a range of versions would cost Maven minutes, and may bring others tomorrow."""
+
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+_FETCHED = re.compile(r"^\[INFO\] Downloaded from .*\.jar \(")
+
+
+def choose(version: str | None, javas: Sequence[Java] | None = None) -> tuple[Release, Java]:
+    """The release asked for, else the newest that a Java here can run, with that Java.
+
+    Raises ``InvalidInput`` for a release that is not known, ``LocalServerError`` if there is no Java for it.
+    """
+    javas = installed() if javas is None else javas
+    releases = RELEASES if version is None else (named(version),)
+    for release in releases:
+        for java in sorted(javas, key=lambda one: one.major, reverse=True):
+            if java.major in release.javas:
+                return release, java
+    have = ", ".join(sorted({str(java.major) for java in javas})) or "none"
+    wanted = " or ".join(str(major) for major in releases[-1].javas)
+    raise LocalServerError(
+        f"Neo4j {releases[-1].version} needs Java {wanted}, and the Java found here is {have}: "
+        "install one, or point JAVA_HOME to it"
+    )
+
+
+def named(version: str) -> Release:
+    """The release of that number or line. Raises ``InvalidInput``."""
+    for release in RELEASES:
+        if version in (release.version, release.line):
+            return release
+    known = " and ".join(release.version for release in RELEASES)
+    raise InvalidInput(f"Neo4j {version} is not one that zettel can start: it knows {known}")
+
+
+def cache_folder() -> Path:
+    """Where this user's programs keep what can be fetched again."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or "~/AppData/Local").expanduser() / "zettel"
+    if sys.platform == "darwin":
+        return Path("~/Library/Caches/zettel").expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "zettel"
+
+
+def fetched(release: Release, cache: Path | None = None) -> Path | None:
+    """The folder with a release's jars, if they are here."""
+    folder = (cache or cache_folder()) / "neo4j" / release.version / "lib"
+    return folder if folder.is_dir() else None
+
+
+def fetch(release: Release, java: Java, progress: Progress, cache: Path | None = None) -> Path:
+    """The folder with a release's jars, brought by Maven if they are not here. Raises ``LocalServerError``."""
+    if (here := fetched(release, cache)) is not None:
+        return here
+    folder = (cache or cache_folder()) / "neo4j" / release.version
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="fetching-", dir=folder) as work:
+        (Path(work) / "pom.xml").write_text(_pom(release), encoding="utf-8")
+        _run_maven(Path(work), java, release, progress, folder / "maven.log")
+        try:
+            (Path(work) / "lib").rename(folder / "lib")
+        except OSError:  # another process was quicker
+            if not (folder / "lib").is_dir():
+                raise
+    return folder / "lib"
+
+
+def maven() -> str | None:
+    """Maven's command, if it is on the PATH or in MAVEN_HOME."""
+    places = [os.environ.get("PATH", "")]
+    if home := os.environ.get("MAVEN_HOME"):
+        places.append(str(Path(home) / "bin"))
+    return shutil.which("mvn", path=os.pathsep.join(places))
+
+
+def _run_maven(work: Path, java: Java, release: Release, progress: Progress, log: Path) -> None:
+    command = maven()
+    if command is None:
+        raise LocalServerError(
+            f"Neo4j {release.version} is fetched with Maven, and there is no mvn on the PATH: "
+            "install Maven, or use docker compose up"
+        )
+    task = f"fetching Neo4j {release.version}, about {release.megabytes} MB, once"
+    progress(task, 0)
+    arguments = [command, "--batch-mode", "--strict-checksums", "-Dstyle.color=never", COPY, "-DoutputDirectory=lib"]
+    files, last = 0, deque[str](maxlen=1)
+    with (
+        log.open("w", encoding="utf-8") as kept,
+        subprocess.Popen(
+            arguments, cwd=work, env=os.environ | {"JAVA_HOME": str(java.home)}, text=True, encoding="utf-8",
+            errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        ) as process,
+    ):  # fmt: skip
+        for line in process.stdout or ():
+            kept.write(line)
+            if line.startswith("[ERROR]") and not last:
+                last.append(line.removeprefix("[ERROR]").strip())
+            if _FETCHED.match(line):
+                files += 1
+                progress(task, files)
+    if process.returncode:
+        why = last[0] if last else f"it ended with status {process.returncode}"
+        raise LocalServerError(f"Maven could not fetch Neo4j {release.version}: {why}; all it said is in {log}")
+
+
+def _pom(release: Release) -> str:
+    wanted = [
+        ("org.neo4j", "neo4j", release.version),
+        ("org.neo4j.app", "neo4j-server", release.version),
+        ("org.neo4j.client", "neo4j-browser", BROWSER),
+    ]
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        "<groupId>zettel</groupId><artifactId>neo4j</artifactId><version>1</version><packaging>pom</packaging>"
+        f"<dependencies>{''.join(_DEPENDENCY.format(*one) for one in wanted)}</dependencies></project>\n"
+    )

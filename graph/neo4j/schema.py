@@ -1,0 +1,47 @@
+"""Whose database it is, in which layout, and how an older layout becomes this one."""
+
+from __future__ import annotations
+
+from zettel.cypher import migrations
+from zettel.errors import NotAStore, StoreTooNew
+from zettel.graph.neo4j.connection import Connection, Transaction
+
+INDEX_SECONDS = 300
+"""How long an index that is new to a full database may take before it can be asked."""
+
+
+async def migrate(connection: Connection) -> None:
+    """Bring the database to this version's layout, and wait until its indexes can be asked.
+
+    Every step may be run twice and by several processes at once: each statement does nothing where its work is done.
+    Raises ``NotAStore``, ``StoreTooNew``.
+    """
+    steps = migrations()
+    ((layout, others),) = await connection.read("layout")
+    if layout is None and others:
+        raise NotAStore(
+            f"database {connection.database!r} at {connection.url} holds nodes of another program under names that "
+            "zettel uses; it was left as it is: name another one with database=…"
+        )
+    if (layout or 0) > len(steps):
+        raise StoreTooNew(
+            f"{connection.url} was written by a newer zettel (layout {layout}; this one knows {len(steps)}): "
+            "upgrade zettel"
+        )
+    if layout == len(steps):
+        await wait_for_indexes(connection)
+        return
+    for number, step in enumerate(steps[layout or 0 :], start=(layout or 0) + 1):
+        for text in step:
+            await connection.command(text)
+
+        async def note(transaction: Transaction, number: int = number) -> None:
+            await transaction.run("layout_set", layout=number)
+
+        await connection.writing(note)
+    await wait_for_indexes(connection)
+
+
+async def wait_for_indexes(connection: Connection) -> None:
+    """Return once no index is populating any more."""
+    await connection.command(f"CALL db.awaitIndexes({INDEX_SECONDS})")

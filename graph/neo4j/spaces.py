@@ -1,0 +1,62 @@
+"""The store's vector sets: which there are, which one searches use, and which notes one lacks."""
+
+from __future__ import annotations
+
+import secrets
+
+from zettel.errors import InvalidInput
+from zettel.graph.neo4j import rows
+from zettel.graph.neo4j.connection import Connection, Transaction, statement
+from zettel.graph.neo4j.schema import wait_for_indexes
+from zettel.model import Note, Scope
+from zettel.ports import Space
+
+MAX_INDEXED_DIM = 4096
+"""Longest vector that an index of the server takes; longer ones are compared one by one."""
+
+
+async def spaces(connection: Connection) -> list[Space]:
+    """All vector sets, oldest first."""
+    return [Space(**dict(row)) for row in await connection.read("spaces")]
+
+
+async def add(connection: Connection, name: str, dim: int, fingerprint: str, recipe: str) -> Space:
+    """A new set, or the one of the same values; the first is active."""
+    if dim <= MAX_INDEXED_DIM:
+        await connection.command(statement("space_index", release=connection.release, dim=dim))
+        await wait_for_indexes(connection)
+
+    async def work(transaction: Transaction) -> Space:
+        await transaction.run("store_lock", token=secrets.token_hex(8))
+        known = [Space(**dict(row)) for row in await transaction.run("spaces")]
+        for space in known:
+            if space[1:5] == (name, dim, fingerprint, recipe):
+                return space
+        await transaction.run(
+            "space_add", name=name, dim=dim, fingerprint=fingerprint, recipe=recipe, active=not known
+        )
+        return Space(**dict((await transaction.run("spaces"))[-1]))
+
+    return await connection.writing(work)
+
+
+async def without_vector(connection: Connection, space: int, limit: int) -> list[tuple[Scope, Note]]:
+    """Notes that this set lacks, scope by scope, oldest first; archived ones are embedded when they come back."""
+    told = await connection.read("without_vector", space=space, limit=limit)
+    return [(Scope.model_validate_json(row["scope"]), rows.read_note(row["note"])) for row in told]
+
+
+async def activate(connection: Connection, space: int) -> bool:
+    """Make this the only set, unless a note still lacks a vector of it. Raises ``InvalidInput`` if it is not there."""
+
+    async def work(transaction: Transaction) -> bool:
+        await transaction.run("store_lock", token=secrets.token_hex(8))
+        await transaction.run("scopes_touch", token=secrets.token_hex(8))
+        if all(row["id"] != space for row in await transaction.run("spaces")):
+            raise InvalidInput(f"there is no vector set {space}")
+        if await transaction.run("without_vector", space=space, limit=1):
+            return False
+        await transaction.run("space_activate", space=space)
+        return True
+
+    return await connection.writing(work)

@@ -1,0 +1,71 @@
+"""The Neo4j store against the exhaustive one, after the same writes in any order, under both clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import neo4j_servers
+from tests.contract.reference import ReferenceStore
+from tests.integration.embedded import ANN, Scribe, run
+from tests.integration.test_embedded_agreement import (
+    DAY_ZERO,
+    compare_answers,
+    compare_reads,
+    filters,
+    steps,
+    take,
+)
+from zettel.graph.neo4j.store import Neo4jStore
+from zettel.model import to_micros
+from zettel.query import Filter
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", neo4j_servers.NAMES)
+def test_same_state(name: str, soak_scale: Callable[[int], int]) -> None:
+    server = neo4j_servers.server(name)
+
+    async def work(
+        plan: list[tuple[str, Any]], filter: Filter, as_of: int | None, back: int | None
+    ) -> None:
+        neo4j_servers.forget_all(server)
+        store, reference = Neo4jStore(server.url, server.auth), ReferenceStore()
+        await store.open()
+        try:
+            ours, theirs = await Scribe(store).begin(), await Scribe(reference).begin()
+            held: list[tuple[Scribe, list[str], dict[str, int]]] = [(ours, [], {}), (theirs, [], {})]
+            moments: list[tuple[int, int]] = []
+            for step in plan:
+                for scribe, present, versions in held:
+                    await take(scribe, step, present, versions)
+                states = [await each.state(ANN) for each in (store, reference)]
+                assert states[0].seq == states[1].seq
+                assert states[0].latest == states[1].latest
+                moments.append((states[0].recorded_at, states[1].recorded_at))
+            ids = held[0][1]
+            assert [line for line in await store.check(repair=False) if "no vector" not in line] == []
+            await compare_reads(store, reference, ids, filter)
+            known = (None, None) if back is None else moments[min(back, len(moments) - 1)]
+            await compare_answers(ours, theirs, ids, filter, as_of, known)
+        finally:
+            await store.close()
+
+    @settings(max_examples=soak_scale(200))
+    @given(
+        plan=st.lists(steps, min_size=1, max_size=25),
+        filter=filters,
+        as_of=st.none() | st.integers(0, 9).map(lambda day: to_micros(DAY_ZERO + timedelta(days=day))),
+        back=st.none() | st.integers(0, 24),
+    )
+    def agree(plan: list[tuple[str, Any]], filter: Filter, as_of: int | None, back: int | None) -> None:
+        run(work(plan, filter, as_of, back))
+
+    agree()

@@ -1,0 +1,287 @@
+"""The Neo4j store on real servers of both release lines: its statements, odd names, several writers, and no server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import neo4j_servers
+from tests.neo4j_servers import DATABASE, Server
+from zettel import Memory, Scope
+from zettel.cypher import queries
+from zettel.errors import NotAStore, StoreDenied, StoreTooNew, StoreUnreachable
+from zettel.graph.neo4j.connection import Connection, statement
+from zettel.graph.neo4j.schema import migrate
+from zettel.model import LinkType
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+ROOT = Path(__file__).parents[2]
+VARIANTS: dict[str, list[tuple[str, ...]]] = {
+    "candidates": [
+        (clock + filter + ("narrowed",) * bool(clock + filter) + vector)
+        for clock, filter, vector in product(
+            ((), ("as_of",)), ((), ("filtered",)), (("vector",), ("indexed",), ("wordless",))
+        )
+    ],
+    "events_from": [("file",), ("session",), ("file", "session")],
+    "jobs": [(), ("scoped",)],
+    "jobs_due": [(), ("scoped",)],
+    "jobs_pending": [(), ("scoped",)],
+    "jobs_retry": [(), ("scoped",)],
+}
+"""Statements with lines that are not always there."""
+OF_ALL_SCOPES = frozenset(
+    "check_orphans check_scopes check_unembedded counts orphans_drop restored scope_lock scopes scopes_touch "
+    "space_activate spaces without_vector".split()
+)
+"""Statements that look at all scopes or vector sets, of which there are few, or that doctor the whole store."""
+SCANS = ("AllNodesScan", "NodeByLabelScan", "DirectedAllRelationshipsScan", "UndirectedAllRelationshipsScan",
+         "DirectedRelationshipTypeScan", "UndirectedRelationshipTypeScan", "DirectedUnionRelationshipTypesScan",
+         "UndirectedUnionRelationshipTypesScan")  # fmt: skip
+SPACE = 8
+"""Numbers in a vector of the set that statements are explained with."""
+
+
+@pytest.fixture(params=neo4j_servers.NAMES)
+def server(request: pytest.FixtureRequest) -> Server:
+    """A server of each release line, without a node."""
+    found = neo4j_servers.server(request.param)
+    neo4j_servers.forget_all(found)
+    return found
+
+
+@pytest.fixture
+def memory(server: Server) -> Iterator[Memory]:
+    with Memory(server.url, auth=server.auth) as opened:
+        yield opened
+
+
+def operators(plan: dict[str, Any]) -> Iterator[str]:
+    yield plan["operatorType"].partition("@")[0]
+    for child in plan.get("children", ()):
+        yield from operators(child)
+
+
+@pytest.mark.timeout(600)
+def test_every_statement_is_planned_well(server: Server) -> None:
+    """No deprecated word, no cartesian product, and nothing of one scope costs a look at all of the others."""
+    import anyio
+    import neo4j
+
+    connection = Connection(server.url, server.auth, DATABASE)
+
+    async def prepare() -> None:
+        await connection.open()
+        await migrate(connection)
+        await connection.command(statement("space_index", release=connection.release, dim=SPACE))
+        await connection.close()
+
+    anyio.run(prepare)
+    wrong = []
+    quiet = [neo4j.NotificationDisabledClassification.UNRECOGNIZED, neo4j.NotificationDisabledClassification.GENERIC]
+    with (
+        neo4j.GraphDatabase.driver(
+            server.url, auth=server.auth, notifications_disabled_classifications=quiet
+        ) as driver,
+        driver.session(database=DATABASE) as session,
+    ):
+        for name in queries():
+            types = [type.value for type in LinkType] if name == "links_put" else [LinkType.RELATES.value]
+            for flags, type in product(VARIANTS.get(name, [()]), types):
+                if "indexed" in flags and connection.searches_in_scope:
+                    flags = (*flags, "newer")
+                text = statement(name, *flags, release=connection.release, dim=SPACE, type=type, label="Scope")
+                if name == "space_index":
+                    continue
+                language, _, rest = text.partition(" ")
+                version, _, rest = rest.partition(" ") if " " in rest.split("\n")[0] else rest.partition("\n")
+                told = session.run(f"{language} {version} EXPLAIN {rest}").consume()
+                planned = set(operators(told.plan or {}))
+                wrong += [(name, flags, one.gql_status) for one in told.gql_status_objects if one.is_notification]
+                wrong += [(name, flags, one) for one in planned if one == "CartesianProduct"]
+                if name not in OF_ALL_SCOPES:
+                    wrong += [(name, flags, one) for one in planned.intersection(SCANS)]
+    assert wrong == []
+
+
+ODD = ["acme/ann", "Acme/Ann", "acme ann", "acme ann bob", "acme", "ann", "acme:ann", "*", "acme/ann OR 1", "`n`", "ä"]
+
+
+def test_scopes_of_alike_names_see_nothing_of_each_other(memory: Memory) -> None:
+    for name in ODD:
+        memory.add(f"The harbour key of <{name}>.", title=f"Key of {name}", scope=Scope(tenant=name))
+    memory.flush()
+    for name in ODD:
+        scope = Scope(tenant=name)
+        found = memory.search("Where is the harbour key?", scope=scope)
+        assert [hit.note.content for hit in found] == [f"The harbour key of <{name}>."]
+        assert memory.stats(scope=scope)["notes"] == 1
+        assert [term.notes for term in memory.terms(found[0].note.id, scope=scope)] != []
+        assert {term.notes for term in memory.terms(found[0].note.id, scope=scope)} == {1}
+    assert memory.delete_scope(scope=Scope(tenant="acme ann")) == 1
+    assert len(memory.search("harbour key", scope=Scope(tenant="acme/ann"))) == 1
+    assert memory.check() == []
+
+
+SYNTAX = [
+    "Robert'); MATCH (n) DETACH DELETE n //",
+    "`) DETACH DELETE (`",
+    '{scope: "x"} RETURN n',
+    "$scope $words \\u0027 \\",
+    "+harbour -key && title:* OR [a TO z] ~0.5^2 (",
+    "/harbour.*/ AND NOT *:*",
+    "{{links}} MICROS(x) //: end",
+]
+
+
+def test_syntax_in_texts_and_names_stays_text(memory: Memory) -> None:
+    keys = {}
+    for number, text in enumerate(SYNTAX):
+        keys[text] = memory.add(
+            text, id=str(number), title=f"{text} ({number})", role=text, session=text, source=f"{text}.txt",
+            metadata={text: text}, payload={text: [text]},
+        )  # fmt: skip
+        memory.update(keys[text], keywords=[text, "harbour"], tags=[text])
+    memory.flush()
+    assert memory.stats()["notes"] == len(SYNTAX)
+    for text, id in keys.items():
+        note = memory.get(id)
+        assert (note.content, note.role, note.session, note.tags) == (text, text, text, (text,))
+        assert memory.get(note.event_ids[0]).payload == {text: [text]}
+        for asked in ({"session": text}, {"role": text}, {"tags": [text]}, {"filter": {text: text}}):
+            assert [hit.note.id for hit in memory.search(f"harbour {text}", **asked)] == [id]
+    assert memory.check() == []
+    assert memory.delete(source=f"{SYNTAX[0]}.txt") == 1
+    assert memory.stats()["notes"] == len(SYNTAX) - 1
+
+
+def test_a_note_reads_well_in_a_browser(server: Server, memory: Memory) -> None:
+    """Its caption, plain fields, real dates; no list of numbers."""
+    import neo4j
+
+    memory.add("Ann moved to Oslo.", role="Ann", occurred_at="2024-05-01T09:00:00.000001Z", session="s1", wait=True)
+    with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
+        (row,) = driver.execute_query("MATCH (n:Note) RETURN properties(n) AS note", database_=DATABASE).records
+    note = row["note"]
+    assert note["caption"] == "Ann moved to Oslo."
+    assert note["occurred_at"].to_native().isoformat() == "2024-05-01T09:00:00.000001+00:00"
+    assert note["keywords"]
+    assert not any(isinstance(value, (list, bytes)) and len(value) > 12 for value in note.values())
+    assert not any(isinstance(one, (int, float)) for value in note.values() if isinstance(value, list) for one in value)
+
+
+WRITER = """
+import sys
+from zettel import Memory
+with Memory(sys.argv[1], auth=(sys.argv[2], sys.argv[3])) as memory:
+    for number in range(int(sys.argv[5])):
+        memory.add(f"{sys.argv[4]} saw ship {number} in the harbour.", role=sys.argv[4], session="watch",
+                   occurred_at=f"2024-01-01T{number:02}:00:00Z")
+"""
+
+
+def test_two_processes_add_to_one_scope(server: Server, memory: Memory) -> None:
+    each = 12
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, server.url, *server.auth, name, str(each)],
+            cwd=ROOT, stderr=subprocess.PIPE, text=True,
+        )
+        for name in ("Ann", "Bob")
+    ]  # fmt: skip
+    for writer in writers:
+        _, errors = writer.communicate()
+        assert writer.returncode == 0, errors
+    memory.flush()
+    notes = memory.list(limit=100).notes
+    assert len(notes) == 2 * each
+    assert len({note.seq for note in notes}) == 2 * each
+    assert memory.check() == []
+    assert memory.jobs() == []
+    assert len(memory.search("ship in the harbour", session="watch", k=30)) == 2 * each
+
+
+def test_several_processes_open_an_empty_database_at_once(server: Server) -> None:
+    neo4j_servers.wipe(server)
+    code = "import sys; from zettel import Memory; Memory(sys.argv[1], auth=(sys.argv[2], sys.argv[3])).close()"
+    openers = [
+        subprocess.Popen([sys.executable, "-c", code, server.url, *server.auth], cwd=ROOT, stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    for opener in openers:
+        _, errors = opener.communicate()
+        assert opener.returncode == 0, errors.decode()
+    with Memory(server.url, auth=server.auth) as memory:
+        assert memory.add("There.")
+        assert memory.check() == []
+
+
+def test_a_closed_door_is_told_in_one_line(server: Server) -> None:
+    host = server.url.rpartition(":")[0]
+    for url, options, error, said in (
+        (f"{host}:1", {"auth": server.auth}, StoreUnreachable, "cannot be reached"),
+        (server.url, {"auth": ("neo4j", "wrong password")}, StoreDenied, "refused that user or password"),
+        (server.url, {"auth": server.auth, "database": "nowhere"}, NotAStore, "no database 'nowhere'"),
+    ):
+        began = time.monotonic()
+        with pytest.raises(error, match=said) as told:
+            Memory(url, **options)
+        assert "\n" not in str(told.value)
+        assert server.auth[1] not in str(told.value)
+        assert time.monotonic() - began < 60
+
+
+def test_another_programs_database_is_left_alone(server: Server) -> None:
+    import neo4j
+
+    with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
+        driver.execute_query("CREATE (:Note {text: 'shopping'})", database_=DATABASE)
+        with pytest.raises(NotAStore, match="another program"):
+            Memory(server.url, auth=server.auth)
+        driver.execute_query("MATCH (n:Note) DELETE n CREATE (:Zettel {id: 'store', layout: 99})", database_=DATABASE)
+        with pytest.raises(StoreTooNew, match="layout 99"):
+            Memory(server.url, auth=server.auth)
+        driver.execute_query("MATCH (z:Zettel) DELETE z", database_=DATABASE)
+
+
+def test_what_is_broken_is_found_and_mended(server: Server, memory: Memory) -> None:
+    import neo4j
+
+    ids = [
+        memory.add(f"Kestrel the dog howls at ship {n}.", session="s", occurred_at=f"2024-01-0{n}") for n in (3, 1, 2)
+    ]
+    memory.flush()
+    assert memory.check() == []
+    before = [memory.get(id) for id in ids], [memory.terms(id) for id in ids], [memory.links(id) for id in ids]
+    asked = json.dumps([hit.note.id for hit in memory.search("Kestrel's ship")])
+    with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
+        for damage in (
+            "MATCH (n:Note {id: $id}) SET n.caption = 'forged'",
+            "MATCH (:Note {id: $id})-[:FOUND_BY]->(i) SET i.words = 'nonsense'",
+            "MATCH (:Note {id: $id})-[h:HAS_TERM]->() DELETE h",
+            "MATCH (w:Word) WITH w LIMIT 1 SET w.notes = 77",
+            "MATCH (s:Scope) SET s.tokens = 1",
+            "MATCH (:Event)-[n:NEXT]->() WITH n LIMIT 1 DELETE n",
+            "MATCH (e:Event) WITH e LIMIT 1 SET e.place = left(e.place, 48) + right(e.place, 12) + right(e.place, 19)",
+            "MATCH ()-[l:RELATES]->() WITH l LIMIT 1 DELETE l",
+            "CREATE (:Index {scope: 'nobody', id: 'n_0'})",
+        ):
+            driver.execute_query(damage, id=ids[2], database_=DATABASE)
+            assert memory.check() != [], damage
+            memory.check(repair=True)
+            assert memory.check() == [], damage
+    assert before == (
+        [memory.get(id) for id in ids],
+        [memory.terms(id) for id in ids],
+        [memory.links(id) for id in ids],
+    )
+    assert json.dumps([hit.note.id for hit in memory.search("Kestrel's ship")]) == asked
