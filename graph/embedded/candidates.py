@@ -62,7 +62,16 @@ def gather(columns: Columns, query: Query, keys: Keys, names_of: Callable[[Ints]
     flags[: len(pool)] = seeds  # the first of them are the pool
     order = np.argsort(chosen)
     chosen, flags = chosen[order], flags[order]
+    names_of = _with_former(names_of, columns.former_names) if columns.former_names else names_of
     return columnar(columns, view, query, chosen, flags, words, list(named), stats, names_of)
+
+
+def _with_former(names_of: Callable[[Ints], Sequence[str]], former: dict[int, str]) -> Callable[[Ints], Sequence[str]]:
+    def names(keys: Ints) -> Sequence[str]:
+        told = zip(keys.tolist(), names_of(keys), strict=True)
+        return [former.get(key, name) for key, name in told]
+
+    return names
 
 
 def _allowed(columns: Columns, view: View, filter: Filter, keys: Keys) -> Bools:
@@ -104,12 +113,9 @@ def _by_text(columns: Columns, query: Query, words: Words, stats: ScopeStats, al
             saturation(counts.astype(np.float64), columns.notes["length"][rows], mean_length) * rarity[position]
         )
         touched.append(rows)
-    rows = np.concatenate(touched)
+    rows, _ = columns.distinct(np.concatenate(touched))  # a row stands there once for each of its words
     scores = sums[rows]
     sums[rows] = 0.0
-    if len(touched) > 2:  # a row stands there once for each of its words
-        rows, first = np.unique(rows, return_index=True)
-        scores = scores[first]
     found: Ints = rows[best(scores, columns.notes["seq"][rows], query.pool)]
     return found
 

@@ -28,6 +28,8 @@ KINDS = tuple(kind.value for kind in Kind)
 LINK_TYPES = tuple(LinkType)
 
 _INT, _SMALL, _TINY, _FLAG = (np.int64, ()), (np.int32, ()), (np.int8, ()), (np.bool_, ())
+_MOST = np.iinfo(np.int16).max
+"""A word that stands more often in one note is counted so often."""
 _LINKED = np.dtype([("type", np.int8), ("weight", np.float32), ("recorded_at", np.int64)])
 
 
@@ -135,10 +137,16 @@ class Columns:
         """Per Term, how many shown notes hold it."""
         self.term_numbers = Numbers()
         """Terms by number, of their keys; what they are called stands in the file."""
+        self.former_names: dict[int, str] = {}
+        """Of columns taken back to a moment: names of Terms by key that the file may have forgotten since."""
         self.order: Ints = np.zeros(0, np.int32)
         """Rows that have a session, each session's together and in the order of NEXT."""
         self._view: View | None = None
         self._sessions_at: tuple[Ints, Ints] | None = None
+        self.clean()
+
+    def clean(self) -> None:
+        """Scratch anew: whoever was broken off has left marks in it."""
         self._scratch: NDArray[np.int32] = np.zeros(0, np.int32)
         self._sums: NDArray[np.float64] = np.zeros(0)
 
@@ -242,11 +250,11 @@ class Columns:
 
     def post(self, rows: Ints, keys: Ints, counts: NDArray[np.integer]) -> None:
         """Add entries of rows that have none."""
-        self.words.post(rows, keys, counts.astype(np.int16))
+        self.words.post(rows, keys, np.minimum(counts, _MOST).astype(np.int16))
 
     def hold(self, rows: Ints, sizes: Ints, keys: Ints, counts: NDArray[np.integer]) -> None:
         """Give rows their Terms, ``sizes`` of the keys to each."""
-        numbers, counts = self.term_numbers.take(keys), counts.astype(np.int16)
+        numbers, counts = self.term_numbers.take(keys), np.minimum(counts, _MOST).astype(np.int16)
         self.term_df.append(notes=np.zeros(len(self.term_numbers.keys) - self.term_df.used, np.int32))
         self.terms.put(rows, sizes, term=numbers, count=counts)
         holders = np.repeat(rows, sizes)

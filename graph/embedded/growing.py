@@ -273,6 +273,8 @@ class Index:
         """All entries of these keys: whose each is, as a position in ``keys``, its row and its value."""
         whose, rows, values = [_NONE], [_NONE], [np.zeros(0, self._dtype)]
         for segment in self._segments:
+            if not len(segment.keys):  # all of it has gone
+                continue
             places = np.minimum(np.searchsorted(segment.keys, keys), len(segment.keys) - 1)
             sizes = np.where(segment.keys[places] == keys, segment.starts[places + 1] - segment.starts[places], 0)
             which, at = spans(segment.starts[places].astype(np.int64), sizes)

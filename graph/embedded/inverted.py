@@ -24,7 +24,19 @@ PROBED_BEFORE = 16
 FEW_ALLOWED = 20_000
 """As many rows let through by a filter are looked at one by one."""
 SLACK = 32
-"""Neighbours asked for beyond those wanted: some of what the lists hold may be gone."""
+"""Neighbours asked for beyond those wanted: some of what the lists hold may be gone, or held back."""
+HIDDEN = 0.1
+"""Share of the vectors that may be held back, as archived notes are, for these to be left out afterwards."""
+FEW_GONE = 4096
+"""Codes of what is gone that are not worth clearing away."""
+APART = 4096
+"""Asked rows that have more than so many between them are not looked at together."""
+_DOUBTING = 64
+"""Lists that a known one is compared with: if the vector has changed since, one of them is nearer, or the known list is
+among the nearest few all the same."""
+_DOUBT = 1e-4
+"""By how much another list must be nearer: more than rounding."""
+_AT_ONCE = 10_000
 _NOWHERE = -1
 
 
@@ -35,19 +47,27 @@ class Inverted:
         """``centroids``: (lists, dim) unit rows; ``reach``: (2, dim) least and greatest numbers, ends of the codes."""
         import faiss
 
-        lists, dim = centroids.shape
+        _, dim = centroids.shape
         self._dim = dim
+        self._centroids, self._reach = np.ascontiguousarray(centroids), np.ascontiguousarray(reach)
         self._quantizer = faiss.IndexFlatIP(dim)
-        self._quantizer.add(np.ascontiguousarray(centroids))
-        self._index: Any = faiss.IndexIVFScalarQuantizer(
-            self._quantizer, dim, lists, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT, False
-        )
-        self._index.train(np.ascontiguousarray(reach))
-        self._index.make_direct_map()
+        self._quantizer.add(self._centroids)
+        self._index = self._empty()
         self._rows = Table(slot=(np.int64, ()))
         self._slots = Table(row=(np.int64, ()), list=(np.uint16, ()))
         self._gone = 0
         self.moved: list[Ints] | None = None
+
+    def _empty(self) -> Any:
+        import faiss
+
+        index = faiss.IndexIVFScalarQuantizer(
+            self._quantizer, self._dim, len(self._centroids), faiss.ScalarQuantizer.QT_8bit,
+            faiss.METRIC_INNER_PRODUCT, False,
+        )  # fmt: skip
+        index.train(self._reach)
+        index.make_direct_map()
+        return index
 
     @property
     def embedded(self) -> Bools:
@@ -57,8 +77,6 @@ class Inverted:
 
     def put(self, rows: Ints, vectors: Floats, lists: Ints | None = None) -> None:
         """See :class:`zettel.graph.embedded.nearest.Nearest`."""
-        import faiss
-
         missing = int(rows.max(initial=-1)) + 1 - self._rows.used
         if missing > 0:
             self._rows.append(slot=np.full(missing, _NOWHERE))
@@ -66,16 +84,42 @@ class Inverted:
         there = vectors.any(axis=1)
         held, codes = rows[there], np.ascontiguousarray(vectors[there])
         if len(held):
-            assigned = np.full(len(held), _NOWHERE) if lists is None else lists[there].astype(np.int64)
+            known = np.full(len(held), _NOWHERE) if lists is None else lists[there].astype(np.int64)
+            assigned = self._sure(codes, known)
             unknown = np.flatnonzero(assigned == _NOWHERE)
             if len(unknown):
                 assigned[unknown] = self._quantizer.search(codes[unknown], 1)[1][:, 0]
-            assigned = np.ascontiguousarray(assigned)
-            self._index.add_core(len(held), faiss.swig_ptr(codes), None, faiss.swig_ptr(assigned))
-            self._rows["slot"][held] = np.arange(self._slots.used, self._slots.used + len(held))
-            self._slots.append(row=held, list=assigned)
+            self._add(held, codes, assigned)
+        if self._gone > max(FEW_GONE, self._slots.used // 2):
+            self._tidy()
         if self.moved is not None:
             self.moved.append(rows)
+
+    def _sure(self, vectors: Floats, lists: Ints) -> Ints:
+        """The lists as far as they may be trusted: what is kept in the store may be that of a former vector."""
+        known = np.flatnonzero(lists != _NOWHERE)
+        some = self._centroids[:: max(1, len(self._centroids) // _DOUBTING)]
+        own = np.einsum("ij,ij->i", vectors[known], self._centroids[lists[known]])
+        lists[known[own < (vectors[known] @ some.T).max(axis=1, initial=-np.inf) - _DOUBT]] = _NOWHERE
+        return lists
+
+    def _add(self, rows: Ints, vectors: Floats, lists: Ints) -> None:
+        import faiss
+
+        lists = np.ascontiguousarray(lists)
+        self._index.add_core(len(rows), faiss.swig_ptr(vectors), None, faiss.swig_ptr(lists))
+        self._rows["slot"][rows] = np.arange(self._slots.used, self._slots.used + len(rows))
+        self._slots.append(row=rows, list=lists)
+
+    def _tidy(self) -> None:
+        """Leave out the codes of what is gone. A code that is read and written again stays the same."""
+        rows, full, slots = np.flatnonzero(self.embedded), self._index, self._slots
+        former = self._rows["slot"][rows]
+        self._index, self._slots, self._gone = self._empty(), Table(row=(np.int64, ()), list=(np.uint16, ())), 0
+        for start in range(0, len(rows), _AT_ONCE):
+            some = former[start : start + _AT_ONCE]
+            vectors = full.reconstruct_batch(some)
+            self._add(rows[start : start + _AT_ONCE], vectors, slots["list"][some].astype(np.int64))
 
     def drop(self, rows: Ints) -> None:
         """See :class:`zettel.graph.embedded.nearest.Nearest`."""
@@ -89,10 +133,11 @@ class Inverted:
     def take(self, rows: Ints) -> Floats:
         """See :class:`zettel.graph.embedded.nearest.Nearest`."""
         vectors = np.zeros((len(rows), self._dim), np.float32)
-        slots = np.append(self._rows["slot"], _NOWHERE)[np.minimum(rows, self._rows.used)]
-        held = np.flatnonzero(slots != _NOWHERE)
-        if len(held):
-            vectors[held] = self._index.reconstruct_batch(slots[held])
+        reached = np.flatnonzero(rows < self._rows.used)
+        slots = self._rows["slot"][rows[reached]]
+        held = slots != _NOWHERE
+        if held.any():
+            vectors[reached[held]] = self._index.reconstruct_batch(slots[held])
         return vectors
 
     def cosines(self, rows: Ints, vector: Floats) -> Floats:
@@ -108,7 +153,13 @@ class Inverted:
             rows = np.flatnonzero(allowed)
             return rows[best(exact(self.take(rows), vector), rows, k)]
         probed = min(self._index.nlist, PROBED * held // let_through)
-        selected = None if let_through == held else np.append(allowed, False)[self._slots["row"]]
+        if held - let_through < HIDDEN * held:  # marking every code would cost more than it saves
+            rows, cosines = self._probe(vector[None], k + SLACK, probed, None)[0]
+            kept = allowed[rows]
+            if kept.sum() >= k:
+                rows, cosines = rows[kept], cosines[kept]
+                return rows[best(cosines, rows, k)]
+        selected = np.append(allowed, False)[self._slots["row"]]
         rows, cosines = self._probe(vector[None], k + SLACK, probed, selected)[0]
         return rows[best(cosines, rows, k)]
 
@@ -117,6 +168,12 @@ class Inverted:
 
         The rows from the first asked one on are looked at one by one, those before through the lists.
         """
+        found: list[tuple[Ints, Floats]] = []
+        for together in np.split(rows, np.flatnonzero(np.diff(rows) > APART) + 1):
+            found += self._before(together, k, allowed)
+        return found
+
+    def _before(self, rows: Ints, k: int, allowed: Bools) -> list[tuple[Ints, Floats]]:
         first, last = int(rows[0]), int(rows[-1])
         allowed = allowed[: self._rows.used] & self.embedded
         vectors, between = self.take(rows), np.arange(first, last)
@@ -140,7 +197,7 @@ class Inverted:
 
         chosen = {} if selected is None else {"sel": faiss.IDSelectorBitmap(np.packbits(selected, bitorder="little"))}
         cosines, slots = self._index.search(vectors, k, params=faiss.SearchParametersIVF(nprobe=probed, **chosen))
-        rows = np.append(self._slots["row"], _NOWHERE)[slots]
+        rows = np.where(slots == _NOWHERE, _NOWHERE, self._slots["row"][slots])
         return [(row[row != _NOWHERE], cosine[row != _NOWHERE]) for row, cosine in zip(rows, cosines, strict=True)]
 
     def renumber(self, rows: Ints, total: int) -> None:

@@ -109,6 +109,7 @@ def _index_back(columns: Columns, formers: Sequence[Former], keys: Keys) -> None
         index = index_note(former.note)
         entries.append(keys.entries(index) + keys.facets(former.note, former.sources))
         terms.append([(keys.term(use.key), use.count) for use in index.terms])
+        columns.former_names.update((keys.term(use.key), use.key) for use in index.terms)
     sizes, (key, count) = as_ints([len(held) for held in entries]), _columns_of(entries)
     columns.post(np.repeat(rows, sizes), key, count)
     sizes, (key, count) = as_ints([len(held) for held in terms]), _columns_of(terms)

@@ -58,8 +58,9 @@ class Listed:
 
 
 class Wanted(NamedTuple):
-    """Lists to be found: the numbers of the notes, ascending; the vectors' dimension; and which training it will be."""
+    """Lists to be found: the numbers of a scope's notes, ascending; the vectors' dimension; which training it is."""
 
+    scope: int
     notes: Ints
     dim: int
     epoch: int
@@ -93,8 +94,12 @@ def load(sql: sqlite3.Connection, scope: int, space: int, dim: int) -> Listed | 
 
 
 def save(sql: sqlite3.Connection, scope: int, space: int, listed: Listed) -> None:
-    """Write lists in place of those that are there, unless somebody else has found newer ones meanwhile."""
-    if epoch_of(sql, scope, space) > listed.epoch:
+    """Write lists in place of those that are there, unless somebody else has found newer ones meanwhile.
+
+    Nothing of a scope or a vector set that is gone by now is written.
+    """
+    there = "SELECT EXISTS (SELECT 1 FROM scopes WHERE number = ?) AND EXISTS (SELECT 1 FROM spaces WHERE id = ?)"
+    if not sql.execute(there, (scope, space)).fetchone()[0] or epoch_of(sql, scope, space) > listed.epoch:
         return
     pairs = np.empty(len(listed.notes), _PAIR)
     pairs["note"], pairs["list"] = listed.notes, listed.lists
@@ -110,8 +115,8 @@ def due(vectors: int, listed: Listed | None) -> bool:
     return vectors >= LARGE if listed is None else vectors >= GROWTH * listed.trained
 
 
-def find(sql: sqlite3.Connection, wanted: Wanted, space: int) -> tuple[Listed, Inverted]:
-    """Centroids for the vectors of these notes, and the lists filled with them.
+def find(sql: sqlite3.Connection, wanted: Wanted, space: int) -> tuple[Listed, Inverted] | None:
+    """Centroids for the vectors of these notes, and the lists filled with them; None: too many have gone meanwhile.
 
     The row of a vector in the lists is its place in ``Listed.notes``. Spherical k-means on a sample.
     """
@@ -121,6 +126,8 @@ def find(sql: sqlite3.Connection, wanted: Wanted, space: int) -> tuple[Listed, I
     lists = lists_for(len(notes))
     step = max(1, len(notes) // (_SAMPLED * lists))
     sample = np.concatenate([vectors for _, vectors in _read(sql, notes[::step], space, dim)])
+    if len(sample) < lists:
+        return None
     training = faiss.Kmeans(dim, lists, niter=_ROUNDS, spherical=True, seed=_SEED, max_points_per_centroid=_SAMPLED)
     training.train(sample)
     centroids = np.asarray(training.centroids, np.float32)
@@ -160,7 +167,7 @@ def wanted(columns: Columns) -> Wanted | None:
         return None
     columns.vectors.moved = []
     epoch = 1 if columns.listed is None else columns.listed.epoch + 1
-    return Wanted(columns.notes["number"][embedded], columns.dim, epoch)
+    return Wanted(columns.scope, columns.notes["number"][embedded], columns.dim, epoch)
 
 
 def adopt(columns: Columns, listed: Listed, inverted: Inverted) -> None:

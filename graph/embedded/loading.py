@@ -58,9 +58,18 @@ class Scopes:
             lock, cell = self._held.pop((scope, space), fresh)
             self._held[scope, space] = (lock, cell)  # last: most recently used
         with lock:
-            yield cell
+            try:
+                yield cell
+            finally:
+                self._settle((scope, space), cell)
+
+    def _settle(self, used: tuple[str, int], cell: list[Columns]) -> None:
         with self._guard:
-            self._resize((scope, space), sum(columns.nbytes for columns in cell))
+            held = self._held.get(used)
+            if held is not None and held[1] is cell:  # else it was let go of meanwhile
+                self._resize(used, sum(columns.nbytes for columns in cell))
+                if not cell:
+                    del self._held[used]
             while self._size > MEMORY_BYTES and len(self._held) > 1:
                 oldest = next(iter(self._held))
                 del self._held[oldest]

@@ -57,6 +57,7 @@ class EmbeddedStore:
         self._secrets = Secrets()
         self._scopes = Scopes()
         self._restoring: Keys | None = None
+        self._optimizing: set[tuple[str, int]] = set()
 
     async def open(self) -> None:
         """Open the file, or make it. Raises ``NotAStore``, ``StoreTooNew``, ``StoreReadOnly``, ``StoreBusy``."""
@@ -323,23 +324,27 @@ class EmbeddedStore:
 
     async def optimize(self, scope: Scope, space: int) -> None:
         """Find inverted lists for the vectors of a scope that has grown large, beside what else is asked of it."""
+        if (scope.key, space) in self._optimizing:  # an account is kept of what changes meanwhile, for one at a time
+            return
+        self._optimizing.add((scope.key, space))
+        try:
+            await self._optimize(scope, space)
+        finally:
+            self._optimizing.discard((scope.key, space))
+
+    async def _optimize(self, scope: Scope, space: int) -> None:
         wanted = await self._in_columns(scope, space, None, lambda _, held, __: lists.wanted(held))
         if wanted is not None:
-            listed, inverted = await self._read(lambda sql: lists.find(sql, wanted, space))
-            await self._in_columns(scope, space, None, lambda _, held, __: lists.adopt(held, listed, inverted))
-            await self._save_lists(scope, space, listed)
+            found = await self._read(lambda sql: lists.find(sql, wanted, space))
+            if found is not None:
+                await self._in_columns(scope, space, None, lambda _, held, __: lists.adopt(held, *found))
+                await self._write(lambda sql: lists.save(sql, wanted.scope, space, found[0]))
             return
-        grown = await self._in_columns(scope, space, None, lambda _, held, __: lists.unwritten(held))
-        if grown is not None:
-            await self._save_lists(scope, space, grown)
-
-    async def _save_lists(self, scope: Scope, space: int, listed: lists.Listed) -> None:
-        def run(sql: sqlite3.Connection) -> None:
-            row = find_scope(sql, scope)
-            if row is not None:
-                lists.save(sql, row.number, space, listed)
-
-        await self._write(run)
+        number, listed = await self._in_columns(
+            scope, space, None, lambda _, held, __: (held.scope, lists.unwritten(held))
+        )
+        if listed is not None:
+            await self._write(lambda sql: lists.save(sql, number, space, listed))
 
     async def _in_columns(
         self,
@@ -366,7 +371,11 @@ class EmbeddedStore:
                     return work(sql, Columns(0, held_dim or 0), Keys(b"nobody"))
                 keys = self._secrets.of(scope, row)
                 columns = in_step(sql, cell, row, space, held_dim or 0)
-                return work(sql, as_known(sql, columns, known_at, keys) if known_at is not None else columns, keys)
+                try:
+                    return work(sql, as_known(sql, columns, known_at, keys) if known_at is not None else columns, keys)
+                except BaseException:
+                    columns.clean()
+                    raise
 
         return await anyio.to_thread.run_sync(run, limiter=self._reading)
 

@@ -75,6 +75,8 @@ def without_vector(sql: sqlite3.Connection, space: int, limit: int) -> list[tupl
 
 def nearest_older(sql: sqlite3.Connection, columns: Columns, ids: Sequence[str], k: int) -> list[Near]:
     """For each of these notes with a vector, the k of lower seq with the highest cosine, ties by seq."""
+    if not columns.dim:  # the vector set is gone
+        return []
     view = columns.view(None)
     embedded = np.append(columns.vectors.embedded, False)
     rows = _rows_of(sql, columns, ids)

@@ -68,11 +68,12 @@ def _hop(columns: Columns, view: View, rows: Ints, amounts: Amounts) -> tuple[In
     binding = np.flatnonzero((df >= 2) & (df <= RARE_TERM_DF))
     term, holders, _ = columns.holders.find_many(terms[binding])
     seen = visible[holders]
-    return _added(
+    each, gained = _added(
         columns,
         np.concatenate([targets, sources, holders[seen]]),
         np.concatenate([outward * amounts[out], inward * amounts[back], handed[binding][term[seen]]]),
     )
+    return each[gained > 0], gained[gained > 0]  # a hub hands on nothing
 
 
 def _added(columns: Columns, rows: Ints, amounts: Amounts) -> tuple[Ints, Amounts]:

@@ -17,9 +17,11 @@ from tests.integration.embedded import ANN, Scribe, opened, run, vector
 from zettel.annotate.index import vector_text
 from zettel.batch import DropMentions
 from zettel.fold import fold
-from zettel.model import LinkType, to_micros
+from zettel.graph.embedded import shaping
+from zettel.model import LinkType, Scope, to_micros
 from zettel.ports import Lookup
 from zettel.query import Candidates, Filter
+from zettel.search.pool import HUB_LINKS
 
 pytestmark = pytest.mark.integration
 
@@ -355,5 +357,94 @@ def test_a_scope_of_nothing(tmp_path: Path) -> None:
                 if not again:
                     await scribe.erase(await scribe.add("The harbour."))
             assert await store.notes(ANN, ["n_9"]) == {}
+
+    run(work())
+
+
+def test_what_is_known_of_terms_is_called_by_their_names(tmp_path: Path) -> None:
+    """Though no note holds them any more, and the file has forgotten them."""
+
+    async def work() -> None:
+        async with opened(tmp_path / "a.db") as store:
+            scribe = await Scribe(store).begin()
+            ids = [await scribe.add(f"The Kestrel was {at}.") for at in ("here", "there")]
+            known_at = (await store.state(ANN)).recorded_at
+            before = list((await scribe.ask("kestrel", names=("kestrel",))).term_keys)
+            for id in ids:
+                await scribe.change(id, content="The ferry.")
+            assert list((await scribe.ask("kestrel", names=("kestrel",))).term_keys) == []
+            then = await scribe.ask("kestrel", names=("kestrel",), known_at=known_at)
+            assert list(then.term_keys) == before == ["kestrel"]
+
+    run(work())
+
+
+def test_a_hub_is_reached_but_not_left(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(tmp_path / "a.db", hasty=True) as store:
+            scribe = await Scribe(store).begin()
+            hub = await scribe.add("The harbour.", vector=None)
+            ids = [await scribe.add(f"Number {number}.", vector=None) for number in range(HUB_LINKS + 1)]
+            await scribe.change(hub, links=[(id, LinkType.RELATES) for id in ids])
+            assert list((await scribe.ask("harbour")).ids) == [hub]
+            await scribe.change(hub, links=[(id, LinkType.RELATES) for id in ids[1:]], undoes=(2,))
+            assert {*(await scribe.ask("harbour")).ids} == {hub, *ids[1:]}
+
+    run(work())
+
+
+def test_a_word_that_stands_in_a_note_very_often(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(tmp_path / "a.db") as store:
+            scribe = await Scribe(store).begin()
+            await scribe.add("glacier " * 65535)
+            found = await scribe.ask("glacier")
+            assert found.tf[0, 0] == 2**15 - 1
+
+    run(work())
+
+
+def test_work_that_is_broken_off_leaves_no_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        raise MemoryError
+
+    async def work() -> None:
+        async with opened(tmp_path / "a.db") as store:
+            scribe = await Scribe(store).begin()
+            first = await scribe.add("The harbour and the ferry.", session="a")
+            second = await scribe.add("The ferry and the glacier.", session="a")
+            await scribe.change(first, links=[(second, LinkType.RELATES)])
+            asked = {"vector": vector(1), "names": ("ferry",)}
+            expected = rows(await scribe.ask("ferry", "harbour", **asked), without=set(), here={first, second})
+            for part in ("_tf", "_links"):
+                with monkeypatch.context() as patched:
+                    patched.setattr(shaping, part, broken)
+                    with pytest.raises(MemoryError):
+                        await scribe.ask("ferry", "harbour", **asked)
+                [cell] = [cell for _, cell in store._scopes._held.values()]
+                assert (cell[0].scratch() == -1).all()
+                assert not cell[0].sums().any()
+                found = rows(await scribe.ask("ferry", "harbour", **asked), without=set(), here={first, second})
+                assert found == expected
+
+    run(work())
+
+
+def test_scopes_in_memory_are_counted_as_they_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        async with opened(tmp_path / "a.db") as store:
+            scribe = await Scribe(store).begin()
+            for user in ("bo", "cy"):
+                await Scribe(store, Scope(user=user)).ask("ferry")
+            assert not store._scopes._held  # nothing was ever written there
+            await scribe.add("The ferry.")
+            await scribe.ask("ferry")
+            held = store._scopes
+            assert held._size == sum(columns.nbytes for _, cell in held._held.values() for columns in cell) > 0
+            with held.locked(ANN.key, scribe.space):
+                held._held.clear()  # as if others had needed the room
+                held._sizes.clear()
+                held._size = 0
+            assert held._size == 0
 
     run(work())

@@ -3,15 +3,19 @@ changes."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tests.integration.embedded import ANN, DIM, Scribe, opened, run
 from zettel import Memory
 from zettel.bench.synthetic import large_scope
 from zettel.graph.embedded import inverted, lists
+from zettel.graph.embedded.store import EmbeddedStore
 
 pytestmark = pytest.mark.integration
 
@@ -112,3 +116,98 @@ def test_lists_are_found_anew_after_growth(tmp_path: Path, small: None, monkeypa
         assert epoch > first[0][0]
         assert trained >= lists.GROWTH * first[0][1]
         assert shared(hits(other, questions), hits(memory, questions)) >= OVERLAP
+
+
+def spread(number: int) -> Any:
+    """Another unit row for every number."""
+    row = np.random.default_rng(number).standard_normal(DIM).astype(np.float32)
+    return row / np.linalg.norm(row)
+
+
+async def forty(store: EmbeddedStore) -> tuple[Scribe, list[str]]:
+    scribe = await Scribe(store).begin()
+    return scribe, [await scribe.add(f"Number {number}.", vector=spread(number)) for number in range(40)]
+
+
+def test_two_that_find_lists_at_once_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What changes after the first began, and before the second did, is where it belongs."""
+    monkeypatch.setattr(lists, "LARGE", 40)
+
+    async def work() -> None:
+        async with opened(tmp_path / "a.db", hasty=True) as store:
+            scribe, ids = await forty(store)
+            go_on, begun = asyncio.Event(), asyncio.Event()
+            read, loop = store._read, asyncio.get_running_loop()
+
+            async def slow(work: Any) -> Any:
+                found = await read(work)
+                if isinstance(found, tuple) and isinstance(found[0], lists.Listed):
+                    begun.set()
+                    await go_on.wait()
+                return found
+
+            monkeypatch.setattr(store, "_read", slow)
+            first = loop.create_task(store.optimize(ANN, scribe.space))
+            await begun.wait()
+            late = await scribe.add("Late.", vector=spread(100))
+            await scribe.change(ids[0], vector=spread(101), content="Reworded.")
+            await scribe.erase(ids[1])
+            await scribe.ask(vector=spread(100))
+            second = loop.create_task(store.optimize(ANN, scribe.space))
+            await asyncio.sleep(0.05)
+            go_on.set()
+            await asyncio.gather(first, second)
+            [(_, [columns])] = store._scopes._held.values()
+            assert columns.listed is not None
+            for id, number in ((late, 100), (ids[0], 101), (ids[39], 39)):
+                found = await scribe.ask(vector=spread(number), pool=1)
+                assert found.ids[int(np.argmax(found.cosine))] == id
+            assert ids[1] not in (await scribe.ask(vector=spread(1))).ids
+
+    run(work())
+
+
+@pytest.mark.parametrize("what", ["notes", "scope"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_goes_while_lists_are_found(
+    what: str, when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is raised, and nothing of what is gone is written; ``before`` and ``after`` it was read."""
+    monkeypatch.setattr(lists, "LARGE", 40)
+
+    async def work() -> None:
+        async with opened(tmp_path / "a.db", hasty=True) as store:
+            scribe, ids = await forty(store)
+            read = store._read
+            await scribe.ask(vector=spread(1))
+
+            async def going(work: Any) -> Any:
+                monkeypatch.setattr(store, "_read", read)
+                found = await read(work) if when == "after" else None
+                if what == "notes":
+                    await scribe.erase(*ids[1:])
+                else:
+                    await store.drop_scope(ANN)
+                    await scribe.add("Anew.", vector=spread(0))
+                return found if when == "after" else await read(work)
+
+            monkeypatch.setattr(store, "_read", going)
+            await store.optimize(ANN, scribe.space)
+            found = await scribe.ask(vector=spread(0))
+            assert len(found.ids) == 1
+            assert found.cosine[0] == pytest.approx(1, abs=0.01)
+        assert len(kept(tmp_path / "a.db")) == (what == "notes" and when == "after")
+
+    run(work())
+
+
+def test_no_lists_of_a_vector_set_that_is_gone(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(tmp_path / "a.db", hasty=True) as store:
+            scribe, ids = await forty(store)
+            listed = lists.Listed(1, 1, np.eye(2, DIM), np.eye(2, DIM), np.array([1]), np.array([0]))
+            await store._write(lambda sql: lists.save(sql, 1, scribe.space + 1, listed))
+            assert await store.near(ANN, ids, scribe.space + 1, 3) == []
+        assert kept(tmp_path / "a.db") == []
+
+    run(work())

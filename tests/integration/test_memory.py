@@ -17,7 +17,7 @@ import pytest
 
 import zettel.ports
 from zettel import AsyncMemory, Event, Memory, Scope
-from zettel.errors import InvalidInput, MemoryClosed, NotFound, StoreBusy
+from zettel.errors import EmbedderMismatch, InvalidInput, MemoryClosed, NotFound, StoreBusy
 from zettel.graph.embedded.store import EmbeddedStore
 from zettel.memory import blocking, streaming
 
@@ -205,3 +205,16 @@ def test_work_goes_on_after_another_process_kept_the_store(tmp_path: Path) -> No
         memory.flush(timeout=20)
         assert memory.jobs() == []
         assert [note.content for note in memory.list().notes] == ["The first one.", "The second one."]
+
+
+def test_one_of_many_questions_fails_by_its_own_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not as a group of errors."""
+
+    async def gone(*_: object) -> None:
+        raise EmbedderMismatch("the vector set is gone")
+
+    with Memory(tmp_path / "a.db") as memory:
+        memory.add("The ferry leaves at nine.")
+        monkeypatch.setattr(EmbeddedStore, "candidates", gone)
+        with pytest.raises(EmbedderMismatch, match="gone"):
+            memory.search_many(["When does the ferry leave?", "Who leaves?"])

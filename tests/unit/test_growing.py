@@ -104,6 +104,16 @@ def test_an_index_merges_its_segments() -> None:
     assert index.count(3) == len(range(3, 500, 7))
 
 
+def test_an_index_of_which_all_has_gone() -> None:
+    index = Index(np.int16)
+    for row in range(2):
+        index.post(np.array([row]), np.array([3]), np.array([1]))
+    index.drop(np.arange(2))
+    index.settle()
+    assert index.count(3) == 0
+    assert [found.tolist() for found in index.find_many(np.array([3, 4]))] == [[], [], []]
+
+
 @given(st.lists(st.lists(st.integers(-9, 9), max_size=6), max_size=12), st.sampled_from([1, 4096]))
 def test_numbers_are_given_once(drawn: list[list[int]], few: int) -> None:
     with pytest.MonkeyPatch.context() as patched:

@@ -76,6 +76,66 @@ def test_what_goes_is_never_near(kind: str) -> None:
     assert not held.take(gone).any()
 
 
+def test_what_is_gone_takes_no_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that stood nearest went; what is near now is found all the same."""
+    monkeypatch.setattr(inverted, "FEW_ALLOWED", 100)
+    vectors = spread()
+    held = filled("inverted", vectors)
+    gone = best(vectors, vectors[0], 200, np.ones(ROWS, bool))
+    held.drop(np.array(sorted(gone)))
+    found = held.nearest(vectors[0], 40, np.ones(ROWS + 1, bool)).tolist()
+    assert len(found) == 40
+    assert not {*found} & {*gone}
+
+
+def test_a_list_of_a_former_vector_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store's lists are older than some vectors: these are still found where they are now."""
+    monkeypatch.setattr(inverted, "FEW_ALLOWED", 100)
+    monkeypatch.setattr(inverted, "PROBED", 16)
+    monkeypatch.setattr(inverted, "_DOUBTING", 8)
+    vectors, former = spread(), spread(seed=7)
+    former[: ROWS // 2] = vectors[: ROWS // 2]
+    old = filled("inverted", former)
+    kept = old.lists(np.arange(ROWS))
+    held = Inverted(old._centroids, np.stack([vectors.min(0), vectors.max(0)]))
+    held.put(np.arange(ROWS), vectors, kept.copy())
+    everything = np.ones(ROWS + 1, bool)
+    changed = range(ROWS // 2, ROWS // 2 + 200)
+    assert sum(row in held.nearest(vectors[row], 5, everything).tolist() for row in changed) >= 198
+    unchanged = np.arange(ROWS // 2)
+    assert (held.lists(unchanged) == kept[: ROWS // 2]).all()
+
+
+def test_codes_of_what_is_gone_are_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inverted, "FEW_GONE", 100)
+    vectors = spread(1000)
+    held = filled("inverted", vectors)
+    before, lists_before, copy = held.take(np.arange(1000)), held.lists(np.arange(1000)), held.copied()
+    for _ in range(10):
+        held.put(np.arange(200), vectors[:200])
+    held.drop(np.arange(990, 1000))
+    assert held._index.ntotal == held._slots.used < 2000
+    assert (held.take(np.arange(990)) == before[:990]).all()
+    assert (held.lists(np.arange(990)) == lists_before[:990]).all()
+    assert (copy.take(np.arange(1000)) == before).all()
+
+
+def test_nearest_before_rows_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies between them is looked at through the lists."""
+    monkeypatch.setattr(inverted, "APART", 500)
+    monkeypatch.setattr(inverted, "PROBED_BEFORE", 64)
+    vectors = spread()
+    held, looked = filled("inverted", vectors), list[int]()
+    take = held.take
+    monkeypatch.setattr(held, "take", lambda rows: (looked.append(len(rows)), take(rows))[1])
+    asking = np.array([3, 9, 2000, 5990, 5999])
+    for row, (near, _) in zip(asking.tolist(), held.nearest_before(asking, 5, np.ones(ROWS + 1, bool)), strict=True):
+        exact = best(vectors[:row], vectors[row], 5, np.ones(row, bool))
+        assert len(near) == min(row, 5)
+        assert len({*near.tolist()} & {*exact}) >= min(row, 5) - 1
+    assert max(looked) < 10
+
+
 def test_what_is_put_anew_stands_where_it_is_now(kind: str) -> None:
     vectors = spread()
     held = filled(kind, vectors)

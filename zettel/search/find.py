@@ -8,7 +8,7 @@ from typing import NamedTuple
 import anyio
 
 from zettel.embed.vectors import Vectors
-from zettel.errors import InvalidQuestion
+from zettel.errors import InvalidQuestion, ZettelError
 from zettel.fold import fold
 from zettel.model import TIME_MAX, TIME_MIN, Hit, Note, Scope, from_micros, to_micros
 from zettel.ports import GraphStore, Scorer
@@ -55,13 +55,21 @@ class Finding:
         else:
             places, limit = range(len(asked)), anyio.CapacityLimiter(AT_ONCE)
 
+            failed: list[ZettelError] = []
+
             async def rank_one(place: int) -> None:
                 async with limit:
-                    ranked[place] = await self._rank(scope, space, asked[place], questions[place], scorer)
+                    try:
+                        ranked[place] = await self._rank(scope, space, asked[place], questions[place], scorer)
+                    except ZettelError as error:  # a group of tasks would raise it among others
+                        failed.append(error)
+                        group.cancel_scope.cancel()
 
             async with anyio.create_task_group() as group:
                 for place in places:
                     group.start_soon(rank_one, place)
+            if failed:
+                raise failed[0]
         notes = await self._notes(scope, asked, [ranked[place] for place in range(len(asked))])
         hits = [_hits(one, ranked[place], notes[place], scorer.name) for place, one in enumerate(asked)]
         return [
