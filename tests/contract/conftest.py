@@ -41,9 +41,9 @@ def neo4j(name: str) -> Callable[[Path], ServerUrl]:
 BACKENDS: dict[str, Callable[[Path], Any]] = {
     "embedded": lambda folder: folder / "memory.db",
     "reference": lambda folder: ReferenceStore(),
-    **{name: neo4j(name) for name in neo4j_servers.NAMES},
+    **{name: neo4j(name) for name in neo4j_servers.CONTRACT},
 }
-PERSISTENT = ["embedded", *neo4j_servers.NAMES]
+PERSISTENT = ["embedded", *neo4j_servers.CONTRACT]
 
 
 @pytest.fixture(params=BACKENDS)
