@@ -66,7 +66,7 @@ class Commits:
                 state = await self._store.state(scope)
                 clock = Clock(state)
                 try:
-                    with _all_alive():
+                    with all_alive():
                         ops = await self._planned(scope, plan, state, clock)
                         if not ops:
                             return False
@@ -89,9 +89,10 @@ class Commits:
 
 
 @contextmanager
-def _all_alive() -> Iterator[None]:
-    """Seek no cyclic garbage while a batch is made and written: all that it consists of lives until the end, and to
-    look through it again and again takes a sixth of an import.
+def all_alive() -> Iterator[None]:
+    """Seek no cyclic garbage while much is made that lives until the end: a batch, a scope on its way into memory.
+
+    To look through it again and again takes a sixth of an import.
     """
     wanted = gc.isenabled()
     gc.disable()

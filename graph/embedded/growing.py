@@ -33,6 +33,12 @@ class Table:
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._columns[name][: self.used]
 
+    def reserve(self, rows: int) -> None:
+        """Make room for so many rows at once."""
+        for name, room in self._columns.items():
+            if rows > len(room):
+                self._columns[name] = np.concatenate([room, np.zeros((rows - len(room), *room.shape[1:]), room.dtype)])
+
     def append(self, **columns: NDArray[Any]) -> None:
         """Add rows: every column, all of one length."""
         added = len(next(iter(columns.values())))

@@ -132,6 +132,11 @@ class Inverted:
         vectors: Floats = (codes + np.float32(0.5)) * ((high - low) / np.float32(255)) + low
         return vectors
 
+    def reserve(self, rows: int) -> None:
+        """See :class:`zettel.graph.embedded.nearest.Nearest`."""
+        self._rows.reserve(self._rows.used + rows)
+        self._slots.reserve(self._slots.used + rows)
+
     def drop(self, rows: Ints) -> None:
         """See :class:`zettel.graph.embedded.nearest.Nearest`."""
         rows = rows[rows < self._rows.used]

@@ -6,11 +6,13 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zettel.commit import all_alive
 from zettel.graph.embedded import lists
 from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns, as_ints
 from zettel.graph.embedded.keys import columns_of
@@ -112,7 +114,8 @@ def in_step(sql: sqlite3.Connection, cell: list[Columns], row: ScopeRow, space: 
     columns = cell[0]
     if columns.changed != row.changed:
         try:
-            _update(sql, columns, space)
+            with all_alive():
+                _update(sql, columns, space)
         except BaseException:
             cell.clear()  # half a step would be neither state
             raise
@@ -134,15 +137,36 @@ def _update(sql: sqlite3.Connection, columns: Columns, space: int) -> None:
         columns.vectors.drop(gone)
         columns.notes["alive"][gone] = False
         columns.notes["shown"][gone] = False
-    for start in range(0, len(changed), READ_AT_ONCE):
-        numbers = json.dumps(changed[start : start + READ_AT_ONCE].tolist())
-        affected.update(_take_notes(columns, sql.execute(_NOTES, (numbers, space)).fetchall()))
+    if len(changed) > READ_AT_ONCE:  # a scope that is read from the beginning
+        columns.notes.reserve(columns.rows + len(changed))
+        columns.vectors.reserve(len(changed))
+    for fetched in _fetched(sql, changed, space):
+        affected.update(_take_notes(columns, fetched))
         columns.settle()
     _take_links(columns, changed, sql.execute(_LINKS, since).fetchall())
     affected.discard(-1)
     if affected:
         columns.arrange(as_ints(sorted(affected)))
     columns.touched()
+
+
+def _fetched(sql: sqlite3.Connection, numbers: Ints, space: int) -> Iterator[list[tuple[Any, ...]]]:
+    """Notes by their numbers, some at a time: while these are taken in, the next are read."""
+
+    def fetch(start: int) -> list[tuple[Any, ...]]:
+        some = json.dumps(numbers[start : start + READ_AT_ONCE].tolist())
+        return sql.execute(_NOTES, (some, space)).fetchall()
+
+    starts = range(0, len(numbers), READ_AT_ONCE)
+    if len(starts) < 2:
+        yield from map(fetch, starts)
+        return
+    with ThreadPoolExecutor(1) as ahead:
+        coming = ahead.submit(fetch, starts[0])
+        for start in starts[1:]:
+            fetched, coming = coming.result(), ahead.submit(fetch, start)
+            yield fetched
+        yield coming.result()
 
 
 def _take_notes(columns: Columns, fetched: Sequence[tuple[Any, ...]]) -> set[int]:

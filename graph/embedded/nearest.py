@@ -46,6 +46,10 @@ class Nearest(Protocol):
         """
         ...
 
+    def reserve(self, rows: int) -> None:
+        """Make room for so many vectors more at once."""
+        ...
+
     def drop(self, rows: Ints) -> None: ...
 
     def take(self, rows: Ints) -> Floats:
@@ -93,6 +97,10 @@ class Flat:
         self._rows["embedded"][rows] = vectors.any(axis=1)
         if self.moved is not None:
             self.moved.append(rows)
+
+    def reserve(self, rows: int) -> None:
+        """See :class:`Nearest`."""
+        self._rows.reserve(self._rows.used + rows)
 
     def drop(self, rows: Ints) -> None:
         """See :class:`Nearest`."""
