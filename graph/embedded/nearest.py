@@ -22,8 +22,8 @@ LARGE = 50_000
 """Vectors of a scope from which on not every one is looked at: a product with all of 50,000 takes about 5 ms."""
 ROUNDING = 1e-5
 """More than float32 products of unit vectors of a few hundred numbers are ever off."""
-AT_ONCE = 64
-"""Rows compared with the whole scope at once: 64 rows of 50,000 cosines take 13 MB."""
+AT_ONCE = 2_000_000
+"""Cosines computed at once, 8 MB: each product that is shared among cores has them wait for one another."""
 SAMPLED = 16
 """One cosine in so many is ranked to learn below which the others need not be."""
 
@@ -138,8 +138,9 @@ class Flat:
         hidden = ~(allowed[: len(vectors)] & self._rows["embedded"])
         some_hidden = bool(hidden.any())
         found: list[tuple[Ints, Floats]] = []
-        for start in range(0, len(rows), AT_ONCE):
-            asking = rows[start : start + AT_ONCE]
+        step = max(1, AT_ONCE // len(vectors))
+        for start in range(0, len(rows), step):
+            asking = rows[start : start + step]
             products = vectors[asking] @ vectors[: int(asking[-1])].T
             if some_hidden:
                 products[:, hidden[: products.shape[1]]] = -np.inf
