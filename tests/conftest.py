@@ -124,7 +124,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for reason, files in sorted(places.items()):
         terminalreporter.line(f"{reason}  [{', '.join(sorted(files))}]", yellow=True)
     if not neo4j_servers.CONTRACT:
-        terminalreporter.line("tests/contract did not run on Neo4j, whose store is a preview: ZETTEL_NEO4J=1 does that.")
+        terminalreporter.line("tests/contract did not run on Neo4j, whose store is a preview; ZETTEL_NEO4J=1 does")
 
 
 # What the heavy tests found ---------------------------------------------------------------------------------
