@@ -6,17 +6,16 @@ Inside a process a lock for each scope makes that rare; between processes the st
 
 from __future__ import annotations
 
-import gc
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timezone
 from weakref import WeakValueDictionary
 
 import anyio
 
 from zettel.batch import Batch, Conflict, Op
+from zettel.collector import all_alive
 from zettel.errors import StoreBusy
 from zettel.model import Scope, from_micros, to_micros
 from zettel.ports import GraphStore, ScopeState
@@ -86,18 +85,3 @@ class Commits:
             if (await self._store.state(scope)).seq == state.seq:
                 raise
             raise Conflict(f"{error} went while the batch was planned") from None
-
-
-@contextmanager
-def all_alive() -> Iterator[None]:
-    """Seek no cyclic garbage while much is made that lives until the end: a batch, a scope on its way into memory.
-
-    To look through it again and again takes a sixth of an import.
-    """
-    wanted = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if wanted:
-            gc.enable()

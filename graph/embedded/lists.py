@@ -60,7 +60,6 @@ class Listed:
 class Wanted(NamedTuple):
     """Lists to be found: the numbers of a scope's notes, ascending; the vectors' dimension; which training it is."""
 
-    scope: int
     notes: Ints
     dim: int
     epoch: int
@@ -167,7 +166,7 @@ def wanted(columns: Columns) -> Wanted | None:
         return None
     columns.vectors.moved = []
     epoch = 1 if columns.listed is None else columns.listed.epoch + 1
-    return Wanted(columns.scope, columns.notes["number"][embedded], columns.dim, epoch)
+    return Wanted(columns.notes["number"][embedded], columns.dim, epoch)
 
 
 def adopt(columns: Columns, listed: Listed, inverted: Inverted) -> None:

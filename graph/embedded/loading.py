@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zettel.commit import all_alive
+from zettel.collector import all_alive
 from zettel.graph.embedded import lists
 from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns, as_ints
 from zettel.graph.embedded.keys import columns_of

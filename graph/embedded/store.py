@@ -333,17 +333,17 @@ class EmbeddedStore:
             self._optimizing.discard((scope.key, space))
 
     async def _optimize(self, scope: Scope, space: int) -> None:
-        wanted = await self._in_columns(scope, space, None, lambda _, held, __: lists.wanted(held))
-        if wanted is not None:
+        number, due = await self._in_columns(
+            scope, space, None, lambda _, held, __: (held.scope, lists.wanted(held) or lists.unwritten(held))
+        )
+        if isinstance(due, lists.Wanted):
+            wanted = due
             found = await self._read(lambda sql: lists.find(sql, wanted, space))
             if found is not None:
                 await self._in_columns(scope, space, None, lambda _, held, __: lists.adopt(held, *found))
-                await self._write(lambda sql: lists.save(sql, wanted.scope, space, found[0]))
-            return
-        number, listed = await self._in_columns(
-            scope, space, None, lambda _, held, __: (held.scope, lists.unwritten(held))
-        )
-        if listed is not None:
+                await self._write(lambda sql: lists.save(sql, number, space, found[0]))
+        elif due is not None:
+            listed = due
             await self._write(lambda sql: lists.save(sql, number, space, listed))
 
     async def _in_columns(

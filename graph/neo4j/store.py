@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 DUMP_PAGE = 256
 """Events fetched at once while streaming."""
-CITING_AT_ONCE = 1000
 DEFAULT_DATABASE = "neo4j"
 """What a server's first database is called; the Community edition has no other."""
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests import neo4j_servers
+from tests.contract.moving import live
 from tests.contract.reference import ReferenceStore
 from zettel import Memory
 
@@ -57,3 +58,13 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """Where an empty memory may be opened, several times and by several processes, on each store that persists."""
     return BACKENDS[request.param](tmp_path)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The life of one scope, exported once."""
+    path = tmp_path_factory.mktemp("exported") / "ann.zettel"
+    with Memory(path.parent / "ann.db") as memory:
+        live(memory)
+        memory.export(path, "zettel")
+    return path

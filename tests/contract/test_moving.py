@@ -37,16 +37,6 @@ def moved(source: Memory, tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The life of one scope, exported once."""
-    path = tmp_path_factory.mktemp("exported") / "ann.zettel"
-    with Memory(path.parent / "ann.db") as memory:
-        live(memory)
-        memory.export(path, "zettel")
-    return path
-
-
 @pytest.mark.parametrize("target", BACKENDS)
 class TestThereAndBack:
     def test_everything_is_as_it_was(self, source: Memory, target: str, tmp_path: Path) -> None:

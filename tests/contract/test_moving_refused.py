@@ -11,19 +11,9 @@ from typing import Any
 import pytest
 
 import zettel.restore
-from tests.contract.moving import live, records, sealed, store_of
+from tests.contract.moving import records, sealed, store_of
 from zettel import Memory, Scope
 from zettel.errors import BadRecord, InvalidInput, StoreBusy
-
-
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The life of one scope, exported once."""
-    path = tmp_path_factory.mktemp("exported") / "ann.zettel"
-    with Memory(path.parent / "ann.db") as memory:
-        live(memory)
-        memory.export(path, "zettel")
-    return path
 
 
 class TestHalfAFile:

@@ -9,13 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
-from zettel.cli.app import COMMANDS, run
+from tests.integration.command import Zettel
+from zettel.cli.app import COMMANDS
 from zettel.cli.common import hoist
 
 pytestmark = pytest.mark.integration
@@ -30,35 +29,6 @@ CHAT = """\
 [2024-05-08 18:30] Ben: How is the piano doing in Oslo?
 [2024-05-08 18:31] Ann: Out of tune, Nils dropped it on the stairs.
 """
-
-
-class Ran(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    def json(self) -> Any:
-        assert self.status == 0, self.err
-        return json.loads(self.out)
-
-
-Zettel = Callable[..., Ran]
-
-
-@pytest.fixture
-def zettel(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Zettel:
-    """Runs a command line in this process, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv("ZETTEL_STORE", raising=False)
-    monkeypatch.delenv("ZETTEL_EMBEDDER", raising=False)
-
-    def call(*arguments: str) -> Ran:
-        capsys.readouterr()
-        status = run(arguments)
-        return Ran(status, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
-from zettel.cli.app import run
+from tests.integration.command import Ran, Zettel
 
 pytestmark = pytest.mark.integration
 
@@ -20,36 +15,6 @@ CHAT = """\
 [2024-05-01 09:01] Ben: Congratulations! Is the piano there already?
 Ann: The piano comes on Friday with my brother Nils.
 """
-
-
-class Ran(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    def json(self) -> Any:
-        assert self.status == 0, self.err
-        return json.loads(self.out)
-
-
-Zettel = Callable[..., Ran]
-
-
-@pytest.fixture
-def zettel(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Zettel:
-    """Runs a command line in this process, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv("ZETTEL_STORE", raising=False)
-    monkeypatch.delenv("ZETTEL_EMBEDDER", raising=False)
-
-    def call(*arguments: str, stdin: bytes = b"") -> Ran:
-        capsys.readouterr()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        status = run(arguments)
-        return Ran(status, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture

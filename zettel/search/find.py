@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import anyio
@@ -49,29 +50,10 @@ class Finding:
             return []
         questions = await self._parse(scope, asked)
         space = (await self._vectors.space()).id
-        ranked: dict[int, Ranked] = {}
-        if len(asked) == 1:
-            ranked[0] = await self._rank(scope, space, asked[0], questions[0], scorer)
-        else:
-            places, limit = range(len(asked)), anyio.CapacityLimiter(AT_ONCE)
-
-            failed: list[ZettelError] = []
-
-            async def rank_one(place: int) -> None:
-                async with limit:
-                    try:
-                        ranked[place] = await self._rank(scope, space, asked[place], questions[place], scorer)
-                    except ZettelError as error:  # a group of tasks would raise it among others
-                        failed.append(error)
-                        group.cancel_scope.cancel()
-
-            async with anyio.create_task_group() as group:
-                for place in places:
-                    group.start_soon(rank_one, place)
-            if failed:
-                raise failed[0]
-        notes = await self._notes(scope, asked, [ranked[place] for place in range(len(asked))])
-        hits = [_hits(one, ranked[place], notes[place], scorer.name) for place, one in enumerate(asked)]
+        pairs = list(zip(asked, questions, strict=True))
+        ranked = await _side_by_side([partial(self._rank, scope, space, *pair, scorer) for pair in pairs])
+        notes = await self._notes(scope, asked, ranked)
+        hits = [_hits(*one, scorer.name) for one in zip(asked, ranked, notes, strict=True)]
         return [
             await self._named(scope, found) if one.explain else found for one, found in zip(asked, hits, strict=True)
         ]
@@ -151,6 +133,30 @@ class Finding:
                 )
             )
         return questions
+
+
+async def _side_by_side(tasks: Sequence[Callable[[], Awaitable[Ranked]]]) -> list[Ranked]:
+    """What each task gives, in order; the first error of ours ends the others, and is raised as it is."""
+    if len(tasks) == 1:
+        return [await tasks[0]()]
+    done: dict[int, Ranked] = {}
+    failed: list[ZettelError] = []
+    limit = anyio.CapacityLimiter(AT_ONCE)
+
+    async def do(place: int) -> None:
+        async with limit:
+            try:
+                done[place] = await tasks[place]()
+            except ZettelError as error:  # a group of tasks would raise it among others
+                failed.append(error)
+                group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for place in range(len(tasks)):
+            group.start_soon(do, place)
+    if failed:
+        raise failed[0]
+    return [done[place] for place in range(len(tasks))]
 
 
 def _ids(ranked: Ranked) -> list[str]:

@@ -1,0 +1,30 @@
+"""What several integration tests stand on."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.integration.command import Ran, Zettel
+from zettel.cli.app import run
+
+
+@pytest.fixture
+def zettel(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Zettel:
+    """Runs a command line in this process, in an empty folder; ``stdin`` is what comes in, if anything does."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("ZETTEL_STORE", raising=False)
+    monkeypatch.delenv("ZETTEL_EMBEDDER", raising=False)
+
+    def call(*arguments: str, stdin: bytes | None = None) -> Ran:
+        capsys.readouterr()
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        status = run(arguments)
+        return Ran(status, *capsys.readouterr())
+
+    return call
