@@ -10,8 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from tests.integration.test_cli import Zettel
-from tests.integration.test_cli import zettel as zettel  # the fixture
+from tests.integration.command import Zettel
 from zettel import Memory
 from zettel.bench import overlap, sizes, speed
 from zettel.bench.overlap import ORACLE, store_of
