@@ -18,6 +18,7 @@ import pytest
 
 from tests import neo4j_servers
 
+SERVER_TIMEOUT = 300  # seconds for a test on a Neo4j server, whose first answers of each sort take long
 SAMPLE_PERCENT = 5  # the share of a heavy test's full count that an ordinary run takes
 
 # Both derive their examples from the test itself, so that a run can be repeated.
@@ -40,6 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if _servers(item.nodeid) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(SERVER_TIMEOUT))
     if config.getoption("soak"):
         for item in items:  # a limit that fits the sample does not fit the full count
             item.add_marker(pytest.mark.timeout(0), append=False)
@@ -47,10 +51,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     if not session.config.getoption("collectonly"):
-        ids = [item.nodeid for item in session.items]
-        neo4j_servers.prepare(
-            name for name in neo4j_servers.NAMES if any(f"[{name}" in one or f"-{name}" in one for one in ids)
-        )
+        used = {name for item in session.items for name in _servers(item.nodeid)}
+        neo4j_servers.prepare(name for name in neo4j_servers.NAMES if name in used)
+
+
+def _servers(test: str) -> list[str]:
+    """The Neo4j servers that a test runs on, by its id."""
+    return [name for name in neo4j_servers.NAMES if f"[{name}" in test or f"-{name}" in test]
 
 
 def pytest_sessionfinish() -> None:
@@ -59,7 +66,7 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture(params=neo4j_servers.NAMES)
 def neo4j_server(request: pytest.FixtureRequest) -> neo4j_servers.Server:
-    """An empty Neo4j of each release line."""
+    """A Neo4j of each release line, without a memory."""
     return neo4j_servers.empty(request.param)
 
 
@@ -70,10 +77,13 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def soak_scale(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Callable[[int], int]:
-    """How often to do a heavy thing: `soak_scale(full)` gives `full` under --soak, else 5 % of it, or 1."""
+    """How often to do a heavy thing: `soak_scale(full)` gives `full` under --soak, else 5 % of it, or 1. On the older
+    Neo4j half of that: what the two have in common is tried on the newer one."""
+    older = any(name in neo4j_servers.NAMES[1:] for name in _servers(request.node.nodeid))
+    percent = SAMPLE_PERCENT / 2 if older else SAMPLE_PERCENT
 
     def scale(full: int) -> int:
-        count = full if request.config.getoption("soak") else max(1, full * SAMPLE_PERCENT // 100)
+        count = full if request.config.getoption("soak") else max(1, int(full * percent / 100))
         record_property("count", count)
         return count
 
@@ -123,8 +133,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("NOT TESTED HERE", sep="!", yellow=True, bold=True)
     for reason, files in sorted(places.items()):
         terminalreporter.line(f"{reason}  [{', '.join(sorted(files))}]", yellow=True)
-    if not neo4j_servers.CONTRACT:
-        terminalreporter.line("tests/contract did not run on Neo4j, whose store is a preview; ZETTEL_NEO4J=1 does")
 
 
 # What the heavy tests found ---------------------------------------------------------------------------------

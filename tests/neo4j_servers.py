@@ -2,7 +2,8 @@
 
 ``NEO4J_URI`` (with ``NEO4J_USERNAME`` and ``NEO4J_PASSWORD``) names a server to use instead, and is then the only one;
 if it is on this machine, ``NEO4J_HTTP`` says where its Browser is, unless that is http://127.0.0.1:7474.
-EVERYTHING IN ITS DATABASE ``neo4j`` IS DELETED. Where Java or Maven is missing, tests are skipped with a reason.
+EVERYTHING IN ITS DATABASE ``neo4j`` IS DELETED. Where Java or Maven is missing, tests are skipped with a reason, and
+so they are with ``ZETTEL_NEO4J=0``, for those who work on something else.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -23,6 +24,9 @@ import pytest
 from zettel.errors import LocalServerError
 from zettel.graph.neo4j.local import jars
 from zettel.graph.neo4j.local import server as local
+
+if TYPE_CHECKING:
+    from neo4j import Driver
 
 DATABASE = "neo4j"
 WIPED_AT_ONCE = 5000  # nodes deleted in one transaction
@@ -46,17 +50,22 @@ def _given() -> str | None:
     return os.environ.get("NEO4J_URI")
 
 
-FULL = bool(os.environ.get("ZETTEL_NEO4J"))
-"""Whether every promise is tested on both release lines: half an hour more. Else the newest is tried."""
-NAMES = ["neo4j"] if _given() else [f"neo4j-{release.line}" for release in jars.RELEASES][: None if FULL else 1]
-"""Parameters for tests: neo4j-2026 (and neo4j-5.26), or neo4j when the environment names a server."""
-CONTRACT = NAMES if FULL or _given() else []
-"""Those that the contract tests run on."""
+NAMES = ["neo4j"] if _given() else [f"neo4j-{release.line}" for release in jars.RELEASES]
+"""Parameters for tests: neo4j-2026 and neo4j-5.26, or neo4j when the environment names a server."""
+
+SETTINGS = {
+    "dbms.cypher.min_replan_interval": "1h",  # every test empties the database, which makes plans look out of date
+    "db.checkpoint.interval.time": "1h",
+}
+"""Of a server that is emptied hundreds of times and thrown away after minutes."""
+JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xms512m", "-Xmn256m", "-XX:MetaspaceSize=256m")
+"""It does not live long enough for its Java to gain from optimising much: this takes a third of the processor time."""
 
 WATCH = 'while kill -0 "$0" 2>/dev/null; do sleep 2; done; kill "$1"'
 """Ends a server whose tests were killed, and so could not end it."""
 
 _running: dict[str, Server] = {}
+_drivers: dict[Server, Driver] = {}
 _homes: list[Path] = []
 _watchers: list[subprocess.Popen[bytes]] = []
 _failed: dict[str, LocalServerError] = {}
@@ -67,50 +76,58 @@ def server(name: str) -> Server:
     if name not in _running:
         if name in _failed:
             raise _failed[name]
+        if (reason := reason_to_skip(name)) is not None:
+            pytest.skip(reason)
         _running[name] = _named_by_environment() if _given() else _start(name.removeprefix("neo4j-"))
     return _running[name]
 
 
 def empty(name: str) -> Server:
-    """The running server of that name without a node, constraint or index."""
+    """The running server of that name, without a memory. Constraints, indexes and the node that tells of them stay:
+    the next opening would take seconds to make them again."""
     found = server(name)
-    wipe(found)
+    forget_all(found)
     return found
 
 
 def wipe(found: Server) -> None:
     """Delete all nodes, constraints and indexes."""
-    import neo4j
-
-    with neo4j.GraphDatabase.driver(found.url, auth=found.auth) as driver:
-        delete = f"MATCH (n) WITH n LIMIT {WIPED_AT_ONCE} DETACH DELETE n"
-        while driver.execute_query(delete, database_=DATABASE).summary.counters.nodes_deleted == WIPED_AT_ONCE:
-            pass
-        for kind, show in SCHEMA.items():
-            for (one,) in driver.execute_query(show, database_=DATABASE).records:
-                driver.execute_query(f"DROP {kind} `{one}` IF EXISTS", database_=DATABASE)
+    _delete(found, "MATCH (n)")
+    for kind, show in SCHEMA.items():
+        for (one,) in _driver(found).execute_query(show, database_=DATABASE).records:
+            _driver(found).execute_query(f"DROP {kind} `{one}` IF EXISTS", database_=DATABASE)
 
 
 def forget_all(found: Server) -> None:
-    """Delete all nodes; constraints and indexes stay, which saves the next opening seconds."""
+    """Delete all nodes but the one that tells of the layout, and what else that one counts."""
+    _delete(found, "MATCH (n) WHERE NOT n:Zettel")
+    _driver(found).execute_query("MATCH (z:Zettel) SET z = {id: z.id, layout: z.layout}", database_=DATABASE)
+
+
+def _delete(found: Server, which: str) -> None:
+    delete = f"{which} WITH n LIMIT {WIPED_AT_ONCE} DETACH DELETE n"
+    while _driver(found).execute_query(delete, database_=DATABASE).summary.counters.nodes_deleted == WIPED_AT_ONCE:
+        pass
+
+
+def _driver(found: Server) -> Driver:
+    """The one that tests look after a server with: connecting takes longer than emptying it."""
     import neo4j
 
-    with neo4j.GraphDatabase.driver(found.url, auth=found.auth) as driver:
-        delete = f"MATCH (n) WITH n LIMIT {WIPED_AT_ONCE} DETACH DELETE n"
-        while driver.execute_query(delete, database_=DATABASE).summary.counters.nodes_deleted == WIPED_AT_ONCE:
-            pass
+    if found not in _drivers:
+        _drivers[found] = neo4j.GraphDatabase.driver(found.url, auth=found.auth)
+    return _drivers[found]
 
 
-def properties(found: Server) -> list[tuple[str, str]]:
-    """Every property of every node and relationship: its name, and its value as text."""
-    import neo4j
-
+def properties(found: Server) -> dict[str, list[str]]:
+    """Every property of all nodes and relationships, by its name: its values as text; numbers of vectors left out."""
     every = (
-        "MATCH (x) UNWIND keys(x) AS key RETURN labels(x)[0] + '.' + key AS name, x[key] AS value "
-        "UNION ALL MATCH ()-[x]->() UNWIND keys(x) AS key RETURN type(x) + '.' + key AS name, x[key] AS value"
+        "MATCH (x) UNWIND keys(x) AS key WITH labels(x)[0] + '.' + key AS name, x[key] AS value "
+        "WHERE NOT value IS :: LIST<FLOAT NOT NULL> RETURN name, collect(value) AS held "
+        "UNION ALL MATCH ()-[x]->() UNWIND keys(x) AS key RETURN type(x) + '.' + key AS name, collect(x[key]) AS held"
     )
-    with neo4j.GraphDatabase.driver(found.url, auth=found.auth) as driver:
-        return [(name, str(value)) for name, value in driver.execute_query(every, database_=DATABASE).records]
+    told = _driver(found).execute_query(every, database_=DATABASE).records
+    return {name: [str(value) for value in held] for name, held in told}
 
 
 def prepare(names: Iterable[str]) -> None:
@@ -123,6 +140,8 @@ def prepare(names: Iterable[str]) -> None:
 
 def reason_to_skip(name: str) -> str | None:
     """Why there is no server of that name to test on."""
+    if os.environ.get("ZETTEL_NEO4J") == "0":
+        return f"ZETTEL_NEO4J=0 leaves {name} out"
     missing = None if _given() else what_is_missing(name.removeprefix("neo4j-"))
     return missing and f"no {name} to test on, and NEO4J_URI names none: {missing}"
 
@@ -139,6 +158,8 @@ def what_is_missing(line: str) -> str | None:
 
 def stop_all() -> None:
     """End what was started here, and delete its data."""
+    for driver in _drivers.values():
+        driver.close()
     with ThreadPoolExecutor() as pool:  # each takes seconds to write out what nobody will read
         list(pool.map(local.down, _homes))
     for home in _homes:
@@ -146,7 +167,7 @@ def stop_all() -> None:
     for watcher in _watchers:
         watcher.kill()
         watcher.wait()
-    for kept in (_homes, _watchers, _running):
+    for kept in (_homes, _watchers, _drivers, _running):
         kept.clear()
 
 
@@ -159,11 +180,9 @@ def _named_by_environment() -> Server:
 
 def _start(line: str) -> Server:
     name = f"neo4j-{line}"
-    if (reason := reason_to_skip(name)) is not None:
-        pytest.skip(reason)
     home = Path(tempfile.mkdtemp(prefix=f"zettel-{name}-"))
     try:
-        started = local.up(home, version=line)
+        started = local.up(home, version=line, settings=SETTINGS, java_options=JAVA_OPTIONS)
     except LocalServerError as error:
         _failed[name] = error  # once is enough: every other test would wait for the same end
         raise

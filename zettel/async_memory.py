@@ -84,6 +84,7 @@ class AsyncMemory:
         auth: tuple[str, str] | None = None,
         database: str | None = None,
     ) -> None:
+        _require_scope(scope)
         self.scope = scope or Scope()
         self._url = url
         self._annotator = annotator
@@ -136,8 +137,7 @@ class AsyncMemory:
 
     async def _use(self, scope: Scope | None) -> tuple[Engine, Scope]:
         self._require_usable()
-        if scope is not None and not isinstance(scope, Scope):
-            raise InvalidInput(f"scope={scope!r} is not a Scope: use Scope(user=...)")
+        _require_scope(scope)
         if self._engine is None:
             await self.open()
         assert self._engine is not None
@@ -543,3 +543,8 @@ class AsyncMemory:
         engine, scope = await self._use(scope)
         async for entry in engine.store.dump(scope):
             yield entry
+
+
+def _require_scope(scope: Scope | None) -> None:
+    if scope is not None and not isinstance(scope, Scope):
+        raise InvalidInput(f"scope={scope!r} is not a Scope: use Scope(user=...)")

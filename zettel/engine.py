@@ -41,8 +41,10 @@ class Engine:
 
     async def close(self) -> None:
         """Stop the work, then close the store."""
-        await self.runner.close()
-        await self.store.close()
+        try:
+            await self.runner.close()
+        finally:
+            await self.store.close()
 
 
 async def start(

@@ -14,6 +14,9 @@ from collections import Counter
 from zettel.model import Event
 
 
+_encode = json.JSONEncoder(sort_keys=True).encode
+
+
 def new_id(prefix: str) -> str:
     """An id such as ``n_3f9a…``: its kind and 80 random bits."""
     return f"{prefix}_{secrets.token_hex(10)}"
@@ -54,4 +57,4 @@ def same_content(one: Event, other: Event) -> bool:
 def _said(event: Event) -> bytes:
     occurred_at = event.occurred_at.isoformat() if event.occurred_at else None
     told = [event.session, event.role, occurred_at, event.title, event.content, event.payload]
-    return json.dumps(told, sort_keys=True).encode()
+    return _encode(told).encode()

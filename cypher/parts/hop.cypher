@@ -3,14 +3,14 @@ UNWIND leaving AS step
 WITH step[0] AS from, step[1] AS share
 WHERE COUNT { (from)-[:{{links}}]-() } <= $hub_links
 CALL (from, share) {
-  MATCH (from)-[l:{{links}}]-(n:Note)
+  MATCH (from)-[l:{{links}}]-(n)
   WHERE {{seen}}
   RETURN n AS reached, l.weight * share AS led
   UNION ALL
-  MATCH (from)-[:HAS_TERM]->(t:Term)
+  MATCH (from)-[:HAS_TERM]->(t)
   WITH t, share, {{holders}} AS df
   WHERE df > 1 AND df <= $rare_term_df
-  MATCH (t)<-[:HAS_TERM]-(n:Note)
+  MATCH (t)<-[:HAS_TERM]-(n)
   WHERE {{seen}}
   RETURN n AS reached, share / (df * df) AS led
 }

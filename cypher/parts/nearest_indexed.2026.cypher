@@ -4,10 +4,10 @@ SEARCH v IN (
   VECTOR INDEX zettel_vectors_{{dim}} FOR $vector
   WHERE v.scope = $scope AND v.space = $space AND v.shown = true
   LIMIT $reach
-)
+) SCORE AS cosine
 //: when narrowed
-MATCH (v)<-[:HAS_VECTOR]-(n:Note)
+MATCH (v)<-[:HAS_VECTOR]-(n)
 WHERE {{passing}}
 //: end
-WITH v, vector.similarity.cosine(v.embedding, $vector) AS cosine
+WITH v, cosine
 ORDER BY cosine DESC, v.seq LIMIT $pool

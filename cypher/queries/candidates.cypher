@@ -63,7 +63,7 @@ CALL (postings, df, notes, tokens) {
   WHERE {{allowed}}
   //: end
   WITH i, score ORDER BY score DESC, i.seq LIMIT $pool
-  MATCH (n:Note)-[:FOUND_BY]->(i)
+  MATCH (n)-[:FOUND_BY]->(i)
   WITH n, score, i.seq AS seq ORDER BY score DESC, seq
   RETURN collect(n) AS by_text
 }
@@ -71,7 +71,7 @@ CALL (postings, df, notes, tokens) {
 //: when vector
 CALL (s) {
   {{nearest}}
-  MATCH (v)<-[:HAS_VECTOR]-(n:Note)
+  MATCH (v)<-[:HAS_VECTOR]-(n)
   WITH n, cosine, v.seq AS seq ORDER BY cosine DESC, seq
   RETURN collect(n) AS by_vector
 }
@@ -79,7 +79,7 @@ CALL (s) {
 //: when indexed
 CALL (s) {
   {{nearest_indexed}}
-  MATCH (v)<-[:HAS_VECTOR]-(n:Note)
+  MATCH (v)<-[:HAS_VECTOR]-(n)
   WITH n, cosine, v.seq AS seq ORDER BY cosine DESC, seq
   RETURN collect(n) AS by_vector
 }
@@ -109,7 +109,7 @@ CALL (s) {
 }
 CALL (taken) {
   UNWIND taken AS t
-  MATCH (t)<-[:HAS_TERM]-(n:Note)
+  MATCH (t)<-[:HAS_TERM]-(n)
   WHERE {{passing}}
   RETURN collect(DISTINCT n) AS by_term
 }
@@ -125,12 +125,12 @@ CALL (s) {
 CALL (by_vector, by_text) {
   UNWIND by_vector[..$anchors] + by_text[..$anchors] AS anchor
   WITH DISTINCT anchor
-  MATCH (anchor)-[:FOUND_BY]->(centre:Index)
+  MATCH (anchor)-[:FOUND_BY]->(centre)
   WHERE centre.place IS NOT NULL
   {{beside}}
   UNWIND [centre] + before[..$window] + after[..$window] AS i
   WITH DISTINCT i
-  MATCH (n:Note)-[:FOUND_BY]->(i)
+  MATCH (n)-[:FOUND_BY]->(i)
   WHERE {{passing}}
   RETURN collect(n) AS around
 }
@@ -159,48 +159,62 @@ CALL (first, second) {
   ORDER BY led DESC, n.seq LIMIT $walk_notes
   RETURN collect(n) AS walked
 }
-// The pool, and its context.
+// The pool, what stands beside those of it that more than the walk found, and of the others what comes next.
 CALL (by_vector, by_text, by_title, by_term, by_time, around, walked) {
   UNWIND [[1, by_vector], [2, by_text], [4, by_term], [8, by_title], [16, by_time], [32, around], [64, walked]] AS way
   UNWIND way[1] AS n
   WITH n, sum(way[0]) AS seeds
   //: when filtered
-  WITH n, seeds, seeds > 64 OR ({{allowed}}) AS pool
+  WITH n, seeds, CASE WHEN seeds <> 64 OR ({{allowed}}) THEN 1 ELSE 0 END AS pool
   //: otherwise
-  WITH n, seeds, true AS pool
+  WITH n, seeds, 1 AS pool
   //: end
-  MATCH (n)-[:FOUND_BY]->(i:Index)
+  MATCH (n)-[:FOUND_BY]->(i)
   RETURN collect([i, seeds, pool]) AS seeded
 }
 CALL (seeded) {
   UNWIND seeded AS one
-  WITH one[0] AS centre, one[2] AS pool
-  WHERE centre.place IS NOT NULL
+  WITH one[0] AS centre WHERE one[1] <> 64 AND centre.place IS NOT NULL
   {{beside}}
-  RETURN collect([one IN reverse(before) + [centre] + after | one.seq]) AS runs,
-    collect(CASE WHEN pool THEN before[..$window] + after[..$window] ELSE [] END) AS beside
+  RETURN collect([i IN reverse(before) + [centre] + after | i.seq]) AS runs,
+    collect(before[..$window] + after[..$window]) AS beside
 }
-CALL (seeded, beside) {
-  UNWIND seeded + reduce(all = [], some IN beside | all + [i IN some | [i, 0, false]]) AS one
-  WITH one[0] AS i, max(one[1]) AS seeds, max(CASE WHEN one[2] THEN 1 ELSE 0 END) AS pool
-  MATCH (n:Note)-[:FOUND_BY]->(i)
-  RETURN collect(n) AS rows, collect([n, i, seeds, pool]) AS chosen,
-    [place IN collect(DISTINCT left(i.place, 48)) WHERE place IS NOT NULL] AS sessions
+CALL (seeded) {
+  UNWIND seeded AS one
+  WITH one[0] AS centre WHERE one[1] = 64 AND centre.place IS NOT NULL
+  CALL (centre) {
+    MATCH (i:Index)
+    WHERE i.place > centre.place AND i.place < left(centre.place, 48) + '~' AND {{placed}}
+    RETURN i.seq AS after ORDER BY i.place LIMIT 1
+  }
+  RETURN collect([centre.seq, after]) AS steps
 }
 // Everything about them.
-CALL (chosen) {
-  UNWIND chosen AS one
-  WITH one[0] AS n, one[1] AS i, one[2] AS seeds, one[3] AS pool
-  OPTIONAL MATCH (v:Vector {scope: $scope, id: n.id + $of_space}) WHERE v.shown
-  RETURN collect([n.id, n.seq, pool, seeds, n.kind, n.role, n.session, n.event_ids[0], MICROS(n.occurred_at),
-    i.valid_from, i.length, i.asks, CASE WHEN v IS NULL OR $vector IS NULL THEN 0.0
-      ELSE 2 * vector.similarity.cosine(v.embedding, $vector) - 1 END, left(i.place, 48),
-    [word IN $words | CASE WHEN NOT i.words CONTAINS word THEN 0 WHEN i.often CONTAINS word
-      THEN toInteger(split(split(i.often, word + '=')[1], ' ')[0]) ELSE 1 END]]) AS columns
+CALL (seeded, beside) {
+  CALL (seeded, beside) {
+    UNWIND seeded AS one
+    RETURN one[0] AS i, one[1] AS seeds, one[2] AS pool
+    UNION ALL
+    UNWIND beside AS some
+    UNWIND some AS i
+    RETURN i, 0 AS seeds, 0 AS pool
+  }
+  WITH i, sum(seeds) AS seeds, max(pool) AS pool
+  MATCH (n)-[:FOUND_BY]->(i)
+  //: when wordless
+  WITH i, seeds, pool, n, null AS v
+  //: otherwise
+  OPTIONAL MATCH (n)-[:HAS_VECTOR]->(v) WHERE v.space = $space AND v.shown
+  //: end
+  RETURN collect(n) AS rows, collect([i.row, i.length, seeds, pool, v.code,
+      [word IN $words | CASE WHEN NOT i.words CONTAINS word THEN 0 WHEN i.often CONTAINS word
+        THEN toInteger(split(split(i.often, word + '=')[1], ' ')[0]) ELSE 1 END]]) AS columns,
+    collect(CASE WHEN pool = 1 THEN n END) AS pooled, collect(CASE WHEN i.superseded THEN n END) AS superseded,
+    [session IN collect(DISTINCT left(i.place, 48)) WHERE session IS NOT NULL] AS sessions
 }
-CALL (chosen) {
-  UNWIND [one IN chosen WHERE one[1].superseded | one[0]] AS n
-  MATCH (newer:Note)-[how:SUPERSEDES]->(n)
+CALL (superseded) {
+  UNWIND superseded AS n
+  MATCH (newer)-[how:SUPERSEDES]->(n)
   //: when as_of
   WHERE newer.valid_from IS NULL OR newer.valid_from <= $moment
   //: end
@@ -209,13 +223,13 @@ CALL (chosen) {
 }
 CALL (rows) {
   UNWIND rows AS n
-  MATCH (n)-[l:{{links}}]->(target:Note)
+  MATCH (n)-[l:{{links}}]->(target)
   WHERE target IN rows
   RETURN collect([n.seq, target.seq, type(l), l.weight]) AS edges
 }
-CALL (chosen, named) {
-  UNWIND [one IN chosen WHERE one[3] = 1 | one[0]] AS n
-  MATCH (n)-[:HAS_TERM]->(t:Term)
+CALL (pooled, named) {
+  UNWIND pooled AS n
+  MATCH (n)-[:HAS_TERM]->(t)
   WITH t, named, collect(n.seq) AS held
   WITH t, held, t IN named AS asked
   WHERE asked OR size(held) > 1
@@ -228,13 +242,13 @@ CALL (postings, sessions) {
   WITH posting[0] AS at, left(posting[1].place, 48) AS session, posting[2] AS tf, sessions
   WHERE session IN sessions
   WITH session, at, sum(tf) AS tf
-  RETURN collect([session, at, tf]) AS told
+  RETURN collect([substring(session, 32), at, tf]) AS told
 }
 CALL (sessions) {
   UNWIND sessions AS session
   MATCH (i:Index)
-  WHERE i.place > session AND i.place < session + '~' AND {{found}}
+  WHERE i.place > session AND i.place < session + '~' AND {{placed}}
   WITH session, sum(i.length) AS length
-  RETURN collect([session, length]) AS lengths
+  RETURN collect([substring(session, 32), length]) AS lengths
 }
-RETURN notes, tokens, df, columns, replaced, runs, edges, terms, told, lengths
+RETURN notes, tokens, df, columns, replaced, runs + steps AS runs, edges, terms, told, lengths

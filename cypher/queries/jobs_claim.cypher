@@ -1,12 +1,12 @@
-// Take due jobs of one kind, most urgent first. The scope is locked.
+// Take due jobs of one kind, most urgent first. The scope is locked; if it is gone, none are taken.
+MATCH (s:Scope {scope: $scope})
+WITH s
 MATCH (j:Job)
-WHERE j.scope = $scope AND j.kind = $kind AND j.note IS NOT NULL AND j.version IS NOT NULL
+WHERE j.scope = s.scope AND j.kind = $kind AND j.note IS NOT NULL AND j.version IS NOT NULL
   AND ((j.state = 'queued' AND j.run_at <= $now) OR (j.state = 'running' AND j.lease_until <= $now))
-WITH j ORDER BY j.priority DESC, j.run_at, j.queued, j.number LIMIT $limit
-WITH collect(j) AS jobs
+WITH s, j ORDER BY j.priority DESC, j.run_at, j.queued, j.number LIMIT $limit
+WITH s, collect(j) AS jobs
 UNWIND range(0, size(jobs) - 1) AS at
-WITH at, jobs[at] AS j
+WITH s, at, jobs[at] AS j
 SET j.state = 'running', j.attempts = j.attempts + 1, j.token = $tokens[at], j.lease_until = $until
-WITH at, j
-MATCH (s:Scope {scope: j.scope})
 RETURN j {.*, scope_name: s.name} AS job ORDER BY at

@@ -1,5 +1,6 @@
 // What a write has to know before it can be planned; see zettel.ports.Found.
 MATCH (s:Scope {scope: $scope})
+//: when identities
 CALL (s) {
   UNWIND $identities AS identity
   MATCH (e:Event {scope: $scope, identity: identity})
@@ -18,12 +19,20 @@ CALL (s) {
   MATCH (t:Tombstone {scope: $scope, identity: identity})
   RETURN collect(t.identity) AS tombstones
 }
+//: otherwise
+WITH s, [] AS events, [] AS tombstones
+//: end
+//: when names
 CALL (s) {
   UNWIND $names AS name
   MATCH (:Term {scope: $scope, name: name})<-[:TITLED]-(n:Note)
   WITH name, n ORDER BY n.seq
   RETURN collect([name, n.id]) AS named
 }
+//: otherwise
+WITH *, [] AS named
+//: end
+//: when titles
 CALL (s) {
   UNWIND $titles AS title
   CALL (title) {
@@ -32,10 +41,17 @@ CALL (s) {
   }
   RETURN collect([title.name, id]) AS naming
 }
+//: otherwise
+WITH *, [] AS naming
+//: end
+//: when words
 CALL (s) {
   UNWIND $words AS word
   MATCH (w:Word {scope: $scope, name: word})
   RETURN collect([word, w.notes]) AS df
 }
+//: otherwise
+WITH *, [] AS df
+//: end
 RETURN events, tombstones, named, naming, df, s.notes AS notes,
   EXISTS { MATCH (i:Index) WHERE i.titled = $scope } AS titled

@@ -1,3 +1,4 @@
-// An index for vectors of one size.
+// An index for vectors of one size, whose scores are exact.
 CREATE VECTOR INDEX zettel_vectors_{{dim}} IF NOT EXISTS FOR (v:Vector{{dim}}) ON (v.embedding)
-OPTIONS {indexConfig: {`vector.dimensions`: {{dim}}, `vector.similarity_function`: 'cosine'}}
+OPTIONS {indexConfig: {`vector.dimensions`: {{dim}}, `vector.similarity_function`: 'cosine',
+  `vector.quantization.enabled`: false}}

@@ -4,6 +4,5 @@ MATCH (n:Note {scope: $scope, id: row.note})
 MERGE (v:Vector {scope: $scope, id: row.id})
 ON CREATE SET v:Vector{{dim}}, v.note = n.id, v.space = row.space, v.seq = n.seq
 MERGE (n)-[:HAS_VECTOR]->(v)
-SET v.embedding = row.embedding, v.bytes = row.bytes, v.changed = $changes,
-  v.shown = row.embedding IS NOT NULL AND n.archived IS NULL
+SET v += row, v.changed = $changes, v.shown = row.embedding IS NOT NULL AND n.archived IS NULL
 RETURN count(v) AS vectors

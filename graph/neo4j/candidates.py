@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,33 +12,34 @@ import numpy as np
 from zettel.graph.embedded.keys import Keys
 from zettel.graph.neo4j import hashes
 from zettel.graph.neo4j.reads import filter_values
-from zettel.model import TIME_MAX, TIME_MIN, Kind, LinkType, from_micros, to_micros
+from zettel.model import TIME_MAX, Kind, LinkType, from_micros, to_micros
 from zettel.query import Candidates, Filter, Query, ScopeStats
 from zettel.search import pool
 
 if TYPE_CHECKING:
-    from zettel.query import Ints
+    from zettel.query import Floats, Ints
 
-EXACT_NOTES = 5_000
+EXACT_NOTES = 500
 """Notes up to which a scope's vectors are compared one by one: below, an index is hardly quicker, and it may miss."""
-REACH = 4
-"""How many times the wanted number the index is asked for: it may miss some, and filters take others."""
+REACH = 2
+"""How many times the wanted number the index is asked for: it may miss some."""
+FAR = 32
+"""The same when that brought too few, because other scopes or the filter were in the way."""
 
-KINDS = tuple(kind.value for kind in Kind)
-LINK_TYPES = tuple(type.value for type in LinkType)
+KINDS = {kind.value: number for number, kind in enumerate(Kind)}
+LINK_TYPES = {type.value: number for number, type in enumerate(LinkType)}
+EPISODIC = Kind.EPISODIC.value
+PACKED, COLUMNS = 9, 14
+"""Values of a row that ``hashes.rest_row`` packs, and all of them with those that the statement adds."""
 ANSWER = ("notes", "tokens", "df", "columns", "replaced", "runs", "edges", "terms", "told", "lengths")
 """What ``candidates.cypher`` answers, in one row."""
-COLUMNS = ("ids", "seq", "pool", "seeds", "kind", "role", "session", "event", "occurred_at", "valid_from",
-           "length", "asks", "cosine", "place", "tf")  # fmt: skip
-"""What it says of each note, in ``columns``."""
 
 
-def asked(query: Query, keys: Keys, order: Sequence[int]) -> dict[str, Any]:
+def asked(query: Query, keys: Keys, order: Sequence[int], reach: int) -> dict[str, Any]:
     """The parameters of ``candidates.cypher``; the words in ``order``."""
     return {
         "scope": query.scope.key,
         "space": query.space,
-        "of_space": f"/{query.space}",
         "vector": None if query.vector is None else query.vector.astype(float).tolist(),
         "words": [hashes.word(keys, query.tokens[place]) for place in order],
         "names": sorted(set(query.names)),
@@ -57,7 +58,7 @@ def asked(query: Query, keys: Keys, order: Sequence[int]) -> dict[str, Any]:
         "rare_term_df": pool.RARE_TERM_DF,
         "k1": pool.BM25_K1,
         "b": pool.BM25_B,
-        "reach": REACH * query.pool,
+        "reach": reach * query.pool,
         **filter_values(query.filter),
     }
 
@@ -85,79 +86,95 @@ def flags(query: Query, *, indexed: bool, searching: bool) -> list[str]:
 def shaped(answer: Mapping[str, Any] | None, query: Query, order: Sequence[int]) -> Candidates:
     """The statement's answer (None: nothing was ever written to the scope) as Candidates, rows in ``seq`` order."""
     told: Mapping[str, Any] = answer or dict.fromkeys(ANSWER, ())
-    rows = sorted(told["columns"], key=lambda row: row[1])
-    column: dict[str, list[Any]] = {name: [row[at] for row in rows] for at, name in enumerate(COLUMNS)}
+    packed = hashes.unpacked([row[0] for row in told["columns"]])
+    rows = sorted([(*known, *row[1:]) for known, row in zip(packed, told["columns"], strict=True)])  # their first: seq
+    columns = zip(*rows, strict=True) if rows else iter([()] * COLUMNS)
+    seqs, ids, kinds, role_of, session_of, events, occurred, valid_from, asks = islice(columns, PACKED)
+    lengths, seeds, pooled, codes, counts = columns
     n, q = len(rows), len(query.tokens)
-    row_of = {seq: row for row, seq in enumerate(column["seq"])}
+    row_of = {seq: row for row, seq in enumerate(seqs)}
     positions = np.array(order, np.int64)
-    roles = _numbers(role for role in column["role"] if role is not None)
-    sessions = _numbers(place for place in column["place"] if place is not None)
-    wholes = [
-        event if kind == Kind.EPISODIC.value else id
-        for event, kind, id in zip(column["event"], column["kind"], column["ids"], strict=True)
-    ]
-    whole_of = _numbers(wholes)
+    roles, sessions = _numbers(role_of), _numbers(session_of)
+    wholes = [event if kind == EPISODIC else id for event, kind, id in zip(events, kinds, ids, strict=True)]
     previous, following = _beside(told["runs"], row_of)
     tf, session_tf = np.zeros((n, q), np.float32), np.zeros((len(sessions), q), np.float32)
-    tf[:, positions] = np.array(column["tf"], np.float32).reshape(n, q)
-    for place, at, count in told["told"]:
-        session_tf[sessions[place], order[at]] = count
-    links = sorted((row_of[source], row_of[target], LINK_TYPES.index(type), weight)
+    tf[:, positions] = np.array(counts, np.float32).reshape(n, q)
+    for session, at, count in told["told"]:
+        session_tf[sessions[session], order[at]] = count
+    links = sorted((row_of[source], row_of[target], LINK_TYPES[type], weight)
                    for source, target, type, weight in told["edges"])  # fmt: skip
     terms = sorted(told["terms"])
     uses = [(row_of[seq], place) for place, (*_, held) in enumerate(terms) for seq in held]
-    lengths, replaced = dict(told["lengths"]), dict(told["replaced"])
+    session_length = dict(told["lengths"])
+    valid_to = np.full(n, TIME_MAX, np.int64)
+    for seq, since in told["replaced"]:
+        valid_to[row_of[seq]] = since
     df = np.zeros(q, np.int64)
     df[positions] = told["df"] if answer else 0
     return Candidates(
-        ids=tuple(column["ids"]),
-        pool=np.array(column["pool"], bool),
-        seeds=_ints(column["seeds"]),
-        seq=_ints(column["seq"]),
-        event=_ints(whole_of[whole] for whole in wholes),
-        kind=_ints(KINDS.index(kind) for kind in column["kind"]),
-        role=_ints(roles.get(role, -1) for role in column["role"]),
+        ids=tuple(ids),
+        pool=np.array(pooled, bool),
+        seeds=_ints(seeds),
+        seq=_ints(seqs),
+        event=_numbered(wholes, _numbers(wholes)),
+        kind=_numbered(kinds, KINDS),
+        role=_numbered(role_of, roles),
         role_names=tuple(roles),
-        session=_ints(sessions.get(place, -1) for place in column["place"]),
+        session=_numbered(session_of, sessions),
         previous=previous,
         next=following,
-        occurred_at=_ints(TIME_MIN if time is None else time for time in column["occurred_at"]),
-        valid_from=_ints(column["valid_from"]),
-        valid_to=_ints(replaced.get(seq, TIME_MAX) for seq in column["seq"]),
-        length=_ints(column["length"]),
-        is_question=np.array(column["asks"], bool),
+        occurred_at=_ints(occurred),
+        valid_from=_ints(valid_from),
+        valid_to=valid_to,
+        length=_ints(lengths),
+        is_question=np.array(asks, bool),
         tf=tf,
-        cosine=np.array(column["cosine"], np.float32),
-        link_source=_ints(link[0] for link in links),
-        link_target=_ints(link[1] for link in links),
-        link_type=_ints(link[2] for link in links),
+        cosine=_cosines(codes, query.vector),
+        link_source=_ints([link[0] for link in links]),
+        link_target=_ints([link[1] for link in links]),
+        link_type=_ints([link[2] for link in links]),
         link_weight=np.array([link[3] for link in links], np.float32),
         term_keys=tuple(term[0] for term in terms),
-        term_df=_ints(term[1] for term in terms),
+        term_df=_ints([term[1] for term in terms]),
         term_named=np.array([term[2] for term in terms], bool),
-        term_note=_ints(use[0] for use in uses),
-        term_index=_ints(use[1] for use in uses),
+        term_note=_ints([use[0] for use in uses]),
+        term_index=_ints([use[1] for use in uses]),
         session_tf=session_tf,
-        session_length=_ints(lengths.get(place, 0) for place in sessions),
+        session_length=_numbered(sessions, session_length, 0),
         stats=ScopeStats(notes=told["notes"] if answer else 0, tokens=told["tokens"] if answer else 0, df=df),
     )
+
+
+def _cosines(codes: Sequence[bytes | None], vector: Floats | None) -> Floats:
+    """The cosine of each note's vector with the question's, (n,); 0 where either has none."""
+    cosines = np.zeros(len(codes), np.float32)
+    held = [row for row, code in enumerate(codes) if code is not None]
+    if vector is not None and held:
+        joined = b"".join(code for code in codes if code is not None)
+        cosines[held] = np.frombuffer(joined, hashes.CODE).reshape(len(held), -1).astype(np.float32) @ vector
+    return cosines
 
 
 def _beside(runs: Sequence[Sequence[int]], row_of: Mapping[int, int]) -> tuple[Ints, Ints]:
     """The row before and the row after each one in its session, from runs of neighbours: (n,), (n,); -1: none here."""
     previous, following = np.full((2, len(row_of)), -1, np.int64)
-    for run in runs:
-        here = [row_of.get(seq, -1) for seq in run]
-        for one, other in pairwise(here):
-            if one >= 0 and other >= 0:
-                previous[other], following[one] = one, other
+    pairs = dict.fromkeys(pair for run in runs for pair in pairwise(run))
+    rows = _ints([(row_of[one], row_of[other]) for one, other in pairs if one in row_of and other in row_of])
+    if len(rows):
+        previous[rows[:, 1]], following[rows[:, 0]] = rows[:, 0], rows[:, 1]
     return previous, following
 
 
-def _numbers(names: Iterable[str]) -> dict[str, int]:
+def _numbers(names: Iterable[str | None]) -> dict[str, int]:
     """Small numbers for names, in the order they come."""
-    return {name: number for number, name in enumerate(dict.fromkeys(names))}
+    known = dict.fromkeys(names)
+    known.pop(None, None)
+    return {name: number for number, name in enumerate(known) if name is not None}
 
 
-def _ints(values: Iterable[int]) -> Ints:
-    return np.array(list(values), np.int64)
+def _numbered(names: Iterable[str | None], numbers: Mapping[str, int], otherwise: int = -1) -> Ints:
+    return np.array([otherwise if name is None else numbers.get(name, otherwise) for name in names], np.int64)
+
+
+def _ints(values: Sequence[Any]) -> Ints:
+    return np.array(values, np.int64)

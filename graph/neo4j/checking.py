@@ -13,11 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from zettel.annotate.extractive import is_question
 from zettel.annotate.index import index_note
 from zettel.fold import fold
 from zettel.graph.embedded.keys import Keys
-from zettel.graph.neo4j import hashes, moving, rows, writes
+from zettel.graph.neo4j import hashes, planning, rows, schema, settling, writes
 from zettel.graph.neo4j.connection import Connection, Transaction
 from zettel.graph.neo4j.reads import told_by
 from zettel.model import Job, JobKind, Link, Note, Scope, from_micros
@@ -36,7 +35,13 @@ class Kept(NamedTuple):
 
 async def check(connection: Connection, repair: bool) -> list[str]:
     """What is wrong, one line each; with ``repair`` it is mended, each scope in one transaction."""
-    found: list[str] = []
+    found = [f"index {name} is not there" for name in await schema.missing(connection)]
+    if found and repair:
+        await schema.remake(connection)
+    for row in await connection.read("unsettled", scope=None):
+        found.append(f"{row['name']}: it is being {'deleted' if row['leaving'] else 'imported'}, or that was cut off")
+        if repair:
+            await settling.settle(connection, row["scope"])
     for kind, count in dict((await connection.read("check_orphans"))[0]).items():
         if count:
             found.append(f"{kind}: {count} nodes hang on something that is not there")
@@ -47,7 +52,8 @@ async def check(connection: Connection, repair: bool) -> list[str]:
             f"{row['name']}: an import of a whole memory is under way or was cut off; its rest is out of sight"
         )
         if repair:
-            await connection.writing(partial(moving.drop, row["scope"]))
+            await connection.writing(partial(settling.drop, row["scope"]))
+            await settling.settle(connection, row["scope"])
     for row in await connection.read("check_scopes"):
         scope = Scope.model_validate_json(row["name"])
         keys = Keys(row["secret"])
@@ -97,13 +103,12 @@ def _of_notes(kept: Sequence[Kept], keys: Keys, scope: Scope) -> Iterator[str]:
 def _index(note: Note, events: Sequence[Mapping[str, Any]], keys: Keys, scope: Scope) -> dict[str, Any]:
     """The properties of a note's index node."""
     index = index_note(note)
-    rest = hashes.rest_row(note, keys, scope.key, asks=is_question(note.content))
+    rest = hashes.rest_row(note, keys, scope.key)
     found = hashes.index_row(index, keys, scope.key)
     (first,) = [event for event in events if event["id"] == note.event_ids[0]]
     files = {event["file"] for event in events if event["file"] is not None}
     told = {
-        "scope": scope.key, "id": note.id, "seq": note.seq, "valid_from": rest["valid_from"],
-        "asks": rest["asks"], "files": sorted(files),
+        "scope": scope.key, "id": note.id, "seq": note.seq, "files": sorted(files), **rest["index"],
     }  # fmt: skip
     if note.archived:
         return told
@@ -163,7 +168,7 @@ async def _of_sessions(connection: Connection, scope: Scope) -> tuple[list[str],
     for row in await connection.read("check_events", scope=scope.key):
         session = row["session"]
         at = row["at"]
-        last[session] = last.get(session, writes.NEVER) if at is None else hashes.stands(at)
+        last[session] = last.get(session, hashes.NEVER) if at is None else hashes.stands(at)
         place = last[session] + hashes.arrived(row["seq"])
         places.append(Placed(row["id"], session, place))
         if row["place"] != place:
@@ -182,7 +187,7 @@ async def _rebuild(
 ) -> None:
     """Make everything derived of a scope anew."""
     notes = [one for one in kept if len(one.told["events"]) == len(set(one.note.event_ids))]
-    plan = writes.rebuilding(scope.key, keys, [(one.note, one.links) for one in notes])
+    plan = planning.rebuilding(scope.key, keys, [(one.note, one.links) for one in notes])
     sessions = sorted({one.session for one in places})
     events = [{"id": one.id, "place": one.place} for one in places]
 
@@ -192,7 +197,7 @@ async def _rebuild(
         states = [{"id": one.note.id, "note": rows.note_row(one.note, scope.key)} for one in notes]
         await transaction.run("states_set", scope=scope.key, notes=states)
         await transaction.run("places_set", scope=scope.key, events=events)
-        await transaction.run("sessions_mend", scope=scope.key, sessions=sessions, never=writes.NEVER)
+        await transaction.run("sessions_mend", scope=scope.key, sessions=sessions, never=hashes.NEVER)
         tally = await writes.run(transaction, plan, 0)
         await transaction.run("scope_recount", scope=scope.key, notes=tally.notes, tokens=tally.tokens)
 

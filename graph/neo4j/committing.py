@@ -8,6 +8,7 @@ from zettel.batch import Batch, Conflict
 from zettel.errors import EmbedderMismatch
 from zettel.graph.neo4j import writes
 from zettel.graph.neo4j.connection import Transaction
+from zettel.graph.neo4j.settling import Unsettled
 from zettel.model import TIME_MIN
 
 SCOPE, RESTORING = "Scope", "Restoring"
@@ -27,7 +28,8 @@ async def apply(
     """Write a batch; False if it was written before, and only the answer was lost.
 
     ``now`` is in microseconds, ``token`` tells this batch from any other. Raises ``Conflict``, ``StaleLease``,
-    ``EmbedderMismatch``.
+    ``EmbedderMismatch``,
+    ``Unsettled``.
     """
     fill = {"label": RESTORING if restoring else SCOPE}
     (state,) = await transaction.run(
@@ -41,6 +43,8 @@ async def apply(
         now=now,
         never=TIME_MIN,
     )
+    if state["unsettled"]:
+        raise Unsettled
     if state["written"] == token:
         return False
     if state["seq"] != batch.expects or state["secret"] != secret:

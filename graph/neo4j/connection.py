@@ -4,11 +4,16 @@ driver's errors in zettel's words."""
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
 
 from zettel.cypher import load
 from zettel.errors import (
@@ -26,7 +31,6 @@ from zettel.errors import (
 
 if TYPE_CHECKING:
     from neo4j import AsyncBookmarkManager, AsyncDriver, AsyncManagedTransaction, Record
-    from neo4j.exceptions import DriverError, Neo4jError
 
 OLDEST = (5, 26)
 """The oldest release that knows all of our statements; the current long-term one."""
@@ -36,25 +40,44 @@ CONNECT_SECONDS = 10.0
 """How long a server may take to accept a connection."""
 RETRY_SECONDS = 20.0
 """How long a transaction that lost to another one, or whose connection broke, is tried again."""
+FIRST_PAUSE = 0.05
+"""Seconds before the first of these attempts, then twice as long each time: whoever won is mostly done by then."""
+LOCK_SECONDS = 30.0
+"""How long a write waits for the one before it in its scope: by itself the server would let it wait for ever."""
+
+GIVEN = "given"
+"""The one parameter of a statement as it is sent."""
 
 Result = TypeVar("Result")
 Work = Callable[["Transaction"], Awaitable[Result]]
 
+_PARAMETER = re.compile(r"\$(\w+)")
 _AGENT = re.compile(r"Neo4j/(\d+)\.(\d+)")
+_NEEDED = f"zettel needs Neo4j {OLDEST[0]}.{OLDEST[1]} or newer"
+_NOBODY = logging.NullHandler()
 
 
 class Transaction:
-    """One transaction, in which statements are run by name."""
+    """One transaction, in which statements are run by name. The first statement of one that writes takes a lock, for
+    which it waits ``patience`` seconds."""
 
-    def __init__(self, inner: AsyncManagedTransaction, release: int) -> None:
-        self._inner, self._release = inner, release
+    def __init__(self, inner: AsyncManagedTransaction, release: int, patience: float | None) -> None:
+        self._inner, self._release, self._patience = inner, release, patience
 
     async def run(
         self, name: str, /, *flags: str, fill: Mapping[str, str | int] | None = None, **values: Any
     ) -> list[Record]:
-        """The rows that a statement answers."""
-        result = await self._inner.run(statement(name, *flags, release=self._release, **(fill or {})), values)
-        return [record async for record in result]
+        """The rows that a statement answers. Raises ``StoreBusy`` if another transaction keeps the lock."""
+        text = statement(name, *flags, release=self._release, **(fill or {}))
+        patience, self._patience = self._patience, None
+        try:
+            with anyio.fail_after(patience):
+                result = await self._inner.run(text, {GIVEN: values})
+                return [record async for record in result]
+        except TimeoutError:
+            raise StoreBusy(
+                f"another process was writing there for {patience:g} s; nothing was written, try again"
+            ) from None
 
 
 class Connection:
@@ -76,13 +99,17 @@ class Connection:
         from neo4j import AsyncGraphDatabase
         from neo4j.exceptions import ConfigurationError
 
+        # Our errors say what there is to say; the driver's log is for those who have set up logging.
+        logging.getLogger("neo4j").addHandler(_NOBODY)
         try:
             driver = AsyncGraphDatabase.driver(
                 self.url,
                 auth=self._auth,
                 connection_timeout=CONNECT_SECONDS,
                 max_transaction_retry_time=RETRY_SECONDS,
+                initial_retry_delay=FIRST_PAUSE,
                 notifications_min_severity="OFF",
+                fetch_size=-1,  # all rows with the answer: they are bounded, and a page costs a round trip
                 user_agent="zettel",
             )
         except (ConfigurationError, ValueError, TypeError) as error:
@@ -127,11 +154,16 @@ class Connection:
         self, name: str, /, *flags: str, fill: Mapping[str, str | int] | None = None, **values: Any
     ) -> list[Record]:
         """The rows that one statement answers, in a transaction of its own."""
+        text = statement(name, *flags, release=self.release, **(fill or {}))
 
-        async def work(transaction: Transaction) -> list[Record]:
-            return await transaction.run(name, *flags, fill=fill, **values)
+        async def run() -> list[Record]:  # one round trip less than a transaction of several statements
+            return (
+                await self.driver.execute_query(
+                    text, {GIVEN: values}, routing_="r", database_=self.database, bookmark_manager_=self._bookmarks
+                )
+            ).records
 
-        return await self.reading(work)
+        return await self._until_told(run)
 
     async def reading(self, work: Work[Result]) -> Result:
         """Several statements in one transaction that only reads; it may be run again."""
@@ -147,44 +179,62 @@ class Connection:
         async def run(inner: AsyncManagedTransaction) -> None:
             await (await inner.run(text)).consume()
 
-        async with (
-            self.translated(),
-            self.driver.session(database=self.database, bookmark_manager=self._bookmarks) as session,
-        ):
-            await session.execute_write(run)
+        await self._managed(run, write=True)
 
     async def _transact(self, work: Work[Result], *, write: bool) -> Result:
         async def run(inner: AsyncManagedTransaction) -> Result:
-            return await work(Transaction(inner, self.release))
+            return await work(Transaction(inner, self.release, LOCK_SECONDS if write else None))
 
-        async with self.translated(), self.driver.session(
-            database=self.database,
-            default_access_mode="WRITE" if write else "READ",
-            bookmark_manager=self._bookmarks,
-            fetch_size=-1,  # all rows with the answer: what is asked for is bounded, and a page costs a round trip
-        ) as session:
-            return await (session.execute_write(run) if write else session.execute_read(run))
+        return await self._managed(run, write=write)
+
+    async def _managed(self, run: Callable[[AsyncManagedTransaction], Awaitable[Result]], *, write: bool) -> Result:
+        async def attempt() -> Result:
+            async with self.driver.session(
+                database=self.database,
+                default_access_mode="WRITE" if write else "READ",
+                bookmark_manager=self._bookmarks,
+            ) as session:
+                return await (session.execute_write(run) if write else session.execute_read(run))
+
+        return await self._until_told(attempt)
+
+    async def _until_told(self, attempt: Callable[[], Awaitable[Result]]) -> Result:
+        """A transaction that is run again after what may have passed by the next attempt.
+
+        The driver leaves it at that when it asked for a commit and the connection broke before the answer, for it may
+        have happened. All that is run here may be run again: what was written then is seen, or writes the same.
+        """
+        from neo4j.exceptions import IncompleteCommit
+
+        deadline = time.monotonic() + RETRY_SECONDS
+        async with self.translated():
+            while True:
+                try:
+                    return await attempt()
+                except IncompleteCommit:
+                    if time.monotonic() > deadline:
+                        raise
 
     def _release(self, agent: str) -> int:
         found = _AGENT.search(agent)
         version = (int(found[1]), int(found[2])) if found else (0, 0)
         if version < OLDEST:
-            raise StoreTooOld(f"{self.url} is {agent}: zettel needs Neo4j {OLDEST[0]}.{OLDEST[1]} or newer")
+            raise StoreTooOld(f"{self.url} is {agent}: {_NEEDED}")
         return version[0]
 
     @asynccontextmanager
     async def translated(self) -> AsyncIterator[None]:
         """The driver's errors as ours."""
-        from neo4j.exceptions import DriverError, Neo4jError
+        from neo4j.exceptions import DriverError, Neo4jError, UnsupportedServerProduct
 
         try:
             yield
-        except (DriverError, Neo4jError) as error:
+        except (DriverError, Neo4jError, UnsupportedServerProduct) as error:
             raise self._told(error) from error
         except OSError as error:  # while a name is looked up
             raise StoreUnreachable(f"{self.url} cannot be reached: {_line(error)}") from error
 
-    def _told(self, error: DriverError | Neo4jError) -> StoreError | InvalidInput:
+    def _told(self, error: Exception) -> StoreError | InvalidInput:
         from neo4j.exceptions import (
             AuthError,
             ConfigurationError,
@@ -192,9 +242,12 @@ class Connection:
             ServiceUnavailable,
             SessionExpired,
             TransientError,
+            UnsupportedServerProduct,
         )
 
         code, said = str(getattr(error, "code", "")), _line(error)
+        if isinstance(error, UnsupportedServerProduct):
+            return StoreTooOld(f"{self.url} speaks no Bolt that the driver knows: {_NEEDED}")
         if isinstance(error, ConfigurationError):
             return InvalidInput(f"{self.url}: {said}")
         if isinstance(error, AuthError):
@@ -202,10 +255,14 @@ class Connection:
                 f"{self.url} refused that user or password: give auth=(user, password), "
                 "or set NEO4J_USERNAME and NEO4J_PASSWORD"
             )
+        if "CredentialsExpired" in code:
+            return StoreDenied(f"{self.url}: that password has to be changed before it can be used: Neo4j Browser asks")
+        if "AuthenticationRateLimit" in code:
+            return StoreDenied(f"{self.url} was told too many wrong passwords: try again in some seconds")
         if "DatabaseNotFound" in code:
             return NotAStore(f"{self.url} has no database {self.database!r}: name another one with database=…")
         if isinstance(error, (ServiceUnavailable, SessionExpired)):
-            return StoreUnreachable(f"{self.url} cannot be reached: {said}; is the server running?")
+            return StoreUnreachable(f"{self.url} cannot be reached: {_reason(error)}")
         if isinstance(error, Forbidden) or "ReadOnly" in code or "NotALeader" in code:
             return StoreReadOnly(f"{self.url} cannot be written: {said}")
         if "NoSpaceLeft" in code or ("space" in said and "device" in said):
@@ -226,12 +283,27 @@ async def _keep(driver: AsyncDriver) -> None:
         await driver.close()
 
 
+@lru_cache(maxsize=256)
 def statement(name: str, /, *flags: str, release: int, **names: str | int) -> str:
-    """A statement as it is sent: its language is named, whatever the database's default is."""
-    text = load(name, *flags, release=min(release, SEARCHING), **names)
+    """A statement as it is sent: its language is named, whatever the database's default is, and what it takes comes in
+    one map. A server keeps a plan for each mixture of types and rough sizes of parameters, and a map has but one."""
+    text = _PARAMETER.sub(rf"${GIVEN}.\1", load(name, *flags, release=min(release, SEARCHING), **names))
     return text if text.startswith("CYPHER") else f"CYPHER 5 {text}"
 
 
 def _line(error: BaseException) -> str:
     """The first line of what an error says."""
     return str(getattr(error, "message", None) or error).strip().partition("\n")[0].rstrip(".")
+
+
+def _reason(error: BaseException) -> str:
+    """Why a server cannot be reached: the driver tells it in the innermost of its errors."""
+    while inner := error.__cause__ or next(iter(getattr(error, "exceptions", ())), None):
+        error = inner
+    if "looks like HTTP" in str(error):
+        return "that is its port for browsers; the one for drivers is usually 7687"
+    if isinstance(error, OSError) and error.errno:  # below zero where a name could not be looked up
+        why = os.strerror(error.errno) if error.errno > 0 else error.strerror
+    else:
+        why = "the connection broke"
+    return f"{why}; is the server running?"

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
-from zettel.graph.neo4j import rows
+from zettel.graph.neo4j import rows, settling
 from zettel.graph.neo4j.connection import Connection, Transaction
 from zettel.model import Job, JobKind, JobState, Scope, to_micros
 
@@ -42,7 +42,10 @@ async def claim(
         )
         return [rows.read_job(row["job"]) for row in told]
 
-    return await connection.writing(work)
+    claimed = await connection.writing(work)
+    if not claimed:  # its scope may be going, and its jobs first in line for ever if that was cut off
+        await settling.settle(connection, chosen)
+    return claimed
 
 
 async def fail(connection: Connection, job: Job, error: str, retry_at: datetime | None) -> None:

@@ -101,7 +101,7 @@ def _gathered(
     terms, uses = _terms(index, query)
     cosine = np.array([one.cosine for one in seen], np.float32)
     kept = sorted(
-        (row[x.source], row[x.target], LINK_TYPES.index(x.type.value), x.weight)
+        (row[x.source], row[x.target], LINK_TYPES[x.type.value], x.weight)
         for x in links
         if x.source in row and x.target in row
     )
@@ -111,7 +111,7 @@ def _gathered(
         seeds=_seeds(query, shown, index, tf, cosine),
         seq=np.array([note.seq for note in shown], np.int64),
         event=np.array([whole[name] for name in wholes], np.int64),
-        kind=np.array([KINDS.index(note.kind.value) for note in shown], np.int64),
+        kind=np.array([KINDS[note.kind.value] for note in shown], np.int64),
         role=np.array([-1 if note.role is None else roles.index(note.role) for note in shown], np.int64),
         role_names=tuple(roles),
         session=session,

@@ -1,7 +1,7 @@
 """A whole scope out of the database, and into it.
 
 A scope that is being restored has a key of its own, so that nobody finds it; when it is whole, all its nodes get the
-scope's key in one transaction.
+scope's key (see ``settling``).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zettel.batch import Batch, Conflict, EndRestore, PutEvent, PutJob, PutMention, PutTombstones, RestoreLinks
+from zettel.batch import PutEvent, PutJob, PutMention, PutTombstones, RestoreLinks
 from zettel.errors import StoreBusy
 from zettel.graph.neo4j import rows
-from zettel.graph.neo4j.connection import Connection, Transaction
+from zettel.graph.neo4j.connection import Connection
 from zettel.graph.neo4j.reads import told_by
 from zettel.model import TIME_MIN, Job, JobState, Scope
 from zettel.ports import KeptNote, ScopeState
@@ -30,28 +30,6 @@ PAGE = 256
 def place_of(scope: Scope, token: str) -> str:
     """The key of a scope while this restore of it is under way: as long as any other."""
     return hashlib.blake2b(f"{scope.key} {token}".encode(), digest_size=16).hexdigest()
-
-
-async def end(transaction: Transaction, batch: Batch, place: str) -> None:
-    """If this batch ends its restore, make what was restored the scope. Raises ``Conflict`` if there is one by now."""
-    if not any(isinstance(op, EndRestore) for op in batch.ops):
-        return
-    if await transaction.run("state", scope=batch.scope.key):
-        raise Conflict(f"{batch.scope} was written to while it was restored")
-    await transaction.run("restored_end", scope=batch.scope.key, place=place)
-
-
-async def abandon(scope: Scope, transaction: Transaction) -> None:
-    """Destroy what restores of a scope have begun and not ended."""
-    for row in await transaction.run("restored"):
-        if row["of"] == scope.key:
-            await drop(row["scope"], transaction)
-
-
-async def drop(scope: str, transaction: Transaction) -> int:
-    """Destroy all nodes of a scope; how many notes it had."""
-    told = await transaction.run("scope_drop", scope=scope)
-    return int(told[0]["notes"]) if told else 0
 
 
 async def pages(connection: Connection, scope: Scope) -> AsyncIterator[list[Kept]]:

@@ -99,6 +99,7 @@ def _nearest_older(ids: list[str], seq: Ints, vectors: Floats, places: list[int]
                 older = older[rough >= np.partition(rough, place - k)[place - k] - ROUNDING]
             cosines = (vectors[older].astype(np.float64) * vectors[place].astype(np.float64)).sum(axis=1)
             order = best(cosines, seq[older], k)
-            near = [(ids[other], float(cosine)) for other, cosine in zip(older[order], cosines[order], strict=True)]
+            told = cosines[order].astype(np.float32)  # as other stores tell them: the weights of links are rounded
+            near = [(ids[other], float(cosine)) for other, cosine in zip(older[order], told, strict=True)]
             found.append(Near(ids[place], tuple(near)))
     return found

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import re
+
 from zettel.cypher import migrations
 from zettel.errors import NotAStore, StoreTooNew
 from zettel.graph.neo4j.connection import Connection, Transaction
 
 INDEX_SECONDS = 300
 """How long an index that is new to a full database may take before it can be asked."""
+
+_MADE = re.compile(r"(?:CONSTRAINT|INDEX) (\w+) IF NOT EXISTS")
+
+
+async def missing(connection: Connection) -> list[str]:
+    """The constraints and indexes of this layout that somebody has dropped. A constraint has an index of its name."""
+    there = {row["name"] for row in await connection.read("indexes")}
+    wanted = [name for step in migrations() for text in step for name in _MADE.findall(text)]
+    return [name for name in wanted if name not in there]
+
+
+async def remake(connection: Connection) -> None:
+    """Make what is missing of this layout."""
+    for step in migrations():
+        for text in step:
+            await connection.command(text)
+    await wait_for_indexes(connection)
 
 
 async def migrate(connection: Connection) -> None:

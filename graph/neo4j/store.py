@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zettel.batch import Conflict
-from zettel.errors import EmbedderMismatch, StoreUnreachable
+from zettel.batch import Conflict, EndRestore
+from zettel.errors import EmbedderMismatch
 from zettel.graph.embedded.keys import Keys
 from zettel.graph.embedded.scopes import ScopeRow, Secrets
-from zettel.graph.neo4j import checking, jobs, moving, reads, schema, spaces, writes
+from zettel.graph.neo4j import checking, jobs, moving, planning, reads, schema, settling, spaces
 from zettel.graph.neo4j.ask import ask
-from zettel.graph.neo4j.candidates import EXACT_NOTES, asked, flags, shaped
+from zettel.graph.neo4j.candidates import EXACT_NOTES, FAR, REACH, asked, flags, shaped
 from zettel.graph.neo4j.committing import apply
 from zettel.graph.neo4j.connection import Connection, Transaction
 from zettel.graph.neo4j.known import candidates_known
@@ -57,13 +57,14 @@ class Neo4jStore:
         self._spaces: dict[int, int] = {}
 
     async def open(self) -> None:
-        """Connect, and make or migrate the schema.
+        """Connect, make or migrate the schema, and go on with what others were cut off in the middle of.
 
         Raises ``StoreUnreachable``, ``StoreDenied``, ``StoreTooOld``, ``StoreTooNew``, ``NotAStore``.
         """
         await self.connection.open()
         try:
             await schema.migrate(self.connection)
+            await settling.settle(self.connection, None)
         except BaseException:
             await self.connection.close()
             raise
@@ -90,13 +91,13 @@ class Neo4jStore:
             return
         keys = self._secrets.planned(batch.scope) or await self._keys(batch.scope)
         token, now = secrets.token_hex(8), _now()
-        plan = writes.plan(batch, batch.scope.key, keys, token, now)
+        plan = planning.plan(batch, batch.scope.key, keys, token, now)
 
         async def work(transaction: Transaction) -> None:
             await apply(transaction, batch, plan, keys.secret, token, now)
 
         try:
-            await self._written(work)
+            await self._settled(batch.scope.key, work)
         except Conflict:
             self._secrets.forget(batch.scope)
             raise
@@ -105,17 +106,28 @@ class Neo4jStore:
     async def _restore(self, batch: Batch, restore: Restore) -> None:
         token, now = secrets.token_hex(8), _now()
         place = moving.place_of(batch.scope, restore.token)
-        plan = writes.plan(batch, place, Keys(restore.secret), token, now)
+        plan = planning.plan(batch, place, Keys(restore.secret), token, now)
 
         async def work(transaction: Transaction) -> None:
             if await apply(transaction, batch, plan, restore.secret, token, now, restoring=True):
-                await moving.end(transaction, batch, place)
+                await settling.end(transaction, batch, place)
 
-        await self._written(work)
+        await self._settled(place, work)
+        if any(isinstance(op, EndRestore) for op in batch.ops):
+            await settling.settle(self.connection, batch.scope.key)
+
+    async def _settled(self, scope: str, work: Callable[[Transaction], Awaitable[None]]) -> None:
+        """Write under a scope's key, when nothing is coming or going under it any more."""
+        while True:
+            try:
+                return await self.connection.writing(work)
+            except settling.Unsettled:
+                await settling.settle(self.connection, scope)
 
     async def abandon_restore(self, scope: Scope) -> None:
         """Destroy what restores of this scope have written that did not come to their end."""
-        await self.connection.writing(partial(moving.abandon, scope))
+        await self.connection.writing(partial(settling.abandon, scope))
+        await settling.settle(self.connection, scope.key)
 
     async def whole(self, scope: Scope) -> AsyncIterator[Sequence[Kept]]:
         """All of a scope in the order in which it can be restored.
@@ -124,13 +136,6 @@ class Neo4jStore:
         """
         async for page in moving.pages(self.connection, scope):
             yield page
-
-    async def _written(self, work: Any) -> None:
-        """Run a batch; once more when the connection broke and nobody knows whether it was committed."""
-        try:
-            await self.connection.writing(work)
-        except StoreUnreachable:
-            await self.connection.writing(work)
 
     async def _keys(self, scope: Scope) -> Keys:
         return self._secrets.of(scope, await self._scope(scope))
@@ -144,12 +149,14 @@ class Neo4jStore:
 
         async def work(transaction: Transaction) -> int:
             await transaction.run("scope_touch", scope=scope.key, token=secrets.token_hex(8))
-            await moving.abandon(scope, transaction)
-            return await moving.drop(scope.key, transaction)
+            await settling.abandon(scope, transaction)
+            return await settling.drop(scope.key, transaction)
 
+        await settling.settle(self.connection, scope.key)
         dropped = await self.connection.writing(work)
         self._secrets.forget(scope)
         self._sizes.pop(scope.key, None)
+        await settling.settle(self.connection, scope.key)
         return dropped
 
     # reads ----------------------------------------------------------------------------------------------------
@@ -157,6 +164,8 @@ class Neo4jStore:
     async def state(self, scope: Scope) -> ScopeState:
         """Of a scope never written to: seq 0, and a fresh secret that the first batch makes durable."""
         told = await self.connection.read("state", scope=scope.key)
+        if not told and await settling.settle(self.connection, scope.key):
+            told = await self.connection.read("state", scope=scope.key)
         if not told:
             return ScopeState(0, self._secrets.of(scope, None).secret, TIME_MIN, TIME_MIN)
         (row,) = told
@@ -232,7 +241,7 @@ class Neo4jStore:
     # answers --------------------------------------------------------------------------------------------------
 
     async def candidates(self, query: Query) -> Candidates:
-        """What the store knows about a question: one statement, a second one if the vector index found too little.
+        """What the store knows about a question: one statement; more if the vector index found too little.
 
         Raises ``EmbedderMismatch`` if the question's vector set is gone.
         """
@@ -241,19 +250,23 @@ class Neo4jStore:
             return await candidates_known(self.connection, query)
         keys = self._secrets.planned(query.scope) or await self._keys(query.scope)
         indexed = query.vector is not None and self._sizes.get(query.scope.key, 0) > EXACT_NOTES
-        found = await self._gathered(query, keys, dim, indexed=indexed)
-        if indexed and np.count_nonzero(found.seeds & int(Seed.VECTOR)) < query.pool:  # others were in the way
-            found = await self._gathered(query, keys, dim, indexed=False)
+        for reach in (REACH, FAR) if indexed else ():
+            found = await self._gathered(query, keys, dim, reach)
+            if np.count_nonzero(found.seeds & int(Seed.VECTOR)) == query.pool:
+                break
+        else:  # others were in the way
+            found = await self._gathered(query, keys, dim)
         self._sizes[query.scope.key] = found.stats.notes
         return found
 
-    async def _gathered(self, query: Query, keys: Keys, dim: int, *, indexed: bool) -> Candidates:
+    async def _gathered(self, query: Query, keys: Keys, dim: int, reach: int = 0) -> Candidates:
+        """With a vector, ask the index for ``reach`` times as many notes as are wanted, or (0) look at every note."""
         order = sorted(range(len(query.tokens)), key=lambda place: query.tokens[place])
         told = await self.connection.read(
             "candidates",
-            *flags(query, indexed=indexed, searching=self.connection.searches_in_scope),
-            fill={"dim": dim} if indexed else None,
-            **asked(query, keys, order),
+            *flags(query, indexed=reach > 0, searching=self.connection.searches_in_scope),
+            fill={"dim": dim} if reach else None,
+            **asked(query, keys, order, reach),
         )
         return shaped(dict(told[0]) if told else None, query, order)
 

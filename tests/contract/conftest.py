@@ -29,8 +29,7 @@ def neo4j(name: str) -> Callable[[Path], ServerUrl]:
     """The address of a Neo4j server that was emptied; whoever opens it finds user and password in the environment."""
 
     def emptied(folder: Path) -> ServerUrl:
-        server = neo4j_servers.server(name)
-        neo4j_servers.forget_all(server)
+        server = neo4j_servers.empty(name)
         os.environ["NEO4J_USERNAME"], os.environ["NEO4J_PASSWORD"] = server.auth
         url = ServerUrl(server.url)
         url.server = server
@@ -42,9 +41,9 @@ def neo4j(name: str) -> Callable[[Path], ServerUrl]:
 BACKENDS: dict[str, Callable[[Path], Any]] = {
     "embedded": lambda folder: folder / "memory.db",
     "reference": lambda folder: ReferenceStore(),
-    **{name: neo4j(name) for name in neo4j_servers.CONTRACT},
+    **{name: neo4j(name) for name in neo4j_servers.NAMES},
 }
-PERSISTENT = ["embedded", *neo4j_servers.CONTRACT]
+PERSISTENT = ["embedded", *neo4j_servers.NAMES]
 
 
 @pytest.fixture(params=BACKENDS)

@@ -31,32 +31,35 @@ def forms(word: str) -> set[bytes]:
 
 
 @pytest.fixture
-def traces(url: Any, tmp_path: Path) -> Callable[[str], list[str]]:
-    """Where the store of ``url`` holds a word in any form: in its files, or in any property of a server's database."""
+def traces(url: Any, tmp_path: Path) -> Callable[..., list[str]]:
+    """Where the store of ``url`` holds one of some words in any form: in its files, or in any property in a server."""
     server = getattr(url, "server", None)
     if server is None:
-        return lambda word: in_files(tmp_path, word)
-    return lambda word: in_database(server, word)
+        return lambda *words: [trace for word in words for trace in in_files(tmp_path, word)]
+    return lambda *words: in_database(server, *words)
 
 
 def in_files(folder: Path, word: str) -> list[str]:
     """Files of a folder that hold a word in any form."""
+    sought = forms(word)
     return [
         f"{file.name}: {form!r}"
         for file in sorted(folder.rglob("*"))
         if file.is_file()
-        for form in forms(word)
+        for form in sought
         if form in file.read_bytes()
     ]
 
 
-def in_database(server: neo4j_servers.Server, word: str) -> list[str]:
-    """Properties of nodes and relationships that hold a word in any form."""
+def in_database(server: neo4j_servers.Server, *words: str) -> list[str]:
+    """Properties of nodes and relationships that hold one of the words in any form."""
+    sought = set().union(*map(forms, words))
     return [
         f"{name}: {form!r}"
-        for name, text in neo4j_servers.properties(server)
-        for form in forms(word)
-        if form in text.encode() or form in text.encode("utf-16-le")
+        for name, texts in neo4j_servers.properties(server).items()
+        for kept in ("\0".join(texts).encode(), "\0".join(texts).encode("utf-16-le"))
+        for form in sought
+        if form in kept
     ]
 
 
@@ -74,7 +77,7 @@ def a_life_with_secrets(memory: Memory) -> list[str]:
 
 
 @pytest.mark.parametrize("way", ["id", "event", "session", "source", "scope"])
-def test_no_byte_of_a_deleted_word_stays(url: Any, traces: Callable[[str], list[str]], way: str) -> None:
+def test_no_byte_of_a_deleted_word_stays(url: Any, traces: Callable[..., list[str]], way: str) -> None:
     with Memory(url) as memory:
         ids = a_life_with_secrets(memory)
         memory.search(f"Where is {SECRETS[0]}?")
@@ -91,13 +94,13 @@ def test_no_byte_of_a_deleted_word_stays(url: Any, traces: Callable[[str], list[
         if way == "scope":
             assert memory.delete_scope() == 310
         memory.flush(timeout=60)
-        assert [trace for word in SECRETS for trace in traces(word)] == []
+        assert traces(*SECRETS) == []
         assert memory.check() == []
         assert len(said(memory, "Kestrel the dog", k=3)) == (0 if way == "scope" else 3)
-    assert [trace for word in SECRETS for trace in traces(word)] == []
+    assert traces(*SECRETS) == []
 
 
-def test_a_process_that_reads_meanwhile_only_delays_the_purge(url: Any, traces: Callable[[str], list[str]]) -> None:
+def test_a_process_that_reads_meanwhile_only_delays_the_purge(url: Any, traces: Callable[..., list[str]]) -> None:
     code = (
         "import sys; from zettel import Memory; m = Memory(sys.argv[1]); "
         "print(len(m.search('bread and boats')), flush=True);"
@@ -116,7 +119,7 @@ def test_a_process_that_reads_meanwhile_only_delays_the_purge(url: Any, traces: 
                 reader.stdin.flush()
                 memory.delete(id)
             memory.flush(timeout=60)
-            assert [trace for word in SECRETS for trace in traces(word)] == []
+            assert traces(*SECRETS) == []
             reader.stdin.close()
             assert reader.wait(30) == 0
 
@@ -150,9 +153,7 @@ def test_what_was_decided_on_a_deleted_note_is_taken_back(memory: Memory) -> Non
     assert [r.cause.by for r in memory.history(heard) if source in str(r)] == []
 
 
-def test_what_once_came_from_a_file_or_a_session_goes_with_it(
-    url: Any, traces: Callable[[str], list[str]]
-) -> None:
+def test_what_once_came_from_a_file_or_a_session_goes_with_it(url: Any, traces: Callable[..., list[str]]) -> None:
     with Memory(url) as memory:
         kept = memory.add("Bread and boats.", session="new", source="new.txt")
         for way in ("source", "session"):

@@ -225,6 +225,18 @@ def test_overlap_leaves_nothing_in_a_store_that_was_named(zettel: Zettel, talk: 
         assert memory.scopes() == []
 
 
+def test_overlap_of_every_two_of_several_stores(zettel: Zettel, talk: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(CHECKOUT))
+    against = ("--against", ORACLE, "--against", "other.db")
+    result = zettel("bench", "overlap", talk, "--notes", "40", *against, "--json", "-").json()
+    assert result["columns"][3:7] == ["one", "other", "overlap @10", "same first"]
+    pairs = [["embedded", "reference"], ["embedded", "embedded"], ["reference", "embedded"]]
+    for scope, notes, asked in (("pond", 3, 4), ("all conversations", None, 4), ("made up", 40, 60)):
+        rows = [row for row in result["rows"] if row[0] == scope]
+        assert [row[1:7] for row in rows] == [[notes, asked, *pair, 1.0, 1.0] for pair in pairs]
+    assert result["settings"]["against"] == f"reference ({ORACLE}), embedded (other.db)"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -245,6 +257,11 @@ def test_overlap_leaves_nothing_in_a_store_that_was_named(zettel: Zettel, talk: 
         (["speed", "talk.json", "--notes", "30"], "--notes"),
         (["speed", "--notes", "many"], "'many'"),
         (["speed", "--notes", "0"], "at least one note"),
+        (["speed", "--notes", "30", "--store", "neo4j://localhost"], "bench neo4j"),
+        (["neo4j"], "--store neo4j://"),
+        (["neo4j", "--store", "neo4j://localhost", "--notes", "0"], "at least one note"),
+        (["neo4j", "--store", "neo4j://localhost", "--notes", "many"], "'many'"),
+        (["neo4j", "--store", "neo4j://localhost", "--json", "gone/out.json"], "no folder gone"),
         (["all", ".", "--into", ".", "--plot", "."], "locomo*.json"),
     ],
 )

@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from zettel.cli.bench import bands
 from zettel.cli.hits import told_path
 from zettel.cli.layout import heading, labelled, paragraph
+from zettel.cli.measuring import bands
 from zettel.model import Step
 
 

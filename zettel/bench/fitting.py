@@ -158,7 +158,7 @@ def swapped(collection: Collection) -> list[Question]:
     for question in collection.questions:
         if question.group in locomo.MEAN_OF and len(speakers) > 1:
             named = [name for name, pattern in patterns.items() if pattern.search(question.text)]
-            if [*{said[event] for event in question.needed}] == named:
+            if len(named) == 1 and {said[event] for event in question.needed} == set(named):
                 other = speakers[(speakers.index(named[0]) + 1) % len(speakers)]
                 text = patterns[named[0]].sub(other, question.text)
                 changed.append(Question(text, locomo.UNANSWERABLE, frozenset()))

@@ -1,4 +1,4 @@
-"""Two stores, the same events and questions: how many of the first ten hits they have in common.
+"""Several stores, the same events and questions: how many of the first ten hits any two have in common.
 
 What a store leaves out to be quick shows here, best against one that looks at every note.
 """
@@ -9,13 +9,17 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from importlib import import_module
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeAlias
 
 from zettel import AsyncMemory
 from zettel.errors import InvalidInput
+from zettel.graph import open_store
+from zettel.graph.neo4j.store import Neo4jStore
 from zettel.model import EventRecord, Scope
 from zettel.ports import GraphStore
 
@@ -42,52 +46,74 @@ Found: TypeAlias = list[list[tuple[str, ...]]]
 
 
 class Answers(NamedTuple):
-    """What was found, and how long all of it took."""
+    """What a store found, and how long all of it took; None where that is not told."""
 
     found: Found
-    seconds: float
+    seconds: float | None
+
+    @property
+    def milliseconds(self) -> float | None:
+        """For one search, on average."""
+        return None if self.seconds is None else round(self.seconds / max(len(self.found), 1) * MILLISECONDS, 1)
 
 
 async def run(
     path: Path,
     progress: Progress,
-    against: str = ORACLE,
+    against: Sequence[str] = (ORACLE,),
     url: str | None = None,
     notes: int = NOTES,
     embedder: str | None = None,
 ) -> Result:
     """Overlap on each conversation of a LoCoMo file and on a made-up scope of ``notes`` (0: without).
 
-    ``url`` and ``against`` are what ``store_of`` takes; without ``url`` it is a new embedded store. Raises
-    ``InvalidInput`` for a store that cannot be made, and what reading the file raises.
+    ``url`` and ``against`` are what ``store_of`` takes; without ``url`` it is a new embedded store. Every store is
+    compared with every other one. Raises ``InvalidInput`` for a store that cannot be made, and what reading the file
+    raises.
     """
-    other = store_of(against)
+    others = [store_of(spec) for spec in against]
     collections, _ = locomo.read(path)
+    talks = len(collections)
     if notes:
         collections.append(_made_up(notes))
     model = embedder_called(embedder)
-    everything: tuple[Found, Found] = ([], [])
-    rows: list[list[Cell]] = []
-    with TemporaryDirectory(prefix="zettel-bench-") as folder:
-        one = store_of(url) if url else str(Path(folder) / "overlap.db")
-        async with AsyncMemory(one, embedder=model) as first, AsyncMemory(other, embedder=model) as second:
-            for collection in collections:
-                answers = [await _answers(memory, collection, progress) for memory in (first, second)]
-                rows.append(_row(collection, answers))
-                if collection.name != _MADE_UP:
-                    for all_found, one_found in zip(everything, answers, strict=True):
-                        all_found += one_found.found
-            names = [(await memory.stats())["store"] for memory in (first, second)]
-    together: list[Cell] = ["all conversations", None, len(everything[0]), *_compared(*everything), None, None]
-    rows.insert(len(rows) - bool(notes), together)
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory(prefix="zettel-bench-"))
+        named = [store_of(url or str(Path(folder) / "overlap.db")), *others]
+        stores = [open_store(store) if isinstance(store, str) else store for store in named]
+        memories = [await stack.enter_async_context(AsyncMemory(store, embedder=model)) for store in stores]
+        names = [await called(store) for store in stores]
+        told = [[await _answers(memory, one, progress) for memory in memories] for one in collections]
+    compared: list[tuple[Cell, Cell, Sequence[Answers]]] = [
+        (one.name, len(one.events), answers) for one, answers in zip(collections, told, strict=True)
+    ]
+    together = [
+        Answers([found for one in told[:talks] for found in one[place].found], None) for place in range(len(names))
+    ]
+    compared.insert(talks, ("all conversations", None, together))
+    several = len(names) > 2
     return result(
         bench="overlap",
         ran_on={**data_file(path), "made-up notes": notes},
-        settings=answering(None, (), model, K) | {"store": names[0], "against": f"{names[1]} ({against})"},
-        columns=["scope", "notes", "questions", f"overlap @{K}", "same first", f"{names[0]} ms", f"{names[1]} ms"],
-        rows=rows,
+        settings=answering(None, (), model, K)
+        | {
+            "store": names[0],
+            "against": ", ".join(f"{name} ({spec})" for name, spec in zip(names[1:], against, strict=True)),
+        },
+        columns=["scope", "notes", "questions"]
+        + (["one", "other"] if several else [])
+        + [f"overlap @{K}", "same first"]
+        + (["one ms", "other ms"] if several else [f"{name} ms" for name in names]),
+        rows=[row for one in compared for row in _rows(*one, names)],
         notes=[f"Mean share of the first {K} hits that both stores have; ms for a search, on average."],
     )
+
+
+async def called(store: GraphStore) -> str:
+    """The name of an open store, with the release of a server."""
+    if not isinstance(store, Neo4jStore):
+        return store.name
+    return f"{store.name} {(await store.driver.get_server_info()).agent.rpartition('/')[2]}"
 
 
 def store_of(spec: str) -> str | GraphStore:
@@ -141,10 +167,14 @@ async def _answers(memory: AsyncMemory, collection: Collection, progress: Progre
     return Answers(found, seconds)
 
 
-def _row(collection: Collection, both: Sequence[Answers]) -> list[Cell]:
-    asked = len(collection.questions)
-    times = [round(answers.seconds / max(asked, 1) * MILLISECONDS, 1) for answers in both]
-    return [collection.name, len(collection.events), asked, *_compared(both[0].found, both[1].found), *times]
+def _rows(scope: Cell, notes: Cell, answers: Sequence[Answers], names: Sequence[str]) -> list[list[Cell]]:
+    """One for every two stores, which are named if there are more than two."""
+    rows = []
+    for (name, one), (other_name, other) in combinations(zip(names, answers, strict=True), 2):
+        pair = [name, other_name] if len(names) > 2 else []
+        same = _compared(one.found, other.found)
+        rows.append([scope, notes, len(one.found), *pair, *same, one.milliseconds, other.milliseconds])
+    return rows
 
 
 def _compared(one: Found, other: Found) -> tuple[float, float]:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from itertools import cycle, islice
+from itertools import count, cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ _BEGAN = time.perf_counter()  # before anything of zettel but its errors is read
 
 SEARCHES_BEFORE_RSS = 100
 """Searches after which the resident memory is read: what is loaded when first needed is there by then."""
+MEETING = 120.0
+"""Seconds that a writer waits for the others, adding all the time."""
 _STATUS = Path("/proc/self/status")
 _CHILD = "from zettel.bench.probe import main; main()"
 
@@ -51,14 +53,16 @@ def main() -> None:
     sys.stdout.write(json.dumps(answer))
 
 
-def searches(store: str, embedder: str | None, questions: Sequence[str], k: int) -> dict[str, Any]:
-    """Open a store and ask it.
+def searches(
+    store: str, embedder: str | None, questions: Sequence[str], k: int, scope: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """Open a store and ask it, in its default scope or another.
 
     ``opened``: seconds from the start of this process, Python's own apart, to the first answer. ``rss``: bytes after
     SEARCHES_BEFORE_RSS searches, None where the system does not tell. ``seconds``: for each question those of its
     stages. ``found``: for each question the ``Event.id`` behind each hit.
     """
-    from zettel import Memory
+    from zettel import Memory, Scope
     from zettel.bench.timing import StageWatch
     from zettel.embed import load_embedder
     from zettel.graph import open_store
@@ -69,6 +73,7 @@ def searches(store: str, embedder: str | None, questions: Sequence[str], k: int)
         watch.store(open_store(store)),
         embedder=watch.embedder(load_embedder(embedder)),
         scorer=watch.scorer(FusionScorer()),
+        scope=Scope(**scope or {}),
     ) as memory:
         memory.search(questions[0], k=k)
         opened = time.perf_counter() - _BEGAN
@@ -99,7 +104,62 @@ def flat(folder: str, embedder: str | None, questions: Sequence[str], k: int) ->
     }
 
 
-ASKS: dict[str, Callable[..., dict[str, Any]]] = {"searches": searches, "flat": flat}
+def adds(
+    store: str,
+    embedder: str | None,
+    scope: dict[str, str],
+    notes: int,
+    session: int,
+    before: int,
+    writers: int,
+    meeting: str,
+    seconds: float,
+) -> dict[str, Any]:
+    """Add the messages of a made-up scope of ``notes`` one by one, from a ``session`` of it on.
+
+    A writer that has added as many as ``before`` leaves a file in the folder ``meeting`` and goes on; when all
+    ``writers`` are there, it is measured for so many ``seconds``: ``seconds`` are those of each event. Raises
+    ``ZettelError`` if the others do not come.
+    """
+    import anyio
+
+    from zettel import AsyncMemory, Scope
+    from zettel.bench.zipf import ZipfScope
+    from zettel.embed import load_embedder
+
+    made_up = ZipfScope(notes)
+    waiting = (event for number in count(session) for event in made_up.session(number))
+
+    def at_work() -> int:
+        return len(os.listdir(meeting))
+
+    async def add_all() -> list[float]:
+        async with AsyncMemory(store, embedder=load_embedder(embedder), scope=Scope(**scope)) as memory:
+
+            async def add() -> float:
+                event = next(waiting)
+                began = time.perf_counter()
+                await memory.add_many([event])
+                return time.perf_counter() - began
+
+            for _ in range(before):
+                await add()
+            (Path(meeting) / str(session)).touch()
+            given_up = time.monotonic() + MEETING
+            while at_work() < writers:
+                await add()
+                if time.monotonic() > given_up:
+                    raise ZettelError(f"only one of {writers} writers came within {MEETING:g} s")
+            end = time.monotonic() + seconds
+            taken = []
+            while time.monotonic() < end:
+                taken.append(await add())
+            return taken
+
+    return {"seconds": anyio.run(add_all)}
+
+
+ASKS: dict[str, Callable[..., dict[str, Any]]] = {"searches": searches, "flat": flat, "adds": adds}
 """What can be asked of a fresh process."""
 
 

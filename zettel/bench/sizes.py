@@ -37,6 +37,7 @@ K = 10
 MEGABYTE = 1_000_000
 FLAT_PARTS = ("embed", "scan", "FTS5")
 MEMORY = "memory.db"
+IMPORT = "import, until flush"
 MADE = "made.json"
 """Written last, so a folder that has it is complete; says what was made and how long that took."""
 
@@ -57,7 +58,7 @@ def run(sizes: Sequence[int], progress: Progress, folder: Path | None = None, em
         raise InvalidInput("a made-up scope has at least one note")
     sizes = sorted(set(sizes))
     model = load_embedder(embedder)
-    with _kept(folder) as kept:
+    with kept_in(folder) as kept:
         measured = [_measure(size, kept, model, embedder, progress) for size in sizes]
     first = measured[0]
     for one in measured:
@@ -75,7 +76,7 @@ def run(sizes: Sequence[int], progress: Progress, folder: Path | None = None, em
 def _measure(size: int, kept: Path, model: Embedder, embedder: str | None, progress: Progress) -> Measured:
     scope = ZipfScope(size)
     folder = kept / f"made-up-{size}"
-    made = _made(folder, scope, model, progress)
+    rate = made(folder, scope, model, progress)
     questions = scope.questions(QUESTIONS)
     asked: dict[str, Any] = {"embedder": embedder, "questions": [one.text for one in questions], "k": K}
     progress(f"asking {size:,} notes", 0, 3)
@@ -87,10 +88,10 @@ def _measure(size: int, kept: Path, model: Embedder, embedder: str | None, progr
     theirs = in_fresh_process(what="flat", folder=str(folder), **asked)
     found = {"zettel": ours["found"], "vectors": theirs["by_vector"], "FTS5": theirs["by_text"]}
     times, space = _times(ours, theirs), _space(ours, empty, folder, size)
-    return Measured(size, {**made, **times, **space, **_recalls(questions, found)})
+    return Measured(size, {**rate, **times, **space, **_recalls(questions, found)})
 
 
-def _made(folder: Path, scope: ZipfScope, model: Embedder, progress: Progress) -> dict[str, tuple[Cell, str]]:
+def made(folder: Path, scope: ZipfScope, model: Embedder, progress: Progress) -> dict[str, tuple[Cell, str]]:
     """Make the store and the flat indices unless they are there; the rate at which the store was filled."""
     mark = folder / MADE
     wanted = {"notes": scope.notes, "seed": SEED, "version": VERSION, "embedder": model.info.fingerprint}
@@ -102,27 +103,28 @@ def _made(folder: Path, scope: ZipfScope, model: Embedder, progress: Progress) -
         folder.mkdir(parents=True, exist_ok=True)
         for left in folder.glob(f"{MEMORY}*"):  # by a run that was cut off
             left.unlink()
-        seconds = _import_seconds(folder / MEMORY, scope, model, progress)
+        with Memory(folder / MEMORY, embedder=model) as memory:
+            seconds = import_seconds(memory, scope, progress)
         progress(f"indexing {scope.notes:,} notes flat", 0, 1)
         anyio.run(flat.build, folder, scope, model)
         taken = datetime.now(timezone.utc).isoformat(timespec="seconds")
         told = {**wanted, "import_seconds": seconds, "taken_at": taken, "zettel": __version__}
         mark.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
-    return {"import, until flush": (round(scope.notes / told["import_seconds"], 1), "notes/s")}
+    return {IMPORT: (round(scope.notes / told["import_seconds"], 1), "notes/s")}
 
 
-def _import_seconds(path: Path, scope: ZipfScope, model: Embedder, progress: Progress) -> float:
+def import_seconds(memory: Memory, scope: ZipfScope, progress: Progress) -> float:
+    """How long it takes to remember all messages and to flush."""
     waiting = iter(scope)
     done = 0
-    with Memory(path, embedder=model) as memory:
-        began = time.perf_counter()
-        while batch := list(islice(waiting, BATCH)):
-            progress("importing", done, scope.notes)
-            memory.remember(batch)
-            done += len(batch)
-        progress("flushing", done, scope.notes)
-        memory.flush()
-        return time.perf_counter() - began
+    began = time.perf_counter()
+    while batch := list(islice(waiting, BATCH)):
+        progress("importing", done, scope.notes)
+        memory.remember(batch)
+        done += len(batch)
+    progress("flushing", done, scope.notes)
+    memory.flush()
+    return time.perf_counter() - began
 
 
 def _times(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, tuple[Cell, str]]:
@@ -182,7 +184,8 @@ def _notes(kept: bool) -> list[str]:
 
 
 @contextmanager
-def _kept(folder: Path | None) -> Iterator[Path]:
+def kept_in(folder: Path | None) -> Iterator[Path]:
+    """The folder, or a new one that is gone after."""
     if folder is not None:
         yield folder
         return

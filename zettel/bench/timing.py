@@ -25,9 +25,9 @@ STAGES = ("embed", "candidates", "score", "fetch", "rest")
 Seam = TypeVar("Seam")
 
 
-def percentiles(seconds: Sequence[float]) -> list[float]:
-    """The PERCENTILES of some times, in milliseconds; there must be one."""
-    return [round(float(value) * MILLISECONDS, 2) for value in np.percentile(seconds, PERCENTILES)]
+def percentiles(seconds: Sequence[float], wanted: Sequence[int] = PERCENTILES) -> list[float]:
+    """The ``wanted`` percentiles of some times, in milliseconds; there must be a time."""
+    return [round(float(value) * MILLISECONDS, 2) for value in np.percentile(seconds, wanted)]
 
 
 class StageWatch:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from zettel.errors import InvalidInput
 
-from .common import EVERYWHERE, common, console, remark, say_json, writable
-
-if TYPE_CHECKING:
-    from zettel.bench.machine import Cell, Result
+from .common import EVERYWHERE, common, writable
+from .measuring import JSON_HELP, drawable, readable, steps, tell
 
 _BESIDE_HELP = "Simple systems beside: bm25, vectors, rrf, minilm, amem; several with commas, or none. [default: all]"
 _ABLATE_HELP = "Also leave out each part in turn."
 _PLOT_HELP = "Draw what can be drawn into FOLDER, as SVG."
-GAP = 2  # between columns of a table
-JSON_HELP = "Write the result to FILE as JSON, with machine and versions; - is stdout."
-"""Of the options of all commands that measure."""
 _HELP = "Measure recall and speed on your own data."
 _WITHOUT_HELP = "Leave out: windows, walk, text, vector, time, speaker, terms; several with commas."
 
@@ -150,6 +142,8 @@ def speed(
     else:
         if json is not None and json != "-":
             writable(Path(json))
+        if options.store_named and "://" in options.store:
+            raise InvalidInput("--store names a folder here; `zettel bench neo4j` measures a server")
         from zettel.bench import sizes
 
         kept = Path(options.store) if options.store_named else None
@@ -188,24 +182,59 @@ def everything(
 
 
 @app.command(epilog=EVERYWHERE)
+def neo4j(
+    ctx: typer.Context,
+    notes: str = typer.Option("10000,100000", "--notes", metavar="SIZES", help="Sizes of made-up scopes to search."),
+    keep: Path | None = typer.Option(
+        None, "--keep", metavar="FOLDER", help="Keep the made-up scopes in the server, and embedded ones in FOLDER."
+    ),
+    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+) -> None:
+    """A Neo4j server: writes beside bare statements, searches and add beside the embedded store.
+
+    User and password are NEO4J_USERNAME and NEO4J_PASSWORD of the environment. What is made in the server has scopes of
+    its own, which are deleted again unless they are kept.
+
+    \b
+    Examples:
+      zettel bench neo4j --store neo4j://localhost:7687
+      zettel bench neo4j --store neo4j://localhost:7687 --notes 10000,100000 --keep made-up --json neo4j.json
+    """
+    options = common(ctx)
+    from zettel.graph import NEO4J
+
+    if options.store.partition("://")[0].lower() not in NEO4J:
+        raise InvalidInput("name the server to measure: --store neo4j://localhost:7687")
+    sizes = _whole_numbers(notes)
+    if json is not None and json != "-":
+        writable(Path(json))
+    from zettel.bench import server
+
+    with steps() as progress:
+        result = server.run(options.store, sizes, progress, keep, options.embedder)
+    tell(result, "-" if options.json else json)
+
+
+@app.command(epilog=EVERYWHERE)
 def overlap(
     ctx: typer.Context,
     path: Path = typer.Argument(metavar="PATH", help="LoCoMo's JSON."),
-    against: str | None = typer.Option(
-        None, "--against", metavar="SPEC", help="The other store: a file, a URL or package.module:Class."
+    against: list[str] = typer.Option(
+        [], "--against", metavar="SPEC", help="The other store: a file, a URL or package.module:Class; repeatable."
     ),
     notes: int = typer.Option(20_000, "--notes", metavar="N", min=0, help="Size of the made-up scope; 0: without."),
     json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
 ) -> None:
     """How many of the first ten hits two stores have in common. One is new and embedded, or --store.
 
-    The other is by default the one of zettel's own tests that looks at every note. A store that is named gets
-    scopes of its own for this, which are deleted again.
+    The other is by default the one of zettel's own tests that looks at every note; with several, every two of all
+    stores are compared. A store that is named gets scopes of its own for this, which are deleted again.
 
     \b
     Examples:
       zettel bench overlap locomo10.json
       zettel bench overlap locomo10.json --against other.db --notes 5000
+      zettel bench overlap locomo10.json --against neo4j://localhost:7687 --against other.db
     """
     options = common(ctx)
     readable(path, json)
@@ -215,29 +244,9 @@ def overlap(
 
     store = options.store if options.store_named else None
     with steps() as progress:
-        result = anyio.run(bench.run, path, progress, against or bench.ORACLE, store, notes, options.embedder)
+        specs = tuple(against) or (bench.ORACLE,)
+        result = anyio.run(bench.run, path, progress, specs, store, notes, options.embedder)
     tell(result, "-" if options.json else json)
-
-
-def readable(path: Path, json: str | None, *, folder: bool = False) -> None:
-    """Look at what is to be read and written before minutes are spent; raises ``InvalidInput`` naming it."""
-    if not path.exists():
-        raise InvalidInput(f"{path}: there is no such file")
-    if path.is_dir() and not folder:
-        raise InvalidInput(f"{path} is a folder; name a file in it")
-    if json is not None and json != "-":
-        writable(Path(json))
-
-
-def drawable(folder: Path | None) -> None:
-    """The same for pictures; raises ``InvalidInput`` naming a folder that is not there, ``MissingExtra``."""
-    if folder is None:
-        return
-    if not folder.is_dir():
-        raise InvalidInput(f"there is no folder {folder}; make it first")
-    from zettel.bench.pictures import require_matplotlib
-
-    require_matplotlib()
 
 
 def _others(told: str | None) -> tuple[str, ...]:
@@ -255,85 +264,3 @@ def _whole_numbers(told: str) -> list[int]:
 
 def _parts(told: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in told.split(",") if part.strip())
-
-
-def tell(result: Result, where: str | None, plot: Path | None = None) -> None:
-    """Show a result, write it to the file ``where`` as JSON (``-``: JSON on stdout instead), draw it into ``plot``."""
-    if plot is not None:
-        from zettel.bench.pictures import draw
-
-        for picture in draw(result, plot):
-            remark(f"zettel: drawn to {picture}")
-    if where == "-":
-        say_json(result)
-        return
-    _show(result)
-    if where is not None:
-        result.write(Path(where))
-        remark(f"zettel: written to {where}")
-
-
-def _show(result: Result) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from .layout import paragraph
-
-    out = console()
-    for places in bands([_width(result, place) for place in range(len(result.columns))], out.width + GAP):
-        table = Table(box=None, header_style="dim", padding=(0, GAP, 0, 0), pad_edge=False)
-        for place in places:
-            head = "\n".join(result.columns[place].split())
-            table.add_column(head, justify="right" if place else "left", vertical="bottom", no_wrap=True)
-        for row in result.rows:
-            table.add_row(*(Text(_cell(row[place])) for place in places))
-        out.print(table)
-    for note in result.notes:
-        paragraph(out, Text(note, style="dim"))
-    machine = result.machine
-    packages = ", ".join(f"{name} {version}" for name, version in machine.packages.items())
-    told = [
-        ", ".join(f"{name} {value}" for name, value in result.ran_on.items()),
-        ", ".join(f"{name} {value}" for name, value in result.settings.items() if value is not None),
-        f"{machine.processor}, {machine.cores} cores, {machine.system}, Python {machine.python}",
-        f"zettel {result.zettel}, {packages}",
-    ]
-    for line in told:
-        paragraph(out, Text(line, style="dim"))
-
-
-def bands(widths: Sequence[int], width: int) -> list[list[int]]:
-    """Places of the columns that fit into ``width`` beside each other, the first one in every band."""
-    found: list[list[int]] = [[0]]
-    left = width - widths[0]
-    for place in range(1, len(widths)):
-        if left < widths[place] and len(found[-1]) > 1:
-            found.append([0])
-            left = width - widths[0]
-        found[-1].append(place)
-        left -= widths[place]
-    return found
-
-
-def _width(result: Result, place: int) -> int:
-    heads = result.columns[place].split()
-    return max(map(len, [*heads, *(_cell(row[place]) for row in result.rows)])) + GAP
-
-
-def _cell(cell: Cell) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, float):
-        return f"{cell:.3f}" if abs(cell) <= 1 else f"{cell:,.1f}"
-    return str(cell)
-
-
-@contextmanager
-def steps() -> Iterator[Callable[[str, int, int], None]]:
-    """What is being done, on stderr, where that is a terminal."""
-    err = console(stderr=True)
-    if not err.is_terminal:
-        yield lambda what, done, total: None
-        return
-    with err.status("starting") as status:
-        yield lambda what, done, total: status.update(f"{what}: {done} of {total}")

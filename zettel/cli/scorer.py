@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from . import bench
 from .common import EVERYWHERE, common
+from .measuring import JSON_HELP, readable, steps, tell
 
 app = typer.Typer(help="Fit the scorer to questions of your own.", rich_markup_mode=None)
 
@@ -25,7 +25,7 @@ def fit(
     documents: tuple[Path, Path] | None = typer.Option(
         None, "--documents", metavar="CORPUS QUESTIONS", help="Documents and questions to measure on, as JSON lines."
     ),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=bench.JSON_HELP),
+    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
 ) -> None:
     """Fit the default scorer's weights to labelled conversations, and show what they are worth on others.
 
@@ -36,11 +36,11 @@ def fit(
     """
     options = common(ctx)
     for path in (*paths, *test, *(documents or ())):
-        bench.readable(path, json)
+        readable(path, json)
     import anyio
 
     from zettel.bench import fitting
 
-    with bench.steps() as progress:
+    with steps() as progress:
         result = anyio.run(fitting.run, paths, progress, test, documents, options.embedder)
-    bench.tell(result, "-" if options.json else json)
+    tell(result, "-" if options.json else json)

@@ -6,6 +6,7 @@ One batch at a time, so that linking keeps the order of arrival; ``drain`` only 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 
 import anyio
@@ -24,8 +25,13 @@ LEASE_SECONDS = 30.0
 only slow loses nothing but its effort, for effects are written once."""
 GRACE_SECONDS = 1.0
 """What ``close`` gives a batch to end by itself."""
+GIVE_BACK_SECONDS = 5.0
+"""What ``close`` takes at most to give back what was not done: if the store cannot be reached, the leases run out."""
 IDLE_SECONDS = 2.0
 """Between two looks at the queue for work that others left or that a pause has ended for."""
+LINGER_SECONDS = 0.1
+"""What a batch waits for more to join it while nobody waits for it: a job costs far less in company, and writers that
+add one event at a time get out of each other's way."""
 LOOK_SECONDS = 1.0
 """Between two looks of a ``drain`` whether its scope is done, while other work goes on."""
 WAIT_SECONDS = 0.02
@@ -47,6 +53,8 @@ class InProcessRunner:
         self._work = work
         self._woken = asyncio.Event()
         self._idle = asyncio.Event()
+        self._hurried = asyncio.Event()
+        self._draining = 0
         self._task: asyncio.Task[None] | None = None
         self._closing = False
         self._purge_due = False
@@ -69,14 +77,16 @@ class InProcessRunner:
     async def close(self) -> None:
         """Stop. A batch that does not end in a moment is given back: nothing of it is written."""
         self._closing = True
+        self._hurried.set()
         self.wake()
         if self._task is not None:
             await asyncio.wait([self._task], timeout=GRACE_SECONDS)
             self._task.cancel()
             await asyncio.wait([self._task])
             self._task = None
-        for job in self._held:
-            await self._store.fail(job, STOPPED, datetime.now(timezone.utc))
+        with anyio.move_on_after(GIVE_BACK_SECONDS), suppress(StoreBusy, StoreUnreachable):
+            for job in self._held:
+                await self._store.fail(job, STOPPED, datetime.now(timezone.utc))
 
     async def drain(self, scope: Scope | None, deadline: float | None) -> None:
         """Wait until all jobs of a scope (None: of all) are done, also those waiting for another attempt.
@@ -84,6 +94,23 @@ class InProcessRunner:
         Raises ``FlushTimeout`` past the deadline (seconds of the event loop's clock), ``JobFailed`` if any job has
         ended in an error, once for each; the error is kept with it. What ended the runner itself is raised here too.
         """
+        self._draining += 1
+        self._hurried.set()
+        try:
+            await self._until_done(scope, deadline)
+        finally:
+            self._draining -= 1
+            if not self._draining and not self._closing:
+                self._hurried.clear()
+        failed = [job for job in await self._store.jobs(scope, JobState.FAILED) if job.id not in self._told]
+        if failed:
+            self._told.update(job.id for job in failed)
+            raise JobFailed(
+                f"{len(failed)} jobs failed, the first with: {failed[0].error}; `zettel jobs` shows all, "
+                "`zettel jobs retry` runs them again"
+            )
+
+    async def _until_done(self, scope: Scope | None, deadline: float | None) -> None:
         while True:
             if self._task is not None and self._task.done():
                 self._task.result()
@@ -94,17 +121,10 @@ class InProcessRunner:
                 await self._idle.wait()
             waiting = await self._store.pending(scope)
             if not waiting and not self._purge_due:
-                break
+                return
             if deadline is not None and anyio.current_time() >= deadline:
                 raise FlushTimeout(f"{waiting} jobs are still pending; they go on in the background")
             await asyncio.sleep(WAIT_SECONDS)
-        failed = [job for job in await self._store.jobs(scope, JobState.FAILED) if job.id not in self._told]
-        if failed:
-            self._told.update(job.id for job in failed)
-            raise JobFailed(
-                f"{len(failed)} jobs failed, the first with: {failed[0].error}; `zettel jobs` shows all, "
-                "`zettel jobs retry` runs them again"
-            )
 
     async def _run_batch(self) -> bool:
         """Claim one batch and do it; whether there was one."""
@@ -122,6 +142,7 @@ class InProcessRunner:
             await self._failed(jobs, outcome)
         elif isinstance(outcome, timedelta):
             await self._later(jobs, outcome, STILL_READ)
+        self._held = []
         return True
 
     async def _failed(self, jobs: list[Job], error: BaseException) -> None:
@@ -146,3 +167,5 @@ class InProcessRunner:
                 self._idle.set()
                 with anyio.move_on_after(IDLE_SECONDS):
                     await self._woken.wait()
+            with anyio.move_on_after(LINGER_SECONDS):
+                await self._hurried.wait()

@@ -6,8 +6,10 @@ import json
 import os
 import shutil
 import socket
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from zettel.errors import InvalidInput, LocalServerError
 
@@ -70,7 +72,7 @@ def make_home(home: Path) -> None:
     (home / ".gitignore").write_text("*\n", encoding="utf-8")
 
 
-def write_settings(home: Path, ports: Ports) -> None:
+def write_settings(home: Path, ports: Ports, others: Mapping[str, str] = MappingProxyType({})) -> None:
     """Neo4j's own settings: on this machine only, nothing sent anywhere, no files read by queries."""
     settings = {
         "server.bolt.listen_address": f"{HOST}:{ports.bolt}",
@@ -82,6 +84,7 @@ def write_settings(home: Path, ports: Ports) -> None:
         "dbms.usage_report.enabled": "false",
         "client.allow_telemetry": "false",
         "dbms.security.allow_csv_import_from_file_urls": "false",
+        **others,
     }
     lines = [f"{key}={value}\n" for key, value in settings.items()]
     _settings(home).write_text(

@@ -8,6 +8,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -80,11 +81,14 @@ def up(
     http: int | None = None,
     progress: Progress = lambda step, files: None,
     cache: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+    java_options: Sequence[str] = (),
 ) -> Started:
     """Start the server of a folder and wait until it answers; a new folder gets a new server and a password.
 
     ``version`` is a release or its line (``5.26``), by default that of the folder's data or else the newest that a
-    Java here can run. ``cache`` is where the jars are kept, by default the user's cache. Raises ``InvalidInput`` and
+    Java here can run. ``cache`` is where the jars are kept, by default the user's cache. ``settings`` are Neo4j's by
+    their names, ``java_options`` go to its Java; both for this start alone. Raises ``InvalidInput`` and
     ``LocalServerError``.
     """
     home = Path(home).expanduser().resolve()
@@ -96,12 +100,12 @@ def up(
     ports = choose_ports(bolt, http, last)
     lib = fetch(release, java, progress, cache)
     make_home(home)
-    write_settings(home, ports)
+    write_settings(home, ports, settings or {})
     password = None if last else secrets.token_urlsafe(PASSWORD_BYTES)
     if password is not None:
         _set_password(home, lib, java, password)
     progress(f"starting Neo4j {release.version}", 0)
-    pid = _start(home, lib, java, release)
+    pid = _start(home, lib, java, release, java_options)
     state = State(release.version, ports.bolt, ports.http, pid)
     try:
         write_state(home, state)
@@ -197,8 +201,8 @@ def _set_password(home: Path, lib: Path, java: Java, password: str) -> None:
         raise LocalServerError(f"Neo4j did not take its first password: its log is {_log(home)}")
 
 
-def _start(home: Path, lib: Path, java: Java, release: Release) -> int:
-    lines = [f"-Xmx{HEAP}", *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED)]
+def _start(home: Path, lib: Path, java: Java, release: Release, options: Sequence[str]) -> int:
+    lines = [f"-Xmx{HEAP}", *options, *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED)]
     lines += [f"-cp {_quoted(f'{lib.as_posix()}/*')}", release.main]
     lines += [_quoted(f"--home-dir={home.as_posix()}"), _quoted(f"--config-dir={(home / 'conf').as_posix()}")]
     lines.append("--console-mode")

@@ -1,0 +1,39 @@
+// Of `notes` and the index nodes `found` that they have: what they rest on, where they stand in their sessions, which
+// Terms they hold, and for each word how many of them hold it. Terms and words come sorted by name, so that no two
+// writers wait for each other.
+CALL (notes, found) {
+  UNWIND range(0, size($notes) - 1) AS at
+  WITH notes[at] AS n, found[at] AS i, $notes[at] AS row
+  SET i += row.index
+  WITH n, i, row
+  CALL (n, row) {
+    UNWIND row.events AS id
+    MATCH (e:Event {scope: $scope, id: id})
+    MERGE (n)-[:FROM]->(e)
+    RETURN collect({id: e.id, place: e.place}) AS events, collect(DISTINCT e.file) AS files
+  }
+  SET n.files = CASE WHEN size(files) > 0 THEN files END,
+    i.place = row.prefix + right([one IN events WHERE one.id = row.events[0] | one.place][0], 31) + row.part
+  RETURN sum(size(events)) AS events
+}
+CALL (notes) {
+  UNWIND $terms AS term
+  MERGE (t:Term {scope: $scope, name: term.name})
+  WITH notes, t, term
+  CALL (notes, t, term) {
+    UNWIND term.uses AS use
+    WITH notes[use.note] AS n, t, use
+    CREATE (n)-[:HAS_TERM {count: use.count, text: use.text, kind: use.kind}]->(t)
+  }
+  CALL (notes, t, term) {
+    UNWIND term.titles AS note
+    WITH notes[note] AS n, t
+    CREATE (n)-[:TITLED]->(t)
+  }
+}
+CALL () {
+  UNWIND $words AS word
+  MERGE (w:Word {scope: $scope, name: word.name})
+  ON CREATE SET w.notes = word.notes
+  ON MATCH SET w.notes = w.notes + word.notes
+}

@@ -1,0 +1,3 @@
+// The names of all indexes, those of constraints among them.
+SHOW INDEXES YIELD name
+RETURN name

@@ -1,0 +1,3 @@
+// The scope is destroyed: its key is free.
+MATCH (x:Leaving {scope: $scope})
+DETACH DELETE x

@@ -1,0 +1,35 @@
+// Destroy up to a page of each kind of a scope's nodes; whether that was all. Deleting a node deletes its relationships,
+// so those that very many lead to come after what leads to them: notes that are hubs after other notes, Terms after all.
+CALL () { MATCH (x:Job) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS jobs }
+CALL () { MATCH (x:Revision) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS revisions }
+CALL () {
+  MATCH (n:Note)
+  WHERE n.scope = $scope AND n.id IS NOT NULL AND COUNT { (n)<--() } < $hub
+  WITH n LIMIT $page
+  OPTIONAL MATCH (n)-[:BEGAN_AS]->(b)
+  DETACH DELETE b, n
+  RETURN count(*) AS notes
+}
+CALL (revisions, notes) {
+  WITH * WHERE revisions < $page AND notes < $page
+  MATCH (n:Note)
+  WHERE n.scope = $scope AND n.id IS NOT NULL
+  WITH n LIMIT $page
+  OPTIONAL MATCH (n)-[:BEGAN_AS]->(b)
+  DETACH DELETE b, n
+  RETURN count(*) AS hubs
+}
+CALL () { MATCH (x:Event) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS events }
+CALL () { MATCH (x:Index) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS found }
+CALL () { MATCH (x:Vector) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS vectors }
+CALL () { MATCH (x:Word) WHERE x.scope = $scope AND x.name IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS words }
+CALL () { MATCH (x:Tombstone) WHERE x.scope = $scope AND x.identity IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS stones }
+CALL (revisions, notes, hubs) {
+  WITH * WHERE revisions < $page AND notes < $page AND hubs < $page
+  MATCH (x:Term)
+  WHERE x.scope = $scope AND x.name IS NOT NULL
+  WITH x LIMIT $page
+  DETACH DELETE x
+  RETURN count(*) AS terms
+}
+RETURN all(count IN [jobs, revisions, notes, hubs, events, found, vectors, words, stones, terms] WHERE count < $page) AS done

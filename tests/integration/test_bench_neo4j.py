@@ -1,0 +1,133 @@
+"""The benchmark of a Neo4j server on a few notes: what it prints and leaves, and whether its bare side writes all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests import neo4j_servers
+from tests.integration.command import Zettel
+from tests.integration.test_bench import CHECKOUT, TALK
+from tests.neo4j_servers import DATABASE, Server
+from zettel import Memory, Scope
+from zettel.bench import inserting, server
+from zettel.bench.bare import Written
+from zettel.graph.neo4j.store import Neo4jStore
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+ANN = Scope(user="ann")
+
+
+@pytest.fixture(params=neo4j_servers.NAMES)
+def running(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """A server without a node, its user and password in the environment."""
+    found: Server = neo4j_servers.server(request.param)
+    neo4j_servers.forget_all(found)
+    for name, value in zip(("NEO4J_USERNAME", "NEO4J_PASSWORD"), found.auth, strict=True):
+        monkeypatch.setenv(name, value)
+    return found
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Little of everything, and processes that find this checkout."""
+    monkeypatch.setattr(inserting, "BATCH", 80)
+    monkeypatch.setattr(inserting, "BATCHES", 2)
+    monkeypatch.setattr(inserting, "WARM_UPS", 0)
+    monkeypatch.setattr(inserting, "ROUNDS", 1)
+    monkeypatch.setattr(server, "QUESTIONS", 10)
+    monkeypatch.setattr(server, "ROUNDS", 1)
+    monkeypatch.setattr(server, "ADDED_TO", 20)
+    monkeypatch.setattr(server, "ADDS_BEFORE", 3)
+    monkeypatch.setattr(server, "ADDING", 1.0)
+    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+
+
+def rows_of(result: dict[str, Any]) -> dict[str, list[Any]]:
+    return {row[0]: row[1:] for row in result["rows"]}
+
+
+@pytest.mark.usefixtures("few")
+def test_a_server_beside_what_needs_none(zettel: Zettel, running: Server) -> None:
+    result = zettel("bench", "neo4j", "--store", running.url, "--notes", "90,30", "--json", "-").json()
+    rows = rows_of(result)
+    assert rows["insert, batches of 80"][-2:] == ["notes/s", "bare UNWIND"]
+    for name, (ours, beside, ratio, unit, what) in rows.items():
+        assert ours > 0, name
+        if "overlap" in name:
+            assert (ours, unit, what) == (1.0, "of 1", "embedded")
+        else:
+            assert ratio == pytest.approx(ours / beside, rel=0.1, abs=0.02), name
+    for size in (30, 90):
+        assert {f"search p50, {size}", f"search p95, {size}", f"- candidates p50, {size}"} <= rows.keys()
+    for where in ("one scope", "a scope each"):
+        assert rows[f"add p50, 2 writers, {where}"][0] <= rows[f"add p95, 2 writers, {where}"][0]
+    assert rows["search p50, 90 ÷ 30"][-2] == "times"
+    assert result["ran_on"]["server"].startswith("neo4j ")
+    with Memory(running.url) as memory:
+        assert memory.scopes() == [], "all that was made is gone"
+
+
+@pytest.mark.usefixtures("few")
+def test_what_is_kept_is_not_made_again(
+    zettel: Zettel, running: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(server, "_adds", lambda *_: [])
+    kept = ("--store", running.url, "--notes", "30", "--keep", "made", "--json", "-")
+    first, again = (rows_of(zettel("bench", "neo4j", *kept).json())["import until flush, 30"] for _ in range(2))
+    assert first[0] > 0
+    assert (again[0], again[1]) == (None, first[1])
+    assert (tmp_path / "made" / "made-up-30").is_dir()
+    with Memory(running.url) as memory:
+        (scope,) = memory.scopes()
+        assert memory.stats(scope=scope)["events"] == 30
+
+
+def test_bare_statements_write_a_scope_that_is_sound(running: Server) -> None:
+    """What was written by the store, deleted, and written by bare statements, is to the store as it was."""
+    with Memory(running.url, scope=ANN) as memory:
+        memory.add("The heron came back to the pond.", title="Heron", session="s", occurred_at="2024-05-01T09:00:00Z")
+        note = memory.add("The heron came back to the pond again.", session="s")
+        memory.update(note, content="The Heron came to the pond twice.")
+        memory.flush()
+        before = _told(memory, note)
+
+    async def again() -> None:
+        store = Neo4jStore(running.url)
+        await store.open()
+        written = Written(store.driver, DATABASE, ANN.key)
+        statements = await written.statements(dict.fromkeys(await written.ids(), 0), 1)
+        counted = await written.counted()
+        await store.drop_scope(ANN)
+        assert not await written.counted()
+        await written.write(statements[0])
+        assert await written.counted() == counted
+        await store.close()
+
+    anyio.run(again)
+    with Memory(running.url, scope=ANN) as memory:
+        assert _told(memory, note) == before
+        assert memory.check() == []
+        assert memory.revert(note, 1).content == "The heron came back to the pond again."
+
+
+def _told(memory: Memory, note: str) -> list[Any]:
+    hits = memory.search("Where is the heron?")
+    return [memory.stats(scope=ANN), memory.get(note), memory.history(note), memory.links(note), [
+        (hit.note.id, round(hit.score, 6)) for hit in hits
+    ]]  # fmt: skip
+
+
+def test_overlap_with_a_server(zettel: Zettel, running: Server, tmp_path: Path) -> None:
+    (tmp_path / "talk.json").write_text(json.dumps(TALK))
+    stores = ("--store", running.url, "--against", "other.db", "--notes", "40")
+    result = zettel("bench", "overlap", "talk.json", *stores, "--json", "-").json()
+    assert [row[3:5] for row in result["rows"]] == [[1.0, 1.0]] * 3
+    assert result["settings"]["store"].startswith("neo4j ")
+    with Memory(running.url) as memory:
+        assert memory.scopes() == []

@@ -1,0 +1,246 @@
+"""Thousands of scopes in one Neo4j, with odd names and odd texts: everyone finds their own, and text stays text."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import neo4j_servers
+from tests.contract.support import picture, said
+from tests.neo4j_servers import DATABASE, Server
+from zettel import Memory, Scope
+from zettel.errors import InvalidEvent
+from zettel.graph.neo4j import store
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+AT_ONCE = 4
+"""Threads that use one memory."""
+
+
+@pytest.fixture(params=neo4j_servers.NAMES)
+def server(request: pytest.FixtureRequest) -> Server:
+    """A server of each release line, without a node."""
+    found = neo4j_servers.server(request.param)
+    neo4j_servers.forget_all(found)
+    return found
+
+
+@pytest.fixture
+def memory(server: Server) -> Iterator[Memory]:
+    with Memory(server.url, auth=server.auth) as opened:
+        yield opened
+
+
+# ---------------------------------------------------------------------------------------------------- many of them
+
+TEN = [
+    f"{who} {did} {where}."
+    for who, did, where in zip(
+        ("Ann", "Bob", "Ida", "Kestrel the dog", "The cellist", "A neighbour", "Ann", "Bob", "Ida", "The ferry"),
+        ("lost a key in", "baked bread above", "measured ice on", "howled at", "practised in", "painted", "left",
+         "sang in", "slept through", "waited for"),
+        ("the harbour", "the bakery", "the glacier", "the moon", "the attic", "the gate", "Oslo", "the choir",
+         "the storm", "the tide"),
+        strict=True,
+    )
+]  # fmt: skip
+"""What everybody remembers: the same, so that others' notes fit every question as well as one's own."""
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_everyone_finds_their_own_ten(
+    memory: Memory,
+    monkeypatch: pytest.MonkeyPatch,
+    soak_scale: Callable[[int], int],
+    record_property: Callable[[str, object], None],
+) -> None:
+    """By comparing one by one as small scopes are, and by the index of vectors, in which all of them lie."""
+    scopes = [Scope(tenant="acme", user=f"user {number}") for number in range(soak_scale(3000))]
+    record_property("notes", len(TEN) * len(scopes))
+    chosen = random.Random(5)
+    questions = {scope: chosen.choice(TEN) for scope in scopes}
+
+    def remember(scope: Scope) -> set[str]:
+        return set(memory.add_many([{"id": str(n), "content": text} for n, text in enumerate(TEN)], scope=scope))
+
+    def find(scope: Scope) -> list[Any]:
+        return memory.search(questions[scope], k=3 * len(TEN), scope=scope)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        own = dict(zip(scopes, pool.map(remember, scopes), strict=True))
+        assert len(set().union(*own.values())) == len(TEN) * len(scopes)
+        for exact_up_to in (store.EXACT_NOTES, 0):
+            monkeypatch.setattr(store, "EXACT_NOTES", exact_up_to)
+            for scope, hits in zip(scopes, pool.map(find, scopes), strict=True):
+                assert {hit.note.id for hit in hits} == own[scope]
+                assert hits[0].note.content == questions[scope]
+    assert memory.stats()["scopes"] == len(scopes)
+    assert memory.stats()["notes"] == len(TEN) * len(scopes)
+    assert memory.stats(scope=scopes[-1])["notes"] == len(TEN)
+
+
+ALIKE = [
+    *(Scope(tenant=name) for name in ("acme/ann", "Acme/Ann", "acme ann", "acme/ann bob", "acme/ann ", " acme/ann")),
+    *(Scope(user=name) for name in ("acme/ann", "acme", "ann", "null", "None", "\u00e4nn", "a\u0308nn", "ann\u200b")),
+    *(Scope(user=name) for name in ("stra\u00dfe", "strasse", "STRASSE", "ann\n", "{}", "*", "\u202ennA")),
+    Scope(),
+    Scope(tenant="acme", user="ann"),
+    Scope(tenant="acme", agent="ann"),
+    Scope(user="acme", agent="ann"),
+    Scope(tenant="ann", user="acme"),
+]
+"""Scopes that differ by what a database might fold, trim, split or swap."""
+
+
+def test_scopes_that_look_alike_stay_apart(memory: Memory) -> None:
+    """The same events, with the same ids, in each of them."""
+    ids = {scope: memory.add_many([{"id": "1", "content": TEN[0]}], scope=scope)[0] for scope in ALIKE}
+    assert len(set(ids.values())) == len(ALIKE)
+    assert set(memory.scopes()) == set(ALIKE)
+    for scope, id in ids.items():
+        memory.update(id, content=f"{TEN[0]} It was {scope}.", scope=scope)
+    memory.flush()
+    for scope, id in ids.items():
+        assert [hit.note.id for hit in memory.search("Who lost a key?", scope=scope)] == [id]
+        assert memory.get(id, scope=scope).content == f"{TEN[0]} It was {scope}."
+        assert {term.notes for term in memory.terms(id, scope=scope)} == {1}
+    for scope in ALIKE[::2]:
+        assert memory.delete_scope(scope=scope) == 1
+    assert set(memory.scopes()) == set(ALIKE[1::2])
+    assert [memory.stats(scope=scope)["notes"] for scope in ALIKE[1::2]] == [1] * len(ALIKE[1::2])
+    assert memory.check() == []
+
+
+# --------------------------------------------------------------------------------------------------------- odd texts
+
+FRAGMENTS = [
+    "'", '"', "`", "``", "\\", "\\\\'", "\\u0027", "{", "}", "{{scope}}", "${x}", "$scope", "$given.words", "//", "/*",
+    "*/", "--", ";", "*:*", "*", "?", "~2", "^9", "[a TO z]", "AND OR NOT", "NOT", "+must -not", "title:key", "(", ")",
+    "'}) DETACH DELETE n //", "MATCH (n) DETACH DELETE n", "CALL db.labels()", "LOAD CSV FROM 'file:///x' AS x",
+    "\n", "\t", "\r\n", "\x01", "\x1f", "\x7f", "\u2028", "\ufeff", "\u202e\u05d0\u05d1\u2069", "\u0645\u0631\u062d",
+    "e\u0301", "\U0001f468\u200d\U0001f467", "\U0001f3f4\U000e0067", "\u6f22\u5b57\u304b", "\u0130I\u0131i",
+    "%s %(x)s", "null", "true", "NaN", "0", "=", "w=2", "x" * 300, "ship ship harbour",
+]  # fmt: skip
+"""What means something to Cypher, to Lucene, to a template, to a terminal or to a reader."""
+PLAIN = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+ODD = (
+    st.lists(st.sampled_from(FRAGMENTS) | st.text(PLAIN, max_size=6), min_size=1, max_size=5)
+    .map(" ".join)
+    .filter(lambda text: text.strip() != "")
+)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", neo4j_servers.NAMES)
+def test_odd_texts_are_kept_and_found(name: str, soak_scale: Callable[[int], int]) -> None:
+    """Given back to the letter; the same notes, Terms, links and answers as in a file; and others are as they were."""
+    server = neo4j_servers.server(name)
+    neo4j_servers.forget_all(server)
+    bystander = Scope(user="bystander")
+    with Memory(server.url, auth=server.auth) as memory:
+        memory.add_many([{"id": str(n), "content": text} for n, text in enumerate(TEN)], scope=bystander)
+        for n, id in enumerate([note.id for note in memory.list(scope=bystander).notes]):
+            memory.update(id, tags=["a", "b"], keywords=[str(n)], scope=bystander)
+        memory.flush()
+        untouched = picture(memory, bystander)
+
+    def work(texts: list[str]) -> None:
+        # Opened here: a memory at work in the background draws random pauses while examples are drawn.
+        with Memory(server.url, auth=server.auth) as memory, Memory(":memory:") as reference:
+            compare(memory, reference, texts, Scope(user=str(next(turns))))
+
+    turns = iter(range(100_000))
+
+    @settings(max_examples=soak_scale(200))
+    @given(texts=st.lists(ODD, min_size=1, max_size=3, unique=True))
+    def stays_text(texts: list[str]) -> None:
+        work(texts)
+
+    stays_text()
+    with Memory(server.url, auth=server.auth) as memory:
+        assert picture(memory, bystander) == untouched
+        assert memory.check() == []
+    assert [name for name in neo4j_servers.properties(server) if not OURS.fullmatch(name)] == []
+
+
+OURS = re.compile(r"[A-Za-z0-9_]+\.[a-z0-9_]+")
+"""A label or type and a property's name, none of which may come from a text."""
+
+
+def compare(memory: Memory, reference: Memory, texts: list[str], scope: Scope) -> None:
+    """Remember texts in every field there is, and ask for them by each."""
+    events = [
+        {
+            "id": f"{number} {text}", "content": text, "title": f"{text} {number}", "role": text, "session": text,
+            "source": f"{text}.txt", "metadata": {text: text}, "payload": {text: text},
+        }
+        for number, text in enumerate(texts)
+    ]  # fmt: skip
+    for one in (memory, reference):
+        for id, text in zip(one.add_many(events, scope=scope), texts, strict=True):
+            one.update(id, tags=[text], keywords=[text, "harbour"], scope=scope)
+        one.flush()
+    kept = list(memory.dump(scope=scope))
+    assert [(event.content, event.role, event.session, event.payload) for event, _ in kept] == [
+        (text, text, text, {text: text}) for text in texts
+    ]
+    assert [note.tags for _, notes in kept for note in notes] == [(text,) for text in texts]
+    assert picture(memory, scope) == picture(reference, scope)
+    for text in texts:
+        for asked in ({}, {"session": text}, {"role": text}, {"tags": [text]}, {"filter": {text: text}}):
+            found = said(memory, f"harbour {text}", scope=scope, **asked)
+            assert text in found
+            assert found == said(reference, f"harbour {text}", scope=scope, **asked)
+
+
+def test_very_long_words_and_names(memory: Memory) -> None:
+    word, name = "x" * 40_000, "\u00e9" * 2_000
+    said_once = f"The harbour {word[:1000]}."
+    id = memory.add(
+        said_once, title=name, role=name, session=name, source=name, metadata={name: name, "w": word},
+        payload={word: word},
+    )  # fmt: skip
+    parted = memory.add(f"The long {word}.", wait=True)
+    assert memory.get(memory.get(parted).event_ids[0]).content == f"The long {word}."
+    assert memory.delete(parted) > 1
+    other = memory.add("The harbour is closed.")
+    memory.update(id, tags=[name], keywords=[name])
+    memory.flush()
+    note = memory.get(id)
+    assert (note.content, note.title, note.role, note.session) == (said_once, name, name, name)
+    assert memory.get(note.event_ids[0]).payload == {word: word}
+    assert memory.search(word[:1000])[0].note.id == id
+    for asked in ({"session": name}, {"role": name}, {"tags": [name]}, {"filter": {"w": word}}):
+        assert [hit.note.id for hit in memory.search("harbour", **asked)] == [id]
+    assert memory.check() == []
+    assert memory.delete(source=name) == 1
+    assert [note.id for note in memory.list().notes] == [other]
+    assert memory.check() == []
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a \ud800 b", "\udfff"])
+def test_what_is_no_text_is_refused(server: Server, memory: Memory, text: str) -> None:
+    """In one line, before anything is written; a payload is JSON, which can escape a lone surrogate."""
+    import neo4j
+
+    for field in ("content", "title", "role", "session", "source", "id"):
+        with pytest.raises(InvalidEvent, match=field) as told:
+            memory.add(**{"content": "harbour", field: text})  # type: ignore[arg-type]
+        assert "\n" not in str(told.value)
+    with pytest.raises(InvalidEvent):
+        memory.add_many([{"content": "The harbour is open."}, {"content": text}])
+    with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
+        ((count,),) = driver.execute_query("MATCH (e:Event) RETURN count(e)", database_=DATABASE).records
+    assert count == 0
+    if "\0" not in text:
+        id = memory.add("harbour", payload={"said": text})
+        assert memory.get(memory.get(id).event_ids[0]).payload == {"said": text}
