@@ -13,7 +13,6 @@ from collections import Counter
 
 from zettel.model import Event
 
-
 _encode = json.JSONEncoder(sort_keys=True).encode
 
 

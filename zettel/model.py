@@ -79,7 +79,17 @@ def _as_source(value: Any) -> Any:
     return {"file": value} if isinstance(value, str) else value
 
 
+def _short(name: str) -> str:
+    if len(name) > MAX_NAME:
+        raise ValueError(f"holds {len(name):,} characters, and a name at most {MAX_NAME:,}")
+    return name
+
+
+MAX_NAME = 1000
+"""Characters of what things are looked up by as a whole: more than any index of names takes would be 8,000 bytes."""
+
 Text = Annotated[str, AfterValidator(storable)]
+Name = Annotated[Text, AfterValidator(_short)]
 Moment = Annotated[datetime, BeforeValidator(_no_bare_number), AfterValidator(in_utc)]
 
 
@@ -146,7 +156,7 @@ class Scope(Frozen):
 class Source(Frozen):
     """Where an event was read: a file and a place in it."""
 
-    file: Text
+    file: Name
     position: Text | None = None
 
     def __str__(self) -> str:
@@ -166,7 +176,7 @@ class Event(Frozen):
     title: Text | None = None
     role: Text | None = None
     occurred_at: Moment | None = None
-    session: Text | None = None
+    session: Name | None = None
     source: Annotated[Source | None, BeforeValidator(_as_source)] = None
     payload: JsonValue = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)

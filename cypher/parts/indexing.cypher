@@ -1,6 +1,6 @@
 // Of `notes` and the index nodes `found` that they have: what they rest on, where they stand in their sessions, which
-// Terms they hold, and for each word how many of them hold it. Terms and words come sorted by name, so that no two
-// writers wait for each other.
+// Terms they hold, how many of them hold each word, and how long sessions are. All these come sorted by name, so that no
+// two writers wait for each other.
 CALL (notes, found) {
   UNWIND range(0, size($notes) - 1) AS at
   WITH notes[at] AS n, found[at] AS i, $notes[at] AS row
@@ -36,4 +36,10 @@ CALL () {
   MERGE (w:Word {scope: $scope, name: word.name})
   ON CREATE SET w.notes = word.notes
   ON MATCH SET w.notes = w.notes + word.notes
+}
+CALL () {
+  UNWIND $sessions AS session
+  MERGE (s:Session {scope: $scope, name: session.name})
+  ON CREATE SET s.tokens = session.tokens
+  ON MATCH SET s.tokens = s.tokens + session.tokens
 }

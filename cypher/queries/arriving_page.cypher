@@ -36,7 +36,8 @@ CALL () {
 }
 CALL () { MATCH (x:Term) WHERE x.scope = $place AND x.name IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS terms }
 CALL () { MATCH (x:Word) WHERE x.scope = $place AND x.name IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS words }
+CALL () { MATCH (x:Session) WHERE x.scope = $place AND x.name IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS sessions }
 CALL () { MATCH (x:Vector) WHERE x.scope = $place AND x.id IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS vectors }
 CALL () { MATCH (x:Job) WHERE x.scope = $place AND x.id IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS jobs }
 CALL () { MATCH (x:Tombstone) WHERE x.scope = $place AND x.identity IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS stones }
-RETURN all(count IN [revisions, notes, events, found, terms, words, vectors, jobs, stones] WHERE count < $page) AS done
+RETURN all(count IN [revisions, notes, events, found, terms, words, sessions, vectors, jobs, stones] WHERE count < $page) AS done

@@ -246,9 +246,14 @@ CALL (postings, sessions) {
 }
 CALL (sessions) {
   UNWIND sessions AS session
+  //: when as_of
   MATCH (i:Index)
   WHERE i.place > session AND i.place < session + '~' AND {{placed}}
-  WITH session, sum(i.length) AS length
-  RETURN collect([substring(session, 32), length]) AS lengths
+  WITH substring(session, 32) AS name, sum(i.length) AS length
+  //: otherwise
+  MATCH (told:Session {scope: $scope, name: substring(session, 32)})
+  WITH told.name AS name, told.tokens AS length
+  //: end
+  RETURN collect([name, length]) AS lengths
 }
 RETURN notes, tokens, df, columns, replaced, runs + steps AS runs, edges, terms, told, lengths

@@ -2,6 +2,7 @@
 MATCH (s:Scope)
 RETURN s.name AS name, s.secret AS secret, s.seq AS seq, s.notes AS notes, s.tokens AS tokens,
   COLLECT { MATCH (w:Word) WHERE w.scope = s.scope AND w.name IS NOT NULL RETURN [w.name, w.notes] } AS words,
+  COLLECT { MATCH (x:Session) WHERE x.scope = s.scope AND x.name IS NOT NULL RETURN [x.name, x.tokens] } AS sessions,
   reduce(last = null, seq IN
     COLLECT { MATCH (x:Event) WHERE x.scope = s.scope AND x.seq >= 0 RETURN x.seq ORDER BY x.seq DESC LIMIT 1 }
     + COLLECT { MATCH (x:Note) WHERE x.scope = s.scope AND x.seq >= 0 RETURN x.seq ORDER BY x.seq DESC LIMIT 1 }

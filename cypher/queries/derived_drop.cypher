@@ -1,6 +1,7 @@
 // Forget everything in a scope that is derived from its record, but for its vectors.
 CALL () { MATCH (x:Term) WHERE x.scope = $scope AND x.name IS NOT NULL DETACH DELETE x }
 CALL () { MATCH (x:Word) WHERE x.scope = $scope AND x.name IS NOT NULL DETACH DELETE x }
+CALL () { MATCH (x:Session) WHERE x.scope = $scope AND x.name IS NOT NULL DETACH DELETE x }
 CALL () { MATCH (x:Index) WHERE x.scope = $scope AND x.id IS NOT NULL DETACH DELETE x }
 CALL () {
   MATCH (n:Note) WHERE n.scope = $scope AND n.seq >= 0

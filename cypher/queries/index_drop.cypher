@@ -1,4 +1,4 @@
-// Take notes out of the index: words, Terms and titles. What no note holds any more goes. Tells how many notes that
+// Take notes out of the index: words, Terms, titles, and their part of their sessions. What no note holds any more goes. Tells how many notes that
 // were shown, and how many tokens, the scope's statistics lose.
 UNWIND $ids AS id
 MATCH (n:Note {scope: $scope, id: id})-[:FOUND_BY]->(i:Index)
@@ -14,6 +14,16 @@ CALL (words) {
   SET w.notes = w.notes - times
   WITH w WHERE w.notes <= 0
   DELETE w
+}
+CALL (found) {
+  UNWIND found AS i
+  WITH substring(left(i.place, 48), 32) AS name, sum(i.length) AS tokens
+  WHERE name IS NOT NULL
+  WITH name, tokens ORDER BY name
+  MATCH (s:Session {scope: $scope, name: name})
+  SET s.tokens = s.tokens - tokens
+  WITH s WHERE s.tokens <= 0
+  DELETE s
 }
 CALL (gone) {
   UNWIND gone AS n

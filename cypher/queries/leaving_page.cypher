@@ -23,6 +23,7 @@ CALL () { MATCH (x:Event) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIM
 CALL () { MATCH (x:Index) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS found }
 CALL () { MATCH (x:Vector) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS vectors }
 CALL () { MATCH (x:Word) WHERE x.scope = $scope AND x.name IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS words }
+CALL () { MATCH (x:Session) WHERE x.scope = $scope AND x.name IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS sessions }
 CALL () { MATCH (x:Tombstone) WHERE x.scope = $scope AND x.identity IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS stones }
 CALL (revisions, notes, hubs) {
   WITH * WHERE revisions < $page AND notes < $page AND hubs < $page
@@ -32,4 +33,4 @@ CALL (revisions, notes, hubs) {
   DETACH DELETE x
   RETURN count(*) AS terms
 }
-RETURN all(count IN [jobs, revisions, notes, hubs, events, found, vectors, words, stones, terms] WHERE count < $page) AS done
+RETURN all(count IN [jobs, revisions, notes, hubs, events, found, vectors, words, sessions, stones, terms] WHERE count < $page) AS done

@@ -9,6 +9,7 @@ CREATE CONSTRAINT zettel_note IF NOT EXISTS FOR (x:Note) REQUIRE (x.scope, x.id)
 CREATE CONSTRAINT zettel_index IF NOT EXISTS FOR (x:Index) REQUIRE (x.scope, x.id) IS UNIQUE;
 CREATE CONSTRAINT zettel_term IF NOT EXISTS FOR (x:Term) REQUIRE (x.scope, x.name) IS UNIQUE;
 CREATE CONSTRAINT zettel_word IF NOT EXISTS FOR (x:Word) REQUIRE (x.scope, x.name) IS UNIQUE;
+CREATE CONSTRAINT zettel_session IF NOT EXISTS FOR (x:Session) REQUIRE (x.scope, x.name) IS UNIQUE;
 CREATE CONSTRAINT zettel_revision IF NOT EXISTS FOR (x:Revision) REQUIRE (x.scope, x.id) IS UNIQUE;
 CREATE CONSTRAINT zettel_vector IF NOT EXISTS FOR (x:Vector) REQUIRE (x.scope, x.id) IS UNIQUE;
 CREATE CONSTRAINT zettel_job IF NOT EXISTS FOR (x:Job) REQUIRE (x.scope, x.id) IS UNIQUE;

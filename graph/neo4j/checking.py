@@ -147,6 +147,12 @@ def _of_scope(kept: Sequence[Kept], row: Mapping[str, Any]) -> Iterator[str]:
     counted = Counter(word for index in indexed for word in index["words"].split())
     if counted != {word: count for word, count in row["words"]}:
         yield "its counts of words are not those of its notes"
+    lengths: Counter[str] = Counter()
+    for index in indexed:
+        if "place" in index:
+            lengths[hashes.session_in(index["place"])] += index["length"]
+    if lengths != Counter(dict(row["sessions"])):
+        yield "its lengths of sessions are not those of their notes"
     if row["last"] is not None and row["last"] > row["seq"]:
         yield f"the scope stands at {row['seq']}, but {row['last']} is taken"
 
@@ -198,8 +204,8 @@ async def _rebuild(
         await transaction.run("states_set", scope=scope.key, notes=states)
         await transaction.run("places_set", scope=scope.key, events=events)
         await transaction.run("sessions_mend", scope=scope.key, sessions=sessions, never=hashes.NEVER)
-        tally = await writes.run(transaction, plan, 0)
-        await transaction.run("scope_recount", scope=scope.key, notes=tally.notes, tokens=tally.tokens)
+        await writes.run(transaction, plan, 0)
+        await transaction.run("scope_recount", scope=scope.key, notes=plan.added.notes, tokens=plan.added.tokens)
 
     await connection.writing(work)
 

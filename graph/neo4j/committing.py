@@ -8,7 +8,6 @@ from zettel.batch import Batch, Conflict
 from zettel.errors import EmbedderMismatch
 from zettel.graph.neo4j import writes
 from zettel.graph.neo4j.connection import Transaction
-from zettel.graph.neo4j.settling import Unsettled
 from zettel.model import TIME_MIN
 
 SCOPE, RESTORING = "Scope", "Restoring"
@@ -28,8 +27,7 @@ async def apply(
     """Write a batch; False if it was written before, and only the answer was lost.
 
     ``now`` is in microseconds, ``token`` tells this batch from any other. Raises ``Conflict``, ``StaleLease``,
-    ``EmbedderMismatch``,
-    ``Unsettled``.
+    ``EmbedderMismatch``.
     """
     fill = {"label": RESTORING if restoring else SCOPE}
     (state,) = await transaction.run(
@@ -42,26 +40,25 @@ async def apply(
         token=token,
         now=now,
         never=TIME_MIN,
+        expects=batch.expects,
+        seq=batch.seq,
+        recorded_at=plan.recorded_at,
+        notes=plan.added.notes,
+        tokens=plan.added.tokens,
+        erased=plan.added.erased,
     )
     if state["unsettled"]:
-        raise Unsettled
+        raise Conflict(f"{batch.scope} is being deleted or imported")
     if state["written"] == token:
         return False
     if state["seq"] != batch.expects or state["secret"] != secret:
         raise Conflict(f"{batch.scope} stands at {state['seq']}, not at {batch.expects}")
     _require_spaces(plan.dims, dict(state["spaces"]))
-    tally = await writes.run(transaction, plan, state["changes"] + 1)
-    await transaction.run(
-        "scope_written",
-        fill=fill,
-        scope=plan.scope,
-        seq=batch.seq,
-        token=token,
-        recorded_at=plan.recorded_at,
-        notes=tally.notes,
-        tokens=tally.tokens,
-        erased=tally.erased,
-    )
+    lost = await writes.run(transaction, plan, state["changes"] + 1)
+    if lost.notes or lost.tokens:
+        await transaction.run(
+            "scope_counted", fill=fill, scope=plan.scope, notes=-lost.notes, tokens=-lost.tokens
+        )
     return True
 
 

@@ -39,6 +39,11 @@ def session_prefix(keys: Keys, scope: str, session: str | None) -> str | None:
     return scope + hashlib.blake2b(("n" + session).encode(), digest_size=8, key=keys.secret).hexdigest()
 
 
+def session_in(place: str) -> str:
+    """The hash of the session that a place is in."""
+    return place[32:48]
+
+
 def stands(micros: int) -> str:
     """A time as the digits that a place holds: 19."""
     return f"{micros + _PLACES:019}"

@@ -237,14 +237,8 @@ class Planner:
                 }
             )
         asked = [{"name": name, "seq": seq} for name, seq in leading.items()]
-        self._step("events_put", "leading" if asked else "", events=told, leading=asked, never=hashes.NEVER)
-        runs: dict[str, list[str]] = defaultdict(list)
-        for op in self._events:
-            if op.event.session is not None:
-                runs[op.event.session].append(op.event.event_id)
-        if runs:
-            said = [{"session": session, "ids": ids} for session, ids in runs.items()]
-            self.steps.append(Step("next_put", {"runs": said}, mends=True))
+        values = {"events": told, "leading": asked, "never": hashes.NEVER}
+        self.steps.append(Step("events_put", values, ("leading",) if asked else (), mends=True))
 
     def _flush_notes(self) -> None:
         if not self._notes:
@@ -307,13 +301,14 @@ class Planner:
     def _found(
         self, indexed: Sequence[tuple[Note, NoteIndex | None]]
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """What notes are found by; their Terms, which name the notes by their places here, and their words counted.
+        """What notes are found by; their Terms, which name the notes by their places here, their words and sessions.
 
         A note without a NoteIndex keeps its words, Terms and titles. An archived one has none.
         """
         told: list[dict[str, Any]] = []
         terms: dict[str, dict[str, Any]] = {}
         words: Counter[str] = Counter()
+        sessions: Counter[str] = Counter()
         for place, (note, index) in enumerate(indexed):
             row = hashes.rest_row(note, self._keys, self._scope)
             told.append(row)
@@ -321,6 +316,8 @@ class Planner:
                 continue
             row["index"] |= hashes.index_row(index, self._keys, self._scope)
             words.update(row["index"]["words"].split())
+            if row["prefix"] is not None:
+                sessions[row["prefix"][len(self._scope) :]] += index.length
             for use in index.terms:
                 term = terms.setdefault(use.key, {"name": use.key, "uses": [], "titles": []})
                 term["uses"].append({"note": place, "text": use.text, "kind": use.kind, "count": use.count})
@@ -328,8 +325,11 @@ class Planner:
                 terms.setdefault(title, {"name": title, "uses": [], "titles": []})["titles"].append(place)
             self.added.notes += 1
             self.added.tokens += index.length
-        counted = [{"name": name, "notes": words[name]} for name in sorted(words)]
-        return told, {"terms": [terms[name] for name in sorted(terms)], "words": counted}
+        return told, {
+            "terms": [terms[name] for name in sorted(terms)],
+            "words": [{"name": name, "notes": words[name]} for name in sorted(words)],
+            "sessions": [{"name": name, "tokens": sessions[name]} for name in sorted(sessions)],
+        }
 
     def _all_rest(self, told: Sequence[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], None]:
         """Whether a step found all the notes, and all the events that they rest on."""
@@ -345,7 +345,7 @@ class Planner:
     def _unindex(self, ids: Iterable[str]) -> None:
         known = list(ids)
         if known:
-            self.steps.append(Step("index_drop", {"ids": known}, sign=-1))
+            self.steps.append(Step("index_drop", {"ids": known}, unindexes=True))
 
     def _links(self, links: list[dict[str, Any]]) -> None:
         by_type: dict[LinkType, list[dict[str, Any]]] = defaultdict(list)
@@ -380,14 +380,14 @@ class Planner:
     def _step(
         self,
         name: str,
-        *flags: str,
+        *,
         fill: Mapping[str, str | int] | None = None,
         check: Callable[[Mapping[str, Any]], None] | None = None,
         **values: Any,
     ) -> None:
         """A statement, unless it has nothing to do."""
         if next(iter(values.values())):
-            self.steps.append(Step(name, values, tuple(filter(None, flags)), fill or {}, check))
+            self.steps.append(Step(name, values, (), fill or {}, check))
 
     def _record(self, recorded_at: int) -> None:
         self.recorded_at = max(self.recorded_at, recorded_at)

@@ -114,7 +114,8 @@ async def look_up(connection: Connection, scope: Scope, keys: Keys, ask: Lookup)
         for title, tokens in ask.titles
         if tokens
     ]
-    asked: dict[str, Any] = {"identities": list(ask.identities), "names": list(ask.names), "titles": titles, "words": list(tokens)}
+    asked: dict[str, Any] = {"identities": list(ask.identities), "names": list(ask.names), "titles": titles}
+    asked["words"] = list(tokens)
     flags = [name for name, wanted in asked.items() if wanted]
     told = await connection.read("lookup", *flags, scope=scope.key, **asked)
     df = dict.fromkeys(ask.tokens, 0)

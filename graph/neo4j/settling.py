@@ -1,7 +1,7 @@
 """What may be more than one transaction can hold: destroying a scope, and making one visible that was restored.
 
 The first transaction decides it, and takes as many nodes as one may. What is left is taken page by page: by whoever
-began, and if that was cut off, by whoever opens the database next or is the first to write under that key.
+began, and if that was cut off, by whoever opens the database next or asks where that scope stands, as every write does.
 """
 
 from __future__ import annotations
@@ -19,10 +19,6 @@ HUB = 1000
 delete more than a page's."""
 
 
-class Unsettled(Exception):
-    """Under the key that is to be written, a scope is coming or going: ``settle`` it, then write."""
-
-
 async def end(transaction: Transaction, batch: Batch, place: str) -> None:
     """If this batch ends its restore, decide that what was restored is the scope. Raises ``Conflict`` if there is one
     by now."""
@@ -34,11 +30,12 @@ async def end(transaction: Transaction, batch: Batch, place: str) -> None:
     await _show(transaction, place, batch.scope.key)
 
 
-async def abandon(scope: Scope, transaction: Transaction) -> None:
-    """Begin to destroy what restores of a scope have begun and not ended."""
-    for row in await transaction.run("restored"):
-        if row["of"] == scope.key:
-            await drop(row["scope"], transaction)
+async def abandon(scope: Scope, transaction: Transaction) -> list[str]:
+    """Begin to destroy what restores of a scope have begun and not ended; under which keys it is."""
+    places = [row["scope"] for row in await transaction.run("restored") if row["of"] == scope.key]
+    for place in places:
+        await drop(place, transaction)
+    return places
 
 
 async def drop(scope: str, transaction: Transaction) -> int:

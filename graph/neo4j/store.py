@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,7 @@ class Neo4jStore:
             await apply(transaction, batch, plan, keys.secret, token, now)
 
         try:
-            await self._settled(batch.scope.key, work)
+            await self.connection.writing(work)
         except Conflict:
             self._secrets.forget(batch.scope)
             raise
@@ -112,22 +112,14 @@ class Neo4jStore:
             if await apply(transaction, batch, plan, restore.secret, token, now, restoring=True):
                 await settling.end(transaction, batch, place)
 
-        await self._settled(place, work)
+        await self.connection.writing(work)
         if any(isinstance(op, EndRestore) for op in batch.ops):
             await settling.settle(self.connection, batch.scope.key)
 
-    async def _settled(self, scope: str, work: Callable[[Transaction], Awaitable[None]]) -> None:
-        """Write under a scope's key, when nothing is coming or going under it any more."""
-        while True:
-            try:
-                return await self.connection.writing(work)
-            except settling.Unsettled:
-                await settling.settle(self.connection, scope)
-
     async def abandon_restore(self, scope: Scope) -> None:
         """Destroy what restores of this scope have written that did not come to their end."""
-        await self.connection.writing(partial(settling.abandon, scope))
-        await settling.settle(self.connection, scope.key)
+        for key in [*await self.connection.writing(partial(settling.abandon, scope)), scope.key]:
+            await settling.settle(self.connection, key)
 
     async def whole(self, scope: Scope) -> AsyncIterator[Sequence[Kept]]:
         """All of a scope in the order in which it can be restored.
@@ -149,10 +141,9 @@ class Neo4jStore:
 
         async def work(transaction: Transaction) -> int:
             await transaction.run("scope_touch", scope=scope.key, token=secrets.token_hex(8))
-            await settling.abandon(scope, transaction)
             return await settling.drop(scope.key, transaction)
 
-        await settling.settle(self.connection, scope.key)
+        await self.abandon_restore(scope)
         dropped = await self.connection.writing(work)
         self._secrets.forget(scope)
         self._sizes.pop(scope.key, None)

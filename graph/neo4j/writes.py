@@ -12,7 +12,7 @@ from zettel.graph.neo4j.connection import Transaction
 
 @dataclass
 class Tally:
-    """What a batch changes about its scope as a whole."""
+    """Notes and tokens that a scope gets or loses, and whether anything was erased."""
 
     notes: int = 0
     tokens: int = 0
@@ -28,8 +28,8 @@ class Step:
     flags: tuple[str, ...] = ()
     fill: Mapping[str, str | int] = field(default_factory=dict)
     check: Callable[[Mapping[str, Any]], None] | None = None
-    sign: int = 0
-    """How the notes and tokens that it tells of change the scope's: -1, or 0 for not at all."""
+    unindexes: bool = False
+    """Whether it tells of notes and tokens that the scope loses."""
     mends: bool = False
     """Whether it tells of sessions whose order must be mended."""
 
@@ -47,17 +47,17 @@ class Plan:
 
 
 async def run(transaction: Transaction, plan: Plan, changes: int) -> Tally:
-    """Run the statements of a batch; what they change about the scope."""
-    tally = Tally(plan.added.notes, plan.added.tokens, plan.added.erased)
+    """Run the statements of a batch; the notes and tokens that they took out of the index."""
+    lost = Tally()
     for step in plan.steps:
         values = {"scope": plan.scope, "changes": changes, **step.values}
         told = await transaction.run(step.name, *step.flags, fill=step.fill, **values)
         row: Mapping[str, Any] = dict(told[0]) if told else {}
         if step.check is not None:
             step.check(row)
-        if step.sign:
-            tally.notes += step.sign * row["notes"]
-            tally.tokens += step.sign * row["tokens"]
+        if step.unindexes:
+            lost.notes += row["notes"]
+            lost.tokens += row["tokens"]
         if step.mends and row["sessions"]:
             await transaction.run("sessions_mend", scope=plan.scope, sessions=row["sessions"], never=hashes.NEVER)
-    return tally
+    return lost

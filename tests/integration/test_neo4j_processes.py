@@ -21,7 +21,7 @@ from tests.contract.support import picture
 from tests.neo4j_servers import Server
 from zettel import Memory, Scope
 from zettel.errors import StoreBusy, StoreUnreachable
-from zettel.graph.neo4j import connection
+from zettel.graph.neo4j import committing, connection, store
 from zettel.graph.neo4j.connection import Transaction
 from zettel.graph.neo4j.local import jars
 from zettel.graph.neo4j.local import server as local
@@ -207,7 +207,7 @@ def blows(count: int) -> list[Blow]:
         Blow(
             how=signal.SIGTERM if turn % 4 == 1 else signal.SIGKILL,
             write=chosen.randrange(1, 6),
-            statement="commit" if turn % 3 == 2 else chosen.randrange(9),
+            statement="commit" if turn % 3 == 2 else chosen.randrange(3),
             delay=chosen.choice([0, chosen.random() * 0.02]),
             patient=turn % 3 == 2,
         )
@@ -234,14 +234,17 @@ class Watched:
                 self._statements += 1
             if self._inside and self._due(self._statements):
                 self._strike()
-            told = await run(transaction, name, *flags, **given)
-            if name == "scope_written":
-                if self._due("commit"):
-                    self._strike()
-                self._inside = False
+            return await run(transaction, name, *flags, **given)
+
+        async def applied(*given: Any, **named: Any) -> bool:
+            told = await committing.apply(*given, **named)
+            if self._due("commit"):
+                self._strike()
+            self._inside = False
             return told
 
         patch.setattr(Transaction, "run", watched)
+        patch.setattr(store, "apply", applied)
 
     def _due(self, place: int | str) -> bool:
         return not self.hit and (self._writes, place) == (self._blow.write, self._blow.statement)

@@ -203,23 +203,26 @@ def compare(memory: Memory, reference: Memory, texts: list[str], scope: Scope) -
 
 
 def test_very_long_words_and_names(memory: Memory) -> None:
-    word, name = "x" * 40_000, "\u00e9" * 2_000
+    word, name, longer = "x" * 40_000, "\u00e9" * 1_000, "\u00e9" * 9_000
     said_once = f"The harbour {word[:1000]}."
     id = memory.add(
-        said_once, title=name, role=name, session=name, source=name, metadata={name: name, "w": word},
+        said_once, title=longer, role=longer, session=name, source=name, metadata={name: name, "w": word},
         payload={word: word},
     )  # fmt: skip
     parted = memory.add(f"The long {word}.", wait=True)
     assert memory.get(memory.get(parted).event_ids[0]).content == f"The long {word}."
     assert memory.delete(parted) > 1
     other = memory.add("The harbour is closed.")
-    memory.update(id, tags=[name], keywords=[name])
+    memory.update(id, tags=[longer], keywords=[longer])
+    for field in ("session", "source"):
+        with pytest.raises(InvalidEvent, match=rf"{field}.* holds 9,000 characters, and a name at most 1,000"):
+            memory.add("x", **{field: longer})
     memory.flush()
     note = memory.get(id)
-    assert (note.content, note.title, note.role, note.session) == (said_once, name, name, name)
+    assert (note.content, note.title, note.role, note.session) == (said_once, longer, longer, name)
     assert memory.get(note.event_ids[0]).payload == {word: word}
     assert memory.search(word[:1000])[0].note.id == id
-    for asked in ({"session": name}, {"role": name}, {"tags": [name]}, {"filter": {"w": word}}):
+    for asked in ({"session": name}, {"role": longer}, {"tags": [longer]}, {"filter": {"w": word}}):
         assert [hit.note.id for hit in memory.search("harbour", **asked)] == [id]
     assert memory.check() == []
     assert memory.delete(source=name) == 1

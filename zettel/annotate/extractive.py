@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from zettel.annotate.dates import find_dates
 from zettel.annotate.keywords import Reading, best_keywords, read
 from zettel.annotate.tokens import bare_title, phrase_key, tokenize
+from zettel.model import MAX_NAME
 from zettel.ports import Annotation, Passage, TermStats, TermUse, TimeRange
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def terms_of(note: Note) -> tuple[TermUse, ...]:
     terms: dict[str, TermUse] = {}
 
     def add(key: str, text: str, kind: str, count: int) -> None:
-        if key:
+        if key and len(key) <= MAX_NAME:
             known = terms.get(key)
             terms[key] = known._replace(count=known.count + count) if known else TermUse(key, text, kind, count)
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from zettel.annotate.extractive import terms_of
 from zettel.annotate.tokens import bare_title, phrase_key, tokenize
 from zettel.batch import NoteIndex
-from zettel.model import Note
+from zettel.model import MAX_NAME, Note
 
 VECTOR_RECIPE = "speaker: title. content authored /1"
 """Names how :func:`vector_text` puts a text together; vectors made by another recipe are another set."""
@@ -40,11 +40,11 @@ def title_keys(title: str | None) -> tuple[str, ...]:
 
 @lru_cache(maxsize=_CACHED_TITLES)
 def titles_of(title: str | None) -> Mapping[str, frozenset[str]]:
-    """The same with the tokens of each form. A form without any ("The") names nothing."""
+    """The same with the tokens of each form. One without any ("The") names nothing, nor does one as long as a page."""
     if not title:
         return {}
     forms = {phrase_key(form): frozenset(tokenize(form)) for form in (title, bare_title(title))}
-    return {key: tokens for key, tokens in forms.items() if key and tokens}
+    return {key: tokens for key, tokens in forms.items() if key and tokens and len(key) <= MAX_NAME}
 
 
 def index_note(note: Note) -> NoteIndex:

@@ -1,0 +1,251 @@
+"""Scopes that one transaction cannot hold: destroyed, and made visible, in pages, of which any may be the last that a
+process lives to see. Pages are of a few nodes here, so that a small life takes many.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import neo4j_servers
+from tests.contract.moving import BOB, live, told
+from tests.contract.support import picture
+from tests.neo4j_servers import DATABASE, Server
+from zettel import Memory
+from zettel.graph.neo4j import settling
+from zettel.graph.neo4j.connection import Transaction
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+PAGE = 6
+PAGES = ("leaving_page", "arriving_page")
+
+
+class CutOff(Exception):
+    """The process ended here."""
+
+
+class Cutting:
+    """Ends a process before it takes one page more than it may."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.pages: int | None = None  # that may be taken; None: all
+        self.at: str | None = None  # a statement before which it ends
+        inner = Transaction.run
+
+        async def run(transaction: Transaction, name: str, /, *flags: str, **values: Any) -> Any:
+            if name == self.at:
+                raise CutOff
+            if name in PAGES and self.pages is not None:
+                if self.pages == 0:
+                    raise CutOff
+                self.pages -= 1
+            return await inner(transaction, name, *flags, **values)
+
+        patch.setattr(Transaction, "run", run)
+
+
+@pytest.fixture(params=neo4j_servers.NAMES)
+def server(request: pytest.FixtureRequest) -> Server:
+    """A server of each release line, without a memory."""
+    return neo4j_servers.empty(request.param)
+
+
+@pytest.fixture
+def cutting(monkeypatch: pytest.MonkeyPatch) -> Cutting:
+    monkeypatch.setattr(settling, "SETTLED_AT_ONCE", PAGE)
+    monkeypatch.setattr(settling, "HUB", 2)
+    return Cutting(monkeypatch)
+
+
+@pytest.fixture
+def memory(server: Server) -> Iterator[Memory]:
+    """Opened before anything happens."""
+    with Memory(server.url, auth=server.auth) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The life of one scope."""
+    folder = tmp_path_factory.mktemp("large")
+    with Memory(folder / "life.db") as source:
+        live(source)
+        source.export(folder / "life.zettel", "zettel")
+    return folder / "life.zettel"
+
+
+@pytest.fixture(scope="module")
+def lived(exported: Path) -> dict[str, Any]:
+    """All that there is to say about it."""
+    with Memory(exported.parent / "life.db") as source:
+        return told(source)
+
+
+def nodes(server: Server) -> int:
+    """How many there are under any scope's key but Bob's."""
+    import neo4j
+
+    with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
+        count = "MATCH (x) WHERE x.scope IS NOT NULL AND x.scope <> $bob RETURN count(x) AS count"
+        (row,) = driver.execute_query(count, bob=BOB.key, database_=DATABASE).records
+    return int(row["count"])
+
+
+def reopened(server: Server, cutting: Cutting) -> int:
+    """Open it again and again, to be cut off after one page each time; how often that was."""
+    times = 0
+    while True:
+        cutting.pages = 1
+        try:
+            Memory(server.url, auth=server.auth).close()
+        except CutOff:
+            times += 1
+        else:
+            cutting.pages = None
+            return times
+
+
+def test_a_large_scope_goes_page_by_page(server: Server, memory: Memory, cutting: Cutting, exported: Path) -> None:
+    memory.import_transcript(exported, format="zettel")
+    memory.add("Bob keeps bees.", title="Bees", scope=BOB)
+    memory.flush()
+    bees = picture(memory, BOB)
+    notes, before = memory.stats()["notes"], nodes(server)
+    cutting.pages = 0
+    with pytest.raises(CutOff):
+        memory.delete_scope()
+    assert (memory.stats()["notes"], nodes(server)) == (notes, before)  # nothing was decided
+    cutting.pages = 1
+    with pytest.raises(CutOff):
+        memory.delete_scope()
+    assert before > nodes(server) > before - 10 * PAGE
+    assert memory.scopes() == [BOB]
+    assert reopened(server, cutting) > 3
+    assert nodes(server) == 0
+    assert picture(memory, BOB) == bees
+    assert memory.check() == []
+    memory.add("I live in Rome.", id="1", wait=True)
+    assert [hit.note.content for hit in memory.search("Where does Ann live?")] == ["I live in Rome."]
+    assert memory.check() == []
+
+
+def test_how_many_notes_went(server: Server, memory: Memory, cutting: Cutting, exported: Path) -> None:
+    memory.import_transcript(exported, format="zettel")
+    held = memory.stats()["notes"]
+    assert held > PAGE
+    assert memory.delete_scope() == held
+    assert nodes(server) == 0
+
+
+def test_the_first_write_ends_what_was_cut_off(
+    server: Server, memory: Memory, cutting: Cutting, exported: Path
+) -> None:
+    memory.import_transcript(exported, format="zettel")
+    cutting.pages = 1
+    with pytest.raises(CutOff):
+        memory.delete_scope()
+    cutting.pages = None
+    memory.add("I live in Rome.", id="1")  # what is left of the old life knows another event of that id
+    memory.flush()
+    assert [event.content for event, _ in memory.dump()] == ["I live in Rome."]
+    assert memory.check() == []
+
+
+def test_a_writer_waits_for_the_whole_to_go(
+    server: Server, memory: Memory, cutting: Cutting, exported: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It plans while all is there, and writes while half of it is gone."""
+    memory.import_transcript(exported, format="zettel")
+    memory.flush()
+    planned, half = threading.Event(), threading.Event()
+    inner = Transaction.run
+    pages: list[str] = []
+
+    async def run(transaction: Transaction, name: str, /, *flags: str, **values: Any) -> Any:
+        if name == "scope_lock" and not planned.is_set():
+            planned.set()
+            half.wait(60)
+        if name == "leaving_page":
+            pages.append(threading.current_thread().name)
+            if len(pages) == 3:
+                half.set()
+        return await inner(transaction, name, *flags, **values)
+
+    monkeypatch.setattr(Transaction, "run", run)
+    with Memory(server.url, auth=server.auth) as other:
+        writer = threading.Thread(target=other.add, args=["I live in Rome."])
+        writer.start()
+        assert planned.wait(60)
+        held = memory.stats()["notes"]
+        assert memory.delete_scope() == held
+        writer.join()
+        assert half.is_set()
+        other.flush()
+        assert [event.content for event, _ in other.dump()] == ["I live in Rome."]
+        assert other.check() == []
+
+
+def test_a_large_scope_comes_page_by_page(
+    server: Server, memory: Memory, cutting: Cutting, exported: Path, lived: dict[str, Any]
+) -> None:
+    memory.add("Bob keeps bees.", title="Bees", scope=BOB)
+    memory.flush()
+    bees = picture(memory, BOB)
+    cutting.pages = 1
+    with pytest.raises(CutOff):
+        memory.import_transcript(exported, format="zettel")
+    assert memory.scopes() == [BOB]
+    assert reopened(server, cutting) > 3
+    assert told(memory) == lived
+    assert picture(memory, BOB) == bees
+    assert memory.check() == []
+    assert memory.import_transcript(exported, format="zettel").existing > 0
+    memory.add("I live in Rome.")
+    memory.flush()
+    assert memory.check() == []
+
+
+def test_the_first_write_waits_until_a_scope_has_come(
+    server: Server, memory: Memory, cutting: Cutting, exported: Path, lived: dict[str, Any]
+) -> None:
+    with Memory(server.url, auth=server.auth) as other:
+        cutting.pages = 1
+        with pytest.raises(CutOff):
+            memory.import_transcript(exported, format="zettel")
+        cutting.pages = None
+        other.add("I live in Rome.")
+        other.flush()
+        said = [event.content for event, _ in other.dump()]
+        assert said == [*(event.content for event, _ in lived["dump"]), "I live in Rome."]
+        assert other.check() == []
+
+
+def test_what_was_not_decided_goes_page_by_page(
+    server: Server, memory: Memory, cutting: Cutting, exported: Path
+) -> None:
+    cutting.at, cutting.pages = "restored_decide", 1
+    with pytest.raises(CutOff):
+        memory.import_transcript(exported, format="zettel")
+    cutting.at = None
+    assert memory.scopes() == []
+    assert nodes(server) > 0
+    assert reopened(server, cutting) > 3
+    assert nodes(server) == 0
+    assert memory.check() == []
+
+
+def test_check_tells_of_it_and_goes_on(server: Server, memory: Memory, cutting: Cutting, exported: Path) -> None:
+    memory.import_transcript(exported, format="zettel")
+    cutting.pages = 1
+    with pytest.raises(CutOff):
+        memory.delete_scope()
+    cutting.pages = None
+    assert "it is being deleted, or that was cut off" in memory.check()[0]
+    memory.check(repair=True)
+    assert memory.check() == []
+    assert nodes(server) == 0
