@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zettel.graph.embedded.columns import GONE, KINDS, Columns, View
-from zettel.graph.embedded.keys import FACET, Keys
 from zettel.graph.embedded.shaping import columnar
 from zettel.graph.embedded.walking import reached, term_df
 from zettel.graph.embedded.words import Words, look_up
+from zettel.graph.keys import FACET, Keys
 from zettel.model import TIME_MAX, TIME_MIN
 from zettel.query import Candidates, ScopeStats, Seed
 from zettel.search.pool import ANCHORS, WALK_SEEDS, best, idf, saturation

@@ -15,10 +15,10 @@ from typing import Any
 from zettel.annotate.extractive import is_question
 from zettel.annotate.index import index_note
 from zettel.fold import fold
+from zettel.graph.bodies import micros_or_min, note_body, read_note, uses_body
 from zettel.graph.embedded import keeping, reads
-from zettel.graph.embedded.bodies import micros_or_min, note_body, read_note, uses_body
-from zettel.graph.embedded.keys import TITLE, Entry, Keys, packed, unpacked
 from zettel.graph.embedded.scopes import RESTORING
+from zettel.graph.keys import TITLE, Entry, Keys, packed, unpacked
 from zettel.model import JobKind, Link, Note, to_micros
 
 _ORPHANS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from zettel.graph.embedded.keys import Entry, unpacked
+from zettel.graph.keys import Entry, unpacked
 
 
 def unpost(sql: sqlite3.Connection, scope: int, number: int, entries: Iterable[Entry], terms: Iterable[Entry]) -> None:

@@ -15,8 +15,8 @@ import numpy as np
 from zettel.collector import all_alive
 from zettel.graph.embedded import lists
 from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns, as_ints
-from zettel.graph.embedded.keys import columns_of
-from zettel.graph.embedded.scopes import ScopeRow
+from zettel.graph.keys import columns_of
+from zettel.graph.scopes import ScopeRow
 
 if TYPE_CHECKING:
     from zettel.query import Ints

@@ -6,10 +6,10 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
+from zettel.graph.bodies import read_body
 from zettel.graph.embedded import reads
-from zettel.graph.embedded.bodies import read_body
 from zettel.graph.embedded.columns import Columns
-from zettel.graph.embedded.keys import Keys
+from zettel.graph.keys import Keys
 from zettel.model import EventRecord, Kind, Note
 from zettel.ports import Found, Lookup
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zettel.batch import Batch, EndRestore, PutEvent, PutJob, PutMention, PutTombstones, RestoreLinks
+from zettel.graph.bodies import read_body, read_note
 from zettel.graph.embedded import jobs, keeping
-from zettel.graph.embedded.bodies import read_body, read_note
 from zettel.graph.embedded.connections import Connections
-from zettel.graph.embedded.keys import Keys
 from zettel.graph.embedded.prepared import prepare
 from zettel.graph.embedded.scopes import claim_restored, end_restore, find_scope, moved_on, restored_rows
 from zettel.graph.embedded.writes import Applying
+from zettel.graph.keys import Keys
 from zettel.model import TIME_MIN, EventRecord, Job, JobState, Link, LinkType, Revision, Scope, from_micros
 from zettel.ports import KeptNote, ScopeState
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from zettel.batch import Batch, NoteIndex, Op, PutEvent, PutNote, PutRevision, RestoreNote
-from zettel.graph.embedded.bodies import body_of, note_body, uses_body
-from zettel.graph.embedded.keys import Entry, Keys
+from zettel.graph.bodies import body_of, note_body, uses_body
+from zettel.graph.keys import Entry, Keys
 
 
 class Indexed(NamedTuple):

@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
 from zettel.fold import live_versions
-from zettel.graph.embedded.bodies import read_body, read_note, read_uses
-from zettel.graph.embedded.keys import Keys
+from zettel.graph.bodies import read_body, read_note, read_uses
+from zettel.graph.keys import Keys
 from zettel.model import TIME_MAX, TIME_MIN, EventRecord, Link, LinkType, Note, Revision, Term, from_micros
 from zettel.ports import NoteHistory, TermUse
 from zettel.query import Filter

@@ -21,11 +21,12 @@ from zettel.graph.embedded import checking, jobs, keeping, lists, lookups, movin
 from zettel.graph.embedded.candidates import gather
 from zettel.graph.embedded.columns import Columns
 from zettel.graph.embedded.connections import BUSY_SECONDS, READERS, Connections
-from zettel.graph.embedded.keys import Keys
 from zettel.graph.embedded.known import as_known
 from zettel.graph.embedded.loading import Scopes, in_step
 from zettel.graph.embedded.prepared import prepare
-from zettel.graph.embedded.scopes import RESTORING, ScopeRow, Secrets, claim_scope, find_scope, moved_on
+from zettel.graph.embedded.scopes import RESTORING, claim_scope, find_scope, moved_on
+from zettel.graph.keys import Keys
+from zettel.graph.scopes import ScopeRow, Secrets
 from zettel.model import TIME_MIN, Scope
 from zettel.ports import Lookup, ScopeState, TermUse
 from zettel.query import Query

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zettel.errors import InvalidInput
-from zettel.graph.embedded.bodies import read_note
+from zettel.graph.bodies import read_note
 from zettel.graph.embedded.columns import GONE, Columns, as_ints
 from zettel.graph.embedded.scopes import RESTORING
 from zettel.model import Note, Scope

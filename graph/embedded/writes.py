@@ -31,10 +31,10 @@ from zettel.batch import (
     StaleLease,
 )
 from zettel.errors import EmbedderMismatch, StoreError
+from zettel.graph.bodies import body_of, micros_or_min, note_body
 from zettel.graph.embedded import erasing
-from zettel.graph.embedded.bodies import body_of, micros_or_min, note_body
-from zettel.graph.embedded.keys import FACET, TITLE, Entry, Keys, packed, unpacked
 from zettel.graph.embedded.prepared import Indexed, Prepared
+from zettel.graph.keys import FACET, TITLE, Entry, Keys, packed, unpacked
 from zettel.model import EventRecord, Link, Note, Revision, to_micros
 
 FIRST_REVISION = 2

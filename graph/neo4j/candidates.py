@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zettel.graph.embedded.keys import Keys
+from zettel.graph.keys import Keys
 from zettel.graph.neo4j import hashes
 from zettel.graph.neo4j.reads import filter_values
 from zettel.model import TIME_MAX, Kind, LinkType, from_micros, to_micros

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from zettel.annotate.index import index_note
 from zettel.fold import fold
-from zettel.graph.embedded.keys import Keys
+from zettel.graph.keys import Keys
 from zettel.graph.neo4j import hashes, planning, rows, schema, settling, writes
 from zettel.graph.neo4j.connection import Connection, Transaction
 from zettel.graph.neo4j.reads import told_by

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from zettel.annotate.extractive import is_question
 from zettel.batch import NoteIndex
-from zettel.graph.embedded.keys import Keys
+from zettel.graph.keys import Keys
 from zettel.model import TIME_MIN, Note, to_micros
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from zettel.batch import (
     StaleLease,
 )
 from zettel.errors import EmbedderMismatch, StoreError
-from zettel.graph.embedded.keys import Keys
+from zettel.graph.keys import Keys
 from zettel.graph.neo4j import hashes, rows
 from zettel.graph.neo4j.writes import Plan, Step, Tally
 from zettel.model import TIME_MIN, Link, LinkType, Note, to_micros

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zettel.fold import live_versions
-from zettel.graph.embedded.bodies import read_body
-from zettel.graph.embedded.keys import Keys
+from zettel.graph.bodies import read_body
+from zettel.graph.keys import Keys
 from zettel.graph.neo4j import hashes, rows
 from zettel.graph.neo4j.connection import Connection
 from zettel.model import EventRecord, Link, Note, Revision, Scope, Term, from_micros

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from zettel.graph.embedded.bodies import body_of
+from zettel.graph.bodies import body_of
 from zettel.model import (
     EventRecord,
     Job,

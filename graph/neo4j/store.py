@@ -16,8 +16,7 @@ import numpy as np
 
 from zettel.batch import Conflict, EndRestore
 from zettel.errors import EmbedderMismatch
-from zettel.graph.embedded.keys import Keys
-from zettel.graph.embedded.scopes import ScopeRow, Secrets
+from zettel.graph.keys import Keys
 from zettel.graph.neo4j import checking, jobs, moving, planning, reads, schema, settling, spaces
 from zettel.graph.neo4j.ask import ask
 from zettel.graph.neo4j.candidates import EXACT_NOTES, FAR, REACH, asked, flags, shaped
@@ -25,6 +24,7 @@ from zettel.graph.neo4j.committing import apply
 from zettel.graph.neo4j.connection import Connection, Transaction
 from zettel.graph.neo4j.known import candidates_known
 from zettel.graph.neo4j.near import Nearby
+from zettel.graph.scopes import ScopeRow, Secrets
 from zettel.model import TIME_MIN, Scope
 from zettel.ports import ScopeState
 from zettel.query import Seed
