@@ -109,15 +109,22 @@ class Numbers:
             numbers[missing] = [self._recent.get(key, -1) for key in distinct[missing].tolist()]
             missing = missing[numbers[missing] < 0]
         numbers[missing] = np.arange(self._keys.used, self._keys.used + len(missing))
-        self._keys.append(key=distinct[missing])
-        self._recent.update(zip(distinct[missing].tolist(), numbers[missing].tolist(), strict=True))
-        if len(self._recent) > max(FEW, len(self._sorted) // 8):
-            keys = np.append(self._sorted, np.sort(self.keys[len(self._sorted) :]))
-            order = np.argsort(keys, kind="stable")  # of two runs: sorting them is merging them
-            recent = [self._recent[key] for key in keys[len(self._sorted) :].tolist()]
-            self._number = np.append(self._number, np.array(recent, np.int32))[order]
-            self._sorted, self._recent = keys[order], {}
+        fresh = distinct[missing]
+        self._keys.append(key=fresh)
+        if len(self._recent) + len(fresh) > max(FEW, len(self._sorted) // 8):
+            self._merge(fresh, numbers[missing])
+        else:
+            self._recent.update(zip(fresh.tolist(), numbers[missing].tolist(), strict=True))
         return numbers[inverse]
+
+    def _merge(self, fresh: Ints, numbers: NDArray[np.int32]) -> None:
+        """Sort recent and ``fresh`` keys in among the others."""
+        recent = sorted(self._recent)
+        keys = np.concatenate([self._sorted, np.array(recent, np.int64), fresh])
+        order = np.argsort(keys, kind="stable")  # of sorted runs: sorting them is merging them
+        held = np.array([self._recent[key] for key in recent], np.int32)
+        self._number = np.concatenate([self._number, held, numbers])[order]
+        self._sorted, self._recent = keys[order], {}
 
     def copied(self) -> Numbers:
         """The same, to be added to apart."""
