@@ -230,12 +230,12 @@ CALL (rows) {
 CALL (pooled, named) {
   UNWIND pooled AS n
   MATCH (n)-[:HAS_TERM]->(t)
-  WITH t, named, collect(n.seq) AS held
+  WITH t, collect(n) AS held
   WITH t, held, t IN named AS asked
   WHERE asked OR size(held) > 1
   WITH t, held, asked, {{holders}} AS df
   WHERE asked OR (df > 1 AND df <= $rare_term_df)
-  RETURN collect([t.name, df, asked, held]) AS terms
+  RETURN collect([t.name, df, asked, [n IN held | n.seq]]) AS terms
 }
 CALL (postings, sessions) {
   UNWIND postings AS posting

@@ -42,7 +42,7 @@ async def check(connection: Connection, repair: bool) -> list[str]:
         found.append(f"{row['name']}: it is being {'deleted' if row['leaving'] else 'imported'}, or that was cut off")
         if repair:
             await settling.settle(connection, row["scope"])
-    for kind, count in dict((await connection.read("check_orphans"))[0]).items():
+    for kind, count in (await _orphans(connection)).items():
         if count:
             found.append(f"{kind}: {count} nodes hang on something that is not there")
     if found and repair:
@@ -69,6 +69,19 @@ async def check(connection: Connection, repair: bool) -> list[str]:
         wrong += [f"note {id}: it has no vector, and no job will make one" for id in bare]
         found += [f"{scope}: {line}" for line in wrong]
     return found
+
+
+async def _orphans(connection: Connection) -> dict[str, int]:
+    """How many nodes of each kind hang on nothing. What goes while it is looked at looks so too: where there seem to be
+    any, they are counted again while nobody writes."""
+
+    async def alone(transaction: Transaction) -> dict[str, int]:
+        await transaction.run("store_lock", token=secrets.token_hex(8))
+        await transaction.run("scopes_touch", token=secrets.token_hex(8))
+        return dict((await transaction.run("check_orphans"))[0])
+
+    seen = dict((await connection.read("check_orphans"))[0])
+    return await connection.writing(alone) if any(seen.values()) else seen
 
 
 async def _read(connection: Connection, scope: Scope) -> list[Kept]:

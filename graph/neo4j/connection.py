@@ -88,6 +88,8 @@ class Connection:
         self.url, self.database = url, database
         if auth is None and os.environ.get("NEO4J_PASSWORD"):
             auth = (os.environ.get("NEO4J_USERNAME", "neo4j"), os.environ["NEO4J_PASSWORD"])
+        if isinstance(auth, (str, bytes)):
+            raise InvalidInput("auth is (user, password), or an auth object of the neo4j driver")
         self._auth = tuple(auth) if isinstance(auth, list) else auth
         self._driver: AsyncDriver | None = None
         self._bookmarks: AsyncBookmarkManager | None = None

@@ -240,7 +240,8 @@ class Neo4jStore:
         if query.known_at is not None:
             return await candidates_known(self.connection, query)
         keys = self._secrets.planned(query.scope) or await self._keys(query.scope)
-        indexed = query.vector is not None and self._sizes.get(query.scope.key, 0) > EXACT_NOTES
+        large = self._sizes.get(query.scope.key, 0) > EXACT_NOTES
+        indexed = large and query.vector is not None and dim <= spaces.MAX_INDEXED_DIM
         for reach in (REACH, FAR) if indexed else ():
             found = await self._gathered(query, keys, dim, reach)
             if np.count_nonzero(found.seeds & int(Seed.VECTOR)) == query.pool:

@@ -6,21 +6,26 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests import neo4j_servers
 from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory, Scope
 from zettel.cypher import queries
-from zettel.errors import NotAStore, StoreDenied, StoreTooNew, StoreUnreachable
+from zettel.errors import InvalidInput, NotAStore, StoreDenied, StoreTooNew, StoreUnreachable
+from zettel.graph.neo4j import store
 from zettel.graph.neo4j.connection import Connection, statement
 from zettel.graph.neo4j.schema import migrate
+from zettel.graph.neo4j.spaces import MAX_INDEXED_DIM
 from zettel.model import LinkType
+from zettel.ports import EmbedderInfo
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -110,6 +115,33 @@ def test_every_statement_is_planned_well(server: Server) -> None:
                 if name not in OF_ALL_SCOPES:
                     wrong += [(name, flags, one) for one in planned.intersection(SCANS)]
     assert wrong == []
+
+
+class Long:
+    """Vectors longer than the server's index takes: of each text one that says its length."""
+
+    info = EmbedderInfo(name="long", dim=MAX_INDEXED_DIM + 4, fingerprint="0")
+    remote = False
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = np.zeros((len(texts), self.info.dim), np.float32)
+        rows[range(len(texts)), [len(text) for text in texts]] = 1
+        return rows
+
+
+def test_vectors_too_long_for_an_index_are_compared_one_by_one(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "EXACT_NOTES", 2)
+    with Memory(server.url, auth=server.auth, embedder=Long()) as memory:
+        memory.add_many([{"content": "harbour " * number} for number in range(1, 7)])
+        for _ in range(2):  # the second time it is known how large the scope is
+            assert len(memory.search("harbour harbour", k=6)) == 6
+
+
+def test_auth_that_is_no_pair_is_named() -> None:
+    with pytest.raises(InvalidInput, match="auth is \\(user, password\\)"):
+        Memory("neo4j://127.0.0.1:1", auth="secret")  # type: ignore[arg-type]
 
 
 ODD = ["acme/ann", "Acme/Ann", "acme ann", "acme ann bob", "acme", "ann", "acme:ann", "*", "acme/ann OR 1", "`n`", "ä"]
