@@ -30,7 +30,7 @@ from zettel.errors import (
 )
 
 if TYPE_CHECKING:
-    from neo4j import AsyncBookmarkManager, AsyncDriver, AsyncManagedTransaction, Record
+    from neo4j import AsyncBookmarkManager, AsyncDriver, AsyncManagedTransaction, AsyncSession, Record
 
 OLDEST = (5, 26)
 """The oldest release that knows all of our statements; the current long-term one."""
@@ -51,6 +51,10 @@ GIVEN = "given"
 Result = TypeVar("Result")
 Work = Callable[["Transaction"], Awaitable[Result]]
 
+_MADE_BY_OTHERS = tuple(
+    f"Neo.ClientError.Schema.{rule}AlreadyExists"
+    for rule in ("EquivalentSchemaRule", "Constraint", "Index", "ConstraintWithName", "IndexWithName")
+)
 _PARAMETER = re.compile(r"\$(\w+)")
 _AGENT = re.compile(r"Neo4j/(\d+)\.(\d+)")
 _NEEDED = f"zettel needs Neo4j {OLDEST[0]}.{OLDEST[1]} or newer"
@@ -156,16 +160,21 @@ class Connection:
         self, name: str, /, *flags: str, fill: Mapping[str, str | int] | None = None, **values: Any
     ) -> list[Record]:
         """The rows that one statement answers, in a transaction of its own."""
+        from neo4j.exceptions import DriverError, IncompleteCommit, Neo4jError
+
         text = statement(name, *flags, release=self.release, **(fill or {}))
-
-        async def run() -> list[Record]:  # one round trip less than a transaction of several statements
-            return (
-                await self.driver.execute_query(
-                    text, {GIVEN: values}, routing_="r", database_=self.database, bookmark_manager_=self._bookmarks
-                )
-            ).records
-
-        return await self._until_told(run)
+        deadline, pause = time.monotonic() + RETRY_SECONDS, FIRST_PAUSE
+        async with self.translated():
+            while True:  # as the driver does with transactions of several statements, which take three round trips
+                try:
+                    async with self._session(write=False) as session:
+                        return [record async for record in await session.run(text, {GIVEN: values})]
+                except (DriverError, Neo4jError) as error:
+                    again = error.is_retryable() or isinstance(error, IncompleteCommit)
+                    if not again or time.monotonic() + pause > deadline:
+                        raise
+                await anyio.sleep(pause)
+                pause *= 2
 
     async def reading(self, work: Work[Result]) -> Result:
         """Several statements in one transaction that only reads; it may be run again."""
@@ -181,7 +190,11 @@ class Connection:
         async def run(inner: AsyncManagedTransaction) -> None:
             await (await inner.run(text)).consume()
 
-        await self._managed(run, write=True)
+        try:
+            await self._managed(run, write=True)
+        except StoreError as error:  # IF NOT EXISTS does not see what another transaction makes at this moment
+            if getattr(error.__cause__, "code", None) not in _MADE_BY_OTHERS:
+                raise
 
     async def _transact(self, work: Work[Result], *, write: bool) -> Result:
         async def run(inner: AsyncManagedTransaction) -> Result:
@@ -190,17 +203,6 @@ class Connection:
         return await self._managed(run, write=write)
 
     async def _managed(self, run: Callable[[AsyncManagedTransaction], Awaitable[Result]], *, write: bool) -> Result:
-        async def attempt() -> Result:
-            async with self.driver.session(
-                database=self.database,
-                default_access_mode="WRITE" if write else "READ",
-                bookmark_manager=self._bookmarks,
-            ) as session:
-                return await (session.execute_write(run) if write else session.execute_read(run))
-
-        return await self._until_told(attempt)
-
-    async def _until_told(self, attempt: Callable[[], Awaitable[Result]]) -> Result:
         """A transaction that is run again after what may have passed by the next attempt.
 
         The driver leaves it at that when it asked for a commit and the connection broke before the answer, for it may
@@ -212,10 +214,18 @@ class Connection:
         async with self.translated():
             while True:
                 try:
-                    return await attempt()
+                    async with self._session(write=write) as session:
+                        return await (session.execute_write(run) if write else session.execute_read(run))
                 except IncompleteCommit:
                     if time.monotonic() > deadline:
                         raise
+
+    def _session(self, *, write: bool) -> AsyncSession:
+        return self.driver.session(
+            database=self.database,
+            default_access_mode="WRITE" if write else "READ",
+            bookmark_manager=self._bookmarks,
+        )
 
     def _release(self, agent: str) -> int:
         found = _AGENT.search(agent)
