@@ -100,7 +100,7 @@ def test_answers_are_python_values(graph: Server) -> None:
     link = {"type": "RELATES", "weight": 0.5}
     values = {"a": one, "r": link, "way": [one, link, other], "at": moment, "day": day}
     assert row == values | {"list": [other], "map": {"x": other}}
-    assert asked(graph, "CALL db.labels() YIELD label RETURN label") == [{"label": "Note"}]
+    assert {"label": "Note"} in asked(graph, "CALL db.labels() YIELD label RETURN label")
     assert asked(graph, "MATCH (n:Nothing) RETURN n") == []
 
 
