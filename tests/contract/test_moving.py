@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import zettel.restore
-from tests.contract.conftest import BACKENDS
+from tests.contract.conftest import BACKENDS, PERSISTENT
 from tests.contract.moving import BOB, PAYLOAD, Remote, found, leave_jobs, live, records, store_of, told
 from tests.contract.support import LIFE
 from zettel import Event, Memory, Scope
@@ -244,6 +244,7 @@ def test_an_export_is_one_state(url: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("url", PERSISTENT[:2], indirect=True)  # both release lines of a server are read in one way
 def test_flat_memory(tmp_path: Path, url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice the notes take no more memory, on the way out and in."""
     monkeypatch.setattr(zettel.restore, "BATCH", 100)
