@@ -13,7 +13,6 @@ values are parameters. Only these things are filled in when a statement is loade
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from importlib.resources import files
 
 _NAMED = re.compile(r"\{\{(\w+)\}\}")
@@ -21,7 +20,6 @@ _MICROS = re.compile(r"MICROS\(([\w.]+)\)")
 _DIRECTIVE = re.compile(r"\s*//: (when|otherwise|end) ?(\w*)")
 
 
-@lru_cache(maxsize=256)
 def load(name: str, /, *flags: str, release: int = 5, **names: str | int) -> str:
     """The statement ``queries/name.cypher`` as a server of this release (5, or a year) is asked to run it."""
     return _filled(_text("queries", name, release), frozenset(flags), release, names).strip()

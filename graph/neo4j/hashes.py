@@ -1,4 +1,4 @@
-"""Words and sessions as keyed hashes, in the form that the database indexes.
+"""Words and sessions as keyed hashes, in the form that the database indexes, and what a search reads of each note.
 
 A word's hash differs from scope to scope, so that whoever asks the full-text index for it gets the notes of one scope;
 it holds no character that the index's query language knows, and tells nothing once the scope's secret is gone.
@@ -40,7 +40,7 @@ def session_prefix(keys: Keys, scope: str, session: str | None) -> str | None:
 
 
 def session_in(place: str) -> str:
-    """The hash of the session that a place is in."""
+    """The hash of the session that a place is in, or begins with."""
     return place[32:48]
 
 
@@ -74,7 +74,7 @@ def rest_row(note: Note, keys: Keys, scope: str) -> dict[str, Any]:
     prefix = session_prefix(keys, scope, note.session)
     valid_from = TIME_MIN if note.valid_from is None else to_micros(note.valid_from)
     occurred_at = TIME_MIN if note.occurred_at is None else to_micros(note.occurred_at)
-    told = [note.seq, note.id, note.kind.value, note.role, prefix and prefix[len(scope) :], note.event_ids[0],
+    told = [note.seq, note.id, note.kind.value, note.role, prefix and session_in(prefix), note.event_ids[0],
             occurred_at, valid_from, is_question(note.content)]  # fmt: skip
     return {
         "id": note.id,

@@ -110,15 +110,15 @@ class Planner:
         self._flush_histories()
         self._flush_revisions()
         self._flush_vectors()
-        self._links([rows.link_row(link, decided=True) | {"type": link.type} for link in self._restored])
-        self._links([rows.link_row(link, decided=False) | {"type": link.type} for link in self._mentions.values()])
+        self._links(self._restored, decided=True)
+        self._links(self._mentions.values(), decided=False)
         self._flush_jobs()
         self._begin()
 
     def derive(self, notes: Sequence[tuple[Note, tuple[Link, ...]]]) -> None:
         """Places, index and decided links of notes."""
         self._index([(note, index_note(note)) for note, _ in notes])
-        self._links([rows.link_row(link, decided=True) | {"type": link.type} for _, links in notes for link in links])
+        self._links([link for _, links in notes for link in links], decided=True)
 
     # adding -------------------------------------------------------------------------------------------------
 
@@ -259,11 +259,11 @@ class Planner:
             row["note"] = rows.note_row(op.note, self._scope)
             row["vectors"] = [self._vector_of(one, op.note) for one in at_once[op.note.id]]
             row["jobs"] = list(jobs[op.note.id].values())
-        self._step("notes_put", fill={"dim": dim}, notes=told, **found, check=self._all_rest(told))
+        self._step("notes_put", fill={"dim": dim}, notes=told, **found, check=_all_rest(told))
 
     def _vector_of(self, op: PutVector, note: Note) -> dict[str, Any]:
         """All properties of a vector of a new note but for when it changed."""
-        row = vector_row(op)
+        row = _vector_row(op)
         told = {"scope": self._scope, "note": note.id, "seq": note.seq}
         return row | told | {"shown": row["embedding"] is not None and not note.archived}
 
@@ -285,9 +285,7 @@ class Planner:
         self._step("notes_revise", notes=told, check=_all("notes", [op.note.id for op in ops]))
         self._index([(op.note, op.index) for op in ops])
         self._step("links_drop", ids=[op.note.id for op in ops if op.links is not None])
-        self._links(
-            [rows.link_row(link, decided=True) | {"type": link.type} for op in ops for link in op.links or ()]
-        )
+        self._links([link for op in ops for link in op.links or ()], decided=True)
 
     def _job_of(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """All properties of a job of a new note."""
@@ -296,7 +294,7 @@ class Planner:
 
     def _index(self, indexed: Sequence[tuple[Note, NoteIndex | None]]) -> None:
         told, found = self._found(indexed)
-        self._step("notes_index", notes=told, **found, check=self._all_rest(told))
+        self._step("notes_index", notes=told, **found, check=_all_rest(told))
 
     def _found(
         self, indexed: Sequence[tuple[Note, NoteIndex | None]]
@@ -306,7 +304,8 @@ class Planner:
         A note without a NoteIndex keeps its words, Terms and titles. An archived one has none.
         """
         told: list[dict[str, Any]] = []
-        terms: dict[str, dict[str, Any]] = {}
+        uses: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        titles: dict[str, list[int]] = defaultdict(list)
         words: Counter[str] = Counter()
         sessions: Counter[str] = Counter()
         for place, (note, index) in enumerate(indexed):
@@ -317,40 +316,31 @@ class Planner:
             row["index"] |= hashes.index_row(index, self._keys, self._scope)
             words.update(row["index"]["words"].split())
             if row["prefix"] is not None:
-                sessions[row["prefix"][len(self._scope) :]] += index.length
+                sessions[hashes.session_in(row["prefix"])] += index.length
             for use in index.terms:
-                term = terms.setdefault(use.key, {"name": use.key, "uses": [], "titles": []})
-                term["uses"].append({"note": place, "text": use.text, "kind": use.kind, "count": use.count})
+                uses[use.key].append({"note": place, "text": use.text, "kind": use.kind, "count": use.count})
             for title in index.title_keys:
-                terms.setdefault(title, {"name": title, "uses": [], "titles": []})["titles"].append(place)
+                titles[title].append(place)
             self.added.notes += 1
             self.added.tokens += index.length
         return told, {
-            "terms": [terms[name] for name in sorted(terms)],
+            "terms": [
+                {"name": name, "uses": uses.get(name, []), "titles": titles.get(name, [])}
+                for name in sorted(uses.keys() | titles.keys())
+            ],
             "words": [{"name": name, "notes": words[name]} for name in sorted(words)],
             "sessions": [{"name": name, "tokens": sessions[name]} for name in sorted(sessions)],
         }
-
-    def _all_rest(self, told: Sequence[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], None]:
-        """Whether a step found all the notes, and all the events that they rest on."""
-        events = sum(len(row["events"]) for row in told)
-
-        def check(row: Mapping[str, Any]) -> None:
-            _all("notes", [note["id"] for note in told])(row)
-            if row["events"] != events:
-                raise StoreError("a note of the batch rests on an event that this scope does not hold")
-
-        return check
 
     def _unindex(self, ids: Iterable[str]) -> None:
         known = list(ids)
         if known:
             self.steps.append(Step("index_drop", {"ids": known}, unindexes=True))
 
-    def _links(self, links: list[dict[str, Any]]) -> None:
+    def _links(self, links: Iterable[Link], *, decided: bool) -> None:
         by_type: dict[LinkType, list[dict[str, Any]]] = defaultdict(list)
         for link in links:
-            by_type[link.pop("type")].append(link)
+            by_type[link.type].append(rows.link_row(link, decided=decided))
         for type, same in by_type.items():
             self._step("links_put", fill={"type": type.value}, links=same)
         replaced = {link["target"] for link in by_type.get(LinkType.SUPERSEDES, ())}
@@ -361,7 +351,7 @@ class Planner:
         for op in self._vectors.values():
             by_dim[len(op.vector)].append(op)
         for dim, ops in by_dim.items():
-            told = [vector_row(op) for op in ops]
+            told = [_vector_row(op) for op in ops]
             known = [op.note for op in ops]
             self._step("vectors_put", fill={"dim": dim}, vectors=told, check=_all("vectors", known))
 
@@ -392,7 +382,8 @@ class Planner:
     def _record(self, recorded_at: int) -> None:
         self.recorded_at = max(self.recorded_at, recorded_at)
 
-def vector_row(op: PutVector) -> dict[str, Any]:
+
+def _vector_row(op: PutVector) -> dict[str, Any]:
     """What is kept of a vector; one of zeros has no direction, hence no embedding."""
     row = np.asarray(op.vector, "<f4")
     return {
@@ -415,5 +406,18 @@ def _all(name: str, ids: list[str]) -> Callable[[Mapping[str, Any]], None]:
     def check(row: Mapping[str, Any]) -> None:
         if row[name] != len(ids):
             raise StoreError(f"only {row[name]} of {len(ids)} notes that the batch changes are in this scope")
+
+    return check
+
+
+def _all_rest(told: Sequence[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], None]:
+    """Whether a step found all the notes, and all the events that they rest on."""
+    found = _all("notes", [note["id"] for note in told])
+    events = sum(len(row["events"]) for row in told)
+
+    def check(row: Mapping[str, Any]) -> None:
+        found(row)
+        if row["events"] != events:
+            raise StoreError("a note of the batch rests on an event that this scope does not hold")
 
     return check

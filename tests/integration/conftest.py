@@ -8,8 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from tests import neo4j_servers
 from tests.integration.command import Ran, Zettel
 from zettel.cli.app import run
+
+
+@pytest.fixture(params=neo4j_servers.NAMES)
+def server(request: pytest.FixtureRequest) -> neo4j_servers.Server:
+    """A Neo4j of each release line, without a node; constraints and indexes stay from test to test."""
+    found = neo4j_servers.server(request.param)
+    neo4j_servers.forget_all(found)
+    return found
 
 
 @pytest.fixture

@@ -37,14 +37,6 @@ Session = Any
 """A session of Neo4j's own driver."""
 
 
-@pytest.fixture(params=neo4j_servers.NAMES)
-def server(request: pytest.FixtureRequest) -> Server:
-    """A server of each release line, without a node."""
-    found = neo4j_servers.server(request.param)
-    neo4j_servers.forget_all(found)
-    return found
-
-
 @pytest.fixture
 def proxy(server: Server) -> Iterator[Proxy]:
     with Proxy(server.url) as standing:

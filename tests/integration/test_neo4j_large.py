@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests import neo4j_servers
 from tests.contract.moving import BOB, live, told
 from tests.contract.support import picture
 from tests.neo4j_servers import DATABASE, Server
@@ -49,10 +48,10 @@ class Cutting:
         patch.setattr(Transaction, "run", run)
 
 
-@pytest.fixture(params=neo4j_servers.NAMES)
-def server(request: pytest.FixtureRequest) -> Server:
+@pytest.fixture
+def server(neo4j_server: Server) -> Server:
     """A server of each release line, without a memory."""
-    return neo4j_servers.empty(request.param)
+    return neo4j_server
 
 
 @pytest.fixture

@@ -46,14 +46,6 @@ with Memory(url, auth=(user, password)) as memory:
 BATCH = 5
 
 
-@pytest.fixture
-def server(request: pytest.FixtureRequest) -> Server:
-    """A server of each release line, without a node."""
-    found = neo4j_servers.server(request.param)
-    neo4j_servers.forget_all(found)
-    return found
-
-
 def events(name: str, count: int) -> list[dict[str, Any]]:
     return [
         {
@@ -72,7 +64,6 @@ def in_batches(told: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return [told[start : start + BATCH] for start in range(0, len(told), BATCH)]
 
 
-@pytest.mark.parametrize("server", neo4j_servers.NAMES, indirect=True)
 def test_two_processes_import_the_same(server: Server) -> None:
     """At the same time, one from the front and one from the back, with something of their own in between."""
     shared = events("shared", 30)

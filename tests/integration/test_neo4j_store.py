@@ -57,10 +57,10 @@ SPACE = 8
 """Numbers in a vector of the set that statements are explained with."""
 
 
-@pytest.fixture(params=neo4j_servers.NAMES)
-def server(request: pytest.FixtureRequest) -> Server:
+@pytest.fixture
+def server(neo4j_server: Server) -> Server:
     """A server of each release line, without a memory."""
-    return neo4j_servers.empty(request.param)
+    return neo4j_server
 
 
 @pytest.fixture

@@ -25,14 +25,6 @@ AT_ONCE = 4
 """Threads that use one memory."""
 
 
-@pytest.fixture(params=neo4j_servers.NAMES)
-def server(request: pytest.FixtureRequest) -> Server:
-    """A server of each release line, without a node."""
-    found = neo4j_servers.server(request.param)
-    neo4j_servers.forget_all(found)
-    return found
-
-
 @pytest.fixture
 def memory(server: Server) -> Iterator[Memory]:
     with Memory(server.url, auth=server.auth) as opened:

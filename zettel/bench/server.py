@@ -18,7 +18,6 @@ import anyio
 
 from zettel import Memory
 from zettel.embed import load_embedder
-from zettel.errors import InvalidInput
 from zettel.model import Scope
 from zettel.ports import Embedder
 
@@ -66,9 +65,7 @@ def run(
     With a ``folder``, the embedded stores are kept in it and the scopes in the server, for the next run; else all that
     was made is deleted. Raises ``InvalidInput`` for a size below 1 or an unusable folder, and what opening raises.
     """
-    if not chosen or min(chosen) < 1:
-        raise InvalidInput("a made-up scope has at least one note")
-    chosen = sorted(set(chosen))
+    chosen = sizes.in_order(chosen)
     model = load_embedder(embedder)
     inserted = anyio.run(inserting.measure, url, model, progress)
     rows = [_row(f"insert, batches of {inserting.BATCH:,}", *inserted.rates, "notes/s", BARE)]
@@ -97,7 +94,7 @@ def _imports(url: str, chosen: Sequence[int], kept: Path, model: Embedder, progr
     """Fill both sides with each size, unless that was done before."""
     rows = []
     for size in chosen:
-        theirs, _ = sizes.made(_folder(kept, size), ZipfScope(size), model, progress)[sizes.IMPORT]
+        theirs, _ = sizes.made(sizes.folder_of(kept, size), ZipfScope(size), model, progress)[sizes.IMPORT]
         assert isinstance(theirs, float)
         ours = _import_rate(url, size, model, progress)
         rows.append(_row(f"import until flush, {size:,}", ours, theirs, "notes/s"))
@@ -124,7 +121,7 @@ def _searches(
             progress(f"asking, round {turn + 1}", place, len(chosen))
             texts = [question.text for question in ZipfScope(size).questions(QUESTIONS)]
             asked: dict[str, Any] = {"what": "searches", "embedder": embedder, "questions": texts, "k": K}
-            embedded = in_fresh_process(store=str(_folder(kept, size) / sizes.MEMORY), **asked)
+            embedded = in_fresh_process(store=str(sizes.folder_of(kept, size) / sizes.MEMORY), **asked)
             served = in_fresh_process(store=url, scope=_scope(size).model_dump(), **asked)
             if turn:
                 for answers, told in ((ours, served), (theirs, embedded)):
@@ -155,10 +152,6 @@ def _search_rows(size: int, ours: Searched, theirs: Searched) -> list[list[Cell]
 
 def _median(searched: Searched) -> float:
     return percentiles([one["search"] for one in searched.seconds], PERCENTILES)[0]
-
-
-def _folder(kept: Path, size: int) -> Path:
-    return kept / f"made-up-{size}"
 
 
 def _scope(size: int) -> Scope:

@@ -54,9 +54,7 @@ def run(sizes: Sequence[int], progress: Progress, folder: Path | None = None, em
 
     Raises ``InvalidInput`` for a size below 1 or a folder with stores of other messages.
     """
-    if not sizes or min(sizes) < 1:
-        raise InvalidInput("a made-up scope has at least one note")
-    sizes = sorted(set(sizes))
+    sizes = in_order(sizes)
     model = load_embedder(embedder)
     with kept_in(folder) as kept:
         measured = [_measure(size, kept, model, embedder, progress) for size in sizes]
@@ -73,9 +71,21 @@ def run(sizes: Sequence[int], progress: Progress, folder: Path | None = None, em
     )
 
 
+def in_order(sizes: Sequence[int]) -> list[int]:
+    """Each once, smallest first. Raises ``InvalidInput`` for a size below 1, and for none."""
+    if not sizes or min(sizes) < 1:
+        raise InvalidInput("a made-up scope has at least one note")
+    return sorted(set(sizes))
+
+
+def folder_of(kept: Path, size: int) -> Path:
+    """Where in the folder of those that are kept the scope of a size is."""
+    return kept / f"made-up-{size}"
+
+
 def _measure(size: int, kept: Path, model: Embedder, embedder: str | None, progress: Progress) -> Measured:
     scope = ZipfScope(size)
-    folder = kept / f"made-up-{size}"
+    folder = folder_of(kept, size)
     rate = made(folder, scope, model, progress)
     questions = scope.questions(QUESTIONS)
     asked: dict[str, Any] = {"embedder": embedder, "questions": [one.text for one in questions], "k": K}
