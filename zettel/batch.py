@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from zettel.model import EventRecord, Job, Link, Note, Revision, Scope
+    from zettel.model import EventRecord, Job, Link, ModelUse, Note, Revision, Scope
     from zettel.ports import TermUse
     from zettel.query import Floats
 
@@ -126,6 +126,32 @@ class FinishJob:
 
 
 @dataclass(frozen=True, slots=True)
+class PutAnswer:
+    """Keep what a language model answered, so that the same is not paid for twice; one that is there is replaced.
+
+    ``key`` is a keyed hash of the model and of all it was asked; ``notes`` are those whose text stands in the question.
+    """
+
+    key: str
+    text: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EraseAnswers:
+    """Destroy the answers to questions in which text of these notes stands."""
+
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PutUse:
+    """Add to what a language model has cost this scope; see ``ModelUse``."""
+
+    use: ModelUse
+
+
+@dataclass(frozen=True, slots=True)
 class RestoreNote:
     """Store a note with all its history at once (only in a batch with ``restore``).
 
@@ -170,7 +196,8 @@ class EndRestore:
 
 Op: TypeAlias = (
     PutEvent | PutNote | PutRevision | PutVector | PutMention | DropMentions | EraseNotes | EraseEvents
-    | EraseRevisions | PutJob | FinishJob | RestoreNote | RestoreLinks | PutTombstones | EndRestore
+    | EraseRevisions | PutJob | FinishJob | PutAnswer | EraseAnswers | PutUse | RestoreNote | RestoreLinks
+    | PutTombstones | EndRestore
 )  # fmt: skip
 
 

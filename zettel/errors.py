@@ -26,6 +26,11 @@ about it. Catch the class whose trouble you can do something about:
   x ``EmbedderError``
     - ``EmbedderUnavailable``
     - ``EmbedderUnreadable``
+  x ``ModelError``
+    - ``ModelUnavailable``
+    - ``ModelDenied``
+    - ``ModelUnusable``
+    - ``BudgetSpent``
   x ``MissingExtra``       - a feature whose packages are not installed
   x ``MemoryClosed``       - used after close, or in a forked process
   x ``JobFailed``          - durable work that ended in an error
@@ -35,6 +40,7 @@ about it. Catch the class whose trouble you can do something about:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 DISTRIBUTION = "zettel-graph"
 """What is installed: ``zettel`` and ``zettel-memory`` belong to other projects."""
@@ -136,6 +142,36 @@ class EmbedderUnavailable(EmbedderError):
 
 class EmbedderUnreadable(EmbedderError):
     """That folder or name holds no embedder that can be read."""
+
+
+class ModelError(ZettelError):
+    """The language model could not do that."""
+
+
+class ModelUnavailable(ModelError):
+    """The language model did not answer."""
+
+    def __init__(self, message: str | None = None, retry_after: float | None = None) -> None:
+        """``retry_after``: seconds that the provider asked to wait for, if it did."""
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ModelDenied(ModelError):
+    """The language model's provider refused the key."""
+
+
+class ModelUnusable(ModelError):
+    """The language model's answers cannot be used."""
+
+
+class BudgetSpent(ModelError):
+    """The budget for language models is spent."""
+
+    def __init__(self, message: str | None = None, until: datetime | None = None) -> None:
+        """``until``: when there is a new one; None: not by itself."""
+        super().__init__(message)
+        self.until = until
 
 
 class MissingExtra(ZettelError, ImportError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from enum import Enum
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
@@ -116,6 +116,7 @@ class JobKind(str, Enum):
     """What durable work there is."""
 
     EMBED = "embed"
+    ANNOTATE = "annotate"
     LINK = "link"
     REEMBED = "reembed"
     PURGE = "purge"
@@ -314,6 +315,21 @@ class Job(Frozen):
     state: JobState = JobState.QUEUED
     token: str | None = None
     error: str | None = None
+
+
+class ModelUse(Frozen):
+    """What a language model has cost on one day (UTC): calls, their tokens, and US dollars as far as prices are known.
+
+    ``hits`` are questions that a kept answer served.
+    """
+
+    day: date
+    model: str
+    calls: int = 0
+    hits: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float = 0.0
 
 
 class Step(Frozen):

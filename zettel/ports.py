@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from zettel.batch import Batch, PutEvent, PutJob, PutMention, PutTombstones, RestoreLinks
-    from zettel.model import EventRecord, Job, JobKind, JobState, Link, Note, Revision, Scope, Term
+    from zettel.model import EventRecord, Job, JobKind, JobState, Link, ModelUse, Note, Revision, Scope, Term
     from zettel.query import Candidates, Filter, Floats, Query, Question, Scores
 
 # ---------------------------------------------------------------------------------------------------------------- embed
@@ -311,8 +311,8 @@ class GraphStore(Protocol):
 
     async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]: ...
 
-    async def pending(self, scope: Scope | None) -> int:
-        """How many jobs are queued or running."""
+    async def pending(self, scope: Scope | None, kinds: Sequence[JobKind] | None = None) -> int:
+        """How many jobs (of these kinds) are queued or running."""
         ...
 
     async def retry(self, scope: Scope | None) -> int:
@@ -321,6 +321,15 @@ class GraphStore(Protocol):
 
     async def purge(self) -> bool:
         """Remove what deletes left in the store's files; False while another reader holds the old pages."""
+        ...
+
+    # what language models said and cost
+    async def answer(self, scope: Scope, key: str) -> str | None:
+        """The kept answer of that key, see ``PutAnswer``."""
+        ...
+
+    async def model_use(self, scope: Scope | None, since: date | None = None) -> list[ModelUse]:
+        """What models have cost (from a day on), one for each day and model, in this order."""
         ...
 
     # looking after
