@@ -1,6 +1,6 @@
-// How many jobs are queued or running.
+// How many jobs of these kinds are running, or queued to run by then.
 MATCH (j:Job)
-WHERE j.state IN ['queued', 'running']
+WHERE j.state IN ['queued', 'running'] AND (j.state = 'running' OR j.run_at <= $by) AND j.kind IN $kinds
   //: when scoped
   AND j.scope = $scope
   //: end

@@ -4,5 +4,8 @@ WHERE j.state = 'failed'
   //: when scoped
   AND j.scope = $scope
   //: end
+  //: when single
+  AND j.id = $job
+  //: end
 SET j.state = 'queued', j.run_at = $now, j.attempts = 0
 RETURN count(j) AS queued

@@ -1,6 +1,8 @@
 // Destroy up to a page of each kind of a scope's nodes; whether that was all. Deleting a node deletes its relationships,
 // so those that very many lead to come after what leads to them: notes that are hubs after other notes, Terms after all.
 CALL () { MATCH (x:Job) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS jobs }
+CALL () { MATCH (x:Answer) WHERE x.scope = $scope AND x.key IS NOT NULL WITH x LIMIT $answers DETACH DELETE x RETURN count(*) AS answers }
+CALL () { MATCH (x:Use) WHERE x.scope = $scope AND x.day IS NOT NULL AND x.model IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS uses }
 CALL () { MATCH (x:Revision) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS revisions }
 CALL () {
   MATCH (n:Note)
@@ -10,8 +12,8 @@ CALL () {
   DETACH DELETE b, n
   RETURN count(*) AS notes
 }
-CALL (revisions, notes) {
-  WITH * WHERE revisions < $page AND notes < $page
+CALL (answers, revisions, notes) {
+  WITH * WHERE answers < $answers AND revisions < $page AND notes < $page
   MATCH (n:Note)
   WHERE n.scope = $scope AND n.id IS NOT NULL
   WITH n LIMIT $page
@@ -33,4 +35,5 @@ CALL (revisions, notes, hubs) {
   DETACH DELETE x
   RETURN count(*) AS terms
 }
-RETURN all(count IN [jobs, revisions, notes, hubs, events, found, vectors, words, sessions, stones, terms] WHERE count < $page) AS done
+RETURN answers < $answers
+  AND all(count IN [jobs, uses, revisions, notes, hubs, events, found, vectors, words, sessions, stones, terms] WHERE count < $page) AS done

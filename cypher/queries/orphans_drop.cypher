@@ -5,3 +5,4 @@ CALL () { MATCH (x:Revision) WHERE NOT EXISTS { (x)<-[:REVISED]-() } DETACH DELE
 CALL () { MATCH (x:Base) WHERE NOT EXISTS { (x)<-[:BEGAN_AS]-() } DETACH DELETE x }
 CALL () { MATCH (x:Term) WHERE NOT EXISTS { (x)<-[:HAS_TERM|TITLED]-() } DETACH DELETE x }
 CALL () { MATCH (x:Job) WHERE NOT EXISTS { MATCH (s:Scope) WHERE s.scope = x.scope } DETACH DELETE x }
+CALL () { MATCH (x:Answer) WHERE x.notes - COUNT { (x)-[:ASKED_ABOUT]->() } <> 0 DETACH DELETE x }

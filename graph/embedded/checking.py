@@ -16,7 +16,7 @@ from zettel.annotate.extractive import is_question
 from zettel.annotate.index import index_note
 from zettel.fold import fold
 from zettel.graph.bodies import micros_or_min, note_body, read_note, uses_body
-from zettel.graph.embedded import keeping, reads
+from zettel.graph.embedded import keeping, reads, snapshots
 from zettel.graph.embedded.scopes import RESTORING
 from zettel.graph.keys import TITLE, Entry, Keys, packed, unpacked
 from zettel.model import JobKind, Link, Note, to_micros
@@ -31,6 +31,11 @@ _ORPHANS = {
     "postings": "note NOT IN (SELECT number FROM notes)",
     "terms": "NOT EXISTS (SELECT 1 FROM postings p WHERE p.scope = terms.scope AND p.key = terms.key)",
     "jobs": "scope NOT IN (SELECT number FROM scopes)",
+    "snapshots": "scope NOT IN (SELECT number FROM scopes) OR space NOT IN (SELECT id FROM spaces)",
+    "answers": """scope NOT IN (SELECT number FROM scopes)
+        OR number IN (SELECT answer FROM answer_notes WHERE note NOT IN (SELECT number FROM notes))""",
+    "answer_notes": "answer NOT IN (SELECT number FROM answers) OR note NOT IN (SELECT number FROM notes)",
+    "model_use": "scope NOT IN (SELECT number FROM scopes)",
 }
 """Rows that hang on something that is not there."""
 
@@ -41,6 +46,8 @@ def check(sql: sqlite3.Connection, repair: bool, now: int) -> list[str]:
     if damage != "ok":
         return [f"the file is damaged: {damage}; restore it from a copy"]
     found = []
+    if repair:  # what was read wrong may stand there too
+        snapshots.drop(sql, "TRUE")
     for table, condition in _ORPHANS.items():
         (count,) = sql.execute(f"SELECT COUNT(*) FROM {table} WHERE {condition}").fetchone()
         if count:

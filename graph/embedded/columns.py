@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from zettel.graph.embedded.growing import Index, Lists, Numbers, Table
+from zettel.graph.embedded.growing import Lists, Names, Numbers, Table
 from zettel.graph.embedded.nearest import Flat, Nearest
+from zettel.graph.embedded.segments import Index
 from zettel.model import TIME_MIN, Kind, LinkType
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ LINK_TYPES = tuple(LinkType)
 _INT, _SMALL, _TINY, _FLAG = (np.int64, ()), (np.int32, ()), (np.int8, ()), (np.bool_, ())
 _MOST = np.iinfo(np.int16).max
 """A word that stands more often in one note is counted so often."""
-_LINKED = np.dtype([("type", np.int8), ("weight", np.float32), ("recorded_at", np.int64)])
+LINKED = np.dtype([("type", np.int8), ("weight", np.float32), ("recorded_at", np.int64)])
+"""What is known of a link where it leads to."""
 
 
 class Picked(Sequence[str]):
@@ -51,41 +53,6 @@ class Picked(Sequence[str]):
         if self._fetched is None:
             self._fetched = self._fetch(self._numbers)
         return self._fetched[place]
-
-
-class Names:
-    """Strings by small numbers, in the order they came."""
-
-    def __init__(self) -> None:
-        self.all: list[str] = []
-        self._number: dict[str, int] = {}
-
-    def number(self, name: str | None) -> int:
-        """The number of a name, a new one if need be; None is -1."""
-        if name is None:
-            return -1
-        number = self._number.setdefault(name, len(self.all))
-        if number == len(self.all):
-            self.all.append(name)
-        return number
-
-    def numbers(self, names: Sequence[str | None]) -> Ints:
-        """The same for many."""
-        known = self._number
-        for name in names:
-            if name is not None and name not in known:
-                self.number(name)
-        return as_ints([-1 if name is None else known[name] for name in names])
-
-    def known(self, name: str) -> int:
-        """The number of a name, or -1."""
-        return self._number.get(name, -1)
-
-    def copied(self) -> Names:
-        """The same, to be added to apart."""
-        copy = Names()
-        copy.all, copy._number = self.all.copy(), self._number.copy()
-        return copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +96,7 @@ class Columns:
         self.holders = Index(np.int16)
         """Rows by the number of a Term; the value is its count."""
         self.links = Lists(target=_SMALL, type=_TINY, owner=_SMALL, weight=(np.float32, ()), recorded_at=_INT)
-        self.linking = Index(_LINKED)
+        self.linking = Index(LINKED)
         """Rows by the row that their links lead to."""
         self.events = Table(number=_INT, session=_SMALL, seq=_INT, occurred_at=_INT, order_time=_INT)
         self.roles, self.sessions = Names(), Names()
@@ -139,6 +106,8 @@ class Columns:
         """Terms by number, of their keys; what they are called stands in the file."""
         self.former_names: dict[int, str] = {}
         """Of columns taken back to a moment: names of Terms by key that the file may have forgotten since."""
+        self.misled = False
+        """Whether there was a snapshot of them that turned out to be damaged."""
         self.order: Ints = np.zeros(0, np.int32)
         """Rows that have a session, each session's together and in the order of NEXT."""
         self._view: View | None = None
@@ -277,7 +246,7 @@ class Columns:
         """Give rows the links that start there, ``sizes`` to each, in place of those they had."""
         self.linking.drop(rows)
         self.links.put(rows, sizes, **links)
-        value = np.empty(int(sizes.sum()), _LINKED)
+        value = np.empty(int(sizes.sum()), LINKED)
         for name in value.dtype.names or ():
             value[name] = links[name]
         self.linking.post(np.repeat(rows, sizes), links["target"].astype(np.int64), value)

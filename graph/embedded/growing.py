@@ -1,26 +1,48 @@
-"""Columns that grow, and lists of entries that are found by row or by key: what a scope in memory is made of."""
+"""Columns that grow, names and keys by number, and lists of entries by row: what a scope in memory is made of."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import DTypeLike, NDArray
 
     from zettel.query import Bools, Ints
 
+    Saved: TypeAlias = "Iterator[tuple[str, NDArray[Any] | Gathered]]"
+    """Arrays by name, each made when its turn comes: what a part of a scope's columns holds, for a file."""
+
 _FIRST_ROOM = 16
 _SMALL_ROOM, _GROWTH = 4096, 1.25
 """Up to so many rows room is doubled; in a large scope that would leave a third of the memory empty."""
-MERGE_AT = 4
-"""A segment is merged with the one before it unless that has this many times its entries."""
 FEW = 4096
 """Dead entries that are not worth clearing away."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Some of an array's rows, copied only as far as they are asked for."""
+
+    array: NDArray[Any]
+    places: Ints
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the array."""
+        return self.array.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the rows."""
+        return (len(self.places), *self.array.shape[1:])
+
+    def __getitem__(self, some: slice) -> NDArray[Any]:
+        return self.array[self.places[some]]
 
 
 class Table:
@@ -64,15 +86,66 @@ class Table:
         copy.used = self.used
         return copy
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns."""
-        return tuple(self._columns)
+    def saved(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Every column."""
+        return ((name, self[name]) for name in self._columns)
+
+    def restore(self, saved: dict[str, NDArray[Any]]) -> None:
+        """Hold these columns from now on. Raises ``ValueError``, ``KeyError`` if they cannot be such as were saved."""
+        columns = {name: saved[name] for name in self._columns}
+        used = {len(column) for column in columns.values()}
+        kinds = [(room.dtype, room.shape[1:]) for room in self._columns.values()]
+        require(len(used) == 1 and kinds == [(column.dtype, column.shape[1:]) for column in columns.values()])
+        self._columns, self.used = columns, used.pop()
 
     @property
     def nbytes(self) -> int:
         """Memory taken."""
         return sum(column.nbytes for column in self._columns.values())
+
+
+class Names:
+    """Strings by small numbers, in the order they came."""
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+        self._number: dict[str, int] = {}
+
+    def number(self, name: str | None) -> int:
+        """The number of a name, a new one if need be; None is -1."""
+        if name is None:
+            return -1
+        number = self._number.setdefault(name, len(self.all))
+        if number == len(self.all):
+            self.all.append(name)
+        return number
+
+    def numbers(self, names: Sequence[str | None]) -> Ints:
+        """The same for many."""
+        known = self._number
+        for name in names:
+            if name is not None and name not in known:
+                self.number(name)
+        return np.array([-1 if name is None else known[name] for name in names], np.int64)
+
+    def known(self, name: str) -> int:
+        """The number of a name, or -1."""
+        return self._number.get(name, -1)
+
+    def saved(self, used: Bools) -> list[str | None]:
+        """The names by number; None for one that is not ``used``: it is not told to anybody."""
+        return [name if held else None for name, held in zip(self.all, used.tolist(), strict=True)]
+
+    def restore(self, names: Sequence[str | None]) -> None:
+        """Hold what was saved."""
+        self.all = [name or "" for name in names]
+        self._number = {name: number for number, name in enumerate(names) if name is not None}
+
+    def copied(self) -> Names:
+        """The same, to be added to apart."""
+        copy = Names()
+        copy.all, copy._number = self.all.copy(), self._number.copy()
+        return copy
 
 
 class Numbers:
@@ -133,6 +206,24 @@ class Numbers:
         copy._recent = self._recent.copy()
         return copy
 
+    def saved(self, held: Bools) -> Saved:
+        """Those keys whose numbers are ``held``; the other numbers stay taken."""
+        self._merge(_NONE, np.zeros(0, np.int32))
+        kept = held[self._number]
+        yield "key", self._sorted[kept]
+        yield "number", self._number[kept]
+
+    def restore(self, saved: dict[str, NDArray[Any]], count: int) -> None:
+        """Hold these keys of ``count`` numbers. Raises as :meth:`Table.restore`."""
+        by_key = Table(key=(np.int64, ()), number=(np.int32, ()))
+        by_key.restore(saved)
+        keys, numbers = by_key["key"], by_key["number"]
+        require(bool((keys[1:] > keys[:-1]).all()) and within(numbers, 0, count))
+        self._sorted, self._number, self._recent = keys, numbers, {}
+        self._keys = Table(key=(np.int64, ()))
+        self._keys.append(key=np.zeros(count, np.int64))
+        self._keys["key"][numbers] = keys
+
     @property
     def nbytes(self) -> int:
         """Memory taken; 100 bytes for an entry of the dictionary."""
@@ -191,162 +282,29 @@ class Lists:
         copy._entries, copy._places, copy._live = self._entries.copied(), self._places.copied(), self._live
         return copy
 
+    def saved(self) -> Saved:
+        """How long each row's list is, and the entries that are in one, in the order of the rows."""
+        size, start = self._places["size"], self._places["start"]
+        behind = np.cumsum(size) - size  # where each would begin
+        if self._entries.used > self._live or ((start != behind) & (size > 0)).any():
+            self._tidy()
+        yield "size", size
+        yield from self._entries.saved()
+
+    def restore(self, saved: dict[str, NDArray[Any]], rows: int) -> None:
+        """Hold these lists of at most so many rows. Raises as :meth:`Table.restore`."""
+        self._entries.restore(saved)
+        sizes = saved["size"]
+        require(sizes.dtype == np.int32 and len(sizes) <= rows and within(sizes, 0, self._entries.used + 1))
+        ends = np.cumsum(sizes, dtype=np.int64)
+        self._live = int(ends[-1]) if len(ends) else 0
+        require(self._live == self._entries.used)
+        self._places.restore({"start": ends - sizes, "size": sizes})
+
     @property
     def nbytes(self) -> int:
         """Memory taken."""
         return self._entries.nbytes + self._places.nbytes
-
-
-class Segment(NamedTuple):
-    """Entries in the order of their keys. Never changed: those whose row has moved on are passed over."""
-
-    number: int
-    keys: Ints  # (k,) ascending
-    starts: NDArray[np.integer]  # (k + 1,) where each key's entries begin
-    rows: NDArray[np.int32]  # (m,) ascending within a key
-    value: NDArray[Any]  # (m,)
-
-    @property
-    def nbytes(self) -> int:
-        return self.keys.nbytes + self.starts.nbytes + self.rows.nbytes + self.value.nbytes
-
-
-class Index:
-    """Entries found by key: each belongs to a row and has a value.
-
-    New entries make a small segment; ``settle`` merges it with those before until one is much larger, so that there are
-    few of them and each entry is moved a few times only (O'Neil et al. 1996, the log-structured merge-tree). A row's
-    entries come all at once and stand in one segment; dropping a row forgets in which.
-    """
-
-    def __init__(self, value: DTypeLike) -> None:
-        self._dtype = value
-        self._segments: tuple[Segment, ...] = ()
-        self._home = Table(segment=(np.int32, ()))  # per row: the segment of its entries, 0: none
-        self._made = 0
-        self.whole = True
-        """Whether every entry of every segment counts."""
-
-    def post(self, rows: Ints, keys: Ints, value: NDArray[Any]) -> None:
-        """Add entries of rows that have none."""
-        if not len(rows):
-            return
-        order = np.lexsort((rows, keys))
-        self._segments = (*self._segments, self._segment(keys[order], rows[order].astype(np.int32), value[order]))
-
-    def settle(self) -> None:
-        """Merge the last segments, as many as are not much larger than what comes after them."""
-        sizes = [len(segment.rows) for segment in self._segments]
-        first = len(sizes) - 1
-        while first > 0 and sizes[first - 1] < MERGE_AT * sum(sizes[first:]):
-            first -= 1
-        if 0 <= first < len(sizes) - 1:
-            self._segments = (*self._segments[:first], self._merged(self._segments[first:]))
-            self.whole = self.whole or len(self._segments) == 1
-
-    def drop(self, rows: Ints) -> None:
-        """Forget the entries of these rows."""
-        rows = rows[rows < self._home.used]
-        if self._home["segment"][rows].any():
-            self._home["segment"][rows] = 0
-            self.whole = False
-
-    def find(self, key: int) -> tuple[Ints, NDArray[Any]]:
-        """The rows and values of a key's entries."""
-        found = [self._of(segment, key) for segment in self._segments]
-        found = [(rows, value) for rows, value in found if len(rows)]
-        if len(found) == 1:
-            return found[0]
-        if not found:
-            return _NONE, np.zeros(0, self._dtype)
-        return np.concatenate([rows for rows, _ in found]), np.concatenate([value for _, value in found])
-
-    def count(self, key: int) -> int:
-        """How many entries a key has."""
-        if not self.whole:
-            return len(self.find(key)[0])
-        return sum(end - start for start, end in (_bounds(segment, key) for segment in self._segments))
-
-    def among(self, key: int, rows: Ints) -> tuple[Ints, NDArray[Any]]:
-        """Of ``rows`` those that have an entry for the key, as positions, and its value."""
-        where, values = [_NONE], [np.zeros(0, self._dtype)]
-        for segment in self._segments:
-            start, end = _bounds(segment, key)
-            if start == end:
-                continue
-            held = segment.rows[start:end]
-            places = np.minimum(np.searchsorted(held, rows), len(held) - 1)
-            here = np.flatnonzero(held[places] == rows)
-            here = here[self._home["segment"][rows[here]] == segment.number]
-            where.append(here)
-            values.append(segment.value[start + places[here]])
-        return np.concatenate(where), np.concatenate(values)
-
-    def find_many(self, keys: Ints) -> tuple[Ints, Ints, NDArray[Any]]:
-        """All entries of these keys: whose each is, as a position in ``keys``, its row and its value."""
-        whose, rows, values = [_NONE], [_NONE], [np.zeros(0, self._dtype)]
-        for segment in self._segments:
-            if not len(segment.keys):  # all of it has gone
-                continue
-            places = np.minimum(np.searchsorted(segment.keys, keys), len(segment.keys) - 1)
-            sizes = np.where(segment.keys[places] == keys, segment.starts[places + 1] - segment.starts[places], 0)
-            which, at = spans(segment.starts[places].astype(np.int64), sizes)
-            if len(at):
-                row = segment.rows[at].astype(np.int64)
-                if not self.whole:
-                    live = self._home["segment"][row] == segment.number
-                    which, at, row = which[live], at[live], row[live]
-                whose.append(which)
-                rows.append(row)
-                values.append(segment.value[at])
-        return np.concatenate(whose), np.concatenate(rows), np.concatenate(values)
-
-    def _of(self, segment: Segment, key: int) -> tuple[Ints, NDArray[Any]]:
-        start, end = _bounds(segment, key)
-        rows = segment.rows[start:end].astype(np.int64)
-        value = segment.value[start:end]
-        if self.whole or start == end:
-            return rows, value
-        live = self._home["segment"][rows] == segment.number
-        return rows[live], value[live]
-
-    def _segment(self, keys: Ints, rows: NDArray[np.int32], value: NDArray[Any]) -> Segment:
-        """A segment of entries in the order of their keys, which is the home of their rows from now on."""
-        missing = int(rows.max(initial=-1)) + 1 - self._home.used
-        if missing > 0:
-            self._home.append(segment=np.zeros(missing, np.int32))
-        self._made += 1
-        self._home["segment"][rows] = self._made
-        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
-        ends = np.append(starts, len(keys)).astype(np.int32 if len(keys) < 2**31 else np.int64)
-        return Segment(self._made, keys[starts], ends, rows, np.ascontiguousarray(value, self._dtype))
-
-    def _merged(self, segments: Sequence[Segment]) -> Segment:
-        keys = np.concatenate([np.repeat(one.keys, np.diff(one.starts)) for one in segments])
-        rows = np.concatenate([one.rows for one in segments])
-        value = np.concatenate([one.value for one in segments])
-        if not self.whole:
-            number = np.repeat([one.number for one in segments], [len(one.rows) for one in segments])
-            live = self._home["segment"][rows] == number
-            keys, rows, value = keys[live], rows[live], value[live]
-        ends = [(one.rows.min(), one.rows.max()) for one in segments if len(one.rows)]
-        if all(last < first for (_, last), (first, _) in pairwise(ends)):
-            order = np.argsort(keys, kind="stable")  # each is in order: sorting them is merging them
-        else:
-            order = np.lexsort((rows, keys))
-        return self._segment(keys[order], rows[order], value[order])
-
-    def copied(self) -> Index:
-        """The same, to be changed apart; segments are shared, for they never change."""
-        copy = Index(self._dtype)
-        copy._segments, copy._home = self._segments, self._home.copied()
-        copy._made, copy.whole = self._made, self.whole
-        return copy
-
-    @property
-    def nbytes(self) -> int:
-        """Memory taken."""
-        return sum(segment.nbytes for segment in self._segments) + self._home.nbytes
 
 
 _NONE: Ints = np.zeros(0, np.int64)
@@ -359,8 +317,12 @@ def spans(starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
     return whose, np.arange(len(whose)) + (starts - ends + sizes)[whose]
 
 
-def _bounds(segment: Segment, key: int) -> tuple[int, int]:
-    place = int(np.searchsorted(segment.keys, key))
-    if place == len(segment.keys) or segment.keys[place] != key:
-        return 0, 0
-    return int(segment.starts[place]), int(segment.starts[place + 1])
+def within(values: NDArray[Any], low: int, high: int) -> bool:
+    """Whether all are in low .. high - 1."""
+    return not values.size or bool(values.min() >= low and values.max() < high)
+
+
+def require(sound: bool) -> None:
+    """Raise ``ValueError`` if what was restored does not hold together."""
+    if not sound:
+        raise ValueError("what was restored does not hold together")

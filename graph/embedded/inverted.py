@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zettel.graph.embedded.growing import Table
+from zettel.graph.embedded.growing import Gathered, Table, require, within
 from zettel.graph.embedded.nearest import exact
 from zettel.search.pool import best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from zettel.graph.embedded.growing import Saved
     from zettel.query import Bools, Floats, Ints
 
 PROBED = 64
@@ -230,6 +231,32 @@ class Inverted:
         """The list of each of these rows, which have vectors."""
         lists: Ints = self._slots["list"][self._rows["slot"][rows]].astype(np.int64)
         return lists
+
+    def saved(self) -> Saved:
+        """How many codes each list has, and these with their rows, list by list."""
+        slots = np.flatnonzero(self._slots["row"] != _NOWHERE)
+        slots = slots[np.lexsort((self._slots["row"][slots], self._slots["list"][slots]))]
+        yield "size", np.bincount(self._slots["list"][slots], minlength=len(self._centroids))
+        yield "row", self._slots["row"][slots]
+        yield "code", Gathered(self._slots["code"], slots)
+
+    def restore(self, saved: dict[str, NDArray[Any]], rows: int) -> None:
+        """Hold these codes of at most so many rows. Raises as :meth:`zettel.graph.embedded.growing.Table.restore`."""
+        import faiss
+
+        sizes, held = saved["size"], len(saved["row"])
+        require(sizes.dtype == np.int64 and sizes.shape == (len(self._centroids),) and within(sizes, 0, held + 1))
+        require(int(sizes.sum()) == held)
+        self._slots.restore({**saved, "list": np.repeat(np.arange(len(sizes), dtype=np.uint16), sizes)})
+        require(within(self._slots["row"], 0, rows))
+        self._rows.append(slot=np.full(rows, _NOWHERE))
+        places, codes = np.arange(held), self._slots["code"]
+        self._rows["slot"][self._slots["row"]] = places
+        require(int(self.embedded.sum()) == held)  # no row twice
+        for number, (start, size) in enumerate(zip((np.cumsum(sizes) - sizes).tolist(), sizes.tolist(), strict=True)):
+            some = slice(start, start + size)
+            self._index.invlists.add_entries(number, size, faiss.swig_ptr(places[some]), faiss.swig_ptr(codes[some]))
+        self._index.ntotal = held
 
     def copied(self) -> Inverted:
         """The same with rows to be dropped apart; the codes are shared, so nothing may be put."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from zettel.model import Job, JobKind, JobState, Scope, from_micros, to_micros
+from zettel.model import TIME_MAX, Job, JobKind, JobState, Scope, from_micros, to_micros
 
 _JOBS = """SELECT j.id, s.name, j.kind, j.note, j.version, j.priority, j.run_at, j.attempts, j.state, j.token, j.error
     FROM jobs j JOIN scopes s ON s.number = j.scope"""
@@ -62,18 +62,14 @@ def claim(
     return [_job(row) for row in claimed]
 
 
-def fail(sql: sqlite3.Connection, job: Job, error: str, retry_at: datetime | None) -> None:
-    """Keep why a job failed, and queue it again if a time is given. One that was taken over is left alone."""
-    sql.execute(
+def fail(sql: sqlite3.Connection, jobs: Sequence[Job], error: str, retry_at: datetime | None) -> None:
+    """Keep why jobs failed, and queue them again if a time is given. Those that were taken over are left alone."""
+    state = (JobState.FAILED if retry_at is None else JobState.QUEUED).value
+    run_at = None if retry_at is None else to_micros(retry_at)
+    sql.executemany(
         """UPDATE jobs SET state = ?, run_at = COALESCE(?, run_at), error = ?, token = NULL, lease_until = 0
         WHERE id = ? AND token = ?""",
-        (
-            (JobState.FAILED if retry_at is None else JobState.QUEUED).value,
-            None if retry_at is None else to_micros(retry_at),
-            error,
-            job.id,
-            job.token,
-        ),
+        [(state, run_at, error, job.id, job.token) for job in jobs],
     )
 
 
@@ -87,22 +83,40 @@ def listed(sql: sqlite3.Connection, scope: int | None, state: JobState | None) -
     return [_job(row) for row in rows]
 
 
-def pending(sql: sqlite3.Connection, scope: int | None) -> int:
-    """How many jobs are queued or running."""
+def pending(
+    sql: sqlite3.Connection, scope: int | None, kinds: Sequence[JobKind] | None, due_by: datetime | None
+) -> int:
+    """How many jobs (of these kinds) are running, or queued (to run by then)."""
+    asked = {
+        "scope": scope,
+        "kinds": json.dumps([kind.value for kind in (JobKind if kinds is None else kinds)]),
+        "by": TIME_MAX if due_by is None else to_micros(due_by),
+    }
     (count,) = sql.execute(
-        "SELECT COUNT(*) FROM jobs WHERE state != 'failed' AND (:scope IS NULL OR scope = :scope)", {"scope": scope}
+        """SELECT COUNT(*) FROM jobs WHERE (state = 'running' OR (state = 'queued' AND run_at <= :by))
+        AND kind IN (SELECT value FROM json_each(:kinds)) AND (:scope IS NULL OR scope = :scope)""",
+        asked,
     ).fetchone()
     return int(count)
 
 
-def retry(sql: sqlite3.Connection, scope: int | None, now: int) -> int:
-    """Queue failed jobs again, as if they had never been tried; how many."""
+def retry(sql: sqlite3.Connection, scope: int | None, job: str | None, now: int) -> int:
+    """Queue failed jobs again (only the one of an id, if given), as if they had never been tried; how many."""
     queued = sql.execute(
         """UPDATE jobs SET state = 'queued', run_at = :now, attempts = 0
-        WHERE state = 'failed' AND (:scope IS NULL OR scope = :scope)""",
-        {"scope": scope, "now": now},
+        WHERE state = 'failed' AND (:scope IS NULL OR scope = :scope) AND (:job IS NULL OR id = :job)""",
+        {"scope": scope, "job": job, "now": now},
     )
     return queued.rowcount
+
+
+def cancel(sql: sqlite3.Connection, scope: int | None, job: str, now: int) -> bool:
+    """Take a job off the queue unless somebody holds its lease."""
+    gone = sql.execute(
+        "DELETE FROM jobs WHERE scope = ? AND id = ? AND (state <> 'running' OR lease_until <= ?)",
+        (scope, job, now),
+    )
+    return gone.rowcount > 0
 
 
 def _job(row: tuple[Any, ...]) -> Job:

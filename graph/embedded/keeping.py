@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from zettel.graph.embedded import snapshots
 from zettel.graph.embedded.connections import Connections
 from zettel.graph.embedded.scopes import RESTORING
 
@@ -22,6 +23,9 @@ _OF_SCOPE = (
     "DELETE FROM terms WHERE scope = :scope",
     "DELETE FROM removed WHERE scope = :scope",
     "DELETE FROM jobs WHERE scope = :scope",
+    "DELETE FROM answer_notes WHERE answer IN (SELECT number FROM answers WHERE scope = :scope)",
+    "DELETE FROM answers WHERE scope = :scope",
+    "DELETE FROM model_use WHERE scope = :scope",
     "DELETE FROM tombstones WHERE scope = :scope",
     "DELETE FROM events WHERE scope = :scope",
     "DELETE FROM notes WHERE scope = :scope",
@@ -31,6 +35,7 @@ _OF_SCOPE = (
 
 def drop_scope(sql: sqlite3.Connection, scope: int) -> int:
     """Destroy all of a scope; how many notes it had."""
+    snapshots.drop(sql, "scope = ?", scope)
     (notes,) = sql.execute("SELECT COUNT(*) FROM notes WHERE scope = ?", (scope,)).fetchone()
     for statement in _OF_SCOPE:
         sql.execute(statement, {"scope": scope})
@@ -96,6 +101,10 @@ def counts(sql: sqlite3.Connection, scope: int | None) -> dict[str, int]:
 
 
 def forget_removals(sql: sqlite3.Connection) -> None:
-    """Forget which numbers are gone; who held them in memory since before will read the scope anew."""
+    """Forget which numbers are gone; who held them in memory since before will read the scope anew.
+
+    With them goes every snapshot that may know what is gone.
+    """
     sql.execute("UPDATE scopes SET floor = changed WHERE number IN (SELECT scope FROM removed)")
     sql.execute("DELETE FROM removed")
+    snapshots.drop_older(sql)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,6 +45,11 @@ class Listed:
     reach: Floats  # (2, dim)
     notes: Ints  # (m,) numbers, ascending
     lists: Ints  # (m,)
+
+    @property
+    def mark(self) -> tuple[int, int]:
+        """What tells these lists from others: two processes may have found some at once."""
+        return self.epoch, zlib.crc32(self.reach.tobytes(), zlib.crc32(self.centroids.tobytes()))
 
     def inverted(self) -> Inverted:
         """Empty lists."""

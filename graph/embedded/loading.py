@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zettel.collector import all_alive
-from zettel.graph.embedded import lists
+from zettel.errors import MemoryClosed, StoreError
+from zettel.graph.embedded import lists, snapshots
 from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns, as_ints
+from zettel.graph.embedded.scopes import by_key
+from zettel.graph.embedded.vectors import dim_of
 from zettel.graph.keys import columns_of
 from zettel.graph.scopes import ScopeRow
 
 if TYPE_CHECKING:
+    from zettel.graph.embedded.connections import Connections
     from zettel.query import Ints
 
 MEMORY_BYTES = 1_000_000_000
 """Memory for scopes held as columns; a scope of 20,000 notes takes 40 MB. The last used one is always held."""
 FEW_ROWS = 4096
 """Rows gone before it is asked whether reading the scope anew is cheaper."""
+PATIENCE_MS = 100
+"""How long a snapshot waits for others that write, before it is left unwritten."""
 READ_AT_ONCE = 5_000
 """Notes fetched from the file at once: about 8 MB on their way into columns."""
 
@@ -89,6 +96,11 @@ class Scopes:
         with self._guard:
             return self._spaces.get(scope)
 
+    def held(self) -> list[tuple[str, int]]:
+        """The scopes held, with the vector set of each."""
+        with self._guard:
+            return list(self._held)
+
     def forget(self) -> None:
         """Let go of all."""
         with self._guard:
@@ -100,17 +112,17 @@ class Scopes:
 
 def in_step(sql: sqlite3.Connection, cell: list[Columns], row: ScopeRow, space: int, dim: int) -> Columns:
     """The columns as the transaction's snapshot has them."""
+    wasteful = False
     if cell:
-        columns = cell[0]
-        gone = columns.rows - int(columns.notes["alive"].sum())
-        another = columns.scope != row.number or columns.dim != dim
-        relisted = columns.listed is not None and columns.listed.epoch < lists.epoch_of(sql, row.number, space)
-        stale = another or relisted or not row.floor <= columns.changed <= row.changed
-        if stale or (gone > FEW_ROWS and 2 * gone > columns.rows):
+        wasteful = _wasteful(cell[0])
+        if wasteful or not _fits(sql, cell[0], row, space, dim):
             cell.clear()
     if not cell:
         listed = lists.load(sql, row.number, space, dim)
-        cell.append(Columns(row.number, dim, listed))
+        if listed is None or wasteful:  # a snapshot would have as much that is gone
+            cell.append(Columns(row.number, dim, listed))
+        else:
+            cell.append(snapshots.load(sql, row, space, dim, listed))
     columns = cell[0]
     if columns.changed != row.changed:
         try:
@@ -121,6 +133,40 @@ def in_step(sql: sqlite3.Connection, cell: list[Columns], row: ScopeRow, space: 
             raise
         columns.changed = row.changed
     return columns
+
+
+def _wasteful(columns: Columns) -> bool:
+    """Whether so much is gone that reading the scope anew is cheaper."""
+    gone = columns.rows - int(columns.notes["alive"].sum())
+    return gone > FEW_ROWS and 2 * gone > columns.rows
+
+
+def _fits(sql: sqlite3.Connection, columns: Columns, row: ScopeRow, space: int, dim: int) -> bool:
+    """Whether columns can be brought in step."""
+    relisted = columns.listed is not None and columns.listed.epoch < lists.epoch_of(sql, row.number, space)
+    same = columns.scope == row.number and columns.dim == dim
+    return same and not relisted and row.floor <= columns.changed <= row.changed
+
+
+def leave(connections: Connections, scopes: Scopes) -> None:
+    """Before the store is closed: write snapshots that are due. Nobody is waited for long, nothing is raised."""
+    with suppress(StoreError, MemoryClosed):
+        with connections.writer() as writer:
+            writer.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
+        for key, space in scopes.held():
+            with scopes.locked(key, space) as cell:
+                _leave(connections, cell, key, space)
+
+
+def _leave(connections: Connections, cell: list[Columns], key: str, space: int) -> None:
+    if not cell or cell[0].listed is None or _wasteful(cell[0]):
+        return
+    with connections.read() as sql:
+        row, dim = by_key(sql, key), dim_of(sql, space) or 0
+        if row is None or not _fits(sql, cell[0], row, space, dim) or not snapshots.due(sql, row, space, cell[0]):
+            return
+        columns = in_step(sql, cell, row, space, dim)
+    snapshots.save(connections, columns, space)
 
 
 def _update(sql: sqlite3.Connection, columns: Columns, space: int) -> None:
@@ -182,7 +228,7 @@ def _take_notes(columns: Columns, fetched: Sequence[tuple[Any, ...]]) -> set[int
         "kind": as_ints([_KIND_NUMBERS[kind] for kind in kinds]),
         "role": columns.roles.numbers(roles),
         "session": columns.sessions.numbers(sessions),
-        "stamp": as_ints([hash(parts) for parts in zip(entries, terms, vectors, strict=True)]),
+        "stamp": _stamps(entries, terms, vectors),
     }  # fmt: skip
     rows = columns.rows_of(number)
     old = rows != GONE
@@ -206,6 +252,15 @@ def _take_notes(columns: Columns, fetched: Sequence[tuple[Any, ...]]) -> set[int
             [blobs[place] for place in anew.tolist()] for blobs in (entries, terms, vectors)
         ))  # fmt: skip
     return affected
+
+
+def _stamps(entries: Sequence[bytes], terms: Sequence[bytes], vectors: Sequence[bytes | None]) -> Ints:
+    """64 bits by which it is seen that a note's content did not change; the same in every process, for snapshots.
+
+    No two kinds of entries have a key in common, so one behind the other they cannot be mistaken.
+    """
+    whole = map(b"".join, zip(entries, terms, [vector or b"" for vector in vectors], strict=True))
+    return np.frombuffer(b"".join([hashlib.sha1(one, usedforsecurity=False).digest()[:8] for one in whole]), "<i8")
 
 
 def _take_content(

@@ -14,10 +14,11 @@ RESTORING = "restoring "
 
 def find_scope(connection: sqlite3.Connection, scope: Scope) -> ScopeRow | None:
     """The scope's row, if anything was ever written to it."""
-    return _by_key(connection, scope.key)
+    return by_key(connection, scope.key)
 
 
-def _by_key(connection: sqlite3.Connection, key: str) -> ScopeRow | None:
+def by_key(connection: sqlite3.Connection, key: str) -> ScopeRow | None:
+    """The same by ``Scope.key``."""
     row = connection.execute(
         "SELECT number, secret, seq, recorded_at, changed, floor FROM scopes WHERE key = ?", (key,)
     ).fetchone()
@@ -56,7 +57,7 @@ def restored_rows(connection: sqlite3.Connection, scope: Scope) -> list[int]:
 
 
 def _claim(connection: sqlite3.Connection, scope: Scope, key: str, expects: int, secret: bytes) -> ScopeRow:
-    row = _by_key(connection, key)
+    row = by_key(connection, key)
     if row is None:
         if expects != 0:
             raise Conflict(f"{scope} was destroyed meanwhile")
@@ -64,7 +65,7 @@ def _claim(connection: sqlite3.Connection, scope: Scope, key: str, expects: int,
             "INSERT INTO scopes (key, name, secret, seq, recorded_at, changed, floor) VALUES (?, ?, ?, 0, ?, 0, 0)",
             (key, scope.model_dump_json(), secret, TIME_MIN),
         )
-        row = _by_key(connection, key)
+        row = by_key(connection, key)
         assert row is not None
     if row.seq != expects or row.secret != secret:
         raise Conflict(f"{scope} stands at {row.seq}, not at {expects}")

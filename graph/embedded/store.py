@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import anyio
@@ -17,12 +17,12 @@ import anyio.to_thread
 
 from zettel.batch import Conflict
 from zettel.errors import EmbedderMismatch, MemoryClosed
-from zettel.graph.embedded import checking, jobs, keeping, lists, lookups, moving, reads, vectors, writes
+from zettel.graph.embedded import answers, checking, jobs, keeping, lists, lookups, moving, reads, vectors, writes
 from zettel.graph.embedded.candidates import gather
 from zettel.graph.embedded.columns import Columns
 from zettel.graph.embedded.connections import BUSY_SECONDS, READERS, Connections
 from zettel.graph.embedded.known import as_known
-from zettel.graph.embedded.loading import Scopes, in_step
+from zettel.graph.embedded.loading import Scopes, in_step, leave
 from zettel.graph.embedded.prepared import prepare
 from zettel.graph.embedded.scopes import RESTORING, claim_scope, find_scope, moved_on
 from zettel.graph.keys import Keys
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zettel.batch import Batch, Restore
-    from zettel.model import EventRecord, Job, JobKind, JobState, Link, Note, Revision, Term
+    from zettel.model import EventRecord, Job, JobKind, JobState, Link, ModelUse, Note, Revision, Term
     from zettel.ports import Found, Kept, Near, NoteHistory, Space, TermUse
     from zettel.query import Candidates, Filter, Ints
 
@@ -85,8 +85,12 @@ class EmbeddedStore:
         connections, self._connections = self._connections, None
         if connections is not None:
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(connections.close)
-                self._scopes.forget()
+                try:
+                    if self._folder is None:
+                        await anyio.to_thread.run_sync(leave, connections, self._scopes)
+                finally:
+                    await anyio.to_thread.run_sync(connections.close)
+                    self._scopes.forget()
                 await anyio.to_thread.run_sync(self._close_folder)
 
     def _close_folder(self) -> None:
@@ -414,21 +418,37 @@ class EmbeddedStore:
             return []
         return await self._write(run)
 
-    async def fail(self, job: Job, error: str, retry_at: datetime | None) -> None:
-        """Keep the error; queue again at ``retry_at``, or leave it failed when that is None."""
-        await self._write(lambda sql: jobs.fail(sql, job, error, retry_at))
+    async def fail(self, failed: Sequence[Job], error: str, retry_at: datetime | None) -> None:
+        """Keep the error; queue again at ``retry_at``, or leave them failed when that is None."""
+        await self._write(lambda sql: jobs.fail(sql, failed, error, retry_at))
 
     async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]:
         """Jobs in the order they were queued."""
         return await self._read(lambda sql: jobs.listed(sql, _number(sql, scope), state))
 
-    async def pending(self, scope: Scope | None) -> int:
-        """How many jobs are queued or running."""
-        return await self._read(lambda sql: jobs.pending(sql, _number(sql, scope)))
+    async def pending(
+        self, scope: Scope | None, kinds: Sequence[JobKind] | None = None, due_by: datetime | None = None
+    ) -> int:
+        """How many jobs (of these kinds) are running, or queued (to run by then)."""
+        return await self._read(lambda sql: jobs.pending(sql, _number(sql, scope), kinds, due_by))
 
-    async def retry(self, scope: Scope | None) -> int:
-        """Queue failed jobs again; how many."""
-        return await self._write(lambda sql: jobs.retry(sql, _number(sql, scope), _now()))
+    async def retry(self, scope: Scope | None, job: str | None = None) -> int:
+        """Queue failed jobs again (only one, if given); how many."""
+        return await self._write(lambda sql: jobs.retry(sql, _number(sql, scope), job, _now()))
+
+    async def cancel(self, scope: Scope, job: str) -> bool:
+        """Take a job off the queue unless somebody is at it."""
+        return await self._write(lambda sql: jobs.cancel(sql, _number(sql, scope), job, _now()))
+
+    # what language models said and cost -------------------------------------------------------------------------
+
+    async def answer(self, scope: Scope, key: str) -> str | None:
+        """The kept answer of that key."""
+        return await self._read_scope(scope, lambda sql, row, _: answers.text_of(sql, row.number, key), None)
+
+    async def model_use(self, scope: Scope | None, since: date | None = None) -> list[ModelUse]:
+        """What models have cost (from a day on), one for each day and model, in this order."""
+        return await self._read(lambda sql: answers.use_since(sql, _number(sql, scope), since))
 
     # looking after --------------------------------------------------------------------------------------------
 

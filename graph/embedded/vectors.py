@@ -11,6 +11,7 @@ import numpy as np
 
 from zettel.errors import InvalidInput
 from zettel.graph.bodies import read_note
+from zettel.graph.embedded import snapshots
 from zettel.graph.embedded.columns import GONE, Columns, as_ints
 from zettel.graph.embedded.scopes import RESTORING
 from zettel.model import Note, Scope
@@ -56,6 +57,7 @@ def activate(sql: sqlite3.Connection, space: int) -> bool:
         return False
     sql.execute("DELETE FROM vectors WHERE space != ?", (space,))
     sql.execute("DELETE FROM lists WHERE space != ?", (space,))
+    snapshots.drop(sql, "space != ?", space)
     sql.execute("DELETE FROM spaces WHERE id != ?", (space,))
     sql.execute("UPDATE spaces SET active = 1 WHERE id = ?", (space,))
     return True

@@ -14,17 +14,20 @@ from zettel.annotate.extractive import is_question
 from zettel.batch import (
     DropMentions,
     EndRestore,
+    EraseAnswers,
     EraseEvents,
     EraseNotes,
     EraseRevisions,
     FinishJob,
     Op,
+    PutAnswer,
     PutEvent,
     PutJob,
     PutMention,
     PutNote,
     PutRevision,
     PutTombstones,
+    PutUse,
     PutVector,
     RestoreLinks,
     RestoreNote,
@@ -32,7 +35,7 @@ from zettel.batch import (
 )
 from zettel.errors import EmbedderMismatch, StoreError
 from zettel.graph.bodies import body_of, micros_or_min, note_body
-from zettel.graph.embedded import erasing
+from zettel.graph.embedded import answers, erasing
 from zettel.graph.embedded.prepared import Indexed, Prepared
 from zettel.graph.keys import FACET, TITLE, Entry, Keys, packed, unpacked
 from zettel.model import EventRecord, Link, Note, Revision, to_micros
@@ -107,6 +110,9 @@ class Applying:
             EraseRevisions: self._erase_revisions,
             PutJob: self._put_job,
             FinishJob: self._finish_job,
+            PutAnswer: self._put_answer,
+            EraseAnswers: self._erase_answers,
+            PutUse: self._put_use,
             RestoreNote: self._restore_note,
             RestoreLinks: self._restore_links,
             PutTombstones: self._put_tombstones,
@@ -316,6 +322,23 @@ class Applying:
     def _finish_job(self, one: Prepared) -> None:
         assert isinstance(one.op, FinishJob)
         self._rows["finished"].append((self._scope, one.op.job, one.op.token))
+
+    # what language models said and cost -----------------------------------------------------------------------
+
+    def _put_answer(self, one: Prepared) -> None:
+        assert isinstance(one.op, PutAnswer)
+        asked = list(dict.fromkeys(one.op.notes))
+        numbers = self._present(asked)
+        if len(numbers) == len(asked):
+            answers.put(self._sql, self._scope, one.op.key, one.op.text, numbers)
+
+    def _erase_answers(self, one: Prepared) -> None:
+        assert isinstance(one.op, EraseAnswers)
+        answers.erase(self._sql, self._present(one.op.notes))
+
+    def _put_use(self, one: Prepared) -> None:
+        assert isinstance(one.op, PutUse)
+        answers.add_use(self._sql, self._scope, one.op.use)
 
     # rows ---------------------------------------------------------------------------------------------------
 

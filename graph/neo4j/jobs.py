@@ -11,7 +11,7 @@ from datetime import datetime
 
 from zettel.graph.neo4j import rows, settling
 from zettel.graph.neo4j.connection import Connection, Transaction
-from zettel.model import Job, JobKind, JobState, Scope, to_micros
+from zettel.model import TIME_MAX, Job, JobKind, JobState, Scope, to_micros
 
 
 async def claim(
@@ -48,16 +48,17 @@ async def claim(
     return claimed
 
 
-async def fail(connection: Connection, job: Job, error: str, retry_at: datetime | None) -> None:
-    """Keep why a job failed, and queue it again if a time is given. One that was taken over is left alone."""
+async def fail(connection: Connection, jobs: Sequence[Job], error: str, retry_at: datetime | None) -> None:
+    """Keep why jobs of one scope failed, and queue them again if a time is given. Those that were taken over are left
+    alone."""
+    scope = jobs[0].scope.key
 
     async def work(transaction: Transaction) -> None:
-        await transaction.run("scope_touch", scope=job.scope.key, token=job.token)
+        await transaction.run("scope_touch", scope=scope, token=secrets.token_hex(8))
         await transaction.run(
-            "job_fail",
-            scope=job.scope.key,
-            id=job.id,
-            token=job.token,
+            "jobs_fail",
+            scope=scope,
+            jobs=[{"id": job.id, "token": job.token} for job in jobs],
             state=(JobState.FAILED if retry_at is None else JobState.QUEUED).value,
             run_at=None if retry_at is None else to_micros(retry_at),
             error=error,
@@ -74,19 +75,36 @@ async def listed(connection: Connection, scope: Scope | None, state: JobState | 
     return [rows.read_job(row["job"]) for row in told]
 
 
-async def pending(connection: Connection, scope: Scope | None) -> int:
-    """How many jobs are queued or running."""
+async def pending(
+    connection: Connection, scope: Scope | None, kinds: Sequence[JobKind] | None, due_by: datetime | None
+) -> int:
+    """How many jobs (of these kinds) are running, or queued (to run by then)."""
     flags = () if scope is None else ("scoped",)
-    ((count,),) = await connection.read("jobs_pending", *flags, scope=scope.key if scope else None)
+    asked = [kind.value for kind in (JobKind if kinds is None else kinds)]
+    by = TIME_MAX if due_by is None else to_micros(due_by)
+    ((count,),) = await connection.read("jobs_pending", *flags, kinds=asked, by=by, scope=scope.key if scope else None)
     return int(count)
 
 
-async def retry(connection: Connection, scope: Scope | None, now: int) -> int:
-    """Queue failed jobs again, as if they had never been tried; how many."""
-    flags = () if scope is None else ("scoped",)
+async def retry(connection: Connection, scope: Scope | None, job: str | None, now: int) -> int:
+    """Queue failed jobs again (only the one of an id, if given), as if they had never been tried; how many."""
+    flags = tuple(name for name, given in (("scoped", scope), ("single", job)) if given is not None)
 
     async def work(transaction: Transaction) -> int:
-        ((count,),) = await transaction.run("jobs_retry", *flags, scope=scope.key if scope else None, now=now)
+        ((count,),) = await transaction.run(
+            "jobs_retry", *flags, scope=scope.key if scope else None, job=job, now=now
+        )
         return int(count)
+
+    return await connection.writing(work)
+
+
+async def cancel(connection: Connection, scope: Scope, job: str, now: int) -> bool:
+    """Take a job off the queue unless somebody holds its lease."""
+
+    async def work(transaction: Transaction) -> bool:
+        await transaction.run("scope_touch", scope=scope.key, token=secrets.token_hex(8))
+        ((count,),) = await transaction.run("job_cancel", scope=scope.key, job=job, now=now)
+        return bool(count)
 
     return await connection.writing(work)

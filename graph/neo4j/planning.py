@@ -18,18 +18,21 @@ from zettel.batch import (
     Batch,
     DropMentions,
     EndRestore,
+    EraseAnswers,
     EraseEvents,
     EraseNotes,
     EraseRevisions,
     FinishJob,
     NoteIndex,
     Op,
+    PutAnswer,
     PutEvent,
     PutJob,
     PutMention,
     PutNote,
     PutRevision,
     PutTombstones,
+    PutUse,
     PutVector,
     RestoreLinks,
     RestoreNote,
@@ -82,6 +85,9 @@ class Planner:
             EraseRevisions: self._erase_revisions,
             PutJob: self._put_job,
             FinishJob: self._finish_job,
+            PutAnswer: self._put_answer,
+            EraseAnswers: self._erase_answers,
+            PutUse: self._put_use,
             RestoreNote: self._restore_note,
             RestoreLinks: self._restore_links,
             PutTombstones: self._put_tombstones,
@@ -174,6 +180,18 @@ class Planner:
     def _erase_revisions(self, op: EraseRevisions) -> None:
         self.flush()
         self._step("revisions_erase", revisions=[{"note": op.note, "versions": list(op.versions)}])
+
+    # what language models said and cost ---------------------------------------------------------------------
+
+    def _put_answer(self, op: PutAnswer) -> None:
+        self.flush()
+        self._step("answer_put", answer=rows.answer_row(op, self._scope), notes=list(dict.fromkeys(op.notes)))
+
+    def _erase_answers(self, op: EraseAnswers) -> None:
+        self._step("answers_erase", ids=list(op.notes))
+
+    def _put_use(self, op: PutUse) -> None:
+        self._step("use_put", use=rows.use_row(op.use))
 
     # restoring ----------------------------------------------------------------------------------------------
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
+from zettel.batch import PutAnswer
 from zettel.graph.bodies import body_of
 from zettel.model import (
     EventRecord,
@@ -18,6 +20,7 @@ from zettel.model import (
     JobState,
     Link,
     LinkType,
+    ModelUse,
     Note,
     Revision,
     Scope,
@@ -41,7 +44,8 @@ def note_row(note: Note, scope: str) -> dict[str, Any]:
         "occurred_at": note.occurred_at, "valid_from": note.valid_from, "recorded_at": note.recorded_at,
         "event_ids": list(note.event_ids), "metadata": list(as_metadata_pairs(note.metadata)),
         "metadata_json": as_json(note.metadata) if note.metadata else None, "authored": list(note.authored),
-        "archived": note.archived or None, "part": note.part or None, "parts": note.parts if note.parts > 1 else None,
+        "archived": note.archived or None, "merged_into": note.merged_into,
+        "part": note.part or None, "parts": note.parts if note.parts > 1 else None,
         "seq": note.seq, "version": note.version, "scope": scope, "id": note.id,
     }  # fmt: skip
     return {name: value for name, value in row.items() if value is not None and value != []}
@@ -148,6 +152,23 @@ def read_job(row: Mapping[str, Any]) -> Job:
         token=row.get("token"),
         error=row.get("error"),
     )
+
+
+def answer_row(op: PutAnswer, scope: str) -> dict[str, Any]:
+    """An answer's properties."""
+    notes = len(set(op.notes))
+    caption = f"answer about {notes} note{'' if notes == 1 else 's'}"
+    return {"caption": caption, "text": op.text, "notes": notes, "scope": scope, "key": op.key}
+
+
+def use_row(use: ModelUse) -> dict[str, Any]:
+    """What a model has cost; the day as text."""
+    return use.model_dump(exclude={"day"}) | {"day": use.day.isoformat()}
+
+
+def read_use(row: Mapping[str, Any]) -> ModelUse:
+    """The inverse of :func:`use_row`."""
+    return ModelUse(**dict(row) | {"day": date.fromisoformat(row["day"])})
 
 
 def as_json(value: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from zettel.batch import Conflict, EndRestore
 from zettel.errors import EmbedderMismatch
 from zettel.graph.keys import Keys
-from zettel.graph.neo4j import checking, jobs, moving, planning, reads, schema, settling, spaces
+from zettel.graph.neo4j import checking, jobs, moving, planning, reads, rows, schema, settling, spaces
 from zettel.graph.neo4j.ask import ask
 from zettel.graph.neo4j.candidates import EXACT_NOTES, FAR, REACH, asked, flags, shaped
 from zettel.graph.neo4j.committing import apply
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from neo4j import AsyncDriver
 
     from zettel.batch import Batch, Restore
-    from zettel.model import EventRecord, Job, JobKind, JobState, Link, Note, Revision, Term
+    from zettel.model import EventRecord, Job, JobKind, JobState, Link, ModelUse, Note, Revision, Term
     from zettel.ports import Found, Kept, Lookup, Near, NoteHistory, Space, TermUse
     from zettel.query import Candidates, Filter, Query
 
@@ -312,21 +312,42 @@ class Neo4jStore:
         """Take up to ``limit`` due jobs for ``lease`` seconds, each with a fresh token; all of one scope and kind."""
         return await jobs.claim(self.connection, kinds, limit, lease, scope, _now())
 
-    async def fail(self, job: Job, error: str, retry_at: datetime | None) -> None:
-        """Keep the error; queue again at ``retry_at``, or leave it failed when that is None."""
-        await jobs.fail(self.connection, job, error, retry_at)
+    async def fail(self, failed: Sequence[Job], error: str, retry_at: datetime | None) -> None:
+        """Keep the error; queue again at ``retry_at``, or leave them failed when that is None."""
+        await jobs.fail(self.connection, failed, error, retry_at)
 
     async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]:
         """Jobs in the order they were queued."""
         return await jobs.listed(self.connection, scope, state)
 
-    async def pending(self, scope: Scope | None) -> int:
-        """How many jobs are queued or running."""
-        return await jobs.pending(self.connection, scope)
+    async def pending(
+        self, scope: Scope | None, kinds: Sequence[JobKind] | None = None, due_by: datetime | None = None
+    ) -> int:
+        """How many jobs (of these kinds) are running, or queued (to run by then)."""
+        return await jobs.pending(self.connection, scope, kinds, due_by)
 
-    async def retry(self, scope: Scope | None) -> int:
-        """Queue failed jobs again; how many."""
-        return await jobs.retry(self.connection, scope, _now())
+    async def retry(self, scope: Scope | None, job: str | None = None) -> int:
+        """Queue failed jobs again (only one, if given); how many."""
+        return await jobs.retry(self.connection, scope, job, _now())
+
+    async def cancel(self, scope: Scope, job: str) -> bool:
+        """Take a job off the queue unless somebody is at it."""
+        return await jobs.cancel(self.connection, scope, job, _now())
+
+    # what language models said and cost -----------------------------------------------------------------------
+
+    async def answer(self, scope: Scope, key: str) -> str | None:
+        """The kept answer of that key."""
+        told = await self.connection.read("answer", scope=scope.key, key=key)
+        return told[0]["text"] if told else None
+
+    async def model_use(self, scope: Scope | None, since: date | None = None) -> list[ModelUse]:
+        """What models have cost (from a day on), one for each day and model, in this order."""
+        flags = () if scope is None else ("scoped",)
+        told = await self.connection.read(
+            "model_use", *flags, scope=scope.key if scope else None, since=(since or date.min).isoformat()
+        )
+        return [rows.read_use(row) for row in told]
 
     # looking after --------------------------------------------------------------------------------------------
 

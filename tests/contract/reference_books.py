@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,18 +18,21 @@ from zettel.batch import (
     Conflict,
     DropMentions,
     EndRestore,
+    EraseAnswers,
     EraseEvents,
     EraseNotes,
     EraseRevisions,
     FinishJob,
     NoteIndex,
     Op,
+    PutAnswer,
     PutEvent,
     PutJob,
     PutMention,
     PutNote,
     PutRevision,
     PutTombstones,
+    PutUse,
     PutVector,
     Restore,
     RestoreLinks,
@@ -37,7 +40,20 @@ from zettel.batch import (
     StaleLease,
 )
 from zettel.fold import fold
-from zettel.model import TIME_MIN, EventRecord, Job, JobKind, JobState, Link, Note, Revision, Scope, in_utc, to_micros
+from zettel.model import (
+    TIME_MIN,
+    EventRecord,
+    Job,
+    JobKind,
+    JobState,
+    Link,
+    ModelUse,
+    Note,
+    Revision,
+    Scope,
+    in_utc,
+    to_micros,
+)
 
 V = TypeVar("V")
 
@@ -55,6 +71,8 @@ class Kept:
     mentions: dict[tuple[str, str], Link] = field(default_factory=dict)
     vectors: dict[tuple[int, str], Any] = field(default_factory=dict)  # by space and note
     indexes: dict[tuple[str, int], NoteIndex] = field(default_factory=dict)  # by note and version
+    answers: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict)  # text and notes, by key
+    use: dict[tuple[date, str], ModelUse] = field(default_factory=dict)  # by day and model
     seen: dict[type, Any] = field(default_factory=dict)  # the view of now, once it was asked for
 
     def copied(self) -> Kept:
@@ -170,6 +188,13 @@ class Books(ABC):
                 kept.tombstones.update(dict.fromkeys(identities))
             case RestoreLinks() | EndRestore():
                 pass  # links are the fold's here, whenever they are asked for
+            case PutAnswer(key, text, about):
+                if kept.bases.keys() >= {*about}:
+                    kept.answers[key] = text, frozenset(about)
+            case EraseAnswers(ids):
+                kept.answers = {key: x for key, x in kept.answers.items() if x[1].isdisjoint(ids)}
+            case PutUse(use):
+                kept.use[use.day, use.model] = added(use, kept.use.get((use.day, use.model)))
             case FinishJob(job_id, token):
                 if job_id not in jobs or jobs[job_id].token != token:
                     raise StaleLease
@@ -234,6 +259,16 @@ class Books(ABC):
         rest = {"state": JobState.QUEUED, "token": None}
         for job in await self.jobs(scope):
             yield [PutJob(job if job.state is not JobState.RUNNING else job.model_copy(update=rest))]
+
+    async def answer(self, scope: Scope, key: str) -> str | None:
+        return self.of(scope).answers.get(key, (None,))[0]
+
+    async def model_use(self, scope: Scope | None, since: date | None = None) -> list[ModelUse]:
+        sums: dict[tuple[date, str], ModelUse] = {}
+        for kept in list(self._kept.values()) if scope is None else [self.of(scope)]:
+            for which, use in kept.use.items():
+                sums[which] = added(use, sums.get(which))
+        return [sums[which] for which in sorted(sums) if since is None or which[0] >= since]
 
     @abstractmethod
     async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
@@ -307,23 +342,43 @@ class Books(ABC):
             self._leased[job.id] = now + lease
         return [self._jobs[job.id] for job in taken]
 
-    async def fail(self, job: Job, error: str, retry_at: datetime | None) -> None:
-        if job.id in self._jobs and self._jobs[job.id].token == job.token:
-            state = JobState.QUEUED if retry_at else JobState.FAILED
-            update = {"state": state, "error": error, "token": None, "run_at": in_utc(retry_at or job.run_at)}
-            self._jobs[job.id] = self._jobs[job.id].model_copy(update=update)
+    async def fail(self, jobs: Sequence[Job], error: str, retry_at: datetime | None) -> None:
+        for job in jobs:
+            if job.id in self._jobs and self._jobs[job.id].token == job.token:
+                state = JobState.QUEUED if retry_at else JobState.FAILED
+                update = {"state": state, "error": error, "token": None, "run_at": in_utc(retry_at or job.run_at)}
+                self._jobs[job.id] = self._jobs[job.id].model_copy(update=update)
 
     async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]:
         return [job for job in self._jobs.values() if scope in (None, job.scope) and state in (None, job.state)]
 
-    async def pending(self, scope: Scope | None) -> int:
-        return sum(job.state is not JobState.FAILED for job in await self.jobs(scope))
+    async def pending(
+        self, scope: Scope | None, kinds: Sequence[JobKind] | None = None, due_by: datetime | None = None
+    ) -> int:
+        asked = [job for job in await self.jobs(scope) if kinds is None or job.kind in kinds]
+        queued = [job for job in asked if job.state is JobState.QUEUED and (due_by is None or job.run_at <= due_by)]
+        return len(queued) + sum(job.state is JobState.RUNNING for job in asked)
 
-    async def retry(self, scope: Scope | None) -> int:
-        failed = await self.jobs(scope, JobState.FAILED)
+    async def retry(self, scope: Scope | None, job: str | None = None) -> int:
+        failed = [one for one in await self.jobs(scope, JobState.FAILED) if job in (None, one.id)]
         again = {"state": JobState.QUEUED, "run_at": datetime.now(timezone.utc), "attempts": 0}
         self._jobs.update({job.id: job.model_copy(update=again) for job in failed})
         return len(failed)
+
+    async def cancel(self, scope: Scope, job: str) -> bool:
+        found = self._jobs.get(job)
+        if found is None or found.scope != scope:
+            return False
+        if found.state is JobState.RUNNING and self._leased[job] > time.monotonic():
+            return False
+        del self._jobs[job]
+        return True
+
+
+def added(use: ModelUse, before: ModelUse | None) -> ModelUse:
+    counted = set(ModelUse.model_fields) - {"day", "model"}
+    sums = {name: getattr(use, name) + getattr(before, name) for name in counted} if before else {}
+    return use.model_copy(update=sums)
 
 
 def same_work(job: Job) -> tuple[Scope, JobKind, str | None, int]:

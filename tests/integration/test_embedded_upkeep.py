@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.integration.embedded import ANN, DIM, Scribe, a_job, opened, run, vector
-from zettel.batch import EraseNotes, FinishJob, PutJob, PutVector, StaleLease
+from zettel.batch import EraseNotes, FinishJob, PutAnswer, PutJob, PutVector, StaleLease
 from zettel.errors import EmbedderMismatch, InvalidInput
 from zettel.model import JobKind, JobState, LinkType, Scope
 
@@ -63,7 +63,7 @@ def test_a_lease_that_ran_out_is_taken_over() -> None:
             assert (mine.id, mine.attempts) == (late.id, 2)
             with pytest.raises(StaleLease):
                 await scribe.do(FinishJob(late.id, late.token or ""))
-            await store.fail(late, "too late to say", None)  # it is somebody else's now
+            await store.fail([late], "too late to say", None)  # it is somebody else's now
             assert (await store.jobs(ANN))[0].state is JobState.RUNNING
             await scribe.do(FinishJob(lost.id, lost.token or ""))  # nobody else has begun with it
             await scribe.do(FinishJob(mine.id, mine.token or ""))
@@ -79,14 +79,14 @@ def test_failures_are_kept_and_retried() -> None:
             await scribe.do(PutJob(a_job("j_1")))
             (job,) = await store.claim(ALL, 1, 60, None)
             soon = datetime.now(timezone.utc) + timedelta(milliseconds=20)
-            await store.fail(job, "no answer", soon)
+            await store.fail([job], "no answer", soon)
             (kept,) = await store.jobs(ANN, JobState.QUEUED)
             assert (kept.error, kept.run_at, kept.attempts, kept.token) == ("no answer", soon, 1, None)
             assert await store.claim(ALL, 1, 60, None) == []
             await asyncio.sleep(0.03)
             (job,) = await store.claim(ALL, 1, 60, None)
             assert job.attempts == 2
-            await store.fail(job, "it cannot be done", None)
+            await store.fail([job], "it cannot be done", None)
             assert await store.claim(ALL, 1, 60, None) == []
             assert (await store.counts(ANN))["failed"] == 1
             assert await store.retry(BOB) == 0
@@ -174,6 +174,7 @@ async def a_small_world(store: Any) -> Scribe:
     await scribe.change(second, content="The harbour is open.", links=[(first, LinkType.RELATES)])
     await scribe.change(third, links=[(second, LinkType.SUPERSEDES)], inputs=[second])
     await scribe.mention(second, first)
+    await scribe.do(PutAnswer("key", "Music.", (third,)))
     return scribe
 
 
@@ -190,6 +191,7 @@ DAMAGE = {
     "an orphan vector": "UPDATE vectors SET note = 999 WHERE note = 1",
     "an orphan revision": "INSERT INTO revisions (scope, note, version, seq, recorded_at, body) "
     "VALUES (1, 999, 2, 1, 1, '{}')",
+    "an answer about nothing": "UPDATE answer_notes SET note = 999",
     "a scope's seq": "UPDATE scopes SET seq = 1",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zettel.graph.embedded import growing
-from zettel.graph.embedded.growing import Index, Lists, Numbers, Table, spans
+from zettel.graph.embedded.growing import Lists, Numbers, Table, spans
+from zettel.graph.embedded.segments import Index
 
 rows = st.integers(0, 7)
 entries = st.dictionaries(st.integers(-3, 3), st.integers(1, 9), max_size=4)
@@ -20,6 +22,7 @@ steps = st.lists(
         st.tuples(st.just("drop"), st.sets(rows, max_size=4)),
         st.tuples(st.just("copy"), st.none()),
         st.tuples(st.just("settle"), st.none()),
+        st.tuples(st.just("restore"), st.none()),
     ),
     max_size=30,
 )
@@ -31,6 +34,11 @@ def flat(put: dict[int, dict[int, int]]) -> tuple[np.ndarray, np.ndarray, np.nda
     sizes = np.array([len(held) for held in put.values()], np.int64)
     pairs = np.array([pair for held in put.values() for pair in held.items()], np.int64).reshape(-1, 2)
     return at, sizes, pairs[:, 0], pairs[:, 1]
+
+
+def owned(saved: Iterable[tuple[str, Any]]) -> dict[str, np.ndarray]:
+    """What was saved, as it is read from a file."""
+    return {name: np.array(array[:]) for name, array in saved}
 
 
 @given(steps)
@@ -48,6 +56,9 @@ def test_an_index_finds_what_rows_hold_now(plan: list[tuple[str, Any]]) -> None:
             held = {row: pairs for row, pairs in held.items() if row not in drawn}
         elif what == "settle":
             index.settle()
+        elif what == "restore":
+            saved, index = owned(index.saved()), Index(np.int16)
+            index.restore(saved, 8)
         else:
             left, index = (index, held), index.copied()
     for found, expected in ((index, held), left):
@@ -77,6 +88,9 @@ def test_lists_hold_what_rows_were_given_last(plan: list[tuple[str, Any]]) -> No
         elif what == "drop":
             lists.drop(np.array(sorted(drawn), np.int64))
             held |= {row: [] for row in drawn}
+        elif what == "restore":
+            saved, lists = owned(lists.saved()), Lists(key=(np.int32, ()), value=(np.int16, ()))
+            lists.restore(saved, 8)
         else:
             lists = lists.copied()
     whose, places = lists.take(np.arange(10))
@@ -128,6 +142,12 @@ def test_numbers_are_given_once(drawn: list[list[int]], few: int) -> None:
         assert [kept.find(key) for key in range(-9, 10)] == [known.get(key, -1) for key in range(-9, 10)]
         assert kept.find(100) == -1
         assert kept.keys.tolist() == list(known)
+        held = np.arange(len(known)) % 3 > 0
+        restored = Numbers()
+        restored.restore(owned(kept.saved(held)), len(known))
+        left = {key: number for key, number in known.items() if held[number]}
+        assert [restored.find(key) for key in range(-9, 10)] == [left.get(key, -1) for key in range(-9, 10)]
+        assert restored.take(np.array([100])).tolist() == [len(known)]  # no number is given twice
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8))

@@ -1,0 +1,3 @@
+// What a language model answered.
+MATCH (a:Answer {scope: $scope, key: $key})
+RETURN a.text AS text

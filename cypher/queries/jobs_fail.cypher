@@ -1,0 +1,5 @@
+// Keep why jobs failed, but of those that somebody else took over.
+UNWIND $jobs AS row
+MATCH (j:Job {scope: $scope, id: row.id})
+WHERE j.token = row.token
+SET j.state = $state, j.run_at = coalesce($run_at, j.run_at), j.error = $error, j.token = null, j.lease_until = 0

@@ -1,0 +1,588 @@
+"""Columns of a large scope that are kept in the file: they answer as columns that are read note by note, and whatever
+was deleted, damaged or written meanwhile is not answered from them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.integration.embedded import ANN, DIM, Scribe, opened, run, vector
+from tests.integration.test_embedded_agreement import ANGLES, DAY_ZERO, WORDS, filters, rows, steps, take
+from zettel.annotate.tokens import tokenize
+from zettel.batch import PutVector
+from zettel.graph.embedded import inverted, lists, loading, snapshots
+from zettel.graph.embedded.columns import Columns
+from zettel.graph.embedded.connections import Connections
+from zettel.graph.embedded.store import EmbeddedStore
+from zettel.graph.keys import Keys
+from zettel.model import LinkType, to_micros
+from zettel.query import Filter
+
+pytestmark = pytest.mark.integration
+ROOT = Path(__file__).parents[2]
+NOTES = 48
+
+
+def shrink(patch: pytest.MonkeyPatch) -> None:
+    """Few notes are many here, and few bytes a piece."""
+    patch.setattr(lists, "LARGE", 40)
+    patch.setattr(inverted, "FEW_ALLOWED", 6)
+    patch.setattr(snapshots, "PIECE_BYTES", 600)
+    patch.setattr(snapshots, "TOGETHER", 3)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch)
+        yield
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether a snapshot could be used, each time that one was looked for."""
+    told: list[bool] = []
+    load = snapshots.load
+
+    def watched(*arguments: Any) -> Any:
+        columns = load(*arguments)
+        told.append(columns.changed >= 0)
+        return columns
+
+    monkeypatch.setattr(snapshots, "load", watched)
+    return told
+
+
+async def fill(store: EmbeddedStore, notes: int = NOTES) -> tuple[Scribe, list[str]]:
+    """A scope that has inverted lists."""
+    scribe, chosen = await Scribe(store).begin(), random.Random(1)
+    ids = []
+    for number in range(notes):
+        angle = chosen.choice(ANGLES)
+        said = " and ".join(chosen.choices(WORDS, k=3))
+        ids.append(
+            await scribe.add(
+                f"The {said}.",
+                vector=vector(np.cos(angle), np.sin(angle)),
+                session=chosen.choice([None, "a", "b"]),
+                role=chosen.choice([None, "Ann", "Bob"]),
+                tags=("pet",) * (number % 3 == 0),
+                title="Kestrel" if number == 5 else None,
+                occurred_at=DAY_ZERO.date().isoformat() if number % 7 == 0 else None,
+                source="a.txt" if number % 5 == 0 else None,
+            )
+        )
+    await scribe.change(ids[3], links=[(ids[1], LinkType.RELATES)])
+    await scribe.mention(ids[4], ids[5])
+    await store.optimize(ANN, scribe.space)
+    return scribe, ids
+
+
+def made(path: Path) -> list[str]:
+    """A store with a snapshot of its one scope; its notes."""
+
+    async def work() -> list[str]:
+        async with opened(path, hasty=True) as store:
+            return (await fill(store))[1]
+
+    ids = run(work())
+    assert len(kept(path)) == 1
+    return ids
+
+
+def kept(path: Path) -> list[tuple[int, int]]:
+    """Token and count of what stands in the table of snapshots."""
+    with sqlite3.connect(path) as sql:
+        found = sql.execute("SELECT DISTINCT token, changed FROM snapshots").fetchall()
+    sql.close()
+    return found
+
+
+def ask_again(path: Path) -> None:
+    """Open the store, ask one question, close it."""
+
+    async def work() -> None:
+        async with opened(path, hasty=True) as store:
+            await (await Scribe(store).begin()).ask("harbour")
+
+    run(work())
+
+
+async def answers(scribe: Scribe, ids: list[str], filter: Filter = Filter()) -> list[Any]:  # noqa: B008
+    """To questions of every kind, as plain values."""
+    day = (to_micros(DAY_ZERO), to_micros(DAY_ZERO) + 1)
+    told: list[Any] = []
+    for asked in (
+        {"vector": vector(1, 1), "names": ("kestrel", "oslo", "ferry"), "filter": filter, "times": (day,)},
+        {"vector": vector(1, 3), "pool": 5},
+        {"vector": vector(1, 3), "pool": 3, "filter": Filter(session="a")},
+        {"as_of": day[0]},
+        {"vector": vector(0, 1), "known_at": (await scribe.store.state(ANN)).recorded_at - 1},
+    ):
+        found = await scribe.ask("harbour", "cello", "ferri", **asked)
+        told.append(rows(found, without=set(), here=set(found.ids)))
+    near = await scribe.store.near(ANN, ids, scribe.space, 3)
+    return [*told, [(one.note, [(id, round(cosine, 5)) for id, cosine in one.others]) for one in near]]
+
+
+async def answers_read(path: Path, ids: list[str], filter: Filter = Filter()) -> list[Any]:  # noqa: B008
+    """The same of somebody who reads all notes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(snapshots, "load", lambda _, row, __, dim, listed: Columns(row.number, dim, listed))
+        patch.setattr(snapshots, "due", lambda *_: False)
+        async with opened(path, hasty=True) as store:
+            return await answers(await Scribe(store).begin(), ids, filter)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    before=st.lists(steps, max_size=12),
+    after=st.lists(st.tuples(steps, st.booleans()), max_size=12),
+    purged=st.booleans(),
+    filter=filters,
+)
+def test_loaded_columns_answer_as_those_that_are_read(
+    before: list[Any], after: list[Any], purged: bool, filter: Filter, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """After any changes before it was written, and any after it was loaded, here and by somebody else."""
+    path = tmp_path_factory.mktemp("snapshots") / "a.db"
+
+    async def work() -> None:
+        async with opened(path, hasty=True) as store:
+            scribe, present = await fill(store)
+            versions = dict.fromkeys(present, 1) | {present[3]: 2}
+            for step in before:
+                await take(scribe, step, present, versions)
+                await scribe.ask("harbour")
+            if purged:
+                await store.purge()
+        assert len(kept(path)) == 1
+        async with opened(path, hasty=True) as store, opened(path, hasty=True) as other:
+            scribes = [await Scribe(one, first=1000 + 1000 * n).begin() for n, one in enumerate((store, other))]
+            assert await answers(scribes[0], present, filter) == await answers_read(path, present, filter)
+            for step, mine in after:
+                await take(scribes[mine], step, present, versions)
+                await scribes[0].ask("harbour")
+            assert await answers(scribes[0], present, filter) == await answers_read(path, present, filter)
+            assert [line for line in await store.check(repair=False) if "no vector" not in line] == []
+
+    run(work())
+
+
+def test_it_is_used_and_written_again_when_much_has_changed(tmp_path: Path, loaded: list[bool]) -> None:
+    path = tmp_path / "a.db"
+    made(path)
+    assert loaded == []  # there were no lists when the scope was read
+    first = kept(path)
+
+    async def add(notes: int) -> None:
+        async with opened(path, hasty=True) as store:
+            scribe = await Scribe(store, first=1000 + notes).begin()
+            await scribe.ask("harbour")
+            for number in range(notes):
+                await scribe.add(f"A harbour with number {number}.")
+
+    run(add(2))
+    assert kept(path) == first
+    run(add(9))  # with the two before more than an eighth
+    assert kept(path) != first
+    assert len(kept(path)) == 1
+    second = kept(path)
+    ask_again(path)
+    assert kept(path) == second
+    assert loaded == [True, True, True]
+
+
+DAMAGE = {
+    "a piece is missing": "DELETE FROM snapshots WHERE piece = 7",
+    "pieces are swapped": "UPDATE snapshots SET data = (SELECT data FROM snapshots WHERE piece = 3) WHERE piece = 2",
+    "a piece is short": "UPDATE snapshots SET data = substr(data, 1, 5) WHERE piece = 4",
+    "a piece is long": "UPDATE snapshots SET data = CAST(data || 'x' AS BLOB) WHERE piece = 4",
+    "a piece is text": "UPDATE snapshots SET data = CAST(data || 'x' AS TEXT) WHERE piece = 6",
+    "a piece is a number": "UPDATE snapshots SET data = 5 WHERE piece = 5",
+    "a piece too many": "INSERT INTO snapshots SELECT scope, space, token, changed, 10000, x'00' FROM snapshots "
+    "WHERE piece = 0",
+    "no contents": "UPDATE snapshots SET data = '' WHERE piece = 0",
+    "contents of another kind": "UPDATE snapshots SET data = '[1, 2]' WHERE piece = 0",
+    "contents are a number": "UPDATE snapshots SET data = 3 WHERE piece = 0",
+    "of the future": "UPDATE snapshots SET changed = 100000",
+    "of a forgotten past": "UPDATE scopes SET changed = changed + 1, floor = changed + 1",
+    "of other lists": "UPDATE lists SET epoch = 2",
+    "of no space": "UPDATE snapshots SET space = 77",
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_what_cannot_be_used_is_left_aside(what: str, tmp_path: Path, loaded: list[bool]) -> None:
+    path = tmp_path / "a.db"
+    ids = made(path)
+    with sqlite3.connect(path) as sql:
+        sql.execute(DAMAGE[what])
+    sql.close()
+    await_answers(path, ids)
+    assert loaded == [False]
+    assert len(kept(path)) == 1 + (what == "of no space")  # another one is there now
+    ask_again(path)
+    assert loaded[1:] == [True]
+
+
+def await_answers(path: Path, ids: list[str]) -> None:
+    async def work() -> None:
+        async with opened(path, hasty=True) as store:
+            assert await answers(await Scribe(store).begin(), ids) == await answers_read(path, ids)
+
+    run(work())
+
+
+def told_of(path: Path) -> dict[str, Any]:
+    with sqlite3.connect(path) as sql:
+        (data,) = sql.execute("SELECT data FROM snapshots WHERE piece = 0").fetchone()
+    sql.close()
+    contents: dict[str, Any] = json.loads(data)
+    return contents
+
+
+def tell(path: Path, contents: dict[str, Any]) -> None:
+    with sqlite3.connect(path) as sql:
+        sql.execute("UPDATE snapshots SET data = ? WHERE piece = 0", (json.dumps(contents).encode(),))
+    sql.close()
+
+
+def part(contents: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in contents["parts"] if one["name"] == name)
+    return found
+
+
+FOREIGN: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "another format": lambda contents: contents.update(format=2),
+    "other kinds": lambda contents: contents.update(codes=["a"]),
+    "another dimension": lambda contents: contents.update(dim=DIM + 1),
+    "no names": lambda contents: contents.update(roles=[]),
+    "no sessions": lambda contents: contents.update(sessions=[]),
+    "no parts": lambda contents: contents.update(parts=[]),
+    "objects": lambda contents: part(contents, "notes.seq").update(dtype="|O"),
+    "other bytes": lambda contents: part(contents, "notes.seq").update(dtype=">i8"),
+    "numbers of another kind": lambda contents: part(contents, "notes.length").update(dtype="<f4"),
+    "another name": lambda contents: part(contents, "notes.seq").update(name="notes.sequence"),
+    "no segment": lambda contents: part(contents, "words.numbers").update(name="words.none"),
+    "another shape": lambda contents: part(contents, "notes.seq").update(shape=[2, NOTES // 2]),
+    "a shape below nothing": lambda contents: part(contents, "notes.seq").update(shape=[-1]),
+    "a huge shape": lambda contents: part(contents, "notes.seq").update(shape=[10**15]),
+    "another check": lambda contents: part(contents, "vectors.code").update(crc=1),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_what_somebody_else_made_is_left_aside(what: str, tmp_path: Path, loaded: list[bool]) -> None:
+    path = tmp_path / "a.db"
+    ids = made(path)
+    contents = told_of(path)
+    FOREIGN[what](contents)
+    tell(path, contents)
+    await_answers(path, ids)
+    assert loaded == [False]
+    ask_again(path)
+    assert loaded[1:] == [True]
+
+
+BEYOND: dict[str, Callable[[Any], None]] = {
+    "notes.alive": lambda array: array.fill(2),
+    "notes.number": lambda array: array.fill(1),
+    "notes.kind": lambda array: array.fill(100),
+    "notes.session": lambda array: array.fill(100),
+    "ids.json": lambda array: array.fill(ord("[")),
+    "order.rows": lambda array: array.fill(NOTES + 100),
+    "words.1.rows": lambda array: array.fill(NOTES + 100),
+    "words.1.keys": lambda array: array.fill(0),
+    "words.1.starts": lambda array: array.fill(0),
+    "terms.size": lambda array: array.fill(1),
+    "terms.term": lambda array: array.fill(-1),
+    "links.target": lambda array: array.fill(10_000),
+    "term_numbers.number": lambda array: array.fill(10_000),
+    "vectors.size": lambda array: array.fill(10**6),
+    "vectors.row": lambda array: array.fill(1),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_does_not_hold_together_is_left_aside(
+    name: str, tmp_path: Path, loaded: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, arrays = tmp_path / "a.db", snapshots._arrays
+
+    def wrong(columns: Any) -> Any:
+        found = False
+        for own, array in arrays(columns):
+            if own == name:
+                array, found = np.array(array[:]), True
+                BEYOND[name](array.view(np.uint8) if array.dtype == bool else array)
+            yield own, array
+        assert found
+
+    monkeypatch.setattr(snapshots, "_arrays", wrong)
+    ids = made(path)
+    monkeypatch.setattr(snapshots, "_arrays", arrays)
+    await_answers(path, ids)
+    assert loaded == [False]
+
+
+@pytest.mark.parametrize("written", ["before", "after"])
+def test_nothing_of_what_was_deleted_stays(written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``written`` before the delete, or by somebody who held the note until it was deleted."""
+    path = tmp_path / "a.db"
+    made(path)
+    unlike = np.array([-0.5, 0.4, -0.3, 0.2, 0.5, -0.4, 0.1, 0.6], np.float32)
+    unlike /= np.linalg.norm(unlike)
+    said = "Quetzalcoatl flies over Popocatepetl."
+
+    async def work() -> None:
+        async with opened(path, hasty=True) as store:
+            scribe = await Scribe(store, first=777777).begin()
+            id = await scribe.add(said, vector=unlike, session="Tenochtitlan", role="Moctezuma")
+            await scribe.change("n_2", content="Chapultepec is a hill.")
+            await scribe.ask("harbour")
+            secret = (await store.state(ANN)).secret
+            [(_, [columns])] = store._scopes._held.values()
+            row = columns.ids.index(id)
+            stamp = int(columns.notes["stamp"][row]).to_bytes(8, "little", signed=True)
+            code = columns.vectors._slots["code"][columns.vectors._rows["slot"][[row]]].tobytes()  # type: ignore[attr-defined]
+        assert len(kept(path)) == 1
+        keys = Keys(secret)
+        words = [keys.word(token) for token in tokenize(f"{said} Chapultepec")]
+        terms = [keys.term(name) for name in ("quetzalcoatl", "popocatepetl", "chapultepec")]
+        hashes = [key.to_bytes(8, "little", signed=True) for key in (*words, *terms)]
+        traces = [b"n_777777", b"Tenochtitlan", b"Moctezuma", stamp, code, *hashes]
+        traces = [trace for trace in traces if trace in path.read_bytes()]
+        assert len(traces) > 8  # most of it is to be seen
+        async with opened(path, hasty=True) as store:
+            scribe = await Scribe(store, first=888888).begin()
+            await scribe.ask("harbour")
+            await scribe.erase(id)
+            await scribe.change("n_2", erased=(2,))
+            monkeypatch.setattr(snapshots, "WRITTEN_AT", -1 if written == "after" else 1)
+        assert len(kept(path)) == 1
+        async with opened(path, hasty=True) as store:
+            assert await store.purge()
+            assert len(kept(path)) == (written == "after")
+            assert [trace for trace in traces if trace in path.read_bytes()] == []
+            assert await store.check(repair=False) == []
+
+    monkeypatch.setattr(snapshots, "WRITTEN_AT", 0)
+    run(work())
+    assert [trace for trace in (b"n_777777", b"Tenochtitlan", b"Moctezuma") if trace in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize("what", ["erase", "add", "drop", "activate", "repair"])
+def test_whoever_comes_between_two_pieces_is_heeded(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, write, number = tmp_path / "a.db", Connections.write, itertools.count(1)
+
+    def between(connections: Connections) -> Any:
+        if next(number) == 9:  # ids are written by then
+            assert len(kept(path)) == 1
+            monkeypatch.setattr(Connections, "write", write)
+            run(come())
+        return write(connections)
+
+    async def come() -> None:
+        async with opened(path, hasty=True) as other:
+            scribe = await Scribe(other, first=1000).begin()
+            if what == "erase":
+                await scribe.erase("n_30")
+            elif what == "add":
+                await scribe.add("One more.")
+            elif what == "drop":
+                await other.drop_scope(ANN)
+            elif what == "activate":
+                space = (await other.add_space("new", DIM, "sha", "/2")).id
+                for id in [f"n_{number + 1}" for number in range(NOTES)]:
+                    await scribe.do(PutVector(id, space, vector(1)))
+                assert await other.activate(space)
+            else:
+                await other.check(repair=True)
+
+    async def work() -> None:
+        async with opened(path, hasty=True) as store:
+            await fill(store)
+            monkeypatch.setattr(Connections, "write", between)
+        assert next(number) > 9
+        assert kept(path) == []
+        async with opened(path, hasty=True) as store:
+            await store.purge()
+            assert (b"n_30" in path.read_bytes()) == (what not in ("drop", "erase"))
+            assert await store.check(repair=False) == []
+
+    run(work())
+
+
+@pytest.mark.parametrize("how", ["drop", "activate", "repair"])
+def test_it_goes_with_what_it_is_of(how: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    ids = made(path)
+
+    async def work() -> None:
+        async with opened(path, hasty=True) as store:
+            scribe = await Scribe(store).begin()
+            if how == "drop":
+                await store.drop_scope(ANN)
+            elif how == "repair":
+                assert await store.check(repair=True) == []
+            else:
+                space = (await store.add_space("new", DIM, "sha", "/2")).id
+                for id in ids:
+                    await scribe.do(PutVector(id, space, vector(1)))
+                assert await store.activate(space)
+            with store._connections.writer() as sql:  # type: ignore[union-attr]
+                assert sql.execute("PRAGMA secure_delete").fetchone() == (1,)
+
+    run(work())
+    assert kept(path) == []
+
+
+def test_whoever_writes_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+
+    async def work() -> None:
+        async with opened(path, hasty=True) as store:
+            await fill(store)
+            other = sqlite3.connect(path, isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            began = time.monotonic()
+        assert time.monotonic() - began < 2
+        other.execute("ROLLBACK")
+        other.close()
+
+    run(work())
+    assert kept(path) == []
+    ask_again(path)
+    assert len(kept(path)) == 1
+
+
+def test_a_full_disk_is_left_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+
+    async def work() -> None:
+        async with opened(path, hasty=True) as store:
+            await fill(store)
+            with store._connections.writer() as writer:  # type: ignore[union-attr]
+                (pages,) = writer.execute("PRAGMA page_count").fetchone()
+                writer.execute(f"PRAGMA max_page_count = {pages + 3}")
+
+    run(work())
+    assert kept(path) == []
+    ask_again(path)
+    assert len(kept(path)) == 1
+
+
+def test_columns_of_which_much_is_gone(tmp_path: Path, loaded: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are read anew and not from the snapshot that they came from, and no snapshot is made of them."""
+    path = tmp_path / "a.db"
+    ids = made(path)
+    monkeypatch.setattr(loading, "FEW_ROWS", 4)
+
+    async def work() -> None:
+        async with opened(path, hasty=True) as store:
+            scribe = await Scribe(store).begin()
+            await scribe.ask("harbour")
+            await scribe.erase(*ids[:30])
+            left = ids[30:]
+            await scribe.ask("harbour")
+            assert loaded == [True]
+            [(_, [columns])] = store._scopes._held.values()
+            assert columns.rows == NOTES
+            assert await answers(scribe, left) == await answers_read(path, left)
+            [(_, [columns])] = store._scopes._held.values()
+            assert columns.rows == NOTES - 30
+
+    run(work())
+    assert loaded == [True]
+    assert told_of(path)["rows"] == NOTES - 30
+
+
+def test_a_snapshot_of_which_much_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not left for whoever comes next, who would read the scope anew as well."""
+    path = tmp_path / "a.db"
+    ids = made(path)
+    monkeypatch.setattr(loading, "FEW_ROWS", 4)
+
+    async def ask(*gone: str) -> None:
+        async with opened(path, hasty=True) as store:
+            scribe = await Scribe(store).begin()
+            await scribe.ask("harbour")
+            await scribe.erase(*gone)
+            await scribe.ask("harbour")
+            await scribe.ask("harbour")
+
+    run(ask(*ids[:23]))
+    assert told_of(path)["rows"] == NOTES  # not half of them are gone
+    run(ask(*ids[23:25]))
+    assert told_of(path)["rows"] == NOTES - 25
+
+
+_CLOSER = """
+import sys; sys.path.insert(0, ".")
+from tests.integration.test_embedded_snapshots import *
+shrink(pytest.MonkeyPatch())
+snapshots.WRITTEN_AT, snapshots.TOGETHER, put = -1, 1, snapshots._put
+def slow(*arguments):
+    time.sleep(0.002)
+    put(*arguments)
+snapshots._put = slow
+async def work():
+    async with opened(sys.argv[1]) as store:
+        await (await Scribe(store).begin()).ask("harbour")
+        print("closing", flush=True)
+run(work())
+"""
+
+
+def closer(path: Path) -> subprocess.Popen[str]:
+    """A process that closes the store and writes a snapshot at it, slowly."""
+    process = subprocess.Popen([sys.executable, "-c", _CLOSER, str(path)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "closing\n"
+    return process
+
+
+@pytest.mark.soak
+def test_a_kill_leaves_a_store_that_answers(tmp_path: Path, soak_scale: Callable[[int], int]) -> None:
+    path, chosen = tmp_path / "a.db", random.Random(2)
+    ids = made(path)
+    for turn in range(soak_scale(60)):
+        with closer(path) as process:
+            if turn:
+                time.sleep(chosen.random() * 0.3)
+            else:
+                while len(kept(path)) < 2:  # some pieces are there beside those of the last snapshot
+                    time.sleep(0.001)
+            process.send_signal(signal.SIGKILL)
+        assert turn or len(kept(path)) == 2
+        await_answers(path, ids)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(snapshots, "WRITTEN_AT", -1)
+        ask_again(path)
+    assert len(kept(path)) == 1
+
+
+def test_processes_that_close_at_once(tmp_path: Path, loaded: list[bool]) -> None:
+    path = tmp_path / "a.db"
+    ids = made(path)
+    with closer(path) as one, closer(path) as other:
+        pass
+    assert (one.returncode, other.returncode) == (0, 0)
+    await_answers(path, ids)
+    assert loaded == [True]
+    assert len(kept(path)) == 1
