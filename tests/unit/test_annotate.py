@@ -206,9 +206,9 @@ def test_annotating_is_quick() -> None:
 
     def once() -> float:
         read.cache_clear()
-        begun = time.perf_counter()
+        begun = time.process_time()  # what other processes take does not count
         annotate(passage, NEW_SCOPE)
-        return time.perf_counter() - begun
+        return time.process_time() - begun
 
     best = min(once() for _ in range(200)) * 1000
     assert best / len(LETTER) * 200 <= NOISE * MILLISECONDS_PER_200_CHARACTERS
@@ -217,6 +217,6 @@ def test_annotating_is_quick() -> None:
 @pytest.mark.parametrize("piece", "a_|A |a/|-1|1,|1.|A-|A'|May |last |J. |Mr. |\"|東|'".split("|"))
 def test_no_text_is_slow(piece: str) -> None:
     text = (piece * 1500)[:1500]
-    begun = time.perf_counter()
+    begun = time.process_time()
     annotate(Passage(text, None, None, MAY_DAY), NEW_SCOPE)
-    assert time.perf_counter() - begun < 0.1  # a pattern that backtracks takes seconds
+    assert time.process_time() - begun < 0.1  # a pattern that backtracks takes seconds

@@ -49,11 +49,9 @@ class Draft:
 
 async def draft(store: GraphStore, scope: Scope, annotator: Annotator, events: Sequence[Event]) -> list[Draft]:
     """Drafts of events, in order, annotated with the scope's statistics as they stand."""
-    parts = [_passages(event) for event in events]
+    parts = [passages_of(event) for event in events]
     annotations = iter(await annotate(store, scope, annotator, [passage for own in parts for passage in own]))
-    return [
-        Draft(event, own, tuple(next(annotations) for _ in own)) for event, own in zip(events, parts, strict=True)
-    ]
+    return [Draft(event, own, tuple(next(annotations) for _ in own)) for event, own in zip(events, parts, strict=True)]
 
 
 async def annotate(
@@ -65,6 +63,7 @@ async def annotate(
     return await annotator.annotate(passages, TermStats(found.notes, found.df))
 
 
-def _passages(event: Event) -> tuple[Passage, ...]:
+def passages_of(event: Event) -> tuple[Passage, ...]:
+    """The parts of an event, as its notes will say them."""
     parts = split_parts(said_by(event))
     return tuple(Passage(part, event.title, event.role, event.occurred_at) for part in parts)

@@ -57,6 +57,7 @@ class ExtractiveAnnotator:
     """Note fields from the text, the scope's statistics and a background table of word frequencies."""
 
     name = "extractive"
+    remote = False
 
     async def annotate(self, passages: Sequence[Passage], stats: TermStats) -> list[Annotation]:
         """One Annotation for each passage, in order. Never waits: it is fit to stand before a commit."""

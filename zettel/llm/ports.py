@@ -73,6 +73,9 @@ class LanguageModel(Protocol):
         ...
 
 
+LLM: TypeAlias = "str | Sequence[str] | LanguageModel"
+"""A model as people name it: a LiteLLM name, several of which the next is asked when one fails, or a LanguageModel."""
+
 Ask: TypeAlias = Callable[[Request, Sequence[str]], Awaitable[Answer]]
 """A request, with the ids of all notes whose text stands in it: with any of them the kept answer is erased."""
 
@@ -118,11 +121,12 @@ class Flaw(NamedTuple):
 class Wrote(NamedTuple):
     """The outcome of a Reading: for each turn, in order, what was written or what was wrong.
 
+    None: nobody has written of that turn nor will, so it stays as it is, and that is no error.
     ``summary`` is one sentence or two about all turns together, empty if there is none. ``model`` and ``prompt`` say
     who wrote it.
     """
 
-    turns: tuple[Written | Flaw, ...]
+    turns: tuple[Written | Flaw | None, ...]
     summary: str = ""
     model: str | None = None
     prompt: str | None = None
@@ -138,6 +142,8 @@ class ModelAnnotator(Protocol):
     """Turns read together at most."""
     before: int
     """Turns just before the first that it wants to see."""
+    links: bool
+    """Whether the notes it wrote are to be linked by a model too."""
 
     async def annotate(self, reading: Reading, ask: Ask) -> Wrote:
         """Raises what ``ask`` raises."""

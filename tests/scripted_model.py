@@ -1,0 +1,54 @@
+"""What a model would write, by rule: for tests that need a good answer from behind HTTP."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_MOVED = re.compile(r"I moved to (\w+)")
+
+
+def reply(request: dict[str, Any]) -> str:
+    """The answer to a request for notes or for links, as ``zettel.prompts`` asks for them."""
+    asked = request["messages"][-1]["content"]
+    return _links(asked) if asked.startswith("notes:") else _notes(asked)
+
+
+def asked_items(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """The items of a request for notes: id, by, on, text."""
+    lines = request["messages"][-1]["content"].partition("items:\n")[2].splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def _notes(asked: str) -> str:
+    before, _, told = asked.partition("items:\n")
+    shown = [json.loads(line) for line in before.splitlines() if line.startswith("{")]
+    notes, last = [], shown[-1]["text"] if shown else ""
+    for line in told.splitlines():
+        item = json.loads(line)
+        by, text = item.get("by", "somebody"), item["text"]
+        moved = _MOVED.search(text)
+        answers = f", after hearing: {last[:60]}" if last else ""
+        notes.append(
+            {
+                "id": item["id"],
+                "context": f"{by} remarks: {text[:80]}{answers} (noteworthy {item['id']})",
+                "keywords": ["noteworthy", by, *re.findall(r"\w{6,}", text)[:3]],
+                "tags": ["remark"],
+                "importance": 0.8 if moved else 0.3,
+                "kind": "semantic" if moved else "episodic",
+                "facts": [f"{by} lives in {moved[1]}."] if moved else [],
+            }
+        )
+        last = text
+    return json.dumps({"notes": notes, "summary": f"A summary: {last[:60]}"})
+
+
+def _links(asked: str) -> str:
+    links = []
+    for line in asked.partition("notes:\n")[2].partition("others:")[0].splitlines():
+        note = json.loads(line)
+        for other in note.get("to", [])[:1]:
+            links.append({"from": note["id"], "to": other, "type": "RELATES", "reason": "the model says so"})
+    return json.dumps({"links": links})

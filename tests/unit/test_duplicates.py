@@ -1,0 +1,95 @@
+"""Which notes say the same twice: case, signs and pleasantries do not matter, words, numbers, days and people do."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.evolve.duplicates import duplicate_key, said
+from zettel.model import Kind, Note
+
+DAY = datetime(2024, 5, 1, 9, tzinfo=timezone.utc)
+
+
+def note(content: str, **fields: Any) -> Note:
+    fixed: dict[str, Any] = {"id": "n_1", "event_ids": ("e_1",), "seq": 1, "recorded_at": DAY, "role": "Ann",
+                             "occurred_at": DAY}  # fmt: skip
+    return Note(content=content, **fixed | fields)
+
+
+def same(one: Note, other: Note) -> bool:
+    key = duplicate_key(one)
+    return key is not None and key == duplicate_key(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("I keep two hens in the garden.", "i keep two hens in the garden"),
+        ("I keep two hens in the garden.", "Well, I keep two hens in the garden! Thanks."),
+        ("I'm painting the boat, it's green.", "I am painting the boat; it is green"),
+        ("I don’t eat fish at all.", "I do not eat fish at all."),
+        ("The barn has a new roof.", "Hey there! The barn really has a new roof"),
+        ("Ida  paid\n12.50 for seeds.", "Ida paid 12.50 for seeds"),
+        ("我们在花园里养了两只母鸡。", "我们在花园里养了两只母鸡！"),
+    ],
+)
+def test_the_same_said_a_little_otherwise(one: str, other: str) -> None:
+    assert same(note(one), note(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("I keep two hens in the garden.", "I keep three hens in the garden."),
+        ("I keep two hens in the garden.", "I keep two ducks in the garden."),
+        ("I keep two hens in the garden.", "I kept two hens in the garden."),
+        ("I moved from Oslo to Bergen.", "I moved from Bergen to Oslo."),
+        ("I do eat fish at home.", "I don't eat fish at home."),
+        ("It is a job for Ida.", "It is not just a job for Ida."),
+        ("Ida paid 12.50 for the seeds.", "Ida paid 12,50 for the seeds."),
+        ("Ida paid $12 for the seeds.", "Ida paid €12 for the seeds."),
+        ("It was -5 in the barn.", "It was 5 in the barn."),
+        ("The fest is on 3 May.", "The fest is on 4 May."),
+        ("I have few friends in Oslo.", "I have a few friends in Oslo."),
+        ("The plan for the barn is 👍", "The plan for the barn is 👎"),
+        ("She told him about the hens.", "He told her about the hens."),
+    ],
+)
+def test_a_word_a_number_or_a_name_makes_it_another_statement(one: str, other: str) -> None:
+    assert duplicate_key(note(one)) is not None
+    assert not same(note(one), note(other))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"role": "Bob"}, {"occurred_at": DAY.replace(day=2)}, {"occurred_at": None}, {"title": "Hens"},
+        {"kind": Kind.SEMANTIC}, {"metadata": {"mood": "fine"}},
+    ],
+)  # fmt: skip
+def test_who_when_and_what_it_is_matter(fields: dict[str, Any]) -> None:
+    assert not same(note("I keep two hens in the garden."), note("I keep two hens in the garden.", **fields))
+    assert same(note("I keep two hens in the garden."), note("I keep two hens in the garden.", session="another"))
+
+
+@pytest.mark.parametrize("text", ["Thanks a lot!", "In Oslo.", "Yes, I do.", "Where are the two hens now?", "🎉", ""])
+def test_small_talk_answers_and_questions_are_nobodys_duplicates(text: str) -> None:
+    assert duplicate_key(note(text)) is None
+
+
+@pytest.mark.parametrize(
+    "fields", [{"archived": True}, {"part": 1, "parts": 3}, {"kind": Kind.INSIGHT}, {"valid_to": DAY}]
+)
+def test_what_is_put_away_replaced_or_a_part_is_not_merged(fields: dict[str, Any]) -> None:
+    assert duplicate_key(note("I keep two hens in the garden.", **fields)) is None
+
+
+@given(st.text(), st.sampled_from(["{}", "Well, {}", "{} \n Thanks!", "hey! {}"]))
+def test_pleasantries_around_change_no_wording(text: str, around: str) -> None:
+    text = f"Ann {text} Oslo"
+    assert said(around.format(text + ".")) == said(text + ".")

@@ -1,0 +1,224 @@
+"""Links that a model decides on: only what was offered, only what holds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.errors import InvalidInput
+from zettel.link.by_model import CUT, MAX_LINKS, MAX_OFFERED, MAX_REASON, UNREADABLE, LiteLLMLinker
+from zettel.llm.lines import line, short_ids
+from zettel.llm.ports import Answer, Choice, Choices, Decision, Linked, Request
+from zettel.model import LinkType, Note
+from zettel.prompts import load_prompt
+
+NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
+
+
+def _note(seq: int, days: int | None = None, **fields: Any) -> Note:
+    when = None if days is None else NOON + timedelta(days=days)
+    given_fields = {"content": f"said {seq}", "role": "Ann", "occurred_at": when, "valid_from": when, **fields}
+    return Note(id=f"n_{seq:020x}", seq=seq, event_ids=(f"e_{seq}",), recorded_at=NOON, **given_fields)
+
+
+OLD = tuple(_note(seq, days=seq) for seq in range(1, 7))
+FIRST, SECOND = _note(10, days=10), _note(11, days=11)
+CHOICES = Choices((Choice(FIRST, (0, 1, 2, 3)), Choice(SECOND, (4, 6))), (*OLD, FIRST))
+IDS = short_ids(note.id for note in (FIRST, SECOND, *OLD))
+
+
+def _link(text: str, choices: Choices = CHOICES, cut: bool = False) -> Linked:
+    async def ask(request: Request, notes: Sequence[str]) -> Answer:
+        return Answer(text, "some/model", cut)
+
+    return asyncio.run(LiteLLMLinker().link(choices, ask))
+
+
+def _asked(choices: Choices) -> list[tuple[Request, Sequence[str]]]:
+    seen: list[tuple[Request, Sequence[str]]] = []
+
+    async def ask(request: Request, notes: Sequence[str]) -> Answer:
+        seen.append((request, notes))
+        return Answer('{"links": []}', "some/model")
+
+    asyncio.run(LiteLLMLinker().link(choices, ask))
+    return seen
+
+
+def _ids(choices: Choices) -> dict[str, str]:
+    """The ids as the question shows them, by note."""
+    ((request, _),) = _asked(choices)
+    shown = [json.loads(text) for text in request.user.splitlines() if text.startswith("{")]
+    by_note = {
+        f"Ann: {note.content}": note.id for note in (*choices.others, *(choice.note for choice in choices.notes))
+    }
+    return {by_note[item["note"]]: item["id"] for item in shown}
+
+
+def _said(source: Note, target: Note, type: str = "RELATES", **more: Any) -> dict[str, Any]:
+    ids = _ids(CHOICES)
+    return {
+        "from": ids.get(source.id, source.id),
+        "to": ids.get(target.id, target.id),
+        "type": type,
+        "reason": "why",
+        **more,
+    }
+
+
+def _whole(*links: Any) -> str:
+    return json.dumps({"links": list(links)})
+
+
+def test_worked_examples_are_written_as_questions_are() -> None:
+    prompt = load_prompt("link")
+    assert prompt.name == "link/1"
+    assert len(prompt.examples) == 3
+    types = set()
+    for asked, answered in prompt.examples:
+        shown = [json.loads(text) for text in asked.splitlines() if text.startswith("{")]
+        assert [line(**item) for item in shown] == [text for text in asked.splitlines() if text.startswith("{")]
+        offered = {item["id"]: item.get("to", []) for item in shown}
+        assert all(set(to) <= set(offered) for to in offered.values())
+        for link in json.loads(answered)["links"]:
+            assert link["to"] in offered[link["from"]]
+            types.add(link["type"])
+    assert types == {"RELATES", "SUPERSEDES", "CONTRADICTS"}
+
+
+def test_question_has_one_pool_for_all_notes() -> None:
+    ((request, notes),) = _asked(CHOICES)
+    lines = request.user.splitlines()
+    assert lines[0] == "notes:"
+    assert lines[3] == "others:"
+    first, second = json.loads(lines[1]), json.loads(lines[2])
+    others = {json.loads(text)["id"] for text in lines[4:]}
+    assert len(others) == 5
+    assert set(first["to"]) | {second["to"][0]} == others
+    assert second["to"][1] == first["id"]  # a new note may be linked to another of the same question
+    assert set(notes) == {note.id for note in (FIRST, SECOND, *OLD[:5])}
+    assert first["on"] == "2024-05-11"
+
+
+def test_note_is_told_by_its_context_where_that_was_written() -> None:
+    written = _note(20, context="Ann sold the canoe. " * 40, authored=("context",))
+    ((request, _),) = _asked(Choices((Choice(written, (0,)),), OLD))
+    shown = [json.loads(text) for text in request.user.splitlines() if text.startswith("{")]
+    assert shown[0]["note"].startswith("Ann sold the canoe.")
+    assert len(shown[0]["note"]) < 200
+    assert shown[1]["note"] == "Ann: said 1"
+
+
+def test_decisions() -> None:
+    linked = _link(
+        _whole(
+            _said(FIRST, OLD[0], "SUPERSEDES"),
+            _said(FIRST, OLD[1], reason="x" * 999),
+            _said(SECOND, FIRST, "CONTRADICTS"),
+        )
+    )
+    first, second = linked.notes
+    assert first == (
+        Decision(FIRST.id, OLD[0].id, LinkType.SUPERSEDES, "why"),
+        Decision(FIRST.id, OLD[1].id, LinkType.RELATES, "x" * (MAX_REASON - 1) + "…"),
+    )
+    assert second == (Decision(SECOND.id, FIRST.id, LinkType.CONTRADICTS, "why"),)
+    assert (linked.model, linked.prompt) == ("some/model", "link/1")
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        _said(FIRST, OLD[4]),  # offered to the other note only
+        _said(FIRST, SECOND),
+        _said(FIRST, FIRST),
+        _said(OLD[0], FIRST),
+        _said(FIRST, OLD[5]),
+        _said(FIRST, OLD[0], "MENTIONS"),
+        _said(FIRST, OLD[0], "DERIVED_FROM"),
+        _said(FIRST, OLD[0], "DELETES"),
+        {**_said(FIRST, OLD[0]), "to": FIRST.id},
+        {**_said(FIRST, OLD[0]), "to": 0},
+        {"from": "", "to": "", "type": "RELATES"},
+        "RELATES",
+        None,
+    ],
+)
+def test_what_was_not_offered_is_dropped(link: Any) -> None:
+    assert _link(_whole(link, _said(SECOND, OLD[4]))).notes == (
+        (),
+        (Decision(SECOND.id, OLD[4].id, LinkType.RELATES, "why"),),
+    )
+
+
+def test_only_what_held_before_is_superseded() -> None:
+    told_late = _note(21, days=-5)
+    undated = _note(22)
+    for note, other, older in ((told_late, OLD[0], False), (OLD[0], told_late, True), (undated, OLD[0], True)):
+        choices = Choices((Choice(note, (0,)),), (other,))
+        ids = _ids(choices)
+        said = {"from": ids[note.id], "to": ids[other.id], "type": "SUPERSEDES", "reason": ""}
+        assert bool(_link(_whole(said), choices).notes[0]) == older
+
+
+def test_pairs_and_links_are_bounded() -> None:
+    doubled = _link(_whole(_said(FIRST, OLD[0]), _said(FIRST, OLD[0], "CONTRADICTS")))
+    assert doubled.notes[0] == (Decision(FIRST.id, OLD[0].id, LinkType.RELATES, "why"),)
+    many = _link(_whole(*(_said(FIRST, old) for old in OLD[:4])))
+    assert many.notes[0] is not None
+    assert len(many.notes[0]) == MAX_LINKS
+    ((request, _),) = _asked(Choices((Choice(FIRST, tuple(range(6))),), OLD))
+    assert len(json.loads(request.user.splitlines()[1])["to"]) == MAX_OFFERED
+
+
+def test_no_link_is_an_answer_and_no_answer_is_none() -> None:
+    assert _link('{"links": []}').notes == ((), ())
+    assert _link("I would rather not.").notes == (UNREADABLE, UNREADABLE)
+    cut = _link(_whole(_said(FIRST, OLD[0]), _said(SECOND, OLD[4]))[:-40], cut=True).notes
+    assert cut[0]
+    assert cut[1] == CUT
+
+
+def test_nobody_is_asked_where_there_is_no_choice() -> None:
+    lonely = Choices((Choice(FIRST, ()), Choice(SECOND, (0,))), (SECOND,))
+    assert _asked(lonely) == []
+    assert _link("", lonely).notes == ((), ())
+    with pytest.raises(InvalidInput):
+        LiteLLMLinker(batch=0)
+
+
+_names = st.sampled_from([*IDS.values(), *(note.id for note in OLD), "zz", ""]) | st.text(max_size=4)
+_hostile = st.fixed_dictionaries(
+    {},
+    optional={
+        "from": _names | st.integers() | st.none(),
+        "to": _names | st.lists(_names),
+        "type": st.sampled_from([*(type.value for type in LinkType), "x"]) | st.none(),
+        "reason": st.text(max_size=300) | st.integers() | st.none(),
+    },
+)
+
+
+@given(
+    st.text(max_size=100) | st.lists(_hostile | st.none(), max_size=12).map(lambda links: _whole(*links)), st.booleans()
+)
+def test_whatever_comes_only_offered_pairs_are_linked(text: str, cut: bool) -> None:
+    linked = _link(text, cut=cut)
+    offered = {choice.note.id: {CHOICES.others[place].id for place in choice.others} for choice in CHOICES.notes}
+    for choice, outcome in zip(CHOICES.notes, linked.notes, strict=True):
+        if outcome in (UNREADABLE, CUT):
+            continue
+        assert len(outcome) <= MAX_LINKS
+        for decision in outcome:
+            assert isinstance(decision, Decision)
+            assert decision.source == choice.note.id
+            assert decision.target in offered[choice.note.id]
+            assert decision.type in (LinkType.RELATES, LinkType.SUPERSEDES, LinkType.CONTRADICTS)
+            assert len(decision.reason) <= MAX_REASON

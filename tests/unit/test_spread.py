@@ -1,0 +1,47 @@
+"""What a neighbourhood tells about a note."""
+
+from __future__ import annotations
+
+from zettel.evolve.spread import MAX_SPREAD, importance, spread
+from zettel.ports import TermUse
+
+
+def uses(*keys: str, kind: str = "keyword") -> dict[str, TermUse]:
+    return {key: TermUse(key, key, kind, 1) for key in keys}
+
+
+DF = {"kiln": 4, "glaze": 3, "clay": 12, "oslo": 5, "boat": 40}
+
+
+def words(tokens: str, *around: dict[str, TermUse], speakers: tuple[str, ...] = ()) -> list[str]:
+    return [term.text for term in spread(tokens.split(), around, DF, speakers)]
+
+
+def test_what_two_neighbours_have_in_common_spreads_to_who_lacks_it() -> None:
+    assert words("pot", uses("kiln", "glaze"), uses("kiln", "clay")) == ["kiln"]
+    assert words("kiln", uses("kiln", "glaze"), uses("kiln", "clay")) == []
+    assert words("pot", uses("kiln")) == []
+
+
+def test_common_words_and_speakers_bind_nothing() -> None:
+    assert words("pot", uses("boat"), uses("boat")) == []
+    assert words("pot", uses("oslo", kind="name"), uses("oslo", kind="name"), speakers=("oslo",)) == []
+
+
+def test_what_most_have_comes_first_then_what_is_rarest() -> None:
+    around = uses("kiln", "glaze", "clay"), uses("kiln", "glaze", "clay"), uses("clay")
+    assert words("pot", *around) == ["clay", "glaze", "kiln"]
+
+
+def test_few_words_are_taken_and_none_twice() -> None:
+    held = uses("kiln", "kiln glaze", "glaze", "clay", "oslo")
+    found = words("pot", held, held)
+    assert len(found) == MAX_SPREAD
+    tokens = " ".join(found).split()
+    assert len(tokens) == len(set(tokens))
+
+
+def test_importance_moves_by_a_step_for_each_doubling() -> None:
+    assert [importance(links) for links in (0, 1, 2, 3, 4, 7, 8, 15, 16, 1000)] == [
+        0.5, 0.5, 0.6, 0.6, 0.7, 0.7, 0.8, 0.8, 0.9, 0.9,
+    ]  # fmt: skip

@@ -1,0 +1,134 @@
+"""What it will cost to have a language model read some turns, before one is asked.
+
+The annotator itself is put to the turns, and what it would ask is counted in place of being asked. How long the
+answers will be nobody knows before, nor which notes a linker will be shown: for that stand lengths that were measured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from math import ceil
+from typing import NamedTuple
+
+import anyio
+
+from zettel.annotate.filler import is_filler
+from zettel.annotate.segments import LEAST
+from zettel.jobs.annotating import READ_AHEAD
+from zettel.link.by_model import SCHEMA as LINK_SCHEMA
+from zettel.link.by_model import LiteLLMLinker
+from zettel.llm.ports import Answer, LanguageModel, ModelAnnotator, Reading, Request, Turn
+from zettel.model import JobKind, JobState, Scope
+from zettel.ports import GraphStore, Passage
+
+ANSWERED = {"annotate": 81, "annotate-lean": 51}
+"""Tokens of an answer for each turn, by prompt: what a strong model wrote of two long chats, 788 turns."""
+ANSWERED_USUALLY = 81
+"""The same for other prompts."""
+LINK_ASKED, LINK_ANSWERED = 124, 13
+"""Tokens for each note of a question about links, beside its prompt, and of the answer; measured in the same way."""
+NOTHING = '{"notes": []}'
+"""Stands for the answers that nobody gives."""
+
+
+class Unread(NamedTuple):
+    """A turn that a model has not read yet."""
+
+    session: str | None
+    passage: Passage
+
+
+class Estimate(NamedTuple):
+    """What ``model`` will be asked, about: so often, of so many turns, with so many tokens of questions and answers.
+
+    ``usd`` is None where the price is not known.
+    """
+
+    model: str
+    turns: int
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    usd: float | None
+
+    @property
+    def tokens(self) -> int:
+        """Of questions and answers together."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+async def waiting(store: GraphStore) -> list[Unread]:
+    """The turns that wait for a model, of all scopes."""
+    notes: dict[Scope, list[str]] = {}
+    for job in await store.jobs(None):
+        if job.kind is JobKind.ANNOTATE and job.state is not JobState.FAILED and job.note:
+            notes.setdefault(job.scope, []).append(job.note)
+    read = [note for scope, ids in notes.items() for note in (await store.notes(scope, ids)).values()]
+    return [Unread(note.session, Passage(note.content, note.title, note.role, note.occurred_at)) for note in read]
+
+
+async def estimate(turns: Sequence[Unread], annotator: ModelAnnotator, model: LanguageModel) -> Estimate:
+    """What it costs to have ``model`` annotate and link these turns, in their order of arrival. Asks nobody."""
+    read = [turn for turn in turns if not is_filler(turn.passage.content, turn.passage.role)]
+    count = lru_cache(maxsize=8)(model.count_tokens)  # what stands before each question is the same each time
+    calls = asked = answered = 0
+    each = 0  # tokens of an answer for each turn
+
+    def weigh(request: Request) -> int:
+        return count(_constant(request)) + model.count_tokens(request.user)
+
+    async def ask(request: Request, notes: Sequence[str]) -> Answer:
+        nonlocal calls, asked, each
+        calls += 1
+        asked += await anyio.to_thread.run_sync(weigh, request)
+        each = ANSWERED.get(request.prompt.partition("/")[0], ANSWERED_USUALLY)
+        return Answer(text=NOTHING, model=model.name)
+
+    for reading in _readings(read, annotator):
+        await annotator.annotate(reading, ask)
+        answered += len(reading.turns) * each
+    if annotator.links:
+        linker = LiteLLMLinker()
+        prompt = Request(*linker.prompt, user="", schema=LINK_SCHEMA, max_tokens=0)
+        claim = READ_AHEAD * annotator.batch
+        linking = sum(ceil(min(claim, len(read) - start) / linker.batch) for start in range(0, len(read), claim))
+        calls += linking
+        asked += linking * await anyio.to_thread.run_sync(count, _constant(prompt)) + len(read) * LINK_ASKED
+        answered += len(read) * LINK_ANSWERED
+    usd = await anyio.to_thread.run_sync(model.price, asked, answered)
+    return Estimate(model.name, len(read), calls, asked, answered, usd)
+
+
+def _constant(request: Request) -> str:
+    """What every request of a prompt sends along."""
+    shown = (part for example in request.examples for part in example)
+    return "".join((request.system, *shown, json.dumps(request.schema)))
+
+
+def _readings(turns: Sequence[Unread], annotator: ModelAnnotator) -> Iterator[Reading]:
+    """About as the job will read them: within a session, cut where topics change, short sessions together."""
+    claim = READ_AHEAD * annotator.batch
+    for start in range(0, len(turns), claim):
+        sessions: dict[str | None, list[Turn]] = {}
+        for place, turn in enumerate(turns[start : start + claim], start):
+            sessions.setdefault(turn.session, []).append(Turn(f"n_{place}", None, turn.passage))
+        stretches: list[Reading] = []
+        for said in sessions.values():
+            for first, last in _cuts(len(said), annotator.batch):
+                if stretches and first == 0 and len(stretches[-1].turns) + last <= annotator.batch:
+                    joined = (*stretches[-1].turns, *said[:last])
+                    stretches[-1] = stretches[-1]._replace(turns=joined)
+                else:
+                    before = said[max(0, first - annotator.before) : first]
+                    stretches.append(Reading(tuple(said[first:last]), tuple(before)))
+        yield from stretches
+
+
+def _cuts(count: int, most: int) -> list[tuple[int, int]]:
+    """(start, end) of the pieces of a session; where it is cut, they are of middle length."""
+    pieces = 1 if count <= most else ceil(2 * count / (min(LEAST, most) + most))
+    borders = [count * piece // pieces for piece in range(pieces + 1)]
+    return list(pairwise(borders))
