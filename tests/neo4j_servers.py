@@ -9,11 +9,13 @@ so they are with ``ZETTEL_NEO4J=0``, for those who work on something else.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,6 +26,7 @@ import pytest
 from zettel.errors import LocalServerError
 from zettel.graph.neo4j.local import jars
 from zettel.graph.neo4j.local import server as local
+from zettel.graph.neo4j.local.home import HOST
 
 if TYPE_CHECKING:
     from neo4j import Driver
@@ -52,6 +55,10 @@ def _given() -> str | None:
 
 NAMES = ["neo4j"] if _given() else [f"neo4j-{release.line}" for release in jars.RELEASES]
 """Parameters for tests: neo4j-2026 and neo4j-5.26, or neo4j when the environment names a server."""
+NEWEST = NAMES[0]
+OWN = NEWEST if _given() else "own server"
+"""In the ids of tests that start servers at the usual ports. One process runs them all (tests/processes.py), since two
+servers that start at once would take the same ports."""
 
 SETTINGS = {
     "dbms.cypher.min_replan_interval": "1h",  # every test empties the database, which makes plans look out of date
@@ -65,6 +72,7 @@ WATCH = 'while kill -0 "$0" 2>/dev/null; do sleep 2; done; kill "$1"'
 """Ends a server whose tests were killed, and so could not end it."""
 
 _running: dict[str, Server] = {}
+_announced: set[str] = set()
 _drivers: dict[Server, Driver] = {}
 _homes: list[Path] = []
 _watchers: list[subprocess.Popen[bytes]] = []
@@ -73,6 +81,7 @@ _failed: dict[str, LocalServerError] = {}
 
 def server(name: str) -> Server:
     """The running server of that name, as the last test left it; starts it, or skips the test."""
+    assert name in _announced, f"{name} is used by a test whose id does not tell so (see tests/processes.py)"
     if name not in _running:
         if name in _failed:
             raise _failed[name]
@@ -130,9 +139,13 @@ def properties(found: Server) -> dict[str, list[str]]:
     return {name: [str(value) for value in held] for name, held in told}
 
 
-def prepare(names: Iterable[str]) -> None:
-    """Start these already, so that the clock of the first test that needs one does not run meanwhile."""
+def prepare(names: Sequence[str]) -> None:
+    """Start what the next test uses, so that the clock of the first that needs a server does not run meanwhile."""
+    _announced.clear()
+    _announced.update(names)
     for name in names:
+        if name in _running:
+            continue
         if reason_to_skip(name) is None and name not in _failed:
             with contextlib.suppress(LocalServerError):  # told by every test that asks for it
                 server(name)
@@ -150,10 +163,21 @@ def what_is_missing(line: str) -> str | None:
     """Why this machine cannot start that release; its jars are fetched if they are not here."""
     try:
         release, java = jars.choose(line)
-        jars.fetch(release, java, progress=lambda step, files: None)
+        with _one_maven():
+            jars.fetch(release, java, progress=lambda step, files: None)
     except LocalServerError as error:
         return str(error)
     return None
+
+
+@contextlib.contextmanager
+def _one_maven() -> Iterator[None]:
+    """Other processes wait: Maven keeps what it fetches in one place, and is not made for two that fill it at once."""
+    place = jars.cache_folder()
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def stop_all() -> None:
@@ -178,11 +202,17 @@ def _named_by_environment() -> Server:
     return Server("neo4j", url, auth, os.environ.get("NEO4J_HTTP", "http://127.0.0.1:7474") if here else None)
 
 
+def _free_ports() -> tuple[int, int]:
+    with socket.create_server((HOST, 0)) as one, socket.create_server((HOST, 0)) as other:
+        return one.getsockname()[1], other.getsockname()[1]
+
+
 def _start(line: str) -> Server:
     name = f"neo4j-{line}"
     home = Path(tempfile.mkdtemp(prefix=f"zettel-{name}-"))
     try:
-        started = local.up(home, version=line, settings=SETTINGS, java_options=JAVA_OPTIONS)
+        bolt, http = _free_ports()  # the usual ones are for those that tests start themselves
+        started = local.up(home, version=line, bolt=bolt, http=http, settings=SETTINGS, java_options=JAVA_OPTIONS)
     except LocalServerError as error:
         _failed[name] = error  # once is enough: every other test would wait for the same end
         raise

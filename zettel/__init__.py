@@ -7,8 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from zettel.annotate.by_model import LiteLLMAnnotator as LiteLLMAnnotator
+    from zettel.annotate.recorded import RecordedAnnotator as RecordedAnnotator
     from zettel.async_memory import AsyncMemory as AsyncMemory
     from zettel.errors import ZettelError as ZettelError
+    from zettel.llm.budget import Budget as Budget
+    from zettel.llm.lite import LiteLLM as LiteLLM
     from zettel.memory import Memory as Memory
     from zettel.model import Event as Event
     from zettel.model import Hit as Hit
@@ -22,7 +26,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "LiteLLMAnnotator": "zettel.annotate.by_model",
+    "RecordedAnnotator": "zettel.annotate.recorded",
     "AsyncMemory": "zettel.async_memory",
+    "Budget": "zettel.llm.budget",
+    "LiteLLM": "zettel.llm.lite",
     "Memory": "zettel.memory",
     "ZettelError": "zettel.errors",
     "Event": "zettel.model",

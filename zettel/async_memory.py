@@ -26,10 +26,13 @@ from zettel.arguments import (
 from zettel.errors import InvalidInput, MemoryClosed, NotFound, StoreError
 from zettel.identity import Ordinals
 from zettel.model import (
+    Conflict,
     Event,
     EventRecord,
+    Evolved,
     Hit,
     Job,
+    JobKind,
     Kind,
     Link,
     Neighbor,
@@ -46,6 +49,9 @@ from zettel.query import Asked
 
 if TYPE_CHECKING:
     from zettel.engine import Engine
+    from zettel.llm.budget import Budget
+    from zettel.llm.estimate import Estimate
+    from zettel.llm.ports import LLM, ModelAnnotator
     from zettel.transcripts.importing import ImportReport, Progress
 
 DEFAULT_TOKENS = 800
@@ -68,16 +74,21 @@ class AsyncMemory:
     ``url`` is a file (made when it is not there), the address of a Neo4j server such as ``neo4j://localhost:7687``, or
     a GraphStore. ``auth`` is the server's (user, password), or None for NEO4J_USERNAME and NEO4J_PASSWORD of the
     environment; ``database`` names another of its databases than ``neo4j``.
-    ``embedder`` is None for the static model that is
-    shipped, a sentence-transformers name or folder, a LiteLLM embedding name, or an Embedder. ``scope`` is used
-    wherever a call names none. Opened by ``async with`` or by its first use.
+    ``llm`` names a language model that writes the notes and decides their links, in the background: any LiteLLM name
+    such as ``openai/gpt-4o-mini``, several of which the next is asked when one fails, or a ``LiteLLM``. ``budget``
+    bounds what it costs. ``annotator`` replaces what makes note fields, with or without a model. ``embedder`` is None
+    for the static model that is shipped, a sentence-transformers name or folder, a LiteLLM embedding name, or an
+    Embedder. ``scope`` is used wherever a call names none. Opened by ``async with`` or by its first use.
     """
 
     def __init__(
         self,
         url: str | Path | GraphStore = "zettel.db",
         *,
-        annotator: Annotator | None = None,
+        llm: LLM | None = None,
+        annotator: Annotator | ModelAnnotator | None = None,
+        budget: Budget | None = None,
+        asks: bool = True,
         embedder: str | Path | Embedder | None = None,
         scorer: Scorer | None = None,
         scope: Scope | None = None,
@@ -87,7 +98,10 @@ class AsyncMemory:
         _require_scope(scope)
         self.scope = scope or Scope()
         self._url = url
+        self._llm = llm
         self._annotator = annotator
+        self._budget = budget
+        self._asks = asks
         self._embedder = embedder
         self._scorer = scorer
         self._auth = auth
@@ -107,7 +121,10 @@ class AsyncMemory:
             if self._engine is None:
                 from zettel.engine import start  # brings in numpy and the rooms: not before they are needed
 
-                self._engine = await start(self._url, self._annotator, self._embedder, self._auth, self._database)
+                self._engine = await start(
+                    self._url, self._annotator, self._embedder, self._auth, self._database, self._llm, self._budget,
+                    self._asks,
+                )  # fmt: skip
                 self._loop = asyncio.get_running_loop()
         return self
 
@@ -238,6 +255,31 @@ class AsyncMemory:
             self, Path(path), format, conversation=conversation, on_progress=on_progress, scope=scope
         )
 
+    async def estimate_import(
+        self,
+        path: str | Path,
+        format: str = "auto",
+        *,
+        conversation: str | None = None,
+        scope: Scope | None = None,
+    ) -> Estimate:
+        """About what the language model will be asked if this transcript is imported. Asks nothing, stores nothing.
+
+        What is known already is not read again; turns that wait for the model, in any scope, are counted with the new
+        ones. Raises ``InvalidInput`` without a model or for a whole memory, and what ``import_transcript`` raises.
+        """
+        from zettel.llm.estimate import estimate, waiting
+        from zettel.transcripts.importing import is_whole, unread
+
+        engine, named = await self._use(scope)
+        if engine.desk is None or engine.reader is None:
+            raise InvalidInput("without a language model an import costs nothing: open the memory with llm=...")
+        if is_whole(Path(path), format):
+            raise InvalidInput(f"{path} holds a whole memory: no model is asked to bring it back")
+        turns = await waiting(engine.store)
+        turns += await unread(engine.remembering, Path(path), format, named, conversation)
+        return await estimate(turns, engine.reader, engine.desk.model)
+
     async def export(
         self,
         to: str | Path | BinaryIO,
@@ -275,6 +317,7 @@ class AsyncMemory:
         role: str | None = None,
         filter: Mapping[str, Any] | None = None,
         min_score: float | None = None,
+        current_only: bool = False,
         scorer: Scorer | None = None,
         explain: bool = False,
         scope: Scope | None = None,
@@ -283,12 +326,14 @@ class AsyncMemory:
 
         ``as_of``: what was true then; ``known_at``: what had been recorded by then; ``since`` (included) and ``until``
         (excluded) bound ``occurred_at``; ``now`` is what "yesterday" in the question counts from; ``filter`` asks for
-        metadata values. All of them hold before anything is ranked. ``explain`` adds the path and all features.
+        metadata values. All of them hold before anything is ranked. ``current_only`` leaves out what was replaced by
+        today. ``explain`` adds the path and all features.
         Raises ``InvalidQuestion``, ``InvalidInput``.
         """
         (hits,) = await self.search_many(
             [question], k, as_of=as_of, known_at=known_at, since=since, until=until, now=now, kinds=kinds, tags=tags,
-            session=session, role=role, filter=filter, min_score=min_score, scorer=scorer, explain=explain, scope=scope,
+            session=session, role=role, filter=filter, min_score=min_score, current_only=current_only, scorer=scorer,
+            explain=explain, scope=scope,
         )  # fmt: skip
         return hits
 
@@ -308,6 +353,7 @@ class AsyncMemory:
         role: str | None = None,
         filter: Mapping[str, Any] | None = None,
         min_score: float | None = None,
+        current_only: bool = False,
         scorer: Scorer | None = None,
         explain: bool = False,
         scope: Scope | None = None,
@@ -319,7 +365,7 @@ class AsyncMemory:
         common: dict[str, Any] = {
             "k": whole_number("k", k), "as_of": moment_of("as_of", as_of), "known_at": moment_of("known_at", known_at),
             "now": moment_of("now", now), "filter": filter_of(kinds, tags, session, role, since, until, filter),
-            "min_score": min_score, "explain": explain,
+            "min_score": min_score, "explain": explain, "current_only": current_only,
         }  # fmt: skip
         asked = [Asked(text=question, **common) for question in questions]
         return await engine.finding.search(scope, asked, scorer or self._default_scorer())
@@ -394,6 +440,16 @@ class AsyncMemory:
         await self.get(id, scope=scope)
         return await neighbors(engine.store, scope, id, hops)
 
+    async def conflicts(self, *, scope: Scope | None = None) -> List[Conflict]:
+        """Pairs of notes that say otherwise of the same, and nothing tells which of them still holds.
+
+        To settle one, add a note that says how it is, or delete the wrong one.
+        """
+        from zettel.link.conflicts import conflicts
+
+        engine, scope = await self._use(scope)
+        return await conflicts(engine.store, scope)
+
     async def terms(self, id: str, *, scope: Scope | None = None) -> List[Term]:
         """The Terms of a note, with how many notes hold each. Raises ``NotFound``."""
         engine, scope = await self._use(scope)
@@ -420,6 +476,18 @@ class AsyncMemory:
         note = await engine.editing.revert(scope, id, version)
         engine.runner.wake()
         return note
+
+    async def take_back(self, id: str, *, scope: Scope | None = None) -> List[Note]:
+        """Take back all that one note did to others, in one transaction; the notes that this changed, as they are now.
+
+        Whatever jobs changed about other notes because of it no longer counts, and what was derived from it goes to
+        the archive. The note itself and its own links stay, but a merge that it caused is taken apart. Each of these
+        notes can be brought back by ``revert``; to run it again changes nothing. Raises ``NotFound``.
+        """
+        engine, scope = await self._use(scope)
+        changed = await engine.taking_back.take_back(scope, id)
+        engine.runner.wake()
+        return changed
 
     async def delete(
         self,
@@ -478,17 +546,57 @@ class AsyncMemory:
         deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
         await engine.runner.drain(scope, deadline)
 
+    async def evolve(self, timeout: float | None = None, *, scope: Scope | None = None) -> Evolved:
+        """Have the notes of a scope learn from each other, after its pending jobs; what that changed.
+
+        Words that bind a note's neighbours join its keywords, its importance follows its links, and notes that say the
+        same become one. Each change is a revision that ``history`` shows and ``revert`` takes back. To run it again
+        changes nothing until something new arrives. Raises what ``flush`` raises.
+        """
+        engine, scope = await self._use(scope)
+        deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        return await engine.evolution.run(scope, deadline)
+
+    async def evolve_later(self, *, scope: Scope | None = None) -> bool:
+        """Queue what ``evolve`` does, for any process that works off jobs, after all that single notes wait for.
+
+        False if nothing was written in the scope since this memory queued it last: then nothing is queued.
+        """
+        engine, scope = await self._use(scope)
+        return await engine.evolution.later(scope)
+
     async def jobs(self, *, scope: Scope | None = None) -> List[Job]:
         """Jobs that are not done: queued, running, or failed with their error."""
         engine, _ = await self._use(scope)
         return await engine.store.jobs(scope)
 
-    async def retry_jobs(self, *, scope: Scope | None = None) -> int:
-        """Queue failed jobs again; how many."""
+    async def retry_jobs(self, id: str | None = None, *, scope: Scope | None = None) -> int:
+        """Queue failed jobs again, or only the one of this id; how many. Raises ``NotFound``."""
         engine, _ = await self._use(scope)
-        count = await engine.store.retry(scope)
+        if id is not None:
+            scope = (await self._job(engine, id, scope)).scope
+        count = await engine.store.retry(scope, id)
         engine.runner.wake()
         return count
+
+    async def cancel_job(self, id: str, *, scope: Scope | None = None) -> Job:
+        """Take a job that waits or failed off the queue; what it was to do is not done.
+
+        Raises ``NotFound``, and ``InvalidInput`` for one that is running, and for a purge, which ends a delete.
+        """
+        engine, _ = await self._use(scope)
+        job = await self._job(engine, id, scope)
+        if job.kind is JobKind.PURGE:
+            raise InvalidInput(f"job {id} is the end of a delete: a purge cannot be cancelled")
+        if not await engine.store.cancel(job.scope, id):
+            raise InvalidInput(f"job {id} is running: only what waits or failed can be cancelled")
+        return job
+
+    async def _job(self, engine: Engine, id: str, scope: Scope | None) -> Job:
+        job = next((job for job in await engine.store.jobs(scope) if job.id == id), None)
+        if job is None:
+            raise NotFound(scope or "the queue", [id])
+        return job
 
     async def reembed(self, *, on_progress: Callable[[int, int], None] | None = None) -> int:
         """Embed every note with this memory's embedder and change over to it; how many notes were embedded.
@@ -510,10 +618,26 @@ class AsyncMemory:
         return {
             "store": engine.store.name,
             "annotator": engine.annotator.name,
+            **await self._model_stats(engine, scope),
             "embedder": active.name if active else info.name,
             "dimension": active.dim if active else info.dim,
             **await engine.store.counts(scope),
         }
+
+    async def _model_stats(self, engine: Engine, scope: Scope | None) -> dict[str, Any]:
+        """What language models have cost, in all, and what is left of the budget."""
+        uses = await engine.store.model_use(scope)
+        told: dict[str, Any] = {} if engine.desk is None else {"llm": engine.desk.model.name}
+        if uses:
+            told |= {
+                "llm_calls": sum(use.calls for use in uses),
+                "llm_hits": sum(use.hits for use in uses),
+                "llm_tokens": sum(use.prompt_tokens + use.completion_tokens for use in uses),
+                "llm_usd": round(sum(use.usd for use in uses), 6),
+            }
+        if engine.desk is not None and engine.desk.budget is not None:
+            told["budget"] = await engine.desk.budget_left()
+        return told
 
     async def check(self, repair: bool = False) -> List[str]:
         """What is wrong in the store, one line each; with ``repair`` what is derived is made anew."""

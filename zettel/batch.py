@@ -130,6 +130,7 @@ class PutAnswer:
     """Keep what a language model answered, so that the same is not paid for twice; one that is there is replaced.
 
     ``key`` is a keyed hash of the model and of all it was asked; ``notes`` are those whose text stands in the question.
+    Once one of them is gone, the answer is not kept: it may have been on its way when the note was erased.
     """
 
     key: str
@@ -139,7 +140,7 @@ class PutAnswer:
 
 @dataclass(frozen=True, slots=True)
 class EraseAnswers:
-    """Destroy the answers to questions in which text of these notes stands."""
+    """Destroy the answers to questions in which text of these notes stands (comes before their ``EraseNotes``)."""
 
     notes: tuple[str, ...]
 

@@ -14,10 +14,11 @@ from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.errors import InvalidInput, NotFound
 from zettel.fold import fold, live_versions
-from zettel.jobs.queue import follow_up
-from zettel.link.mentions import mention_ops
+from zettel.jobs.queue import FollowUps
+from zettel.merged import followers
 from zettel.model import EDITABLE, Cause, Input, Note, Revision, Scope
 from zettel.ports import Annotator, GraphStore, NoteHistory, Passage, ScopeState
+from zettel.reindex import reindexed
 from zettel.revise import revised
 
 _Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
@@ -26,11 +27,14 @@ _Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
 class Editing:
     """Changes notes of a store, one revision at a time."""
 
-    def __init__(self, store: GraphStore, commits: Commits, annotator: Annotator, vectors: Vectors) -> None:
+    def __init__(
+        self, store: GraphStore, commits: Commits, annotator: Annotator, vectors: Vectors, follow_ups: FollowUps
+    ) -> None:
         self._store = store
         self._commits = commits
         self._annotator = annotator
         self._vectors = vectors
+        self._follow_ups = follow_ups
 
     async def update(self, scope: Scope, note_id: str, fields: Mapping[str, Any]) -> Note:
         """Set fields of a note. New content is annotated anew where nobody wrote the annotation.
@@ -61,6 +65,7 @@ class Editing:
     async def revert(self, scope: Scope, note_id: str, version: int) -> Note:
         """Bring a note back to what it was at ``version`` by taking back every later revision.
 
+        Notes that were merged with it since, or no longer are, follow.
         Raises ``NotFound``, and ``InvalidInput`` for a version that the note never had.
         """
 
@@ -101,12 +106,10 @@ class Editing:
                 raise NotFound(scope, [note_id])
             put = await revise(histories[note_id], clock)
             done[:] = [put.note]
-            ops: list[Op] = [put]
-            if put.index is not None:
-                ops += await mention_ops(self._store, scope, [put.note], again=[note_id], recorded_at=clock.recorded_at)
-                ops += await self._vectors.embed_now([put.note])
-                ops.append(follow_up(scope, put.note, self._vectors.embedder.remote, clock.recorded_at))
-            return ops
+            puts = [put, *await followers(self._store, scope, histories[note_id], put, clock)]
+            reworded = {note_id} if put.revision.change.keys() & {"content", "title"} else ()
+            follow = await reindexed(self._store, self._vectors, self._follow_ups, scope, puts, clock, reworded)
+            return [*puts, *follow]
 
         await self._commits.commit(scope, plan)
         return done[0]

@@ -4,24 +4,43 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import anyio
 
+from zettel.annotate.by_model import LiteLLMAnnotator
 from zettel.annotate.extractive import ExtractiveAnnotator
 from zettel.commit import Commits
 from zettel.edit import Editing
 from zettel.embed import load_embedder
 from zettel.embed.vectors import Vectors
 from zettel.erase import Erasing
+from zettel.errors import InvalidInput
 from zettel.graph import open_store
+from zettel.jobs.annotating import Annotating
+from zettel.jobs.evolution import Evolution
+from zettel.jobs.evolving import Evolving
+from zettel.jobs.linking import Linking
+from zettel.jobs.merging import Merging
+from zettel.jobs.queue import FollowUps
 from zettel.jobs.reembed import Reembedding
 from zettel.jobs.runner import InProcessRunner
-from zettel.jobs.work import Work
+from zettel.jobs.tally import Tally
+from zettel.jobs.work import Handler, Work
+from zettel.link.by_model import LiteLLMLinker
+from zettel.llm.budget import Budget
+from zettel.llm.desk import Desk
+from zettel.llm.lite import load_model
+from zettel.llm.ports import LanguageModel, ModelAnnotator, ModelLinker
+from zettel.model import JobKind
 from zettel.ports import Annotator, Embedder, GraphStore, Runner
 from zettel.remember import Remembering
 from zettel.restore import Restoring
 from zettel.search.find import Finding
+from zettel.take_back import TakingBack
+
+if TYPE_CHECKING:
+    from zettel.llm.ports import LLM
 
 
 @dataclass(frozen=True)
@@ -29,15 +48,19 @@ class Engine:
     """One store and everything that works on it."""
 
     store: GraphStore
-    annotator: Annotator
+    annotator: Annotator | ModelAnnotator
+    reader: ModelAnnotator | None
     vectors: Vectors
+    desk: Desk | None
     remembering: Remembering
     editing: Editing
+    taking_back: TakingBack
     erasing: Erasing
     finding: Finding
     reembedding: Reembedding
     restoring: Restoring
     runner: Runner
+    evolution: Evolution
 
     async def close(self) -> None:
         """Stop the work, then close the store."""
@@ -47,32 +70,88 @@ class Engine:
             await self.store.close()
 
 
+class Models(NamedTuple):
+    """What works with a language model, as far as there is any."""
+
+    model: LanguageModel | None
+    annotator: ModelAnnotator | None
+    linker: ModelLinker | None
+    budget: Budget | None
+
+
 async def start(
     url: str | Path | GraphStore,
-    annotator: Annotator | None,
+    annotator: Annotator | ModelAnnotator | None,
     embedder: str | Path | Embedder | None,
     auth: Any = None,
     database: str | None = None,
+    llm: LLM | None = None,
+    budget: Budget | None = None,
+    asks: bool = True,
 ) -> Engine:
-    """Open the store, wire the parts and begin to work off its jobs. Raises what the store's ``open`` raises."""
+    """Open the store, wire the parts and begin to work off its jobs. Raises what the store's ``open`` raises.
+
+    Without ``asks`` jobs for a model are written and left to other processes.
+    """
+    extractive, models = _annotators(annotator, llm, budget)
     store = open_store(url, auth, database) if isinstance(url, (str, Path)) else url
-    annotator = annotator or ExtractiveAnnotator()
     # In a thread: a transformer takes seconds to load.
     vectors = Vectors(store, await anyio.to_thread.run_sync(load_embedder, embedder))
     await store.open()
     commits = Commits(store)
-    work = Work(store, commits, vectors)
+    finding = Finding(store, vectors)
+    follow_ups = FollowUps(vectors.embedder.remote, models.annotator is not None)
+    desk = None if models.model is None else Desk(store, commits, models.model, models.budget)
+    tally = Tally()
+    handlers: dict[JobKind, Handler] = {
+        JobKind.LINK: Linking(store, commits, vectors, finding, models.linker if asks else None, desk).do,
+        JobKind.EVOLVE: Evolving(store, commits, tally).do,
+        JobKind.MERGE: Merging(store, commits, tally).do,
+    }
+    claim = None
+    if models.annotator is not None and asks:
+        annotating = Annotating(store, commits, extractive, vectors, models.annotator, follow_ups, desk)
+        handlers[JobKind.ANNOTATE], claim = annotating.do, annotating.claim
+    work = Work(store, commits, vectors, handlers, claim)
+    runner = InProcessRunner(store, work)
     engine = Engine(
         store=store,
-        annotator=annotator,
+        annotator=models.annotator or extractive,
+        reader=models.annotator,
         vectors=vectors,
-        remembering=Remembering(store, commits, annotator, vectors),
-        editing=Editing(store, commits, annotator, vectors),
-        erasing=Erasing(store, commits, vectors),
-        finding=Finding(store, vectors),
+        desk=desk,
+        remembering=Remembering(store, commits, extractive, vectors, follow_ups),
+        editing=Editing(store, commits, extractive, vectors, follow_ups),
+        taking_back=TakingBack(store, commits, vectors, follow_ups),
+        erasing=Erasing(store, commits, vectors, follow_ups),
+        finding=finding,
         reembedding=work.reembedding,
         restoring=Restoring(store, commits, vectors),
-        runner=InProcessRunner(store, work),
+        runner=runner,
+        evolution=Evolution(commits, runner, tally, list(handlers)),
     )
     await engine.runner.start()
     return engine
+
+
+def _annotators(
+    annotator: Annotator | ModelAnnotator | None, llm: LLM | None, budget: Budget | None
+) -> tuple[Annotator, Models]:
+    """Who annotates before a commit, and what is done with a model after it.
+
+    A model without an annotator of its own gets ``LiteLLMAnnotator``; what stands before a commit never asks one.
+    Raises ``InvalidInput`` for a budget without a model.
+    """
+    model = load_model(llm)
+    if budget is not None and model is None:
+        raise InvalidInput("budget= bounds what a model costs: name one with llm=")
+    by_model: ModelAnnotator | None = None
+    local: Annotator = ExtractiveAnnotator()
+    if annotator is None:
+        by_model = LiteLLMAnnotator() if model is not None else None
+    elif getattr(annotator, "remote", False):
+        by_model = cast("ModelAnnotator", annotator)
+    else:
+        local = cast("Annotator", annotator)
+    linker = LiteLLMLinker() if model is not None and by_model is not None and by_model.links else None
+    return local, Models(model, by_model, linker, budget)

@@ -30,6 +30,7 @@ about it. Catch the class whose trouble you can do something about:
     - ``ModelUnavailable``
     - ``ModelDenied``
     - ``ModelUnusable``
+      + ``ItemUnusable``
     - ``BudgetSpent``
   x ``MissingExtra``       - a feature whose packages are not installed
   x ``MemoryClosed``       - used after close, or in a forked process
@@ -41,6 +42,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zettel.llm.ports import Answer
 
 DISTRIBUTION = "zettel-graph"
 """What is installed: ``zettel`` and ``zettel-memory`` belong to other projects."""
@@ -147,6 +152,9 @@ class EmbedderUnreadable(EmbedderError):
 class ModelError(ZettelError):
     """The language model could not do that."""
 
+    spent: Answer | None = None
+    """What the failed call cost nevertheless, where that is known: an answer without text."""
+
 
 class ModelUnavailable(ModelError):
     """The language model did not answer."""
@@ -163,6 +171,10 @@ class ModelDenied(ModelError):
 
 class ModelUnusable(ModelError):
     """The language model's answers cannot be used."""
+
+
+class ItemUnusable(ModelUnusable):
+    """The language model's answer has nothing valid for one note."""
 
 
 class BudgetSpent(ModelError):

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from zettel.model import Link, LinkType, Note, Revision, to_micros
+from zettel.model import JobKind, Link, LinkType, Note, Revision, to_micros
 
 AUTHORABLE = frozenset({"context", "caption", "keywords", "tags"})
 """Fields that are extracted at first and that a model or a person may write instead."""
+
+
+WORDLESS = frozenset({JobKind.LINK.value, JobKind.EVOLVE.value, JobKind.MERGE.value})
+"""Causes of revisions that leave alone what a note says."""
 
 
 def live_versions(revisions: Sequence[Revision]) -> set[int]:
@@ -26,6 +30,15 @@ def live_versions(revisions: Sequence[Revision]) -> set[int]:
         if revision.version not in undone:
             undone.update(revision.undoes)
     return {revision.version for revision in revisions} - undone
+
+
+def worded_at(base: Note, revisions: Sequence[Revision]) -> int:
+    """The version in which a note got the wording it has.
+
+    Whoever decides by wording alone has this version as an input: when later links, weights and merges of the note go,
+    what was decided stays.
+    """
+    return next((r.version for r in reversed(revisions) if r.cause.by not in WORDLESS), base.version)
 
 
 def recorded_by(revisions: Iterable[Revision], upto: int | None) -> list[Revision]:

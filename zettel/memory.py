@@ -12,7 +12,7 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -20,6 +20,10 @@ from zettel.async_memory import AsyncMemory as AsyncMemory
 from zettel.errors import MemoryClosed
 from zettel.model import Scope
 from zettel.ports import Annotator, Embedder, GraphStore, Scorer
+
+if TYPE_CHECKING:
+    from zettel.llm.budget import Budget
+    from zettel.llm.ports import LLM, ModelAnnotator
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -130,7 +134,10 @@ class Memory:
         self,
         url: str | Path | GraphStore = "zettel.db",
         *,
-        annotator: Annotator | None = None,
+        llm: LLM | None = None,
+        annotator: Annotator | ModelAnnotator | None = None,
+        budget: Budget | None = None,
+        asks: bool = True,
         embedder: str | Path | Embedder | None = None,
         scorer: Scorer | None = None,
         scope: Scope | None = None,
@@ -139,8 +146,9 @@ class Memory:
     ) -> None:
         async def make() -> AsyncMemory:
             memory = AsyncMemory(
-                url, annotator=annotator, embedder=embedder, scorer=scorer, scope=scope, auth=auth, database=database
-            )
+                url, llm=llm, annotator=annotator, budget=budget, asks=asks, embedder=embedder, scorer=scorer,
+                scope=scope, auth=auth, database=database,
+            )  # fmt: skip
             return await memory.open()
 
         self.scope = scope or Scope()
@@ -150,6 +158,7 @@ class Memory:
     add_many = blocking(AsyncMemory.add_many)
     remember = blocking(AsyncMemory.remember)
     import_transcript = blocking(AsyncMemory.import_transcript)
+    estimate_import = blocking(AsyncMemory.estimate_import)
     export = blocking(AsyncMemory.export)
     search = blocking(AsyncMemory.search)
     search_many = blocking(AsyncMemory.search_many)
@@ -158,16 +167,21 @@ class Memory:
     list = blocking(AsyncMemory.list)
     links = blocking(AsyncMemory.links)
     neighbors = blocking(AsyncMemory.neighbors)
+    conflicts = blocking(AsyncMemory.conflicts)
     terms = blocking(AsyncMemory.terms)
     history = blocking(AsyncMemory.history)
     update = blocking(AsyncMemory.update)
     revert = blocking(AsyncMemory.revert)
+    take_back = blocking(AsyncMemory.take_back)
     delete = blocking(AsyncMemory.delete)
     delete_scope = blocking(AsyncMemory.delete_scope)
     scopes = blocking(AsyncMemory.scopes)
     flush = blocking(AsyncMemory.flush)
+    evolve = blocking(AsyncMemory.evolve)
+    evolve_later = blocking(AsyncMemory.evolve_later)
     jobs = blocking(AsyncMemory.jobs)
     retry_jobs = blocking(AsyncMemory.retry_jobs)
+    cancel_job = blocking(AsyncMemory.cancel_job)
     reembed = blocking(AsyncMemory.reembed)
     stats = blocking(AsyncMemory.stats)
     check = blocking(AsyncMemory.check)

@@ -118,6 +118,9 @@ class JobKind(str, Enum):
     EMBED = "embed"
     ANNOTATE = "annotate"
     LINK = "link"
+    EVOLVE = "evolve"
+    MERGE = "merge"
+    REFLECT = "reflect"
     REEMBED = "reembed"
     PURGE = "purge"
 
@@ -210,7 +213,8 @@ class Note(Frozen):
     ``event_ids`` is never empty. A long event has several notes, ``part`` 0 (the head) to ``parts`` - 1.
     ``valid_to`` is derived from SUPERSEDES links whenever the note is read. ``authored`` names the fields that a model
     or a person wrote, which are searched together with the content; the others were extracted from it. An ``archived``
-    note is kept, with its links and its history, but no search and no list shows it.
+    note is kept, with its links and its history, but no search and no list shows it; ``merged_into`` is the note that
+    speaks for it since.
     """
 
     id: str
@@ -234,6 +238,7 @@ class Note(Frozen):
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
     authored: tuple[str, ...] = ()
     archived: bool = False
+    merged_into: str | None = None
     seq: int
     recorded_at: Moment
     version: int = 1
@@ -375,6 +380,24 @@ class Page(Frozen):
 
     notes: tuple[Note, ...]
     cursor: str | None
+
+
+class Evolved(NamedTuple):
+    """What evolving changed: notes that were revised, notes that were merged into others, and new insights."""
+
+    revised: int
+    merged: int
+    insights: int
+
+
+class Conflict(Frozen):
+    """Two notes that say otherwise of the same, and nobody knows which is right: ``note``, which arrived later or is of
+    a later time, says so of ``other``."""
+
+    note: Note
+    other: Note
+    reason: str
+    recorded_at: Moment
 
 
 class Neighbor(Frozen):

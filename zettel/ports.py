@@ -94,9 +94,14 @@ class TermStats(NamedTuple):
 
 
 class Annotator(Protocol):
-    """Passages to note fields, in order, one Annotation for each."""
+    """Passages to note fields, in order, one Annotation for each; fit to stand before a commit.
+
+    One that asks a model does not wait there: it is a ``zettel.llm.ports.ModelAnnotator``.
+    """
 
     name: str
+    remote: bool
+    """False: it talks to no network."""
 
     async def annotate(self, passages: Sequence[Passage], stats: TermStats) -> list[Annotation]: ...
 
@@ -275,8 +280,9 @@ class GraphStore(Protocol):
         the owner, the links by (source, type, target); each PutMention by the ``seq`` of its source, then by target;
         all tombstones by identity, in one or more PutTombstones; each PutJob in the order they were queued, a running
         one as queued and without token. ``valid_to`` of a base and ``live`` of a revision are derived and may say
-        anything. Of a scope never written to: nothing. Raises ``StoreBusy`` if the store cannot keep one state in view
-        and the scope was written to meanwhile.
+        anything. What language models answered and cost is left out: it can be paid for, and counted, anew. Of a scope
+        never written to: nothing. Raises ``StoreBusy`` if the store cannot keep one state in view and the scope was
+        written to meanwhile.
         """
         ...
 
@@ -305,18 +311,25 @@ class GraphStore(Protocol):
         """Take up to ``limit`` due jobs for ``lease`` seconds, each with a fresh token; all of one scope and kind."""
         ...
 
-    async def fail(self, job: Job, error: str, retry_at: datetime | None) -> None:
-        """Keep the error; queue again at ``retry_at``, or leave it failed when that is None."""
+    async def fail(self, jobs: Sequence[Job], error: str, retry_at: datetime | None) -> None:
+        """Keep the error with jobs that were claimed together; queue them again at ``retry_at``, or leave them failed
+        when that is None. Those that were taken over meanwhile are left alone."""
         ...
 
     async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]: ...
 
-    async def pending(self, scope: Scope | None, kinds: Sequence[JobKind] | None = None) -> int:
-        """How many jobs (of these kinds) are queued or running."""
+    async def pending(
+        self, scope: Scope | None, kinds: Sequence[JobKind] | None = None, due_by: datetime | None = None
+    ) -> int:
+        """How many jobs (of these kinds) are running, or queued (to run by then)."""
         ...
 
-    async def retry(self, scope: Scope | None) -> int:
-        """Queue failed jobs again; returns how many."""
+    async def retry(self, scope: Scope | None, job: str | None = None) -> int:
+        """Queue failed jobs again (only the one of this id, if given); returns how many."""
+        ...
+
+    async def cancel(self, scope: Scope, job: str) -> bool:
+        """Take the job of this id off the queue unless somebody holds its lease; whether it was taken off."""
         ...
 
     async def purge(self) -> bool:

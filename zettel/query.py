@@ -55,7 +55,8 @@ class Seed(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with its clocks and its filter, as the caller put them."""
+    """A question with its clocks and its filter, as the caller put them; ``current_only``: without what is no longer
+    valid."""
 
     text: str
     k: int = 10
@@ -65,6 +66,7 @@ class Asked:
     filter: Filter = field(default_factory=Filter)
     min_score: float | None = None
     explain: bool = False
+    current_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.errors import IdentityConflict, InvalidInput
 from zettel.identity import Ordinals, identity_of, new_id, same_content, telling
-from zettel.jobs.queue import follow_up
+from zettel.jobs.queue import FollowUps
 from zettel.link.mentions import mention_ops
+from zettel.merged import followers, histories_after, rests_on, undoing
 from zettel.model import Cause, Event, EventRecord, Note, OnConflict, Remembered, Scope, Status
 from zettel.ports import Annotator, Found, GraphStore, Lookup, ScopeState
 from zettel.revise import revised
@@ -25,11 +26,14 @@ from zettel.revise import revised
 class Remembering:
     """Writes events into a store."""
 
-    def __init__(self, store: GraphStore, commits: Commits, annotator: Annotator, vectors: Vectors) -> None:
+    def __init__(
+        self, store: GraphStore, commits: Commits, annotator: Annotator, vectors: Vectors, follow_ups: FollowUps
+    ) -> None:
         self._store = store
         self._commits = commits
         self._annotator = annotator
         self._vectors = vectors
+        self._follow_ups = follow_ups
 
     async def remember(
         self, scope: Scope, events: Sequence[Event], on_conflict: OnConflict, ordinals: Ordinals
@@ -46,6 +50,16 @@ class Remembering:
         for places in _rounds(events, told, on_conflict):
             await self._round(scope, {place: events[place] for place in places}, told, on_conflict, outcome)
         return [outcome[place] for place in range(len(events))]
+
+    async def news(self, scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> list[Event]:
+        """Those of these events that ``remember`` would write with ``on_conflict="revise"``."""
+        secret = (await self._store.state(scope)).secret
+        identities = [identity_of(telling(event, ordinals.next(event)), secret) for event in events]
+        found = await self._store.lookup(scope, Lookup(identities=tuple(identities)))
+        statuses = [
+            _status(event, found, identity, "revise") for event, identity in zip(events, identities, strict=True)
+        ]
+        return [event for event, status in zip(events, statuses, strict=True) if status in ("added", "revised")]
 
     async def _round(
         self,
@@ -73,31 +87,53 @@ class Remembering:
                 known = found.events.get(identities[place])
                 record = _record(made.event, clock, known[0] if known else None)
                 ops.append(PutEvent(record, identities[place]))
-                old = known[1] if known else ()
-                notes = await self._revise_parts(scope, made, record, old, clock, ops)
+                old = await self._parts(scope, *known) if known else ()
+                apart: list[Note] = []
+                notes = await self._revise_parts(scope, made, record, old, clock, ops, apart)
                 notes += _new_parts(made, record, len(old), clock, ops)
                 outcome[place] = Remembered(notes[0].id, outcome[place].status)
-                written += [note for note in notes if not note.archived]
-                again += old
+                written += [note for note in (*notes, *apart) if not note.archived]
+                again += [*old, *(note.id for note in apart)]
+            written = list({note.id: note for note in written}.values())  # as each stands in the end
             ops += await mention_ops(self._store, scope, written, again=again, recorded_at=clock.recorded_at)
             ops += await self._vectors.embed_now(written)
-            ops += [follow_up(scope, note, self._vectors.embedder.remote, clock.recorded_at) for note in written]
+            ops += [job for note in written for job in self._follow_ups.of(scope, note, clock.recorded_at)]
             return ops
 
         await self._commits.commit(scope, plan)
 
+    async def _parts(self, scope: Scope, event: EventRecord, notes: Sequence[str]) -> list[str]:
+        """Those of the notes that are parts of an event, and do not only speak for it since a merge."""
+        histories = await self._store.histories(scope, notes)
+        return [id for id in notes if rests_on(histories[id], {event.event_id})]
+
     async def _revise_parts(
-        self, scope: Scope, made: Draft, record: EventRecord, old: Sequence[str], clock: Clock, ops: list[Op]
+        self,
+        scope: Scope,
+        made: Draft,
+        record: EventRecord,
+        old: Sequence[str],
+        clock: Clock,
+        ops: list[Op],
+        apart: list[Note],
     ) -> list[Note]:
-        """Revisions of the notes that the event's former wording has; those of parts it no longer has are archived."""
-        histories = await self._store.histories(scope, old) if old else {}
+        """Revisions of the notes that the event's former wording has; those of parts it no longer has are archived.
+
+        Notes that were merged with one of them stand ``apart`` again.
+        """
+        histories = await histories_after(self._store, scope, old, ops)
         notes: list[Note] = []
         for part, note_id in enumerate(old):
             kept = part < len(made.passages)
             change = made.fields(part, record) if kept else {"archived": True, "event_ids": (record.event_id,)}
-            put = revised(histories[note_id], clock, Cause(by="import"), change, extracted=tuple(change))
-            ops.append(put)
+            history = histories[note_id]
+            put = revised(
+                history, clock, Cause(by="import"), change, extracted=tuple(change), undoes=undoing(history)
+            )  # who says something else speaks for nobody else
+            others = await followers(self._store, scope, history, put, clock, ops)
+            ops += [put, *others]
             notes.append(put.note)
+            apart += [one.note for one in others if one.index is not None]
         return notes
 
 

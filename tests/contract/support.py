@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from zettel import AsyncMemory, Link, LinkType, Memory, Note, Scope
-from zettel.batch import Op
+from zettel.batch import Op, PutAnswer
 from zettel.commit import Clock, Commits
 from zettel.model import Cause, Input
 from zettel.ports import ScopeState
@@ -32,13 +32,13 @@ def said(memory: Memory, question: str, **search: Any) -> list[str]:
     return [hit.note.content for hit in memory.search(question, **search)]
 
 
-def decide(memory: Memory, source: str, target: str, kind: LinkType) -> None:
-    """Record the decision that one note links to another, as a job would."""
+def decide(memory: Memory, source: str, target: str, kind: LinkType, **change: Any) -> None:
+    """Record the decision that one note links to another, and is to be changed in view of it, as a job would."""
     inner: AsyncMemory = memory._bridge.inner
-    memory._bridge.call(partial(_decide, inner, source, target, kind))
+    memory._bridge.call(partial(_decide, inner, source, target, kind, change))
 
 
-async def _decide(memory: AsyncMemory, source: str, target: str, kind: LinkType) -> None:
+async def _decide(memory: AsyncMemory, source: str, target: str, kind: LinkType, change: dict[str, Any]) -> None:
     assert memory._engine is not None
     store = memory._engine.store
 
@@ -47,9 +47,28 @@ async def _decide(memory: AsyncMemory, source: str, target: str, kind: LinkType)
         notes = await store.notes(memory.scope, [source, target])
         link = Link(source=source, target=target, type=kind, reason="test", recorded_at=clock.recorded_at)
         inputs = tuple(Input(note.id, note.version) for note in notes.values())
-        return [revised(histories[source], clock, Cause(by="test"), {}, links=(link,), inputs=inputs)]
+        return [revised(histories[source], clock, Cause(by="test"), change, links=(link,), inputs=inputs)]
 
     await Commits(store).commit(memory.scope, plan)
+
+
+def write(memory: Memory, *ops: Op, scope: Scope | None = None) -> None:
+    """Write operations as they are, in one batch."""
+    memory._bridge.call(partial(_write, memory._bridge.inner, ops, scope))
+
+
+async def _write(memory: AsyncMemory, ops: tuple[Op, ...], scope: Scope | None) -> None:
+    assert memory._engine is not None
+
+    async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+        return [*ops]
+
+    await Commits(memory._engine.store).commit(scope or memory.scope, plan)
+
+
+def keep_answer(memory: Memory, key: str, text: str, *notes: str, scope: Scope | None = None) -> None:
+    """Keep what a model answered to a question in which text of these notes stood."""
+    write(memory, PutAnswer(key, text, notes), scope=scope)
 
 
 def picture(memory: Memory, scope: Scope | None = None) -> dict[str, Any]:

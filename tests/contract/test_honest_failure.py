@@ -258,6 +258,6 @@ def test_closing_gives_unfinished_jobs_back(url: Any) -> None:
     working.error = None
     began = time.monotonic()
     with Memory(url, embedder=working) as memory:
-        memory.flush(timeout=10)
+        memory.flush(timeout=25)
         assert memory.jobs() == []
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20  # the lease of the job that was given up, 30 s, is not waited for

@@ -10,6 +10,7 @@ import pytest
 
 from tests import neo4j_servers
 from tests.integration.command import Ran, Zettel
+from tests.small_model import small_model as small_model
 from zettel.cli.app import run
 
 
@@ -26,8 +27,8 @@ def zettel(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     """Runs a command line in this process, in an empty folder; ``stdin`` is what comes in, if anything does."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv("ZETTEL_STORE", raising=False)
-    monkeypatch.delenv("ZETTEL_EMBEDDER", raising=False)
+    for name in ("ZETTEL_STORE", "ZETTEL_EMBEDDER", "ZETTEL_LLM", "ZETTEL_BUDGET"):
+        monkeypatch.delenv(name, raising=False)
 
     def call(*arguments: str, stdin: bytes | None = None) -> Ran:
         capsys.readouterr()

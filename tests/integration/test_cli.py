@@ -274,6 +274,42 @@ class TestNotes:
         assert [link["target"] for link in found if link["type"] == "MENTIONS"] == [old]
         assert "MENTIONS" in zettel("links", new, "--hops", "2").out
 
+    def test_what_a_note_did_is_shown_and_taken_back(self, zettel: Zettel) -> None:
+        ids = [zettel("add", "The ferry to Bergen leaves at nine.", "--id", str(n)).out.strip() for n in range(2)]
+        assert zettel("evolve", "--json").json()["merged"] == 1
+        told = zettel("history", ids[0]).out
+        assert f"because of {ids[1]} “The ferry to Bergen leaves at nine.”" in told
+        assert "decided on" in told
+        assert "+ merged_into: " + ids[0] in zettel("history", ids[1]).out
+        changed = zettel("revert", "--caused-by", ids[1], "--json").json()
+        assert {one["id"] for one in changed} == set(ids)
+        assert not any(one["archived"] for one in changed)
+        told = zettel("history", ids[0]).out
+        assert all(part in told for part in ("takes back", "taken back"))
+        assert "0 notes were changed" in zettel("revert", "--caused-by", ids[1]).out
+
+    def test_history_is_a_diff(self, zettel: Zettel) -> None:
+        from zettel import Memory
+
+        made = zettel("add", "The mast is oak.").out.strip()
+        with Memory("zettel.db") as memory:
+            memory.update(made, tags=["boat", "wood"], importance=0.75)
+            memory.update(made, tags=["boat", "yard"], content="The mast is ash.")
+            memory.revert(made, 1)
+        told = zettel("history", made).out
+        assert "importance: 0.5 → 0.75\n" in told
+        assert "  - tags: wood\n  + tags: yard\n" in told
+        assert "  - content: The mast is oak.\n  + content: The mast is ash.\n" in told
+        assert "importance: 0.75 → 0.5\n" in told
+        assert "\x1b" not in told
+        assert [one["version"] for one in zettel("history", made, "--json").json()] == [1, 2, 3, 4]
+
+    @pytest.mark.parametrize("wrong", [(), ("n_1",), ("n_1", "2", "--caused-by", "n_2"), ("n_1", "--caused-by", "n_2")])
+    def test_revert_says_what_it_takes(self, zettel: Zettel, wrong: tuple[str, ...]) -> None:
+        zettel("add", "Snow fell.")
+        ran = zettel("revert", *wrong)
+        assert (ran.status, ran.out, ran.err.count("\n"), "--caused-by NOTE" in ran.err) == (1, "", 1, True)
+
     def test_delete_asks_first(self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
         import io
 
@@ -345,10 +381,38 @@ class TestUpkeep:
         finally:
             reader.close()
 
-    def test_jobs_can_only_be_retried(self, zettel: Zettel) -> None:
+    @pytest.mark.parametrize("wrong", [("retri",), ("show",), ("cancel",), ("list", "j_1")])
+    def test_what_cannot_be_done_with_jobs(self, zettel: Zettel, wrong: tuple[str, ...]) -> None:
         zettel("add", "Snow fell.")
-        ran = zettel("jobs", "retri")
-        assert (ran.status, ran.err.count("\n"), "'retri'" in ran.err) == (2, 1, True)
+        ran = zettel("jobs", *wrong)
+        assert (ran.status, ran.err.count("\n"), wrong[0] in ran.err) == (2, 1, True)
+
+    @pytest.mark.parametrize("action", ["show", "retry", "cancel"])
+    def test_an_unknown_job_is_named(self, zettel: Zettel, action: str) -> None:
+        zettel("add", "Snow fell.")
+        ran = zettel("jobs", action, "j_nothing")
+        assert (ran.status, ran.out, ran.err.count("\n"), "j_nothing" in ran.err) == (1, "", 1, True)
+
+    def test_one_job_is_shown_and_cancelled(self, zettel: Zettel) -> None:
+        zettel("add", "The keel was laid in spring, and Ida painted it blue.", "--llm", "openai/nobody")
+        (job,) = [one for one in zettel("jobs", "list", "--json").json() if one["kind"] == "annotate"]
+        told = zettel("jobs", "show", job["id"]).out
+        assert all(part in told for part in (job["id"], "annotate", "queued", job["note"], "the default scope"))
+        assert zettel("jobs", "show", job["id"], "--json").json() == job
+        assert zettel("jobs", "retry", job["id"]).out == f"{job['id']} has not failed\n"
+        assert zettel("jobs", "cancel", job["id"], "--json").json() == {"cancelled": job["id"]}
+        assert zettel("jobs").out == "no jobs: all work is done\n"
+
+    def test_a_worker_has_scopes_evolve(self, zettel: Zettel) -> None:
+        ids = [zettel("add", "The ferry to Bergen leaves at nine.", "--id", str(n)).out.strip() for n in range(2)]
+        assert zettel("worker", "--once", "--every", "24h").out == "no jobs are left\n"
+        assert zettel("show", ids[1], "--json").json()["merged_into"] == ids[0]
+
+    @pytest.mark.parametrize("period", ["soon", "24", "0h", "-1h", "1.5h"])
+    def test_a_period_that_is_none_is_named(self, zettel: Zettel, period: str) -> None:
+        zettel("add", "Snow fell.")
+        ran = zettel("worker", "--once", f"--every={period}")
+        assert (ran.status, ran.err.count("\n"), repr(period) in ran.err) == (1, 1, True)
 
     def test_reembed(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)

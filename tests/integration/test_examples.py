@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.model_protocols import protocols
+from tests.model_server import ModelServer
+from tests.scripted_model import reply
+
 pytestmark = pytest.mark.integration
 
 CHECKOUT = Path(__file__).parents[2]
@@ -25,22 +29,74 @@ SAYS = {
     ],
 }
 
+HOSTED = {
+    "with_openai.py": ("OPENAI", "openai/gpt-4o-mini"),
+    "with_anthropic.py": ("ANTHROPIC", "anthropic/claude-haiku-4-5"),
+    "with_ollama.py": ("OLLAMA", "ollama_chat/llama3.2"),
+}
+"""Examples with a model elsewhere: where LiteLLM looks for its address and key, and its name."""
+LOCAL = "with_llama_cpp.py"
+PATIENCE = 250
+"""Seconds: a real model on a busy machine takes its time."""
+LENIENT = "ignore::ResourceWarning"
+"""LiteLLM leaves its connections to the end of the interpreter."""
+ANSWERED = [
+    "episodic, by the model: Ada remarks: The neck of my cello cracked tonight.",
+    "episodic, without it: Bo, 1 March 2024: Great, thanks!",
+    "Who repaired Ada's instrument?\n  ",
+]
+
 
 def test_every_example_is_tested() -> None:
-    assert {path.name for path in (CHECKOUT / "examples").glob("*.py")} == SAYS.keys()
+    assert {path.name for path in (CHECKOUT / "examples").glob("*.py")} == {*SAYS, *HOSTED, LOCAL}
+
+
+def run(name: str, folder: Path, warnings: str = "error", **settings: str) -> str:
+    """What an example prints that was run in a folder, with these settings of the environment."""
+    done = subprocess.run(
+        [sys.executable, "-W", warnings, str(CHECKOUT / "examples" / name)],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)} | settings,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert not list(folder.iterdir()), "an example leaves files behind"
+    return done.stdout
 
 
 @pytest.mark.parametrize("name", SAYS)
 def test_example(name: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(CHECKOUT / "examples" / name)],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert done.returncode == 0, done.stderr
+    printed = run(name, tmp_path)
     for said in SAYS[name]:
-        assert said in done.stdout, done.stdout
-    assert not list(tmp_path.iterdir()), "an example leaves files behind"
+        assert said in printed, printed
+
+
+@pytest.mark.parametrize("name", HOSTED)
+def test_example_with_a_model(name: str, tmp_path: Path) -> None:
+    """Each speaks its service's own protocol; what answers is a model by rule."""
+    service, model = HOSTED[name]
+    with ModelServer(reply) as openai, protocols(reply) as (url, _):
+        settings = {f"{service}_API_BASE": openai.url if service == "OPENAI" else url, f"{service}_API_KEY": "none"}
+        printed = run(name, tmp_path, LENIENT, **settings)
+    for said in [*ANSWERED, f"{model} was asked 2 times: "]:
+        assert said in printed, printed
+
+
+def test_example_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is lost, and what is missing is told."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    printed = run("with_openai.py", tmp_path, LENIENT)
+    assert "Not all was read: 3 jobs failed" in printed
+    assert "OPENAI_API_KEY" in printed
+    assert "episodic, without it: Ada, 1 March 2024: The neck of my cello cracked tonight" in printed
+
+
+@pytest.mark.timeout(PATIENCE + 50)
+def test_example_with_a_model_on_this_machine(small_model: str, tmp_path: Path) -> None:
+    printed = run(LOCAL, tmp_path, LENIENT, LLAMA_CPP_URL=small_model)
+    assert "episodic, by the model: " in printed
+    assert "episodic, without it: Bo, 1 March 2024: Great, thanks!" in printed
+    assert "\nWho repaired Ada's instrument?\n  " in printed
+    assert "openai/local was asked " in printed

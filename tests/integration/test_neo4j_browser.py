@@ -26,10 +26,10 @@ WAIT = 60_000  # milliseconds that a step may take on a busy machine
 LOOK_EVERY = 250  # milliseconds
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[neo4j_servers.Server]:
+@pytest.fixture(scope="module", params=[neo4j_servers.NEWEST])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[neo4j_servers.Server]:
     """A server that holds the demo's conversation, and that the environment names."""
-    found = neo4j_servers.empty(neo4j_servers.NAMES[0])
+    found = neo4j_servers.empty(request.param)
     if found.http is None:
         pytest.skip("NEO4J_URI names a server elsewhere: where its Browser is, is not known")
     with pytest.MonkeyPatch.context() as patch:

@@ -6,17 +6,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.contract.moving import BOB, live, told
-from tests.contract.support import picture
+from tests.contract.support import keep_answer, picture, write
 from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory
+from zettel.batch import PutUse
 from zettel.graph.neo4j import settling
 from zettel.graph.neo4j.connection import Transaction
+from zettel.model import ModelUse
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -57,6 +60,7 @@ def server(neo4j_server: Server) -> Server:
 @pytest.fixture
 def cutting(monkeypatch: pytest.MonkeyPatch) -> Cutting:
     monkeypatch.setattr(settling, "SETTLED_AT_ONCE", PAGE)
+    monkeypatch.setattr(settling, "ANSWERS_AT_ONCE", 2)
     monkeypatch.setattr(settling, "HUB", 2)
     return Cutting(monkeypatch)
 
@@ -114,6 +118,10 @@ def test_a_large_scope_goes_page_by_page(server: Server, memory: Memory, cutting
     memory.add("Bob keeps bees.", title="Bees", scope=BOB)
     memory.flush()
     bees = picture(memory, BOB)
+    ids = [note.id for note in memory.list().notes]
+    for number in range(2 * PAGE):
+        keep_answer(memory, f"key {number}", "They live in Oslo.", *ids[:PAGE])
+        write(memory, PutUse(ModelUse(day=date(2024, 5, 1 + number), model="small", calls=1)))
     notes, before = memory.stats()["notes"], nodes(server)
     cutting.pages = 0
     with pytest.raises(CutOff):

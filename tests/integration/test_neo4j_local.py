@@ -34,7 +34,7 @@ def quietly(step: str, files: int) -> None:
 # -------------------------------------------------------------------------------------------------------- a real one
 
 
-@pytest.fixture
+@pytest.fixture(params=[neo4j_servers.OWN])
 def folder(tmp_path: Path) -> Any:
     """A folder with a server's home in it, whose server is ended."""
     if (reason := neo4j_servers.what_is_missing(NEW.line)) is not None:

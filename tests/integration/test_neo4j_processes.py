@@ -152,7 +152,7 @@ class OwnServer:
             self._watcher = None
 
 
-@pytest.fixture(params=neo4j_servers.NAMES)
+@pytest.fixture(params=neo4j_servers.NAMES, ids=lambda name: name.replace("neo4j-", f"{neo4j_servers.OWN} "))
 def own(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OwnServer]:
     line = line_of(request.param)
     if (missing := neo4j_servers.what_is_missing(line)) is not None:

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias, cast, get_args
 from zettel import AsyncMemory
 from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
+from zettel.llm.ports import ModelAnnotator
 from zettel.model import Event, Note, Scope
 from zettel.ports import Embedder, Scorer
 
@@ -68,21 +69,24 @@ async def evaluate(
     *,
     others: Mapping[str, Baseline] | None = None,
     scorers: Mapping[str, Scorer] | None = None,
+    annotator: ModelAnnotator | None = None,
 ) -> Outcome:
     """Store and ask everything in a new embedded store, thrown away after, and by the ``others``, by default the quick.
 
-    Further ``scorers`` ask the same store the same questions, each under its name.
+    Further ``scorers`` ask the same store the same questions, each under its name. With an ``annotator`` it writes the
+    notes before they are asked.
     """
     others = beside(QUICK, embedder).systems if others is None else others
     outcome = Outcome({}, {}, 0.0)
     with TemporaryDirectory(prefix="zettel-bench-") as folder:
-        async with AsyncMemory(str(Path(folder) / "bench.db"), embedder=embedder, scorer=scorer) as memory:
+        file = str(Path(folder) / "bench.db")
+        async with AsyncMemory(file, embedder=embedder, scorer=scorer, annotator=annotator) as memory:
             for collection in collections:
                 began = time.perf_counter()
-                keys = await _remember(memory, collection, progress)
+                keys = await remember(memory, collection, progress)
                 outcome = outcome._replace(remembering=outcome.remembering + time.perf_counter() - began)
                 for name, one in {OURS: scorer, **(scorers or {})}.items():
-                    await _ask(memory, name, one, collection, keys, k, outcome, progress)
+                    await ask(memory, name, one, collection, keys, k, outcome, progress)
                 for name, baseline in others.items():
                     await _ask_other(name, baseline, collection, k, outcome, progress)
     return outcome
@@ -155,7 +159,7 @@ async def store(memory: AsyncMemory, collection: Collection, scope: Scope, progr
     return heads
 
 
-async def _remember(memory: AsyncMemory, collection: Collection, progress: Progress) -> dict[str, str]:
+async def remember(memory: AsyncMemory, collection: Collection, progress: Progress) -> dict[str, str]:
     """Store a collection; returns the ``Event.id`` of each of the store's event ids."""
     scope = Scope(user=collection.name)
     heads = await store(memory, collection, scope, progress)
@@ -167,7 +171,7 @@ async def _remember(memory: AsyncMemory, collection: Collection, progress: Progr
     return keys
 
 
-async def _ask(
+async def ask(
     memory: AsyncMemory,
     name: str,
     scorer: Scorer | None,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from zettel.annotate.recorded import RecordedAnnotator
 from zettel.errors import InvalidInput
 from zettel.model import Event
 from zettel.transcripts import locomo
@@ -38,6 +39,7 @@ GROUPS = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-ho
 
 MEAN_OF = frozenset("1234")
 UNANSWERABLE = "5"
+WITHOUT_NOTES = "zettel without notes"
 KS = (10, 20)
 """Places that hits may take, as two columns."""
 
@@ -53,19 +55,28 @@ async def run(
     ablate: bool = False,
     others: Sequence[str] = ALL,
     minilm: str = MINILM,
+    notes_file: Path | None = None,
 ) -> Result:
     """Recall@k of zettel and the ``others`` for each of ``ks``; ``conversations`` by name or number, empty for all.
+
+    ``notes_file`` holds what a model once wrote of the turns of the one conversation (see ``RecordedAnnotator``): it is
+    put in as a live model's answers are, and a row tells what the same conversation gives without.
 
     AUROC says how well the score of zettel's first hit tells questions that have an answer (categories 1 to 4) from
     those that have none (5). ``ablate`` adds a row for each part of the scorer that is left out. Raises
     ``InvalidInput`` for a conversation that is not there or a file without questions, ``BadRecord`` for a damaged one.
     """
     collections, counted = read(path, conversations)
+    annotator = None if notes_file is None else _recorded(notes_file, collections)
     model, scorer = embedder_called(embedder), scorer_without(without)
     simple = beside(others, model, minilm)
     outcome = await evaluate(
-        collections, max(ks), scorer, model, progress, others=simple.systems, scorers=ablations() if ablate else None
-    )
+        collections, max(ks), scorer, model, progress, others=simple.systems, scorers=ablations() if ablate else None,
+        annotator=annotator,
+    )  # fmt: skip
+    if annotator is not None:
+        bare = await evaluate(collections, max(ks), scorer, model, progress, others={})
+        outcome.asked[WITHOUT_NOTES], outcome.times[WITHOUT_NOTES] = bare.asked[OURS], bare.times[OURS]
     rows: list[list[Cell]] = []
     for system, asked in outcome.asked.items():
         recalls = [round(tally(chosen, k).recall, 4) for chosen in _groups(asked) for k in ks]
@@ -85,7 +96,7 @@ async def run(
     return result(
         bench="locomo",
         ran_on={**data_file(path), "conversations": ", ".join(c.name for c in collections), "turns": turns},
-        settings=answering(scorer, without, model, ks),
+        settings=answering(scorer, without, model, ks) | ({"notes": notes_file.name} if notes_file else {}),
         columns=[
             "recall",
             *(f"{name} @{k}" for name in ("1-4", *GROUPS.values()) for k in ks),
@@ -96,6 +107,12 @@ async def run(
         notes=notes,
         curves=curves(outcome, [OURS, *simple.systems], lambda asked, k: mean(asked, k).recall, max(ks)),
     )
+
+
+def _recorded(file: Path, collections: Sequence[Collection]) -> RecordedAnnotator:
+    if len(collections) != 1:
+        raise InvalidInput("recorded notes belong to one conversation: name it with --conversation")
+    return RecordedAnnotator(file)
 
 
 def mean(asked: Sequence[Asked], k: int) -> Tally:

@@ -16,7 +16,8 @@ from pydantic import BaseModel
 from zettel import __version__
 
 PACKAGES = (
-    "faiss-cpu", "model2vec", "neo4j", "numpy", "pydantic", "PyStemmer", "scipy", "sentence-transformers", "torch",
+    "faiss-cpu", "litellm", "model2vec", "neo4j", "numpy", "pydantic", "PyStemmer", "scipy", "sentence-transformers",
+    "torch",
 )  # fmt: skip
 """Those whose version a result may depend on."""
 

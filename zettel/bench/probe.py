@@ -27,6 +27,8 @@ SEARCHES_BEFORE_RSS = 100
 """Searches after which the resident memory is read: what is loaded when first needed is there by then."""
 MEETING = 120.0
 """Seconds that a writer waits for the others, adding all the time."""
+SIDES, LOOK = 2, 0.02
+"""Those that a ``chat`` is added on at the same time, and seconds between two looks whether the other is there."""
 _STATUS = Path("/proc/self/status")
 _CHILD = "from zettel.bench.probe import main; main()"
 
@@ -159,7 +161,55 @@ def adds(
     return {"seconds": anyio.run(add_all)}
 
 
-ASKS: dict[str, Callable[..., dict[str, Any]]] = {"searches": searches, "flat": flat, "adds": adds}
+def chat(
+    store: str,
+    embedder: str | None,
+    events: Sequence[dict[str, Any]],
+    before: int,
+    pace: float,
+    delay: float,
+    meeting: str,
+    model: tuple[str, str] | None,
+) -> dict[str, Any]:
+    """Add the turns of a chat, one every ``pace`` seconds: ``seconds`` are those of each ``add``.
+
+    The first ``before`` are worked off and not counted. A file in the folder ``meeting`` then says so; both sides that
+    are compared begin ``delay`` seconds after the other is there. ``model``: its name and where it is, if there is one.
+    Raises ``ZettelError`` if the other does not come.
+    """
+    import anyio
+
+    from zettel import AsyncMemory, Event, LiteLLM
+    from zettel.embed import load_embedder
+
+    turns = [Event(**event) for event in events]
+    llm = None if model is None else LiteLLM(model[0], api_base=model[1])
+
+    async def add_all() -> list[float]:
+        async with AsyncMemory(store, llm=llm, embedder=load_embedder(embedder)) as memory:
+            for turn in turns[:before]:
+                await memory.add_many([turn])
+            await memory.flush()
+            (Path(meeting) / Path(store).name).touch()
+            given_up = time.monotonic() + MEETING
+            while len(os.listdir(meeting)) < SIDES:
+                await anyio.sleep(LOOK)
+                if time.monotonic() > given_up:
+                    raise ZettelError(f"the other side did not come within {MEETING:g} s")
+            due = time.perf_counter() + delay
+            taken = []
+            for turn in turns[before:]:
+                await anyio.sleep(max(0.0, due - time.perf_counter()))
+                began = time.perf_counter()
+                await memory.add_many([turn])
+                taken.append(time.perf_counter() - began)
+                due += pace
+            return taken
+
+    return {"seconds": anyio.run(add_all)}
+
+
+ASKS: dict[str, Callable[..., dict[str, Any]]] = {"searches": searches, "flat": flat, "adds": adds, "chat": chat}
 """What can be asked of a fresh process."""
 
 

@@ -12,7 +12,23 @@ import typer
 from zettel import __version__
 from zettel.errors import ZettelError
 
-from . import INTERRUPTED, asking, bench, demo, embedder, explore, links, neo4j, notes, scorer, transfer, upkeep
+from . import (
+    INTERRUPTED,
+    asking,
+    bench,
+    demo,
+    embedder,
+    evolve,
+    explore,
+    history,
+    jobs,
+    links,
+    neo4j,
+    notes,
+    scorer,
+    transfer,
+    upkeep,
+)
 from .common import DEFAULT_STORE, EVERYWHERE, Common, hoist, remark, say
 
 # Typer has click inside or beside it, depending on its version; the classes are reached through its own.
@@ -38,6 +54,14 @@ def root(
         None, "--embedder", metavar="NAME", envvar="ZETTEL_EMBEDDER",
         help="A model's name or folder, if not the one shipped with zettel.",
     ),
+    llm: str | None = typer.Option(
+        None, "--llm", metavar="NAME", envvar="ZETTEL_LLM",
+        help="A language model that writes notes and links, as LiteLLM calls it; several with commas.",
+    ),
+    budget: str | None = typer.Option(
+        None, "--budget", metavar="LIMITS", envvar="ZETTEL_BUDGET",
+        help="What it may cost, as usd=2,per=day or calls=100,tokens=50000,per=import.",
+    ),
     json: bool = typer.Option(False, "--json", help="Answer in JSON."),
     version: bool = typer.Option(False, "--version", help="Show the version and exit."),
 ) -> None:  # fmt: skip
@@ -54,7 +78,7 @@ def root(
     """
     source = ctx.get_parameter_source("store")
     named = source is not None and source.name == "COMMANDLINE"
-    ctx.obj = Common(store, named, tenant, user, agent, embedder, json)
+    ctx.obj = Common(store, named, tenant, user, agent, embedder, llm, budget, json)
     if version:
         say(f"zettel {__version__}")
         raise typer.Exit
@@ -70,11 +94,13 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "context": asking.context,
     "show": notes.show,
     "links": links.links,
-    "history": notes.history,
-    "revert": notes.revert,
+    "conflicts": links.conflicts,
+    "history": history.history,
+    "revert": history.revert,
     "delete": notes.delete,
-    "jobs": upkeep.jobs,
-    "worker": upkeep.worker,
+    "evolve": evolve.evolve,
+    "jobs": jobs.jobs,
+    "worker": jobs.worker,
     "stats": upkeep.stats,
     "doctor": upkeep.doctor,
     "reembed": upkeep.reembed,

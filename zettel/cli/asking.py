@@ -25,6 +25,7 @@ def search(
     min_score: float | None = typer.Option(
         None, "--min-score", min=0, max=1, help="Leave out what scores less, 0 to 1."
     ),
+    current: bool = typer.Option(False, "--current", help="Leave out what was replaced since."),
 ) -> None:
     """Find the notes that answer a question.
 
@@ -33,13 +34,15 @@ def search(
       zettel search "Where does Ann live?"
       zettel search "What did we decide?" -k 3 --explain
       zettel search "Where does Ann live?" --as-of 2024-01-31 --json
+      zettel search "Where does Ann live?" --current
     """
     options = common(ctx)
     with options.memory() as memory:
         hits = memory.search(
             question, k=k, as_of=as_of, known_at=known_at, since=since, until=until, now=now,
             kinds=kind or None, tags=tag or None, session=session, role=role,
-            filter=key_values(meta, "--meta") or None, min_score=min_score, explain=explain,
+            filter=key_values(meta, "--meta") or None, min_score=min_score, current_only=current,
+            explain=explain,
         )  # fmt: skip
     if options.json:
         say_json(hits)

@@ -35,6 +35,9 @@ def locomo(
     with_: Path | None = typer.Option(
         None, "--with", metavar="2WIKI", help="Put 2Wiki's passages (file or folder) into every conversation's scope."
     ),
+    notes: Path | None = typer.Option(
+        None, "--notes", metavar="FILE", help="What a model once wrote of the turns of the conversation, as JSON lines."
+    ),
     without: str = typer.Option("", "--without", metavar="PARTS", help=_WITHOUT_HELP),
     ablate: bool = typer.Option(False, "--ablate", help=_ABLATE_HELP),
     beside: str | None = typer.Option(None, "--beside", metavar="SYSTEMS", help=_BESIDE_HELP),
@@ -43,7 +46,8 @@ def locomo(
 ) -> None:
     """Evidence recall on LoCoMo, beside simple systems.
 
-    With --with, recall on both data sets, in scopes of their own and mixed.
+    With --with, recall on both data sets, in scopes of their own and mixed. With --notes, recall with the notes that a
+    model wrote, beside recall without.
 
     \b
     Examples:
@@ -51,14 +55,17 @@ def locomo(
       zettel bench locomo locomo10.json --conversation 26 --without walk,windows --json result.json
       zettel bench locomo locomo10.json --ablate --plot pictures
       zettel bench locomo locomo10.json --with 2wiki/
+      zettel bench locomo locomo10.json --conversation 26 --notes notes.jsonl
     """
     options = common(ctx)
     readable(path, json)
     drawable(plot)
     if ablate and without:
         raise InvalidInput("--ablate leaves out each part in turn: do without --without")
-    if with_ is not None and (ablate or beside is not None or plot is not None):
-        raise InvalidInput("--with measures in its own way: do without --ablate, --beside and --plot")
+    if with_ is not None and (ablate or beside is not None or plot is not None or notes is not None):
+        raise InvalidInput("--with measures in its own way: do without --ablate, --beside, --plot and --notes")
+    if notes is not None:
+        readable(notes, None)
     import anyio
 
     from zettel.bench import locomo as bench
@@ -69,7 +76,7 @@ def locomo(
         if with_ is not None:
             result = anyio.run(mixed.run, path, with_, progress, chosen, _parts(without), options.embedder)
         else:
-            ask = partial(bench.run, ablate=ablate, others=_others(beside))
+            ask = partial(bench.run, ablate=ablate, others=_others(beside), notes_file=notes)
             result = anyio.run(ask, path, progress, chosen, sorted(set(k)), _parts(without), options.embedder)
     tell(result, "-" if options.json else json, plot)
 
@@ -150,6 +157,88 @@ def speed(
         with steps() as progress:
             result = sizes.run(_whole_numbers(notes), progress, kept, options.embedder)
     tell(result, "-" if options.json else json, plot)
+
+
+@app.command(epilog=EVERYWHERE)
+def llm(
+    ctx: typer.Context,
+    path: Path = typer.Argument(metavar="PATH", help="LoCoMo's JSON."),
+    notes: Path = typer.Option(
+        ..., "--notes", metavar="FILE", help="What a model once wrote of the turns of the conversation, as JSON lines."
+    ),
+    conversation: str | None = typer.Option(None, "--conversation", metavar="N", help="Which one of several."),
+    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+) -> None:
+    """What a language model costs and gives: calls, tokens, recall, and how long add takes beside it.
+
+    No model is asked: a server on this machine answers with the notes of FILE, also with some of them damaged.
+
+    \b
+    Examples:
+      zettel bench llm locomo10.json --conversation 26 --notes notes.jsonl
+      zettel bench llm locomo10.json --conversation 26 --notes notes.jsonl --json llm-26.json
+    """
+    options = common(ctx)
+    readable(path, json)
+    readable(notes, None)
+    import anyio
+
+    from zettel.bench import llm as bench
+
+    with steps() as progress:
+        result = anyio.run(bench.run, path, notes, progress, conversation, options.embedder)
+    tell(result, "-" if options.json else json)
+
+
+@app.command(epilog=EVERYWHERE)
+def changes(
+    ctx: typer.Context,
+    folder: Path = typer.Argument(metavar="FOLDER", help="Scopes as JSON lines of events, and questions.jsonl."),
+    without: str = typer.Option("", "--without", metavar="PARTS", help=_WITHOUT_HELP),
+    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+) -> None:
+    """Changes of fact: is today's answer first, and the one from before under as_of?
+
+    \b
+    Examples:
+      zettel bench changes tests/data/changes
+      zettel bench changes tests/data/changes --json changes.json
+    """
+    options = common(ctx)
+    readable(folder, json, folder=True)
+    import anyio
+
+    from zettel.bench import changes as bench
+
+    with steps() as progress:
+        result = anyio.run(bench.run, folder, progress, _parts(without), options.embedder)
+    tell(result, "-" if options.json else json)
+
+
+@app.command(epilog=EVERYWHERE)
+def evolve(
+    ctx: typer.Context,
+    path: Path = typer.Argument(metavar="PATH", help="LoCoMo's JSON."),
+    conversation: list[str] = typer.Option([], "--conversation", metavar="N", help="Only this one; repeatable."),
+    k: int = typer.Option(10, "-k", "--k", min=1, help="Places that hits may take."),
+    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+) -> None:
+    """Evidence recall on LoCoMo before and after evolving, with planted copies of turns; how many notes it touches.
+
+    
+    Examples:
+      zettel bench evolve locomo10.json
+      zettel bench evolve locomo10.json --conversation 26 --json result.json
+    """
+    options = common(ctx)
+    readable(path, json)
+    import anyio
+
+    from zettel.bench import evolve as bench
+
+    with steps() as progress:
+        result = anyio.run(bench.run, path, progress, tuple(conversation), k, options.embedder)
+    tell(result, "-" if options.json else json)
 
 
 @app.command("all", epilog=EVERYWHERE)

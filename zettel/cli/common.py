@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from zettel import Memory
+    from zettel.llm.budget import Budget
     from zettel.model import Scope
 
 DEFAULT_STORE = "zettel.db"
 
-VALUED = ("--store", "--tenant", "--user", "--agent", "--embedder")
+VALUED = ("--store", "--tenant", "--user", "--agent", "--embedder", "--llm", "--budget")
 """Options that every command has and that take a value."""
 
 MEASURING = (["bench"], ["scorer"])
@@ -29,7 +30,7 @@ MEASURING = (["bench"], ["scorer"])
 
 EVERYWHERE = (
     "Every command also takes --store FILE (or ZETTEL_STORE), --tenant, --user and --agent NAME, "
-    "--embedder NAME (or ZETTEL_EMBEDDER) and --json."
+    "--embedder NAME (or ZETTEL_EMBEDDER), --llm NAME (or ZETTEL_LLM), --budget LIMITS (or ZETTEL_BUDGET) and --json."
 )
 """Below the help of every command."""
 
@@ -45,6 +46,8 @@ class Common:
     user: str | None
     agent: str | None
     embedder: str | None
+    llm: str | None
+    budget: str | None
     json: bool
 
     @property
@@ -58,18 +61,44 @@ class Common:
 
         return Scope(tenant=self.tenant, user=self.user, agent=self.agent)
 
+    @property
+    def models(self) -> list[str]:
+        """The language models that were named, in the order in which they are asked."""
+        return [name.strip() for name in (self.llm or "").split(",") if name.strip()]
+
     @contextmanager
-    def memory(self, *, create: bool = False, auth: tuple[str, str] | None = None) -> Iterator[Memory]:
+    def memory(
+        self, *, create: bool = False, works: bool = False, auth: tuple[str, str] | None = None
+    ) -> Iterator[Memory]:
         """The store, open. A missing one is only made by commands that put something in.
 
+        A language model is only asked by commands that ``work`` off jobs: no look at a memory may cost money, and what
+        is added waits for a worker.
         ``auth`` is a server's (user, password), by default NEO4J_USERNAME and NEO4J_PASSWORD of the environment.
         """
         if "://" not in self.store and not create and not Path(self.store).exists():
             raise StoreError(f"there is no store {self.store}: add or import makes one, --store names another")
         from zettel import Memory
 
-        with Memory(self.store, scope=self.scope(), embedder=self.embedder, auth=auth) as memory:
+        if works and self.budget and not self.models:
+            raise InvalidInput("--budget bounds what a language model costs: name one with --llm")
+        with Memory(
+            self.store, llm=self.models or None, budget=self._budget() if self.models else None, asks=works,
+            scope=self.scope(), embedder=self.embedder, auth=auth,
+        ) as memory:  # fmt: skip
             yield memory
+
+    def _budget(self) -> Budget | None:
+        if not self.budget:
+            return None
+        from zettel.llm.budget import Budget
+
+        limits = key_values([part.strip() for part in self.budget.split(",")], "--budget")
+        known = [field.name for field in fields(Budget)]
+        for name in limits:
+            if name not in known:
+                raise InvalidInput(f"--budget: there is no limit {name!r}; there are {', '.join(known)}")
+        return Budget(**limits)
 
 
 def common(ctx: typer.Context) -> Common:

@@ -90,6 +90,15 @@ def said(note: Note, most: int | None = None) -> Text:
     return text.append(content, style="not bold")
 
 
+def in_line(value: Any) -> str:
+    """A field's value in one line."""
+    if isinstance(value, list):
+        return ", ".join(in_line(one) for one in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={in_line(one)}" for name, one in value.items() if one is not None)
+    return str(value)
+
+
 def _lines(out: Console, text: Text, margin: int) -> Iterable[Any]:
     """The text broken into lines that fit beside a margin."""
     text = text.copy()

@@ -59,3 +59,37 @@ def links(
             paragraph(out, said(note, SNIPPET), indent=INDENT)
         if link.reason:
             paragraph(out, Text(link.reason, style="dim italic"), indent=INDENT)
+
+
+def conflicts(ctx: typer.Context) -> None:
+    """Show notes that say otherwise of the same. Nothing tells which of the two still holds.
+
+    \b
+    Examples:
+      zettel conflicts
+      zettel conflicts --json
+    """
+    options = common(ctx)
+    with options.memory() as memory:
+        found = memory.conflicts()
+    if options.json:
+        say_json(found)
+        return
+    from rich.text import Text
+
+    from .layout import INDENT, column, day, heading, paragraph, said, who
+
+    if not found:
+        remark("zettel: no two notes contradict each other")
+        return
+    notes = [note for pair in found for note in (pair.note, pair.other)]
+    dates, names = column(map(day, notes)), column(map(who, notes))
+    out = console()
+    for place, pair in enumerate(found):
+        if place:
+            out.print()
+        for note in (pair.note, pair.other):
+            told = (day(note).ljust(dates), "cyan"), (who(note).ljust(names), "magenta"), (note.id, "dim")
+            heading(out, *told)
+            paragraph(out, said(note, SNIPPET), indent=INDENT)
+        paragraph(out, Text(pair.reason, style="dim italic"), indent=INDENT)

@@ -1,19 +1,15 @@
-"""Single notes: add, show, history, revert, delete."""
+"""Single notes: add, show, delete."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from zettel.errors import InvalidInput
 
-from .common import common, console, day_and_time, key_values, remark, say, say_json
-
-if TYPE_CHECKING:
-    from zettel.model import Note, Revision
+from .common import common, console, key_values, remark, say, say_json
 
 NOTHING: tuple[Any, ...] = (None, "", [], {})
 """Values of fields that people are not shown."""
@@ -66,68 +62,12 @@ def show(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note
     if options.json:
         say_json(shown.model_dump(mode="json") | ({"terms": terms} if terms else {}))
         return
-    from .layout import labelled
+    from .layout import in_line, labelled
 
-    rows = [(name, _value(value)) for name, value in fields.items()]
+    rows = [(name, in_line(value)) for name, value in fields.items()]
     if terms:
         rows.append(("terms", ", ".join(f"{term.text} ({term.notes})" for term in terms)))
     labelled(console(), rows)
-
-
-def history(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note.")) -> None:
-    """Show every version of a note: what changed, when and why.
-
-    \b
-    Example:
-      zettel history n_3f9a…
-    """
-    options = common(ctx)
-    with options.memory() as memory:
-        revisions = memory.history(id)
-    if options.json:
-        say_json(revisions)
-        return
-    from rich.text import Text
-
-    from .layout import paragraph
-
-    out = console()
-    before: dict[str, Any] = {}
-    for place, revision in enumerate(revisions):
-        if place:
-            out.print()
-        after = _state(revisions[: place + 1])
-        cause = ", ".join(part for part in (revision.cause.by, revision.cause.model, revision.cause.prompt) if part)
-        heading = Text(f"version {revision.version}", style="bold")
-        heading.append(f"  {day_and_time(revision.recorded_at)} UTC  {cause}", style="dim")
-        if revision.undoes:
-            taken = ", ".join(str(version) for version in revision.undoes)
-            heading.append(f"  takes back {taken}", style="yellow")
-        if not revision.live:
-            heading.append("  taken back", style="yellow")
-        paragraph(out, heading, hang=2)
-        for line, style in _diff(before, after):
-            paragraph(out, Text(line, style=style), indent=2, hang=4)
-        for link in revision.links:
-            paragraph(out, Text(f"+ {link.type.value} {link.target}  {link.reason}", style="green"), indent=2, hang=4)
-        before = after
-
-
-def revert(
-    ctx: typer.Context,
-    id: str = typer.Argument(metavar="ID", help="A note."),
-    version: int = typer.Argument(metavar="VERSION", help="The version that it shall be again."),
-) -> None:
-    """Bring a note back to a version it had. What is taken back stays in its history.
-
-    \b
-    Example:
-      zettel revert n_3f9a… 2
-    """
-    options = common(ctx)
-    with options.memory() as memory:
-        note = memory.revert(id, version)
-    _told(options.json, note, f"{note.id} is as in version {version} again (now version {note.version})")
 
 
 def delete(
@@ -168,47 +108,6 @@ def delete(
         say("1 note is gone" if gone == 1 else f"{gone} notes are gone")
 
 
-def _told(as_json: bool, note: Note, line: str) -> None:
-    if as_json:
-        say_json(note)
-    else:
-        say(line)
-
-
 def _what(found: Any) -> str:
     text = " ".join(found.content.split())
     return f"“{text[:60]}{'…' if len(text) > 60 else ''}” and all that came from it"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(_value(one) for one in value)
-    if isinstance(value, dict):
-        return ", ".join(f"{name}={_value(one)}" for name, one in value.items() if one is not None)
-    return str(value)
-
-
-def _state(revisions: Sequence[Revision]) -> dict[str, Any]:
-    """The fields that these revisions give, in order, without those that a later one of them took back."""
-    from zettel.fold import live_versions
-
-    live = live_versions(revisions)
-    state: dict[str, Any] = {}
-    for revision in revisions:
-        if revision.version in live:
-            state.update(revision.change)
-    return state
-
-
-def _diff(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str]]:
-    """Lines with their colours: a field that went or changed with -, one that came or changed with +."""
-    lines: list[tuple[str, str]] = []
-    for name in sorted(before.keys() | after.keys()):
-        old, new = before.get(name), after.get(name)
-        if old == new:
-            continue
-        if old not in (None, "", [], {}):
-            lines.append((f"- {name}: {_value(old)}", "red"))
-        if new not in (None, "", [], {}):
-            lines.append((f"+ {name}: {_value(new)}", "green"))
-    return lines

@@ -14,6 +14,7 @@ import typer
 
 from zettel.errors import BadRecord, InvalidInput, JobFailed
 
+from . import models
 from .common import common, console, remark, say_json, writable
 
 if TYPE_CHECKING:
@@ -34,15 +35,21 @@ def import_(
         "auto", "--format", help="locomo, jsonl, plain, another that is installed, or zettel: a whole memory."
     ),
     conversation: str | None = typer.Option(None, "--conversation", help="Only this one, of a file with several."),
+    yes: bool = typer.Option(
+        False, "--yes", "-y", help="Do not ask whether a language model (--llm) may cost that much."
+    ),
 ) -> None:
     """Remember a transcript. Running it again adds only what is new.
 
     Records that cannot be stored are told and left out; the others are stored, and the exit status is 1. A whole
     memory that was exported as zettel comes back as it was, into scopes that are empty, or not at all.
 
+    With --llm it says beforehand what that will cost, and asks; with --budget no more is spent.
+
     \b
     Examples:
       zettel import chat.txt
+      zettel import chat.txt --llm openai/gpt-4o-mini --budget usd=1,per=import
       zettel import locomo.json --conversation conv-1 --user ann
       zettel import events.jsonl --json
       zettel import ann.zettel --store other.db
@@ -59,14 +66,23 @@ def import_(
             choose(file, format)
         elif not Path(options.store).exists():
             outline(file)
-        with options.memory(create=True) as memory, progress_bar("importing") as progress:
+        if options.models and not whole and not models.agreed(options, file, format, conversation, yes):
+            remark("zettel: nothing was imported")
+            raise typer.Exit(1)
+        # A whole memory brings its jobs along. What these would cost nobody was asked.
+        with options.memory(create=True, works=not whole) as memory, progress_bar("importing") as progress:
+            before = memory.stats()
             report = memory.import_transcript(file, format, conversation=conversation, on_progress=progress)
             failed = _work_off(memory)
+            models.count_use(report, before, memory.stats())
+            waits = models.waiting(memory.jobs(), () if whole else options.models)
     report.file = str(path)
     if options.json:
         say_json(report)
     else:
         show_report(report)
+    if waits is not None:
+        remark(f"zettel: {waits}")
     if failed is not None:
         raise failed
     if report.rejected:
@@ -140,6 +156,8 @@ def show_report(report: ImportReport) -> None:
             table.add_row(f"{count:,}", what)
     out.print(Text(f"{report.file} ({report.format}), {report.seconds:.1f} s"))
     out.print(table)
+    if asked := models.used(report.model_dump()):
+        out.print(Text(f"language model: {asked}"))
     for one in report.rejected[:SHOWN_REJECTIONS]:
         paragraph(out, Text(f"{one.file}:{one.position}: {one.reason}", style="yellow"), indent=2, hang=2)
     if len(report.rejected) > SHOWN_REJECTIONS:

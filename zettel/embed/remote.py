@@ -40,6 +40,7 @@ MESSAGE_LENGTH = 200
 def import_litellm() -> ModuleType:
     """LiteLLM without what it does unasked: fetch prices, read ``.env``, report usage, print on errors."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
     import litellm
 

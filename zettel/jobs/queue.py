@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
+from zettel.annotate.filler import is_filler
 from zettel.batch import PutJob
-from zettel.errors import EmbedderUnavailable, StoreBusy, StoreUnreachable
+from zettel.errors import (
+    BudgetSpent,
+    EmbedderUnavailable,
+    ModelUnavailable,
+    ModelUnusable,
+    StoreBusy,
+    StoreUnreachable,
+)
 from zettel.identity import new_id
-from zettel.model import Job, JobKind, Note, Scope
+from zettel.model import Job, JobKind, Kind, Note, Scope
 
-PASSING = (EmbedderUnavailable, StoreBusy, StoreUnreachable)
+PASSING = (EmbedderUnavailable, ModelUnavailable, ModelUnusable, StoreBusy, StoreUnreachable)
 """Errors that may be gone by the next attempt; any other leaves the job failed at once."""
 MAX_ATTEMPTS = 6
 """Attempts in all: with doubling pauses from 2 s they span about a minute."""
 FIRST_PAUSE = timedelta(seconds=2)
+
+PRIORITIES: Mapping[JobKind, int] = {
+    JobKind.PURGE: -1,
+    JobKind.MERGE: -2,
+    JobKind.EVOLVE: -2,
+    JobKind.REFLECT: -2,
+    JobKind.REEMBED: -3,
+}
+"""What comes later than the jobs of single notes, which have 0, for somebody may be waiting for these: first the end of
+a delete, then what concerns a whole scope, then a whole store."""
 
 
 def new_job(scope: Scope, kind: JobKind, run_at: datetime, note: Note | None = None, version: int = 0) -> PutJob:
@@ -25,18 +46,48 @@ def new_job(scope: Scope, kind: JobKind, run_at: datetime, note: Note | None = N
             kind=kind,
             note=note.id if note else None,
             version=note.version if note else version,
+            priority=PRIORITIES.get(kind, 0),
             run_at=run_at,
         )
     )
 
 
-def follow_up(scope: Scope, note: Note, remote: bool, run_at: datetime) -> PutJob:
-    """What a written note waits for: its vector if a remote embedder makes it, else its near links."""
-    return new_job(scope, JobKind.EMBED if remote else JobKind.LINK, run_at, note)
+class Left(NamedTuple):
+    """Jobs that were not done, and what was in the way."""
+
+    jobs: list[Job]
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUps:
+    """Which jobs a written note waits for.
+
+    ``embeds``: a remote embedder makes its vector, and near links follow that; else they come at once. ``annotates``:
+    a model is to read it.
+    """
+
+    embeds: bool
+    annotates: bool
+
+    def of(self, scope: Scope, note: Note, run_at: datetime) -> list[PutJob]:
+        """The jobs of a note whose wording is new. What says nothing is not sent to a model, nor is what one wrote."""
+        jobs = self.of_index(scope, note, run_at)
+        if self.annotates and note.kind is Kind.EPISODIC and not is_filler(note.content, note.role):
+            jobs.append(new_job(scope, JobKind.ANNOTATE, run_at, note))
+        return jobs
+
+    def of_index(self, scope: Scope, note: Note, run_at: datetime) -> list[PutJob]:
+        """The jobs of a note of which only what it is found by is new."""
+        return [new_job(scope, JobKind.EMBED if self.embeds else JobKind.LINK, run_at, note)]
 
 
 def next_attempt(error: BaseException, attempts: int, now: datetime) -> datetime | None:
     """When a job that failed ``attempts`` times runs again; None: not by itself."""
+    if isinstance(error, BudgetSpent):
+        return error.until
     if not isinstance(error, PASSING) or attempts >= MAX_ATTEMPTS:
         return None
-    return now + FIRST_PAUSE * float(2 ** (attempts - 1))
+    pause = FIRST_PAUSE * float(2 ** (attempts - 1))
+    asked = getattr(error, "retry_after", None)
+    return now + max(pause, timedelta(seconds=asked or 0))

@@ -4,63 +4,108 @@ commit."""
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from datetime import timedelta
+from typing import NamedTuple, TypeAlias
 
 from zettel.annotate.index import vector_text
 from zettel.batch import FinishJob, Op
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
-from zettel.fold import live_versions
-from zettel.jobs.queue import new_job
+from zettel.jobs.queue import Left, new_job
 from zettel.jobs.reembed import Reembedding
-from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_links
-from zettel.model import Cause, Input, Job, JobKind, Scope
+from zettel.model import Job, JobKind, Scope
 from zettel.ports import GraphStore, ScopeState
-from zettel.revise import revised
 
-_LINKER = JobKind.LINK.value
+CLAIM = 1024
+"""Jobs taken at once: enough to share reads among them, few enough to be done well inside the lease."""
+LEASE_SECONDS = 30.0
+"""How long a claimed batch is left to its worker before another may take it: what a killed worker delays. One that is
+only slow loses nothing but its effort, for effects are written once."""
+LINGER_SECONDS = 0.1
+MODEL_LEASE_SECONDS = 300.0
+"""The same where a model is asked: some requests of a minute each, one after the other."""
+MODEL_LINGER_SECONDS = 10.0
+"""A call costs the same for one turn as for twenty; until then a note has its extractive fields."""
 PURGE_REST = 4.0
 """How many times as long as it took a purge is not run again: it rewrites the whole store, and deletes come in rows."""
 
 
-class Work:
-    """The handlers of this version's jobs."""
+class Lane(NamedTuple):
+    """Jobs that are done one batch after the other, beside those of other lanes."""
 
-    def __init__(self, store: GraphStore, commits: Commits, vectors: Vectors) -> None:
+    kinds: tuple[JobKind, ...]
+    claim: int = CLAIM
+    """Jobs taken at once."""
+    lease: float = LEASE_SECONDS
+    linger: float = LINGER_SECONDS
+    """Seconds that a batch waits for more to join it while nobody waits for it: a job costs far less in company, and
+    writers that add one event at a time get out of each other's way."""
+
+
+Handler: TypeAlias = Callable[[Scope, Sequence[Job]], Awaitable["list[Left]"]]
+"""Does jobs of one scope and kind; tells which could not be done, and why."""
+
+
+class Work:
+    """The handlers of this version's jobs. Kinds without one are left to whoever has it.
+
+    ``model_claim``: jobs taken at once where a language model is asked; None: there is no model.
+    """
+
+    def __init__(
+        self,
+        store: GraphStore,
+        commits: Commits,
+        vectors: Vectors,
+        handlers: Mapping[JobKind, Handler],
+        model_claim: int | None,
+    ) -> None:
         self._store = store
         self._commits = commits
         self._vectors = vectors
+        self._handlers: dict[JobKind, Handler] = {
+            JobKind.EMBED: self._embed,
+            JobKind.REEMBED: self._reembed,
+            **handlers,
+        }
+        self._model_claim = model_claim
         self.reembedding = Reembedding(store, commits, vectors)
         self._purge_from = 0.0
+
+    def lanes(self) -> list[Lane]:
+        """What is worked at side by side. What waits for a model holds up nothing else."""
+        kinds = [kind for kind in JobKind if kind in self._handlers or kind is JobKind.PURGE]
+        if self._model_claim is None:
+            return [Lane(tuple(kinds))]
+        asking = (JobKind.LINK, JobKind.ANNOTATE)
+        return [
+            Lane(tuple(kind for kind in kinds if kind not in asking)),
+            Lane((JobKind.LINK,), self._model_claim, MODEL_LEASE_SECONDS),
+            Lane((JobKind.ANNOTATE,), self._model_claim, MODEL_LEASE_SECONDS, MODEL_LINGER_SECONDS),
+        ]
 
     async def kinds(self) -> list[JobKind]:
         """The jobs that can be done here and now.
 
         To reembed takes the very embedder that the store is to change over to; a purge rests after the one before.
         """
-        kinds = set(JobKind)
+        kinds = {kind for lane in self.lanes() for kind in lane.kinds}
         if not await self.reembedding.is_wanted():
             kinds.discard(JobKind.REEMBED)
         if time.monotonic() < self._purge_from:
             kinds.discard(JobKind.PURGE)
         return [kind for kind in JobKind if kind in kinds]
 
-    async def do(self, jobs: Sequence[Job]) -> timedelta | None:
-        """Do jobs of one scope and kind. A pause is returned when they must be looked at again after it."""
+    async def do(self, jobs: Sequence[Job]) -> list[Left] | timedelta:
+        """Do jobs of one scope and kind; those that could not be done, or a pause after which to look at all again."""
         scope, kind = jobs[0].scope, jobs[0].kind
-        if kind is JobKind.LINK:
-            await self._link(scope, jobs)
-        elif kind is JobKind.EMBED:
-            await self._embed(scope, jobs)
-        elif kind is JobKind.REEMBED:
-            await self.reembedding.go_on()
-            await self._finish(scope, jobs)
-        elif not await self._purge():
+        if kind is not JobKind.PURGE:
+            return await self._handlers[kind](scope, jobs)
+        if not await self._purge():
             return timedelta(seconds=1)
-        else:
-            await self._finish(scope, jobs)
-        return None
+        await self._finish(scope, jobs)
+        return []
 
     async def _purge(self) -> bool:
         began = time.monotonic()
@@ -70,36 +115,12 @@ class Work:
             self._purge_from = ended + PURGE_REST * (ended - began)
         return done
 
-    async def _link(self, scope: Scope, jobs: Sequence[Job]) -> None:
-        space = await self._vectors.space()
+    async def _reembed(self, scope: Scope, jobs: Sequence[Job]) -> list[Left]:
+        await self.reembedding.go_on()
+        await self._finish(scope, jobs)
+        return []
 
-        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-            # Planned on the state it is committed on, so that every version it read is still the newest.
-            ids = [job.note for job in jobs if job.note]
-            nears = [close(near) for near in await self._store.near(scope, ids, space.id, NEIGHBOURS_ASKED)]
-            around = {near.note for near in nears}.union(*(dict(near.others) for near in nears))
-            read = await self._store.notes(scope, sorted(around.union(ids)))
-            bindings = {id: binding(terms) for id, terms in (await self._store.uses(scope, sorted(around))).items()}
-            speakers = {id: (read[id].role or "").casefold() for id in around}
-            decided = {near.note: near_links(near, bindings, speakers, clock.recorded_at) for near in nears}
-            changing = [id for id, links in decided.items() if links or read[id].version > 1]
-            histories = await self._store.histories(scope, changing)
-            ops: list[Op] = []
-            for id in changing:
-                history, links = histories[id], decided[id]
-                live = live_versions(history.revisions)
-                former = [r.version for r in history.revisions if r.version in live and r.cause.by == _LINKER]
-                if not links and not former:
-                    continue
-                inputs = [Input(note, read[note].version) for note in (id, *(link.target for link in links))]
-                cause = Cause(by=_LINKER, note=id)
-                ops.append(revised(history, clock, cause, {}, links=links, undoes=tuple(former), inputs=tuple(inputs)))
-            return ops + _finishes(jobs, read)
-
-        await self._commits.commit(scope, plan)
-        await self._store.optimize(scope, space.id)
-
-    async def _embed(self, scope: Scope, jobs: Sequence[Job]) -> None:
+    async def _embed(self, scope: Scope, jobs: Sequence[Job]) -> list[Left]:
         ids = [job.note for job in jobs if job.note]
         read = await self._store.notes(scope, ids)
         made = await self._vectors.embed(list(read.values()))
@@ -113,6 +134,7 @@ class Work:
             return ops + _finishes(jobs, now)
 
         await self._commits.commit(scope, plan)
+        return []
 
     async def _finish(self, scope: Scope, jobs: Sequence[Job]) -> None:
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from zettel.errors import InvalidInput
-from zettel.model import TIME_MAX, LinkType
+from zettel.model import LinkType
 from zettel.query import Scores, Seed
 from zettel.scoring import features
 from zettel.scoring.calibrate import calibrate, evidence
 from zettel.scoring.names import speakers_named, terms_meant, unheard
 from zettel.scoring.walk import NOWHERE, Walk, graph_of, walk
 from zettel.search.pool import RARE_TERM_DF, best, idf
+from zettel.search.rank import outdated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -257,16 +258,16 @@ def scattered(values: NDArray[np.float64], rows: NDArray[np.intp], size: int) ->
 
 def prefer_replacements(share: NDArray[np.float64], candidates: Candidates, today: int | None) -> NDArray[np.float64]:
     """Shares in which a note that is no longer valid stands below what replaced it, (n,)."""
-    outdated = candidates.valid_to < TIME_MAX if today is None else candidates.valid_to <= today
-    if not outdated.any():
+    old = outdated(candidates, today)
+    if not old.any():
         return share
-    kept = (candidates.link_type == tuple(LinkType).index(LinkType.SUPERSEDES)) & outdated[candidates.link_target]
+    kept = (candidates.link_type == tuple(LinkType).index(LinkType.SUPERSEDES)) & old[candidates.link_target]
     newer, older = candidates.link_source[kept], candidates.link_target[kept]
-    order = np.where(outdated, OUTDATED * share, share)
+    order = np.where(old, OUTDATED * share, share)
     for _ in range(len(newer)):  # once along the longest chain of replacements; two or three rounds in practice
         raised = order.copy()
         np.maximum.at(raised, newer, LIFT * order[older])
-        np.maximum.at(raised, newer, np.where(outdated[newer], 0.0, LIFT * share[older]))
+        np.maximum.at(raised, newer, np.where(old[newer], 0.0, LIFT * share[older]))
         if np.array_equal(raised, order):
             break
         order = raised

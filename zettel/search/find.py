@@ -11,12 +11,12 @@ import anyio
 from zettel.embed.vectors import Vectors
 from zettel.errors import InvalidQuestion, ZettelError
 from zettel.fold import fold
-from zettel.model import TIME_MAX, TIME_MIN, Hit, Note, Scope, from_micros, to_micros
+from zettel.model import TIME_MAX, TIME_MIN, Hit, Kind, Note, Scope, from_micros, to_micros
 from zettel.ports import GraphStore, Scorer
 from zettel.query import Asked, Candidates, Query, Question, Scores
 from zettel.search.explain import explain
 from zettel.search.question import parse_question
-from zettel.search.rank import rank
+from zettel.search.rank import outdated, rank
 
 AT_ONCE = 8
 """Questions of one call that are under way together: while one waits for the store another is scored."""
@@ -73,7 +73,10 @@ class Finding:
             )
         )
         scores = scorer.score(question, candidates)
-        rows = [row for row in rank(scores, candidates, asked.k) if scores.score[row] >= (asked.min_score or 0.0)]
+        without = outdated(candidates, question.today) if asked.current_only else None
+        insights = Kind.INSIGHT.value in asked.filter.kinds
+        best = rank(scores, candidates, asked.k, without, insights=insights)
+        rows = [row for row in best if scores.score[row] >= (asked.min_score or 0.0)]
         return Ranked(question, candidates, scores, rows)
 
     async def _notes(self, scope: Scope, asked: Sequence[Asked], ranked: Sequence[Ranked]) -> list[Mapping[str, Note]]:

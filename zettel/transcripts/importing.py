@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 from pydantic import BaseModel, Field
 
+from zettel.annotate.drafts import passages_of
 from zettel.errors import InvalidInput
 from zettel.identity import Ordinals
+from zettel.llm.estimate import Unread
 from zettel.model import Event
 
 from . import HEAD_BYTES, Record, Rejected, choose, require_file, whole
@@ -27,6 +29,7 @@ from .locomo import CONVERSATION
 if TYPE_CHECKING:
     from zettel import AsyncMemory
     from zettel.model import Scope
+    from zettel.remember import Remembering
     from zettel.restore import Restoring
 
 BATCH = 500
@@ -51,11 +54,36 @@ class ImportReport(BaseModel):
     """Deleted from this scope once, and so left out."""
     rejected: list[Rejected] = Field(default_factory=list)
     seconds: float = 0.0
+    llm_calls: int = 0
+    """Times that a language model was asked while the import and its jobs ran; the command line fills these in."""
+    llm_hits: int = 0
+    """Questions that an answer from before served."""
+    llm_tokens: int = 0
+    llm_usd: float = 0.0
 
     @property
     def records(self) -> int:
         """How many records the file held."""
         return self.added + self.existing + self.revised + self.deleted + len(self.rejected)
+
+
+async def unread(
+    remembering: Remembering,
+    path: Path,
+    format: str,
+    scope: Scope,
+    conversation: str | None = None,
+    batch: int = BATCH,
+) -> list[Unread]:
+    """The turns of a transcript that an import would write. Raises as ``import_file``; stores nothing."""
+    records = _select(choose(path, format).read(path), conversation)
+    ordinals = Ordinals()
+    turns: list[Unread] = []
+    while taken := await anyio.to_thread.run_sync(_take, records, batch):
+        events = [record for record in taken if isinstance(record, Event)]
+        for event in await remembering.news(scope, events, ordinals):
+            turns += [Unread(event.session, passage) for passage in passages_of(event)]
+    return turns
 
 
 async def import_file(

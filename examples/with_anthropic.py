@@ -1,0 +1,39 @@
+"""Have a model of Anthropic write the notes of a chat and decide their links.
+
+First:  export ANTHROPIC_API_KEY=...
+Run it: python examples/with_anthropic.py
+Costs:  two calls of about 1,800 tokens each. The last message says nothing and is not sent.
+"""
+
+from zettel import Budget, Event, Memory, ZettelError
+
+MODEL = "anthropic/claude-haiku-4-5"
+CHAT = [
+    Event(role="Ada", session="chat", occurred_at="2024-03-01T18:00Z", content="The neck of my cello cracked tonight."),
+    Event(role="Bo", session="chat", occurred_at="2024-03-01T18:01Z", content="Oh no! Who could mend it?"),
+    Event(role="Ada", session="chat", occurred_at="2024-03-01T18:02Z", content="Giulia did, I got it back yesterday."),
+    Event(role="Bo", session="chat", occurred_at="2024-03-01T18:03Z", content="Great, thanks!"),
+]
+QUESTION = "Who repaired Ada's instrument?"
+
+
+def main() -> None:
+    with Memory(":memory:", llm=MODEL, budget=Budget(calls=20)) as memory:  # a file name keeps it
+        memory.add_many(CHAT)  # stored and found at once; the model reads it in the background
+        try:
+            memory.flush()
+        except ZettelError as error:  # no key, no answer, no budget left: nothing is lost, and it can go on later
+            print(f"Not all was read: {error}")
+
+        for note in memory.list().notes:
+            written = "by the model" if "context" in note.authored else "without it"
+            print(f"{note.kind.value}, {written}: {note.context or note.content}")
+
+        (hit,) = memory.search(QUESTION, k=1)
+        print(f"\n{QUESTION}\n  {hit.note.content}")
+        use = memory.stats()
+        print(f"\n{use['llm']} was asked {use.get('llm_calls', 0)} times: {use.get('llm_tokens', 0):,} tokens")
+
+
+if __name__ == "__main__":
+    main()

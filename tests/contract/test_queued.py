@@ -1,0 +1,183 @@
+"""Queued: urgent jobs come first, one that failed or waits can be tried again or dropped alone, and none is lost when
+what was begun is given back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract.conftest import BACKENDS
+from zettel import Memory, Scope
+from zettel.batch import Op, PutJob
+from zettel.commit import Clock, Commits
+from zettel.errors import InvalidInput, NotFound
+from zettel.graph import open_store
+from zettel.jobs.queue import PRIORITIES, new_job
+from zettel.model import Job, JobKind, JobState
+from zettel.ports import GraphStore, ScopeState
+
+ANN, BOB = Scope(user="ann"), Scope(user="bob")
+ALL = list(JobKind)
+LONG = 60.0  # seconds of a lease that does not run out
+
+
+@asynccontextmanager
+async def opened(backend: str, folder: Path) -> AsyncIterator[GraphStore]:
+    """A store at whose jobs nobody works."""
+    at: Any = BACKENDS[backend](folder)
+    store = open_store(at, None, None) if isinstance(at, (str, Path)) else at
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def put(store: GraphStore, scope: Scope, *kinds: JobKind, later: float = 0.0) -> list[Job]:
+    """Queue a job of each kind, in this order."""
+    made: list[PutJob] = []
+
+    async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+        run_at = clock.recorded_at + timedelta(seconds=later)
+        made[:] = [new_job(scope, kind, run_at, version=clock.next()) for kind in kinds]
+        return [*made]
+
+    await Commits(store).commit(scope, plan)
+    return [one.job for one in made]
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(work)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_jobs_of_single_notes_come_before_mass_work(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            mass = [JobKind.REEMBED, JobKind.REFLECT, JobKind.EVOLVE, JobKind.MERGE, JobKind.PURGE]
+            await put(store, ANN, *mass)
+            await put(store, BOB, JobKind.LINK)
+            await put(store, ANN, JobKind.EMBED, JobKind.ANNOTATE)
+            claimed: list[Job] = []
+            while more := await store.claim(ALL, 9, LONG, None):
+                claimed += more
+            kinds = [job.kind for job in claimed]
+            assert set(kinds[:3]) == {JobKind.LINK, JobKind.EMBED, JobKind.ANNOTATE}
+            assert kinds[3:] == [JobKind.PURGE, JobKind.REFLECT, JobKind.EVOLVE, JobKind.MERGE, JobKind.REEMBED]
+            assert [job.priority for job in claimed] == [PRIORITIES.get(kind, 0) for kind in kinds]
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_one_failed_job_is_tried_again(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            one, other = await put(store, ANN, JobKind.LINK, JobKind.LINK)
+            await store.fail(await store.claim(ALL, 9, LONG, None), "it cannot be done", None)
+            assert await store.retry(ANN, "j_nothing") == 0
+            assert await store.retry(BOB, one.id) == 0
+            assert await store.retry(ANN, one.id) == 1
+            states = {job.id: job.state for job in await store.jobs(ANN)}
+            assert states == {one.id: JobState.QUEUED, other.id: JobState.FAILED}
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_was_begun_is_given_back_at_once(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            await put(store, ANN, JobKind.LINK, JobKind.LINK, JobKind.LINK)
+            claimed = await store.claim(ALL, 9, LONG, None)
+            assert await store.claim(ALL, 9, LONG, None) == []
+            await store.fail(claimed[:2], "stopped", datetime.now(timezone.utc))
+            again = await store.claim(ALL, 9, LONG, None)
+            assert [job.id for job in again] == [job.id for job in claimed[:2]]
+            await store.fail(claimed, "too late to say", None)  # two of the three are somebody else's now
+            states = {job.id: job.state for job in await store.jobs(ANN)}
+            assert [states[job.id] for job in claimed] == [JobState.RUNNING, JobState.RUNNING, JobState.FAILED]
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_job_is_dropped_unless_somebody_is_at_it(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            running, failed = await put(store, ANN, JobKind.LINK, JobKind.EMBED)
+            (waits,) = await put(store, ANN, JobKind.LINK, later=3600)
+            await store.claim([JobKind.LINK], 9, LONG, None)
+            await store.fail(await store.claim([JobKind.EMBED], 9, LONG, None), "it cannot be done", None)
+            assert not await store.cancel(ANN, running.id)
+            assert not await store.cancel(ANN, "j_nothing")
+            assert not await store.cancel(BOB, waits.id)
+            assert await store.cancel(ANN, waits.id)
+            assert await store.cancel(ANN, failed.id)
+            assert [job.id for job in await store.jobs(None)] == [running.id]
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_lease_that_ran_out_keeps_no_job(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            (job,) = await put(store, ANN, JobKind.LINK)
+            await store.claim(ALL, 9, 0.0, None)
+            await asyncio.sleep(0.01)
+            assert await store.cancel(ANN, job.id)
+
+    run(work())
+
+
+def test_a_memory_says_why_a_job_cannot_be_cancelled(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = memory._bridge.inner._engine.store
+    monkeypatch.setattr(memory._bridge.inner._engine.runner, "_run_batch", lambda _: _none())
+    memory.add("Snow fell.")
+    (job,) = memory.jobs()
+    for call in (memory.cancel_job, memory.retry_jobs):
+        with pytest.raises(NotFound, match="j_nothing"):
+            call("j_nothing")
+    assert memory.retry_jobs(job.id) == 0  # it has not failed
+    memory._bridge.call(lambda: store.claim([job.kind], 1, LONG, None))
+    with pytest.raises(InvalidInput, match=f"{job.id} is running"):
+        memory.cancel_job(job.id)
+    memory.delete(memory.list().notes[0].id)
+    (purge,) = memory.jobs()
+    with pytest.raises(InvalidInput, match="purge"):
+        memory.cancel_job(purge.id)
+    memory.add("Rain fell.")
+    (waits,) = [job for job in memory.jobs() if job.kind is JobKind.LINK]
+    assert memory.cancel_job(waits.id) == waits
+    assert memory.jobs() == [purge]
+
+
+async def _none() -> int:
+    return 0
+
+
+def test_a_round_of_evolution_is_queued_where_something_changed(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert memory.evolve_later() is False  # nothing was ever written
+    memory.add("The ferry to Bergen leaves at nine.")
+    memory.flush()
+    with monkeypatch.context() as patch:
+        patch.setattr(memory._bridge.inner._engine.runner, "_run_batch", lambda _: _none())
+        assert memory.evolve_later() is True
+        queued = {job.kind for job in memory.jobs()}
+        assert JobKind.MERGE in queued
+        assert memory.evolve_later() is False
+    memory.flush()
+    assert memory.jobs() == []
+    assert memory.evolve_later() is False
+    memory.add("It leaves from the northern pier.")
+    assert memory.evolve_later() is True
+    memory.flush()

@@ -1,0 +1,83 @@
+"""The benchmark of changed facts, on one small scope."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.command import Zettel
+from zettel.bench.changes import QUESTIONS, place_of
+from zettel.model import Hit
+
+pytestmark = pytest.mark.integration
+
+TOLD = [
+    ("a", "2024-01-05T10:00:00Z", "Tilda keeps her boat in Ravn harbour."),
+    ("b", "2024-01-09T10:00:00Z", "Ferdinand bakes bread with walnuts."),
+    ("c", "2024-03-01T10:00:00Z", "Tilda keeps her boat in Solby harbour."),
+]
+ASKED = {
+    "scope": "harbour", "question": "In which harbour does Tilda keep her boat?", "now": "c", "before": "a",
+    "as_of": "2024-02-01T00:00:00Z", "kind": "home", "marked": False,
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "changes"
+    made.mkdir()
+    rows = (
+        {"id": id, "role": "Ann", "session": f"s-{id}", "occurred_at": when, "content": text} for id, when, text in TOLD
+    )
+    (made / "harbour.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (made / QUESTIONS).write_text(json.dumps(ASKED) + "\n")
+    return made
+
+
+def test_a_small_scope(zettel: Zettel, folder: Path) -> None:
+    result = zettel("bench", "changes", folder.name, "--json", "-").json()
+    rows: dict[str, dict[str, Any]] = {row[0]: dict(zip(result["columns"], row, strict=True)) for row in result["rows"]}
+    assert list(rows) == ["all", "home", "new implies it"]
+    every = rows["all"]
+    assert every["asked"] == 1
+    assert every["as_of: before first"] == 1.0, "the new one was not yet true"
+    assert every["today in 10"] == every["as_of: before in 10"] == 1.0
+    assert every["today: neither first"] == 0.0
+    assert every["today first"] + every["today: before above now"] == 1.0
+
+
+def test_what_rests_on_both_is_neither() -> None:
+    class Note:
+        def __init__(self, *events: str) -> None:
+            self.event_ids = events
+
+    hits = [Hit.model_construct(note=Note(*events)) for events in (("e1", "e2"), ("e2",), ("e1",))]
+    keys = {"e1": "old", "e2": "new"}
+    assert place_of(hits, keys, "new", "old") == 1
+    assert place_of(hits, keys, "old", "new") == 2
+    assert place_of(hits[:1], keys, "new", "old") is None
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"now": "z"}, "'z'"),
+        ({"as_of": "soon"}, "as_of"),
+        ({"scope": "elsewhere"}, "elsewhere.jsonl"),
+    ],
+)
+def test_mistakes(zettel: Zettel, folder: Path, change: dict[str, str], told: str) -> None:
+    (folder / QUESTIONS).write_text(json.dumps(ASKED | change) + "\n")
+    ran = zettel("bench", "changes", folder.name)
+    assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
+    assert told in ran.err
+
+
+def test_a_folder_without_questions(zettel: Zettel, folder: Path) -> None:
+    (folder / QUESTIONS).unlink()
+    ran = zettel("bench", "changes", folder.name)
+    assert (ran.status, ran.err.count("\n")) == (1, 1)
+    assert QUESTIONS in ran.err

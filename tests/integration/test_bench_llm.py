@@ -1,0 +1,67 @@
+"""``zettel bench llm`` on a small conversation of our own, with notes of our own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.command import Zettel
+from tests.integration.test_bench import CHECKOUT, TALK
+from zettel.bench import llm
+
+pytestmark = pytest.mark.integration
+
+NOTES = [
+    {
+        "id": "D1:1",
+        "context": "On 3 March 2024 Ann saw the heron at the pond.",
+        "keywords": ["heron"],
+        "tags": ["birds"],
+    },
+    {"id": "D1:2", "context": "Ben mended his oak boat on 1 March 2024.", "keywords": ["boat"], "tags": ["boats"]},
+    {"id": "D1:3", "context": "Ann's sister Nell keeps bees.", "keywords": ["bees", "Nell"], "tags": ["animals"]},
+]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+    for name, value in {"ADDS": 4, "WARM_UPS": 2, "PACE": 0.05, "SLOW": 0.2}.items():
+        monkeypatch.setattr(llm, name, value)
+    (tmp_path / "talk.json").write_text(json.dumps(TALK))
+    (tmp_path / "notes.jsonl").write_text("\n".join(map(json.dumps, NOTES)))
+    return ("bench", "llm", "talk.json", "--notes", "notes.jsonl")
+
+
+def test_cost_recall_and_add_in_one_table(zettel: Zettel, files: tuple[str, ...]) -> None:
+    result: dict[str, Any] = zettel(*files, "--conversation", "pond", "--json", "-").json()
+    assert result["columns"] == ["measured", "no model", "default", "lean", "damaged", "unit"]
+    rows = {row[0]: row[1:-1] for row in result["rows"]}
+    assert rows["recall @10"] == [1.0, 1.0, 1.0, 1.0]
+    assert rows["notes with the model's fields"][:3] == [None, 1.0, 1.0]
+    assert rows["filler"] == [0.0] * 4
+    none, default, lean, _ = rows["calls"]
+    assert none is None
+    assert 0.33 < lean <= default <= 1
+    assert 0 < rows["tokens"][2] < rows["tokens"][1]
+    assert all(value > 0 for name in ("add p50", "add p95") for value in rows[name][:2])
+    assert rows["add p95 ÷ without"][0] == 1.0
+    assert result["ran_on"]["conversation"] == "pond"
+    assert result["machine"]["packages"]["litellm"]
+
+
+def test_notes_of_another_conversation_are_refused(zettel: Zettel, files: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text(json.dumps(NOTES[0] | {"id": "D9:9"}))
+    ran = zettel(*files)
+    assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
+    assert "no note of this conversation" in ran.err
+
+
+def test_one_conversation_has_to_be_named(zettel: Zettel, files: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "talk.json").write_text(json.dumps([*TALK, TALK[0] | {"sample_id": "lake"}]))
+    ran = zettel(*files)
+    assert (ran.status, ran.out) == (1, "")
+    assert "--conversation" in ran.err

@@ -1,0 +1,57 @@
+"""Evolving from the command line: what it tells, what it leaves, and what it is measured by."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.integration.command import Zettel
+
+pytestmark = pytest.mark.integration
+
+TURNS = [
+    "The heron came back to the pond behind the old mill.",
+    "I mended the oak boat on Friday and it floats again.",
+    "My sister Nell keeps nine hives of bees near the mill.",
+    "Nell sells the honey of her bees in jars at the market.",
+]
+
+
+def test_it_tells_what_changed_and_then_that_nothing_does(zettel: Zettel) -> None:
+    for place, text in enumerate([*TURNS, f"Well, {TURNS[0]}"]):
+        assert zettel("add", text, "--role", "Ann", "--id", str(place), "--at", "2024-03-03").status == 0
+    ran = zettel("evolve")
+    assert ran.status == 0
+    assert "merged" in ran.out
+    assert zettel("evolve", "--json").json() == {"revised": 0, "merged": 0, "insights": 0}
+    assert zettel("evolve").out == "nothing to change\n"
+    assert len(zettel("search", TURNS[0], "--json").json()) == len(TURNS)
+
+
+def test_without_a_store_it_says_so(zettel: Zettel) -> None:
+    ran = zettel("evolve")
+    assert ran.status == 1
+    assert "no store" in ran.err
+
+
+def test_recall_before_and_after(zettel: Zettel, tmp_path: Path) -> None:
+    talk = {
+        "sample_id": "mill",
+        "conversation": {
+            "session_1_date_time": "7:05 pm on 3 March, 2024",
+            "session_1": [
+                {"speaker": "Ann", "text": text, "dia_id": f"D1:{nth}"} for nth, text in enumerate(TURNS, start=1)
+            ],
+        },
+        "qa": [{"question": "Who keeps bees?", "evidence": ["D1:3"], "category": 4}],
+    }
+    (tmp_path / "talk.json").write_text(json.dumps([talk]))
+    result = zettel("bench", "evolve", "talk.json", "-k", "3", "--json", "-").json()
+    told = [dict(zip(result["columns"], row, strict=True)) for row in result["rows"]]
+    assert [row["conversation"] for row in told] == ["mill", "all"]
+    for row in told:
+        assert row["planted copies"] == row["merged of them"] == len(TURNS)
+        assert row["merged beside"] == 0
+        assert row["recall @3 before"] == row["recall @3 after"] == 1.0

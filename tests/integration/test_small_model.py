@@ -1,0 +1,87 @@
+"""A real model, if a very small one, from ``add`` to ``search``: its words find the note; what it spoils is not lost."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from zettel import Event, LiteLLM, LiteLLMAnnotator, Memory, Note
+from zettel.annotate.tokens import tokenize
+from zettel.errors import FlushTimeout, JobFailed
+from zettel.model import JobKind
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+PATIENCE = 90
+"""Seconds that the model is given; what it has not written by then may stay as it is."""
+BEFORE = [
+    Event(content="The ferry leaves at noon.", id="b1"),
+    Event(content="Basil grows on the sill.", id="b2"),
+    Event(content="The lighthouse was painted red.", id="b3"),
+]
+CHAT = [
+    Event(
+        content="I moved to Oslo last week, the flat looks over the harbour.",
+        id="c1",
+        role="Ann",
+        session="chat",
+        occurred_at="2024-05-01T09:00Z",
+    ),
+    Event(
+        content="My sister Ida keeps bees behind the abbey.",
+        id="c2",
+        role="Ben",
+        session="chat",
+        occurred_at="2024-05-01T09:02Z",
+    ),
+]
+
+
+def noted(memory: Memory, id: str) -> Note:
+    note = memory.get(id)
+    assert isinstance(note, Note)
+    return note
+
+
+def words(text: str) -> set[str]:
+    return set(tokenize(text))
+
+
+def test_from_add_to_search(small_model: str, tmp_path: Path) -> None:
+    with Memory(tmp_path / "real.db") as memory:
+        memory.add_many(BEFORE, wait=True)
+    model = LiteLLM("openai/smollm2", api_base=small_model, timeout=PATIENCE, concurrency=1)
+    annotator = LiteLLMAnnotator("lean", batch=1, text_tokens=400)
+    with Memory(tmp_path / "real.db", llm=model, annotator=annotator) as memory:
+        ids = memory.add_many(CHAT)
+        with suppress(FlushTimeout, JobFailed):  # it may spoil one; that is counted below
+            memory.flush(timeout=PATIENCE)
+        notes = [noted(memory, id) for id in ids]
+        assert [note.content for note in notes] == [event.content for event in CHAT]
+        assert memory.stats()["llm_calls"] > 0
+        assert memory.stats()["llm_tokens"] > 0
+
+        written = [note for note in notes if "context" in note.authored]
+        waiting = {job.note for job in memory.jobs() if job.kind is JobKind.ANNOTATE}
+        assert written, [job.error for job in memory.jobs()]
+        assert waiting == {note.id for note in notes} - {note.id for note in written}, (
+            "a note is neither done nor waiting"
+        )
+
+        for note in written:
+            (by_model,) = [r for r in memory.history(note.id) if r.cause.by == JobKind.ANNOTATE.value]
+            assert (by_model.cause.model, by_model.cause.prompt) == ("openai/smollm2", "annotate-lean/1")
+            assert note.id in {one.note for one in by_model.inputs}
+            found = memory.search(" ".join((note.context, *note.keywords)), k=1)
+            assert [hit.note.id for hit in found] == [note.id]
+        new = {note.id: words(" ".join((note.context, *note.keywords))) - words(note.content) for note in written}
+        assert any(new.values()), "the model has added no word of its own"
+        for id, own in new.items():
+            if own:
+                assert id in {hit.note.id for hit in memory.search(" ".join(sorted(own)), k=6)}
+        assert memory.check() == []
+
+        undone = memory.revert(written[0].id, 1)
+        assert undone.authored == ()

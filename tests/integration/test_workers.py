@@ -1,0 +1,189 @@
+"""Worker processes: they share one queue, stop cleanly when asked to, and when they are killed no job is lost and no
+effect is written twice."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract.conftest import url as url  # a fixture
+from tests.contract.support import picture
+from zettel import Memory, Note
+from zettel.jobs.runner import InProcessRunner
+from zettel.model import JobState
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[2]
+WORKERS = 4
+EVENTS = 24  # added before each kill: some batches for each worker
+LEASE = 3.0  # seconds; what a killed worker had begun is another's after that
+PATIENCE = 60.0  # seconds for what takes some
+TOPICS = ["the harbour", "Kestrel the dog", "a cello lesson", "rye bread", "the night ferry", "Ida's glaciers"]
+
+# Its batches are small and its leases short. FLAG is a file whose first byte is 1 while it is at one.
+WORKER = """
+import mmap, sys
+sys.path.insert(0, ".")
+from zettel.cli.app import run
+from zettel.jobs.work import Work
+store, flag, lease, *more = sys.argv[1:]
+with open(flag, "r+b") as file:
+    inside = mmap.mmap(file.fileno(), 1)
+do, lanes = Work.do, Work.lanes
+async def watched(self, jobs):
+    inside[0] = 1
+    try:
+        return await do(self, jobs)
+    finally:
+        inside[0] = 0
+Work.do = watched
+Work.lanes = lambda self: [lane._replace(claim=4, lease=float(lease)) for lane in lanes(self)]
+sys.exit(run(["worker", "--store", store, *more]))
+"""
+
+
+class Worker:
+    """A process that works off jobs."""
+
+    def __init__(self, url: Any, flag: Path, *options: str, lease: float = LEASE) -> None:
+        self._flag = flag
+        flag.write_bytes(b"\0")
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", WORKER, str(url), str(flag), str(lease), *options],
+            cwd=ROOT, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    @property
+    def inside(self) -> bool:
+        """Whether it is at a batch."""
+        return self._flag.read_bytes() == b"\1"
+
+    def kill(self) -> bool:
+        """Kill -9; whether that hit it inside a batch."""
+        self.process.kill()
+        self.process.communicate()
+        return self.inside
+
+    def stop(self, with_: signal.Signals = signal.SIGTERM) -> str:
+        """Ask it to stop; what it said."""
+        self.process.send_signal(with_)
+        _, errors = self.process.communicate(timeout=PATIENCE)
+        assert self.process.returncode == 0, errors
+        return errors
+
+
+@contextmanager
+def workers(
+    url: Any, folder: Path, count: int, *options: str, lease: float = LEASE
+) -> Iterator[list[Worker]]:
+    """Some workers, which are killed at the end if they still run."""
+    running = [Worker(url, folder / f"flag{n}", *options, lease=lease) for n in range(count)]
+    try:
+        yield running
+    finally:
+        for worker in running:
+            if worker.process.poll() is None:
+                worker.kill()
+
+
+@pytest.fixture
+def idle(url: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
+    """An empty memory that leaves its jobs to others."""
+
+    async def none(*_: object) -> int:
+        return 0
+
+    with monkeypatch.context() as patch:
+        patch.setattr(InProcessRunner, "_run_batch", none)
+        with Memory(url) as memory:
+            yield memory
+
+
+def events(first: int, count: int) -> list[dict[str, Any]]:
+    """Some that are alike, and some that say the same as others."""
+    made = []
+    for n in range(first, first + count):
+        chosen = random.Random(n)
+        told = f"Number {n % 200} of the log: {chosen.choice(TOPICS)} again, and {chosen.choice(TOPICS)}."
+        made.append({"id": f"t{n}", "session": f"s{n // 40}", "role": ("Ann", "Bob")[n % 2], "content": told})
+    return made
+
+
+def wait_until(said: Callable[[], bool], patience: float = PATIENCE) -> bool:
+    deadline = time.monotonic() + patience
+    while not (done := said()) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return done
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_kills_lose_no_job_and_write_no_effect_twice(
+    url: Any, idle: Memory, tmp_path: Path, soak_scale: Callable[[int], int],
+    record_property: Callable[[str, object], None],
+) -> None:  # fmt: skip
+    """Four workers, one of them killed again and again, do what one undisturbed memory does, no less and no more."""
+    kills, inside = soak_scale(100), 0
+    chosen = random.Random(11)
+    with workers(url, tmp_path, WORKERS) as running:
+        for kill in range(kills):
+            idle.add_many(events(kill * EVENTS, EVENTS))
+            at = chosen.randrange(WORKERS)
+            if kill % 4 != 3:
+                wait_until(lambda at=at: running[at].inside, 10)  # type: ignore[misc]
+            time.sleep(chosen.random() * 0.02)
+            inside += running[at].kill()
+            running[at] = Worker(url, tmp_path / f"flag{at}")
+        record_property("kills", kills)
+        record_property("kills_inside_a_batch", inside)
+        assert wait_until(lambda: idle.jobs() == []), idle.jobs()[:3]
+        for worker in running:
+            worker.stop()
+    assert inside * 2 >= kills
+    notes = [note for _, made in idle.dump() for note in made]
+    linked = [[r for r in idle.history(note.id) if r.cause.by == "link"] for note in notes]
+    assert len(notes) == kills * EVENTS
+    assert max(map(len, linked)) == 1  # each had one job
+    with Memory(tmp_path / "undisturbed.db") as undisturbed:
+        undisturbed.add_many(events(0, kills * EVENTS))
+        undisturbed.flush()
+        assert picture(idle) == picture(undisturbed)
+    assert idle.check() == []
+
+
+@pytest.mark.parametrize("with_", [signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name.lower())
+def test_a_worker_that_is_asked_to_stop_holds_nothing(
+    url: Any, idle: Memory, tmp_path: Path, with_: signal.Signals
+) -> None:
+    idle.add_many(events(0, 120))
+    with workers(url, tmp_path, 1, lease=600.0) as (worker,):
+        assert wait_until(lambda: worker.inside)
+        assert "stopped" in worker.stop(with_)
+    assert [job for job in idle.jobs() if job.state is JobState.RUNNING] == []
+    Worker(url, tmp_path / "flag", "--once", lease=600.0).process.communicate(timeout=PATIENCE)
+    assert idle.jobs() == []
+
+
+def test_a_worker_has_scopes_evolve(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db") as memory:
+        ids = [memory.add("The ferry to Bergen leaves at nine.", id=str(n)) for n in range(2)]
+        memory.flush()
+    with workers(tmp_path / "m.db", tmp_path, 1, "--every", "24h") as (worker,), Memory(tmp_path / "m.db") as memory:
+        assert wait_until(lambda: merged_into(memory, ids[1]) == ids[0])
+        worker.stop()
+
+
+def merged_into(memory: Memory, id: str) -> str | None:
+    note = memory.get(id)
+    assert isinstance(note, Note)
+    return note.merged_into

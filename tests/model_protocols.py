@@ -1,0 +1,88 @@
+"""Servers that speak the protocols of Anthropic and of Ollama over real HTTP, as far as LiteLLM needs them to.
+
+What they are asked is put to a ``Reply`` in the form of OpenAI's chat completions: one model by rule does for all.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.model_server import Reply
+
+TOKENS = {"prompt": 100, "completion": 20}
+"""What every question and answer is said to have: these servers do not count."""
+
+
+def anthropic(request: dict[str, Any], reply: Reply) -> dict[str, Any]:
+    """The answer of ``/v1/messages``: as input of the tool where there is one, else as text."""
+    messages = [{"role": one["role"], "content": _text(one["content"])} for one in request["messages"]]
+    said = reply({**request, "messages": messages})
+    block: dict[str, Any] = {"type": "text", "text": said}
+    if request.get("tools"):
+        block = {"type": "tool_use", "id": "toolu_1", "name": request["tools"][0]["name"], "input": json.loads(said)}
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": request["model"],
+        "content": [block],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": TOKENS["prompt"], "output_tokens": TOKENS["completion"]},
+    }
+
+
+def ollama(request: dict[str, Any], reply: Reply) -> dict[str, Any]:
+    """The answer of ``/api/chat``."""
+    return {
+        "model": request["model"],
+        "created_at": "2024-05-01T09:00:00Z",
+        "message": {"role": "assistant", "content": reply(request)},
+        "done": True,
+        "done_reason": "stop",
+        "prompt_eval_count": TOKENS["prompt"],
+        "eval_count": TOKENS["completion"],
+    }
+
+
+PATHS = {"/v1/messages": anthropic, "/api/chat": ollama}
+
+
+@contextmanager
+def protocols(reply: Reply) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
+    """The address of a server that speaks both, and what it was asked: paths and bodies."""
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            speaks = PATHS.get(self.path)
+            asked.append((self.path, request))
+            body = json.dumps(speaks(request, reply) if speaks else {"error": "there is nothing here"}).encode()
+            self.send_response(200 if speaks else 404)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)

@@ -1,0 +1,30 @@
+"""Have a memory's notes learn from each other."""
+
+from __future__ import annotations
+
+import typer
+
+from .common import common, console, say, say_json
+
+
+def evolve(ctx: typer.Context) -> None:
+    """Let notes learn from each other. Words that bind a note's neighbours join its keywords, its importance follows
+    its links, notes that say the same become one. `history` shows each change, `revert` takes it back.
+
+    \b
+    Examples:
+      zettel evolve
+      zettel evolve --user ann --json
+    """
+    options = common(ctx)
+    with options.memory(works=True) as memory:
+        changed = memory.evolve()
+    if options.json:
+        say_json(changed._asdict())
+    elif not any(changed):
+        say("nothing to change")
+    else:
+        from .layout import labelled
+
+        names = ("notes revised", "notes merged", "new insights")
+        labelled(console(), ((name, f"{count:,}") for name, count in zip(names, changed, strict=True)))

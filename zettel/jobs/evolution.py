@@ -1,0 +1,68 @@
+"""A round of evolution: the jobs about a whole scope, one after the other, for one builds on what another made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zettel.batch import Op
+from zettel.commit import Clock, Commits
+from zettel.jobs.queue import new_job
+from zettel.jobs.tally import Tally
+from zettel.model import Evolved, JobKind, Scope
+from zettel.ports import Runner, ScopeState
+
+ROUND = (JobKind.MERGE, JobKind.EVOLVE, JobKind.REFLECT)
+"""Duplicates go before words spread, for a neighbourhood is smaller without them; what is distilled comes last. So one
+round leaves nothing to do for another."""
+
+
+class Evolution:
+    """Queues the jobs of a round, and waits for them. ``kinds`` are those that can be done here."""
+
+    def __init__(self, commits: Commits, runner: Runner, tally: Tally, kinds: Sequence[JobKind]) -> None:
+        self._commits = commits
+        self._runner = runner
+        self._tally = tally
+        self._kinds = [kind for kind in ROUND if kind in kinds]
+        self._queued_at: dict[str, int] = {}
+
+    async def run(self, scope: Scope, deadline: float | None) -> Evolved:
+        """All that is pending, then a round; what it changed, as far as it was done by this memory.
+
+        Raises what ``Runner.drain`` raises.
+        """
+        await self._runner.drain(scope, deadline)
+        before = self._tally.so_far(scope)
+        for kind in self._kinds:
+            if await self._queue(scope, kind):
+                await self._runner.drain(scope, deadline)
+        after = self._tally.so_far(scope)
+        return Evolved(*(now - then for now, then in zip(after, before, strict=True)))
+
+    async def later(self, scope: Scope) -> bool:
+        """Queue a whole round, for whoever works; False if nothing was written in the scope since the last time.
+
+        The jobs of a round are queued in its order, and come after those of single notes.
+        """
+        at = 0
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            nonlocal at
+            if state.seq == self._queued_at.get(scope.key, 0):
+                return []
+            at = clock.next()
+            return [new_job(scope, kind, clock.recorded_at, version=at) for kind in self._kinds]
+
+        queued = await self._commits.commit(scope, plan)
+        if queued:
+            self._queued_at[scope.key] = at
+            self._runner.wake()
+        return queued
+
+    async def _queue(self, scope: Scope, kind: JobKind) -> bool:
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            if not state.seq:  # nothing was ever written there
+                return []
+            return [new_job(scope, kind, clock.recorded_at, version=clock.next())]
+
+        return await self._commits.commit(scope, plan)

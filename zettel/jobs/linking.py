@@ -1,0 +1,246 @@
+"""The job that links a note to older ones: by threshold, by what changed between them, and with a model's typed
+decisions on top of these.
+
+What is near is decided here and now. A model is asked outside of any transaction, about notes that a model or a person
+has worded; if it cannot answer, the near links stand by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from zettel.annotate.index import vector_text
+from zettel.batch import EraseAnswers, FinishJob, Op, StaleLease
+from zettel.commit import Clock, Commits
+from zettel.embed.vectors import Vectors
+from zettel.errors import ItemUnusable, ModelUnusable
+from zettel.evolve.changes import change_links, doubted, may_change
+from zettel.fold import live_versions
+from zettel.jobs.queue import Left
+from zettel.link.by_model import MAX_OFFERED
+from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_links
+from zettel.llm.desk import Desk, nobody
+from zettel.llm.ports import Choice, Choices, Decision, Flaw, ModelLinker
+from zettel.model import Cause, Hit, Input, Job, JobKind, Link, LinkType, Note, Scope
+from zettel.ports import GraphStore, ScopeState
+from zettel.query import Asked
+from zettel.revise import revised
+from zettel.search.find import Finding
+
+LINKER = JobKind.LINK.value
+OFFERED = MAX_OFFERED
+"""Older notes a model may choose from for one note: the best that a search for its words finds."""
+LOOKED_AT = 20
+"""Hits of that search, newer notes among them."""
+CHANGES_ASKED = 64
+"""Nearest older notes among which one is looked for that a note replaces: "I moved to Oslo" need not be near to what
+was said about Bergen. Only for the few notes that tell of a change."""
+DECIDED_WEIGHT = 0.9
+"""Weight of a link that a model decided: it read both notes, which a cosine of 0.9 does not tell."""
+
+
+class Linking:
+    """Links the notes of a store."""
+
+    def __init__(
+        self,
+        store: GraphStore,
+        commits: Commits,
+        vectors: Vectors,
+        finding: Finding,
+        linker: ModelLinker | None,
+        desk: Desk | None,
+    ) -> None:
+        self._store = store
+        self._commits = commits
+        self._vectors = vectors
+        self._finding = finding
+        self._linker = linker
+        self._desk = desk
+
+    async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[Left]:
+        """Link the notes of these jobs; what could not be done, and why."""
+        by_note = {job.note: job for job in jobs if job.note}
+        notes = await self._store.notes(scope, sorted(by_note))
+        chosen = [note for note in notes.values() if self._linker is not None and "context" in note.authored]
+        plain = [job for job in jobs if job.note not in {note.id for note in chosen}]
+        if plain:
+            await self._commit(scope, plain, {}, ())
+        left: list[Left] = []
+        if chosen and self._linker is not None:
+            left = await self._decide(scope, sorted(chosen, key=lambda note: note.seq), by_note, self._linker)
+        await self._store.optimize(scope, (await self._vectors.space()).id)
+        return left
+
+    async def _decide(
+        self, scope: Scope, notes: Sequence[Note], jobs: Mapping[str, Job], linker: ModelLinker
+    ) -> list[Left]:
+        alone = [note for note in notes if (jobs[note.id].error or "").startswith(ItemUnusable.__name__)]
+        together = [note for note in notes if note not in alone]
+        groups = [[note] for note in alone]
+        groups += [list(together[start : start + linker.batch]) for start in range(0, len(together), linker.batch)]
+        done = await asyncio.gather(
+            *(self._ask(scope, group, jobs, linker) for group in groups), return_exceptions=True
+        )
+        left: list[Left] = []
+        for group, outcome in zip(groups, done, strict=True):
+            if not isinstance(outcome, BaseException):
+                left += outcome
+                continue
+            mine = [jobs[note.id] for note in group]
+            left.append(Left(mine, outcome))
+            if not isinstance(outcome, (StaleLease, asyncio.CancelledError)):
+                await self._commit(scope, mine, {}, (), finish=False)  # the floor does not wait for a model
+        return left
+
+    async def _ask(
+        self, scope: Scope, group: Sequence[Note], jobs: Mapping[str, Job], linker: ModelLinker
+    ) -> list[Left]:
+        choices = await self._choices(scope, group)
+        mine = [jobs[note.id] for note in group]
+        if not choices.others:
+            await self._commit(scope, mine, {}, ())
+            return []
+        shown = (*group, *choices.others)
+        linked = await linker.link(choices, nobody if self._desk is None else self._desk.asker(scope, shown))
+        flaws = {
+            choice.note.id: said.why
+            for choice, said in zip(choices.notes, linked.notes, strict=True)
+            if isinstance(said, Flaw)
+        }
+        decided = {
+            choice.note.id: (said, Cause(by=LINKER, note=choice.note.id, model=linked.model, prompt=linked.prompt))
+            for choice, said in zip(choices.notes, linked.notes, strict=True)
+            if not isinstance(said, Flaw)
+        }
+        await self._commit(scope, [job for job in mine if job.note not in flaws], decided, shown)
+        useless = len(flaws) == len(group)
+        if useless:
+            await self._forget(scope, group)
+        errors = ModelUnusable if useless else ItemUnusable
+        return [Left([jobs[id]], errors(f"not valid in the answer: {why}")) for id, why in flaws.items()]
+
+    async def _forget(self, scope: Scope, group: Sequence[Note]) -> None:
+        """Let go of an answer that cannot be used: else it would be given again."""
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            return [EraseAnswers(tuple(note.id for note in group))]
+
+        await self._commits.commit(scope, plan)
+
+    async def _choices(self, scope: Scope, group: Sequence[Note]) -> Choices:
+        """For each note what a search for its words finds among older notes, in one closed list."""
+        from zettel.scoring.fusion import FusionScorer
+
+        scorer = FusionScorer()
+        found: list[list[Hit]] = []
+        for note in group:  # one after the other: whoever adds or asks meanwhile waits for one search, not for all
+            found += await self._finding.search(scope, [Asked(text=vector_text(note), k=LOOKED_AT)], scorer)
+        others: dict[str, Note] = {}
+        places: dict[str, int] = {}
+        picked: list[Choice] = []
+        for note, hits in zip(group, found, strict=True):
+            older = [hit.note for hit in hits if _is_older(hit.note, note)][:OFFERED]
+            for other in older:
+                places.setdefault(other.id, len(places))
+                others[other.id] = other
+            picked.append(Choice(note, tuple(places[other.id] for other in older)))
+        return Choices(tuple(picked), tuple(others[id] for id in places))
+
+    async def _commit(
+        self,
+        scope: Scope,
+        jobs: Sequence[Job],
+        decided: Mapping[str, tuple[tuple[Decision, ...], Cause]],
+        shown: Sequence[Note],
+        finish: bool = True,
+    ) -> None:
+        """Write near links of the jobs' notes and what a model ``decided`` after it was ``shown`` notes.
+
+        Without ``finish`` the jobs stay: their notes only get the near links, until a model answers.
+        """
+        space = await self._vectors.space()
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            # Planned on the state it is committed on, so that every version it read is still the newest.
+            ids = [job.note for job in jobs if job.note]
+            nears = [close(near) for near in await self._store.near(scope, ids, space.id, NEIGHBOURS_ASKED)]
+            around = {near.note for near in nears}.union(*(dict(near.others) for near in nears))
+            read = await self._store.notes(scope, sorted(around.union(ids, (note.id for note in shown))))
+            if any(note.id not in read or vector_text(read[note.id]) != vector_text(note) for note in shown):
+                raise StaleLease("a note changed while the model read it")
+            bindings = {id: binding(terms) for id, terms in (await self._store.uses(scope, sorted(around))).items()}
+            speakers = {id: (read[id].role or "").casefold() for id in around}
+            links = {near.note: near_links(near, bindings, speakers, clock.recorded_at) for near in nears}
+            changes = await self._changes(scope, space.id, [read[id] for id in ids if id in read], clock)
+            for id, found in changes.items():
+                read.update((other.id, other) for other in found.others)
+                links[id] = (*links.get(id, ()), *found.links)
+            for id, (decisions, _) in decided.items():
+                links[id] = _joined(links.get(id, ()), decisions, clock)
+            changing = [id for id, made in links.items() if id in read and (made or read[id].version > 1)]
+            histories = await self._store.histories(scope, changing)
+            ops: list[Op] = []
+            for id in changing:
+                history, made = histories[id], links[id]
+                live = live_versions(history.revisions)
+                former = [r.version for r in history.revisions if r.version in live and r.cause.by == LINKER]
+                if not made and not former:
+                    continue
+                cause = decided[id][1] if id in decided else Cause(by=LINKER, note=id)
+                before = {id}.union(*({link.source, link.target} for link in made))
+                if id in decided:
+                    before.update(note.id for note in shown)
+                inputs = tuple(Input(note, read[note].version) for note in sorted(before))
+                change = doubted(read[id]) if any(link.type is LinkType.CONTRADICTS for link in made) else {}
+                ops.append(revised(history, clock, cause, change, links=made, undoes=tuple(former), inputs=inputs))
+            there = [job for job in jobs if job.note in read] if finish else []
+            return ops + [FinishJob(job.id, job.token or "") for job in there]
+
+        await self._commits.commit(scope, plan)
+
+
+    async def _changes(self, scope: Scope, space: int, notes: Sequence[Note], clock: Clock) -> dict[str, _Changes]:
+        """By note what it says of older ones, or they of it, for those that say anything of a change."""
+        telling = {note.id: note for note in notes if may_change(note)}
+        if not telling:
+            return {}
+        nears = await self._store.near(scope, sorted(telling), space, CHANGES_ASKED)
+        ids = {other for near in nears for other, _ in near.others}
+        read = await self._store.notes(scope, sorted(ids))
+        found: dict[str, _Changes] = {}
+        for near in nears:
+            others = [read[other] for other, _ in near.others if other in read]
+            links, concerned = change_links(telling[near.note], others, clock.recorded_at)
+            if links:
+                found[near.note] = _Changes(links, concerned)
+        return found
+
+
+class _Changes(NamedTuple):
+    """Links that say what replaces or contradicts a note, and the notes at their other ends."""
+
+    links: tuple[Link, ...]
+    others: tuple[Note, ...]
+
+
+def _is_older(other: Note, note: Note) -> bool:
+    """Whether it came before and tells of something else."""
+    return other.seq < note.seq and set(other.event_ids).isdisjoint(note.event_ids)
+
+
+def _joined(near: Sequence[Link], decisions: Sequence[Decision], clock: Clock) -> tuple[Link, ...]:
+    """Near links and a model's; where both say RELATES of the same two, its reason stands."""
+    links = {(link.type, link.target): link for link in near}
+    for decision in decisions:
+        links[decision.type, decision.target] = Link(
+            source=decision.source,
+            target=decision.target,
+            type=decision.type,
+            weight=DECIDED_WEIGHT,
+            reason=decision.reason,
+            recorded_at=clock.recorded_at,
+        )
+    return tuple(links.values())

@@ -1,0 +1,156 @@
+"""The job that merges duplicates of a scope: the oldest note stays and speaks for all, the others go to the archive.
+
+The scope is read page by page, and of each note only a key is kept, some 150 bytes. What is merged is decided anew on
+the state that the merge is committed on. No model is asked and nothing is embedded: the wording of no note changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from zettel.batch import DropMentions, FinishJob, Op, PutRevision
+from zettel.commit import Clock, Commits
+from zettel.evolve.duplicates import duplicate_key
+from zettel.fold import live_versions, worded_at
+from zettel.jobs.queue import Left
+from zettel.jobs.tally import Tally
+from zettel.merged import MERGER, Decision, alone, live_merges, taken_back, undoing
+from zettel.model import Cause, Input, Job, Link, LinkType, Note, Scope
+from zettel.ports import GraphStore, NoteHistory, ScopeState
+from zettel.query import Filter
+from zettel.revise import revised
+
+PAGE = 500
+"""Notes read at once."""
+TOGETHER = 50
+"""Groups merged in one transaction."""
+_DISPUTE = frozenset({LinkType.SUPERSEDES, LinkType.CONTRADICTS})
+"""Links by which a note has a part in a change of fact: then it stands for its own moment, and is left alone."""
+
+
+class Merging:
+    """Merges the duplicates of a store."""
+
+    def __init__(self, store: GraphStore, commits: Commits, tally: Tally) -> None:
+        self._store = store
+        self._commits = commits
+        self._tally = tally
+
+    async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[Left]:
+        """Merge what is there twice in the scope of these jobs."""
+        groups = await self._groups(scope)
+        for start in range(0, len(groups), TOGETHER):
+            await self._commit(scope, groups[start : start + TOGETHER], ())
+        await self._commit(scope, (), jobs)
+        return []
+
+    async def _groups(self, scope: Scope) -> list[list[str]]:
+        """The ids of notes that have a key in common, in order of arrival."""
+        first: dict[bytes, str] = {}
+        groups: dict[bytes, list[str]] = {}
+        after = -1
+        while page := await self._store.page(scope, Filter(), after, PAGE):
+            after = page[-1].seq
+            for note in page:
+                key = duplicate_key(note)
+                if key is not None and first.setdefault(key, note.id) != note.id:
+                    groups.setdefault(key, [first[key]]).append(note.id)
+        return list(groups.values())
+
+    async def _commit(self, scope: Scope, groups: Sequence[Sequence[str]], jobs: Sequence[Job]) -> None:
+        merged = 0
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            nonlocal merged
+            merged = 0
+            ids = [id for group in groups for id in group]
+            notes = await self._store.notes(scope, ids) if ids else {}
+            histories = await self._store.histories(scope, ids) if ids else {}
+            histories |= await self._former(scope, histories.values())
+            links = _by_end(await self._store.links(scope, list(histories))) if ids else {}
+            ops: list[Op] = []
+            for group in groups:
+                same = _still_the_same([notes[id] for id in group if id in notes])
+                fit = [note for note in same if not _stays_alone(histories[note.id], links.get(note.id, ()))]
+                kept = fit[:1] + [note for note in fit[1:] if not _set_by_people(histories[note.id])]
+                if len(kept) > 1:
+                    puts = _merge(kept, histories, links, clock)
+                    gone = [put.note.id for put in puts if put.note.archived]
+                    merged += len(kept) - 1
+                    ops += [*puts, DropMentions(tuple(gone))]
+            return ops + [FinishJob(job.id, job.token or "") for job in jobs]
+
+        if await self._commits.commit(scope, plan):
+            self._tally.count(scope, merged=merged)
+
+    async def _former(self, scope: Scope, histories: Iterable[NoteHistory]) -> dict[str, NoteHistory]:
+        """The histories of those that were merged with these before."""
+        ids = {read.note for history in histories for decision in live_merges(history) for read in decision}
+        return await self._store.histories(scope, sorted(ids)) if ids else {}
+
+
+def _merge(
+    kept: Sequence[Note], histories: Mapping[str, NoteHistory], links: Mapping[str, Sequence[Link]], clock: Clock
+) -> list[PutRevision]:
+    """One decision about all that say the same, those that were merged before among them."""
+    members = {read.note for note in kept for decision in live_merges(histories[note.id]) for read in decision}
+    states = {id: alone(histories[id]) for id in members.union(note.id for note in kept) if id in histories}
+    first, *others = sorted(states.values(), key=lambda note: note.seq)
+    decision = tuple(Input(note.id, worded_at(*histories[note.id])) for note in (first, *others))
+    events = dict.fromkeys(event for note in (first, *others) for event in note.event_ids)
+    put = _decided(histories[first.id], clock, {"event_ids": tuple(events)}, decision, others[-1].id)
+    puts = [put]
+    taken = _taken_over(first.id, {note.id for note in others}, links, clock)
+    if taken:  # by a revision of their own: they go with the notes they lead to, and leave the merge as it is
+        history = NoteHistory(histories[first.id].base, (*histories[first.id].revisions, put.revision))
+        puts.append(revised(history, clock, put.revision.cause, {}, links=taken, inputs=decision))
+    away = {"archived": True, "merged_into": first.id}
+    return puts + [_decided(histories[note.id], clock, away, decision, first.id) for note in others]
+
+
+def _decided(
+    history: NoteHistory, clock: Clock, change: Mapping[str, object], decision: Decision, because: str
+) -> PutRevision:
+    cause = Cause(by=MERGER, note=because)
+    return revised(history, clock, cause, change, undoes=undoing(history), inputs=decision)
+
+
+def _taken_over(first: str, others: set[str], links: Mapping[str, Sequence[Link]], clock: Clock) -> tuple[Link, ...]:
+    """Links of the first note to what the others are related to, so that whoever comes from there arrives."""
+    known = {first, *others}.union(_other_end(link, first) for link in links.get(first, ()))
+    found: dict[str, Link] = {}
+    for other in sorted(others):
+        for link in links.get(other, ()):
+            end = _other_end(link, other)
+            if link.type is LinkType.RELATES and end not in known and end not in found:
+                update = {"source": first, "target": end, "recorded_at": clock.recorded_at}
+                found[end] = link.model_copy(update=update)
+    return tuple(found.values())
+
+
+def _still_the_same(notes: Sequence[Note]) -> list[Note]:
+    """The notes of a group that say what the first of them says, in order of arrival."""
+    keys = {note.id: duplicate_key(note) for note in notes}
+    ordered = sorted((note for note in notes if keys[note.id] is not None), key=lambda note: note.seq)
+    return [note for note in ordered if keys[note.id] == keys[ordered[0].id]]
+
+
+def _stays_alone(history: NoteHistory, links: Sequence[Link]) -> bool:
+    return taken_back(history, MERGER) or any(link.type in _DISPUTE for link in links)
+
+
+def _set_by_people(history: NoteHistory) -> bool:
+    live = live_versions(history.revisions)
+    return any(r.change and r.cause.by == "user" for r in history.revisions if r.version in live)
+
+
+def _other_end(link: Link, id: str) -> str:
+    return link.target if link.source == id else link.source
+
+
+def _by_end(links: Iterable[Link]) -> dict[str, list[Link]]:
+    found: dict[str, list[Link]] = {}
+    for link in links:
+        for id in {link.source, link.target}:
+            found.setdefault(id, []).append(link)
+    return found
