@@ -25,7 +25,7 @@ from zettel.graph.neo4j import committing, connection, store
 from zettel.graph.neo4j.connection import Transaction
 from zettel.graph.neo4j.local import jars
 from zettel.graph.neo4j.local import server as local
-from zettel.jobs import runner
+from zettel.jobs.work import Work
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -272,7 +272,10 @@ def test_a_server_is_ended_during_an_import(
     record_property: Callable[[str, object], None],
 ) -> None:
     """Nothing acknowledged is lost, nothing is there by half, and a repeated import completes what is missing."""
-    monkeypatch.setattr(runner, "LEASE_SECONDS", 2.0)  # so that nobody waits long for jobs of the dead
+    lanes = Work.lanes
+    monkeypatch.setattr(  # so that nobody waits long for jobs of the dead
+        Work, "lanes", lambda work: [lane._replace(lease=2.0) for lane in lanes(work)]
+    )
     told = events("e", EVENTS)
     with Memory(":memory:") as memory:
         memory.add_many(told)

@@ -1,4 +1,4 @@
-"""A real model, if a very small one, from ``add`` to ``search``: its words find the note; what it spoils is not lost."""
+"""A real, if very small, model from ``add`` to ``search``: its words find the note, and what it spoils is not lost."""
 
 from __future__ import annotations
 

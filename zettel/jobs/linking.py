@@ -1,5 +1,4 @@
-"""The job that links a note to older ones: by threshold, by what changed between them, and with a model's typed
-decisions on top of these.
+"""The job that links a note to older ones: by threshold, and with a model's typed decisions on top of these.
 
 What is near is decided here and now. A model is asked outside of any transaction, about notes that a model or a person
 has worded; if it cannot answer, the near links stand by themselves.
@@ -9,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from zettel.annotate.index import vector_text
 from zettel.batch import EraseAnswers, FinishJob, Op, StaleLease
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.errors import ItemUnusable, ModelUnusable
-from zettel.evolve.changes import change_links, doubted, may_change
 from zettel.fold import live_versions
 from zettel.jobs.queue import Left
 from zettel.link.by_model import MAX_OFFERED
@@ -34,11 +31,10 @@ OFFERED = MAX_OFFERED
 """Older notes a model may choose from for one note: the best that a search for its words finds."""
 LOOKED_AT = 20
 """Hits of that search, newer notes among them."""
-CHANGES_ASKED = 64
-"""Nearest older notes among which one is looked for that a note replaces: "I moved to Oslo" need not be near to what
-was said about Bergen. Only for the few notes that tell of a change."""
 DECIDED_WEIGHT = 0.9
 """Weight of a link that a model decided: it read both notes, which a cosine of 0.9 does not tell."""
+DOUBTED = 0.5
+"""Confidence at most of a note that contradicts an older one, as long as both stay."""
 
 
 class Linking:
@@ -174,10 +170,6 @@ class Linking:
             bindings = {id: binding(terms) for id, terms in (await self._store.uses(scope, sorted(around))).items()}
             speakers = {id: (read[id].role or "").casefold() for id in around}
             links = {near.note: near_links(near, bindings, speakers, clock.recorded_at) for near in nears}
-            changes = await self._changes(scope, space.id, [read[id] for id in ids if id in read], clock)
-            for id, found in changes.items():
-                read.update((other.id, other) for other in found.others)
-                links[id] = (*links.get(id, ()), *found.links)
             for id, (decisions, _) in decided.items():
                 links[id] = _joined(links.get(id, ()), decisions, clock)
             changing = [id for id, made in links.items() if id in read and (made or read[id].version > 1)]
@@ -190,40 +182,17 @@ class Linking:
                 if not made and not former:
                     continue
                 cause = decided[id][1] if id in decided else Cause(by=LINKER, note=id)
-                before = {id}.union(*({link.source, link.target} for link in made))
+                before = {id, *(link.target for link in made)}
                 if id in decided:
                     before.update(note.id for note in shown)
                 inputs = tuple(Input(note, read[note].version) for note in sorted(before))
-                change = doubted(read[id]) if any(link.type is LinkType.CONTRADICTS for link in made) else {}
+                doubted = any(link.type is LinkType.CONTRADICTS for link in made)
+                change = {"confidence": min(read[id].confidence, DOUBTED)} if doubted else {}
                 ops.append(revised(history, clock, cause, change, links=made, undoes=tuple(former), inputs=inputs))
             there = [job for job in jobs if job.note in read] if finish else []
             return ops + [FinishJob(job.id, job.token or "") for job in there]
 
         await self._commits.commit(scope, plan)
-
-
-    async def _changes(self, scope: Scope, space: int, notes: Sequence[Note], clock: Clock) -> dict[str, _Changes]:
-        """By note what it says of older ones, or they of it, for those that say anything of a change."""
-        telling = {note.id: note for note in notes if may_change(note)}
-        if not telling:
-            return {}
-        nears = await self._store.near(scope, sorted(telling), space, CHANGES_ASKED)
-        ids = {other for near in nears for other, _ in near.others}
-        read = await self._store.notes(scope, sorted(ids))
-        found: dict[str, _Changes] = {}
-        for near in nears:
-            others = [read[other] for other, _ in near.others if other in read]
-            links, concerned = change_links(telling[near.note], others, clock.recorded_at)
-            if links:
-                found[near.note] = _Changes(links, concerned)
-        return found
-
-
-class _Changes(NamedTuple):
-    """Links that say what replaces or contradicts a note, and the notes at their other ends."""
-
-    links: tuple[Link, ...]
-    others: tuple[Note, ...]
 
 
 def _is_older(other: Note, note: Note) -> bool:
