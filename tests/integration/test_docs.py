@@ -109,6 +109,7 @@ def name_with_server(page: Path) -> str:
     return f"{name_of(page)}-{neo4j_servers.NEWEST}" if of_a_server(page) else name_of(page)
 
 
+@pytest.mark.timeout(300)  # some pages start a dozen processes
 @pytest.mark.parametrize("page", PAGES, ids=name_with_server)
 def test_blocks_run_and_show_what_comes_out(
     page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
