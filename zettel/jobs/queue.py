@@ -11,6 +11,7 @@ from zettel.annotate.filler import is_filler
 from zettel.batch import PutJob
 from zettel.errors import (
     BudgetSpent,
+    EmbedderMismatch,
     EmbedderUnavailable,
     ModelUnavailable,
     ModelUnusable,
@@ -20,7 +21,7 @@ from zettel.errors import (
 from zettel.identity import new_id
 from zettel.model import Job, JobKind, Kind, Note, Scope
 
-PASSING = (EmbedderUnavailable, ModelUnavailable, ModelUnusable, StoreBusy, StoreUnreachable)
+PASSING = (EmbedderMismatch, EmbedderUnavailable, ModelUnavailable, ModelUnusable, StoreBusy, StoreUnreachable)
 """Errors that may be gone by the next attempt; any other leaves the job failed at once."""
 MAX_ATTEMPTS = 6
 """Attempts in all: with doubling pauses from 2 s they span about a minute."""
