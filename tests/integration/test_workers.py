@@ -98,16 +98,15 @@ def workers(
 
 
 @pytest.fixture
-def idle(url: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
+def idle(url: Any) -> Iterator[Memory]:
     """An empty memory that leaves its jobs to others."""
 
     async def none(*_: object) -> int:
         return 0
 
-    with monkeypatch.context() as patch:
-        patch.setattr(InProcessRunner, "_run_batch", none)
-        with Memory(url) as memory:
-            yield memory
+    with Memory(url) as memory:
+        memory._bridge.inner._engine.runner._run_batch = none
+        yield memory
 
 
 def events(first: int, count: int) -> list[dict[str, Any]]:
