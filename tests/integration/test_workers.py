@@ -18,7 +18,6 @@ import pytest
 from tests.contract.conftest import url as url  # a fixture
 from tests.contract.support import picture
 from zettel import Memory, Note
-from zettel.jobs.runner import InProcessRunner
 from zettel.model import JobState
 
 pytestmark = pytest.mark.integration
