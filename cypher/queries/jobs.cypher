@@ -5,4 +5,8 @@ WHERE j.state IN $states
   AND j.scope = $scope
   //: end
 MATCH (s:Scope {scope: j.scope})
-RETURN j {.*, scope_name: s.name} AS job ORDER BY j.queued, j.number
+WITH j, s ORDER BY j.queued, j.number
+WITH j {.*, scope_name: s.name} AS job
+// A job that another process ended while this was read has no properties any more.
+WHERE job.id IS NOT NULL
+RETURN job
