@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import anyio
 
-from zettel.annotate.by_model import LiteLLMAnnotator
 from zettel.annotate.extractive import ExtractiveAnnotator
 from zettel.commit import Commits
 from zettel.edit import Editing
@@ -17,7 +16,6 @@ from zettel.embed.vectors import Vectors
 from zettel.erase import Erasing
 from zettel.errors import InvalidInput
 from zettel.graph import open_store
-from zettel.jobs.annotating import Annotating
 from zettel.jobs.evolution import Evolution
 from zettel.jobs.evolving import Evolving
 from zettel.jobs.linking import Linking
@@ -27,11 +25,7 @@ from zettel.jobs.reembed import Reembedding
 from zettel.jobs.runner import InProcessRunner
 from zettel.jobs.tally import Tally
 from zettel.jobs.work import Handler, Work
-from zettel.link.by_model import LiteLLMLinker
-from zettel.llm.budget import Budget
-from zettel.llm.desk import Desk
-from zettel.llm.lite import load_model
-from zettel.llm.ports import LanguageModel, ModelAnnotator, ModelLinker
+from zettel.llm.ports import nobody
 from zettel.model import JobKind
 from zettel.ports import Annotator, Embedder, GraphStore, Runner
 from zettel.remember import Remembering
@@ -40,7 +34,9 @@ from zettel.search.find import Finding
 from zettel.take_back import TakingBack
 
 if TYPE_CHECKING:
-    from zettel.llm.ports import LLM
+    from zettel.llm.budget import Budget
+    from zettel.llm.desk import Desk
+    from zettel.llm.ports import LLM, LanguageModel, ModelAnnotator, ModelLinker
 
 
 @dataclass(frozen=True)
@@ -73,10 +69,9 @@ class Engine:
 class Models(NamedTuple):
     """What works with a language model, as far as there is any."""
 
-    model: LanguageModel | None
-    annotator: ModelAnnotator | None
-    linker: ModelLinker | None
-    budget: Budget | None
+    model: LanguageModel | None = None
+    annotator: ModelAnnotator | None = None
+    linker: ModelLinker | None = None
 
 
 async def start(
@@ -101,16 +96,19 @@ async def start(
     commits = Commits(store)
     finding = Finding(store, vectors)
     follow_ups = FollowUps(vectors.embedder.remote, models.annotator is not None)
-    desk = None if models.model is None else Desk(store, commits, models.model, models.budget)
+    desk = None if models.model is None else _desk(store, commits, models.model, budget)
+    asker = nobody if desk is None else desk.asker
     tally = Tally()
     handlers: dict[JobKind, Handler] = {
-        JobKind.LINK: Linking(store, commits, vectors, finding, models.linker if asks else None, desk).do,
+        JobKind.LINK: Linking(store, commits, vectors, finding, models.linker if asks else None, asker).do,
         JobKind.EVOLVE: Evolving(store, commits, tally).do,
         JobKind.MERGE: Merging(store, commits, tally).do,
     }
     claim = None
     if models.annotator is not None and asks:
-        annotating = Annotating(store, commits, extractive, vectors, models.annotator, follow_ups, desk)
+        from zettel.jobs.annotating import Annotating
+
+        annotating = Annotating(store, commits, extractive, vectors, models.annotator, follow_ups, asker)
         handlers[JobKind.ANNOTATE], claim = annotating.do, annotating.claim
     work = Work(store, commits, vectors, handlers, claim)
     runner = InProcessRunner(store, work)
@@ -142,16 +140,29 @@ def _annotators(
     A model without an annotator of its own gets ``LiteLLMAnnotator``; what stands before a commit never asks one.
     Raises ``InvalidInput`` for a budget without a model.
     """
-    model = load_model(llm)
-    if budget is not None and model is None:
+    if budget is not None and llm is None:
         raise InvalidInput("budget= bounds what a model costs: name one with llm=")
     by_model: ModelAnnotator | None = None
     local: Annotator = ExtractiveAnnotator()
-    if annotator is None:
-        by_model = LiteLLMAnnotator() if model is not None else None
-    elif getattr(annotator, "remote", False):
+    if getattr(annotator, "remote", False):
         by_model = cast("ModelAnnotator", annotator)
-    else:
+    elif annotator is not None:
         local = cast("Annotator", annotator)
-    linker = LiteLLMLinker() if model is not None and by_model is not None and by_model.links else None
-    return local, Models(model, by_model, linker, budget)
+    if llm is None:
+        return local, Models(annotator=by_model)
+    # Here and below: what asks models takes a tenth of a second to import, which no memory without one should wait for.
+    from zettel.annotate.by_model import LiteLLMAnnotator
+    from zettel.link.by_model import LiteLLMLinker
+    from zettel.llm.lite import load_model
+
+    model = load_model(llm)
+    if annotator is None:
+        by_model = LiteLLMAnnotator()
+    linker = LiteLLMLinker() if by_model is not None and by_model.links else None
+    return local, Models(model, by_model, linker)
+
+
+def _desk(store: GraphStore, commits: Commits, model: LanguageModel, budget: Budget | None) -> Desk:
+    from zettel.llm.desk import Desk
+
+    return Desk(store, commits, model, budget)

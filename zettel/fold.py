@@ -41,6 +41,12 @@ def worded_at(base: Note, revisions: Sequence[Revision]) -> int:
     return next((r.version for r in reversed(revisions) if r.cause.by not in WORDLESS), base.version)
 
 
+def live_revisions(revisions: Sequence[Revision], by: str | None = None) -> list[Revision]:
+    """Those that count, of revisions in ``seq`` order; ``by``: only those with this cause."""
+    live = live_versions(revisions)
+    return [r for r in revisions if r.version in live and (by is None or r.cause.by == by)]
+
+
 def recorded_by(revisions: Iterable[Revision], upto: int | None) -> list[Revision]:
     """Those recorded at or before ``upto`` (microseconds; None: all)."""
     return [r for r in revisions if upto is None or to_micros(r.recorded_at) <= upto]

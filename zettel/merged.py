@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from zettel.batch import Op, PutRevision
 from zettel.commit import Clock
-from zettel.fold import fold, live_versions
+from zettel.fold import fold, live_revisions
 from zettel.model import Cause, Input, JobKind, Note, Revision, Scope
 from zettel.ports import GraphStore, NoteHistory
 from zettel.revise import revised
@@ -25,11 +25,9 @@ Decision: TypeAlias = "tuple[Input, ...]"
 
 def live_merges(history: NoteHistory) -> dict[Decision, tuple[int, ...]]:
     """The merges that count for a note, each with the versions by which it does."""
-    live = live_versions(history.revisions)
     found: dict[Decision, tuple[int, ...]] = {}
-    for revision in history.revisions:
-        if revision.cause.by == MERGER and revision.version in live:
-            found[revision.inputs] = (*found.get(revision.inputs, ()), revision.version)
+    for revision in live_revisions(history.revisions, MERGER):
+        found[revision.inputs] = (*found.get(revision.inputs, ()), revision.version)
     return found
 
 
@@ -54,12 +52,9 @@ def rests_on(history: NoteHistory, events: set[str]) -> bool:
 
 def taken_back(history: NoteHistory, by: str) -> bool:
     """Whether a person took back what a kind of job decided about this very note: it is not to be done again."""
-    live = live_versions(history.revisions)
     decided = {revision.version for revision in history.revisions if revision.cause.by == by}
-    return any(
-        revision.version in live and revision.cause == Cause(by="user") and not decided.isdisjoint(revision.undoes)
-        for revision in history.revisions
-    )
+    by_hand = live_revisions(history.revisions, "user")
+    return any(r.cause == Cause(by="user") and not decided.isdisjoint(r.undoes) for r in by_hand)
 
 
 async def histories_after(

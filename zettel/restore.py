@@ -23,8 +23,8 @@ from zettel.errors import InvalidInput, StoreBusy
 from zettel.fold import fold
 from zettel.jobs.queue import new_job
 from zettel.model import JobKind, Note, Scope
+from zettel.pages import pages
 from zettel.ports import GraphStore, KeptNote, ScopeState, Space
-from zettel.query import Filter
 from zettel.transcripts.whole import Outline, Part, outline, read
 
 if TYPE_CHECKING:
@@ -148,14 +148,12 @@ class Restoring:
         return ops
 
     async def _embed_later(self, scope: Scope) -> None:
-        after = -1
-        while notes := await self._store.page(scope, Filter(), after, BATCH):
+        async for notes in pages(self._store, scope, BATCH):
 
             async def plan(state: ScopeState, clock: Clock, notes: list[Note] = notes) -> list[Op]:
                 return [new_job(scope, JobKind.EMBED, clock.recorded_at, note) for note in notes]
 
             await self._commits.commit(scope, plan)
-            after = notes[-1].seq
 
 
 def _take(records: Iterator[Kept]) -> list[Kept]:

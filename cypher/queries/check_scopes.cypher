@@ -1,5 +1,8 @@
-// Where each scope stands, what it counts, and the last place in its order that is taken.
+// Where each scope stands, or one of them, what it counts, and the last place in its order that is taken.
 MATCH (s:Scope)
+//: when scoped
+WHERE s.scope = $scope
+//: end
 RETURN s.name AS name, s.secret AS secret, s.seq AS seq, s.notes AS notes, s.tokens AS tokens,
   COLLECT { MATCH (w:Word) WHERE w.scope = s.scope AND w.name IS NOT NULL RETURN [w.name, w.notes] } AS words,
   COLLECT { MATCH (x:Session) WHERE x.scope = s.scope AND x.name IS NOT NULL RETURN [x.name, x.tokens] } AS sessions,

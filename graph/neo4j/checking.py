@@ -9,9 +9,9 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from zettel.annotate.index import index_note
 from zettel.fold import fold
@@ -21,8 +21,14 @@ from zettel.graph.neo4j.connection import Connection, Transaction
 from zettel.graph.neo4j.reads import told_by
 from zettel.model import Job, JobKind, Link, Note, Scope, from_micros
 
+if TYPE_CHECKING:
+    from neo4j import Record
+
 CHECKED_AT_ONCE = 500
 """Notes read in one transaction."""
+
+Run: TypeAlias = "Callable[..., Awaitable[list[Record]]]"
+"""The rows that a statement answers, in a transaction of its own or in one that is open."""
 
 
 class Kept(NamedTuple):
@@ -31,6 +37,28 @@ class Kept(NamedTuple):
     note: Note
     links: tuple[Link, ...]
     told: Mapping[str, Any]
+
+
+class Placed(NamedTuple):
+    """An event of a session, and the place where it belongs."""
+
+    id: str
+    session: str
+    place: str
+
+
+class Looked(NamedTuple):
+    """A scope as it was found: what is ``derived`` wrongly, a line each, and which notes are ``bare`` of a vector."""
+
+    kept: Sequence[Kept]
+    places: Sequence[Placed]
+    derived: Sequence[str]
+    bare: Sequence[Note]
+
+    @property
+    def wrong(self) -> list[str]:
+        """All that is wrong, a line each."""
+        return [*self.derived, *(f"note {note.id}: it has no vector, and no job will make one" for note in self.bare)]
 
 
 async def check(connection: Connection, repair: bool) -> list[str]:
@@ -56,19 +84,36 @@ async def check(connection: Connection, repair: bool) -> list[str]:
             await settling.settle(connection, row["scope"])
     for row in await connection.read("check_scopes"):
         scope = Scope.model_validate_json(row["name"])
-        keys = Keys(row["secret"])
-        kept = await _read(connection, scope)
-        wrong = list(_of_notes(kept, keys, scope)) + list(_of_scope(kept, row))
-        misplaced, places = await _of_sessions(connection, scope)
-        wrong += misplaced
-        bare = [one["id"] for one in await connection.read("check_unembedded", scope=scope.key)]
-        if wrong and repair:
-            await _rebuild(connection, scope, keys, kept, places)
-        if bare and repair:
-            await _queue(connection, scope, [one.note for one in kept if one.note.id in set(bare)])
-        wrong += [f"note {id}: it has no vector, and no job will make one" for id in bare]
-        found += [f"{scope}: {line}" for line in wrong]
+        if (await _look(connection.read, scope, row)).wrong:
+            found += [f"{scope}: {line}" for line in await _look_again(connection, scope, repair)]
     return found
+
+
+async def _look_again(connection: Connection, scope: Scope, repair: bool) -> list[str]:
+    """What is wrong with a scope while nobody writes in it, which may have made it seem so; with ``repair`` it is
+    mended on what was read here."""
+
+    async def alone(transaction: Transaction) -> list[str]:
+        await transaction.run("scope_touch", scope=scope.key, token=secrets.token_hex(8))
+        there = await transaction.run("check_scopes", "scoped", scope=scope.key)
+        if not there:  # deleted meanwhile
+            return []
+        looked = await _look(transaction.run, scope, there[0])
+        if repair and looked.derived:
+            await _rebuild(transaction, scope, Keys(there[0]["secret"]), looked)
+        if repair and looked.bare:
+            await _queue(transaction, scope, looked.bare)
+        return looked.wrong
+
+    return await connection.writing(alone)
+
+
+async def _look(run: Run, scope: Scope, row: Mapping[str, Any]) -> Looked:
+    kept = await _read(run, scope)
+    misplaced, places = await _of_sessions(run, scope)
+    derived = [*_of_notes(kept, Keys(row["secret"]), scope), *_of_scope(kept, row), *misplaced]
+    without = {one["id"] for one in await run("check_unembedded", scope=scope.key)}
+    return Looked(kept, places, derived, [one.note for one in kept if one.note.id in without])
 
 
 async def _orphans(connection: Connection) -> dict[str, int]:
@@ -84,10 +129,10 @@ async def _orphans(connection: Connection) -> dict[str, int]:
     return await connection.writing(alone) if any(seen.values()) else seen
 
 
-async def _read(connection: Connection, scope: Scope) -> list[Kept]:
+async def _read(run: Run, scope: Scope) -> list[Kept]:
     kept: list[Kept] = []
     after = -1
-    while page := await connection.read("check_notes", scope=scope.key, after=after, limit=CHECKED_AT_ONCE):
+    while page := await run("check_notes", scope=scope.key, after=after, limit=CHECKED_AT_ONCE):
         for row in page:
             note, links = fold(rows.read_note(row["base"]), told_by(row["revisions"]))
             kept.append(Kept(note, links, row))
@@ -170,21 +215,13 @@ def _of_scope(kept: Sequence[Kept], row: Mapping[str, Any]) -> Iterator[str]:
         yield f"the scope stands at {row['seq']}, but {row['last']} is taken"
 
 
-class Placed(NamedTuple):
-    """An event of a session, and the place where it belongs."""
-
-    id: str
-    session: str
-    place: str
-
-
-async def _of_sessions(connection: Connection, scope: Scope) -> tuple[list[str], list[Placed]]:
+async def _of_sessions(run: Run, scope: Scope) -> tuple[list[str], list[Placed]]:
     """Whether events stand in the order of time, and NEXT leads from each to the one after it; where each belongs."""
     places: list[Placed] = []
     last: dict[str, str] = {}
     order: dict[str, list[tuple[str, str, str | None]]] = {}
     wrong = []
-    for row in await connection.read("check_events", scope=scope.key):
+    for row in await run("check_events", scope=scope.key):
         session = row["session"]
         at = row["at"]
         last[session] = last.get(session, hashes.NEVER) if at is None else hashes.stands(at)
@@ -201,29 +238,22 @@ async def _of_sessions(connection: Connection, scope: Scope) -> tuple[list[str],
     return wrong, places
 
 
-async def _rebuild(
-    connection: Connection, scope: Scope, keys: Keys, kept: Sequence[Kept], places: Sequence[Placed]
-) -> None:
+async def _rebuild(transaction: Transaction, scope: Scope, keys: Keys, looked: Looked) -> None:
     """Make everything derived of a scope anew."""
-    notes = [one for one in kept if len(one.told["events"]) == len(set(one.note.event_ids))]
+    notes = [one for one in looked.kept if len(one.told["events"]) == len(set(one.note.event_ids))]
     plan = planning.rebuilding(scope.key, keys, [(one.note, one.links) for one in notes])
-    sessions = sorted({one.session for one in places})
-    events = [{"id": one.id, "place": one.place} for one in places]
-
-    async def work(transaction: Transaction) -> None:
-        await transaction.run("scope_touch", scope=scope.key, token=secrets.token_hex(8))
-        await transaction.run("derived_drop", scope=scope.key)
-        states = [{"id": one.note.id, "note": rows.note_row(one.note, scope.key)} for one in notes]
-        await transaction.run("states_set", scope=scope.key, notes=states)
-        await transaction.run("places_set", scope=scope.key, events=events)
-        await transaction.run("sessions_mend", scope=scope.key, sessions=sessions, never=hashes.NEVER)
-        await writes.run(transaction, plan, 0)
-        await transaction.run("scope_recount", scope=scope.key, notes=plan.added.notes, tokens=plan.added.tokens)
-
-    await connection.writing(work)
+    sessions = sorted({one.session for one in looked.places})
+    events = [{"id": one.id, "place": one.place} for one in looked.places]
+    states = [{"id": one.note.id, "note": rows.note_row(one.note, scope.key)} for one in notes]
+    await transaction.run("derived_drop", scope=scope.key)
+    await transaction.run("states_set", scope=scope.key, notes=states)
+    await transaction.run("places_set", scope=scope.key, events=events)
+    await transaction.run("sessions_mend", scope=scope.key, sessions=sessions, never=hashes.NEVER)
+    await writes.run(transaction, plan, 0)
+    await transaction.run("scope_recount", scope=scope.key, notes=plan.added.notes, tokens=plan.added.tokens)
 
 
-async def _queue(connection: Connection, scope: Scope, notes: Sequence[Note]) -> None:
+async def _queue(transaction: Transaction, scope: Scope, notes: Sequence[Note]) -> None:
     """An embed job for each of these notes, in place of one that failed."""
     now = time.time_ns() // 1000
     queued = [
@@ -232,10 +262,5 @@ async def _queue(connection: Connection, scope: Scope, notes: Sequence[Note]) ->
         for note in notes
     ]  # fmt: skip
     told = [rows.job_row(job, number) for number, job in enumerate(queued)]
-
-    async def work(transaction: Transaction) -> None:
-        await transaction.run("scope_touch", scope=scope.key, token=secrets.token_hex(8))
-        await transaction.run("jobs_drop", scope=scope.key, jobs=told)
-        await transaction.run("jobs_put", scope=scope.key, jobs=told, now=now, token=secrets.token_hex(8))
-
-    await connection.writing(work)
+    await transaction.run("jobs_drop", scope=scope.key, jobs=told)
+    await transaction.run("jobs_put", scope=scope.key, jobs=told, now=now, token=secrets.token_hex(8))

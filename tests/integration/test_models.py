@@ -170,7 +170,6 @@ def test_nonsense_is_refused(options: Any) -> None:
 
 def test_load_model_takes_names_and_models() -> None:
     one = LiteLLM("openai/scribe")
-    assert load_model(None) is None
     assert load_model(one) is one
     several = load_model(["openai/a", "openai/b"])
     assert isinstance(several, LiteLLM)

@@ -78,10 +78,12 @@ class Worker:
         return self.inside
 
     def stop(self, with_: signal.Signals = signal.SIGTERM) -> str:
-        """Ask it to stop; what it said."""
+        """Ask it to stop, once it has begun to listen; what it said."""
+        assert self.process.stderr is not None
+        begun = self.process.stderr.readline()
         self.process.send_signal(with_)
         _, errors = self.process.communicate(timeout=PATIENCE)
-        assert self.process.returncode == 0, errors
+        assert self.process.returncode == 0, begun + errors
         return errors
 
 

@@ -23,9 +23,8 @@ from zettel.annotate.filler import is_filler
 from zettel.annotate.recorded import RecordedAnnotator
 from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
-from zettel.llm.desk import nobody
 from zettel.llm.lite import LiteLLM
-from zettel.llm.ports import Reading, Turn, Written
+from zettel.llm.ports import Reading, Turn, Written, nobody
 from zettel.model import Event, Kind, Scope
 from zettel.ports import Embedder, Passage
 
@@ -121,7 +120,7 @@ async def run(
 async def _recorded(annotator: RecordedAnnotator, events: Sequence[Event]) -> dict[Spoken, Written]:
     """What was written of the turns, by how a question shows them."""
     turns = [Turn(str(one.id), str(one.id), Passage(one.content, None, one.role, one.occurred_at)) for one in events]
-    wrote = await annotator.annotate(Reading(tuple(turns)), nobody)
+    wrote = await annotator.annotate(Reading(tuple(turns)), nobody(Scope(), ()))
     told = zip(events, wrote.turns, strict=True)
     written = {Spoken(event.role or "", event.content): one for event, one in told if isinstance(one, Written)}
     if not written:

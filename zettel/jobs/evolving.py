@@ -12,17 +12,17 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from zettel.annotate.tokens import tokenize
-from zettel.batch import FinishJob, Op, PutRevision
+from zettel.batch import Op, PutRevision
 from zettel.commit import Clock, Commits
 from zettel.evolve.spread import NEIGHBOURS, importance, spread, tokens_of
-from zettel.fold import fold, live_versions, worded_at
-from zettel.jobs.queue import Left
+from zettel.fold import fold, live_revisions, worded_at
+from zettel.jobs.queue import Left, finish
 from zettel.jobs.tally import Tally
 from zettel.link.near import Binding, binding
 from zettel.merged import taken_back
 from zettel.model import Cause, Input, Job, JobKind, Kind, LinkType, Note, Scope
+from zettel.pages import pages
 from zettel.ports import GraphStore, Lookup, NoteHistory, ScopeState
-from zettel.query import Filter
 from zettel.revise import revised
 
 EVOLVER = JobKind.EVOLVE.value
@@ -44,9 +44,7 @@ class Evolving:
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[Left]:
         """Evolve all notes in the scope of these jobs."""
-        after = -1
-        while page := await self._store.page(scope, Filter(), after, PAGE):
-            after = page[-1].seq
+        async for page in pages(self._store, scope, PAGE):
             await self._commit(scope, [note.id for note in page], ())
         await self._commit(scope, (), jobs)
         return []
@@ -58,7 +56,7 @@ class Evolving:
             nonlocal changed
             puts = await self._evolved(scope, ids, clock) if ids else []
             changed = len(puts)
-            return [*puts, *(FinishJob(job.id, job.token or "") for job in jobs)]
+            return [*puts, *finish(jobs)]
 
         if await self._commits.commit(scope, plan):
             self._tally.count(scope, revised=changed)
@@ -134,8 +132,7 @@ def _change(history: NoteHistory, told: Mapping[str, Any], now: datetime) -> dic
 
 def _written_by_others(history: NoteHistory) -> set[str]:
     """Fields that a person or a model has set."""
-    live = live_versions(history.revisions)
-    told = [r for r in history.revisions if r.version in live and r.cause.by != EVOLVER]
+    told = [r for r in live_revisions(history.revisions) if r.cause.by != EVOLVER]
     return set(history.base.authored).union(*(r.change.keys() - set(r.extracted) for r in told))
 
 
@@ -147,8 +144,7 @@ def _revised(
     histories: Mapping[str, NoteHistory], id: str, around: Iterable[str], change: Mapping[str, Any], clock: Clock
 ) -> PutRevision:
     history = histories[id]
-    live = live_versions(history.revisions)
-    former = tuple(r.version for r in history.revisions if r.version in live and r.cause.by == EVOLVER)
+    former = tuple(r.version for r in live_revisions(history.revisions, EVOLVER))
     near = [other for other in around if other in histories]
     inputs = tuple(Input(other, worded_at(*histories[other])) for other in (id, *near))
     newest = max(near, key=lambda other: histories[other].base.seq, default=None)

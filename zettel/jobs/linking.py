@@ -10,16 +10,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from zettel.annotate.index import vector_text
-from zettel.batch import EraseAnswers, FinishJob, Op, StaleLease
+from zettel.batch import EraseAnswers, Op, StaleLease
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.errors import ItemUnusable, ModelUnusable
-from zettel.fold import live_versions
-from zettel.jobs.queue import Left
-from zettel.link.by_model import MAX_OFFERED
+from zettel.fold import live_revisions
+from zettel.jobs.queue import Left, finish, was_left_out
 from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_links
-from zettel.llm.desk import Desk, nobody
-from zettel.llm.ports import Choice, Choices, Decision, Flaw, ModelLinker
+from zettel.llm.ports import Asker, Choice, Choices, Decision, Flaw, ModelLinker
 from zettel.model import Cause, Hit, Input, Job, JobKind, Link, LinkType, Note, Scope
 from zettel.ports import GraphStore, ScopeState
 from zettel.query import Asked
@@ -27,10 +25,8 @@ from zettel.revise import revised
 from zettel.search.find import Finding
 
 LINKER = JobKind.LINK.value
-OFFERED = MAX_OFFERED
-"""Older notes a model may choose from for one note: the best that a search for its words finds."""
 LOOKED_AT = 20
-"""Hits of that search, newer notes among them."""
+"""Hits of the search for a note's words whose best are offered to a model, newer notes among them."""
 DECIDED_WEIGHT = 0.9
 """Weight of a link that a model decided: it read both notes, which a cosine of 0.9 does not tell."""
 DOUBTED = 0.5
@@ -47,34 +43,40 @@ class Linking:
         vectors: Vectors,
         finding: Finding,
         linker: ModelLinker | None,
-        desk: Desk | None,
+        asker: Asker,
     ) -> None:
         self._store = store
         self._commits = commits
         self._vectors = vectors
         self._finding = finding
         self._linker = linker
-        self._desk = desk
+        self._asker = asker
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[Left]:
         """Link the notes of these jobs; what could not be done, and why."""
-        by_note = {job.note: job for job in jobs if job.note}
-        notes = await self._store.notes(scope, sorted(by_note))
-        chosen = [note for note in notes.values() if self._linker is not None and "context" in note.authored]
-        plain = [job for job in jobs if job.note not in {note.id for note in chosen}]
-        if plain:
-            await self._commit(scope, plain, {}, ())
         left: list[Left] = []
-        if chosen and self._linker is not None:
-            left = await self._decide(scope, sorted(chosen, key=lambda note: note.seq), by_note, self._linker)
+        if self._linker is None:
+            await self._commit(scope, jobs, {}, ())
+        else:
+            left = await self._link(scope, jobs, self._linker)
         await self._store.optimize(scope, (await self._vectors.space()).id)
         return left
+
+    async def _link(self, scope: Scope, jobs: Sequence[Job], linker: ModelLinker) -> list[Left]:
+        """Link by a model what a model or a person has worded, and the rest by threshold."""
+        by_note = {job.note: job for job in jobs if job.note}
+        notes = await self._store.notes(scope, sorted(by_note))
+        chosen = {note.id: note for note in notes.values() if "context" in note.authored}
+        plain = [job for job in jobs if job.note not in chosen]
+        if plain:
+            await self._commit(scope, plain, {}, ())
+        return await self._decide(scope, sorted(chosen.values(), key=lambda note: note.seq), by_note, linker)
 
     async def _decide(
         self, scope: Scope, notes: Sequence[Note], jobs: Mapping[str, Job], linker: ModelLinker
     ) -> list[Left]:
-        alone = [note for note in notes if (jobs[note.id].error or "").startswith(ItemUnusable.__name__)]
-        together = [note for note in notes if note not in alone]
+        alone = [note for note in notes if was_left_out(jobs[note.id])]
+        together = [note for note in notes if not was_left_out(jobs[note.id])]
         groups = [[note] for note in alone]
         groups += [list(together[start : start + linker.batch]) for start in range(0, len(together), linker.batch)]
         done = await asyncio.gather(
@@ -88,29 +90,26 @@ class Linking:
             mine = [jobs[note.id] for note in group]
             left.append(Left(mine, outcome))
             if not isinstance(outcome, (StaleLease, asyncio.CancelledError)):
-                await self._commit(scope, mine, {}, (), finish=False)  # the floor does not wait for a model
+                await self._commit(scope, mine, {}, (), done=False)  # the floor does not wait for a model
         return left
 
     async def _ask(
         self, scope: Scope, group: Sequence[Note], jobs: Mapping[str, Job], linker: ModelLinker
     ) -> list[Left]:
-        choices = await self._choices(scope, group)
+        choices = await self._choices(scope, group, linker.offered)
         mine = [jobs[note.id] for note in group]
         if not choices.others:
             await self._commit(scope, mine, {}, ())
             return []
         shown = (*group, *choices.others)
-        linked = await linker.link(choices, nobody if self._desk is None else self._desk.asker(scope, shown))
-        flaws = {
-            choice.note.id: said.why
-            for choice, said in zip(choices.notes, linked.notes, strict=True)
-            if isinstance(said, Flaw)
-        }
-        decided = {
-            choice.note.id: (said, Cause(by=LINKER, note=choice.note.id, model=linked.model, prompt=linked.prompt))
-            for choice, said in zip(choices.notes, linked.notes, strict=True)
-            if not isinstance(said, Flaw)
-        }
+        linked = await linker.link(choices, self._asker(scope, shown))
+        flaws: dict[str, str] = {}
+        decided: dict[str, tuple[tuple[Decision, ...], Cause]] = {}
+        for note, said in zip(group, linked.notes, strict=True):
+            if isinstance(said, Flaw):
+                flaws[note.id] = said.why
+            else:
+                decided[note.id] = said, Cause(by=LINKER, note=note.id, model=linked.model, prompt=linked.prompt)
         await self._commit(scope, [job for job in mine if job.note not in flaws], decided, shown)
         useless = len(flaws) == len(group)
         if useless:
@@ -126,7 +125,7 @@ class Linking:
 
         await self._commits.commit(scope, plan)
 
-    async def _choices(self, scope: Scope, group: Sequence[Note]) -> Choices:
+    async def _choices(self, scope: Scope, group: Sequence[Note], offered: int) -> Choices:
         """For each note what a search for its words finds among older notes, in one closed list."""
         from zettel.scoring.fusion import FusionScorer
 
@@ -138,7 +137,7 @@ class Linking:
         places: dict[str, int] = {}
         picked: list[Choice] = []
         for note, hits in zip(group, found, strict=True):
-            older = [hit.note for hit in hits if _is_older(hit.note, note)][:OFFERED]
+            older = [hit.note for hit in hits if _is_older(hit.note, note)][:offered]
             for other in older:
                 places.setdefault(other.id, len(places))
                 others[other.id] = other
@@ -151,11 +150,11 @@ class Linking:
         jobs: Sequence[Job],
         decided: Mapping[str, tuple[tuple[Decision, ...], Cause]],
         shown: Sequence[Note],
-        finish: bool = True,
+        done: bool = True,
     ) -> None:
         """Write near links of the jobs' notes and what a model ``decided`` after it was ``shown`` notes.
 
-        Without ``finish`` the jobs stay: their notes only get the near links, until a model answers.
+        Unless ``done`` the jobs stay: their notes only get the near links, until a model answers.
         """
         space = await self._vectors.space()
 
@@ -177,8 +176,7 @@ class Linking:
             ops: list[Op] = []
             for id in changing:
                 history, made = histories[id], links[id]
-                live = live_versions(history.revisions)
-                former = [r.version for r in history.revisions if r.version in live and r.cause.by == LINKER]
+                former = [r.version for r in live_revisions(history.revisions, LINKER)]
                 if not made and not former:
                     continue
                 cause = decided[id][1] if id in decided else Cause(by=LINKER, note=id)
@@ -189,8 +187,7 @@ class Linking:
                 doubted = any(link.type is LinkType.CONTRADICTS for link in made)
                 change = {"confidence": min(read[id].confidence, DOUBTED)} if doubted else {}
                 ops.append(revised(history, clock, cause, change, links=made, undoes=tuple(former), inputs=inputs))
-            there = [job for job in jobs if job.note in read] if finish else []
-            return ops + [FinishJob(job.id, job.token or "") for job in there]
+            return ops + (finish(job for job in jobs if job.note in read) if done else [])
 
         await self._commits.commit(scope, plan)
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from zettel.batch import DropMentions, FinishJob, Op, PutRevision
+from zettel.batch import DropMentions, Op, PutRevision
 from zettel.commit import Clock, Commits
 from zettel.evolve.duplicates import duplicate_key
-from zettel.fold import live_versions, worded_at
-from zettel.jobs.queue import Left
+from zettel.fold import live_revisions, worded_at
+from zettel.jobs.queue import Left, finish
 from zettel.jobs.tally import Tally
 from zettel.merged import MERGER, Decision, alone, live_merges, taken_back, undoing
 from zettel.model import Cause, Input, Job, Link, LinkType, Note, Scope
+from zettel.pages import pages
 from zettel.ports import GraphStore, NoteHistory, ScopeState
-from zettel.query import Filter
 from zettel.revise import revised
 
 PAGE = 500
@@ -48,9 +48,7 @@ class Merging:
         """The ids of notes that have a key in common, in order of arrival."""
         first: dict[bytes, str] = {}
         groups: dict[bytes, list[str]] = {}
-        after = -1
-        while page := await self._store.page(scope, Filter(), after, PAGE):
-            after = page[-1].seq
+        async for page in pages(self._store, scope, PAGE):
             for note in page:
                 key = duplicate_key(note)
                 if key is not None and first.setdefault(key, note.id) != note.id:
@@ -78,7 +76,7 @@ class Merging:
                     gone = [put.note.id for put in puts if put.note.archived]
                     merged += len(kept) - 1
                     ops += [*puts, DropMentions(tuple(gone))]
-            return ops + [FinishJob(job.id, job.token or "") for job in jobs]
+            return ops + finish(jobs)
 
         if await self._commits.commit(scope, plan):
             self._tally.count(scope, merged=merged)
@@ -140,8 +138,7 @@ def _stays_alone(history: NoteHistory, links: Sequence[Link]) -> bool:
 
 
 def _set_by_people(history: NoteHistory) -> bool:
-    live = live_versions(history.revisions)
-    return any(r.change and r.cause.by == "user" for r in history.revisions if r.version in live)
+    return any(r.change for r in live_revisions(history.revisions, "user"))
 
 
 def _other_end(link: Link, id: str) -> str:

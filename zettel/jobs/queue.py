@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from zettel.annotate.filler import is_filler
-from zettel.batch import PutJob
+from zettel.batch import FinishJob, Op, PutJob
 from zettel.errors import (
     BudgetSpent,
     EmbedderMismatch,
     EmbedderUnavailable,
+    ItemUnusable,
     ModelUnavailable,
     ModelUnusable,
     StoreBusy,
@@ -51,6 +52,16 @@ def new_job(scope: Scope, kind: JobKind, run_at: datetime, note: Note | None = N
             run_at=run_at,
         )
     )
+
+
+def finish(jobs: Iterable[Job]) -> list[Op]:
+    """The ends of jobs. Those of a deleted note went with it, and must not be among them."""
+    return [FinishJob(job.id, job.token or "") for job in jobs]
+
+
+def was_left_out(job: Job) -> bool:
+    """Whether a model's last answer had nothing valid for this job's note, but for others that it was asked about."""
+    return (job.error or "").startswith(ItemUnusable.__name__)
 
 
 class Left(NamedTuple):

@@ -4,15 +4,15 @@ commit."""
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple, TypeAlias
 
 from zettel.annotate.index import vector_text
-from zettel.batch import FinishJob, Op
+from zettel.batch import Op
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
-from zettel.jobs.queue import Left, new_job
+from zettel.jobs.queue import Left, finish, new_job
 from zettel.jobs.reembed import Reembedding
 from zettel.model import Job, JobKind, Scope
 from zettel.ports import GraphStore, ScopeState
@@ -131,18 +131,13 @@ class Work:
             for (note_id, note), put in zip(read.items(), made, strict=True):
                 if note_id in now and vector_text(now[note_id]) == vector_text(note):
                     ops += [put, new_job(scope, JobKind.LINK, clock.recorded_at, now[note_id])]
-            return ops + _finishes(jobs, now)
+            return ops + finish(job for job in jobs if job.note in now)
 
         await self._commits.commit(scope, plan)
         return []
 
     async def _finish(self, scope: Scope, jobs: Sequence[Job]) -> None:
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-            return [FinishJob(job.id, job.token or "") for job in jobs]
+            return finish(jobs)
 
         await self._commits.commit(scope, plan)
-
-
-def _finishes(jobs: Sequence[Job], there: Container[str]) -> list[Op]:
-    """The ends of jobs whose notes are still there: those of a deleted note went with it, and hold nobody up."""
-    return [FinishJob(job.id, job.token or "") for job in jobs if job.note in there]

@@ -81,6 +81,7 @@ class LiteLLMLinker:
         if batch < 1:
             raise InvalidInput(f"batch={batch}: at least 1 is needed")
         self.batch = batch
+        self.offered = MAX_OFFERED
 
     @cached_property
     def prompt(self) -> Prompt:

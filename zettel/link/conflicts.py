@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from zettel.model import Conflict, LinkType, Scope
+from zettel.pages import pages
 from zettel.ports import GraphStore
-from zettel.query import Filter
 
 PAGE = 500
 """Notes whose links are read at once."""
@@ -13,9 +13,7 @@ PAGE = 500
 async def conflicts(store: GraphStore, scope: Scope) -> list[Conflict]:
     """Every pair that is linked by CONTRADICTS and still undecided, in the order of arrival of who says otherwise."""
     found: list[Conflict] = []
-    after = 0
-    while page := await store.page(scope, Filter(), after, PAGE):
-        after = page[-1].seq
+    async for page in pages(store, scope, PAGE):
         notes = {note.id: note for note in page}
         links = await store.links(scope, sorted(notes))
         made = [link for link in links if link.type is LinkType.CONTRADICTS and link.source in notes]

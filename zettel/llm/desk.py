@@ -153,8 +153,3 @@ def use_of(spent: Answer) -> ModelUse:
 def today() -> date:
     """The day by which use is counted."""
     return datetime.now(timezone.utc).date()
-
-
-async def nobody(request: Request, notes: Sequence[str]) -> Answer:
-    """Stands for a desk where there is no model."""
-    raise ModelUnusable(f"{request.prompt} needs a model: open the memory with llm=...")

@@ -22,13 +22,11 @@ PATIENCE = 20.0
 """Seconds that a call waits for pauses that the provider asks for; the job that asked has its own, longer, schedule."""
 
 
-def load_model(spec: LLM | None) -> LanguageModel | None:
-    """The model that ``spec`` names: None, an object with ``complete`` (itself), or one or more LiteLLM names.
+def load_model(spec: LLM) -> LanguageModel:
+    """The model that ``spec`` names: an object with ``complete`` (itself), or one or more LiteLLM names.
 
     Raises ``InvalidInput``.
     """
-    if spec is None:
-        return None
     if isinstance(spec, str):
         return LiteLLM(spec)
     if callable(getattr(spec, "complete", None)):

@@ -6,12 +6,14 @@ through the ``Ask`` it is handed, which counts the cost, keeps the answers and s
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
+from zettel.errors import ModelUnusable
+
 if TYPE_CHECKING:
-    from zettel.model import Kind, LinkType, Note
+    from zettel.model import Kind, LinkType, Note, Scope
     from zettel.ports import Passage
 
 
@@ -78,6 +80,18 @@ LLM: TypeAlias = "str | Sequence[str] | LanguageModel"
 
 Ask: TypeAlias = Callable[[Request, Sequence[str]], Awaitable[Answer]]
 """A request, with the ids of all notes whose text stands in it: with any of them the kept answer is erased."""
+
+Asker: TypeAlias = "Callable[[Scope, Iterable[Note]], Ask]"
+"""The ``Ask`` of whoever puts the wording of these notes of a scope into requests."""
+
+
+def nobody(scope: Scope, shown: Iterable[Note]) -> Ask:
+    """Stands for an ``Asker`` where there is no model."""
+
+    async def refuse(request: Request, notes: Sequence[str]) -> Answer:
+        raise ModelUnusable(f"{request.prompt} needs a model: open the memory with llm=...")
+
+    return refuse
 
 
 # ------------------------------------------------------------------------------------------------------------- annotate
@@ -189,6 +203,8 @@ class ModelLinker(Protocol):
 
     batch: int
     """Notes asked about together at most."""
+    offered: int
+    """Older notes it may choose from for one note."""
 
     async def link(self, choices: Choices, ask: Ask) -> Linked:
         """Raises what ``ask`` raises."""
