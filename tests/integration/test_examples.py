@@ -29,12 +29,9 @@ SAYS = {
     ],
 }
 
-HOSTED = {
-    "with_openai.py": ("OPENAI", "openai/gpt-4o-mini"),
-    "with_anthropic.py": ("ANTHROPIC", "anthropic/claude-haiku-4-5"),
-    "with_ollama.py": ("OLLAMA", "ollama_chat/llama3.2"),
-}
-"""Examples with a model elsewhere: where LiteLLM looks for its address and key, and its name."""
+HOSTED = "with_a_model.py"
+MODELS = {"OPENAI": "openai/gpt-4o-mini", "ANTHROPIC": "anthropic/claude-haiku-4-5", "OLLAMA": "ollama_chat/llama3.2"}
+"""The models that it names, by where LiteLLM looks for the address and key of their services."""
 LOCAL = "with_llama_cpp.py"
 PATIENCE = 250
 """Seconds: a real model on a busy machine takes its time."""
@@ -48,13 +45,13 @@ ANSWERED = [
 
 
 def test_every_example_is_tested() -> None:
-    assert {path.name for path in (CHECKOUT / "examples").glob("*.py")} == {*SAYS, *HOSTED, LOCAL}
+    assert {path.name for path in (CHECKOUT / "examples").glob("*.py")} == {*SAYS, HOSTED, LOCAL}
 
 
-def run(name: str, folder: Path, warnings: str = "error", **settings: str) -> str:
+def run(name: str, folder: Path, *arguments: str, warnings: str = "error", **settings: str) -> str:
     """What an example prints that was run in a folder, with these settings of the environment."""
     done = subprocess.run(
-        [sys.executable, "-W", warnings, str(CHECKOUT / "examples" / name)],
+        [sys.executable, "-W", warnings, str(CHECKOUT / "examples" / name), *arguments],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(CHECKOUT)} | settings,
         capture_output=True,
@@ -73,13 +70,14 @@ def test_example(name: str, tmp_path: Path) -> None:
         assert said in printed, printed
 
 
-@pytest.mark.parametrize("name", HOSTED)
-def test_example_with_a_model(name: str, tmp_path: Path) -> None:
-    """Each speaks its service's own protocol; what answers is a model by rule."""
-    service, model = HOSTED[name]
+@pytest.mark.parametrize("service", MODELS)
+def test_example_with_a_model(service: str, tmp_path: Path) -> None:
+    """Each service is spoken to in its own protocol; what answers is a model by rule."""
+    model = MODELS[service]
+    assert model in (CHECKOUT / "examples" / HOSTED).read_text()
     with ModelServer(reply) as openai, protocols(reply) as (url, _):
         settings = {f"{service}_API_BASE": openai.url if service == "OPENAI" else url, f"{service}_API_KEY": "none"}
-        printed = run(name, tmp_path, LENIENT, **settings)
+        printed = run(HOSTED, tmp_path, model, warnings=LENIENT, **settings)
     for said in [*ANSWERED, f"{model} was asked 2 times: "]:
         assert said in printed, printed
 
@@ -87,7 +85,7 @@ def test_example_with_a_model(name: str, tmp_path: Path) -> None:
 def test_example_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is lost, and what is missing is told."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    printed = run("with_openai.py", tmp_path, LENIENT)
+    printed = run(HOSTED, tmp_path, warnings=LENIENT)
     assert "Not all was read: 3 jobs failed" in printed
     assert "OPENAI_API_KEY" in printed
     assert "episodic, without it: Ada, 1 March 2024: The neck of my cello cracked tonight" in printed
@@ -95,7 +93,7 @@ def test_example_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.timeout(PATIENCE + 50)
 def test_example_with_a_model_on_this_machine(small_model: str, tmp_path: Path) -> None:
-    printed = run(LOCAL, tmp_path, LENIENT, LLAMA_CPP_URL=small_model)
+    printed = run(LOCAL, tmp_path, warnings=LENIENT, LLAMA_CPP_URL=small_model)
     assert "episodic, by the model: " in printed
     assert "episodic, without it: Bo, 1 March 2024: Great, thanks!" in printed
     assert "\nWho repaired Ada's instrument?\n  " in printed

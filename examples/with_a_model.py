@@ -1,13 +1,21 @@
-"""Have a model in Ollama, on your own machine, write the notes of a chat and decide their links.
+"""Have a language model write the notes of a chat and decide their links.
 
-First:  ollama pull llama3.2, and OLLAMA_CONTEXT_LENGTH=8192 ollama serve
-Run it: python examples/with_ollama.py
-Costs:  nothing but time. export OLLAMA_API_BASE=http://... if Ollama runs on another machine.
+OpenAI:    export OPENAI_API_KEY=...
+           python examples/with_a_model.py
+Anthropic: export ANTHROPIC_API_KEY=...
+           python examples/with_a_model.py anthropic/claude-haiku-4-5
+Ollama:    ollama pull llama3.2, and OLLAMA_CONTEXT_LENGTH=8192 ollama serve
+           python examples/with_a_model.py ollama_chat/llama3.2
+           (export OLLAMA_API_BASE=http://... if it runs on another machine)
+Any other: its LiteLLM name.
+Costs:     two calls of about 1,800 tokens each. The last message says nothing and is not sent.
 """
+
+import sys
 
 from zettel import Budget, Event, Memory, ZettelError
 
-MODEL = "ollama_chat/llama3.2"
+MODEL = sys.argv[1] if len(sys.argv) > 1 else "openai/gpt-4o-mini"
 CHAT = [
     Event(role="Ada", session="chat", occurred_at="2024-03-01T18:00Z", content="The neck of my cello cracked tonight."),
     Event(role="Bo", session="chat", occurred_at="2024-03-01T18:01Z", content="Oh no! Who could mend it?"),
