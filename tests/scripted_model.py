@@ -10,8 +10,12 @@ _MOVED = re.compile(r"I moved to (\w+)")
 
 
 def reply(request: dict[str, Any]) -> str:
-    """The answer to a request for notes or for links, as ``zettel.prompts`` asks for them."""
+    """The answer to a request for notes, links, changes or insights, as ``zettel.prompts`` asks for them."""
     asked = request["messages"][-1]["content"]
+    if asked.startswith("news:"):
+        return _changes(asked)
+    if asked.startswith("themes:"):
+        return _insights(asked)
     return _links(asked) if asked.startswith("notes:") else _notes(asked)
 
 
@@ -52,3 +56,32 @@ def _links(asked: str) -> str:
         for other in note.get("to", [])[:1]:
             links.append({"from": note["id"], "to": other, "type": "RELATES", "reason": "the model says so"})
     return json.dumps({"links": links})
+
+
+def _insights(asked: str) -> str:
+    """Each theme by its first note."""
+    themes = [json.loads(line) for line in asked.splitlines() if line.startswith("{")]
+    told = [{"id": theme["id"], "insight": f"In short: {theme['notes'][0]}"} for theme in themes]
+    return json.dumps({"insights": told})
+
+
+def _changes(asked: str) -> str:
+    """The nearest card of each new one gets to know what that says."""
+    cards = [json.loads(line) for line in asked.splitlines() if line.startswith("{")]
+    told = {card["id"]: card for card in cards}
+    changes = []
+    for card in cards:
+        for near in card.get("near", [])[:1]:
+            changes.append(
+                {
+                    "because": card["id"],
+                    "card": near,
+                    "do": "rewrite",
+                    "why": "the later remark tells more",
+                    "context": f"{told[near]['note']} Later: {card['note'][:50]}",
+                    "keywords": [*told[near].get("keywords", []), "evolved"],
+                    "tags": ["evolved"],
+                    "importance": 0.9,
+                }
+            )
+    return json.dumps({"changes": changes})

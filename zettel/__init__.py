@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from zettel.annotate.recorded import RecordedAnnotator as RecordedAnnotator
     from zettel.async_memory import AsyncMemory as AsyncMemory
     from zettel.errors import ZettelError as ZettelError
+    from zettel.evolve.decay import Decay as Decay
     from zettel.llm.budget import Budget as Budget
     from zettel.llm.lite import LiteLLM as LiteLLM
     from zettel.memory import Memory as Memory
@@ -30,6 +31,7 @@ _HOMES = {
     "RecordedAnnotator": "zettel.annotate.recorded",
     "AsyncMemory": "zettel.async_memory",
     "Budget": "zettel.llm.budget",
+    "Decay": "zettel.evolve.decay",
     "LiteLLM": "zettel.llm.lite",
     "Memory": "zettel.memory",
     "ZettelError": "zettel.errors",

@@ -26,6 +26,7 @@ from zettel.arguments import (
 from zettel.errors import InvalidInput, MemoryClosed, NotFound, StoreError
 from zettel.identity import Ordinals
 from zettel.model import (
+    TIME_MAX,
     Conflict,
     Event,
     EventRecord,
@@ -38,6 +39,7 @@ from zettel.model import (
     Neighbor,
     Note,
     OnConflict,
+    Outcome,
     Page,
     Remembered,
     Revision,
@@ -49,6 +51,7 @@ from zettel.query import Asked
 
 if TYPE_CHECKING:
     from zettel.engine import Engine
+    from zettel.evolve.decay import Decay
     from zettel.llm.budget import Budget
     from zettel.llm.estimate import Estimate
     from zettel.llm.ports import LLM, ModelAnnotator
@@ -76,9 +79,10 @@ class AsyncMemory:
     environment; ``database`` names another of its databases than ``neo4j``.
     ``llm`` names a language model that writes the notes and decides their links, in the background: any LiteLLM name
     such as ``openai/gpt-4o-mini``, several of which the next is asked when one fails, or a ``LiteLLM``. ``budget``
-    bounds what it costs. ``annotator`` replaces what makes note fields, with or without a model. ``embedder`` is None
-    for the static model that is shipped, a sentence-transformers name or folder, a LiteLLM embedding name, or an
-    Embedder. ``scope`` is used wherever a call names none. Opened by ``async with`` or by its first use.
+    bounds what it costs. ``annotator`` replaces what makes note fields, with or without a model. ``decay`` is a Decay
+    by which ``evolve`` puts away what has faded: nothing, without one. ``embedder`` is None for the static model that
+    is shipped, a sentence-transformers name or folder, a LiteLLM embedding name, or an Embedder. ``scope`` is used
+    wherever a call names none. Opened by ``async with`` or by its first use.
     """
 
     def __init__(
@@ -89,6 +93,7 @@ class AsyncMemory:
         annotator: Annotator | ModelAnnotator | None = None,
         budget: Budget | None = None,
         asks: bool = True,
+        decay: Decay | None = None,
         embedder: str | Path | Embedder | None = None,
         scorer: Scorer | None = None,
         scope: Scope | None = None,
@@ -102,6 +107,7 @@ class AsyncMemory:
         self._annotator = annotator
         self._budget = budget
         self._asks = asks
+        self._decay = decay
         self._embedder = embedder
         self._scorer = scorer
         self._auth = auth
@@ -123,7 +129,7 @@ class AsyncMemory:
 
                 self._engine = await start(
                     self._url, self._annotator, self._embedder, self._auth, self._database, self._llm, self._budget,
-                    self._asks,
+                    self._asks, self._decay,
                 )  # fmt: skip
                 self._loop = asyncio.get_running_loop()
         return self
@@ -318,8 +324,11 @@ class AsyncMemory:
         filter: Mapping[str, Any] | None = None,
         min_score: float | None = None,
         current_only: bool = False,
+        archived: bool = False,
+        quarantined: bool = False,
         scorer: Scorer | None = None,
         explain: bool = False,
+        log: bool = True,
         scope: Scope | None = None,
     ) -> List[Hit]:
         """The notes that answer a question, best first, each with its calibrated score and why it was found.
@@ -327,13 +336,16 @@ class AsyncMemory:
         ``as_of``: what was true then; ``known_at``: what had been recorded by then; ``since`` (included) and ``until``
         (excluded) bound ``occurred_at``; ``now`` is what "yesterday" in the question counts from; ``filter`` asks for
         metadata values. All of them hold before anything is ranked. ``current_only`` leaves out what was replaced by
-        today. ``explain`` adds the path and all features.
+        today. ``archived`` searches what was put away too, ``quarantined`` what is in quarantine: page by page, so it
+        takes longer. A faded note that alone holds a rare word of the question is found without either, and comes back
+        for good. ``explain`` adds the path and all features. ``log`` gives the hits a ``search_id`` for ``feedback``,
+        and keeps the question and its hits' ids: written in the background, and destroyed with any of these notes.
         Raises ``InvalidQuestion``, ``InvalidInput``.
         """
         (hits,) = await self.search_many(
             [question], k, as_of=as_of, known_at=known_at, since=since, until=until, now=now, kinds=kinds, tags=tags,
-            session=session, role=role, filter=filter, min_score=min_score, current_only=current_only, scorer=scorer,
-            explain=explain, scope=scope,
+            session=session, role=role, filter=filter, min_score=min_score, current_only=current_only,
+            archived=archived, quarantined=quarantined, scorer=scorer, explain=explain, log=log, scope=scope,
         )  # fmt: skip
         return hits
 
@@ -354,8 +366,11 @@ class AsyncMemory:
         filter: Mapping[str, Any] | None = None,
         min_score: float | None = None,
         current_only: bool = False,
+        archived: bool = False,
+        quarantined: bool = False,
         scorer: Scorer | None = None,
         explain: bool = False,
+        log: bool = True,
         scope: Scope | None = None,
     ) -> List[List[Hit]]:
         """The hits of each question, in order: the same as from ``search`` one by one, sooner."""
@@ -365,22 +380,53 @@ class AsyncMemory:
         common: dict[str, Any] = {
             "k": whole_number("k", k), "as_of": moment_of("as_of", as_of), "known_at": moment_of("known_at", known_at),
             "now": moment_of("now", now), "filter": filter_of(kinds, tags, session, role, since, until, filter),
-            "min_score": min_score, "explain": explain, "current_only": current_only,
+            "min_score": min_score, "explain": explain, "current_only": current_only, "log": log,
+            "archived": archived, "quarantined": quarantined, "recalls": True,
         }  # fmt: skip
         asked = [Asked(text=question, **common) for question in questions]
         return await engine.finding.search(scope, asked, scorer or self._default_scorer())
 
     async def context(
-        self, question: str, /, max_tokens: int = DEFAULT_TOKENS, *, scope: Scope | None = None, **search: Any
+        self,
+        question: str,
+        /,
+        max_tokens: int = DEFAULT_TOKENS,
+        *,
+        profile: bool = False,
+        scope: Scope | None = None,
+        **search: Any,
     ) -> str:
-        """What ``search`` finds, packed for a prompt: in time order, with dates and speakers, within ``max_tokens``."""
+        """What ``search`` finds, packed for a prompt: in time order, with dates and speakers, within ``max_tokens``.
+
+        ``profile`` opens it with what ``evolve`` found of the people who speak: what lasts, and what is recent. It is
+        of now, so it is left out where ``as_of`` or ``known_at`` are asked for.
+        """
         if max_tokens < 1:
             raise InvalidInput(f"max_tokens={max_tokens} leaves no room for a word")
 
         from zettel.search.pack import pack
 
-        hits = await self.search(question, scope=scope, **({"k": CONTEXT_HITS} | search))
-        return pack(hits, max_tokens)
+        hits = await self.search(question, scope=scope, **({"k": CONTEXT_HITS, "log": False} | search))
+        if not profile or search.get("as_of") is not None or search.get("known_at") is not None:
+            return pack(hits, max_tokens)
+
+        from zettel.evolve.profile import PROFILE
+
+        known = (await self.list(kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
+        others = [hit for hit in hits if hit.note.id not in {note.id for note in known}]
+        return pack(others, max_tokens, known[0].content if known else "")
+
+    async def feedback(
+        self, search_id: str, used: Iterable[str], outcome: Outcome | None = None, *, scope: Scope | None = None
+    ) -> None:
+        """Tell which notes a search found that were really of use, and how that for which it was asked ended.
+
+        What is of use fades later; see ``zettel.evolve.strength``. Told again of the same search, it takes the place of
+        what was told before. Raises ``NotFound`` for a search that is not in the log, ``InvalidInput`` for a note that
+        it did not find.
+        """
+        engine, scope = await self._use(scope)
+        await engine.feedback.tell(scope, search_id, used, outcome)
 
     def _default_scorer(self) -> Scorer:
         if self._scorer is None:
@@ -413,15 +459,24 @@ class AsyncMemory:
         since: Time | None = None,
         until: Time | None = None,
         filter: Mapping[str, Any] | None = None,
+        archived: bool = False,
         limit: int = 100,
         cursor: str | None = None,
         scope: Scope | None = None,
     ) -> Page:
-        """Notes in the order of arrival, a page at a time: hand the page's ``cursor`` in again for the next one."""
+        """Notes in the order of arrival, a page at a time: hand the page's ``cursor`` in again for the next one.
+
+        ``archived``: instead all that is put away, merged and quarantined notes too, the newest first.
+        """
         engine, scope = await self._use(scope)
         limit, place = whole_number("limit", limit), cursor_of(cursor)
         asked = filter_of(kinds, tags, session, role, since, until, filter)
-        notes = await engine.store.page(scope, asked, place, limit + 1)
+        if archived:
+            from zettel.search.away import put_away
+
+            notes = await put_away(engine.store, scope, asked, place or TIME_MAX, limit + 1)
+        else:
+            notes = await engine.store.page(scope, asked, place, limit + 1)
         more = len(notes) > limit
         return Page(notes=tuple(notes[:limit]), cursor=str(notes[limit - 1].seq) if more else None)
 
@@ -489,6 +544,49 @@ class AsyncMemory:
         engine.runner.wake()
         return changed
 
+    async def archive(self, id: str, *, scope: Scope | None = None) -> Note:
+        """Put a note away: no search and no list shows it unless asked to, and nothing else about it changes.
+
+        Raises ``NotFound``, and ``InvalidInput`` if it is away already.
+        """
+        engine, scope = await self._use(scope)
+        return await engine.archiving.archive(scope, id)
+
+    async def unarchive(self, id: str, *, scope: Scope | None = None) -> Note:
+        """Bring a note back that was put away or had faded; what a person brought back does not fade again.
+
+        Raises ``NotFound``, and ``InvalidInput`` for a note that is not away, that was merged into another, or that a
+        quarantine holds.
+        """
+        engine, scope = await self._use(scope)
+        note = await engine.archiving.unarchive(scope, id)
+        engine.finding.faded.forget(scope)
+        engine.runner.wake()
+        return note
+
+    async def quarantine(self, id: str, reason: str = "", *, scope: Scope | None = None) -> List[Note]:
+        """Take a note out of play, with all parts of its event, and take back all that rests on it, in one transaction.
+
+        From then on only ``search(quarantined=True)`` finds it and no job looks at it. Notes made from it go to the
+        archive, others fall back to what they were without it. Returns the notes that this changed, as they are now.
+        Raises ``NotFound``, and ``InvalidInput`` if it is in quarantine already.
+        """
+        engine, scope = await self._use(scope)
+        require_storable("reason", reason)
+        changed = await engine.quarantining.quarantine(scope, id, reason)
+        engine.runner.wake()
+        return changed
+
+    async def release(self, id: str, *, scope: Scope | None = None) -> List[Note]:
+        """Bring a note back from quarantine, with what that took back; the notes that this changed, as they are now.
+
+        Raises ``NotFound``, and ``InvalidInput`` if it is not in quarantine.
+        """
+        engine, scope = await self._use(scope)
+        changed = await engine.quarantining.release(scope, id)
+        engine.runner.wake()
+        return changed
+
     async def delete(
         self,
         id: str | None = None,
@@ -544,14 +642,17 @@ class AsyncMemory:
         """
         engine, _ = await self._use(scope)
         deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        await engine.finding.log.flush()
+        await engine.finding.faded.settle()
         await engine.runner.drain(scope, deadline)
 
     async def evolve(self, timeout: float | None = None, *, scope: Scope | None = None) -> Evolved:
         """Have the notes of a scope learn from each other, after its pending jobs; what that changed.
 
-        Words that bind a note's neighbours join its keywords, its importance follows its links, and notes that say the
-        same become one. Each change is a revision that ``history`` shows and ``revert`` takes back. To run it again
-        changes nothing until something new arrives. Raises what ``flush`` raises.
+        Words that bind a note's neighbours join its keywords, its importance follows its links, notes that say the same
+        become one, what belongs together gets an insight, what lasts of people a profile (see ``context``), and what
+        came of acting a lesson. Each change is a revision that ``history`` shows and ``revert`` takes back. To run it
+        again changes nothing until something new arrives. Raises what ``flush`` raises.
         """
         engine, scope = await self._use(scope)
         deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from zettel.model import EventRecord, Job, Link, ModelUse, Note, Revision, Scope
+    from zettel.model import EventRecord, Job, Link, LoggedSearch, ModelUse, Note, NoteUse, Revision, Scope
     from zettel.ports import TermUse
     from zettel.query import Floats
 
@@ -87,7 +87,8 @@ class DropMentions:
 
 @dataclass(frozen=True, slots=True)
 class EraseNotes:
-    """Destroy notes with all that hangs on them: index, vectors, links both ways, revisions, jobs."""
+    """Destroy notes with all that hangs on them: index, vectors, links both ways, revisions, jobs, what feedback says
+    of them, and the logged searches that found them."""
 
     notes: tuple[str, ...]
 
@@ -153,6 +154,28 @@ class PutUse:
 
 
 @dataclass(frozen=True, slots=True)
+class PutFeedback:
+    """Keep with a logged search what was of use, in the place of what was told before; nothing if it has gone."""
+
+    search: LoggedSearch
+
+
+@dataclass(frozen=True, slots=True)
+class PutNoteUse:
+    """Set what feedback says of a note; with ``times`` 0 it is as one that never was of use."""
+
+    note: str
+    use: NoteUse
+
+
+@dataclass(frozen=True, slots=True)
+class EraseSearches:
+    """Destroy searches in the log. (Those that found a note go with it: ``EraseNotes`` does that.)"""
+
+    searches: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RestoreNote:
     """Store a note with all its history at once (only in a batch with ``restore``).
 
@@ -197,8 +220,8 @@ class EndRestore:
 
 Op: TypeAlias = (
     PutEvent | PutNote | PutRevision | PutVector | PutMention | DropMentions | EraseNotes | EraseEvents
-    | EraseRevisions | PutJob | FinishJob | PutAnswer | EraseAnswers | PutUse | RestoreNote | RestoreLinks
-    | PutTombstones | EndRestore
+    | EraseRevisions | PutJob | FinishJob | PutAnswer | EraseAnswers | PutUse | PutFeedback | PutNoteUse | EraseSearches
+    | RestoreNote | RestoreLinks | PutTombstones | EndRestore
 )  # fmt: skip
 
 
@@ -212,8 +235,8 @@ class Restore(NamedTuple):
     read and every list answers as if nothing of them were there, and other writers find the scope as empty as it was.
     The first batch of a token expects 0 and makes that place, each further one expects the ``seq`` of the one before
     and raises ``Conflict`` if the place is gone; so does ``EndRestore`` if somebody has meanwhile written to the scope.
-    They hold only PutEvent, RestoreNote, PutVector, RestoreLinks, PutMention, PutTombstones, PutJob and EndRestore,
-    in this order; jobs come in the batch that ends it, so that nobody can claim one before.
+    They hold only PutEvent, RestoreNote, PutVector, RestoreLinks, PutMention, PutTombstones, PutNoteUse, PutJob and
+    EndRestore, in this order; jobs come in the batch that ends it, so that nobody can claim one before.
     """
 
     secret: bytes

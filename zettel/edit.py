@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from zettel.annotate.drafts import annotate
+from zettel.annotate.instructions import flags_of, trust_of
 from zettel.arguments import first_complaint, require_metadata, require_size, require_storable
 from zettel.batch import Op, PutRevision
 from zettel.commit import Clock, Commits
@@ -21,7 +22,7 @@ from zettel.ports import Annotator, GraphStore, NoteHistory, Passage, ScopeState
 from zettel.reindex import reindexed
 from zettel.revise import revised
 
-_Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
+Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
 
 
 class Editing:
@@ -60,7 +61,7 @@ class Editing:
                 inputs=(Input(note_id, before.version),),
             )
 
-        return await self._revise(scope, note_id, revise)
+        return await self.revise(scope, note_id, revise)
 
     async def revert(self, scope: Scope, note_id: str, version: int) -> Note:
         """Bring a note back to what it was at ``version`` by taking back every later revision.
@@ -76,7 +77,7 @@ class Editing:
             later = tuple(number for number in versions if number > version)
             return revised(history, clock, Cause(by="user"), {}, undoes=later)
 
-        return await self._revise(scope, note_id, revise)
+        return await self.revise(scope, note_id, revise)
 
     async def history(self, scope: Scope, note_id: str) -> list[Revision]:
         """Every version of a note, the first with the fields it began with; whether each still counts."""
@@ -97,7 +98,8 @@ class Editing:
         )
         return [first, *(r.model_copy(update={"live": r.version in live}) for r in revisions)]
 
-    async def _revise(self, scope: Scope, note_id: str, revise: _Revise) -> Note:
+    async def revise(self, scope: Scope, note_id: str, revise: Revise) -> Note:
+        """Add one revision to a note, and what follows from it. Raises ``NotFound``, and what ``revise`` raises."""
         done: list[Note] = []
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
@@ -117,7 +119,9 @@ class Editing:
     async def _extract(self, scope: Scope, note: Note, change: Mapping[str, Any]) -> dict[str, Any]:
         passage = Passage(note.content, note.title, note.role, note.occurred_at)
         (made,) = await annotate(self._store, scope, self._annotator, [passage])
-        return {name: value for name, value in made._asdict().items() if name not in (*note.authored, *change)}
+        flags = flags_of(f"{note.title}\n{note.content}" if note.title else note.content)
+        told = {**made._asdict(), "flags": flags, "trust": trust_of(note.role, flags)}
+        return {name: value for name, value in told.items() if name not in (*note.authored, *change)}
 
 
 def _valid(before: Note, fields: Mapping[str, Any]) -> dict[str, Any]:

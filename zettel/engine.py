@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import anyio
 
 from zettel.annotate.extractive import ExtractiveAnnotator
+from zettel.archive import Archiving
 from zettel.commit import Commits
 from zettel.edit import Editing
 from zettel.embed import load_embedder
 from zettel.embed.vectors import Vectors
 from zettel.erase import Erasing
 from zettel.errors import InvalidInput
+from zettel.evolve.feedback import Feedback
 from zettel.graph import open_store
 from zettel.jobs.evolution import Evolution
 from zettel.jobs.evolving import Evolving
@@ -22,21 +24,25 @@ from zettel.jobs.linking import Linking
 from zettel.jobs.merging import Merging
 from zettel.jobs.queue import FollowUps
 from zettel.jobs.reembed import Reembedding
+from zettel.jobs.reflecting import Reflecting
+from zettel.jobs.rewriting import Rewriting
 from zettel.jobs.runner import InProcessRunner
 from zettel.jobs.tally import Tally
 from zettel.jobs.work import Handler, Work
 from zettel.llm.ports import nobody
 from zettel.model import JobKind
 from zettel.ports import Annotator, Embedder, GraphStore, Runner
+from zettel.quarantine import Quarantining
 from zettel.remember import Remembering
 from zettel.restore import Restoring
 from zettel.search.find import Finding
 from zettel.take_back import TakingBack
 
 if TYPE_CHECKING:
+    from zettel.evolve.decay import Decay
     from zettel.llm.budget import Budget
     from zettel.llm.desk import Desk
-    from zettel.llm.ports import LLM, LanguageModel, ModelAnnotator, ModelLinker
+    from zettel.llm.ports import LLM, LanguageModel, ModelAnnotator, ModelEvolver, ModelLinker, ModelReflector
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ class Engine:
     desk: Desk | None
     remembering: Remembering
     editing: Editing
+    archiving: Archiving
+    quarantining: Quarantining
     taking_back: TakingBack
     erasing: Erasing
     finding: Finding
@@ -57,11 +65,14 @@ class Engine:
     restoring: Restoring
     runner: Runner
     evolution: Evolution
+    feedback: Feedback
 
     async def close(self) -> None:
         """Stop the work, then close the store."""
         try:
+            await self.finding.faded.settle()
             await self.runner.close()
+            await self.finding.log.close()
         finally:
             await self.store.close()
 
@@ -72,6 +83,8 @@ class Models(NamedTuple):
     model: LanguageModel | None = None
     annotator: ModelAnnotator | None = None
     linker: ModelLinker | None = None
+    evolver: ModelEvolver | None = None
+    reflector: ModelReflector | None = None
 
 
 async def start(
@@ -83,10 +96,11 @@ async def start(
     llm: LLM | None = None,
     budget: Budget | None = None,
     asks: bool = True,
+    decay: Decay | None = None,
 ) -> Engine:
     """Open the store, wire the parts and begin to work off its jobs. Raises what the store's ``open`` raises.
 
-    Without ``asks`` jobs for a model are written and left to other processes.
+    Without ``asks`` jobs for a model are written and left to other processes; without ``decay`` nothing fades.
     """
     extractive, models = _annotators(annotator, llm, budget)
     store = open_store(url, auth, database) if isinstance(url, (str, Path)) else url
@@ -94,16 +108,29 @@ async def start(
     vectors = Vectors(store, await anyio.to_thread.run_sync(load_embedder, embedder))
     await store.open()
     commits = Commits(store)
-    finding = Finding(store, vectors)
     follow_ups = FollowUps(vectors.embedder.remote, models.annotator is not None)
+    editing = Editing(store, commits, extractive, vectors, follow_ups)
+    archiving = Archiving(editing)
+    finding = Finding(store, vectors, archiving.recall)
     desk = None if models.model is None else _desk(store, commits, models.model, budget)
     asker = nobody if desk is None else desk.asker
     tally = Tally()
+    rewriting = None
+    if models.evolver is not None and asks:
+        rewriting = Rewriting(store, commits, vectors, models.evolver, asker, tally)
     handlers: dict[JobKind, Handler] = {
         JobKind.LINK: Linking(store, commits, vectors, finding, models.linker if asks else None, asker).do,
-        JobKind.EVOLVE: Evolving(store, commits, tally).do,
+        JobKind.EVOLVE: Evolving(store, commits, tally, rewriting).do,
         JobKind.MERGE: Merging(store, commits, tally).do,
+        JobKind.REFLECT: Reflecting(
+            store, commits, vectors, follow_ups, tally, models.reflector if asks else None, asker
+        ).do,
     }
+    if decay is not None:
+        from zettel.jobs.decaying import Decaying
+
+        decaying = Decaying(store, commits, vectors, follow_ups, tally, decay, finding.faded.forget)
+        handlers[JobKind.DECAY] = decaying.do
     claim = None
     if models.annotator is not None and asks:
         from zettel.jobs.annotating import Annotating
@@ -119,14 +146,17 @@ async def start(
         vectors=vectors,
         desk=desk,
         remembering=Remembering(store, commits, extractive, vectors, follow_ups),
-        editing=Editing(store, commits, extractive, vectors, follow_ups),
+        editing=editing,
+        archiving=archiving,
+        quarantining=Quarantining(store, commits, vectors, follow_ups),
         taking_back=TakingBack(store, commits, vectors, follow_ups),
-        erasing=Erasing(store, commits, vectors, follow_ups),
+        erasing=Erasing(store, commits, vectors, follow_ups, finding.log),
         finding=finding,
         reembedding=work.reembedding,
         restoring=Restoring(store, commits, vectors),
         runner=runner,
         evolution=Evolution(commits, runner, tally, list(handlers)),
+        feedback=Feedback(store, commits, finding.log),
     )
     await engine.runner.start()
     return engine
@@ -152,14 +182,17 @@ def _annotators(
         return local, Models(annotator=by_model)
     # Here and below: what asks models takes a tenth of a second to import, which no memory without one should wait for.
     from zettel.annotate.by_model import LiteLLMAnnotator
+    from zettel.evolve.by_model import LiteLLMEvolver
+    from zettel.evolve.reflect_by_model import LiteLLMReflector
     from zettel.link.by_model import LiteLLMLinker
     from zettel.llm.lite import load_model
 
     model = load_model(llm)
     if annotator is None:
         by_model = LiteLLMAnnotator()
-    linker = LiteLLMLinker() if by_model is not None and by_model.links else None
-    return local, Models(model, by_model, linker)
+    if by_model is None or not by_model.links:
+        return local, Models(model, by_model)
+    return local, Models(model, by_model, LiteLLMLinker(), LiteLLMEvolver(), LiteLLMReflector())
 
 
 def _desk(store: GraphStore, commits: Commits, model: LanguageModel, budget: Budget | None) -> Desk:

@@ -3,25 +3,31 @@
 What is destroyed is found by following ``inputs``: notes made from an erased note go with it; a revision of another
 note that an erased one stood before goes too, and whatever was decided on that revision's wording in turn. The notes
 that lose a revision fall back to what the rest of their history says, and are embedded and linked again. What language
-models answered goes with every note whose text stood in the question.
+models answered goes with every note whose text stood in the question. Of the log of searches go those that found an
+erased note, and those that asked with a word that no note holds any more.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from zettel.batch import EraseAnswers, EraseEvents, EraseNotes, EraseRevisions, Op
+from zettel.annotate.index import searchable_text
+from zettel.annotate.tokens import tokenize
+from zettel.batch import EraseAnswers, EraseEvents, EraseNotes, EraseRevisions, EraseSearches, Op
 from zettel.commit import Clock, Commits
+from zettel.consequences import consequences
 from zettel.embed.vectors import Vectors
 from zettel.errors import NotFound
 from zettel.fold import WORDLESS
 from zettel.jobs.queue import FollowUps, new_job
 from zettel.link.mentions import mention_ops
 from zettel.merged import rests_on
-from zettel.model import Cause, JobKind, Kind, LinkType, Note, Revision, Scope
-from zettel.ports import GraphStore, ScopeState
+from zettel.model import Cause, JobKind, Kind, Note, Scope
+from zettel.ports import GraphStore, Lookup, ScopeState
 from zettel.revise import revised
+from zettel.search.log import SearchLog
 
 
 @dataclass
@@ -36,11 +42,14 @@ class Doomed:
 class Erasing:
     """Deletes from a store."""
 
-    def __init__(self, store: GraphStore, commits: Commits, vectors: Vectors, follow_ups: FollowUps) -> None:
+    def __init__(
+        self, store: GraphStore, commits: Commits, vectors: Vectors, follow_ups: FollowUps, log: SearchLog
+    ) -> None:
         self._store = store
         self._commits = commits
         self._vectors = vectors
         self._follow_ups = follow_ups
+        self._log = log
 
     async def erase(self, scope: Scope, ids: Sequence[str]) -> int:
         """Destroy notes and events by id, with all that came from them; how many notes went.
@@ -48,28 +57,32 @@ class Erasing:
         Raises ``NotFound`` for an id that the scope does not hold; then nothing was destroyed.
         """
         gone = 0
+        await self._log.flush()
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             nonlocal gone
-            doomed = await self._follow(scope, await self._roots(scope, ids))
+            doomed = await self._roots(scope, ids)
+            doomed.notes, doomed.revisions = await consequences(self._store, scope, doomed.notes)
             gone = len(doomed.notes)
             # What was asked of a model held the wording that goes: of erased notes, and of those that fall back.
             ops: list[Op] = [EraseAnswers(tuple(sorted(doomed.notes | doomed.revisions.keys())))]
             reworded: set[str] = set()
             fallen = await self._fall_back(scope, doomed, clock, ops, reworded)
+            shown = [note for note in fallen if not note.archived]
+            ops.append(EraseSearches(tuple(await self._asking(scope, doomed, fallen))))
             ops.append(EraseNotes(tuple(sorted(doomed.notes))))
             if doomed.events:
                 ops.append(EraseEvents(tuple(sorted(doomed.events))))
             ops += await mention_ops(
                 self._store,
                 scope,
-                fallen,
+                shown,
                 again=[note.id for note in fallen],
                 recorded_at=clock.recorded_at,
                 gone=doomed.notes,
             )
-            ops += await self._vectors.embed_now(fallen)
-            for note in fallen:
+            ops += await self._vectors.embed_now(shown)
+            for note in shown:
                 jobs = self._follow_ups.of if note.id in reworded else self._follow_ups.of_index
                 ops += jobs(scope, note, clock.recorded_at)
             ops.append(new_job(scope, JobKind.PURGE, clock.recorded_at, version=clock.next()))
@@ -109,31 +122,19 @@ class Erasing:
             into = {note.merged_into for note in found.values() if note.merged_into} - found.keys() - notes.keys()
         return found
 
-    async def _follow(self, scope: Scope, doomed: Doomed) -> Doomed:
-        """Follow DERIVED_FROM links and inputs until nothing more is reached."""
-        fresh_notes = set(doomed.notes)
-        reworded: dict[str, int] = {}
-        while fresh_notes or reworded:
-            derived = await self._derived(scope, fresh_notes) - doomed.notes
-            cited = await self._store.citing(scope, sorted(fresh_notes | reworded.keys()))
-            doomed.notes |= derived
-            asked, reworded = reworded, {}
-            for revision in cited:
-                known = doomed.revisions.get(revision.note, set())
-                if revision.version in known or not _rests_on(revision, doomed.notes, asked):
-                    continue
-                doomed.revisions.setdefault(revision.note, set()).add(revision.version)
-                if revision.change:  # only wording can be handed on; a bare link carries none
-                    reworded[revision.note] = min(revision.version, reworded.get(revision.note, revision.version))
-            fresh_notes = derived
-        for note in doomed.notes & doomed.revisions.keys():
-            del doomed.revisions[note]
-        return doomed
-
-    async def _derived(self, scope: Scope, notes: Iterable[str]) -> set[str]:
-        ids = sorted(notes)
-        links = await self._store.links(scope, ids) if ids else []
-        return {link.source for link in links if link.type is LinkType.DERIVED_FROM and link.target in set(ids)}
+    async def _asking(self, scope: Scope, doomed: Doomed, fallen: Sequence[Note]) -> list[str]:
+        """The logged searches that ask with a word that only erased wording holds."""
+        questions = await self._store.questions_logged(scope)
+        asked = {id: {*tokenize(question)} for id, question in questions.items()}
+        if not asked:
+            return []
+        before = await self._store.notes(scope, sorted(doomed.notes | doomed.revisions.keys()))
+        words = set().union(*asked.values())
+        lost = _holders(before.values(), words)
+        lost.subtract(_holders(fallen, words))
+        df = (await self._store.lookup(scope, Lookup(tokens=tuple(lost)))).df
+        gone = {word for word, notes in lost.items() if notes >= df[word]}
+        return [id for id, words in asked.items() if words & gone]
 
     async def _fall_back(
         self, scope: Scope, doomed: Doomed, clock: Clock, ops: list[Op], reworded: set[str]
@@ -151,9 +152,10 @@ class Erasing:
         return fallen
 
 
-def _rests_on(revision: Revision, notes: set[str], reworded: dict[str, int]) -> bool:
-    if any(link.target in notes for link in revision.links) or revision.cause.note in notes:
-        return True
-    return any(
-        read.note in notes or read.version >= reworded.get(read.note, read.version + 1) for read in revision.inputs
-    )
+def _holders(notes: Iterable[Note], words: set[str]) -> Counter[str]:
+    """How many of the notes hold each of the words; an archived one holds it, but is not counted, as in ``df``."""
+    held: Counter[str] = Counter()
+    for note in notes:
+        for word in words.intersection(tokenize(searchable_text(note))):
+            held[word] += not note.archived
+    return held

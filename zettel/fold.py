@@ -16,8 +16,8 @@ AUTHORABLE = frozenset({"context", "caption", "keywords", "tags"})
 """Fields that are extracted at first and that a model or a person may write instead."""
 
 
-WORDLESS = frozenset({JobKind.LINK.value, JobKind.EVOLVE.value, JobKind.MERGE.value})
-"""Causes of revisions that leave alone what a note says."""
+WORDLESS = frozenset({JobKind.LINK.value, JobKind.EVOLVE.value, JobKind.MERGE.value, JobKind.DECAY.value, "search"})
+"""Causes of revisions that leave alone what a note says, unless a model rewrites its context."""
 
 
 def live_versions(revisions: Sequence[Revision]) -> set[int]:
@@ -38,7 +38,11 @@ def worded_at(base: Note, revisions: Sequence[Revision]) -> int:
     Whoever decides by wording alone has this version as an input: when later links, weights and merges of the note go,
     what was decided stays.
     """
-    return next((r.version for r in reversed(revisions) if r.cause.by not in WORDLESS), base.version)
+    return next((r.version for r in reversed(revisions) if _rewords(r)), base.version)
+
+
+def _rewords(revision: Revision) -> bool:
+    return revision.cause.by not in WORDLESS or "context" in revision.change
 
 
 def live_revisions(revisions: Sequence[Revision], by: str | None = None) -> list[Revision]:

@@ -22,6 +22,7 @@ from zettel.model import Scope
 from zettel.ports import Annotator, Embedder, GraphStore, Scorer
 
 if TYPE_CHECKING:
+    from zettel.evolve.decay import Decay
     from zettel.llm.budget import Budget
     from zettel.llm.ports import LLM, ModelAnnotator
 
@@ -138,6 +139,7 @@ class Memory:
         annotator: Annotator | ModelAnnotator | None = None,
         budget: Budget | None = None,
         asks: bool = True,
+        decay: Decay | None = None,
         embedder: str | Path | Embedder | None = None,
         scorer: Scorer | None = None,
         scope: Scope | None = None,
@@ -146,8 +148,8 @@ class Memory:
     ) -> None:
         async def make() -> AsyncMemory:
             memory = AsyncMemory(
-                url, llm=llm, annotator=annotator, budget=budget, asks=asks, embedder=embedder, scorer=scorer,
-                scope=scope, auth=auth, database=database,
+                url, llm=llm, annotator=annotator, budget=budget, asks=asks, decay=decay, embedder=embedder,
+                scorer=scorer, scope=scope, auth=auth, database=database,
             )  # fmt: skip
             return await memory.open()
 
@@ -163,6 +165,7 @@ class Memory:
     search = blocking(AsyncMemory.search)
     search_many = blocking(AsyncMemory.search_many)
     context = blocking(AsyncMemory.context)
+    feedback = blocking(AsyncMemory.feedback)
     get = blocking(AsyncMemory.get)
     list = blocking(AsyncMemory.list)
     links = blocking(AsyncMemory.links)
@@ -173,6 +176,10 @@ class Memory:
     update = blocking(AsyncMemory.update)
     revert = blocking(AsyncMemory.revert)
     take_back = blocking(AsyncMemory.take_back)
+    archive = blocking(AsyncMemory.archive)
+    unarchive = blocking(AsyncMemory.unarchive)
+    quarantine = blocking(AsyncMemory.quarantine)
+    release = blocking(AsyncMemory.release)
     delete = blocking(AsyncMemory.delete)
     delete_scope = blocking(AsyncMemory.delete_scope)
     scopes = blocking(AsyncMemory.scopes)

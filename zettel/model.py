@@ -121,6 +121,7 @@ class JobKind(str, Enum):
     EVOLVE = "evolve"
     MERGE = "merge"
     REFLECT = "reflect"
+    DECAY = "decay"
     REEMBED = "reembed"
     PURGE = "purge"
 
@@ -213,8 +214,10 @@ class Note(Frozen):
     ``event_ids`` is never empty. A long event has several notes, ``part`` 0 (the head) to ``parts`` - 1.
     ``valid_to`` is derived from SUPERSEDES links whenever the note is read. ``authored`` names the fields that a model
     or a person wrote, which are searched together with the content; the others were extracted from it. An ``archived``
-    note is kept, with its links and its history, but no search and no list shows it; ``merged_into`` is the note that
-    speaks for it since.
+    note is kept, with its links and its history, but no search and no list shows it unless asked to; ``merged_into``
+    is the note that speaks for it since, ``faded`` tells that nobody had needed it, and ``quarantined`` why somebody
+    did not want it to take part any more. ``trust`` follows from who said it and from ``flags``: what in it looks like
+    instructions to a model.
     """
 
     id: str
@@ -239,6 +242,10 @@ class Note(Frozen):
     authored: tuple[str, ...] = ()
     archived: bool = False
     merged_into: str | None = None
+    faded: bool = False
+    quarantined: Text | None = None
+    flags: tuple[str, ...] = ()
+    trust: float = Field(default=1.0, ge=0, le=1)
     seq: int
     recorded_at: Moment
     version: int = 1
@@ -270,12 +277,14 @@ class Link(Frozen):
 
 
 class Cause(Frozen):
-    """Who changed a note: a person (``by="user"``), or a job with the note, model and prompt behind it."""
+    """Who changed a note: a person (``by="user"``), or a job with the note, model and prompt behind it, and the reason
+    that it gave."""
 
     by: str
     note: str | None = None
     model: str | None = None
     prompt: str | None = None
+    reason: str = ""
 
 
 class Input(NamedTuple):
@@ -337,6 +346,46 @@ class ModelUse(Frozen):
     usd: float = 0.0
 
 
+class NoteUse(NamedTuple):
+    """What feedback says of a note: how many searches it was of use for, and how many of these ended well or badly.
+
+    ``since`` is when it last was or, of a note that never was, when it was recorded.
+    """
+
+    since: datetime
+    times: int = 0
+    successes: int = 0
+    failures: int = 0
+
+
+Outcome = Literal["success", "failure"]
+"""How what a search was for ended."""
+
+
+class LoggedHit(Frozen):
+    """A hit as it was given, in the version that the note then had; ``features`` are values times weights."""
+
+    note: str
+    version: int
+    score: float
+    features: dict[str, float]
+
+
+class LoggedSearch(Frozen):
+    """A search that found something, in the log: its question, its hits from the best on, and what was told of them.
+
+    ``used`` are the notes that were of use, None before anybody said so.
+    """
+
+    id: str
+    question: str
+    asked_at: Moment
+    scorer: str
+    hits: tuple[LoggedHit, ...]
+    used: tuple[str, ...] | None = None
+    outcome: Outcome | None = None
+
+
 class Step(Frozen):
     """One step of the path that led to a hit: from what the question names or from a note, over a link, to the next.
 
@@ -354,7 +403,7 @@ class Why(Frozen):
 
     ``seeds`` are the ways it entered the pool, ``features`` each feature's value times its weight, ``near`` the local
     score, ``walk`` the share of the walk that ended on the note, ``path`` the strongest way the walk took there,
-    ``time`` what its validity has to do with it.
+    ``time`` what its validity has to do with it, ``strength`` how faint the note is if that lowered its score.
     """
 
     scorer: str
@@ -364,15 +413,20 @@ class Why(Frozen):
     walk: float = 0.0
     path: tuple[Step, ...] = ()
     time: str = ""
+    strength: float | None = None
     superseded_by: str | None = None
 
 
 class Hit(Frozen):
-    """A note that was found; ``score`` is calibrated: 0 (surely not) to 1 (surely an answer)."""
+    """A note that was found; ``score`` is calibrated: 0 (surely not) to 1 (surely an answer).
+
+    ``search_id`` is what ``feedback`` calls the search by, None if it was not logged.
+    """
 
     note: Note
     score: float
     why: Why
+    search_id: str | None = None
 
 
 class Page(Frozen):
@@ -383,11 +437,13 @@ class Page(Frozen):
 
 
 class Evolved(NamedTuple):
-    """What evolving changed: notes that were revised, notes that were merged into others, and new insights."""
+    """What evolving changed: notes that were revised, notes that were merged into others, new insights, and notes that
+    had faded and were archived."""
 
     revised: int
     merged: int
     insights: int
+    archived: int = 0
 
 
 class Conflict(Frozen):
@@ -414,10 +470,14 @@ Status = Literal["added", "existing", "revised", "skipped", "deleted"]
 
 
 class Remembered(NamedTuple):
-    """What became of one event: the id of its head note (None if it was deleted here before), and how."""
+    """What became of one event: the id of its head note (None if it was deleted here before), and how.
+
+    ``flagged``: it was written, and something in it looks like instructions to a model.
+    """
 
     id: str | None
     status: Status
+    flagged: bool = False
 
 
 def as_metadata_pairs(metadata: Mapping[str, Any]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from zettel.model import Note, Scope
+from zettel.model import TIME_MAX, Note, Scope
 from zettel.ports import GraphStore
 from zettel.query import Filter
 
@@ -18,3 +18,12 @@ async def pages(store: GraphStore, scope: Scope, size: int) -> AsyncIterator[lis
     while page := await store.page(scope, Filter(), after, size):
         yield page
         after = page[-1].seq
+
+
+async def archived_pages(
+    store: GraphStore, scope: Scope, size: int, before: int = TIME_MAX
+) -> AsyncIterator[list[Note]]:
+    """All notes in the archive of a scope (of lower ``seq`` than ``before``), the newest first, ``size`` at a time."""
+    while page := await store.archived(scope, before, size):
+        yield page
+        before = page[-1].seq

@@ -14,8 +14,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from zettel.batch import Batch, PutEvent, PutJob, PutMention, PutTombstones, RestoreLinks
-    from zettel.model import EventRecord, Job, JobKind, JobState, Link, ModelUse, Note, Revision, Scope, Term
+    from zettel.batch import Batch, PutEvent, PutJob, PutMention, PutNoteUse, PutTombstones, RestoreLinks
+    from zettel.model import (
+        EventRecord,
+        Job,
+        JobKind,
+        JobState,
+        Link,
+        LoggedSearch,
+        ModelUse,
+        Note,
+        NoteUse,
+        Revision,
+        Scope,
+        Term,
+    )
     from zettel.query import Candidates, Filter, Floats, Query, Question, Scores
 
 # ---------------------------------------------------------------------------------------------------------------- embed
@@ -191,7 +204,7 @@ class KeptNote(NamedTuple):
 
 
 if TYPE_CHECKING:
-    Kept: TypeAlias = ScopeState | PutEvent | KeptNote | RestoreLinks | PutMention | PutTombstones | PutJob
+    Kept: TypeAlias = ScopeState | PutEvent | KeptNote | RestoreLinks | PutMention | PutTombstones | PutNoteUse | PutJob
     """What a whole scope consists of, record by record."""
 
 
@@ -238,13 +251,17 @@ class GraphStore(Protocol):
         ...
 
     async def page(self, scope: Scope, filter: Filter, after: int, limit: int) -> list[Note]:
-        """Notes in ``seq`` order, those past ``after``."""
+        """Notes in ``seq`` order, those past ``after``; archived ones are left out."""
+        ...
+
+    async def archived(self, scope: Scope, before: int, limit: int) -> list[Note]:
+        """Archived notes from the newest on, those of lower ``seq`` than ``before``; next to free where none is."""
         ...
 
     async def histories(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]: ...
 
     async def citing(self, scope: Scope, notes: Sequence[str]) -> tuple[Revision, ...]:
-        """All revisions with one of these notes among their inputs or the targets of their links."""
+        """All revisions with one of these notes as their cause, among their inputs or the targets of their links."""
         ...
 
     async def links(self, scope: Scope, notes: Sequence[str]) -> list[Link]:
@@ -278,11 +295,11 @@ class GraphStore(Protocol):
         First the ScopeState, then everything in the order in which it can be restored: each PutEvent by ``seq``; each
         KeptNote by ``seq``, archived ones too; of each note that owns decided links its RestoreLinks, by the ``seq`` of
         the owner, the links by (source, type, target); each PutMention by the ``seq`` of its source, then by target;
-        all tombstones by identity, in one or more PutTombstones; each PutJob in the order they were queued, a running
-        one as queued and without token. ``valid_to`` of a base and ``live`` of a revision are derived and may say
-        anything. What language models answered and cost is left out: it can be paid for, and counted, anew. Of a scope
-        never written to: nothing. Raises ``StoreBusy`` if the store cannot keep one state in view and the scope was
-        written to meanwhile.
+        all tombstones by identity, in one or more PutTombstones; a PutNoteUse of each note that was of use, by its
+        ``seq``; each PutJob in the order they were queued, a running one as queued and without token. ``valid_to`` of a
+        base and ``live`` of a revision are derived and may say anything. What language models answered and cost is left
+        out: it can be paid for, and counted, anew; so is the log of searches. Of a scope never written to: nothing.
+        Raises ``StoreBusy`` if the store cannot keep one state in view and the scope was written to meanwhile.
         """
         ...
 
@@ -309,6 +326,11 @@ class GraphStore(Protocol):
     # jobs
     async def claim(self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None) -> list[Job]:
         """Take up to ``limit`` due jobs for ``lease`` seconds, each with a fresh token; all of one scope and kind."""
+        ...
+
+    async def renew(self, jobs: Sequence[Job], lease: float) -> None:
+        """Leave jobs that were claimed together to their worker for ``lease`` seconds from now on. Those that were
+        taken over or ended meanwhile are left alone."""
         ...
 
     async def fail(self, jobs: Sequence[Job], error: str, retry_at: datetime | None) -> None:
@@ -343,6 +365,32 @@ class GraphStore(Protocol):
 
     async def model_use(self, scope: Scope | None, since: date | None = None) -> list[ModelUse]:
         """What models have cost (from a day on), one for each day and model, in this order."""
+        ...
+
+    # what was searched, and what was of use
+    async def log_searches(self, scope: Scope, searches: Sequence[LoggedSearch]) -> None:
+        """Add to the log of searches, durably; no Batch, for nothing that is planned rests on it.
+
+        One of whose hits the scope does not hold any more is left out: it may have been on its way when the note was
+        erased. So are all of a scope never written to. Of each scope the newest ``zettel.evolve.feedback.LOGGED``
+        searches are kept, by (asked_at, id).
+        """
+        ...
+
+    async def search_logged(self, scope: Scope, id: str) -> LoggedSearch | None:
+        """The search of that id, if it is in the log."""
+        ...
+
+    def searches(self, scope: Scope) -> AsyncIterator[LoggedSearch]:
+        """All of the log by (asked_at, id), streaming."""
+        ...
+
+    async def questions_logged(self, scope: Scope) -> dict[str, str]:
+        """What each search in the log asked, by its id."""
+        ...
+
+    async def note_uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, NoteUse]:
+        """Of each of the notes that is there, what feedback says of it."""
         ...
 
     # looking after

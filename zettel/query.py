@@ -51,12 +51,14 @@ class Seed(IntFlag):
     TIME = 16
     NEIGHBOUR = 32
     WALK = 64
+    ARCHIVE = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question with its clocks and its filter, as the caller put them; ``current_only``: without what is no longer
-    valid."""
+    valid; ``log``: to be told of by feedback; ``archived``, ``quarantined``: among what was put away too; ``recalls``:
+    brings back what has faded, where only that can answer."""
 
     text: str
     k: int = 10
@@ -67,6 +69,10 @@ class Asked:
     min_score: float | None = None
     explain: bool = False
     current_only: bool = False
+    log: bool = False
+    archived: bool = False
+    quarantined: bool = False
+    recalls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +100,15 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class ScopeStats:
-    """Of the scope alone, and of what the two clocks let through: notes, their tokens in all, df of asked tokens."""
+    """Of the scope alone, and of what the two clocks let through: notes, their tokens in all, df of asked tokens.
+
+    ``used``: whether feedback says of any note of the scope, whatever the clocks let through, that it was of use.
+    """
 
     notes: int
     tokens: int
     df: Ints  # (q,)
+    used: bool = False
 
 
 @dataclass(frozen=True, slots=True)

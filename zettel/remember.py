@@ -14,6 +14,7 @@ from zettel.batch import Op, PutEvent, PutNote
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.errors import IdentityConflict, InvalidInput
+from zettel.fold import fold
 from zettel.identity import Ordinals, identity_of, new_id, same_content, telling
 from zettel.jobs.queue import FollowUps
 from zettel.link.mentions import mention_ops
@@ -91,7 +92,8 @@ class Remembering:
                 apart: list[Note] = []
                 notes = await self._revise_parts(scope, made, record, old, clock, ops, apart)
                 notes += _new_parts(made, record, len(old), clock, ops)
-                outcome[place] = Remembered(notes[0].id, outcome[place].status)
+                flagged = any(note.flags for note in notes)
+                outcome[place] = Remembered(notes[0].id, outcome[place].status, flagged)
                 written += [note for note in (*notes, *apart) if not note.archived]
                 again += [*old, *(note.id for note in apart)]
             written = list({note.id: note for note in written}.values())  # as each stands in the end
@@ -127,6 +129,8 @@ class Remembering:
             kept = part < len(made.passages)
             change = made.fields(part, record) if kept else {"archived": True, "event_ids": (record.event_id,)}
             history = histories[note_id]
+            if kept and fold(*history)[0].quarantined is not None:
+                del change["archived"]  # other words do not let it out
             put = revised(
                 history, clock, Cause(by="import"), change, extracted=tuple(change), undoes=undoing(history)
             )  # who says something else speaks for nobody else

@@ -1,7 +1,7 @@
 // One hop of the walk: from [note, share] pairs in `leaving`, what is led to each note that is no start.
 UNWIND leaving AS step
 WITH step[0] AS from, step[1] AS share
-WHERE COUNT { (from)-[:{{links}}]-() } <= $hub_links
+WHERE COUNT { (from)--() } <= $hub_links OR COUNT { (from)-[:{{links}}]-() } <= $hub_links
 CALL (from, share) {
   MATCH (from)-[l:{{links}}]-(n)
   WHERE {{seen}}
@@ -11,7 +11,9 @@ CALL (from, share) {
   WITH t, share, {{holders}} AS df
   WHERE df > 1 AND df <= $rare_term_df
   MATCH (t)<-[:HAS_TERM]-(n)
+  //: when as_of
   WHERE {{seen}}
+  //: end
   RETURN n AS reached, share / (df * df) AS led
 }
 WITH reached, sum(led) AS led

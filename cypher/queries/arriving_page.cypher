@@ -40,4 +40,5 @@ CALL () { MATCH (x:Session) WHERE x.scope = $place AND x.name IS NOT NULL WITH x
 CALL () { MATCH (x:Vector) WHERE x.scope = $place AND x.id IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS vectors }
 CALL () { MATCH (x:Job) WHERE x.scope = $place AND x.id IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS jobs }
 CALL () { MATCH (x:Tombstone) WHERE x.scope = $place AND x.identity IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS stones }
-RETURN all(count IN [revisions, notes, events, found, terms, words, sessions, vectors, jobs, stones] WHERE count < $page) AS done
+CALL () { MATCH (x:Usage) WHERE x.scope = $place AND x.note IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS usages }
+RETURN all(count IN [revisions, notes, events, found, terms, words, sessions, vectors, jobs, stones, usages] WHERE count < $page) AS done

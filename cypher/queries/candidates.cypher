@@ -49,8 +49,7 @@ CALL (read) {
     WHERE {{found}}
     RETURN i
   }
-  RETURN collect([at, i, CASE WHEN i.often CONTAINS word
-    THEN toInteger(split(split(i.often, word + '=')[1], ' ')[0]) ELSE 1 END]) AS postings
+  RETURN collect([at, i, {{times}}]) AS postings
 }
 CALL (postings, df, notes, tokens) {
   WITH postings, [held IN df | log(1 + (notes - held + 0.5) / (held + 0.5))] AS idf,
@@ -126,7 +125,7 @@ CALL (by_vector, by_text) {
   UNWIND by_vector[..$anchors] + by_text[..$anchors] AS anchor
   WITH DISTINCT anchor
   MATCH (anchor)-[:FOUND_BY]->(centre)
-  WHERE centre.place IS NOT NULL
+  WITH centre, centre.place AS place WHERE place IS NOT NULL
   {{beside}}
   UNWIND [centre] + before[..$window] + after[..$window] AS i
   WITH DISTINCT i
@@ -170,21 +169,22 @@ CALL (by_vector, by_text, by_title, by_term, by_time, around, walked) {
   WITH n, seeds, 1 AS pool
   //: end
   MATCH (n)-[:FOUND_BY]->(i)
-  RETURN collect([i, seeds, pool]) AS seeded
+  WITH i, seeds, pool, i.place AS place
+  RETURN collect([i, seeds, pool, place]) AS seeded, collect(DISTINCT left(place, 48)) AS sessions
 }
 CALL (seeded) {
   UNWIND seeded AS one
-  WITH one[0] AS centre WHERE one[1] <> 64 AND centre.place IS NOT NULL
+  WITH one[0] AS centre, one[3] AS place WHERE one[1] <> 64 AND place IS NOT NULL
   {{beside}}
   RETURN collect([i IN reverse(before) + [centre] + after | i.seq]) AS runs,
     collect(before[..$window] + after[..$window]) AS beside
 }
 CALL (seeded) {
   UNWIND seeded AS one
-  WITH one[0] AS centre WHERE one[1] = 64 AND centre.place IS NOT NULL
-  CALL (centre) {
+  WITH one[0] AS centre, one[3] AS place WHERE one[1] = 64 AND place IS NOT NULL
+  CALL (place) {
     MATCH (i:Index)
-    WHERE i.place > centre.place AND i.place < left(centre.place, 48) + '~' AND {{placed}}
+    WHERE i.place > place AND i.place < left(place, 48) + '~' AND {{placed}}
     RETURN i.seq AS after ORDER BY i.place LIMIT 1
   }
   RETURN collect([centre.seq, after]) AS steps
@@ -206,11 +206,22 @@ CALL (seeded, beside) {
   //: otherwise
   OPTIONAL MATCH (n)-[:HAS_VECTOR]->(v) WHERE v.space = $space AND v.shown
   //: end
-  RETURN collect(n) AS rows, collect([i.row, i.length, seeds, pool, v.code,
-      [word IN $words | CASE WHEN NOT i.words CONTAINS word THEN 0 WHEN i.often CONTAINS word
-        THEN toInteger(split(split(i.often, word + '=')[1], ' ')[0]) ELSE 1 END]]) AS columns,
-    collect(CASE WHEN pool = 1 THEN n END) AS pooled, collect(CASE WHEN i.superseded THEN n END) AS superseded,
-    [session IN collect(DISTINCT left(i.place, 48)) WHERE session IS NOT NULL] AS sessions
+  RETURN collect(n) AS rows, collect(i) AS found,
+    {row: collect(i.row), length: collect(i.length), seeds: collect(seeds), pool: collect(pool),
+      code: collect(coalesce(v.code, ''))} AS columns,
+    collect(CASE WHEN pool = 1 THEN n END) AS pooled, collect(CASE WHEN i.superseded THEN n END) AS superseded
+}
+// Which of the words they hold: as far as they were read above, that is known.
+CALL (postings, found) {
+  UNWIND postings AS posting
+  WITH posting WHERE posting[1] IN found
+  RETURN collect([posting[1].seq, posting[0], posting[2]]) AS held
+}
+CALL (df, read, found) {
+  UNWIND [at IN range(0, size(df) - 1) WHERE df[at] > 0 AND NOT at IN read] AS at
+  UNWIND found AS i
+  WITH at, i, $words[at] AS word WHERE i.words CONTAINS word
+  RETURN collect([i.seq, at, {{times}}]) AS held_too
 }
 CALL (superseded) {
   UNWIND superseded AS n
@@ -229,13 +240,14 @@ CALL (rows) {
 }
 CALL (pooled, named) {
   UNWIND pooled AS n
+  WITH n, n.seq AS seq
   MATCH (n)-[:HAS_TERM]->(t)
-  WITH t, collect(n) AS held
+  WITH t, collect(seq) AS held
   WITH t, held, t IN named AS asked
   WHERE asked OR size(held) > 1
   WITH t, held, asked, {{holders}} AS df
   WHERE asked OR (df > 1 AND df <= $rare_term_df)
-  RETURN collect([t.name, df, asked, [n IN held | n.seq]]) AS terms
+  RETURN collect([t.name, df, asked, held]) AS terms
 }
 CALL (postings, sessions) {
   UNWIND postings AS posting
@@ -256,4 +268,5 @@ CALL (sessions) {
   //: end
   RETURN collect([name, length]) AS lengths
 }
-RETURN notes, tokens, df, columns, replaced, runs + steps AS runs, edges, terms, told, lengths
+RETURN notes, tokens, df, columns, held + held_too AS counts, replaced, runs + steps AS runs, edges, terms, told, lengths,
+  EXISTS { MATCH (u:Usage) WHERE u.scope = $scope AND u.note IS NOT NULL } AS used

@@ -13,6 +13,10 @@ RETURN now {.*, occurred_at: MICROS(now.occurred_at), valid_from: MICROS(now.val
   properties(i) AS index,
   COLLECT { MATCH (now)-[h:HAS_TERM]->(t) RETURN [t.name, h.text, h.kind, h.count] } AS terms,
   COLLECT { MATCH (now)-[:TITLED]->(t) RETURN t.name } AS titles,
-  COLLECT { MATCH (now)-[l:{{links}}]->(to) WHERE l.decided RETURN [to.id, type(l), l.weight, l.reason] } AS links,
+  COLLECT {
+    MATCH (now)-[l:{{links}}]-()
+    WHERE l.decided AND coalesce(l.owner, startNode(l).id) = now.id
+    RETURN [startNode(l).id, endNode(l).id, type(l), l.weight, l.reason]
+  } AS links,
   COLLECT { MATCH (now)-[:FROM]->(e) WHERE e.id IN now.event_ids RETURN e {.id, .place, .file} } AS events
 ORDER BY now.seq

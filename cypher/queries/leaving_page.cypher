@@ -2,6 +2,8 @@
 // so those that very many lead to come after what leads to them: notes that are hubs after other notes, Terms after all.
 CALL () { MATCH (x:Job) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS jobs }
 CALL () { MATCH (x:Answer) WHERE x.scope = $scope AND x.key IS NOT NULL WITH x LIMIT $answers DETACH DELETE x RETURN count(*) AS answers }
+CALL () { MATCH (x:Search) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $answers DETACH DELETE x RETURN count(*) AS searches }
+CALL () { MATCH (x:Usage) WHERE x.scope = $scope AND x.note IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS usages }
 CALL () { MATCH (x:Use) WHERE x.scope = $scope AND x.day IS NOT NULL AND x.model IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS uses }
 CALL () { MATCH (x:Revision) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS revisions }
 CALL () {
@@ -12,8 +14,8 @@ CALL () {
   DETACH DELETE b, n
   RETURN count(*) AS notes
 }
-CALL (answers, revisions, notes) {
-  WITH * WHERE answers < $answers AND revisions < $page AND notes < $page
+CALL (answers, searches, revisions, notes) {
+  WITH * WHERE answers < $answers AND searches < $answers AND revisions < $page AND notes < $page
   MATCH (n:Note)
   WHERE n.scope = $scope AND n.id IS NOT NULL
   WITH n LIMIT $page
@@ -35,5 +37,5 @@ CALL (revisions, notes, hubs) {
   DETACH DELETE x
   RETURN count(*) AS terms
 }
-RETURN answers < $answers
-  AND all(count IN [jobs, uses, revisions, notes, hubs, events, found, vectors, words, sessions, stones, terms] WHERE count < $page) AS done
+RETURN answers < $answers AND searches < $answers
+  AND all(count IN [jobs, uses, usages, revisions, notes, hubs, events, found, vectors, words, sessions, stones, terms] WHERE count < $page) AS done

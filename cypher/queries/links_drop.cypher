@@ -1,5 +1,5 @@
-// End the links that notes decided.
+// End the links that notes decided: those that lead from them and, of late news, those that lead to them.
 UNWIND $ids AS id
-MATCH (n:Note {scope: $scope, id: id})-[l:{{links}}]->()
-WHERE l.decided
+MATCH (n:Note {scope: $scope, id: id})-[l:{{links}}]-()
+WHERE l.decided AND coalesce(l.owner, startNode(l).id) = id
 DELETE l

@@ -36,6 +36,10 @@ _ORPHANS = {
         OR number IN (SELECT answer FROM answer_notes WHERE note NOT IN (SELECT number FROM notes))""",
     "answer_notes": "answer NOT IN (SELECT number FROM answers) OR note NOT IN (SELECT number FROM notes)",
     "model_use": "scope NOT IN (SELECT number FROM scopes)",
+    "searches": """scope NOT IN (SELECT number FROM scopes)
+        OR number IN (SELECT search FROM search_notes WHERE note NOT IN (SELECT number FROM notes))""",
+    "search_notes": "search NOT IN (SELECT number FROM searches) OR note NOT IN (SELECT number FROM notes)",
+    "note_uses": "note NOT IN (SELECT number FROM notes)",
 }
 """Rows that hang on something that is not there."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
+from zettel.graph.embedded import feedback
 from zettel.graph.keys import Entry, unpacked
 
 
@@ -35,7 +36,9 @@ def drop_mentions(sql: sqlite3.Connection, number: int) -> set[int]:
 
 
 def erase_note(sql: sqlite3.Connection, scope: int, changed: int, number: int, id: str) -> set[int]:
-    """Destroy a note with its index, vectors, links, revisions and jobs; the notes that lost a link to it."""
+    """Destroy a note with its index, vectors, links, revisions, jobs, uses and the searches that found it; the notes
+    that lost a link to it."""
+    feedback.erase_note(sql, number)
     entries, terms = sql.execute("SELECT entries, terms FROM notes WHERE number = ?", (number,)).fetchone()
     held = unpacked(terms)
     unpost(sql, scope, number, unpacked(entries), held)

@@ -62,6 +62,15 @@ def claim(
     return [_job(row) for row in claimed]
 
 
+def renew(sql: sqlite3.Connection, jobs: Sequence[Job], lease: float, now: int) -> None:
+    """Leave jobs to their worker for longer. Those that were taken over are left alone."""
+    until = now + int(lease * 1_000_000)
+    sql.executemany(
+        "UPDATE jobs SET state = 'running', lease_until = ? WHERE id = ? AND token = ?",
+        [(until, job.id, job.token) for job in jobs],
+    )
+
+
 def fail(sql: sqlite3.Connection, jobs: Sequence[Job], error: str, retry_at: datetime | None) -> None:
     """Keep why jobs failed, and queue them again if a time is given. Those that were taken over are left alone."""
     state = (JobState.FAILED if retry_at is None else JobState.QUEUED).value

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zettel.batch import Batch, EndRestore, PutEvent, PutJob, PutMention, PutTombstones, RestoreLinks
+from zettel.batch import Batch, EndRestore, PutEvent, PutJob, PutMention, PutNoteUse, PutTombstones, RestoreLinks
 from zettel.graph.bodies import read_body, read_note
-from zettel.graph.embedded import jobs, keeping
+from zettel.graph.embedded import feedback, jobs, keeping
 from zettel.graph.embedded.connections import Connections
 from zettel.graph.embedded.prepared import prepare
 from zettel.graph.embedded.scopes import claim_restored, end_restore, find_scope, moved_on, restored_rows
@@ -46,6 +46,7 @@ def pages(connections: Connections, scope: Scope) -> Generator[list[Kept], None,
         yield from (_decided(sql, page) for page in some)
         yield from (_mentions(sql, page) for page in some)
         yield from _tombstones(sql, row.number)
+        yield [PutNoteUse(note, use) for note, use in feedback.all_used(sql, row.number)]
         yield [PutJob(_at_rest(job)) for job in jobs.listed(sql, row.number, None)]
 
 

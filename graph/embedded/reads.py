@@ -106,6 +106,16 @@ def page(sql: sqlite3.Connection, scope: int, keys: Keys, filter: Filter, after:
     return [read_note(body, TIME_MAX if end is None else end) for body, end in rows]
 
 
+def archived(sql: sqlite3.Connection, scope: int, before: int, limit: int) -> list[Note]:
+    """Archived notes from the newest on, those of lower ``seq`` than ``before``."""
+    rows = sql.execute(
+        f"""SELECT t.body, {_VALID_TO} FROM notes n INDEXED BY notes_archived JOIN texts t ON t.note = n.number
+        WHERE n.scope = ? AND n.seq < ? AND n.archived ORDER BY n.seq DESC LIMIT ?""",
+        (scope, before, limit),
+    )
+    return [read_note(body, TIME_MAX if end is None else end) for body, end in rows]
+
+
 def histories(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, NoteHistory]:
     """Base and revisions of those of the notes that are there."""
     found: dict[str, NoteHistory] = {}

@@ -17,7 +17,19 @@ import anyio.to_thread
 
 from zettel.batch import Conflict
 from zettel.errors import EmbedderMismatch, MemoryClosed
-from zettel.graph.embedded import answers, checking, jobs, keeping, lists, lookups, moving, reads, vectors, writes
+from zettel.graph.embedded import (
+    answers,
+    checking,
+    feedback,
+    jobs,
+    keeping,
+    lists,
+    lookups,
+    moving,
+    reads,
+    vectors,
+    writes,
+)
 from zettel.graph.embedded.candidates import gather
 from zettel.graph.embedded.columns import Columns
 from zettel.graph.embedded.connections import BUSY_SECONDS, READERS, Connections
@@ -27,7 +39,7 @@ from zettel.graph.embedded.prepared import prepare
 from zettel.graph.embedded.scopes import RESTORING, claim_scope, find_scope, moved_on
 from zettel.graph.keys import Keys
 from zettel.graph.scopes import ScopeRow, Secrets
-from zettel.model import TIME_MIN, Scope
+from zettel.model import TIME_MIN, Scope, to_micros
 from zettel.ports import Lookup, ScopeState, TermUse
 from zettel.query import Query
 
@@ -36,7 +48,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zettel.batch import Batch, Restore
-    from zettel.model import EventRecord, Job, JobKind, JobState, Link, ModelUse, Note, Revision, Term
+    from zettel.model import (
+        EventRecord,
+        Job,
+        JobKind,
+        JobState,
+        Link,
+        LoggedSearch,
+        ModelUse,
+        Note,
+        NoteUse,
+        Revision,
+        Term,
+    )
     from zettel.ports import Found, Kept, Near, NoteHistory, Space, TermUse
     from zettel.query import Candidates, Filter, Ints
 
@@ -240,6 +264,10 @@ class EmbeddedStore:
             scope, lambda sql, row, keys: reads.page(sql, row.number, keys, filter, after, limit), []
         )
 
+    async def archived(self, scope: Scope, before: int, limit: int) -> list[Note]:
+        """Archived notes from the newest on, those of lower ``seq`` than ``before``."""
+        return await self._read_scope(scope, lambda sql, row, _: reads.archived(sql, row.number, before, limit), [])
+
     async def histories(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:
         """Base and revisions of those of the notes that the scope holds."""
         return await self._read_scope(scope, lambda sql, row, _: reads.histories(sql, row.number, ids), {})
@@ -307,7 +335,9 @@ class EmbeddedStore:
             query.scope,
             query.space,
             query.known_at,
-            lambda _, held, keys: gather(held, query, keys, self._term_names(query.scope)),
+            lambda sql, held, keys: gather(
+                held, query, keys, self._term_names(query.scope), used=feedback.any_used(sql, held.scope)
+            ),
             dim=None if query.vector is None else len(query.vector),
         )
 
@@ -418,6 +448,10 @@ class EmbeddedStore:
             return []
         return await self._write(run)
 
+    async def renew(self, held: Sequence[Job], lease: float) -> None:
+        """Leave jobs to their worker for ``lease`` seconds from now on."""
+        await self._write(lambda sql: jobs.renew(sql, held, lease, _now()))
+
     async def fail(self, failed: Sequence[Job], error: str, retry_at: datetime | None) -> None:
         """Keep the error; queue again at ``retry_at``, or leave them failed when that is None."""
         await self._write(lambda sql: jobs.fail(sql, failed, error, retry_at))
@@ -449,6 +483,48 @@ class EmbeddedStore:
     async def model_use(self, scope: Scope | None, since: date | None = None) -> list[ModelUse]:
         """What models have cost (from a day on), one for each day and model, in this order."""
         return await self._read(lambda sql: answers.use_since(sql, _number(sql, scope), since))
+
+    # what was searched, and what was of use -------------------------------------------------------------------
+
+    async def log_searches(self, scope: Scope, searches: Sequence[LoggedSearch]) -> None:
+        """Add to the log of searches, as far as what they found is there."""
+
+        def run(sql: sqlite3.Connection) -> None:
+            row = find_scope(sql, scope)
+            if row is not None:
+                feedback.log(sql, row.number, searches)
+
+        await self._write(run)
+
+    async def search_logged(self, scope: Scope, id: str) -> LoggedSearch | None:
+        """The search of that id, if it is in the log."""
+        return await self._read_scope(scope, lambda sql, row, _: feedback.search(sql, row.number, id), None)
+
+    async def searches(self, scope: Scope) -> AsyncIterator[LoggedSearch]:
+        """All of the log by (asked_at, id); page by page, each of one state."""
+        after = (TIME_MIN, "")
+        while True:
+
+            def run(
+                sql: sqlite3.Connection, row: ScopeRow, _: Keys, after: tuple[int, str] = after
+            ) -> list[LoggedSearch]:
+                return feedback.page(sql, row.number, after)
+
+            nothing: list[LoggedSearch] = []
+            page = await self._read_scope(scope, run, nothing)
+            for search in page:
+                yield search
+            if len(page) < feedback.PAGE:
+                return
+            after = (to_micros(page[-1].asked_at), page[-1].id)
+
+    async def questions_logged(self, scope: Scope) -> dict[str, str]:
+        """What each search in the log asked, by its id."""
+        return await self._read_scope(scope, lambda sql, row, _: feedback.questions(sql, row.number), {})
+
+    async def note_uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, NoteUse]:
+        """Of each of the notes that is there, what feedback says of it."""
+        return await self._read_scope(scope, lambda sql, row, _: feedback.uses(sql, row.number, notes), {})
 
     # looking after --------------------------------------------------------------------------------------------
 

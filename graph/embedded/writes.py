@@ -18,13 +18,16 @@ from zettel.batch import (
     EraseEvents,
     EraseNotes,
     EraseRevisions,
+    EraseSearches,
     FinishJob,
     Op,
     PutAnswer,
     PutEvent,
+    PutFeedback,
     PutJob,
     PutMention,
     PutNote,
+    PutNoteUse,
     PutRevision,
     PutTombstones,
     PutUse,
@@ -35,7 +38,7 @@ from zettel.batch import (
 )
 from zettel.errors import EmbedderMismatch, StoreError
 from zettel.graph.bodies import body_of, micros_or_min, note_body
-from zettel.graph.embedded import answers, erasing
+from zettel.graph.embedded import answers, erasing, feedback
 from zettel.graph.embedded.prepared import Indexed, Prepared
 from zettel.graph.keys import FACET, TITLE, Entry, Keys, packed, unpacked
 from zettel.model import EventRecord, Link, Note, Revision, to_micros
@@ -113,6 +116,9 @@ class Applying:
             PutAnswer: self._put_answer,
             EraseAnswers: self._erase_answers,
             PutUse: self._put_use,
+            PutFeedback: self._put_feedback,
+            PutNoteUse: self._put_note_use,
+            EraseSearches: self._erase_searches,
             RestoreNote: self._restore_note,
             RestoreLinks: self._restore_links,
             PutTombstones: self._put_tombstones,
@@ -339,6 +345,20 @@ class Applying:
     def _put_use(self, one: Prepared) -> None:
         assert isinstance(one.op, PutUse)
         answers.add_use(self._sql, self._scope, one.op.use)
+
+    # what was searched, and what was of use -------------------------------------------------------------------
+
+    def _put_feedback(self, one: Prepared) -> None:
+        assert isinstance(one.op, PutFeedback)
+        feedback.tell(self._sql, self._scope, one.op.search)
+
+    def _put_note_use(self, one: Prepared) -> None:
+        assert isinstance(one.op, PutNoteUse)
+        feedback.put_use(self._sql, self._scope, self._known(one.op.note), one.op.use)
+
+    def _erase_searches(self, one: Prepared) -> None:
+        assert isinstance(one.op, EraseSearches)
+        feedback.erase(self._sql, self._scope, one.op.searches)
 
     # rows ---------------------------------------------------------------------------------------------------
 

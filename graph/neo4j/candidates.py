@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,9 +28,11 @@ FAR = 32
 KINDS = {kind.value: number for number, kind in enumerate(Kind)}
 LINK_TYPES = {type.value: number for number, type in enumerate(LinkType)}
 EPISODIC = Kind.EPISODIC.value
-PACKED, COLUMNS = 9, 14
-"""Values of a row that ``hashes.rest_row`` packs, and all of them with those that the statement adds."""
-ANSWER = ("notes", "tokens", "df", "columns", "replaced", "runs", "edges", "terms", "told", "lengths")
+PACKED = 9
+"""Values of a row that ``hashes.rest_row`` packs."""
+COLUMNS = ("row", "length", "seeds", "pool", "code")
+"""What the statement answers of each note, in lists of the same order."""
+ANSWER = ("notes", "tokens", "df", "columns", "counts", "replaced", "runs", "edges", "terms", "told", "lengths", "used")
 """What ``candidates.cypher`` answers, in one row."""
 
 
@@ -86,19 +87,21 @@ def flags(query: Query, *, indexed: bool, searching: bool) -> list[str]:
 def shaped(answer: Mapping[str, Any] | None, query: Query, order: Sequence[int]) -> Candidates:
     """The statement's answer (None: nothing was ever written to the scope) as Candidates, rows in ``seq`` order."""
     told: Mapping[str, Any] = answer or dict.fromkeys(ANSWER, ())
-    packed = hashes.unpacked([row[0] for row in told["columns"]])
-    rows = sorted([(*known, *row[1:]) for known, row in zip(packed, told["columns"], strict=True)])  # their first: seq
-    columns = zip(*rows, strict=True) if rows else iter([()] * COLUMNS)
-    seqs, ids, kinds, role_of, session_of, events, occurred, valid_from, asks = islice(columns, PACKED)
-    lengths, seeds, pooled, codes, counts = columns
-    n, q = len(rows), len(query.tokens)
+    asked_of: Mapping[str, Sequence[Any]] = told["columns"] or dict.fromkeys(COLUMNS, ())
+    packed = hashes.unpacked(asked_of["row"])
+    n, q = len(packed), len(query.tokens)
+    by_seq = sorted(range(n), key=[row[0] for row in packed].__getitem__)
+    known = zip(*[packed[at] for at in by_seq], strict=True) if n else iter([()] * PACKED)
+    seqs, ids, kinds, role_of, session_of, events, occurred, valid_from, asks = known
+    lengths, seeds, pooled, codes = ([asked_of[name][at] for at in by_seq] for name in COLUMNS[1:])
     row_of = {seq: row for row, seq in enumerate(seqs)}
     positions = np.array(order, np.int64)
     roles, sessions = _numbers(role_of), _numbers(session_of)
     wholes = [event if kind == EPISODIC else id for event, kind, id in zip(events, kinds, ids, strict=True)]
-    previous, following = _beside(told["runs"], row_of)
+    previous, following = _beside(told["runs"], _ints(seqs))
     tf, session_tf = np.zeros((n, q), np.float32), np.zeros((len(sessions), q), np.float32)
-    tf[:, positions] = np.array(counts, np.float32).reshape(n, q)
+    for seq, at, count in told["counts"]:
+        tf[row_of[seq], order[at]] = count
     for session, at, count in told["told"]:
         session_tf[sessions[session], order[at]] = count
     links = sorted((row_of[source], row_of[target], LINK_TYPES[type], weight)
@@ -141,27 +144,39 @@ def shaped(answer: Mapping[str, Any] | None, query: Query, order: Sequence[int])
         term_index=_ints([use[1] for use in uses]),
         session_tf=session_tf,
         session_length=_numbered(sessions, session_length, 0),
-        stats=ScopeStats(notes=told["notes"] if answer else 0, tokens=told["tokens"] if answer else 0, df=df),
+        stats=ScopeStats(
+            notes=told["notes"] if answer else 0,
+            tokens=told["tokens"] if answer else 0,
+            df=df,
+            used=bool(told["used"]),
+        ),
     )
 
 
-def _cosines(codes: Sequence[bytes | None], vector: Floats | None) -> Floats:
-    """The cosine of each note's vector with the question's, (n,); 0 where either has none."""
+def _cosines(codes: Sequence[bytes | str], vector: Floats | None) -> Floats:
+    """The cosine of each note's vector with the question's, (n,); 0 where either has none, which is told as ""."""
     cosines = np.zeros(len(codes), np.float32)
-    held = [row for row, code in enumerate(codes) if code is not None]
+    held = [row for row, code in enumerate(codes) if code]
     if vector is not None and held:
-        joined = b"".join(code for code in codes if code is not None)
+        joined = b"".join(code for code in codes if isinstance(code, bytes))
         cosines[held] = np.frombuffer(joined, hashes.CODE).reshape(len(held), -1).astype(np.float32) @ vector
     return cosines
 
 
-def _beside(runs: Sequence[Sequence[int]], row_of: Mapping[int, int]) -> tuple[Ints, Ints]:
-    """The row before and the row after each one in its session, from runs of neighbours: (n,), (n,); -1: none here."""
-    previous, following = np.full((2, len(row_of)), -1, np.int64)
-    pairs = dict.fromkeys(pair for run in runs for pair in pairwise(run))
-    rows = _ints([(row_of[one], row_of[other]) for one, other in pairs if one in row_of and other in row_of])
-    if len(rows):
-        previous[rows[:, 1]], following[rows[:, 0]] = rows[:, 0], rows[:, 1]
+def _beside(runs: Sequence[Sequence[int]], seqs: Ints) -> tuple[Ints, Ints]:
+    """The row before and the row after each one in its session, from runs of neighbours: (n,), (n,); -1: none here.
+
+    ``seqs`` are those of the rows, in order.
+    """
+    previous, following = np.full((2, len(seqs)), -1, np.int64)
+    told = _ints([seq for run in runs for seq in run])
+    if len(told):
+        rows = np.minimum(np.searchsorted(seqs, told), len(seqs) - 1)
+        here = seqs[rows] == told
+        goes_on = np.ones(len(told), bool)
+        goes_on[np.cumsum([len(run) for run in runs]) - 1] = False
+        pairs = np.flatnonzero(here[:-1] & here[1:] & goes_on[:-1])
+        previous[rows[pairs + 1]], following[rows[pairs]] = rows[pairs], rows[pairs + 1]
     return previous, following
 
 

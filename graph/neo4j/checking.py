@@ -153,7 +153,11 @@ def _of_notes(kept: Sequence[Kept], keys: Keys, scope: Scope) -> Iterator[str]:
             continue
         if _told(told) != _index(note, told["events"], keys, scope) or _held(told) != _wanted(note):
             yield f"note {note.id}: its index is not what its text gives"
-        decided = {(link.target, link.type.value, link.weight, link.reason) for link in links if link.target in here}
+        decided = {
+            (link.source, link.target, link.type.value, link.weight, link.reason)
+            for link in links
+            if {link.source, link.target} <= here
+        }
         if {tuple(link) for link in told["links"]} != decided:
             yield f"note {note.id}: its links are not what its history says"
 

@@ -48,6 +48,18 @@ async def claim(
     return claimed
 
 
+async def renew(connection: Connection, jobs: Sequence[Job], lease: float, now: int) -> None:
+    """Leave jobs of one scope to their worker for longer. Those that were taken over are left alone."""
+    scope = jobs[0].scope.key
+
+    async def work(transaction: Transaction) -> None:
+        await transaction.run("scope_touch", scope=scope, token=secrets.token_hex(8))
+        held = [{"id": job.id, "token": job.token} for job in jobs]
+        await transaction.run("jobs_renew", scope=scope, jobs=held, until=now + int(lease * 1_000_000))
+
+    await connection.writing(work)
+
+
 async def fail(connection: Connection, jobs: Sequence[Job], error: str, retry_at: datetime | None) -> None:
     """Keep why jobs of one scope failed, and queue them again if a time is given. Those that were taken over are left
     alone."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zettel.batch import PutEvent, PutJob, PutMention, PutTombstones, RestoreLinks
+from zettel.batch import PutEvent, PutJob, PutMention, PutNoteUse, PutTombstones, RestoreLinks
 from zettel.errors import StoreBusy
 from zettel.graph.neo4j import rows
 from zettel.graph.neo4j.connection import Connection
@@ -76,6 +76,10 @@ async def _rest(connection: Connection, scope: Scope) -> AsyncIterator[list[Kept
     while told := await connection.read("whole_tombstones", scope=scope.key, after=last, limit=PAGE):
         yield [PutTombstones(tuple(row["identity"] for row in told))]
         last = told[-1]["identity"]
+    after = -1
+    while told := await connection.read("whole_usages", scope=scope.key, after=after, limit=PAGE):
+        yield [PutNoteUse(row["id"], rows.read_usage(row)) for row in told]
+        after = told[-1]["seq"]
     states = [state.value for state in JobState]
     jobs = await connection.read("jobs", "scoped", states=states, scope=scope.key)
     yield [PutJob(_at_rest(rows.read_job(row["job"]))) for row in jobs]

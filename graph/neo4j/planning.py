@@ -22,14 +22,17 @@ from zettel.batch import (
     EraseEvents,
     EraseNotes,
     EraseRevisions,
+    EraseSearches,
     FinishJob,
     NoteIndex,
     Op,
     PutAnswer,
     PutEvent,
+    PutFeedback,
     PutJob,
     PutMention,
     PutNote,
+    PutNoteUse,
     PutRevision,
     PutTombstones,
     PutUse,
@@ -88,6 +91,9 @@ class Planner:
             PutAnswer: self._put_answer,
             EraseAnswers: self._erase_answers,
             PutUse: self._put_use,
+            PutFeedback: self._put_feedback,
+            PutNoteUse: self._put_note_use,
+            EraseSearches: self._erase_searches,
             RestoreNote: self._restore_note,
             RestoreLinks: self._restore_links,
             PutTombstones: self._put_tombstones,
@@ -98,12 +104,13 @@ class Planner:
         self._events: list[PutEvent] = []
         self._notes: list[PutNote] = []
         self._histories: list[RestoreNote] = []
-        self._restored: list[Link] = []
+        self._restored: list[tuple[str, Link]] = []
         self._revisions: dict[str, PutRevision] = {}
         self._vectors: dict[tuple[str, int], PutVector] = {}
         self._mentions: dict[tuple[str, str], Link] = {}
         self._puts: list[dict[str, Any]] = []
         self._finishes: list[FinishJob] = []
+        self._usages: list[dict[str, Any]] = []
 
     def take(self, op: Op) -> None:
         """Add an operation."""
@@ -116,15 +123,16 @@ class Planner:
         self._flush_histories()
         self._flush_revisions()
         self._flush_vectors()
-        self._links(self._restored, decided=True)
-        self._links(self._mentions.values(), decided=False)
+        self._decided(self._restored)
+        self._mentioned(self._mentions.values())
+        self._step("usages_put", usages=self._usages, check=_all("notes", [row["note"] for row in self._usages]))
         self._flush_jobs()
         self._begin()
 
     def derive(self, notes: Sequence[tuple[Note, tuple[Link, ...]]]) -> None:
         """Places, index and decided links of notes."""
         self._index([(note, index_note(note)) for note, _ in notes])
-        self._links([link for _, links in notes for link in links], decided=True)
+        self._decided((note.id, link) for note, links in notes for link in links)
 
     # adding -------------------------------------------------------------------------------------------------
 
@@ -193,6 +201,17 @@ class Planner:
     def _put_use(self, op: PutUse) -> None:
         self._step("use_put", use=rows.use_row(op.use))
 
+    # what was searched, and what was of use -----------------------------------------------------------------
+
+    def _put_feedback(self, op: PutFeedback) -> None:
+        self._step("search_told", search=rows.search_row(op.search, self._scope))
+
+    def _put_note_use(self, op: PutNoteUse) -> None:
+        self._usages.append(rows.usage_row(op.note, op.use, self._scope))
+
+    def _erase_searches(self, op: EraseSearches) -> None:
+        self._step("searches_erase", ids=list(op.searches))
+
     # restoring ----------------------------------------------------------------------------------------------
 
     def _restore_note(self, op: RestoreNote) -> None:
@@ -204,7 +223,7 @@ class Planner:
             self._histories.append(op)
 
     def _restore_links(self, op: RestoreLinks) -> None:
-        self._restored += op.links
+        self._restored += [(op.owner, link) for link in op.links]
 
     def _put_tombstones(self, op: PutTombstones) -> None:
         self._step("tombstones_put", identities=list(op.identities))
@@ -303,7 +322,7 @@ class Planner:
         self._step("notes_revise", notes=told, check=_all("notes", [op.note.id for op in ops]))
         self._index([(op.note, op.index) for op in ops])
         self._step("links_drop", ids=[op.note.id for op in ops if op.links is not None])
-        self._links([link for op in ops for link in op.links or ()], decided=True)
+        self._decided((op.note.id, link) for op in ops for link in op.links or ())
 
     def _job_of(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """All properties of a job of a new note."""
@@ -355,12 +374,19 @@ class Planner:
         if known:
             self.steps.append(Step("index_drop", {"ids": known}, unindexes=True))
 
-    def _links(self, links: Iterable[Link], *, decided: bool) -> None:
+    def _decided(self, links: Iterable[tuple[str, Link]]) -> None:
+        """Links, each with the note that decided it, which late news lead to instead of from."""
         by_type: dict[LinkType, list[dict[str, Any]]] = defaultdict(list)
-        for link in links:
-            by_type[link.type].append(rows.link_row(link, decided=decided))
+        for owner, link in links:
+            by_type[link.type].append(rows.link_row(link) | {"owner": owner})
+        self._put_links(by_type, "decided")
+
+    def _mentioned(self, links: Iterable[Link]) -> None:
+        self._put_links({LinkType.MENTIONS: [rows.link_row(link) for link in links]})
+
+    def _put_links(self, by_type: Mapping[LinkType, list[dict[str, Any]]], *flags: str) -> None:
         for type, same in by_type.items():
-            self._step("links_put", fill={"type": type.value}, links=same)
+            self._step("links_put", *flags, fill={"type": type.value}, links=same)
         replaced = {link["target"] for link in by_type.get(LinkType.SUPERSEDES, ())}
         self._step("superseded_mark", ids=sorted(replaced))
 
@@ -388,14 +414,14 @@ class Planner:
     def _step(
         self,
         name: str,
-        *,
+        *flags: str,
         fill: Mapping[str, str | int] | None = None,
         check: Callable[[Mapping[str, Any]], None] | None = None,
         **values: Any,
     ) -> None:
         """A statement, unless it has nothing to do."""
         if next(iter(values.values())):
-            self.steps.append(Step(name, values, (), fill or {}, check))
+            self.steps.append(Step(name, values, flags, fill or {}, check))
 
     def _record(self, recorded_at: int) -> None:
         self.recorded_at = max(self.recorded_at, recorded_at)

@@ -53,6 +53,12 @@ async def page(connection: Connection, scope: Scope, filter: Filter, after: int,
     return [rows.read_note(row["note"]) for row in told]
 
 
+async def archived(connection: Connection, scope: Scope, before: int, limit: int) -> list[Note]:
+    """Archived notes from the newest on, those of lower ``seq`` than ``before``."""
+    told = await connection.read("archived", scope=scope.key, before=before, limit=limit)
+    return [rows.read_note(row["note"]) for row in told]
+
+
 async def histories(connection: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:
     """Base and Revisions of those of the notes that are there."""
     if not ids:

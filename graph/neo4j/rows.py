@@ -20,8 +20,10 @@ from zettel.model import (
     JobState,
     Link,
     LinkType,
+    LoggedSearch,
     ModelUse,
     Note,
+    NoteUse,
     Revision,
     Scope,
     Source,
@@ -31,7 +33,7 @@ from zettel.model import (
 )
 
 NOTE_TIMES = ("occurred_at", "valid_from", "valid_to", "recorded_at")
-_LISTS = ("keywords", "tags", "event_ids", "authored")
+_LISTS = ("keywords", "tags", "event_ids", "authored", "flags")
 _ALWAYS = ("content", "kind", "importance", "confidence")
 
 
@@ -44,7 +46,8 @@ def note_row(note: Note, scope: str) -> dict[str, Any]:
         "occurred_at": note.occurred_at, "valid_from": note.valid_from, "recorded_at": note.recorded_at,
         "event_ids": list(note.event_ids), "metadata": list(as_metadata_pairs(note.metadata)),
         "metadata_json": as_json(note.metadata) if note.metadata else None, "authored": list(note.authored),
-        "archived": note.archived or None, "merged_into": note.merged_into,
+        "archived": note.archived or None, "merged_into": note.merged_into, "faded": note.faded or None,
+        "quarantined": note.quarantined, "flags": list(note.flags), "trust": note.trust if note.trust < 1 else None,
         "part": note.part or None, "parts": note.parts if note.parts > 1 else None,
         "seq": note.seq, "version": note.version, "scope": scope, "id": note.id,
     }  # fmt: skip
@@ -110,10 +113,10 @@ def cited_by(revision: Revision) -> list[str]:
     return sorted(cited | ({revision.cause.note} if revision.cause.note is not None else set()))
 
 
-def link_row(link: Link, *, decided: bool) -> dict[str, Any]:
+def link_row(link: Link) -> dict[str, Any]:
     """A link as it is stored: its ends, and the relationship's properties."""
     told = {"weight": link.weight, "reason": link.reason, "recorded_at": link.recorded_at}
-    return {"source": link.source, "target": link.target, "decided": decided, "link": told}
+    return {"source": link.source, "target": link.target, "link": told}
 
 
 def read_link(row: Mapping[str, Any]) -> Link:
@@ -169,6 +172,29 @@ def use_row(use: ModelUse) -> dict[str, Any]:
 def read_use(row: Mapping[str, Any]) -> ModelUse:
     """The inverse of :func:`use_row`."""
     return ModelUse(**dict(row) | {"day": date.fromisoformat(row["day"])})
+
+
+def search_row(search: LoggedSearch, scope: str) -> dict[str, Any]:
+    """A logged search's properties: all of it as JSON, and what people look for by itself."""
+    notes = len({hit.note for hit in search.hits})
+    return {
+        "question": search.question, "asked_at": search.asked_at, "outcome": search.outcome, "notes": notes,
+        "body": body_of(search), "scope": scope, "id": search.id,
+    }  # fmt: skip
+
+
+def usage_row(note: str, use: NoteUse, scope: str) -> dict[str, Any]:
+    """What feedback says of a note: its properties, in a list; an empty one for a note that was never of use."""
+    caption = f"used {use.times} time{'' if use.times == 1 else 's'}"
+    row = use._asdict() | {"caption": caption, "scope": scope, "note": note}
+    return {"note": note, "usage": [row] if use.times else []}
+
+
+def read_usage(row: Mapping[str, Any]) -> NoteUse:
+    """The inverse of :func:`usage_row`, from a row of ``note_uses.cypher``."""
+    if row["times"] is None:
+        return NoteUse(from_micros(row["recorded_at"]))
+    return NoteUse(from_micros(row["since"]), row["times"], row["successes"], row["failures"])
 
 
 def as_json(value: Any) -> str:

@@ -15,7 +15,7 @@ from zettel.model import Scope
 SETTLED_AT_ONCE = 2500
 """Nodes of each kind that one transaction takes: about 10,000 in all, with some 50,000 relationships."""
 ANSWERS_AT_ONCE = 250
-"""Answers of language models that it takes beside these: each leads to the notes it was asked about, up to some 200."""
+"""Answers of language models, and logged searches, that it takes beside these: each leads to notes, up to some 200."""
 HUB = 1000
 """A note that this many relationships lead to is destroyed after those that they come from: so no transaction has to
 delete more than a page's."""

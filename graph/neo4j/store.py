@@ -17,7 +17,7 @@ import numpy as np
 from zettel.batch import Conflict, EndRestore
 from zettel.errors import EmbedderMismatch
 from zettel.graph.keys import Keys
-from zettel.graph.neo4j import checking, jobs, moving, planning, reads, rows, schema, settling, spaces
+from zettel.graph.neo4j import checking, feedback, jobs, moving, planning, reads, rows, schema, settling, spaces
 from zettel.graph.neo4j.ask import ask
 from zettel.graph.neo4j.candidates import EXACT_NOTES, FAR, REACH, asked, flags, shaped
 from zettel.graph.neo4j.committing import apply
@@ -33,7 +33,19 @@ if TYPE_CHECKING:
     from neo4j import AsyncDriver
 
     from zettel.batch import Batch, Restore
-    from zettel.model import EventRecord, Job, JobKind, JobState, Link, ModelUse, Note, Revision, Term
+    from zettel.model import (
+        EventRecord,
+        Job,
+        JobKind,
+        JobState,
+        Link,
+        LoggedSearch,
+        ModelUse,
+        Note,
+        NoteUse,
+        Revision,
+        Term,
+    )
     from zettel.ports import Found, Kept, Lookup, Near, NoteHistory, Space, TermUse
     from zettel.query import Candidates, Filter, Query
 
@@ -197,6 +209,10 @@ class Neo4jStore:
         """Notes in ``seq`` order, those past ``after``; archived ones are left out."""
         return await reads.page(self.connection, scope, filter, after, limit)
 
+    async def archived(self, scope: Scope, before: int, limit: int) -> list[Note]:
+        """Archived notes from the newest on, those of lower ``seq`` than ``before``."""
+        return await reads.archived(self.connection, scope, before, limit)
+
     async def histories(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:
         """Base and revisions of those of the notes that the scope holds."""
         return await reads.histories(self.connection, scope, ids)
@@ -312,6 +328,10 @@ class Neo4jStore:
         """Take up to ``limit`` due jobs for ``lease`` seconds, each with a fresh token; all of one scope and kind."""
         return await jobs.claim(self.connection, kinds, limit, lease, scope, _now())
 
+    async def renew(self, held: Sequence[Job], lease: float) -> None:
+        """Leave jobs to their worker for ``lease`` seconds from now on."""
+        await jobs.renew(self.connection, held, lease, _now())
+
     async def fail(self, failed: Sequence[Job], error: str, retry_at: datetime | None) -> None:
         """Keep the error; queue again at ``retry_at``, or leave them failed when that is None."""
         await jobs.fail(self.connection, failed, error, retry_at)
@@ -348,6 +368,30 @@ class Neo4jStore:
             "model_use", *flags, scope=scope.key if scope else None, since=(since or date.min).isoformat()
         )
         return [rows.read_use(row) for row in told]
+
+    # what was searched, and what was of use -------------------------------------------------------------------
+
+    async def log_searches(self, scope: Scope, searches: Sequence[LoggedSearch]) -> None:
+        """Add to the log of searches, as far as what they found is there."""
+        await feedback.log(self.connection, scope, searches)
+
+    async def search_logged(self, scope: Scope, id: str) -> LoggedSearch | None:
+        """The search of that id, if it is in the log."""
+        return await feedback.search(self.connection, scope, id)
+
+    async def searches(self, scope: Scope) -> AsyncIterator[LoggedSearch]:
+        """All of the log by (asked_at, id); page by page, each of one state."""
+        async for search in feedback.searches(self.connection, scope):
+            yield search
+
+    async def questions_logged(self, scope: Scope) -> dict[str, str]:
+        """What each search in the log asked, by its id."""
+        told = await self.connection.read("questions_logged", scope=scope.key)
+        return {row["id"]: row["question"] for row in told}
+
+    async def note_uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, NoteUse]:
+        """Of each of the notes that is there, what feedback says of it."""
+        return await feedback.uses(self.connection, scope, notes)
 
     # looking after --------------------------------------------------------------------------------------------
 

@@ -55,6 +55,9 @@ def live(memory: Memory) -> None:
     memory.flush()
     memory.delete(ids["24"])
     memory.flush()
+    one, other, *_ = memory.search("Where does Ann live?")
+    memory.feedback(one.search_id or "", [one.note.id, other.note.id], "success")
+    memory.feedback(memory.search("Where does Ann live?")[0].search_id or "", [one.note.id], "failure")
 
 
 def store_of(memory: Memory) -> Any:
@@ -87,12 +90,14 @@ def told(memory: Memory, scope: Scope | None = None) -> dict[str, Any]:
     """Everything that the public face can say of a scope."""
     entries = list(memory.dump(scope=scope))
     ids = sorted({note.id for _, notes in entries for note in notes})
+    uses = memory._bridge.call(partial(store_of(memory).note_uses, scope or memory.scope, ids))
     jobs = [job.model_dump(exclude={"id", "scope"}) for job in memory.jobs(scope=scope or memory.scope)]
     return {
         "dump": entries,
         "histories": {id: memory.history(id, scope=scope) for id in ids},
         "links": {id: memory.links(id, scope=scope) for id in ids},
         "terms": {id: memory.terms(id, scope=scope) for id in ids},
+        "uses": uses,
         "jobs": [job for job in jobs if job["kind"] is not JobKind.PURGE],
     }
 

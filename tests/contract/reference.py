@@ -154,7 +154,7 @@ def exhaustive(query: Query, kept: Kept, dim: int) -> Candidates:
         term_named=np.array([key in names for key in terms], bool),
         term_note=uses.row.astype(np.int64), term_index=uses.col.astype(np.int64),
         session_tf=(member @ asked).toarray(), session_length=np.asarray(member @ length, np.int64),
-        stats=ScopeStats(n, int(length.sum()), np.diff(asked.tocsc().indptr).astype(np.int64)),
+        stats=ScopeStats(n, int(length.sum()), np.diff(asked.tocsc().indptr).astype(np.int64), bool(kept.used)),
     )  # fmt: skip
 
 
@@ -202,6 +202,10 @@ class ReferenceStore(Books):
         kept = self.of(scope)
         found = (x for x in kept.view(View).visible if x.seq > after and passes(x, filter, kept))
         return [note for note, _ in zip(found, range(limit), strict=False)]
+
+    async def archived(self, scope: Scope, before: int, limit: int) -> list[Note]:
+        away = [note for note in self.of(scope).view(View).notes.values() if note.archived and note.seq < before]
+        return sorted(away, key=lambda note: -note.seq)[:limit]
 
     async def histories(self, scope: Scope, ids: Sequence[str]) -> dict[str, ports.NoteHistory]:
         kept, told = self.of(scope), {}

@@ -22,14 +22,17 @@ from zettel.batch import (
     EraseEvents,
     EraseNotes,
     EraseRevisions,
+    EraseSearches,
     FinishJob,
     NoteIndex,
     Op,
     PutAnswer,
     PutEvent,
+    PutFeedback,
     PutJob,
     PutMention,
     PutNote,
+    PutNoteUse,
     PutRevision,
     PutTombstones,
     PutUse,
@@ -39,6 +42,7 @@ from zettel.batch import (
     RestoreNote,
     StaleLease,
 )
+from zettel.evolve.feedback import LOGGED
 from zettel.fold import fold
 from zettel.model import (
     TIME_MIN,
@@ -47,8 +51,10 @@ from zettel.model import (
     JobKind,
     JobState,
     Link,
+    LoggedSearch,
     ModelUse,
     Note,
+    NoteUse,
     Revision,
     Scope,
     in_utc,
@@ -73,6 +79,8 @@ class Kept:
     indexes: dict[tuple[str, int], NoteIndex] = field(default_factory=dict)  # by note and version
     answers: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict)  # text and notes, by key
     use: dict[tuple[date, str], ModelUse] = field(default_factory=dict)  # by day and model
+    searches: dict[str, LoggedSearch] = field(default_factory=dict)  # by id, oldest first
+    used: dict[str, NoteUse] = field(default_factory=dict)  # by note
     seen: dict[type, Any] = field(default_factory=dict)  # the view of now, once it was asked for
 
     def copied(self) -> Kept:
@@ -169,6 +177,8 @@ class Books(ABC):
                 kept.vectors = {key: x for key, x in kept.vectors.items() if key[1] not in gone}
                 kept.indexes = {key: x for key, x in kept.indexes.items() if key[0] not in gone}
                 kept.mentions = {ends: x for ends, x in kept.mentions.items() if not {*ends} & gone}
+                kept.searches = {id: x for id, x in kept.searches.items() if not {h.note for h in x.hits} & gone}
+                kept.used = {id: x for id, x in kept.used.items() if id not in gone}
                 for job in [job for job in jobs.values() if job.note in gone]:
                     del jobs[job.id]
             case EraseEvents(ids):
@@ -195,6 +205,14 @@ class Books(ABC):
                 kept.answers = {key: x for key, x in kept.answers.items() if x[1].isdisjoint(ids)}
             case PutUse(use):
                 kept.use[use.day, use.model] = added(use, kept.use.get((use.day, use.model)))
+            case PutFeedback(search) if search.id in kept.searches:
+                kept.searches[search.id] = search
+            case PutNoteUse(note_id, note_use):
+                kept.used.pop(note_id, None)
+                if note_use.times:
+                    kept.used[note_id] = note_use
+            case EraseSearches(ids):
+                kept.searches = {id: x for id, x in kept.searches.items() if id not in ids}
             case FinishJob(job_id, token):
                 if job_id not in jobs or jobs[job_id].token != token:
                     raise StaleLease
@@ -229,7 +247,8 @@ class Books(ABC):
         asked = set(notes)
 
         def cited(revision: Revision) -> set[str]:
-            return {*(read.note for read in revision.inputs), *(link.target for link in revision.links)}
+            targets = (link.target for link in revision.links)
+            return {*(read.note for read in revision.inputs), *targets, revision.cause.note or ""}
 
         all_ = (revision for revisions in self.of(scope).revisions.values() for revision in revisions)
         return tuple(revision for revision in all_ if cited(revision) & asked)
@@ -256,6 +275,7 @@ class Books(ABC):
                 yield [RestoreLinks(base.id, tuple(decided))]
         yield [PutMention(link) for base in bases for ends, link in sorted(kept.mentions.items()) if ends[0] == base.id]
         yield [PutTombstones(tuple(sorted(kept.tombstones)))]
+        yield [PutNoteUse(base.id, kept.used[base.id]) for base in bases if base.id in kept.used]
         rest = {"state": JobState.QUEUED, "token": None}
         for job in await self.jobs(scope):
             yield [PutJob(job if job.state is not JobState.RUNNING else job.model_copy(update=rest))]
@@ -269,6 +289,27 @@ class Books(ABC):
             for which, use in kept.use.items():
                 sums[which] = added(use, sums.get(which))
         return [sums[which] for which in sorted(sums) if since is None or which[0] >= since]
+
+    async def log_searches(self, scope: Scope, searches: Sequence[LoggedSearch]) -> None:
+        kept = self.of(scope)
+        there = {x.id: x for x in searches if {hit.note for hit in x.hits} <= kept.bases.keys() and kept.state.seq}
+        newest = sorted((kept.searches | there).values(), key=lambda x: (x.asked_at, x.id))[-LOGGED:]
+        kept.searches = {search.id: search for search in newest}
+
+    async def search_logged(self, scope: Scope, id: str) -> LoggedSearch | None:
+        return self.of(scope).searches.get(id)
+
+    async def searches(self, scope: Scope) -> AsyncIterator[LoggedSearch]:
+        for search in list(self.of(scope).searches.values()):
+            yield search
+
+    async def questions_logged(self, scope: Scope) -> dict[str, str]:
+        return {search.id: search.question for search in self.of(scope).searches.values()}
+
+    async def note_uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, NoteUse]:
+        kept = self.of(scope)
+        asked = [kept.bases[id] for id in notes if id in kept.bases]
+        return {base.id: kept.used.get(base.id, NoteUse(base.recorded_at)) for base in asked}
 
     @abstractmethod
     async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
@@ -341,6 +382,11 @@ class Books(ABC):
             self._jobs[job.id] = job.model_copy(update=update)
             self._leased[job.id] = now + lease
         return [self._jobs[job.id] for job in taken]
+
+    async def renew(self, jobs: Sequence[Job], lease: float) -> None:
+        for job in jobs:
+            if job.id in self._jobs and self._jobs[job.id].token == job.token:
+                self._leased[job.id] = time.monotonic() + lease
 
     async def fail(self, jobs: Sequence[Job], error: str, retry_at: datetime | None) -> None:
         for job in jobs:

@@ -20,6 +20,7 @@ from tests.contract.test_erasable import SECRETS
 from tests.contract.test_erasable import traces as traces  # a fixture
 from zettel import Event, LinkType, Memory, Note
 from zettel.errors import NotFound
+from zettel.model import Kind
 
 PEOPLE = ("Ann", "Bob", "Ida", "Ole", "Tove")
 THINGS = ("barn", "boat", "kiln", "orchard", "cellar", "harness", "sledge", "loom", "stove", "bridge")
@@ -79,14 +80,14 @@ def test_fifty_planted_duplicates_are_merged_and_nothing_else(memory: Memory) ->
     for kept, gone in zip(ids[:50], ids[50:100], strict=True):
         assert noted(memory, gone).archived
         assert noted(memory, kept).event_ids == (noted(memory, kept).event_ids[0], noted(memory, gone).event_ids[0])
-    assert [note.id for note in memory.list(limit=200).notes] == ids[:50] + ids[100:]
+    assert [note.id for note in memory.list(kinds=[Kind.EPISODIC], limit=200).notes] == ids[:50] + ids[100:]
     for number in range(0, 50, 7):
         found = [hit.note.id for hit in memory.search(STYLES[2](statement(number)), k=5)]
         assert ids[number] in found
         assert not set(found).intersection(ids[50:100])
     assert memory.check() == []
     before = versions(memory, *ids)
-    assert tuple(memory.evolve()) == (0, 0, 0)
+    assert not any(memory.evolve())
     assert versions(memory, *ids) == before
 
 

@@ -46,10 +46,10 @@ class TestHalfAFile:
             assert memory.scopes() == []
 
     def test_a_later_version(self, exported: Path, url: Any, tmp_path: Path) -> None:
-        said = b'{"zettel":{"version":2,"colour":"blue"}'
+        said = b'{"zettel":{"version":3,"colour":"blue"}'
         line = said + b',"crc":"%08x"}\n' % zlib.crc32(said)
         (tmp_path / "new.zettel").write_bytes(line + records(exported))
-        with Memory(url) as memory, pytest.raises(BadRecord, match=r"new\.zettel:1: version 2 .*reads version 1"):
+        with Memory(url) as memory, pytest.raises(BadRecord, match=r"new\.zettel:1: version 3 .*up to version 2"):
             memory.import_transcript(tmp_path / "new.zettel")
 
     @pytest.mark.parametrize(

@@ -137,6 +137,43 @@ def test_a_lease_that_ran_out_keeps_no_job(backend: str, tmp_path: Path) -> None
     run(work())
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_lease_is_renewed_by_who_holds_it(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            await put(store, ANN, JobKind.LINK)
+            late = await store.claim(ALL, 9, 0.0, None)
+            await asyncio.sleep(0.01)
+            held = await store.claim(ALL, 9, 0.5, None)  # by somebody else now
+            await store.renew(late, 0.0)
+            await store.renew(held, LONG)
+            await asyncio.sleep(0.6)
+            assert await store.claim(ALL, 9, LONG, None) == []
+            await store.fail(held, "stopped", datetime.now(timezone.utc))
+            await store.renew(held, LONG)  # it is nobody's any more
+            assert [job.id for job in await store.claim(ALL, 9, LONG, None)] == [job.id for job in held]
+
+    run(work())
+
+
+def test_a_round_that_takes_long_stays_with_its_worker(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = memory._bridge.inner._engine
+    (lane, *_) = engine.runner._lanes
+    monkeypatch.setattr(lane, "lane", lane.lane._replace(lease=0.3))
+    reflect = engine.runner._work._handlers[JobKind.REFLECT]
+    taken: list[int] = []
+
+    async def slowly(scope: Scope, jobs: Any) -> Any:
+        await asyncio.sleep(1.0)
+        taken.append(len(await engine.store.claim([JobKind.REFLECT], 9, LONG, None)))
+        return await reflect(scope, jobs)
+
+    monkeypatch.setitem(engine.runner._work._handlers, JobKind.REFLECT, slowly)
+    memory.add("Snow fell.")
+    memory.evolve()
+    assert taken == [0]
+
+
 def test_a_memory_says_why_a_job_cannot_be_cancelled(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     store = memory._bridge.inner._engine.store
     monkeypatch.setattr(memory._bridge.inner._engine.runner, "_run_batch", lambda _: _none())

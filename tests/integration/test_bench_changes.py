@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integration.command import Zettel
-from zettel.bench.changes import QUESTIONS, place_of
+from zettel.bench.changes import NOTES, QUESTIONS, REPLACES, place_of
 from zettel.model import Hit
 
 pytestmark = pytest.mark.integration
@@ -47,6 +47,27 @@ def test_a_small_scope(zettel: Zettel, folder: Path) -> None:
     assert every["today in 10"] == every["as_of: before in 10"] == 1.0
     assert every["today: neither first"] == 0.0
     assert every["today first"] + every["today: before above now"] == 1.0
+
+
+def test_a_model_that_was_recorded_says_what_replaces_what(zettel: Zettel, folder: Path) -> None:
+    model = folder / "model"
+    model.mkdir()
+    facts = {"a": "Tilda keeps her boat in Ravn.", "b": "", "c": "Tilda keeps her boat in Solby."}
+    notes = (
+        {"id": id, "context": f"Ann says: {text}", "keywords": ["harbour"], "tags": [],
+         "facts": list(filter(None, [facts[id]]))}
+        for id, _, text in TOLD
+    )  # fmt: skip
+    (model / NOTES).write_text("".join(json.dumps(note) + "\n" for note in notes))
+    (model / REPLACES).write_text(json.dumps({"scope": "harbour", "newer": facts["c"], "older": facts["a"]}) + "\n")
+    result = zettel("bench", "changes", folder.name, "--model", f"{folder.name}/model", "--json", "-").json()
+    row = dict(zip(result["columns"], result["rows"][0], strict=True))
+    assert (row["today first"], row["as_of: before first"]) == (1.0, 1.0)
+    assert "100.0% of the replaced facts were offered" in " ".join(result["notes"])
+    (model / REPLACES).write_text('{"scope": "harbour"}\n')
+    ran = zettel("bench", "changes", folder.name, "--model", f"{folder.name}/model")
+    assert (ran.status, ran.err.count("\n")) == (1, 1)
+    assert REPLACES in ran.err
 
 
 def test_what_rests_on_both_is_neither() -> None:

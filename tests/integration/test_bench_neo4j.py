@@ -41,6 +41,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inserting, "WARM_UPS", 0)
     monkeypatch.setattr(inserting, "ROUNDS", 1)
     monkeypatch.setattr(server, "QUESTIONS", 10)
+    monkeypatch.setattr(server, "SEARCHES_BEFORE", 3)
     monkeypatch.setattr(server, "ROUNDS", 1)
     monkeypatch.setattr(server, "ADDED_TO", 20)
     monkeypatch.setattr(server, "ADDS_BEFORE", 3)

@@ -25,7 +25,7 @@ def test_it_tells_what_changed_and_then_that_nothing_does(zettel: Zettel) -> Non
     ran = zettel("evolve")
     assert ran.status == 0
     assert "merged" in ran.out
-    assert zettel("evolve", "--json").json() == {"revised": 0, "merged": 0, "insights": 0}
+    assert zettel("evolve", "--json").json() == {"revised": 0, "merged": 0, "insights": 0, "archived": 0}
     assert zettel("evolve").out == "nothing to change\n"
     assert len(zettel("search", TURNS[0], "--json").json()) == len(TURNS)
 

@@ -114,3 +114,29 @@ def test_layout_keeps_everything_apart_and_inside() -> None:
     gaps = np.abs(placed[:, None] - placed[None]).max(axis=2) + np.eye(60) * 100
     assert gaps.min() > 15.9
     assert (layout(on_a_ring(groups, 6), halves, edges, 900, 600) == placed).all(), "the same graph, the same picture"
+
+
+def test_the_chapter_on_evolution(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A neighbourhood changes, its history is a diff, one change is taken back, one message is deleted."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    assert run(["demo", "--evolution"]) == 0
+    told = capsys.readouterr().out
+    for said in ("1 merged", "A new insight: ", "zettel history n_", "+ keywords: Ostara", "zettel revert n_",
+                 "clay, leaked, wire, Ostara → clay, leaked, wire;", "deleted with its repetition"):  # fmt: skip
+        assert said in told
+    page = (tmp_path / "zettel-evolution.html").read_text(encoding="utf-8")
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open == []
+    assert tags.outside == []
+    assert tags.classes.count("about") == 2
+    assert tags.classes.count("learned") >= 3
+    assert run(["demo", "--evolution", "--json", "--out", "it.svg"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["evolved"]["merged"] == 1
+    assert set(made["learned"]) > set(made["reverted"])
+    assert made["deleted"]["insights"]
+    assert (tmp_path / "it.svg").read_text(encoding="utf-8").startswith("<svg ")

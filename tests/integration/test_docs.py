@@ -69,7 +69,7 @@ def name_of(page: Path) -> str:
 
 def without_numbers(text: str) -> list[str]:
     """What is compared: lines without ids, numbers, signs of a cut and white space at their ends and between words."""
-    text = re.sub(r"\b([nej])_[0-9a-f]{4,}…?", r"\1_ID", text)
+    text = re.sub(r"\b([nejs])_[0-9a-f]{4,}…?", r"\1_ID", text)
     text = re.sub(r"\d[\d.,:]*", "#", text)
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 

@@ -59,14 +59,15 @@ def test_random_deletes_leave_no_trace(
     chosen = random.Random(5)
 
     async def work() -> None:
-        for _ in range(soak_scale(40)):
+        stores = soak_scale(40)
+        for _ in range(stores):
             folder = tmp_path / str(chosen.random())
             folder.mkdir()
             async with opened(folder / "a.db", hasty=True) as store:
                 scribe = await Scribe(store).begin()
                 words: dict[str, set[str]] = {}
                 gone: set[str] = set()
-                for turn in range(250):
+                for turn in range(250 if stores > 2 else 100):
                     own = [a_word(chosen) for _ in range(6)]
                     id = await scribe.add(
                         f"{own[0]} and {own[1]} met {own[2]}. " + "Filling of many lengths. " * chosen.randrange(40),

@@ -148,7 +148,7 @@ async def answers_read(path: Path, ids: list[str], filter: Filter = Filter()) ->
             return await answers(await Scribe(store).begin(), ids, filter)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     before=st.lists(steps, max_size=12),
     after=st.lists(st.tuples(steps, st.booleans()), max_size=12),

@@ -13,7 +13,7 @@ import pytest
 from tests.integration.embedded import ANN, DIM, Scribe, a_job, opened, run, vector
 from zettel.batch import EraseNotes, FinishJob, PutAnswer, PutJob, PutVector, StaleLease
 from zettel.errors import EmbedderMismatch, InvalidInput
-from zettel.model import JobKind, JobState, LinkType, Scope
+from zettel.model import JobKind, JobState, LinkType, LoggedHit, LoggedSearch, Scope
 
 pytestmark = pytest.mark.integration
 BOB = Scope(user="bob")
@@ -175,6 +175,9 @@ async def a_small_world(store: Any) -> Scribe:
     await scribe.change(third, links=[(second, LinkType.SUPERSEDES)], inputs=[second])
     await scribe.mention(second, first)
     await scribe.do(PutAnswer("key", "Music.", (third,)))
+    found = (LoggedHit(note=third, version=1, score=0.5, features={}),)
+    search = LoggedSearch(id="s_1", question="Music?", asked_at=datetime.now(timezone.utc), scorer="fusion", hits=found)
+    await store.log_searches(ANN, [search])
     return scribe
 
 
@@ -192,6 +195,8 @@ DAMAGE = {
     "an orphan revision": "INSERT INTO revisions (scope, note, version, seq, recorded_at, body) "
     "VALUES (1, 999, 2, 1, 1, '{}')",
     "an answer about nothing": "UPDATE answer_notes SET note = 999",
+    "a search that found nothing": "UPDATE search_notes SET note = 999",
+    "a use of nothing": "INSERT INTO note_uses VALUES (999, 1, 1, 1, 0, 0)",
     "a scope's seq": "UPDATE scopes SET seq = 1",
 }
 

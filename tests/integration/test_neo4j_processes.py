@@ -152,7 +152,15 @@ class OwnServer:
             self._watcher = None
 
 
-@pytest.fixture(params=neo4j_servers.NAMES, ids=lambda name: name.replace("neo4j-", f"{neo4j_servers.OWN} "))
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Servers of a test's own: what the release lines have in common is tried on the newest, in the soak on all."""
+    if "own" in metafunc.fixturenames:
+        names = neo4j_servers.NAMES if metafunc.config.getoption("soak") else neo4j_servers.NAMES[:1]
+        ids = [name.replace("neo4j-", f"{neo4j_servers.OWN} ") for name in names]
+        metafunc.parametrize("own", names, ids=ids, indirect=True)
+
+
+@pytest.fixture
 def own(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OwnServer]:
     line = line_of(request.param)
     if (missing := neo4j_servers.what_is_missing(line)) is not None:

@@ -295,6 +295,9 @@ def test_what_is_broken_is_found_and_mended(server: Server, memory: Memory) -> N
     ]
     keep_answer(memory, "key", "It howls.", ids[2])
     memory.flush()
+    for _ in range(2):
+        hit = memory.search("Kestrel's ship")[0]
+        memory.feedback(hit.search_id or "", [hit.note.id])
     assert memory.check() == []
     before = [memory.get(id) for id in ids], [memory.terms(id) for id in ids], [memory.links(id) for id in ids]
     asked = json.dumps([hit.note.id for hit in memory.search("Kestrel's ship")])
@@ -310,6 +313,8 @@ def test_what_is_broken_is_found_and_mended(server: Server, memory: Memory) -> N
             "MATCH ()-[l:RELATES]->() WITH l LIMIT 1 DELETE l",
             "CREATE (:Index {scope: 'nobody', id: 'n_0'})",
             "MATCH (:Answer)-[a:ASKED_ABOUT]->() DELETE a",
+            "MATCH (:Search)-[f:FOUND]->() WITH f LIMIT 1 DELETE f",
+            "MATCH ()-[u:USED]->(:Usage) DELETE u",
             "DROP INDEX zettel_words",
             "DROP CONSTRAINT zettel_note",
         ):

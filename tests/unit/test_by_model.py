@@ -107,7 +107,7 @@ def test_worked_examples_are_answers_that_would_be_taken(mode: str, name: str) -
         assert all(isinstance(outcome, Written) for outcome in outcomes)
 
 
-@pytest.mark.parametrize("name", ["annotate", "annotate-lean", "link"])
+@pytest.mark.parametrize("name", ["annotate", "annotate-lean", "link", "evolve", "reflect"])
 def test_prompts_say_that_what_is_shown_is_data(name: str) -> None:
     assert "lines are data" in load_prompt(name).system
 

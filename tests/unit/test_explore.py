@@ -19,8 +19,10 @@ from zettel.model import LinkType
 
 QUERIES = explore.saved()
 KEY = Scope(user="ann").key
-LABELS = {"Note", "Event", "Term", "Revision", "Job", "Answer"}
-TYPES = {"FROM", "NEXT", "HAS_TERM", "REVISED", "BEGAN_AS", "ABOUT", "ASKED_ABOUT"} | {one.value for one in LinkType}
+LABELS = {"Note", "Event", "Term", "Revision", "Job", "Answer", "Search", "Usage"}
+TYPES = {"FROM", "NEXT", "HAS_TERM", "REVISED", "BEGAN_AS", "ABOUT", "ASKED_ABOUT", "FOUND", "USED"} | {
+    one.value for one in LinkType
+}
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)

@@ -72,3 +72,19 @@ def test_the_budget_is_kept(contents: list[str], budget: int) -> None:
         hit(content.replace("\x00", ""), seq, session="s", occurred_at=NOON) for seq, content in enumerate(contents)
     ]
     assert estimate_tokens(pack(hits, budget)) <= budget
+
+
+def test_whole_lines_of_an_opening_come_first() -> None:
+    opening = "Lasting\n- Ann: I love rye bread.\n- Ann: I live in Oslo.\nRecent\n- Ann: I'm learning Portuguese."
+    hits = [hit("It rained in Oslo.", 1), hit("The ferry was late.", 2)]
+    assert pack(hits, 800, opening) == f"{opening}\n\n- It rained in Oslo.\n- The ferry was late."
+    assert pack(hits, 40, opening).startswith("Lasting\n- Ann: I love rye bread.\n\n- It rained")
+    assert pack(hits, 12, opening) == pack(hits, 12)  # a heading alone tells nothing
+    assert pack([], 800, opening) == opening
+
+
+@given(st.lists(st.text(min_size=1, max_size=60), max_size=6), st.lists(st.text(max_size=60), max_size=6),
+       st.integers(1, 90))  # fmt: skip
+def test_the_budget_is_kept_with_an_opening(contents: list[str], lines: list[str], budget: int) -> None:
+    opening = "\n".join(f"- {line}" for line in lines)
+    assert estimate_tokens(pack([hit(text, n) for n, text in enumerate(contents)], budget, opening)) <= budget

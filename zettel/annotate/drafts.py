@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from zettel.annotate.instructions import flags_of, trust_of
 from zettel.annotate.parts import split_parts
 from zettel.annotate.tokens import tokenize
 from zettel.model import Event, EventRecord, Note, Scope, said_by
@@ -24,6 +25,7 @@ class Draft:
     def fields(self, part: int, record: EventRecord) -> dict[str, Any]:
         """The fields that a note of this event has by its event and its part."""
         passage, annotation = self.passages[part], self.annotations[part]
+        flags = flags_of(f"{passage.title}\n{passage.content}" if passage.title else passage.content)
         return {
             "content": passage.content,
             "title": passage.title,
@@ -40,6 +42,9 @@ class Draft:
             "valid_from": record.occurred_at,
             "metadata": record.metadata,
             "archived": False,
+            "faded": False,
+            "flags": flags,
+            "trust": trust_of(record.role, flags),
         }
 
     def note(self, part: int, record: EventRecord, note_id: str, seq: int, recorded_at: datetime) -> Note:

@@ -137,21 +137,26 @@ def terms_of(note: Note) -> tuple[TermUse, ...]:
 # ------------------------------------------------------------------------------------------------------------ sentences
 
 
-def _gist(text: str, reading: Reading) -> str:
-    """The sentence with most in it: names and telling words, each by its rarity; the first of equals."""
+def sentences(text: str) -> list[str]:
+    """The sentences and lines of a text, in order, without the space around them."""
     parts = _SENTENCE_END.split(text)
     if not text.isascii():
         parts = [piece for part in parts for piece in _IDEOGRAPHIC_END.split(part)]
-    sentences = [part for part in parts if part and not part.isspace()]
-    if len(sentences) <= 1:
-        return sentences[0].strip() if sentences else ""
+    return [part.strip() for part in parts if part and not part.isspace()]
+
+
+def _gist(text: str, reading: Reading) -> str:
+    """The sentence with most in it: names and telling words, each by its rarity; the first of equals."""
+    found = sentences(text)
+    if len(found) <= 1:
+        return found[0] if found else ""
     telling = [(name.text, 1.0) for name in reading.names] + [(word.text, word.rarity) for word in reading.words]
 
     def said(sentence: str) -> float:
         lowered = sentence.lower()
         return sum([weight for word, weight in telling if word in sentence or word in lowered])
 
-    return max(sentences, key=said).strip()
+    return max(found, key=said)
 
 
 def _context(passage: Passage, gist: str, reading: Reading, dates: Sequence[TimeRange]) -> str:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from zettel.annotate.extractive import terms_of
 from zettel.annotate.tokens import bare_title, phrase_key, tokenize
 from zettel.batch import NoteIndex
-from zettel.model import MAX_NAME, Note
+from zettel.model import MAX_NAME, Kind, Note
 
 VECTOR_RECIPE = "speaker: title. content authored /1"
 """Names how :func:`vector_text` puts a text together; vectors made by another recipe are another set."""
@@ -48,10 +48,13 @@ def titles_of(title: str | None) -> Mapping[str, frozenset[str]]:
 
 
 def index_note(note: Note) -> NoteIndex:
-    """Tokens with their counts, Terms, and (for the head of an event) title keys."""
+    """Tokens with their counts, Terms, and (for the head of an event) title keys.
+
+    An insight has no Terms: it repeats those of its notes, and would make them seem common.
+    """
     return NoteIndex(
         tokens=Counter(tokenize(searchable_text(note))),
-        terms=terms_of(note),
+        terms=() if note.kind is Kind.INSIGHT else terms_of(note),
         title_keys=title_keys(note.title) if note.part == 0 else (),
     )
 

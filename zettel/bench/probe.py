@@ -56,13 +56,18 @@ def main() -> None:
 
 
 def searches(
-    store: str, embedder: str | None, questions: Sequence[str], k: int, scope: dict[str, str] | None = None
+    store: str,
+    embedder: str | None,
+    questions: Sequence[str],
+    k: int,
+    scope: dict[str, str] | None = None,
+    before: int = SEARCHES_BEFORE_RSS,
 ) -> dict[str, Any]:
     """Open a store and ask it, in its default scope or another.
 
     ``opened``: seconds from the start of this process, Python's own apart, to the first answer. ``rss``: bytes after
-    SEARCHES_BEFORE_RSS searches, None where the system does not tell. ``seconds``: for each question those of its
-    stages. ``found``: for each question the ``Event.id`` behind each hit.
+    ``before`` searches that are not counted, None where the system does not tell. ``seconds``: for each question those
+    of its stages. ``found``: for each question the ``Event.id`` behind each hit.
     """
     from zettel import Memory, Scope
     from zettel.bench.timing import StageWatch
@@ -79,7 +84,7 @@ def searches(
     ) as memory:
         memory.search(questions[0], k=k)
         opened = time.perf_counter() - _BEGAN
-        for question in islice(cycle(questions), SEARCHES_BEFORE_RSS - 1):
+        for question in islice(cycle(questions), before - 1):
             memory.search(question, k=k)
         rss = resident_bytes()
         seconds, found = [], []

@@ -62,8 +62,11 @@ class Replay:
     was asked for. What a schema wants beyond the record is filled in, so that an answer is as long as a model's.
     """
 
-    def __init__(self, written: Mapping[Spoken, Written], damaged: float = 0.0, seed: int = 0) -> None:
+    def __init__(
+        self, written: Mapping[Spoken, Written], damaged: float = 0.0, seed: int = 0, facts: float = FACTS
+    ) -> None:
         self._written = written
+        self._facts = facts
         self._damaged = damaged
         self._seed = seed
         self._asked: Counter[object] = Counter()
@@ -72,14 +75,14 @@ class Replay:
         """The text of the answer to a request for notes or for links, as ``zettel.prompts`` asks for them."""
         asked = str(request["messages"][-1]["content"])
         if asked.startswith("notes:"):
-            return json.dumps({"links": list(self._links(asked))}, ensure_ascii=False)
+            return json.dumps({"links": list(self.links(asked))}, ensure_ascii=False)
         return self._notes(asked, request["response_format"]["json_schema"]["schema"]["properties"])
 
     def _notes(self, asked: str, wanted: Mapping[str, Any]) -> str:
         fields = wanted["notes"]["items"]["properties"]
         notes: list[dict[str, Any]] = []
         bad: list[tuple[int, Damage]] = []
-        for item in _lines(asked.partition("items:\n")[2]):
+        for item in lines(asked.partition("items:\n")[2]):
             spoken = Spoken(item.get("by", ""), item["text"])
             written = self._written.get(spoken)
             if written is None:
@@ -92,7 +95,7 @@ class Replay:
                 "tags": written.tags,
                 "importance": IMPORTANCE if written.importance is None else written.importance,
                 "kind": written.kind or "episodic",
-                "facts": written.facts or ([written.context] if dice.random() < FACTS else []),
+                "facts": written.facts or ([written.context] if dice.random() < self._facts else []),
             }
             if dice.random() < self._damaged:
                 bad.append((len(notes), dice.choice(list(Damage))))
@@ -105,8 +108,9 @@ class Replay:
             answer["summary"] = " ".join(dict.fromkeys([*told[:1], *told[-1:]]))
         return json.dumps(answer, ensure_ascii=False)
 
-    def _links(self, asked: str) -> Iterator[dict[str, Any]]:
-        for note in _lines(asked.partition("notes:\n")[2].partition("others:\n")[0]):
+    def links(self, asked: str) -> Iterator[dict[str, Any]]:
+        """The links it decides on."""
+        for note in lines(asked.partition("notes:\n")[2].partition("others:\n")[0]):
             if note.get("to") and self._dice(note["note"]).random() < LINKED:
                 yield {"from": note["id"], "to": note["to"][0], "type": "RELATES", "reason": "tells of the same matter"}
 
@@ -116,5 +120,6 @@ class Replay:
         return random.Random(f"{self._seed} {self._asked[about]} {about}")
 
 
-def _lines(told: str) -> Iterable[dict[str, Any]]:
+def lines(told: str) -> Iterable[dict[str, Any]]:
+    """JSON lines."""
     return (json.loads(line) for line in told.splitlines())

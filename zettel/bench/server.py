@@ -32,6 +32,7 @@ from .zipf import SEED, VERSION, ZipfScope
 
 SIZES = (10_000, 100_000)
 QUESTIONS = 300  # a round
+SEARCHES_BEFORE = 100  # of each process, that are not counted
 ROUNDS = 2
 """In each round every size is asked on both sides. One more comes first and is not counted: the server compiles what it
 runs often, and the first size that is asked would pay for it."""
@@ -120,7 +121,9 @@ def _searches(
         for place, size in enumerate(chosen):
             progress(f"asking, round {turn + 1}", place, len(chosen))
             texts = [question.text for question in ZipfScope(size).questions(QUESTIONS)]
-            asked: dict[str, Any] = {"what": "searches", "embedder": embedder, "questions": texts, "k": K}
+            asked: dict[str, Any] = {
+                "what": "searches", "embedder": embedder, "questions": texts, "k": K, "before": SEARCHES_BEFORE,
+            }  # fmt: skip
             embedded = in_fresh_process(store=str(sizes.folder_of(kept, size) / sizes.MEMORY), **asked)
             served = in_fresh_process(store=url, scope=_scope(size).model_dump(), **asked)
             if turn:
@@ -218,7 +221,8 @@ def _notes() -> list[str]:
         "made before; the bare side writes the same nodes and relationships, one UNWIND for each label and type, one "
         f"transaction a batch; median of {inserting.ROUNDS} rounds after {inserting.WARM_UPS} that are not counted.",
         f"Searches: {QUESTIONS} questions in each of {ROUNDS} rounds, after one that is not counted; a process for "
-        "each store, size and round, its first 100 searches not counted; p50 of parts do not add up to the whole's.",
+        f"each store, size and round, its first {SEARCHES_BEFORE} searches not counted; p50 of parts do not add up to "
+        "the whole's.",
         "Imports are annotated, embedded and linked; no rate for a scope that was in the server already.",
         f"add: one event after another by {WRITERS} processes, each with its own jobs, for {ADDING:g} s in which all "
         f"are at work; embedding included, into scopes of {ADDED_TO:,} notes.",

@@ -1,6 +1,8 @@
-"""Asking a memory: search and context."""
+"""Asking a memory: search and context, and telling it what was of use."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import typer
 
@@ -26,6 +28,8 @@ def search(
         None, "--min-score", min=0, max=1, help="Leave out what scores less, 0 to 1."
     ),
     current: bool = typer.Option(False, "--current", help="Leave out what was replaced since."),
+    archived: bool = typer.Option(False, "--archived", help="Search what was put away too."),
+    quarantined: bool = typer.Option(False, "--quarantined", help="Search what is in quarantine too."),
 ) -> None:
     """Find the notes that answer a question.
 
@@ -35,6 +39,7 @@ def search(
       zettel search "What did we decide?" -k 3 --explain
       zettel search "Where does Ann live?" --as-of 2024-01-31 --json
       zettel search "Where does Ann live?" --current
+      zettel search "What became of the boat?" --archived
     """
     options = common(ctx)
     with options.memory() as memory:
@@ -42,7 +47,7 @@ def search(
             question, k=k, as_of=as_of, known_at=known_at, since=since, until=until, now=now,
             kinds=kind or None, tags=tag or None, session=session, role=role,
             filter=key_values(meta, "--meta") or None, min_score=min_score, current_only=current,
-            explain=explain,
+            archived=archived, quarantined=quarantined, explain=explain,
         )  # fmt: skip
     if options.json:
         say_json(hits)
@@ -59,17 +64,42 @@ def context(
     question: str = typer.Argument(metavar="QUESTION", help="What to ask."),
     max_tokens: int = typer.Option(800, "--max-tokens", help="How long the text may be."),
     as_of: str | None = typer.Option(None, "--as-of", metavar="TIME", help="What was true then."),
+    profile: bool = typer.Option(False, "--profile", help="Open with what lasts of the people who speak."),
 ) -> None:
     """What search finds, packed for a prompt.
 
     \b
-    Example:
+    Examples:
       zettel context "Where does Ann live?" --max-tokens 400
+      zettel context "What would Ann like?" --profile
     """
     options = common(ctx)
     with options.memory() as memory:
-        text = memory.context(question, max_tokens=max_tokens, as_of=as_of)
+        text = memory.context(question, max_tokens=max_tokens, as_of=as_of, profile=profile)
     if options.json:
         say_json({"context": text})
     else:
         say(text)
+
+
+def feedback(
+    ctx: typer.Context,
+    search_id: str = typer.Argument(metavar="SEARCH", help="The search_id of its hits, as search --json shows it."),
+    used: list[str] = typer.Argument(None, metavar="[ID]...", help="The notes that were of use; none: nothing was."),
+    outcome: str | None = typer.Option(None, "--outcome", help="How it ended: success or failure."),
+) -> None:
+    """Tell which notes of a search were of use. They fade later than others. Told again, the last word counts.
+
+    \b
+    Examples:
+      zettel feedback s_7c21… n_3f9a…
+      zettel feedback s_7c21… n_3f9a… n_b5d0… --outcome success
+    """
+    options = common(ctx)
+    told: Any = outcome  # what it may be, the memory knows
+    with options.memory() as memory:
+        memory.feedback(search_id, used or [], told)
+    if options.json:
+        say_json({"search_id": search_id, "used": used or [], "outcome": outcome})
+    else:
+        say(f"noted: {len(used or [])} of use")

@@ -16,7 +16,7 @@ _BESIDE_HELP = "Simple systems beside: bm25, vectors, rrf, minilm, amem; several
 _ABLATE_HELP = "Also leave out each part in turn."
 _PLOT_HELP = "Draw what can be drawn into FOLDER, as SVG."
 _HELP = "Measure recall and speed on your own data."
-_WITHOUT_HELP = "Leave out: windows, walk, text, vector, time, speaker, terms; several with commas."
+_WITHOUT_HELP = "Leave out: windows, walk, text, vector, time, speaker, terms, spread, statements; several with commas."
 
 app = typer.Typer(help=_HELP, rich_markup_mode=None)
 
@@ -195,6 +195,9 @@ def changes(
     ctx: typer.Context,
     folder: Path = typer.Argument(metavar="FOLDER", help="Scopes as JSON lines of events, and questions.jsonl."),
     without: str = typer.Option("", "--without", metavar="PARTS", help=_WITHOUT_HELP),
+    recorded: Path | None = typer.Option(
+        None, "--model", metavar="FOLDER", help="What a model says: notes.jsonl and replaces.jsonl, replayed over HTTP."
+    ),
     json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
 ) -> None:
     """Changes of fact: is today's answer first, and the one from before under as_of?
@@ -202,7 +205,7 @@ def changes(
     \b
     Examples:
       zettel bench changes tests/data/changes
-      zettel bench changes tests/data/changes --json changes.json
+      zettel bench changes tests/data/changes --model tests/data/changes/model
     """
     options = common(ctx)
     readable(folder, json, folder=True)
@@ -211,7 +214,7 @@ def changes(
     from zettel.bench import changes as bench
 
     with steps() as progress:
-        result = anyio.run(bench.run, folder, progress, _parts(without), options.embedder)
+        result = anyio.run(bench.run, folder, progress, _parts(without), options.embedder, recorded)
     tell(result, "-" if options.json else json)
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from zettel.errors import InvalidInput, StoreError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from zettel import Memory
+    from zettel import Decay, Memory
     from zettel.llm.budget import Budget
     from zettel.model import Scope
 
@@ -24,6 +25,9 @@ DEFAULT_STORE = "zettel.db"
 
 VALUED = ("--store", "--tenant", "--user", "--agent", "--embedder", "--llm", "--budget")
 """Options that every command has and that take a value."""
+
+UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+"""Seconds in what a period is told in."""
 
 MEASURING = (["bench"], ["scorer"])
 """Commands whose ``--json`` names a file."""
@@ -68,12 +72,18 @@ class Common:
 
     @contextmanager
     def memory(
-        self, *, create: bool = False, works: bool = False, auth: tuple[str, str] | None = None
+        self,
+        *,
+        create: bool = False,
+        works: bool = False,
+        auth: tuple[str, str] | None = None,
+        decay: str | None = None,
     ) -> Iterator[Memory]:
         """The store, open. A missing one is only made by commands that put something in.
 
         A language model is only asked by commands that ``work`` off jobs: no look at a memory may cost money, and what
         is added waits for a worker.
+        ``decay`` is the age from which what has faded is put away, such as 90d.
         ``auth`` is a server's (user, password), by default NEO4J_USERNAME and NEO4J_PASSWORD of the environment.
         """
         if "://" not in self.store and not create and not Path(self.store).exists():
@@ -84,7 +94,7 @@ class Common:
             raise InvalidInput("--budget bounds what a language model costs: name one with --llm")
         with Memory(
             self.store, llm=self.models or None, budget=self._budget() if self.models else None, asks=works,
-            scope=self.scope(), embedder=self.embedder, auth=auth,
+            scope=self.scope(), embedder=self.embedder, auth=auth, decay=decay_of(decay),
         ) as memory:  # fmt: skip
             yield memory
 
@@ -99,6 +109,23 @@ class Common:
             if name not in known:
                 raise InvalidInput(f"--budget: there is no limit {name!r}; there are {', '.join(known)}")
         return Budget(**limits)
+
+
+def decay_of(age: str | None) -> Decay | None:
+    """The policy that puts away what has faded and is of this age. Raises ``InvalidInput``."""
+    if age is None:
+        return None
+    from zettel.evolve.decay import Decay
+
+    return Decay(timedelta(seconds=seconds_of(age, "--decay")))
+
+
+def seconds_of(period: str, option: str) -> float:
+    """A period such as 24h, 90m, 30s or 7d in seconds. Raises ``InvalidInput``."""
+    number, unit = period[:-1], period[-1:]
+    if not number.isdecimal() or unit not in UNITS or not int(number):
+        raise InvalidInput(f"{option} {period!r}: expected a number and one of {', '.join(UNITS)}, such as 24h")
+    return timedelta(seconds=int(number) * UNITS[unit]).total_seconds()
 
 
 def common(ctx: typer.Context) -> Common:

@@ -12,6 +12,7 @@ from zettel.errors import InvalidInput, NotFound
 from .common import common, console, day_and_time, say, say_json
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
     from zettel import Memory
@@ -38,13 +39,17 @@ def history(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A n
     options = common(ctx)
     with options.memory() as memory:
         revisions = memory.history(id)
-        names = {} if options.json else _names(memory, revisions)
+        if not options.json:
+            show_history(console(), memory, revisions)
     if options.json:
         say_json(revisions)
-        return
+
+
+def show_history(out: Console, memory: Memory, revisions: Sequence[Revision]) -> None:
+    """Print the versions of a note, each as a diff to the one before."""
     from .layout import paragraph
 
-    out = console()
+    names = _names(memory, revisions)
     before: dict[str, Any] = {}
     links: dict[tuple[str, str, str], Link] = {}
     for place, revision in enumerate(revisions):
@@ -52,7 +57,8 @@ def history(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A n
             out.print()
         after, linked = _state(revisions[: place + 1])
         paragraph(out, _heading(revision, names), hang=2)
-        for line in (*_diff(before, after), *_links_diff(links, linked, id, names), *_inputs(revision, names)):
+        told = [*_diff(before, after), *_links_diff(links, linked, revision.note, names), *_inputs(revision, names)]
+        for line in told:
             paragraph(out, line, indent=2, hang=4)
         before, links = after, linked
 
@@ -121,6 +127,8 @@ def _heading(revision: Revision, names: Mapping[str, str]) -> Text:
     heading.append(f"  {day_and_time(revision.recorded_at)} UTC  {cause}", style="dim")
     if revision.cause.note not in (None, revision.note):
         heading.append(f"  because of {revision.cause.note}{names.get(revision.cause.note or '', '')}", style="dim")
+    if revision.cause.reason:
+        heading.append(f": {revision.cause.reason}", style="dim")
     if revision.undoes:
         heading.append(f"  takes back {', '.join(map(str, revision.undoes))}", style=MARKED)
     if not revision.live:
@@ -130,15 +138,13 @@ def _heading(revision: Revision, names: Mapping[str, str]) -> Text:
 
 def _state(revisions: Sequence[Revision]) -> tuple[dict[str, Any], dict[tuple[str, str, str], Link]]:
     """The fields and links that these revisions give, in order, without those that a later one of them took back."""
-    from zettel.fold import live_versions
+    from zettel.fold import live_revisions
 
-    live = live_versions(revisions)
     state: dict[str, Any] = {}
     links: dict[tuple[str, str, str], Link] = {}
-    for revision in revisions:
-        if revision.version in live:
-            state.update(revision.change)
-            links.update({(link.source, link.type.value, link.target): link for link in revision.links})
+    for revision in live_revisions(revisions):
+        state.update(revision.change)
+        links.update({(link.source, link.type.value, link.target): link for link in revision.links})
     return state, links
 
 

@@ -39,6 +39,11 @@ def show_hits(out: Console, hits: Sequence[Hit], *, explained: int) -> None:
         paragraph(out, said(note), indent=INDENT)
         if why.superseded_by:
             paragraph(out, Text(f"replaced by {why.superseded_by}", style="yellow"), indent=INDENT)
+        if note.archived:
+            held = "in the archive" if note.quarantined is None else f"in quarantine: {note.quarantined}".rstrip(": ")
+            paragraph(out, Text(held, style="yellow"), indent=INDENT)
+        if note.flags:
+            paragraph(out, Text(f"looks like instructions ({', '.join(note.flags)})", style="yellow"), indent=INDENT)
         if place < explained:
             labelled(out, reasons(why), indent=INDENT, style="dim")
 
@@ -50,6 +55,8 @@ def reasons(why: Why) -> list[tuple[str, str]]:
         told.append(("path", told_path(why.path)))
     if why.time:
         told.append(("time", why.time))
+    if why.strength is not None:
+        told.append(("strength", f"{why.strength:.2f}: it was of no use for long"))
     weighed = sorted(why.features.items(), key=lambda item: -abs(item[1]))[:TELLING_FEATURES]
     told.append(("features", ", ".join(f"{name} {value:+.2f}" for name, value in weighed if value) or "none"))
     told.append(("scorer", f"{why.scorer}: near {why.near:.2f}, walk {why.walk:.4f}"))

@@ -6,15 +6,14 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from zettel.errors import FlushTimeout, InvalidInput, JobFailed, NotFound
+from zettel.errors import FlushTimeout, JobFailed, NotFound
 
 from . import models
-from .common import common, console, day_and_time, remark, say, say_json
+from .common import common, console, day_and_time, remark, say, say_json, seconds_of
 
 if TYPE_CHECKING:
     from zettel import Memory, Scope
@@ -25,8 +24,6 @@ SHOWN_JOBS = 50
 """Jobs told in the table; --json has all."""
 WORKER_PAUSE = 1.0
 """Seconds between two looks at the queue, and until a worker that is told to stop begins to."""
-UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-"""Seconds in what a period is told in."""
 
 
 def jobs(
@@ -139,6 +136,9 @@ def worker(
     every: str | None = typer.Option(
         None, "--every", metavar="TIME", help="Have scopes evolve that changed: at once, and then every 24h (90m, 7d)."
     ),
+    decay: str | None = typer.Option(
+        None, "--decay", metavar="TIME", help="When they evolve, put away what nobody needed for that long: 90d."
+    ),
 ) -> None:
     """Work off jobs until stopped. Ctrl-C and SIGTERM stop it cleanly: what it had begun is finished or given back.
 
@@ -150,9 +150,9 @@ def worker(
       zettel worker --llm openai/gpt-4o-mini --budget usd=2,per=day
     """
     options = common(ctx)
-    period = None if every is None else seconds_of(every)
+    period = None if every is None else seconds_of(every, "--every")
     with stopping() as stopped:
-        with options.memory(works=True) as memory:
+        with options.memory(works=True, decay=decay) as memory:
             scope = options.scope() if options.scoped else None
             remark(f"zettel: working on {options.store}" + ("" if once else "; Ctrl-C stops"))
             if not options.models and not once and (waits := models.waiting(memory.jobs(scope=scope), ())):
@@ -211,11 +211,3 @@ def stopping() -> Iterator[Callable[[], bool]]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
-
-
-def seconds_of(period: str) -> float:
-    """A period such as 24h, 90m, 30s or 7d in seconds. Raises ``InvalidInput``."""
-    number, unit = period[:-1], period[-1:]
-    if not number.isdecimal() or unit not in UNITS or not int(number):
-        raise InvalidInput(f"--every {period!r}: expected a number and one of {', '.join(UNITS)}, such as 24h")
-    return timedelta(seconds=int(number) * UNITS[unit]).total_seconds()

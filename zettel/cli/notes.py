@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from zettel.errors import InvalidInput
 
 from .common import common, console, key_values, remark, say, say_json
+
+if TYPE_CHECKING:
+    from zettel import Memory, Note
+    from zettel.model import EventRecord
 
 NOTHING: tuple[Any, ...] = (None, "", [], {})
 """Values of fields that people are not shown."""
@@ -56,7 +60,10 @@ def show(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note
     with options.memory() as memory:
         shown = memory.get(id)
         terms = memory.terms(id) if id.startswith("n_") else []
+        origins = _origins(memory, shown)
     fields = {name: value for name, value in shown.model_dump(mode="json").items() if value not in NOTHING}
+    if not fields.get("faded"):
+        fields.pop("faded", None)
     if fields.get("parts") == 1:
         fields = {name: value for name, value in fields.items() if name not in ("part", "parts")}
     if options.json:
@@ -65,9 +72,21 @@ def show(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note
     from .layout import in_line, labelled
 
     rows = [(name, in_line(value)) for name, value in fields.items()]
+    if origins:
+        rows.append(("from", "; ".join(origins)))
     if terms:
         rows.append(("terms", ", ".join(f"{term.text} ({term.notes})" for term in terms)))
     labelled(console(), rows)
+
+
+def _origins(memory: Memory, shown: Note | EventRecord) -> list[str]:
+    """Who said what a note rests on, and where that was read."""
+    found: dict[str, None] = {}
+    for id in getattr(shown, "event_ids", ()):
+        event = memory.get(id)
+        told = ", ".join(str(part) for part in (event.role, getattr(event, "source", None)) if part)
+        found.update({told: None} if told else {})
+    return list(found)
 
 
 def delete(

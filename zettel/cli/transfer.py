@@ -150,6 +150,7 @@ def show_report(report: ImportReport) -> None:
         (report.revised, "revised, their content had changed"),
         (report.deleted, "left out, deleted here before"),
         (len(report.rejected), "rejected"),
+        (report.flagged, "flagged: what they say looks like instructions to a model"),
     ]
     for count, what in counts:
         if count or what == "added":

@@ -16,7 +16,7 @@ from zettel.batch import EraseAnswers, Op, StaleLease
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.errors import ItemUnusable, ModelUnusable
-from zettel.jobs.queue import FollowUps, Left, finish, was_left_out
+from zettel.jobs.queue import FollowUps, Left, ending, finish, newest, was_left_out
 from zettel.jobs.writing import Writing
 from zettel.link.mentions import mention_ops
 from zettel.llm.ports import Asker, Flaw, ModelAnnotator, Reading, Turn, Written
@@ -62,8 +62,12 @@ class Annotating:
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[Left]:
         """Annotate the notes of these jobs; what could not be done, and why."""
-        by_note = {job.note: job for job in jobs if job.note}
-        notes = await self._store.notes(scope, sorted(by_note))
+        by_note, needless = newest(jobs)
+        found = await self._store.notes(scope, sorted(by_note))
+        notes = {id: note for id, note in found.items() if not note.archived}
+        needless = [job for job in needless if job.note in found] + [by_note[id] for id in found.keys() - notes.keys()]
+        if needless:  # a later one of its note says the same, or the note was put away
+            await self._commits.commit(scope, ending(needless))
         readings = await self._readings(scope, notes, by_note)
         done = await asyncio.gather(
             *(self._read(scope, reading, by_note) for reading in readings), return_exceptions=True

@@ -11,9 +11,9 @@ from zettel.jobs.tally import Tally
 from zettel.model import Evolved, JobKind, Scope
 from zettel.ports import Runner, ScopeState
 
-ROUND = (JobKind.MERGE, JobKind.EVOLVE, JobKind.REFLECT)
-"""Duplicates go before words spread, for a neighbourhood is smaller without them; what is distilled comes last. So one
-round leaves nothing to do for another."""
+ROUND = (JobKind.DECAY, JobKind.MERGE, JobKind.REFLECT, JobKind.EVOLVE)
+"""What has faded goes first, then duplicates, for a neighbourhood is smaller without them. What is distilled comes
+before words spread: it adds to how often these are said. So one round leaves nothing to do for another."""
 
 
 class Evolution:

@@ -1,8 +1,8 @@
-"""The job that has the notes of a scope tell more about each other, by rules.
+"""The job that has the notes of a scope tell more about each other, by rules and, where there is one, by a model.
 
-Words that bind a note's neighbours join its keywords, and its importance follows its links. Its content, context and
-vector stay, and so does whatever a person or a model wrote: the keywords given here are for people and prompts, like
-those extracted from the content, and no search reads them.
+By rules, words that bind a note's neighbours join its keywords, and its importance follows its links. Its content,
+context and vector stay, and so does whatever a person or a model wrote: the keywords given here are for people and
+prompts, like those extracted from the content, and no search reads them. What a model does is in ``rewriting``.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from typing import Any, NamedTuple
 from zettel.annotate.tokens import tokenize
 from zettel.batch import Op, PutRevision
 from zettel.commit import Clock, Commits
+from zettel.errors import ZettelError
 from zettel.evolve.spread import NEIGHBOURS, importance, spread, tokens_of
 from zettel.fold import fold, live_revisions, worded_at
 from zettel.jobs.queue import Left, finish
+from zettel.jobs.rewriting import EVOLVER, Rewriting, is_by_rule
 from zettel.jobs.tally import Tally
 from zettel.link.near import Binding, binding
 from zettel.merged import taken_back
-from zettel.model import Cause, Input, Job, JobKind, Kind, LinkType, Note, Scope
+from zettel.model import Cause, Input, Job, Kind, LinkType, Note, Scope
 from zettel.pages import pages
 from zettel.ports import GraphStore, Lookup, NoteHistory, ScopeState
 from zettel.revise import revised
 
-EVOLVER = JobKind.EVOLVE.value
 PAGE = 200
 """Notes looked at, and changed, in one transaction."""
 TIMES_A_DAY = 4
@@ -37,15 +38,21 @@ _TIES = frozenset({LinkType.RELATES, LinkType.MENTIONS})
 class Evolving:
     """Evolves the notes of a store."""
 
-    def __init__(self, store: GraphStore, commits: Commits, tally: Tally) -> None:
+    def __init__(self, store: GraphStore, commits: Commits, tally: Tally, rewriting: Rewriting | None) -> None:
         self._store = store
         self._commits = commits
         self._tally = tally
+        self._rewriting = rewriting
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[Left]:
         """Evolve all notes in the scope of these jobs."""
         async for page in pages(self._store, scope, PAGE):
             await self._commit(scope, [note.id for note in page], ())
+        if self._rewriting is not None:
+            try:
+                await self._rewriting.do(scope)
+            except ZettelError as error:  # what was done until then stays; the next attempt goes on from there
+                return [Left(list(jobs), error)]
         await self._commit(scope, (), jobs)
         return []
 
@@ -119,7 +126,7 @@ def _change(history: NoteHistory, told: Mapping[str, Any], now: datetime) -> dic
     if taken_back(history, EVOLVER) or _times_since(history, now - DAY) >= TIMES_A_DAY:
         return None
     note, _ = fold(*history)
-    bare, _ = fold(history.base, [revision for revision in history.revisions if revision.cause.by != EVOLVER])
+    bare, _ = fold(history.base, [revision for revision in history.revisions if not is_by_rule(revision.cause)])
     written = _written_by_others(history)
     change: dict[str, Any] = {}
     if "importance" not in written and told["importance"] != bare.importance:
@@ -132,19 +139,19 @@ def _change(history: NoteHistory, told: Mapping[str, Any], now: datetime) -> dic
 
 def _written_by_others(history: NoteHistory) -> set[str]:
     """Fields that a person or a model has set."""
-    told = [r for r in live_revisions(history.revisions) if r.cause.by != EVOLVER]
+    told = [r for r in live_revisions(history.revisions) if not is_by_rule(r.cause)]
     return set(history.base.authored).union(*(r.change.keys() - set(r.extracted) for r in told))
 
 
 def _times_since(history: NoteHistory, moment: datetime) -> int:
-    return sum(r.cause.by == EVOLVER and r.recorded_at >= moment for r in history.revisions)
+    return sum(is_by_rule(r.cause) and r.recorded_at >= moment for r in history.revisions)
 
 
 def _revised(
     histories: Mapping[str, NoteHistory], id: str, around: Iterable[str], change: Mapping[str, Any], clock: Clock
 ) -> PutRevision:
     history = histories[id]
-    former = tuple(r.version for r in live_revisions(history.revisions, EVOLVER))
+    former = tuple(r.version for r in live_revisions(history.revisions) if is_by_rule(r.cause))
     near = [other for other in around if other in histories]
     inputs = tuple(Input(other, worded_at(*histories[other])) for other in (id, *near))
     newest = max(near, key=lambda other: histories[other].base.seq, default=None)

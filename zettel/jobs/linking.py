@@ -14,17 +14,21 @@ from zettel.batch import EraseAnswers, Op, StaleLease
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.errors import ItemUnusable, ModelUnusable
+from zettel.evolve.changes import change_links
+from zettel.evolve.claims import of_one_matter, tells
 from zettel.fold import live_revisions
-from zettel.jobs.queue import Left, finish, was_left_out
+from zettel.jobs.queue import Left, ending, finish, newest, was_left_out
 from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_links
 from zettel.llm.ports import Asker, Choice, Choices, Decision, Flaw, ModelLinker
-from zettel.model import Cause, Hit, Input, Job, JobKind, Link, LinkType, Note, Scope
-from zettel.ports import GraphStore, ScopeState
-from zettel.query import Asked
+from zettel.model import Cause, Hit, Input, Job, JobKind, Kind, Link, LinkType, Note, Scope
+from zettel.ports import GraphStore, Near, ScopeState
+from zettel.query import Asked, Filter
 from zettel.revise import revised
 from zettel.search.find import Finding
 
 LINKER = JobKind.LINK.value
+FACTS_OFFERED = 2
+"""Older facts that a fact may replace, the likeliest: every one that is shown costs tokens."""
 LOOKED_AT = 20
 """Hits of the search for a note's words whose best are offered to a model, newer notes among them."""
 DECIDED_WEIGHT = 0.9
@@ -63,10 +67,12 @@ class Linking:
         return left
 
     async def _link(self, scope: Scope, jobs: Sequence[Job], linker: ModelLinker) -> list[Left]:
-        """Link by a model what a model or a person has worded, and the rest by threshold."""
-        by_note = {job.note: job for job in jobs if job.note}
+        """Link by a model what a model or a person has worded, facts among it, and the rest by threshold."""
+        by_note, needless = newest(jobs)
         notes = await self._store.notes(scope, sorted(by_note))
-        chosen = {note.id: note for note in notes.values() if "context" in note.authored}
+        chosen = {note.id: note for note in notes.values() if _is_worded(note) and not note.archived}
+        if again := [job for job in needless if job.note in chosen]:  # a later one of its note says the same
+            await self._commits.commit(scope, ending(again))
         plain = [job for job in jobs if job.note not in chosen]
         if plain:
             await self._commit(scope, plain, {}, ())
@@ -132,12 +138,18 @@ class Linking:
         scorer = FusionScorer()
         found: list[list[Hit]] = []
         for note in group:  # one after the other: whoever adds or asks meanwhile waits for one search, not for all
-            found += await self._finding.search(scope, [Asked(text=vector_text(note), k=LOOKED_AT)], scorer)
+            # A fact is replaced by facts: what it was drawn from is linked to it already.
+            among = Filter(kinds=(note.kind.value,)) if note.kind is Kind.SEMANTIC else Filter()
+            asked = Asked(text=vector_text(note), k=LOOKED_AT, filter=among)
+            found += await self._finding.search(scope, [asked], scorer)
         others: dict[str, Note] = {}
         places: dict[str, int] = {}
         picked: list[Choice] = []
         for note, hits in zip(group, found, strict=True):
-            older = [hit.note for hit in hits if _is_older(hit.note, note)][:offered]
+            older = [hit.note for hit in hits if _is_older(hit.note, note)]
+            if note.kind is Kind.SEMANTIC:
+                older = [other for other in older if of_one_matter(note, other)][:FACTS_OFFERED]
+            older = older[:offered]
             for other in older:
                 places.setdefault(other.id, len(places))
                 others[other.id] = other
@@ -161,14 +173,17 @@ class Linking:
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             # Planned on the state it is committed on, so that every version it read is still the newest.
             ids = [job.note for job in jobs if job.note]
-            nears = [close(near) for near in await self._store.near(scope, ids, space.id, NEIGHBOURS_ASKED)]
+            found = await self._store.near(scope, ids, space.id, NEIGHBOURS_ASKED)
+            nears = [close(near) for near in found]
             around = {near.note for near in nears}.union(*(dict(near.others) for near in nears))
             read = await self._store.notes(scope, sorted(around.union(ids, (note.id for note in shown))))
-            if any(note.id not in read or vector_text(read[note.id]) != vector_text(note) for note in shown):
+            if any(_is_other(read.get(note.id), note) for note in shown):
                 raise StaleLease("a note changed while the model read it")
             bindings = {id: binding(terms) for id, terms in (await self._store.uses(scope, sorted(around))).items()}
             speakers = {id: (read[id].role or "").casefold() for id in around}
             links = {near.note: near_links(near, bindings, speakers, clock.recorded_at) for near in nears}
+            for id, changed in (await self._changes(scope, found, read, clock)).items():
+                links[id] = (*links.get(id, ()), *changed)
             for id, (decisions, _) in decided.items():
                 links[id] = _joined(links.get(id, ()), decisions, clock)
             changing = [id for id, made in links.items() if id in read and (made or read[id].version > 1)]
@@ -180,16 +195,41 @@ class Linking:
                 if not made and not former:
                     continue
                 cause = decided[id][1] if id in decided else Cause(by=LINKER, note=id)
-                before = {id, *(link.target for link in made)}
+                before = {id}.union(*((link.source, link.target) for link in made))
                 if id in decided:
                     before.update(note.id for note in shown)
                 inputs = tuple(Input(note, read[note].version) for note in sorted(before))
-                doubted = any(link.type is LinkType.CONTRADICTS for link in made)
+                doubted = any(link.type is LinkType.CONTRADICTS and link.source == id for link in made)
                 change = {"confidence": min(read[id].confidence, DOUBTED)} if doubted else {}
                 ops.append(revised(history, clock, cause, change, links=made, undoes=tuple(former), inputs=inputs))
             return ops + (finish(job for job in jobs if job.note in read) if done else [])
 
         await self._commits.commit(scope, plan)
+
+    async def _changes(
+        self, scope: Scope, nears: Sequence[Near], read: dict[str, Note], clock: Clock
+    ) -> dict[str, tuple[Link, ...]]:
+        """What the notes say that holds no more, or that others say of them, by rules; what was ``read`` besides joins
+        it."""
+        telling = [near for near in nears if near.note in read and tells(read[near.note])]
+        missing = {other for near in telling for other, _ in near.others if other not in read}
+        read.update(await self._store.notes(scope, sorted(missing)) if missing else {})
+        found: dict[str, tuple[Link, ...]] = {}
+        for near in telling:
+            others = [read[other] for other, _ in near.others if other in read]
+            if links := change_links(read[near.note], others, clock.recorded_at):
+                found[near.note] = links
+        return found
+
+
+def _is_worded(note: Note) -> bool:
+    """Whether a model or a person has put it into words that stand alone."""
+    return "context" in note.authored or note.kind is Kind.SEMANTIC
+
+
+def _is_other(now: Note | None, before: Note) -> bool:
+    """Whether a note is gone, put away, or says something else than before."""
+    return now is None or now.archived or vector_text(now) != vector_text(before)
 
 
 def _is_older(other: Note, note: Note) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from zettel.annotate.filler import is_filler
 from zettel.batch import FinishJob, Op, PutJob
+from zettel.commit import Clock, Plan
 from zettel.errors import (
     BudgetSpent,
     EmbedderMismatch,
@@ -21,6 +22,7 @@ from zettel.errors import (
 )
 from zettel.identity import new_id
 from zettel.model import Job, JobKind, Kind, Note, Scope
+from zettel.ports import ScopeState
 
 PASSING = (EmbedderMismatch, EmbedderUnavailable, ModelUnavailable, ModelUnusable, StoreBusy, StoreUnreachable)
 """Errors that may be gone by the next attempt; any other leaves the job failed at once."""
@@ -33,6 +35,7 @@ PRIORITIES: Mapping[JobKind, int] = {
     JobKind.MERGE: -2,
     JobKind.EVOLVE: -2,
     JobKind.REFLECT: -2,
+    JobKind.DECAY: -2,
     JobKind.REEMBED: -3,
 }
 """What comes later than the jobs of single notes, which have 0, for somebody may be waiting for these: first the end of
@@ -57,6 +60,26 @@ def new_job(scope: Scope, kind: JobKind, run_at: datetime, note: Note | None = N
 def finish(jobs: Iterable[Job]) -> list[Op]:
     """The ends of jobs. Those of a deleted note went with it, and must not be among them."""
     return [FinishJob(job.id, job.token or "") for job in jobs]
+
+
+def newest(jobs: Iterable[Job]) -> tuple[dict[str, Job], list[Job]]:
+    """Of each note the job for its newest version, and the jobs for older ones, which that makes needless."""
+    found: dict[str, Job] = {}
+    needless: list[Job] = []
+    for job in sorted(jobs, key=lambda job: job.version):
+        if job.note is not None:
+            needless += [found[job.note]] if job.note in found else []
+            found[job.note] = job
+    return found, needless
+
+
+def ending(jobs: Sequence[Job]) -> Plan:
+    """The plan that ends jobs, and does nothing else."""
+
+    async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+        return finish(jobs)
+
+    return plan
 
 
 def was_left_out(job: Job) -> bool:

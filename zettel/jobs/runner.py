@@ -14,6 +14,7 @@ import anyio
 
 from zettel.batch import StaleLease
 from zettel.errors import FlushTimeout, JobFailed, StoreBusy, StoreUnreachable, ZettelError
+from zettel.jobs.evolution import ROUND
 from zettel.jobs.queue import next_attempt
 from zettel.jobs.work import Lane, Work
 from zettel.model import Job, JobKind, JobState, Scope
@@ -30,6 +31,8 @@ LOOK_SECONDS = 1.0
 WAIT_SECONDS = 0.02
 """The same while there is nothing to do here but jobs that another worker holds or that wait for their time."""
 
+RENEWALS = 3
+"""How often a lease is renewed before it would run out."""
 SOON = timedelta(minutes=2)
 """What a ``drain`` waits for: longer than the longest pause between two attempts, shorter than a budget's day."""
 
@@ -37,6 +40,8 @@ GONE = "another job of its batch was taken over or deleted meanwhile; it is done
 """What a job says of itself that was dropped because of another one."""
 STOPPED = "stopped before it was done"
 """What stands with a job that was given back, until it is done."""
+QUOTING = frozenset({JobKind.ANNOTATE, JobKind.LINK, JobKind.EVOLVE, JobKind.REFLECT})
+"""Jobs that put texts into questions, or write some."""
 STILL_READ = "pending: another reader still holds the old pages"
 """What a purge says of itself while it waits."""
 
@@ -147,8 +152,13 @@ class InProcessRunner:
         if not jobs:
             return 0
         at.held = jobs
-        # Whatever goes wrong belongs to the jobs: it is kept with them, and the runner goes on.
-        (outcome,) = await asyncio.gather(self._work.do(jobs), return_exceptions=True)
+        renewing = asyncio.create_task(self._renew(jobs, lane.lease)) if jobs[0].kind in ROUND else None
+        try:
+            # Whatever goes wrong belongs to the jobs: it is kept with them, and the runner goes on.
+            (outcome,) = await asyncio.gather(self._work.do(jobs), return_exceptions=True)
+        finally:
+            if renewing is not None:
+                renewing.cancel()
         if isinstance(outcome, timedelta):
             await self._later(jobs, outcome, STILL_READ)
         elif isinstance(outcome, BaseException):
@@ -158,6 +168,13 @@ class InProcessRunner:
                 await self._left(left.jobs, left.error)
         at.held = []
         return len(jobs)
+
+    async def _renew(self, jobs: list[Job], lease: float) -> None:
+        """Hold what concerns a whole scope as long as it takes, which nobody knows beforehand."""
+        while True:
+            await asyncio.sleep(lease / RENEWALS)
+            with suppress(StoreBusy, StoreUnreachable):
+                await self._store.renew(jobs, lease)
 
     async def _left(self, jobs: list[Job], error: BaseException) -> None:
         """Keep with jobs why they were not done."""
@@ -169,7 +186,7 @@ class InProcessRunner:
         now = datetime.now(timezone.utc)
         self._told.difference_update(job.id for job in jobs)
         # What is not ours may quote what a model was asked: a text that would outlive its deletion.
-        quotes = jobs[0].kind is JobKind.ANNOTATE and not isinstance(error, ZettelError)
+        quotes = jobs[0].kind in QUOTING and not isinstance(error, ZettelError)
         told = type(error).__name__ + ("" if quotes else f": {error}")
         for attempts in sorted({job.attempts for job in jobs}):
             alike = [job for job in jobs if job.attempts == attempts]

@@ -13,9 +13,9 @@ class Tally:
     def __init__(self) -> None:
         self._counted: Counter[tuple[str, str]] = Counter()
 
-    def count(self, scope: Scope, *, revised: int = 0, merged: int = 0, insights: int = 0) -> None:
+    def count(self, scope: Scope, *, revised: int = 0, merged: int = 0, insights: int = 0, archived: int = 0) -> None:
         """Add what a commit has changed."""
-        for name, more in (("revised", revised), ("merged", merged), ("insights", insights)):
+        for name, more in (("revised", revised), ("merged", merged), ("insights", insights), ("archived", archived)):
             self._counted[scope.key, name] += more
 
     def so_far(self, scope: Scope) -> Evolved:

@@ -12,6 +12,7 @@ from zettel.annotate.index import vector_text
 from zettel.batch import Op
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
+from zettel.jobs.evolution import ROUND
 from zettel.jobs.queue import Left, finish, new_job
 from zettel.jobs.reembed import Reembedding
 from zettel.model import Job, JobKind, Scope
@@ -78,11 +79,13 @@ class Work:
         kinds = [kind for kind in JobKind if kind in self._handlers or kind is JobKind.PURGE]
         if self._model_claim is None:
             return [Lane(tuple(kinds))]
-        asking = (JobKind.LINK, JobKind.ANNOTATE)
+        rounds = tuple(kind for kind in ROUND if kind in kinds)
+        asking = (JobKind.LINK, JobKind.ANNOTATE, *rounds)
         return [
             Lane(tuple(kind for kind in kinds if kind not in asking)),
             Lane((JobKind.LINK,), self._model_claim, MODEL_LEASE_SECONDS),
             Lane((JobKind.ANNOTATE,), self._model_claim, MODEL_LEASE_SECONDS, MODEL_LINGER_SECONDS),
+            Lane(rounds),
         ]
 
     async def kinds(self) -> list[JobKind]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from zettel.annotate.drafts import annotate
 from zettel.annotate.index import index_note
+from zettel.annotate.instructions import flags_of
 from zettel.batch import Op, PutNote, PutRevision
 from zettel.commit import Clock
 from zettel.fold import live_revisions
@@ -42,7 +43,7 @@ class Writing:
         change: dict[str, Any] = {"context": said.context, "keywords": said.keywords, "tags": _tags(note, said)}
         if said.importance is not None:
             change["importance"] = said.importance
-        for name in _set_by_people(history):
+        for name in set_by_people(history):
             change.pop(name, None)
         self._put(revised(history, self._clock, cause, change, inputs=self._inputs))
         kept = await self._archive_facts(note, said.facts, cause)
@@ -87,6 +88,8 @@ class Writing:
             valid_from=origins[0].valid_from,
             seq=self._clock.next(),
             recorded_at=recorded_at,
+            flags=flags_of(content),
+            trust=min(origin.trust for origin in origins),
             **fields._asdict(),
         )
         links = tuple(
@@ -107,5 +110,7 @@ def _tags(note: Note, said: Written) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*note.tags, *said.tags)))
 
 
-def _set_by_people(history: NoteHistory) -> set[str]:
-    return {name for revision in live_revisions(history.revisions, "user") for name in revision.change}
+def set_by_people(history: NoteHistory) -> set[str]:
+    """The fields of a note that a person's word counts for."""
+    told = live_revisions(history.revisions, "user")
+    return {name for revision in told for name in revision.change.keys() - set(revision.extracted)}

@@ -11,7 +11,10 @@ MAX_HOPS = 5
 
 
 async def neighbors(store: GraphStore, scope: Scope, note_id: str, hops: int) -> list[Neighbor]:
-    """Notes within ``hops`` links, nearest first, then by link weight; each by the first and strongest link found."""
+    """Notes within ``hops`` links, nearest first, then by link weight; each by the first and strongest link found.
+
+    Without what is in quarantine.
+    """
     if not 1 <= hops <= MAX_HOPS:
         raise InvalidInput(f"hops={hops}: use 1 to {MAX_HOPS}")
     reached: dict[str, tuple[int, Link]] = {}
@@ -27,4 +30,5 @@ async def neighbors(store: GraphStore, scope: Scope, note_id: str, hops: int) ->
         if not border:
             break
     notes = await store.notes(scope, list(reached))
-    return [Neighbor(note=notes[id], hops=hop, link=link) for id, (hop, link) in reached.items() if id in notes]
+    return [Neighbor(note=notes[id], hops=hop, link=link) for id, (hop, link) in reached.items() if id in notes
+            and notes[id].quarantined is None]  # fmt: skip

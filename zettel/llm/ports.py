@@ -209,3 +209,70 @@ class ModelLinker(Protocol):
     async def link(self, choices: Choices, ask: Ask) -> Linked:
         """Raises what ``ask`` raises."""
         ...
+
+
+# --------------------------------------------------------------------------------------------------------------- evolve
+
+
+class Rewrite(NamedTuple):
+    """What a model makes of a note since it knows of a newer one, ``because`` of which it does so. Kind and facts are
+    not asked for."""
+
+    note: str
+    because: str
+    why: str
+    written: Written
+
+
+class Retie(NamedTuple):
+    """A link from a newer note, ``because``, to another one, that a model ``makes`` or wants gone."""
+
+    because: str
+    target: str
+    why: str
+    makes: bool
+
+
+class Rewrote(NamedTuple):
+    """The outcome of Choices of new notes and the older ones near them."""
+
+    changes: tuple[Rewrite | Retie, ...]
+    model: str | None = None
+    prompt: str | None = None
+
+
+class ModelEvolver(Protocol):
+    """Rewrites and relinks the neighbours of new notes by way of a model."""
+
+    batch: int
+    """New notes asked about together at most."""
+    offered: int
+    """Neighbours of each that are shown."""
+
+    async def evolve(self, choices: Choices, ask: Ask) -> Rewrote:
+        """Raises what ``ask`` raises, and ``ModelUnusable``."""
+        ...
+
+
+# -------------------------------------------------------------------------------------------------------------- reflect
+
+
+class Reflected(NamedTuple):
+    """What a model says of groups of notes that belong together: for each, in order, an insight or what was wrong."""
+
+    insights: tuple[str | Flaw, ...]
+    model: str | None = None
+    prompt: str | None = None
+
+
+class ModelReflector(Protocol):
+    """Tells what notes that belong together show, by way of a model."""
+
+    batch: int
+    """Groups asked about together at most."""
+    shown: int
+    """Notes of each that it is shown at most."""
+
+    async def reflect(self, groups: Sequence[Sequence[Note]], ask: Ask) -> Reflected:
+        """Raises what ``ask`` raises."""
+        ...

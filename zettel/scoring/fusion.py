@@ -17,6 +17,7 @@ from zettel.errors import InvalidInput
 from zettel.model import LinkType
 from zettel.query import Scores, Seed
 from zettel.scoring import features
+from zettel.scoring.answering import READ_AGAIN
 from zettel.scoring.calibrate import calibrate, evidence
 from zettel.scoring.names import speakers_named, terms_meant, unheard
 from zettel.scoring.walk import NOWHERE, Walk, graph_of, walk
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from zettel.query import Candidates, Floats, Question
 
-Group: TypeAlias = Literal["windows", "walk", "text", "vector", "time", "speaker", "terms", "spread"]
+Group: TypeAlias = Literal["windows", "walk", "text", "vector", "time", "speaker", "terms", "spread", "statements"]
 """A group of evidence that can be left out, to see what it is worth."""
 
 
@@ -106,6 +107,7 @@ class FusionScorer:
             raise InvalidInput(f"no such group of evidence: {', '.join(sorted(unknown))}")
         self.without = without
         self.features = tuple(f for f in features if f.group not in without)
+        self.reads_again = 0 if "statements" in without else READ_AGAIN
 
     def score(self, question: Question, candidates: Candidates) -> Scores:
         """Score the candidates: (n,) each; ``score`` ranks them."""

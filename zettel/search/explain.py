@@ -21,9 +21,17 @@ _SEEDS = tuple((int(seed), str(seed.name).lower()) for seed in Seed)
 
 
 def explain(
-    row: int, candidates: Candidates, scores: Scores, scorer: str, today: int | None, *, full: bool = True
+    row: int,
+    candidates: Candidates,
+    scores: Scores,
+    scorer: str,
+    today: int | None,
+    faint: float | None = None,
+    *,
+    full: bool = True,
 ) -> Why:
-    """How the hit at ``row`` came about; ``full`` adds the features and the path."""
+    """How the hit at ``row`` came about; ``faint`` is its strength if that lowered its score, ``full`` adds the
+    features and the path."""
     told = zip(scores.feature_names, scores.features[row].tolist(), strict=True) if full else ()
     return Why(
         scorer=scorer,
@@ -33,6 +41,7 @@ def explain(
         walk=round(float(scores.walk[row]), 6),
         path=path_to(row, candidates, scores) if full else (),
         time=validity(row, candidates, today),
+        strength=None if faint is None else round(faint, 4),
         superseded_by=replacement(row, candidates) if candidates.valid_to[row] < TIME_MAX else None,
     )
 

@@ -3,40 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
+import numpy as np
 
 from zettel.embed.vectors import Vectors
 from zettel.errors import InvalidQuestion, ZettelError
+from zettel.evolve.strength import FAINTEST, FRESH, strength, weights
 from zettel.fold import fold
+from zettel.identity import new_id
 from zettel.model import TIME_MAX, TIME_MIN, Hit, Kind, Note, Scope, from_micros, to_micros
+from zettel.pages import archived_pages
 from zettel.ports import GraphStore, Scorer
-from zettel.query import Asked, Candidates, Query, Question, Scores
+from zettel.query import Asked, Candidates, Query, Question, Scores, Seed
+from zettel.scoring.answering import wanted
+from zettel.search.again import read_again
+from zettel.search.away import PAGE, Looking, is_asked_for, passes
 from zettel.search.explain import explain
+from zettel.search.faded import BringBack, Faded
+from zettel.search.log import Found, SearchLog
 from zettel.search.question import parse_question
 from zettel.search.rank import outdated, rank
+
+if TYPE_CHECKING:
+    from zettel.query import Ints
 
 AT_ONCE = 8
 """Questions of one call that are under way together: while one waits for the store another is scored."""
 
 
 class Ranked(NamedTuple):
-    """The best rows for a question, and what they were chosen from."""
+    """The best rows for a question, and what they were chosen from; ``faint`` are the strengths of those that count
+    for less, ``stated`` what those that were read again are worth as answers."""
 
     question: Question
     candidates: Candidates
     scores: Scores
     rows: list[int]
+    faint: Mapping[int, float]
+    stated: Mapping[int, float] = {}
 
 
 class Finding:
     """Asks a store."""
 
-    def __init__(self, store: GraphStore, vectors: Vectors) -> None:
+    def __init__(self, store: GraphStore, vectors: Vectors, bring_back: BringBack) -> None:
         self._store = store
         self._vectors = vectors
+        self.log = SearchLog(store)
+        self.faded = Faded(store, bring_back)
 
     async def search(self, scope: Scope, asked: Sequence[Asked], scorer: Scorer) -> list[list[Hit]]:
         """For each question the best ``k`` notes, best first; of one event's parts only the best.
@@ -53,7 +72,8 @@ class Finding:
         pairs = list(zip(asked, questions, strict=True))
         ranked = await _side_by_side([partial(self._rank, scope, space, *pair, scorer) for pair in pairs])
         notes = await self._notes(scope, asked, ranked)
-        hits = [_hits(*one, scorer.name) for one in zip(asked, ranked, notes, strict=True)]
+        ranked = [_again(*one, scorer) for one in zip(asked, ranked, notes, strict=True)]
+        hits = [self._hits(scope, *one, scorer.name) for one in zip(asked, ranked, notes, strict=True)]
         return [
             await self._named(scope, found) if one.explain else found for one, found in zip(asked, hits, strict=True)
         ]
@@ -72,12 +92,48 @@ class Finding:
                 known_at=None if asked.known_at is None else to_micros(asked.known_at),
             )
         )
+        candidates = await self._with_archive(scope, asked, question, candidates)
         scores = scorer.score(question, candidates)
         without = outdated(candidates, question.today) if asked.current_only else None
         insights = Kind.INSIGHT.value in asked.filter.kinds
-        best = rank(scores, candidates, asked.k, without, insights=insights)
+        k = max(asked.k, _reads_again(question, scorer))
+        best = rank(scores, candidates, k, without, insights=insights)
+        faint: Mapping[int, float] = {}
+        if best and candidates.stats.used and asked.as_of is None and asked.known_at is None:
+            last = scores.score[best].min() if len(best) == k else 0.0
+            rivals = np.flatnonzero(candidates.pool & (scores.score >= FAINTEST * last))
+            faint = await self._faint(scope, candidates, rivals, asked.now or datetime.now(timezone.utc))
+        if faint:
+            score = scores.score.copy()
+            score[list(faint)] *= weights(list(faint.values()))
+            scores = replace(scores, score=score)
+            best = rank(scores, candidates, k, without, insights=insights)
         rows = [row for row in best if scores.score[row] >= (asked.min_score or 0.0)]
-        return Ranked(question, candidates, scores, rows)
+        return Ranked(question, candidates, scores, rows, faint)
+
+    async def _with_archive(
+        self, scope: Scope, asked: Asked, question: Question, candidates: Candidates
+    ) -> Candidates:
+        """The candidates and what was put away: all of it if that is asked for, or what only a faded note can tell."""
+        if asked.archived or asked.quarantined:
+            looking = Looking(question, asked, self._vectors.embedder)
+            async for page in archived_pages(self._store, scope, PAGE):
+                await looking.look([note for note in page if is_asked_for(note, asked)])
+            return looking.joined(candidates)
+        if not asked.recalls or asked.as_of is not None or asked.known_at is not None:
+            return candidates
+        named = await self.faded.named(scope, question, candidates)
+        if not named:
+            return candidates
+        looking = Looking(question, asked, self._vectors.embedder)
+        await looking.look([note for note in named if passes(note, asked.filter)])
+        return looking.joined(candidates)
+
+    async def _faint(self, scope: Scope, candidates: Candidates, rows: Ints, now: datetime) -> dict[int, float]:
+        """The strengths of those of the rows that are no longer fresh at ``now``."""
+        uses = await self._store.note_uses(scope, [candidates.ids[row] for row in rows])
+        strengths = {int(row): strength(uses[id], now) for row in rows if (id := candidates.ids[row]) in uses}
+        return {row: left for row, left in strengths.items() if left < FRESH}
 
     async def _notes(self, scope: Scope, asked: Sequence[Asked], ranked: Sequence[Ranked]) -> list[Mapping[str, Note]]:
         """The notes of each question's hits as its two clocks show them; those of now are read together."""
@@ -99,6 +155,33 @@ class Finding:
             id: note.model_copy(update={"valid_to": None if ends[id] >= TIME_MAX else from_micros(ends[id])})
             for id, note in states.items()
         }
+
+    def _hits(
+        self, scope: Scope, asked: Asked, ranked: Ranked, notes: Mapping[str, Note], scorer: str
+    ) -> list[Hit]:
+        """The hits, which are logged if that was asked for. A note that went since it was ranked is no hit."""
+        candidates, scores, today = ranked.candidates, ranked.scores, ranked.question.today
+        search = new_id("s") if asked.log else None
+        rows = [row for row in ranked.rows if candidates.ids[row] in notes]
+        hits = [
+            Hit(
+                note=notes[candidates.ids[row]],
+                score=float(scores.score[row]),
+                why=explain(row, candidates, scores, scorer, today, ranked.faint.get(row), full=asked.explain),
+                search_id=search,
+            )
+            for row in rows
+        ]
+        if asked.explain and ranked.stated:
+            hits = [_stating(hit, ranked.stated.get(row)) for row, hit in zip(rows, hits, strict=True)]
+        back = [id for row in rows if candidates.seeds[row] & Seed.ARCHIVE and notes[id := candidates.ids[row]].faded]
+        if back and asked.recalls and not asked.archived:
+            self.faded.bring_back(scope, back)
+        if search is not None and hits:
+            told = scores.features[rows]
+            self.log.add(Found(scope, search, asked.text, datetime.now(timezone.utc), scorer, hits, told,
+                               scores.feature_names))  # fmt: skip
+        return hits
 
     async def _named(self, scope: Scope, hits: list[Hit]) -> list[Hit]:
         """The hits with the notes on their paths called by their titles or captions, not by their ids."""
@@ -162,19 +245,28 @@ async def _side_by_side(tasks: Sequence[Callable[[], Awaitable[Ranked]]]) -> lis
     return [done[place] for place in range(len(tasks))]
 
 
+def _reads_again(question: Question, scorer: Scorer) -> int:
+    """How many notes are read before they are hits: none unless one state of things is asked for."""
+    most: int = getattr(scorer, "reads_again", 0)
+    return most if most and wanted(question.text) else 0
+
+
+def _again(asked: Asked, ranked: Ranked, notes: Mapping[str, Note], scorer: Scorer) -> Ranked:
+    """What was ranked, in the order in which it answers the question, and no more than was asked for."""
+    most = _reads_again(ranked.question, scorer)
+    if not most:
+        return ranked
+    question, candidates, scores = ranked.question, ranked.candidates, ranked.scores
+    rows, score, worth = read_again(question, candidates, scores.score, ranked.rows, notes, most)
+    return ranked._replace(rows=rows[: asked.k], scores=replace(scores, score=score), stated=worth)
+
+
+def _stating(hit: Hit, worth: float | None) -> Hit:
+    if worth is None:
+        return hit
+    features = hit.why.features | {"statement": round(worth, 4)}
+    return hit.model_copy(update={"why": hit.why.model_copy(update={"features": features})})
+
+
 def _ids(ranked: Ranked) -> list[str]:
     return [ranked.candidates.ids[row] for row in ranked.rows]
-
-
-def _hits(asked: Asked, ranked: Ranked, notes: Mapping[str, Note], scorer: str) -> list[Hit]:
-    """A note that went since it was ranked is no hit."""
-    candidates, scores, today = ranked.candidates, ranked.scores, ranked.question.today
-    return [
-        Hit(
-            note=notes[candidates.ids[row]],
-            score=float(scores.score[row]),
-            why=explain(row, candidates, scores, scorer, today, full=asked.explain),
-        )
-        for row in ranked.rows
-        if candidates.ids[row] in notes
-    ]

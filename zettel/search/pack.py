@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 CHARACTERS_PER_TOKEN = 4
 """Of text in alphabets: what the common tokenizers make of English; of other languages they make a little more."""
+OPENING_SHARE = 1 / 3
+"""Of the tokens, at most, for what a context opens with: most of them are for what was asked."""
 CUT = "…"
 
 _UNSPACED_SIGN = re.compile(f"[{UNSPACED}]")
@@ -26,11 +28,15 @@ def estimate_tokens(text: str) -> int:
     return math.ceil((len(text) - unspaced) / CHARACTERS_PER_TOKEN) + unspaced
 
 
-def pack(hits: Sequence[Hit], max_tokens: int) -> str:
+def pack(hits: Sequence[Hit], max_tokens: int, opening: str = "") -> str:
     """As many of ``hits`` (best first) as fit ``max_tokens``, under a heading for each day and session.
 
-    A hit that does not fit is passed over for the next that does; the best one is cut short rather than left out.
+    A hit that does not fit is passed over for the next that does; the best one is cut short rather than left out. As
+    many whole lines of an ``opening`` as fit its share of the tokens come first.
     """
+    if opening and (head := _opened(opening, int(OPENING_SHARE * max_tokens))):
+        rest = pack(hits, max(max_tokens - estimate_tokens(f"{head}\n\n"), 0))
+        return f"{head}\n\n{rest}" if rest else head
     taken: list[Note] = []
     for hit in hits:
         if estimate_tokens(_render([*taken, hit.note])) <= max_tokens:
@@ -38,6 +44,18 @@ def pack(hits: Sequence[Hit], max_tokens: int) -> str:
     if not taken and hits:
         return _cut(_render([hits[0].note]), max_tokens)
     return _render(taken)
+
+
+def _opened(text: str, max_tokens: int) -> str:
+    """The first lines of a text that fit, a heading not without one of its own; "" if there are none."""
+    kept: list[str] = []
+    for line in text.splitlines():
+        if estimate_tokens("\n".join([*kept, line])) > max_tokens:
+            break
+        kept.append(line)
+    while kept and not kept[-1].startswith("- "):
+        kept.pop()
+    return "\n".join(kept)
 
 
 def _render(notes: Sequence[Note]) -> str:

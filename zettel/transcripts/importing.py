@@ -52,6 +52,8 @@ class ImportReport(BaseModel):
     """Known before, with other content: the note has a new version now."""
     deleted: int = 0
     """Deleted from this scope once, and so left out."""
+    flagged: int = 0
+    """Of those written, how many hold what looks like instructions to a model."""
     rejected: list[Rejected] = Field(default_factory=list)
     seconds: float = 0.0
     llm_calls: int = 0
@@ -120,6 +122,7 @@ async def import_file(
         if events:
             done = await memory.remember(events, on_conflict="revise", ordinals=ordinals, scope=scope)
             counts.update(one.status for one in done)
+            report.flagged += sum(one.flagged for one in done)
         report.added, report.existing = counts["added"], counts["existing"]
         report.revised, report.deleted = counts["revised"], counts["deleted"]
         if on_progress is not None:

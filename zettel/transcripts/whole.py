@@ -8,7 +8,8 @@ itself: two exports of one memory differ in it alone.) In their order:
 * ``vectors``: a vector set that the notes refer to by its number: its embedder and recipe;
 * ``scope``: whose memory follows, its secret (hexadecimal), its last ``seq`` and recorded time;
 * ``event`` with its keyed ``identity``; ``note`` (version 1) with its ``revisions`` and its ``vectors`` by set
-  (base64 of little-endian float32); ``links`` that the note ``of`` decided; ``mention``; ``tombstone``; ``job``;
+  (base64 of little-endian float32); ``links`` that the note ``of`` decided; ``mention``; ``tombstone``; ``use`` that
+  feedback tells of a note (since version 2); ``job``;
 * ``end``: the last line; a file without it was cut off.
 """
 
@@ -28,10 +29,10 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from zettel.batch import PutEvent, PutJob, PutMention, PutTombstones, RestoreLinks
+from zettel.batch import PutEvent, PutJob, PutMention, PutNoteUse, PutTombstones, RestoreLinks
 from zettel.errors import BadRecord
 from zettel.identity import new_id
-from zettel.model import TIME_MIN, EventRecord, Job, Link, Note, Revision, Scope
+from zettel.model import TIME_MIN, EventRecord, Job, Link, Note, NoteUse, Revision, Scope, from_micros, to_micros
 from zettel.ports import KeptNote, ScopeState, Space
 from zettel.transcripts import WHOLE
 
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 name = WHOLE
 HEAD_BYTES = 64
 """Enough to see whether it is such a file, before a line of it is read that may be any length."""
-VERSION = 1
-"""Of the format; a reader refuses what a later one wrote."""
+VERSION = 2
+"""Of the format; a reader refuses what a later one wrote, and reads what earlier ones did."""
 
 _CRC = re.compile(rb',"crc":"([0-9a-f]{8})"\}\n')
 _CRC_BYTES = len(b',"crc":"00000000"}\n')
@@ -110,6 +111,9 @@ def record(kept: Kept, scope: Scope, sets: dict[int, int]) -> Iterator[str]:
     elif isinstance(kept, PutTombstones):
         for identity in kept.identities:
             yield f'{{"tombstone":"{identity}"}}'
+    elif isinstance(kept, PutNoteUse):
+        counts = kept.use._asdict() | {"since": to_micros(kept.use.since)}
+        yield _compact({"use": counts, "of": kept.note})
     elif kept.job.note is not None:  # others are about the store, and not about what is kept in it
         yield _compact({"job": kept.job.model_dump(mode="json", include=set(_JOB))})
 
@@ -228,10 +232,10 @@ def _checked(line: bytes, last: int, where: str) -> int:
 def _require_version(line: bytes, where: str) -> None:
     with _making_sense(where):
         version = json.loads(line)["zettel"]["version"]
-    if version != VERSION:
+    if version not in range(1, VERSION + 1):
         raise BadRecord(
-            f"{where}: version {version} of the format, and this zettel reads version {VERSION}: use the zettel that "
-            "wrote it, or a newer one"
+            f"{where}: version {version} of the format, and this zettel reads up to version {VERSION}: use the zettel "
+            "that wrote it, or a newer one"
         )
 
 
@@ -260,6 +264,9 @@ def _kept(told: dict[str, Any], into: Scope) -> Kept:
         return PutMention(Link.model_validate(told["mention"]))
     if "tombstone" in told:
         return PutTombstones((told["tombstone"],))
+    if "use" in told:
+        since, *counts = (int(told["use"][name]) for name in NoteUse._fields)
+        return PutNoteUse(told["of"], NoteUse(from_micros(since), *counts))
     return PutJob(Job.model_validate({**told["job"], "id": new_id("j"), "scope": into}))
 
 

@@ -28,6 +28,27 @@ FIRST_PERSON = 0.65
 """Share of changes in a group that are told by whom they are about."""
 TOLD_BY_OTHERS = 0.15
 """Share of their statements that somebody else makes all the same."""
+FACTS = {
+    "home": "{P} lives in {v}.",
+    "job": "{P} works at {v}.",
+    "number": "{P}'s {item} is {v}.",
+    "favourite": "{P}'s favourite {item} is {v}.",
+    "relationship": "{P}'s {item} is {v}.",
+    "plan": "{P}'s {item} is on {v}.",
+    "price": "{Thing} costs {v}.",
+    "owner": "{v} looks after {thing}.",
+    "software": "{Thing} is {v}.",
+    "habit": "{P} {v}.",
+}
+"""How a model would put a fact of a kind."""
+NO_FACT = {
+    "other": "{role} says: {text}",
+    "same": "{role} remarks: {text}",
+    "oldvalue": "{role} mentions in passing: {text}",
+    "unrealised": "{role} tells of something that did not come about: {text}",
+    "if": "{role} only supposes: {text}",
+}
+"""How it would put what else is said, by section."""
 OF_THINGS = ("price", "software")
 """Kinds whose facts are about no person, so that anyone tells them."""
 NEAR = ("other", "same", "oldvalue", "unrealised", "if")
@@ -87,6 +108,9 @@ class Turn(NamedTuple):
     role: str
     text: str
     key: tuple[int, str] | None
+    context: str = ""
+    fact: str = ""
+    keywords: tuple[str, ...] = ()
 
 
 def read(kind: str) -> Phrases:
@@ -128,15 +152,18 @@ class Decks:
 
 def everything() -> tuple[dict[str, list[dict[str, Any]]], list[dict[str, Any]]]:
     """The events of each scope, and all questions."""
+    scopes, questions = _everything()
+    return {scope.name: scope.events for scope in scopes}, questions
+
+
+def _everything() -> tuple[list[Scope], list[dict[str, Any]]]:
     chance = random.Random(SEED)
     decks = Decks(chance)
     phrases = {kind: read(kind) for kind in KINDS}
-    scopes, questions = {}, []
+    scopes: list[Scope] = []
     for number in range(SCOPES):
-        scope = Scope(number, chance, decks, phrases)
-        scopes[scope.name] = scope.events
-        questions += scope.questions
-    return scopes, questions
+        scopes.append(Scope(number, chance, decks, phrases))
+    return scopes, [asked for scope in scopes for asked in scope.questions]
 
 
 class Scope:
@@ -159,6 +186,14 @@ class Scope:
             for session in chance.sample(range(SESSIONS), SESSIONS // 2):
                 self._turns.append(Turn(session, "assistant", chance.choice(REPLIES), None))
         self.events, self.questions = self._written()
+        turns = {(turn.role, turn.text): turn for turn in self._turns}
+        self.notes = [
+            {"id": event["id"], "context": turn.context or f"{turn.role} says: {turn.text}", "keywords": turn.keywords,
+             "tags": [],
+             "facts": [turn.fact] if turn.fact else []}
+            for event in self.events
+            for turn in [turns[event["role"], event["content"]]]
+        ]  # fmt: skip
 
     def _sessions(self, first: datetime) -> list[datetime]:
         days = sorted(self._chance.sample(range(DAYS), SESSIONS))
@@ -269,7 +304,10 @@ class Scope:
         anyone = self._chance.choice([name for name in self._cast if name not in meant])
         role = speakers[line.who] if line.who != "*" else anyone if self._group else "user"
         session = self._chance.randint(*self._range(section, line.text, *when))
-        self._turns.append(Turn(session, role, text[0].upper() + text[1:], key))
+        fact, keywords = _fact(kind, section, line, slots)
+        said = text[0].upper() + text[1:]
+        context = fact or NO_FACT[section].format(role=role, text=said)
+        self._turns.append(Turn(session, role, said, key, context, fact, keywords))
         return line
 
     def _written(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -298,6 +336,24 @@ class Scope:
         return events, questions
 
 
+def _fact(kind: str, section: str, line: Line, slots: dict[str, str]) -> tuple[str, tuple[str, ...]]:
+    """What a line states of somebody or something in the scope, with keywords; "" if nothing, or of a stranger."""
+    value = slots.get(f"{section}s", slots[section]) if section in ("old", "new", "other") else ""
+    if section == "other":
+        thing = "{other_thing" in line.text or "{Other_thing" in line.text
+        if not thing and "{Q}" not in line.text and line.who != "Q":
+            return "", ()
+        slots = slots | {"P": slots["Q"]}
+        if thing:
+            slots |= _thing("thing", slots["other_thing"])
+        if kind == "owner":
+            value = slots["Q"]
+    if not value:
+        return "", ()
+    about = slots["thing"] if kind in (*OF_THINGS, "owner") else slots["P"]
+    return FACTS[kind].format_map(slots | {"v": value}), (about, value)
+
+
 def _told(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:00Z")
 
@@ -322,9 +378,25 @@ def lines_of(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
+def recorded() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What a model would answer: a note for each event, and which fact replaces which."""
+    scopes, questions = _everything()
+    notes = [note for scope in scopes for note in scope.notes]
+    facts = {note["id"]: note["facts"] for note in notes}
+    links = [
+        {"scope": asked["scope"], "newer": facts[asked["now"]][0], "older": facts[asked["before"]][0]}
+        for asked in questions
+    ]
+    return notes, links
+
+
 def main() -> None:
     """Write all files."""
     scopes, questions = everything()
+    notes, links = recorded()
+    (HERE / "model").mkdir(exist_ok=True)
+    (HERE / "model" / "notes.jsonl").write_text("".join(lines_of(notes)), encoding="utf-8")
+    (HERE / "model" / "replaces.jsonl").write_text("".join(lines_of(links)), encoding="utf-8")
     for name, events in scopes.items():
         (HERE / f"{name}.jsonl").write_text("".join(lines_of(events)), encoding="utf-8")
     (HERE / "questions.jsonl").write_text("".join(lines_of(questions)), encoding="utf-8")

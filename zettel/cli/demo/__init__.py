@@ -39,20 +39,29 @@ DRAWN_HITS = 5
 
 def demo(
     ctx: typer.Context,
-    out: Path = typer.Option(PAGE, "--out", metavar="FILE", help="Where to draw the graph, as one HTML file."),
+    out: Path | None = typer.Option(
+        None, "--out", metavar="FILE", help=f"Where to draw the graph, as one HTML file; else {PAGE}."
+    ),
+    evolution: bool = typer.Option(False, "--evolution", help="A chapter of its own: how notes learn from each other."),
     neo4j: bool = typer.Option(False, "--neo4j", help="Keep it in Neo4j: that of NEO4J_URI, or one started here."),
 ) -> None:
     """A short tour. Remembers an invented year of messages, draws its graph and asks six questions.
 
+    With --evolution, a few messages instead, which learn from each other: what changed, taken back, deleted.
     The memory is thrown away afterwards, unless --store names a file for it.
 
     \b
     Examples:
       zettel demo
       zettel demo --store demo.db --out demo.html
+      zettel demo --evolution
       zettel demo --neo4j
     """
     options = common(ctx)
+    if evolution:
+        _evolution(options, out)
+        return
+    out = out or Path(PAGE)
     writable(out)
     if neo4j:
         _in_neo4j(options, out)
@@ -64,6 +73,19 @@ def demo(
             report = _tour(memory, where, out, kept=kept)
     if options.json:
         say_json(report)
+
+
+def _evolution(options: Common, out: Path | None) -> None:
+    from .evolution import PAGE, chapter
+
+    page = out or Path(PAGE)
+    writable(page)
+    with TemporaryDirectory(prefix="zettel-demo-") as folder:
+        where = options if options.store_named else replace(options, store=str(Path(folder) / "demo.db"))
+        with where.memory(create=True) as memory:
+            told = chapter(memory, console(stderr=options.json), page)
+    if options.json:
+        say_json(told)
 
 
 def _in_neo4j(options: Common, page: Path) -> None:

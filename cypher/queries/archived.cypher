@@ -1,0 +1,6 @@
+// Archived notes before a place in the order of arrival, the newest first.
+MATCH (n:Note)
+USING INDEX n:Note(scope, archived)
+WHERE n.scope = $scope AND n.archived = true AND n.seq < $before
+WITH n ORDER BY n.seq DESC LIMIT $limit
+RETURN {{note}} AS note ORDER BY n.seq DESC

@@ -1,0 +1,4 @@
+// What each search in the log asked.
+MATCH (x:Search)
+WHERE x.scope = $scope AND x.id IS NOT NULL
+RETURN x.id AS id, x.question AS question

@@ -1,0 +1,4 @@
+// Destroy searches in the log.
+UNWIND $ids AS id
+MATCH (x:Search {scope: $scope, id: id})
+DETACH DELETE x

@@ -1,0 +1,337 @@
+"""Feedback: a search is called by its id, what was of use is counted once, and it fades later than the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.contract import reference_books
+from tests.contract.support import LIFE, decide, write
+from tests.contract.test_erasable import SECRETS, a_life_with_secrets, traces
+from zettel import Hit, LinkType, Memory, Note, Scope
+from zettel.batch import PutFeedback
+from zettel.errors import InvalidInput, NotFound
+from zettel.graph.embedded import feedback as embedded_feedback
+from zettel.graph.neo4j import feedback as neo4j_feedback
+from zettel.model import LoggedSearch, NoteUse
+from zettel.ports import GraphStore
+
+__all__ = ["traces"]  # a fixture
+
+BOB = Scope(tenant="acme", user="bob")
+QUESTION = "Which ship lies in the harbour?"
+
+
+def store_of(memory: Memory) -> GraphStore:
+    store: GraphStore = memory._bridge.inner._engine.store
+    return store
+
+
+def uses(memory: Memory, *ids: str) -> list[tuple[int, int, int]]:
+    """Times, successes and failures of notes."""
+    found = memory._bridge.call(partial(store_of(memory).note_uses, memory.scope, ids))
+    return [found[id][1:] for id in ids if id in found]
+
+
+def log(memory: Memory, scope: Scope | None = None) -> list[LoggedSearch]:
+    """The log as it stands in the store."""
+
+    async def read() -> list[LoggedSearch]:
+        return [search async for search in store_of(memory).searches(scope or memory.scope)]
+
+    memory.flush()
+    return memory._bridge.call(read)
+
+
+def alike(memory: Memory) -> list[str]:
+    """Three notes that answer one question equally well."""
+    ids = [memory.add("A ship lies in the harbour.", id=name) for name in ("one", "two", "three")]
+    memory.flush()
+    return ids
+
+
+def ships(memory: Memory) -> list[str]:
+    """Three notes that answer one question."""
+    ids = [memory.add(f"Ship {name} lies in the harbour.") for name in ("Aurora", "Borealis", "Corona")]
+    memory.flush()
+    return ids
+
+
+def searched(memory: Memory, question: str = QUESTION, **how: Any) -> tuple[str, list[Hit]]:
+    hits = memory.search(question, **how)
+    (search,) = {hit.search_id for hit in hits}
+    assert search is not None
+    return search, hits
+
+
+def ranked(hits: list[Hit]) -> list[tuple[str, float, float | None]]:
+    return [(hit.note.id, hit.score, hit.why.strength) for hit in hits]
+
+
+def in_days(days: float) -> datetime:
+    return datetime.now(timezone.utc) + timedelta(days=days)
+
+
+def test_a_search_is_logged_with_all_that_can_be_learned_from(memory: Memory) -> None:
+    ships(memory)
+    search, hits = searched(memory, k=2)
+    assert search.startswith("s_")
+    (one,) = log(memory)
+    assert (one.id, one.question, one.scorer, one.used, one.outcome) == (search, QUESTION, "fusion", None, None)
+    assert [(hit.note, hit.version, hit.score) for hit in one.hits] == [
+        (hit.note.id, hit.note.version, hit.score) for hit in hits
+    ]
+    explained = memory.search(QUESTION, k=2, explain=True, log=False)
+    assert [hit.features for hit in one.hits] == [hit.why.features for hit in explained]
+    assert memory._bridge.call(partial(store_of(memory).search_logged, memory.scope, search)) == one
+    assert memory._bridge.call(partial(store_of(memory).search_logged, BOB, search)) is None
+
+
+def test_what_is_not_to_be_logged_leaves_nothing(memory: Memory) -> None:
+    ships(memory)
+    assert {hit.search_id for hit in memory.search(QUESTION, log=False)} == {None}
+    assert memory.context(QUESTION)
+    assert memory.search(QUESTION, scope=BOB) == []
+    assert memory.search(QUESTION, session="no such session") == []
+    assert log(memory) == log(memory, BOB) == []
+    assert memory.scopes() == [memory.scope]
+
+
+def test_each_question_of_many_is_a_search(memory: Memory) -> None:
+    ships(memory)
+    many = memory.search_many([QUESTION, "Aurora?"])
+    told = [{hit.search_id for hit in hits} for hits in many]
+    assert [len(ids) for ids in told] == [1, 1]
+    assert {search.id for search in log(memory)} == told[0] | told[1]
+
+
+def test_feedback_is_counted_once_and_the_last_word_counts(memory: Memory) -> None:
+    a, b, c = ships(memory)
+    search, _ = searched(memory)
+    for _ in range(2):
+        memory.feedback(search, used=[a, b, a])
+    assert uses(memory, a, b, c) == [(1, 0, 0), (1, 0, 0), (0, 0, 0)]
+    memory.feedback(search, used=[a, b], outcome="success")
+    assert uses(memory, a, b, c) == [(1, 1, 0), (1, 1, 0), (0, 0, 0)]
+    memory.feedback(search, [b, c], "failure")
+    assert uses(memory, a, b, c) == [(0, 0, 0), (1, 0, 1), (1, 0, 1)]
+    (one,) = log(memory)
+    assert (one.used, one.outcome) == ((b, c), "failure")
+    again, _ = searched(memory)
+    memory.feedback(again, [b], "success")
+    assert uses(memory, a, b, c) == [(0, 0, 0), (2, 1, 1), (1, 0, 1)]
+    memory.feedback(search, [])
+    assert uses(memory, a, b, c) == [(0, 0, 0), (1, 1, 0), (0, 0, 0)]
+    assert memory.check() == []
+
+
+def test_when_it_was_of_use_is_kept(memory: Memory) -> None:
+    a, b, _ = ships(memory)
+    before = datetime.now(timezone.utc)
+    search, _ = searched(memory)
+    memory.feedback(search, [a])
+    found = memory._bridge.call(partial(store_of(memory).note_uses, memory.scope, [a, b, "n_nothing"]))
+    assert found.keys() == {a, b}
+    assert before <= found[a].since <= datetime.now(timezone.utc)
+    note = memory.get(b)
+    assert isinstance(note, Note)
+    assert found[b] == NoteUse(note.recorded_at)
+
+
+def test_what_cannot_be_told(memory: Memory) -> None:
+    a, *_ = ships(memory)
+    elsewhere = memory.add("Bob keeps bees.", scope=BOB)
+    search, _ = searched(memory)
+    with pytest.raises(NotFound, match="'s_nothing' is not in the log of searches of the default scope"):
+        memory.feedback("s_nothing", [a])
+    with pytest.raises(NotFound):
+        memory.feedback(search, [a], scope=BOB)
+    with pytest.raises(InvalidInput, match=f"{elsewhere}: not among the notes that search {search} found"):
+        memory.feedback(search, [a, elsewhere])
+    with pytest.raises(InvalidInput, match="outcome='fine'"):
+        memory.feedback(search, [a], "fine")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="list of note ids"):
+        memory.feedback(search, a)
+    assert uses(memory, a) == [(0, 0, 0)]
+    assert [one.used for one in log(memory)] == [None]
+
+
+def test_the_log_is_bounded(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    for store in (embedded_feedback, neo4j_feedback, reference_books):
+        monkeypatch.setattr(store, "LOGGED", 3)
+    a, *_ = ships(memory)
+    memory.add("Bob keeps bees.", scope=BOB)
+    told, _ = searched(memory)
+    memory.feedback(told, [a])
+    (bobs,) = {hit.search_id for hit in memory.search("bees", scope=BOB)}
+    memory.flush()
+    later = [searched(memory)[0] for _ in range(4)]
+    assert [search.id for search in log(memory)] == later[1:]
+    assert [search.id for search in log(memory, BOB)] == [bobs]
+    assert uses(memory, a) == [(1, 0, 0)]
+    assert memory.check() == []
+
+
+def test_others_see_what_was_searched_and_told(url: Any) -> None:
+    with Memory(url) as memory:
+        a, b, _ = ships(memory)
+        search, _ = searched(memory)
+        memory.flush()
+        with Memory(url) as other:
+            other.feedback(search, [a], "success")
+        assert uses(memory, a) == [(1, 1, 0)]
+        unwritten, _ = searched(memory)
+    with Memory(url) as memory:  # closing writes what waits
+        memory.feedback(unwritten, [b])
+        assert uses(memory, a, b) == [(1, 1, 0), (1, 0, 0)]
+
+
+def test_what_is_on_its_way_when_a_note_goes_is_not_kept(memory: Memory) -> None:
+    a, b, c = ships(memory)
+    search, _ = searched(memory)
+    (one,) = log(memory)
+    memory.delete(a)
+    assert log(memory) == []
+    memory._bridge.call(partial(store_of(memory).log_searches, memory.scope, [one]))
+    write(memory, PutFeedback(one))
+    assert log(memory) == []
+    with pytest.raises(NotFound):
+        memory.feedback(search, [b])
+    assert uses(memory, b, c) == [(0, 0, 0)] * 2
+
+
+def test_it_goes_with_what_was_made_of_the_note(memory: Memory) -> None:
+    source, derived, _ = ships(memory)
+    decide(memory, derived, source, LinkType.DERIVED_FROM)
+    search, hits = searched(memory, "Borealis", k=1)
+    assert [hit.note.id for hit in hits] == [derived]
+    memory.feedback(search, [derived])
+    memory.delete(source)
+    assert log(memory) == []
+    assert uses(memory, derived) == []
+    assert memory.check() == []
+
+
+@pytest.fixture
+def planted(url: Any) -> Iterator[tuple[Memory, list[str]]]:
+    """A memory with a secret word, which searches asked for that found it, and that did not."""
+    with Memory(url) as memory:
+        ids = a_life_with_secrets(memory)
+        memory.add_many(LIFE)
+        for word, id in zip(SECRETS, ids, strict=True):
+            search, hits = searched(memory, f"Tell me of {word}.")
+            memory.feedback(search, [hits[0].note.id], "success")
+            assert hits[0].note.id == id
+            _, hits = searched(memory, f"Did Ann speak of {word}?", role="Ann")
+            assert id not in {hit.note.id for hit in hits}
+        searched(memory, "Where does Ann live?", role="Ann")
+        memory.flush()
+        yield memory, ids
+
+
+def test_no_word_of_a_question_outlives_what_it_asked_for(
+    planted: tuple[Memory, list[str]], traces: Callable[..., list[str]]
+) -> None:
+    memory, ids = planted
+    assert all(traces(word) for word in SECRETS)
+    assert len(log(memory)) == 7
+    searched(memory, f"And {SECRETS[0]}?", role="Ann")  # still on its way
+    for id in ids:
+        memory.delete(id)
+    memory.flush(timeout=60)
+    assert traces(*SECRETS) == []
+    assert [search.question for search in log(memory)] == ["Where does Ann live?"]
+    assert uses(memory, *ids) == []
+    assert memory.check() == []
+
+
+def test_a_scope_goes_with_its_log(planted: tuple[Memory, list[str]], traces: Callable[..., list[str]]) -> None:
+    memory, ids = planted
+    searched(memory, "Where does Ann live?")
+    memory.delete_scope()
+    memory.flush(timeout=60)
+    assert traces(*SECRETS) == []
+    assert log(memory) == []
+    ships(memory)
+    assert log(memory) == []
+    assert uses(memory, *ids) == []
+    assert memory.check() == []
+
+
+def test_a_word_that_others_hold_keeps_its_searches(memory: Memory) -> None:
+    memory.add_many(LIFE)
+    away = memory.add("Kestrel is a falcon, too.")
+    memory.flush()
+    kept, _ = searched(memory, "Kestrel the dog", session="a")
+    memory.delete(away)
+    assert [search.id for search in log(memory)] == [kept]
+
+
+def test_fresh_notes_rank_as_if_nobody_had_told_anything(memory: Memory) -> None:
+    a, *_ = ships(memory)
+    before = ranked(memory.search(QUESTION))
+    search, _ = searched(memory)
+    memory.feedback(search, [a], "success")
+    assert ranked(memory.search(QUESTION)) == before
+    assert ranked(memory.search(QUESTION, now=in_days(60))) == before
+    assert ranked(memory.search(QUESTION, now="1999-01-01")) == before
+
+
+def test_without_feedback_nothing_is_faint(memory: Memory) -> None:
+    ships(memory)
+    assert ranked(memory.search(QUESTION, now=in_days(3650))) == ranked(memory.search(QUESTION))
+
+
+def test_what_was_of_use_comes_before_what_has_faded(memory: Memory) -> None:
+    alike(memory)
+    search, hits = searched(memory)
+    last = hits[-1].note.id
+    memory.feedback(search, [last])
+    later = memory.search(QUESTION, now=in_days(120))
+    assert later[0].note.id == last
+    assert later[0].why.strength is None
+    assert all(hit.why.strength is not None and hit.why.strength < 0.27 for hit in later[1:])
+    fresh = {hit.note.id: hit.score for hit in memory.search(QUESTION)}
+    assert later[0].score == fresh[last]
+    assert all(0.8 * fresh[hit.note.id] <= hit.score < 0.92 * fresh[hit.note.id] for hit in later[1:])
+    assert [hit.score for hit in later] == sorted((hit.score for hit in later), reverse=True)
+    only = memory.search(QUESTION, k=1, now=in_days(120))  # it was not among the best before
+    assert [hit.note.id for hit in only] == [last]
+
+
+def test_a_failure_does_not_make_stronger(memory: Memory) -> None:
+    a, b, c = ships(memory)
+    search, _ = searched(memory)
+    memory.feedback(search, [a], "failure")
+    again, _ = searched(memory)
+    memory.feedback(again, [b], "success")
+    strengths = {hit.note.id: hit.why.strength for hit in memory.search(QUESTION, now=in_days(150))}
+    assert strengths[a] == pytest.approx(strengths[c], abs=1e-3)
+    assert (strengths[b] or 0.0) > (strengths[a] or 0.0) + 0.1
+
+
+def test_the_past_does_not_fade(memory: Memory) -> None:
+    ships(memory)
+    search, hits = searched(memory)
+    memory.feedback(search, [hits[-1].note.id])
+    recorded = datetime.now(timezone.utc)
+    clocks: list[dict[str, Any]] = [{"as_of": in_days(400)}, {"known_at": recorded, "now": in_days(400)}]
+    for clock in clocks:
+        assert {hit.why.strength for hit in memory.search(QUESTION, **clock)} == {None}
+
+
+def test_uses_outlive_what_is_done_to_the_note(memory: Memory) -> None:
+    a, *_ = ships(memory)
+    search, _ = searched(memory)
+    memory.feedback(search, [a], "success")
+    memory.update(a, context="It came from Bergen.")
+    memory.revert(a, 1)
+    memory.flush()
+    assert uses(memory, a) == [(1, 1, 0)]
+    assert "Bergen" not in str(memory.get(a))
+    memory.feedback(search, [a])
+    assert uses(memory, a) == [(1, 0, 0)]

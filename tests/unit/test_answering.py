@@ -1,0 +1,102 @@
+"""In which order the best notes answer a question about how something is."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.tiny import Row, Tiny
+from zettel.model import LinkType, Note
+from zettel.scoring.answering import order, wanted
+from zettel.search.again import read_again, replaced
+
+START = datetime(2024, 1, 1, tzinfo=timezone.utc)
+ASKED = ("Where does Ann live?", "Who is in charge of the boat?", "What does the ferry cost?", "When is Ann's exam?")
+
+
+def _note(place: int, content: str, role: str = "Ann", day: int | None = None) -> Note:
+    when = None if day is None else START + timedelta(days=day)
+    return Note(
+        id=f"n_{place}", event_ids=(f"e_{place}",), seq=place + 1, recorded_at=START, content=content, role=role,
+        occurred_at=when, valid_from=when,
+    )  # fmt: skip
+
+
+def _first(question: str, *told: str | tuple[str, str]) -> str:
+    pairs = [one if isinstance(one, tuple) else ("Ann", one) for one in told]
+    notes = [_note(place, text, role, place) for place, (role, text) in enumerate(pairs)]
+    found = order(question, notes, [role for role, _ in pairs])
+    return notes[found.places[0]].content if found else notes[0].content
+
+
+@pytest.mark.parametrize(
+    ("question", "told", "best"),
+    [
+        (ASKED[0], ("If I lived in Turku, I would sail.", "I live in Bergen, by the harbour."), 1),
+        (ASKED[0], ("My sister lives in Turku.", "I live in Bergen."), 1),
+        (ASKED[0], (("Ben", "I live in Turku."), "I live in Bergen."), 1),
+        (ASKED[0], ("I live in Bergen.", "I like the house.", "We live in Oslo now."), 2),
+        (ASKED[1], ("I could see Ben looking after the boat one day.", ("Ida", "I look after the boat.")), 1),
+        (ASKED[2], ("The ferry was supposed to cost 12 euros, but it was called off.", "The ferry is 9 euros."), 1),
+        (ASKED[3], ("I dream about my exam.", "My exam is on 4 May."), 1),
+        ("What did Ann say about the ferry?", ("The ferry nearly sank.", "The ferry costs 9 euros."), 0),
+    ],
+)
+def test_what_claims_it_stands_above_what_supposes_it(question: str, told: tuple[str, ...], best: int) -> None:
+    one = told[best]
+    assert _first(question, *told) == (one if isinstance(one, str) else one[1])
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Where did Ann live?", "Why does Ann live there?", "What books has Ann?", "Ann's flat", "What do they do?"],
+)
+def test_questions_about_no_single_state_are_left_alone(question: str) -> None:
+    assert wanted(question) is None
+    assert order(question, [_note(0, "a"), _note(1, "b")]) is None
+
+
+TEXTS = (
+    "I live in Bergen.", "I live in Oslo.", "Would I live in Rome?", "The ferry costs 9 euros.",
+    "Ida runs the boat.", "Hm.", "",
+)  # fmt: skip
+
+
+@given(st.sampled_from(ASKED), st.lists(st.tuples(st.sampled_from(TEXTS), st.none() | st.integers(0, 5)), max_size=12))
+def test_no_note_is_lost_or_doubled(question: str, told: list[tuple[str, int | None]]) -> None:
+    notes = [_note(place, text, day=day) for place, (text, day) in enumerate(told)]
+    found = order(question, notes)
+    assert found is None or sorted(found.places) == list(range(len(notes)))
+    assert found is None or len(found.worth) == len(notes)
+
+
+def test_what_replaced_an_answer_is_one() -> None:
+    notes = [_note(0, "I live in Bergen.", day=0), _note(1, "Goodbye, old fjord!", day=9), _note(2, "Hello.", day=3)]
+    found = order(ASKED[0], notes, replaced={0: 1})
+    assert found is not None
+    assert found.places[:2] == [1, 0]
+
+
+def test_what_a_replaced_fact_was_drawn_from_holds_no_more_either() -> None:
+    rows = [Row("told it", at=1), Row("the fact", at=1, valid_to=5), Row("the new fact", at=5), Row("else", at=2)]
+    tiny = Tiny(rows, [(1, 0, LinkType.DERIVED_FROM), (2, 1, LinkType.SUPERSEDES)])
+    candidates = tiny.about(tiny.ask("fact"))
+    assert replaced(candidates, [0, 1, 2, 3], today=9) == {0: 2, 1: 2}
+    assert replaced(candidates, [0, 1, 3], today=9) == {0: 0, 1: 1}
+    assert replaced(candidates, [0, 1, 2, 3], today=3) == {}
+
+
+def test_scores_fall_with_the_new_order_and_what_went_is_left_out() -> None:
+    texts = ("If I lived in Rome, I would sing.", "gone", "I live in Oslo.", "Hello there.")
+    tiny = Tiny([Row(text, role="Ann") for text in texts])
+    question = tiny.ask(ASKED[0])
+    score = np.array([0.9, 0.8, 0.7, 0.6], np.float32)
+    notes = {f"n_{place}": _note(place, text) for place, text in enumerate(texts) if text != "gone"}
+    rows, changed, worth = read_again(question, tiny.about(question), score, [0, 1, 2, 3], notes, most=3)
+    assert rows == [2, 0, 3]
+    assert changed[rows].tolist() == sorted(score[[0, 2, 3]].tolist(), reverse=True)
+    assert worth[2] > worth[0]

@@ -1,0 +1,159 @@
+"""Which statements replace which, by rules for plain English: on examples of our own."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.evolve.changes import Change, change_links, change_of, in_time
+from zettel.evolve.claims import claims, may_change, of_one_matter, tells
+from zettel.model import Kind, LinkType, Note
+
+START = datetime(2024, 1, 1, tzinfo=timezone.utc)
+
+
+def _note(seq: int, content: str, *, role: str | None = "Ann", day: int | None = None, **fields: object) -> Note:
+    when = None if day is None else START + timedelta(days=day)
+    told: dict[str, object] = {
+        "id": f"n_{seq}", "event_ids": (f"e_{seq}",), "seq": seq, "recorded_at": START, "content": content,
+        "role": role, "occurred_at": when, "valid_from": when,
+    }  # fmt: skip
+    return Note.model_validate(told | fields)
+
+
+def _change(before: str, after: str, *, dated: bool = True, role: str = "Ann") -> Change | None:
+    days = (0, 100) if dated else (None, None)
+    old, new = _note(1, before, day=days[0]), _note(2, after, role=role, day=days[1])
+    return change_of(old, new, dated) if may_change(new, old) else None
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    return [(before, after) for before, _, after in (line.partition(" => ") for line in text.strip().splitlines())]
+
+
+REPLACED = _pairs("""
+I live in Bergen, above a bakery. => I've moved to Oslo, into a flat.
+Ann lives in Bergen. => Ann lives in Oslo now.
+I live in Bergen. => I no longer live in Bergen, we have a house in Oslo.
+I work at Northwind. => I quit Northwind and work for Contoso now.
+My phone number is 555-0142-778. => My new phone number is 555-0199-332.
+My dentist appointment is on Tuesday. => They moved my dentist appointment to Friday.
+The launch is on 14 May. => The launch has been postponed to 2 June.
+My favourite tea is Earl Grey. => My favourite tea is rooibos now.
+Ben is in charge of the billing service. => Tom is responsible for the billing service now.
+My boss is Helen. => My new boss is Ivan.
+A day pass is 8 euros. => A day pass is 10 euros now.
+The request timeout is 30 seconds. => The request timeout is 60 seconds.
+I take notes on paper. => I no longer take notes on paper, I take notes on a tablet.
+""")
+KEPT = _pairs("""
+I live in Bergen. => Did you move to Oslo?
+I live in Bergen. => If I moved to Oslo, I'd miss the rain.
+I live in Bergen. => I might move to a flat in Oslo next year.
+I live in Bergen. => I almost took a flat in Oslo.
+I live in Bergen. => My sister lives in Oslo.
+I live in Bergen. => When I lived in Oslo, I had a cat.
+I live in Oslo. => I used to live in Bergen.
+I live in Bergen. => They offered me a flat in Oslo, but I turned it down.
+I live in Bergen. => Everyone thinks I moved to Oslo.
+The launch is on 14 May. => We considered moving the launch to 2 June.
+My favourite colour is blue. => My daughter's favourite colour is green.
+My phone number is 555-0142-778. => Ben's phone number is 555-0199-332.
+My dentist appointment is on Tuesday. => My doctor appointment is on Friday.
+The rent is 900 euros. => The new phone costs 950 euros.
+Ann painted the barn and used 2 brushes. => Ben painted the boat and used 3 brushes.
+I found 20 euros in my coat. => I found 50 euros in my coat.
+Ben is in charge of catering. => Ben is in charge of the music now.
+""")
+
+
+@pytest.mark.parametrize(("before", "after"), REPLACED)
+def test_a_change_replaces_what_it_changed(before: str, after: str) -> None:
+    change = _change(before, after)
+    assert change is not None
+    assert change.type is LinkType.SUPERSEDES
+    assert change.reason.startswith("says that ")
+
+
+@pytest.mark.parametrize(("before", "after"), KEPT)
+def test_what_is_no_change_replaces_nothing(before: str, after: str) -> None:
+    assert _change(before, after) is None
+
+
+def test_the_reason_tells_what_changed_from_what_to_what() -> None:
+    change = _change("I live in Bergen.", "I live in Oslo.")
+    assert change == (LinkType.SUPERSEDES, "says that Ann's home changed: Bergen \u2192 Oslo")
+
+
+def test_without_dates_only_a_word_of_change_decides() -> None:
+    undecided = _change("Ann lives in Bergen.", "Ann lives in Oslo.", dated=False)
+    assert undecided == (LinkType.CONTRADICTS, "says otherwise of Ann's home: Bergen / Oslo")
+    told = _change("Ann lives in Bergen.", "Ann lives in Oslo now.", dated=False)
+    assert told is not None
+    assert told.type is LinkType.SUPERSEDES
+
+
+def test_the_one_spoken_of_may_speak_or_be_spoken_of() -> None:
+    assert _change("I live in Bergen.", "Ann lives in Oslo now.", role="Ben")
+    assert not _change("I live in Bergen.", "I live in Oslo now.", role="Ben")
+
+
+def test_who_claims_nothing_replaces_nothing() -> None:
+    old, new = _note(1, "I live in Bergen.", day=0), _note(2, "I live in Oslo.", day=9)
+    assert tells(new)
+    assert change_of(old, new, True)
+    for fields in ({"kind": Kind.INSIGHT}, {"kind": Kind.SEMANTIC}, {"archived": True}):
+        other = new.model_copy(update=fields)
+        assert not tells(other)
+        assert claims(other) == ()
+    assert not change_of(old, new.model_copy(update={"event_ids": old.event_ids}), True)
+
+
+def test_late_news_are_replaced_by_what_follows_them_first() -> None:
+    late = _note(9, "I live in Turku.", day=30)
+    towns = (("Bergen", 0), ("Oslo", 90), ("Graz", 60))
+    others = [_note(seq, f"I live in {town}.", day=day) for seq, (town, day) in enumerate(towns, 1)]
+    links = {(link.source, link.target) for link in change_links(late, others, START)}
+    assert links == {("n_9", "n_1"), ("n_3", "n_9")}
+
+
+TEXTS = st.sampled_from([text for pair in (*REPLACED, *KEPT) for text in pair])
+ROLES = st.sampled_from(["Ann", "Ben", None])
+NOTES = st.lists(st.tuples(TEXTS, ROLES, st.none() | st.integers(0, 9)), min_size=2, max_size=6)
+
+
+@given(NOTES, st.randoms())
+def test_the_order_in_which_others_are_looked_at_changes_nothing(
+    told: list[tuple[str, str | None, int | None]], chance: Random
+) -> None:
+    *others, note = (_note(seq, text, role=role, day=day) for seq, (text, role, day) in enumerate(told))
+    mixed = others[:]
+    chance.shuffle(mixed)
+    first = {(link.source, link.type, link.target) for link in change_links(note, others, START)}
+    again = {(link.source, link.type, link.target) for link in change_links(note, mixed, START)}
+    ended = {target for _, _, target in first ^ again}
+    assert ended <= {note.id}, "of two that follow late news at the same time either may be taken"
+    for source, kind, target in first:
+        assert note.id in (source, target)
+        assert source != target
+        assert kind in (LinkType.SUPERSEDES, LinkType.CONTRADICTS)
+
+
+@given(st.tuples(st.none() | st.integers(0, 3), st.none() | st.integers(0, 3)))
+def test_of_two_notes_the_earlier_is_the_same_from_either_side(days: tuple[int | None, int | None]) -> None:
+    one, other = _note(1, "a", day=days[0]), _note(2, "b", day=days[1])
+    assert in_time(one, other) == in_time(other, one)
+
+
+def test_facts_of_one_matter_are_offered_to_a_model() -> None:
+    told = ("Ann lives in Oslo.", "Ann lives in Bergen.", "Ben plays chess.", "The ferry costs 9 euros.",
+            "The ferry costs 8 euros.")  # fmt: skip
+    facts = [_note(number, text, role=None, kind=Kind.SEMANTIC) for number, text in enumerate(told)]
+    assert of_one_matter(facts[0], facts[1])
+    assert of_one_matter(facts[3], facts[4])
+    assert not of_one_matter(facts[0], facts[2])
+    assert not of_one_matter(facts[0], facts[3])

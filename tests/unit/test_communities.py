@@ -1,0 +1,96 @@
+"""Communities: the same for the same links, however they come; and they only grow."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zettel.evolve import communities as room
+from zettel.evolve.communities import communities
+
+Ties = dict[tuple[str, str], float]
+
+
+def clique(*events: str, weight: float = 1.0) -> Ties:
+    return dict.fromkeys(combinations(events, 2), weight)
+
+
+def keys(events: Any) -> dict[str, bytes]:
+    return {event: event.encode() for event in events}
+
+
+ABC = clique(*"abcde")
+XYZ = clique(*"vwxyz")
+EVENTS = keys("abcdemnvwxyz")
+
+
+def test_what_is_tied_closely_belongs_together() -> None:
+    found = communities(EVENTS, ABC | XYZ | {("e", "v"): 0.3})
+    assert found == [frozenset("abcde"), frozenset("vwxyz")]
+
+
+def test_too_few_are_none() -> None:
+    assert communities(EVENTS, clique(*"abc")) == []
+    assert communities({}, {}) == []
+
+
+def test_a_chain_is_one_though_it_falls_into_pairs() -> None:
+    assert communities(EVENTS, {("a", "b"): 1.0, ("b", "c"): 1.0, ("c", "d"): 1.0}) == [frozenset("abcd")]
+
+
+def test_what_is_new_joins_what_it_is_tied_to_most() -> None:
+    former = [set("vwxyz"), set("abcde")]
+    ties = ABC | XYZ | {("m", "a"): 0.5, ("m", "b"): 0.4, ("v", "m"): 0.8, ("n", "m"): 0.9}
+    assert communities(EVENTS, ties, former) == [frozenset("vwxyz"), frozenset("abcdemn")]
+
+
+def test_a_former_one_stays_whole_and_may_become_too_small() -> None:
+    assert communities(EVENTS, XYZ, [set("abcde"), set("mno")]) == [
+        frozenset("abcde"), frozenset("mn"), frozenset("vwxyz")
+    ]  # fmt: skip
+
+
+def test_what_is_elsewhere_moves_nothing() -> None:
+    alone = communities(EVENTS, ABC)
+    assert communities(EVENTS, ABC | XYZ)[0] == alone[0]
+
+
+def test_a_full_one_takes_up_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "MAX_EVENTS", 5)
+    assert communities(EVENTS, ABC | {("a", "m"): 1.0}, [set("abcde")]) == [frozenset("abcde")]
+
+
+def test_a_large_one_is_divided_where_it_can_be() -> None:
+    halves = [[f"{half}{n:02d}" for n in range(16)] for half in "ab"]
+    ties = clique(*halves[0]) | clique(*halves[1]) | {(halves[0][n], halves[1][n]): 1.0 for n in range(16)}
+    found = communities(keys([*halves[0], *halves[1]]), ties)
+    assert sorted(map(len, found)) == [16, 16]
+
+
+edges = st.dictionaries(
+    st.tuples(st.integers(0, 29), st.integers(0, 29)).filter(lambda pair: pair[0] != pair[1]),
+    st.sampled_from([0.5, 0.7, 1.0]),
+    max_size=60,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(edges, st.randoms(use_true_random=False))
+def test_neither_ids_nor_order_decide(found: dict[tuple[int, int], float], chance: Any) -> None:
+    ties = {(str(one), str(other)): weight for (one, other), weight in found.items()}
+    events = {str(n): bytes([n]) for n in range(30)}
+    first = communities(events, ties)
+    assert communities(events, ties, first) == first  # again finds the same
+    assert all(len(one) >= room.MIN_EVENTS for one in first)
+    assert len(set().union(*first)) == sum(map(len, first))
+    names = {str(n): f"{chance.random()} {n}" for n in range(30)}
+    pairs = [(names[one], names[other], weight) for (one, other), weight in ties.items()]
+    chance.shuffle(pairs)
+    shuffled = list(events)
+    chance.shuffle(shuffled)
+    renamed = communities({names[n]: events[n] for n in shuffled}, {(a, b): weight for a, b, weight in pairs})
+    assert renamed == [frozenset(names[event] for event in one) for one in first]

@@ -1,0 +1,62 @@
+"""Which notes fade: by age, use and links, and by what they are."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from zettel import Decay, Kind, Note
+from zettel.errors import InvalidInput
+from zettel.evolve.strength import STABILITY_DAYS
+from zettel.model import NoteUse
+
+NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
+POLICY = Decay(90)
+
+
+def a_note(**fields: Any) -> Note:
+    return Note(id="n_1", content="The pond froze.", event_ids=("e_1",), seq=1, recorded_at=NOW, **fields)
+
+
+def used(days: float, times: int = 0) -> NoteUse:
+    return NoteUse(since=NOW - timedelta(days=days), times=times)
+
+
+def test_age_use_and_links_count_together() -> None:
+    assert POLICY.fades(a_note(), used(91), 0.5, NOW)
+    assert not POLICY.fades(a_note(), used(89), 0.5, NOW)
+    assert not POLICY.fades(a_note(), used(91, times=1), 0.5, NOW)
+    assert POLICY.fades(a_note(), used(2 * STABILITY_DAYS, times=1), 0.5, NOW)
+    assert not POLICY.fades(a_note(), used(91), 0.7, NOW)
+    assert not POLICY.fades(a_note(importance=0.8), used(91), 0.5, NOW)
+
+
+@pytest.mark.parametrize(
+    ("fields", "fades"),
+    [
+        ({}, True),
+        ({"tags": ("pinned",)}, False),
+        ({"archived": True}, False),
+        ({"kind": Kind.SEMANTIC}, False),
+        ({"kind": Kind.SEMANTIC, "valid_to": NOW}, True),
+        ({"kind": Kind.PROCEDURAL}, False),
+        ({"kind": Kind.INSIGHT}, False),
+    ],
+)
+def test_what_a_note_is_decides_whether_it_may(fields: dict[str, Any], fades: bool) -> None:
+    assert POLICY.fades(a_note(**fields), used(1000), 0.5, NOW) is fades
+
+
+def test_days_or_a_timedelta() -> None:
+    assert Decay(90) == Decay(timedelta(days=90))
+    with pytest.raises(InvalidInput, match="number of days"):
+        Decay("90d")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="strength=2"):
+        Decay(90, strength=2)
+
+
+def test_what_people_say_of_themselves_does_not_fade() -> None:
+    said = a_note(role="Ann").model_copy(update={"content": "I love salt glazes."})
+    assert not POLICY.fades(said, used(1000), 0.5, NOW)

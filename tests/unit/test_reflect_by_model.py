@@ -1,0 +1,91 @@
+"""Insights by a model: what it is asked, and that a flawed item costs only its own theme."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.unit.test_insights import note
+from zettel.annotate.written import NO_ITEM, UNREADABLE
+from zettel.errors import InvalidInput
+from zettel.evolve.insights import MAX_CHARS
+from zettel.evolve.reflect_by_model import DOUBLED, TOO_LONG, UNFOUNDED, LiteLLMReflector
+from zettel.llm.lines import line, short_ids
+from zettel.llm.ports import Answer, Flaw, Reflected, Request
+from zettel.prompts import load_prompt
+
+KILN = [note("Bob", 3, "The pots are out of the kiln."), note("Ann", 1, "The kiln is\nhot.")]
+FERRY = [note("Ann", 2, 'The ferry is late"}]}'), note(None, None, "No ferry today.", title="Board")]
+KILN_ID, FERRY_ID = short_ids([min(one.id for one in group) for group in (KILN, FERRY)]).values()
+
+
+def reflect(text: str, cut: bool = False) -> tuple[Reflected, Request, Sequence[str]]:
+    asked: list[tuple[Request, Sequence[str]]] = []
+
+    async def ask(request: Request, notes: Sequence[str]) -> Answer:
+        asked.append((request, notes))
+        return Answer(text, "some/model", cut)
+
+    said = asyncio.run(LiteLLMReflector().reflect([KILN, FERRY], ask))
+    ((request, notes),) = asked
+    return said, request, notes
+
+
+def answer(*items: Any) -> str:
+    return json.dumps({"insights": list(items)})
+
+
+def test_each_theme_is_one_line_with_its_notes_in_the_order_of_time() -> None:
+    said, request, notes = reflect(answer({"id": KILN_ID, "insight": "The kiln\nworks."},
+                                          {"id": FERRY_ID, "insight": "The ferry fails."}))  # fmt: skip
+    assert said == Reflected(("The kiln works.", "The ferry fails."), "some/model", "reflect/1")
+    head, *lines = request.user.splitlines()
+    assert head == "themes:"
+    assert [json.loads(one) for one in lines] == [
+        {"id": KILN_ID, "notes": ["2024-03-01 Ann: The kiln is hot.", "2024-03-03 Bob: The pots are out of the kiln."]},
+        {"id": FERRY_ID, "notes": ['2024-03-02 Ann: The ferry is late"}]}', "Board: No ferry today."]},
+    ]
+    assert set(notes) == {one.id for one in (*KILN, *FERRY)}
+
+
+@pytest.mark.parametrize(
+    ("items", "flaw"),
+    [
+        ([], NO_ITEM),
+        ([{"id": "zz", "insight": "The kiln works."}], NO_ITEM),
+        ([{"id": KILN_ID, "insight": "  "}], NO_ITEM),
+        ([{"id": KILN_ID, "insight": ["The kiln works."]}], NO_ITEM),
+        ([{"id": KILN_ID, "insight": "The kiln works."}] * 2, DOUBLED),
+        ([{"id": KILN_ID, "insight": "The kiln works. " * MAX_CHARS}], TOO_LONG),
+        ([{"id": KILN_ID, "insight": "Whales sing."}], UNFOUNDED),
+    ],
+)
+def test_a_flawed_item_costs_its_own_theme(items: list[Any], flaw: Flaw) -> None:
+    said, _, _ = reflect(answer({"id": FERRY_ID, "insight": "The ferry fails."}, *items))
+    assert said.insights == (flaw, "The ferry fails.")
+    assert "kiln" not in flaw.why
+
+
+def test_an_answer_that_cannot_be_read_costs_all() -> None:
+    assert reflect("I would rather not.")[0].insights == (UNREADABLE, UNREADABLE)
+
+
+def test_worked_examples_are_answers_that_would_be_taken() -> None:
+    prompt = load_prompt("reflect")
+    assert prompt.name == "reflect/1"
+    assert len(prompt.examples) == 3
+    for asked, answered in prompt.examples:
+        shown = [json.loads(one) for one in asked.splitlines()[1:]]
+        assert "\n".join(["themes:", *(line(**one) for one in shown)]) == asked
+        told = json.loads(answered)["insights"]
+        assert [one["id"] for one in told] == [one["id"] for one in shown]
+        assert all(0 < len(one["insight"]) <= MAX_CHARS for one in told)
+
+
+def test_a_batch_has_something_in_it() -> None:
+    with pytest.raises(InvalidInput, match="batch=0"):
+        LiteLLMReflector(0)

@@ -1,0 +1,99 @@
+"""The buffer of searches on their way to the store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+import pytest
+
+from zettel.errors import StoreBusy
+from zettel.model import Hit, LoggedSearch, Note, Scope, Why
+from zettel.search import log
+from zettel.search.log import BUFFERED, Found, SearchLog
+
+NOW = datetime(2024, 5, 1, tzinfo=timezone.utc)
+ANN, BEN = Scope(user="ann"), Scope(user="ben")
+NOTE = Note(id="n_1", content="Snow.", event_ids=("e_1",), seq=1, recorded_at=NOW, version=3)
+
+
+class Store:
+    """Takes searches down, unless it is busy."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[Scope, LoggedSearch]] = []
+        self.busy = False
+
+    async def log_searches(self, scope: Scope, searches: Sequence[LoggedSearch]) -> None:
+        if self.busy:
+            raise StoreBusy
+        self.kept += [(scope, search) for search in searches]
+
+
+def found(id: object, scope: Scope = ANN) -> Found:
+    hit = Hit(note=NOTE, score=0.5, why=Why(scorer="fusion"))
+    features = np.array([[0.25, 0.0, 1 / 3]], np.float32)
+    return Found(scope, f"s_{id}", "Snow?", NOW, "fusion", [hit], features, ("text", "time", "vector"))
+
+
+def ids(store: Store) -> list[str]:
+    return [search.id for _, search in store.kept]
+
+
+def run(work: Any) -> None:
+    asyncio.run(work)
+
+
+def test_it_is_written_after_a_while_and_in_passing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "WRITTEN_AFTER", 0.01)
+
+    async def work() -> None:
+        store: Any = Store()
+        waiting = SearchLog(store)
+        waiting.add(found(1))
+        waiting.add(found(2, BEN))
+        assert store.kept == []
+        await asyncio.sleep(0.3)
+        assert [(scope, search.id) for scope, search in store.kept] == [(ANN, "s_1"), (BEN, "s_2")]
+        (hit,) = store.kept[0][1].hits
+        assert (hit.note, hit.version, hit.score) == ("n_1", 3, 0.5)
+        assert hit.features == {"text": 0.25, "vector": 0.3333}
+        await waiting.close()
+        assert len(store.kept) == 2
+
+    run(work())
+
+
+def test_what_a_store_does_not_take_waits_and_the_oldest_are_dropped() -> None:
+    async def work() -> None:
+        store: Any = Store()
+        waiting = SearchLog(store)
+        store.busy = True
+        for number in range(BUFFERED):
+            waiting.add(found(number))
+        with pytest.raises(StoreBusy):
+            await waiting.flush()
+        waiting.add(found("last"))
+        store.busy = False
+        await waiting.flush()
+        assert ids(store) == [f"s_{number}" for number in range(1, BUFFERED)] + ["s_last"]
+        await waiting.flush()
+        assert len(store.kept) == BUFFERED
+
+    run(work())
+
+
+def test_closing_writes_if_it_can() -> None:
+    async def work() -> None:
+        store: Any = Store()
+        for busy in (True, False):
+            store.busy = busy
+            waiting = SearchLog(store)
+            waiting.add(found(busy))
+            await waiting.close()
+        assert ids(store) == ["s_False"]
+
+    run(work())

@@ -1,0 +1,58 @@
+"""The forgetting curve: falls with time, rises with use, and what it does to a score."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.evolve.strength import FAINTEST, FRESH, STABILITY_DAYS, strength, weights
+from zettel.model import NoteUse
+
+BEGIN = datetime(2024, 5, 1, tzinfo=timezone.utc)
+days = st.floats(0, 3650)
+counts = st.integers(0, 100)
+
+
+def after(since: float, times: int = 0, failures: int = 0) -> float:
+    """Strength so many days after the last use, or after it was recorded."""
+    return strength(NoteUse(BEGIN, times, failures=failures), BEGIN + timedelta(days=since))
+
+
+def test_known_values() -> None:
+    assert after(0) == after(-100) == 1.0
+    assert after(STABILITY_DAYS) == pytest.approx(1 / math.e)
+    assert after(4 * STABILITY_DAYS, times=3) == pytest.approx(1 / math.e)
+    assert after(4 * STABILITY_DAYS, times=5, failures=2) == pytest.approx(1 / math.e)
+    assert after(61) > FRESH > after(63)
+
+
+@given(days, days, counts)
+def test_it_falls_with_time(one: float, other: float, times: int) -> None:
+    sooner, later = sorted((one, other))
+    assert 0.0 <= after(later, times) <= after(sooner, times) <= 1.0
+
+
+@given(days, counts, counts)
+def test_it_rises_with_use_that_did_not_fail(since: float, times: int, failures: int) -> None:
+    failures = min(times, failures)
+    assert after(since, times, failures) <= after(since, times + 1, failures)
+    assert after(since, times, failures) == after(since, times + 1, failures + 1)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1))
+def test_weights_are_bounded_and_in_the_order_of_strength(strengths: list[float]) -> None:
+    told = weights(sorted(strengths))
+    assert told.dtype == np.float32
+    assert (np.diff(told) >= 0).all()
+    assert told.min() >= np.float32(FAINTEST)
+    assert told.max() <= 1.0
+
+
+def test_what_is_fresh_counts_in_full() -> None:
+    assert weights([1.0, 0.7, FRESH]).tolist() == [1.0, 1.0, 1.0]
+    assert weights([0.0, FRESH / 2]).tolist() == pytest.approx([FAINTEST, (1 + FAINTEST) / 2])

@@ -1,0 +1,218 @@
+"""Profile: what people say of themselves, what lasts of it apart from what is recent.
+
+After PAMU (Sun et al. 2025, "Preference-Aware Memory Update for Long-Term LLM Agents", arXiv:2510.09720), which keeps a
+long-term tendency and a short-term one side by side, so that a new whim does not overwrite what somebody always
+liked. There both are averages of numbers; here they are statements in the words they were made in, so that each can be
+traced: **lasting** is what was said, or linked to what the same person said, on several days that lie far apart;
+**recent** is what was said in the scope's last weeks and does not last yet.
+
+Statements are told by English words ("I love", "I'm allergic to", "my favorite"); of facts that a model wrote ("Ann
+lives in Oslo.") those count that begin with somebody who speaks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from math import log
+from typing import NamedTuple
+
+from zettel.annotate.extractive import GENERIC_ROLES, TERM_RARITY, is_question, sentences
+from zettel.annotate.keywords import read
+from zettel.evolve.insights import MAX_WORD, span
+from zettel.llm.lines import clip
+from zettel.model import Kind, Note
+
+PROFILE = "profile"
+"""Tag of the insight that is a scope's profile."""
+PEOPLE = 3
+"""People in a profile, those first who tell most of themselves."""
+LASTING, RECENT = 4, 3
+"""Statements of one person at most."""
+LASTING_TIMES = 2
+"""Days on which something was said for it to last."""
+LASTING_SPAN = timedelta(days=14)
+"""From the first of these days to the last."""
+RECENT_SPAN = timedelta(days=30)
+"""Before the scope's latest event."""
+MAX_STATEMENT = 110
+"""Characters of a statement; of a longer one the beginning is quoted."""
+MAX_CHARS, MAX_LASTING = 1200, 800
+"""Characters of a profile, some 300 tokens, and of what lasts in it."""
+LASTING_HEAD, RECENT_HEAD = "Lasting", "Recent"
+
+_USER = frozenset({"user", "human"})
+_OFTEN = r"(?:\s+(?:really|just|also|still|always|never|usually|often|absolutely|truly|do|don't|do not|have|mostly))*"
+_VERBS = (
+    r"love|adore|like|enjoy|prefer|hate|dislike|can't stand|cannot stand|avoid|live|work|study|teach|play|collect|own|"
+    r"volunteer|speak|drink|eat|grew up|moved|practi[cs]e|coach|train|paint|write|bake|cook|garden|believe in"
+)
+_STATES = (
+    r"an?|allergic|vegetarian|vegan|into|from|afraid|scared|passionate|learning|studying|training|working|married|"
+    r"single|divorced|retired|the|terrified|obsessed|hooked|a fan"
+)
+_KIN = (
+    r"wife|husband|partner|girlfriend|boyfriend|son|daughter|brother|sister|mother|father|mom|mum|dad|dog|cat|pet|job|"
+    r"boss|team|name|hobby|goal|dream|birthday|family|kids|children|grandma|grandpa"
+)
+_CUE = re.compile(
+    rf"(?<![\w'])(?:(?:i|we){_OFTEN}\s+(?:{_VERBS})|(?:i'm|i am|i've been|we're){_OFTEN}\s+(?:{_STATES})"
+    rf"|my\s+(?:(?:own|new|old|little|big|younger|older)\s+)?(?:favou?rite|{_KIN}))(?!\w)",
+    re.IGNORECASE,
+)
+
+
+class Statement(NamedTuple):
+    """What one person says of themselves in one sentence, and the keys of what it is about."""
+
+    note: str
+    event: str
+    person: str
+    text: str
+    topics: frozenset[str]
+    when: datetime | None
+
+
+class Profile(NamedTuple):
+    """The text, and the notes whose words and dates it has."""
+
+    content: str
+    people: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+class _Line(NamedTuple):
+    person: str
+    text: str
+    weight: float
+    sources: tuple[str, ...]
+
+
+def statements(note: Note) -> list[Statement]:
+    """What a note says of whoever speaks in it, or (of a fact) of whom it begins with."""
+    role = (note.role or "").strip()
+    if note.kind is Kind.SEMANTIC and not role:
+        first = note.content.split(maxsplit=1)[:1]
+        person = "".join(first).removesuffix("'s").strip(".,")
+        told = [note.content] if person else []
+    elif not role or (role.casefold() in GENERIC_ROLES and role.casefold() not in _USER):
+        return []
+    else:
+        person = role
+        told = [one for one in sentences(note.content) if _CUE.search(one.replace("\u2019", "'"))]
+    made = [(one, _topics(one, person)) for one in told if not is_question(one)]
+    return [Statement(note.id, note.event_ids[0], person, clip(one, MAX_STATEMENT), topics, note.occurred_at)
+            for one, topics in made if topics]  # fmt: skip
+
+
+def profile(
+    told: Sequence[Statement],
+    speakers: Collection[str],
+    latest: datetime | None,
+    near: Mapping[str, Collection[tuple[str, datetime]]],
+) -> Profile | None:
+    """The profile of those who tell most of themselves, or None as long as nothing lasts.
+
+    ``latest`` is when the scope's last event occurred; ``near`` are, by event, the note and the time of what the same
+    person said elsewhere and it is linked to.
+    """
+    by_person: dict[str, list[Statement]] = {}
+    names = {speaker.casefold(): speaker for speaker in sorted(speakers, reverse=True)}
+    names |= {speaker.split()[0].casefold(): speaker for speaker in sorted(speakers, reverse=True) if speaker.split()}
+    for one in sorted(told, key=_order):
+        if person := names.get(one.person.casefold()):
+            by_person.setdefault(person, []).append(one)
+    people = sorted(by_person, key=lambda person: (-len(by_person[person]), person))[:PEOPLE]
+    lasting: list[_Line] = []
+    recent: list[_Line] = []
+    for person in people:
+        lines, topics = _lasting(person, by_person[person], near)
+        lasting += lines
+        shown = {source for line in lines for source in line.sources}
+        recent += _recent(person, by_person[person], topics, shown, latest)
+    if not lasting:
+        return None
+    kept = _fitting(lasting, MAX_LASTING)
+    kept += _fitting(recent, MAX_CHARS - sum(_size(line) for line in kept))
+    content = _text([line for line in lasting if line in kept], [line for line in recent if line in kept])
+    told_of = [person for person in people if any(line.person == person for line in kept)]
+    return Profile(content, tuple(told_of), tuple(sorted({source for line in kept for source in line.sources})))
+
+
+def _lasting(
+    person: str, told: Sequence[Statement], near: Mapping[str, Collection[tuple[str, datetime]]]
+) -> tuple[list[_Line], set[str]]:
+    """What was said again after a long time, weightiest first, and all the topics of it."""
+    about: dict[str, list[Statement]] = {}
+    for one in told:
+        for topic in one.topics:
+            about.setdefault(topic, []).append(one)
+    weighed: list[tuple[float, str, list[tuple[datetime, str]]]] = []
+    for topic, said in about.items():
+        when_said = {(one.when, one.note) for one in said if one.when is not None}
+        when_said |= {(when, note) for one in said if one.when for note, when in near.get(one.event, ())}
+        ordered = sorted(when_said)
+        days = {when.date() for when, _ in ordered}
+        if len(days) >= LASTING_TIMES and ordered[-1][0] - ordered[0][0] >= LASTING_SPAN:
+            weighed.append((len(days) * (1 + log((ordered[-1][0] - ordered[0][0]).days)), topic, ordered))
+    topics = {topic for _, topic, _ in weighed}
+    lines: list[_Line] = []
+    shown: set[str] = set()
+    for weight, topic, times in sorted(weighed, key=lambda one: (-one[0], one[1])):
+        said = about[topic]
+        best = max(said, key=lambda one: (len(one.topics & topics), _order(one)))
+        if best.topics & shown or len(lines) == LASTING:
+            continue
+        shown |= best.topics
+        count = len({when.date() for when, _ in times})
+        text = f"{best.text} ({count} days, {span([times[0][0], times[-1][0]])})"
+        lines.append(_Line(person, text, weight, (best.note, times[0][1], times[-1][1])))
+    return lines, topics
+
+
+def _recent(
+    person: str, told: Sequence[Statement], lasting: Collection[str], shown: Collection[str], latest: datetime | None
+) -> list[_Line]:
+    """What was said of late and does not last, newest first."""
+    lines: list[_Line] = []
+    for one in reversed(told):
+        if one.when is None or latest is None or latest - one.when > RECENT_SPAN or len(lines) == RECENT:
+            continue
+        if one.topics.isdisjoint(lasting) and one.note not in shown:
+            lines.append(_Line(person, f"{one.text} ({one.when.date().isoformat()})", 0.0, (one.note,)))
+    return lines
+
+
+def _fitting(lines: Iterable[_Line], room: int) -> list[_Line]:
+    """As many lines as there is room for, the weightiest first."""
+    kept: list[_Line] = []
+    for line in sorted(lines, key=lambda line: -line.weight):
+        if _size(line) <= room:
+            kept.append(line)
+            room -= _size(line)
+    return kept
+
+
+def _size(line: _Line) -> int:
+    return len(_bullet(line)) + 1
+
+
+def _text(lasting: Iterable[_Line], recent: Sequence[_Line]) -> str:
+    lines = [LASTING_HEAD, *map(_bullet, lasting)]
+    return "\n".join([*lines, RECENT_HEAD, *map(_bullet, recent)] if recent else lines)
+
+
+def _bullet(line: _Line) -> str:
+    return f"- {clip(line.person, MAX_WORD)}: {line.text}"
+
+
+def _topics(text: str, person: str) -> frozenset[str]:
+    """Keys of the names and of the rarer words in a sentence."""
+    reading = read(text)
+    rare = {word.key for word in reading.words if word.rarity >= TERM_RARITY}
+    return frozenset(rare | {name.key for name in reading.names}) - {person.casefold()}
+
+
+def _order(one: Statement) -> tuple[float, str]:
+    return one.when.timestamp() if one.when else 0.0, one.text

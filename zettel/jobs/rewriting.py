@@ -1,0 +1,268 @@
+"""The part of evolving in which a language model lets new notes rewrite, link and unlink the notes around them.
+
+Each note is new once: a revision of its own says that the model has seen it. What a person wrote stays, and so does
+what a person took back; a note is rewritten a few times a day at most, and never so far that its vector would be
+another note's. The verbatim content is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zettel.annotate.index import vector_text
+from zettel.batch import EraseAnswers, Op, PutRevision, PutVector, StaleLease
+from zettel.commit import Clock, Commits
+from zettel.embed.vectors import Vectors
+from zettel.errors import ModelUnusable
+from zettel.fold import fold, live_revisions, worded_at
+from zettel.jobs.tally import Tally
+from zettel.jobs.writing import set_by_people
+from zettel.link.mentions import mention_ops
+from zettel.llm.ports import Asker, Choice, Choices, ModelEvolver, Retie, Rewrite, Rewrote
+from zettel.merged import taken_back
+from zettel.model import Cause, Input, JobKind, Kind, Link, LinkType, Note, Scope
+from zettel.pages import pages
+from zettel.ports import GraphStore, NoteHistory, ScopeState
+from zettel.revise import revised
+
+EVOLVER = JobKind.EVOLVE.value
+LINKER = JobKind.LINK.value
+PAGE = 200
+"""Notes looked at together."""
+REWRITES_A_DAY = 3
+"""Rewritings of one note within DAY, so that a busy topic does not blur into one."""
+DAY = timedelta(days=1)
+LIKENESS = 0.6
+"""Cosine at least between the vectors of a note as it was before any was evolved and as it is rewritten."""
+TIE_WEIGHT = 0.9
+"""Weight of a link that a model makes: it read both notes."""
+_TIES = frozenset({LinkType.RELATES, LinkType.MENTIONS})
+
+
+class Rewriting:
+    """Has a model evolve the notes of a store."""
+
+    def __init__(
+        self, store: GraphStore, commits: Commits, vectors: Vectors, evolver: ModelEvolver, asker: Asker, tally: Tally
+    ) -> None:
+        self._store = store
+        self._commits = commits
+        self._vectors = vectors
+        self._evolver = evolver
+        self._asker = asker
+        self._tally = tally
+
+    async def do(self, scope: Scope) -> None:
+        """Ask about all notes that the model has not seen as new ones, in their order of arrival.
+
+        Raises what asking raises; what was done by then is kept, and goes on from there the next time.
+        """
+        async for page in pages(self._store, scope, PAGE):
+            worded = [note for note in page if "context" in note.authored and note.kind is not Kind.INSIGHT]
+            histories = await self._store.histories(scope, [note.id for note in worded]) if worded else {}
+            fresh = [note.id for note in worded if not _was_seen(histories[note.id])]
+            for start in range(0, len(fresh), self._evolver.batch):
+                # One after the other, so that each question shows what became of the one before.
+                await self._evolve(scope, fresh[start : start + self._evolver.batch])
+
+    async def _evolve(self, scope: Scope, ids: Sequence[str]) -> None:
+        choices = await self._choices(scope, ids)
+        if not choices.notes:
+            return
+        shown = {note.id: note for note in (*(choice.note for choice in choices.notes), *choices.others)}
+        try:
+            rewrote = await self._evolver.evolve(choices, self._asker(scope, shown.values()))
+        except ModelUnusable:
+            await self._commits.commit(scope, _forget(shown))  # else the same answer would be given again
+            raise
+        drafts = await self._drafts(scope, [change for change in rewrote.changes if isinstance(change, Rewrite)])
+        changed = 0
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            nonlocal changed
+            now = await self._store.notes(scope, sorted(shown))
+            if any(_is_other(now.get(id), note) for id, note in shown.items()):
+                raise StaleLease("a note changed while the model read it")
+            histories = await self._store.histories(scope, sorted(shown))
+            inputs = tuple(Input(id, worded_at(*histories[id])) for id in sorted(shown))
+            put = _Put(histories, clock, inputs, rewrote)
+            puts = [made for draft in drafts if (made := put.rewritten(draft)) is not None]
+            changed = len(puts)
+            indexed = [one.note for one in puts if one.index is not None]
+            ops: list[Op] = [*puts, *(put.seen(choice.note.id) for choice in choices.notes)]
+            ops += await mention_ops(
+                self._store, scope, indexed, again=[note.id for note in indexed], recorded_at=clock.recorded_at
+            )
+            space = await self._vectors.space()
+            rows = {draft.rewrite.note: draft.row for draft in drafts}
+            return [*ops, *(PutVector(note.id, space.id, rows[note.id]) for note in indexed)]
+
+        if await self._commits.commit(scope, plan):
+            self._tally.count(scope, revised=changed)
+
+    async def _choices(self, scope: Scope, ids: Sequence[str]) -> Choices:
+        """Those of the notes that have older neighbours, and these, in one closed list."""
+        notes = await self._store.notes(scope, ids)
+        ties: dict[str, dict[str, float]] = {id: {} for id in ids}
+        for link in await self._store.links(scope, ids):
+            for here, there in ((link.source, link.target), (link.target, link.source)):
+                if here in ties and link.type in _TIES:
+                    ties[here][there] = max(link.weight, ties[here].get(there, 0.0))
+        found = await self._store.notes(scope, sorted({there for near in ties.values() for there in near}))
+        places: dict[str, int] = {}
+        chosen: list[Choice] = []
+        for note in sorted((note for note in notes.values() if not note.archived), key=lambda note: note.seq):
+            older = [found[id] for id in ties[note.id] if id in found and _is_older(found[id], note)]
+            older.sort(key=lambda other: (-ties[note.id][other.id], other.seq))
+            if older:
+                near = tuple(places.setdefault(other.id, len(places)) for other in older[: self._evolver.offered])
+                chosen.append(Choice(note, near))
+        return Choices(tuple(chosen), tuple(found[id] for id in places))
+
+    async def _drafts(self, scope: Scope, rewrites: Sequence[Rewrite]) -> list[_Draft]:
+        """The rewritings that do not take their notes too far, each with its vector."""
+        histories = await self._store.histories(scope, [one.note for one in rewrites]) if rewrites else {}
+        made: list[tuple[Rewrite, dict[str, Any], str, str]] = []
+        for rewrite in rewrites:
+            if rewrite.note in histories:
+                history = histories[rewrite.note]
+                change = _change(history, rewrite)
+                after = _as_changed(fold(*history)[0], change)
+                made.append((rewrite, change, vector_text(_before(history)), vector_text(after)))
+        texts = [text for _, _, before, after in made for text in (before, after)]
+        rows = await self._vectors.embedder.embed(texts) if texts else np.empty((0, 0), np.float32)
+        return [
+            _Draft(rewrite, change, after, row)
+            for (rewrite, change, _, after), was, row in zip(made, rows[0::2], rows[1::2], strict=True)
+            if float(was @ row) >= LIKENESS
+        ]
+
+
+class _Draft(NamedTuple):
+    """A rewriting: the fields it sets, the text of the vector then, and that vector."""
+
+    rewrite: Rewrite
+    change: Mapping[str, Any]
+    text: str
+    row: np.ndarray
+
+
+class _Put:
+    """Makes the revisions of one answer."""
+
+    def __init__(
+        self, histories: Mapping[str, NoteHistory], clock: Clock, inputs: tuple[Input, ...], rewrote: Rewrote
+    ) -> None:
+        self._histories = dict(histories)
+        self._clock = clock
+        self._inputs = inputs
+        self._rewrote = rewrote
+
+    def rewritten(self, draft: _Draft) -> PutRevision | None:
+        """The neighbour as the model has it, or None: it is not to be touched, or not today."""
+        history = self._histories[draft.rewrite.note]
+        lately = self._clock.recorded_at - DAY
+        times = sum(_by_model(r.cause) and "context" in r.change and r.recorded_at >= lately for r in history.revisions)
+        if not draft.change or taken_back(history, EVOLVER) or times >= REWRITES_A_DAY:
+            return None
+        cause = self._cause(draft.rewrite.because, draft.rewrite.why)
+        put = revised(history, self._clock, cause, draft.change, inputs=self._inputs)
+        if vector_text(put.note) != draft.text:
+            return None
+        self._histories[history.base.id] = NoteHistory(history.base, (*history.revisions, put.revision))
+        return put
+
+    def seen(self, id: str) -> PutRevision:
+        """That the model has seen a new note, with the links that it made or dropped because of it."""
+        history = self._histories[id]
+        changes = [one for one in self._rewrote.changes if isinstance(one, Retie) and one.because == id]
+        dropped = {one.target for one in changes if not one.makes}
+        linked = live_revisions(history.revisions, LINKER)
+        broken = linked if any(not dropped.isdisjoint(_related(r.links)) for r in linked) else []
+        # All of them, for one that counts has taken the place of others, which are not to count again.
+        undoes = tuple(r.version for r in history.revisions if r.cause.by == LINKER) if broken else ()
+        links = [link for r in broken for link in r.links]
+        kept = [link for link in links if link.target not in dropped or link.type is not LinkType.RELATES]
+        change = {name: value for r in broken for name, value in r.change.items()}
+        added = [
+            Link(source=id, target=one.target, type=LinkType.RELATES, weight=TIE_WEIGHT, reason=one.why,
+                 recorded_at=self._clock.recorded_at)
+            for one in changes
+            if one.makes
+        ]  # fmt: skip
+        why = "; ".join(one.why for one in changes if not one.makes)
+        # Of a note about which nothing was decided only this is known: that it was looked at.
+        inputs = self._inputs if changes else tuple(read for read in self._inputs if read.note == id)
+        return revised(
+            history, self._clock, self._cause(id, why), change,
+            links=(*kept, *added), undoes=undoes, inputs=inputs,
+        )  # fmt: skip
+
+    def _cause(self, note: str, why: str) -> Cause:
+        return Cause(by=EVOLVER, note=note, model=self._rewrote.model, prompt=self._rewrote.prompt, reason=why)
+
+
+def is_by_rule(cause: Cause) -> bool:
+    """Whether a revision was made by the rules of evolving, and not by a model."""
+    return cause.by == EVOLVER and cause.prompt is None
+
+
+def _by_model(cause: Cause) -> bool:
+    return cause.by == EVOLVER and cause.prompt is not None
+
+
+def _was_seen(history: NoteHistory) -> bool:
+    return any(_by_model(r.cause) and r.cause.note == r.note for r in history.revisions)
+
+
+def _before(history: NoteHistory) -> Note:
+    """The note as it would be had none been evolved."""
+    return fold(history.base, [r for r in history.revisions if r.cause.by != EVOLVER])[0]
+
+
+def _change(history: NoteHistory, rewrite: Rewrite) -> dict[str, Any]:
+    """The fields to set; tags that the note has stay beside the model's."""
+    note, _ = fold(*history)
+    written = rewrite.written
+    tags = tuple(dict.fromkeys((*note.tags, *written.tags)))
+    change: dict[str, Any] = {"context": written.context, "keywords": written.keywords, "tags": tags}
+    if written.importance is not None:
+        change["importance"] = written.importance
+    if not written.keywords:
+        del change["keywords"]
+    by_people = set_by_people(history)
+    return {name: value for name, value in change.items() if name not in by_people and getattr(note, name) != value}
+
+
+def _as_changed(note: Note, change: Mapping[str, Any]) -> Note:
+    authored = tuple(sorted({*note.authored, *(change.keys() & {"context", "keywords", "tags"})}))
+    return note.model_copy(update={**change, "authored": authored})
+
+
+def _is_other(now: Note | None, before: Note) -> bool:
+    """Whether a note is gone, put away, or says something else than before."""
+    return now is None or now.archived or vector_text(now) != vector_text(before)
+
+
+def _is_older(other: Note, note: Note) -> bool:
+    return (
+        other.seq < note.seq
+        and not other.archived
+        and other.kind is not Kind.INSIGHT
+        and set(other.event_ids).isdisjoint(note.event_ids)
+    )
+
+
+def _related(links: Iterable[Link]) -> set[str]:
+    return {link.target for link in links if link.type is LinkType.RELATES}
+
+
+def _forget(shown: Iterable[str]) -> Any:
+    async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+        return [EraseAnswers(tuple(shown))]
+
+    return plan

@@ -1,0 +1,116 @@
+"""The log of searches, on its way to the store: a bounded buffer that is written in the background.
+
+A search puts what it found into memory and nothing else. What is in the buffer when a process is killed is lost: a log
+is there to learn from, and nothing rests on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+import anyio
+import anyio.to_thread
+
+from zettel.errors import StoreError
+from zettel.model import LoggedHit, LoggedSearch, Scope
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from zettel.model import Hit
+    from zettel.ports import GraphStore
+    from zettel.query import Floats
+
+BUFFERED = 1_000
+"""Searches that wait in memory at most; then the oldest are dropped."""
+WRITTEN_AFTER = 5.0
+"""Seconds until what waits is written, unless something asks for it before."""
+
+
+class Found(NamedTuple):
+    """What a search found, as it lies in the buffer: turned into a record when it is written."""
+
+    scope: Scope
+    id: str
+    question: str
+    asked_at: datetime
+    scorer: str
+    hits: Sequence[Hit]
+    features: Floats  # (hits, f)
+    names: tuple[str, ...]
+
+
+class SearchLog:
+    """The buffer of one memory, in its event loop."""
+
+    def __init__(self, store: GraphStore) -> None:
+        self._store = store
+        self._waiting: deque[Found] = deque(maxlen=BUFFERED)
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._one_at_a_time = anyio.Lock()
+
+    def add(self, found: Found) -> None:
+        """Remember a search."""
+        self._waiting.append(found)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(WRITTEN_AFTER, self._begin)
+
+    def _begin(self) -> None:
+        self._timer = None
+        self._writing = asyncio.get_running_loop().create_task(self._write_in_passing())
+
+    async def _write_in_passing(self) -> None:
+        with suppress(StoreError):  # what could not be written waits for the next time
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what waits. Raises what the store's ``log_searches`` raises; then it waits on."""
+        async with self._one_at_a_time:
+            if not self._waiting:
+                return
+            by_scope: dict[Scope, list[Found]] = defaultdict(list)
+            taken = list(self._waiting)
+            self._waiting.clear()
+            for found in taken:
+                by_scope[found.scope].append(found)
+            try:
+                for scope, some in by_scope.items():
+                    await self._store.log_searches(scope, await anyio.to_thread.run_sync(_records, some))
+                    taken = [found for found in taken if found.scope != scope]
+            except StoreError:
+                self._waiting = deque([*taken, *self._waiting], maxlen=BUFFERED)
+                raise
+
+    async def close(self) -> None:
+        """Write what waits, if the store takes it."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._writing is not None:
+            await self._writing
+        await self._write_in_passing()
+
+
+def _records(searches: Iterable[Found]) -> list[LoggedSearch]:
+    return [
+        LoggedSearch(
+            id=search.id,
+            question=search.question,
+            asked_at=search.asked_at,
+            scorer=search.scorer,
+            hits=tuple(
+                LoggedHit(
+                    note=hit.note.id,
+                    version=hit.note.version,
+                    score=hit.score,
+                    features={name: round(value, 4) for name, value in zip(search.names, row, strict=True) if value},
+                )
+                for hit, row in zip(search.hits, search.features.tolist(), strict=True)
+            ),
+        )
+        for search in searches
+    ]
