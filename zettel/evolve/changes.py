@@ -43,6 +43,9 @@ _NUMBERED = frozenset(
 """What has a number of its own."""
 _IS_SO = re.compile(r"(?:\b(?:is|are|be|now|to|at|says|reads|from)|[:=])\s+\d|\d\S*(?: \w+)? as\b")
 """A number that something has."""
+_HAPPENED = re.compile(r"\b(?:\w{3,}ed|met|ran|saw|took|went|came|ate|had|won|made|sat|slept|rode|drove|flew|read)\b")
+_HOLDS = re.compile(r"\b(?:is|are|be|am|now|has|have|to|from|until)\b|'(?:s|re|m)\b|[:=]")
+"""What was done once, with a number, and what makes a state of it."""
 _EVENT = frozenset(tokenize("found collected dropped lost won lent borrowed gave owe owes bet fine spent stole raffle"))
 """What happens to money once, and is no price."""
 _BEST = frozenset(tokenize("favourite favorite best prefer top choice perfect crown love fond mad like swear"))
@@ -156,6 +159,7 @@ def _value(old: Claim, new: Claim) -> tuple[str, str, str] | None:
         fits = bool(shared & (one.definite | other.definite)) and not apart
         if not (one.days and other.days):  # how many of something there were once is no state
             fits = fits and (bool(shared & _NUMBERED) or all(_IS_SO.search(said.low) for said in (one, other)))
+            fits = fits and not all(_HAPPENED.search(said.low) and not _HOLDS.search(said.low) for said in (one, other))
     if not before or not fits or after <= before:
         return None
     return _told(shared, old), ", ".join(sorted(before)), ", ".join(sorted(after - before))
