@@ -68,6 +68,8 @@ The rent is 900 euros. => The new phone costs 950 euros.
 Ann painted the barn and used 2 brushes. => Ben painted the boat and used 3 brushes.
 I found 20 euros in my coat. => I found 50 euros in my coat.
 Ben is in charge of catering. => Ben is in charge of the music now.
+Ida painted the mill number 2 red. => Ida painted the mill number 3 red.
+We met at 10 in the cafe. => We met at 11 in the cafe.
 """)
 
 
