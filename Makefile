@@ -24,7 +24,7 @@ demo: $(VENV)/core.stamp
 
 # Says at the end what this machine could not test, and why. ZETTEL_NO_SKIP=1 turns that into failures.
 test: $(VENV)/test.stamp
-	$(BIN)/python -m pytest -n 2 $(PYTEST)
+	$(BIN)/python -m pytest -n 3 $(PYTEST)
 
 test-env: $(VENV)/test.stamp
 

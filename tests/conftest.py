@@ -49,9 +49,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if processes.servers(item.nodeid) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SERVER_TIMEOUT))
-    if config.getoption("soak"):
+    if not config.getoption("soak"):
+        left = [item for item in items if processes.is_for_soak(item.nodeid)]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not processes.is_for_soak(item.nodeid)]
+    else:
         for item in items:  # a limit that fits the sample does not fit the full count
             item.add_marker(pytest.mark.timeout(0), append=False)
+            if processes.is_for_soak(item.nodeid):
+                item.add_marker(pytest.mark.soak)
     if _is_worker(config):
         items.sort(key=lambda item: processes.rank(item.nodeid))
 

@@ -1,4 +1,4 @@
-"""How tests are dealt out to several processes (``pytest -n 2``): in groups, each to one process, the longest first.
+"""How tests are dealt out to several processes (``pytest -n 3``): in groups, each to one process, the longest first.
 
 All that may not run side by side is one group. A server belongs to the process whose tests empty it: what uses one is a
 group, and what uses both is one that starts its own. Every file of the others is a group too, so that what its tests
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     import pytest
     from xdist.scheduler import LoadScopeScheduling
 
+ABOVE_THE_STORES = frozenset(
+    f"tests/contract/test_{name}.py"
+    for name in (
+        "annotated", "changes_of_fact", "evolved", "evolved_by_model", "honest_failure", "merged", "moving_refused",
+        "quarantined", "reflected", "taken_back",
+    )
+)  # fmt: skip
+"""Promises that no statement of a store keeps: on the older Neo4j they are tested in the soak."""
+
 _LONGEST = [*NAMES, " and ".join(NAMES), SMALL_MODEL, OWN]
 """Groups that others run beside, so that the processes end at about the same time."""
 
@@ -23,6 +32,15 @@ _LONGEST = [*NAMES, " and ".join(NAMES), SMALL_MODEL, OWN]
 def servers(test: str) -> list[str]:
     """The Neo4j servers of tests/neo4j_servers.py that a test uses, by its id."""
     return [name for name in NAMES if f"[{name}" in test or f"-{name}" in test]
+
+
+def is_for_soak(test: str) -> bool:
+    """Whether a test is left to the soak, by its id: what the release lines have in common is tried on the newest, and
+    a memory is moved to the older one and back, but not from every store to every other."""
+    older = [name for name in servers(test) if name in NAMES[1:]]
+    file, _, rest = test.partition("::")
+    moved = "ThereAndBack" in rest and "embedded" not in rest
+    return bool(older) and (file in ABOVE_THE_STORES or moved or file == "tests/integration/test_workers.py")
 
 
 def group(test: str) -> str:
