@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     import pytest
     from xdist.scheduler import LoadScopeScheduling
 
-ABOVE_THE_STORES = frozenset(
-    f"tests/contract/test_{name}.py"
-    for name in (
-        "annotated", "changes_of_fact", "evolved", "evolved_by_model", "honest_failure", "merged", "moving_refused",
-        "quarantined", "reflected", "taken_back",
-    )
+_CONTRACTS = (
+    "durable", "erasable", "explained", "moving", "reversible", "same_answers", "scoped", "two_clocks",
 )  # fmt: skip
-"""Promises that no statement of a store keeps: on the older Neo4j they are tested in the soak."""
+_INTEGRATION = ("neo4j_agreement", "neo4j_cypher", "neo4j_processes", "neo4j_store")
+ON_ALL_SERVERS = frozenset(
+    [f"tests/contract/test_{name}.py" for name in _CONTRACTS]
+    + [f"tests/integration/test_{name}.py" for name in _INTEGRATION]
+)
+"""What is tested on the older Neo4j in every run: that its statements are planned well, keep what they are given and
+find the same. What else the release lines have in common is tried on the newest, and on the older one in the soak."""
 
 _LONGEST = [*NAMES, " and ".join(NAMES), SMALL_MODEL, OWN]
 """Groups that others run beside, so that the processes end at about the same time."""
@@ -34,13 +36,20 @@ def servers(test: str) -> list[str]:
     return [name for name in NAMES if f"[{name}" in test or f"-{name}" in test]
 
 
+_ABOVE_ALL_STORES = ("test_moving_refused.py", "is_refused", "goes_wrong_once")
+"""In the ids of tests that end before a store is asked, or do the same for each of many inputs."""
+
+
 def is_for_soak(test: str) -> bool:
-    """Whether a test is left to the soak, by its id: what the release lines have in common is tried on the newest, and
-    a memory is moved to the older one and back, but not from every store to every other."""
-    older = [name for name in servers(test) if name in NAMES[1:]]
+    """Whether a test on a server is left to the soak, by its id. A memory moves to a server from a file, and back."""
+    named = servers(test)
     file, _, rest = test.partition("::")
-    moved = "ThereAndBack" in rest and "embedded" not in rest
-    return bool(older) and (file in ABOVE_THE_STORES or moved or file == "tests/integration/test_workers.py")
+    if not named or not file.startswith(("tests/contract/", "tests/integration/")):
+        return False
+    alike = file.startswith("tests/contract/") and any(part in test for part in _ABOVE_ALL_STORES)
+    between_servers = "moving" in file and not rest.endswith(f"[{named[0]}]") and "embedded" not in rest
+    older = named[-1] != NAMES[0]
+    return alike or between_servers or (older and file not in ON_ALL_SERVERS)
 
 
 def group(test: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.contract.test_annotated import _short_pauses as _short_pauses  # a fixture
 from tests.contract.test_annotated import model, noted
 from tests.contract.test_erasable import traces as traces  # a fixture
 from tests.model_server import ModelServer
