@@ -144,8 +144,8 @@ def test_kills_lose_no_job_and_write_no_effect_twice(
             idle.add_many(events(kill * EVENTS, EVENTS))
             at = chosen.randrange(WORKERS)
             in_batch = kill % 4 != 3
-            if in_batch:
-                wait_until(lambda at=at: running[at].inside)  # type: ignore[misc]
+            if in_batch and wait_until(lambda: any(worker.inside for worker in running), LEASE):
+                at = next((place for place, worker in enumerate(running) if worker.inside), at)
             time.sleep(chosen.random() * (0.0005 if in_batch else 0.02))
             inside += running[at].kill()
             running[at] = Worker(url, tmp_path / f"flag{at}")
