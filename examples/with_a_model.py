@@ -25,22 +25,27 @@ CHAT = [
 QUESTION = "Who repaired Ada's instrument?"
 
 
+def tell(memory: Memory) -> None:
+    """Have the model read the chat, and print its notes, an answer and what it took."""
+    memory.add_many(CHAT)  # stored and found at once; the model reads it in the background
+    try:
+        memory.flush()
+    except ZettelError as error:  # no key, no answer, no budget left: nothing is lost, and it can go on later
+        print(f"Not all was read: {error}")
+
+    for note in memory.list().notes:
+        written = "by the model" if "context" in note.authored else "without it"
+        print(f"{note.kind.value}, {written}: {note.context or note.content}")
+
+    (hit,) = memory.search(QUESTION, k=1)
+    print(f"\n{QUESTION}\n  {hit.note.content}")
+    use = memory.stats()
+    print(f"\n{use['llm']} was asked {use.get('llm_calls', 0)} times: {use.get('llm_tokens', 0):,} tokens")
+
+
 def main() -> None:
     with Memory(":memory:", llm=MODEL, budget=Budget(calls=20)) as memory:  # a file name keeps it
-        memory.add_many(CHAT)  # stored and found at once; the model reads it in the background
-        try:
-            memory.flush()
-        except ZettelError as error:  # no key, no answer, no budget left: nothing is lost, and it can go on later
-            print(f"Not all was read: {error}")
-
-        for note in memory.list().notes:
-            written = "by the model" if "context" in note.authored else "without it"
-            print(f"{note.kind.value}, {written}: {note.context or note.content}")
-
-        (hit,) = memory.search(QUESTION, k=1)
-        print(f"\n{QUESTION}\n  {hit.note.content}")
-        use = memory.stats()
-        print(f"\n{use['llm']} was asked {use.get('llm_calls', 0)} times: {use.get('llm_tokens', 0):,} tokens")
+        tell(memory)
 
 
 if __name__ == "__main__":

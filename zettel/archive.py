@@ -14,9 +14,8 @@ from zettel.fold import fold, live_revisions
 from zettel.model import Cause, Note, Scope
 from zettel.ports import NoteHistory
 from zettel.quarantine import QUARANTINE
-from zettel.revise import revised
+from zettel.revise import BY_HAND, revised
 
-BY_HAND = Cause(by="user")
 RECALL = Cause(by="search")
 """A question named what only a faded note says."""
 

@@ -26,7 +26,7 @@ async def consequences(store: GraphStore, scope: Scope, notes: Collection[str]) 
     fresh = set(notes)
     reworded: dict[str, int] = {}
     while fresh or reworded:
-        derived = await _derived(store, scope, fresh)
+        derived = await derived_from(store, scope, fresh)
         cited = await store.citing(scope, sorted(fresh | reworded.keys()))
         asked, reworded = reworded, {}
         for revision in cited:
@@ -46,7 +46,8 @@ async def consequences(store: GraphStore, scope: Scope, notes: Collection[str]) 
     return found
 
 
-async def _derived(store: GraphStore, scope: Scope, notes: Collection[str]) -> set[str]:
+async def derived_from(store: GraphStore, scope: Scope, notes: Collection[str]) -> set[str]:
+    """The notes that were made from one of these, in one step."""
     links = await store.links(scope, sorted(notes)) if notes else []
     return {link.source for link in links if link.type is LinkType.DERIVED_FROM and link.target in notes}
 

@@ -20,7 +20,7 @@ from zettel.merged import followers
 from zettel.model import EDITABLE, Cause, Input, Note, Revision, Scope
 from zettel.ports import Annotator, GraphStore, NoteHistory, Passage, ScopeState
 from zettel.reindex import reindexed
-from zettel.revise import revised
+from zettel.revise import BY_HAND, revised
 
 Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
 
@@ -55,7 +55,7 @@ class Editing:
             return revised(
                 history,
                 clock,
-                Cause(by="user"),
+                BY_HAND,
                 {**extracted, **change},
                 extracted=tuple(extracted),
                 inputs=(Input(note_id, before.version),),
@@ -75,7 +75,7 @@ class Editing:
             if version not in versions:
                 raise InvalidInput(f"{note_id} has no version {version}: it has {versions[0]} to {versions[-1]}")
             later = tuple(number for number in versions if number > version)
-            return revised(history, clock, Cause(by="user"), {}, undoes=later)
+            return revised(history, clock, BY_HAND, {}, undoes=later)
 
         return await self.revise(scope, note_id, revise)
 

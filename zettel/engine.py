@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -22,15 +23,13 @@ from zettel.jobs.evolution import Evolution
 from zettel.jobs.evolving import Evolving
 from zettel.jobs.linking import Linking
 from zettel.jobs.merging import Merging
-from zettel.jobs.queue import FollowUps
+from zettel.jobs.queue import FollowUps, Left
 from zettel.jobs.reembed import Reembedding
-from zettel.jobs.reflecting import Reflecting
-from zettel.jobs.rewriting import Rewriting
 from zettel.jobs.runner import InProcessRunner
 from zettel.jobs.tally import Tally
 from zettel.jobs.work import Handler, Work
 from zettel.llm.ports import nobody
-from zettel.model import JobKind
+from zettel.model import Job, JobKind, Scope
 from zettel.ports import Annotator, Embedder, GraphStore, Runner
 from zettel.quarantine import Quarantining
 from zettel.remember import Remembering
@@ -70,8 +69,10 @@ class Engine:
     async def close(self) -> None:
         """Stop the work, then close the store."""
         try:
-            await self.finding.faded.settle()
-            await self.runner.close()
+            try:
+                await self.finding.faded.settle()
+            finally:
+                await self.runner.close()
             await self.finding.log.close()
         finally:
             await self.store.close()
@@ -117,14 +118,21 @@ async def start(
     tally = Tally()
     rewriting = None
     if models.evolver is not None and asks:
+        from zettel.jobs.rewriting import Rewriting
+
         rewriting = Rewriting(store, commits, vectors, models.evolver, asker, tally)
+
+    async def reflect(scope: Scope, jobs: Sequence[Job]) -> list[Left]:
+        from zettel.jobs.reflecting import Reflecting  # with all that reads a scope: for who has a round done
+
+        reflector = models.reflector if asks else None
+        return await Reflecting(store, commits, vectors, follow_ups, tally, reflector, asker).do(scope, jobs)
+
     handlers: dict[JobKind, Handler] = {
         JobKind.LINK: Linking(store, commits, vectors, finding, models.linker if asks else None, asker).do,
         JobKind.EVOLVE: Evolving(store, commits, tally, rewriting).do,
         JobKind.MERGE: Merging(store, commits, tally).do,
-        JobKind.REFLECT: Reflecting(
-            store, commits, vectors, follow_ups, tally, models.reflector if asks else None, asker
-        ).do,
+        JobKind.REFLECT: reflect,
     }
     if decay is not None:
         from zettel.jobs.decaying import Decaying

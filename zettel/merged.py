@@ -15,7 +15,7 @@ from zettel.commit import Clock
 from zettel.fold import fold, live_revisions
 from zettel.model import Cause, Input, JobKind, Note, Revision, Scope
 from zettel.ports import GraphStore, NoteHistory
-from zettel.revise import revised
+from zettel.revise import BY_HAND, revised
 
 MERGER = JobKind.MERGE.value
 
@@ -54,7 +54,7 @@ def taken_back(history: NoteHistory, by: str) -> bool:
     """Whether a person took back what a kind of job decided about this very note: it is not to be done again."""
     decided = {revision.version for revision in history.revisions if revision.cause.by == by}
     by_hand = live_revisions(history.revisions, "user")
-    return any(r.cause == Cause(by="user") and not decided.isdisjoint(r.undoes) for r in by_hand)
+    return any(r.cause == BY_HAND and not decided.isdisjoint(r.undoes) for r in by_hand)
 
 
 async def histories_after(

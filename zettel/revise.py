@@ -16,6 +16,8 @@ from zettel.model import Cause, Input, Link, Note, Revision
 from zettel.ports import NoteHistory
 
 _JSON = TypeAdapter(dict[str, Any])
+BY_HAND = Cause(by="user")
+"""A person did it: jobs do not decide otherwise."""
 SEARCHED = ("title", "content", "tags", "keywords", "role", "part", "archived")
 """Fields that the index of a note is made of, beside its searchable text."""
 

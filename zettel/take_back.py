@@ -10,18 +10,16 @@ from collections.abc import Collection
 
 from zettel.batch import Op, PutRevision
 from zettel.commit import Clock, Commits
+from zettel.consequences import derived_from
 from zettel.embed.vectors import Vectors
 from zettel.errors import NotFound
 from zettel.fold import live_versions
 from zettel.jobs.queue import FollowUps
 from zettel.merged import followers, histories_after
-from zettel.model import Cause, LinkType, Note, Scope
+from zettel.model import Note, Scope
 from zettel.ports import GraphStore, NoteHistory, ScopeState
 from zettel.reindex import reindexed
-from zettel.revise import revised
-
-BY_HAND = Cause(by="user")
-"""The cause by which jobs know that a person took something back: they do not decide the same again."""
+from zettel.revise import BY_HAND, revised
 
 
 class TakingBack:
@@ -59,9 +57,7 @@ class TakingBack:
         found: dict[str, None] = {}
         fresh = {note_id}
         while fresh:
-            links = await self._store.links(scope, sorted(fresh))
-            reached = {link.source for link in links if link.type is LinkType.DERIVED_FROM and link.target in fresh}
-            fresh = reached - found.keys() - {note_id}
+            fresh = await derived_from(self._store, scope, fresh) - found.keys() - {note_id}
             found.update(dict.fromkeys(sorted(fresh)))
         return list(found)
 

@@ -138,5 +138,7 @@ def test_the_chapter_on_evolution(
     made = json.loads(capsys.readouterr().out)
     assert made["evolved"]["merged"] == 1
     assert set(made["learned"]) > set(made["reverted"])
+    assert run(["demo", "--evolution", "--neo4j"]) != 0
+    assert "leave out --neo4j" in capsys.readouterr().err
     assert made["deleted"]["insights"]
     assert (tmp_path / "it.svg").read_text(encoding="utf-8").startswith("<svg ")

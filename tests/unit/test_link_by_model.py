@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zettel.errors import InvalidInput
-from zettel.link.by_model import CUT, MAX_LINKS, MAX_OFFERED, MAX_REASON, UNREADABLE, LiteLLMLinker
-from zettel.llm.lines import line, short_ids
+from zettel.link.by_model import CUT, MAX_LINKS, MAX_OFFERED, UNREADABLE, LiteLLMLinker
+from zettel.llm.lines import MAX_REASON, line, short_ids
 from zettel.llm.ports import Answer, Choice, Choices, Decision, Linked, Request
 from zettel.model import LinkType, Note
 from zettel.prompts import load_prompt

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _BEGAN = time.perf_counter()  # before anything of zettel but its errors is read: what follows is opening
 
-SEARCHES_BEFORE_RSS = 100
+SEARCHES_BEFORE = 100
 """Searches after which the resident memory is read: what is loaded when first needed is there by then."""
 MEETING = 120.0
 """Seconds that a writer waits for the others, adding all the time."""
@@ -61,7 +61,7 @@ def searches(
     questions: Sequence[str],
     k: int,
     scope: dict[str, str] | None = None,
-    before: int = SEARCHES_BEFORE_RSS,
+    before: int = SEARCHES_BEFORE,
 ) -> dict[str, Any]:
     """Open a store and ask it, in its default scope or another.
 

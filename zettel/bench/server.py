@@ -26,13 +26,12 @@ from .counting import overlap
 from .evaluation import Progress, answering
 from .machine import Cell, Result, result
 from .overlap import TENANT
-from .probe import in_fresh_process
+from .probe import SEARCHES_BEFORE, in_fresh_process
 from .timing import STAGES, percentiles
 from .zipf import SEED, VERSION, ZipfScope
 
 SIZES = (10_000, 100_000)
 QUESTIONS = 300  # a round
-SEARCHES_BEFORE = 100  # of each process, that are not counted
 ROUNDS = 2
 """In each round every size is asked on both sides. One more comes first and is not counted: the server compiles what it
 runs often, and the first size that is asked would pay for it."""

@@ -27,7 +27,7 @@ from zettel.ports import Embedder
 from . import flat
 from .evaluation import BATCH, Progress, answering
 from .machine import Cell, Result, result, usable_cores
-from .probe import SEARCHES_BEFORE_RSS, in_fresh_process
+from .probe import SEARCHES_BEFORE, in_fresh_process
 from .timing import PERCENTILES, STAGES, percentiles
 from .zipf import SEED, VERSION, MadeQuestion, ZipfScope
 
@@ -159,7 +159,7 @@ def _space(ours: dict[str, Any], empty: dict[str, Any], folder: Path, size: int)
     files = sum(path.stat().st_size for path in folder.glob(f"{MEMORY}*"))
     rows: dict[str, tuple[Cell, str]] = {"store file": (round(files / MEGABYTE, 1), "MB")}
     if ours["rss"] is not None:
-        rows[f"RSS after {SEARCHES_BEFORE_RSS} searches"] = (round(ours["rss"] / MEGABYTE, 1), "MB")
+        rows[f"RSS after {SEARCHES_BEFORE} searches"] = (round(ours["rss"] / MEGABYTE, 1), "MB")
         rows["RSS with an empty store"] = (round(empty["rss"] / MEGABYTE, 1), "MB")
         rows["memory per note"] = (round((ours["rss"] - empty["rss"]) / size), "bytes")
     return rows
@@ -186,7 +186,7 @@ def _notes(kept: bool) -> list[str]:
         f"words, each for the best {K}; FAISS on one core or {usable_cores()}, whichever is quicker.",
         "search is embed, candidates, score, fetch and the rest; p50 of parts do not add up to that of the whole.",
         "Opening counts zettel's imports, not Python's own start; the files are in the system's cache.",
-        f"Memory per note: RSS after {SEARCHES_BEFORE_RSS} searches, less RSS with an empty store after the same.",
+        f"Memory per note: RSS after {SEARCHES_BEFORE} searches, less RSS with an empty store after the same.",
     ]
     if kept:
         notes.append("Stores kept from an earlier run have the import rate of that run.")

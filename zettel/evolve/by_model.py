@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from zettel.annotate.tokens import tokenize
-from zettel.annotate.written import Fields, one_line
+from zettel.annotate.written import Fields
 from zettel.errors import InvalidInput
 from zettel.llm.answers import items
-from zettel.llm.lines import clip, line, short_ids
+from zettel.llm.lines import Reason, date_of, line, short_ids, told
 from zettel.llm.ports import Ask, Choice, Choices, Request, Retie, Rewrite, Rewrote
 from zettel.model import Note
 from zettel.prompts import Prompt, load_prompt
@@ -31,8 +31,6 @@ SHOWN_CHARS = 300
 SHOWN_KEYWORDS = 6
 KEPT = 0.6
 """Share of its words that a context must keep when it is rewritten."""
-MAX_REASON = 200
-"""Characters; a longer reason is cut."""
 TOKENS_PER_NOTE = 160
 TOKENS_OVER = 150
 """Tokens that an answer may have: for each new note, and besides."""
@@ -63,10 +61,6 @@ SCHEMA: Mapping[str, Any] = {
 """What an answer looks like."""
 
 
-def _bounded(value: Any) -> str:
-    return clip(one_line(value), MAX_REASON) if isinstance(value, str) else ""
-
-
 class _Change(BaseModel):
     """One change of an answer, by short ids; what it says of the note's fields is judged apart."""
 
@@ -75,7 +69,7 @@ class _Change(BaseModel):
     because: str
     card: str
     do: Literal["rewrite", "link", "unlink"]
-    why: Annotated[str, BeforeValidator(_bounded), Field(min_length=1)]
+    why: Annotated[Reason, Field(min_length=1)]
 
 
 class LiteLLMEvolver:
@@ -147,18 +141,11 @@ def _rewrite(note: Note, because: str, why: str, item: Mapping[str, Any]) -> Rew
         written = Fields.model_validate(dict(item)).written()
     except ValidationError:
         return None
-    said = set(tokenize(told(note)))
+    said = set(tokenize(told(note, SHOWN_CHARS)))
     kept = said & set(tokenize(written.context))
     return Rewrite(note.id, because, why, written) if len(kept) >= KEPT * len(said) else None
 
 
-def told(note: Note) -> str:
-    """A note as the model is shown it: by its context where that was written, for then it names who and when."""
-    told = note.context if "context" in note.authored else f"{note.role}: {note.content}" if note.role else note.content
-    return clip(told, SHOWN_CHARS)
-
-
 def _line(note: Note, ids: Mapping[str, str], near: Iterable[str] = ()) -> str:
-    on = note.occurred_at.date().isoformat() if note.occurred_at else None
     keywords = list(note.keywords[:SHOWN_KEYWORDS])
-    return line(id=ids[note.id], on=on, note=told(note), keywords=keywords, near=list(near))
+    return line(id=ids[note.id], on=date_of(note), note=told(note, SHOWN_CHARS), keywords=keywords, near=list(near))

@@ -15,7 +15,7 @@ from zettel.annotate.written import NO_ITEM, UNREADABLE, one_line
 from zettel.errors import InvalidInput, ModelUnusable
 from zettel.evolve.insights import MAX_CHARS, place
 from zettel.llm.answers import items
-from zettel.llm.lines import clip, line, short_ids
+from zettel.llm.lines import clip, date_of, line, short_ids
 from zettel.llm.ports import Ask, Flaw, Reflected, Request
 from zettel.model import Note
 from zettel.prompts import Prompt, load_prompt
@@ -89,9 +89,8 @@ class LiteLLMReflector:
 def _notes(group: Sequence[Note]) -> list[str]:
     told = []
     for note in sorted(group, key=place):
-        on = note.occurred_at.date().isoformat() if note.occurred_at else ""
         who = note.role or note.title or ""
-        head = " ".join(part for part in (on, who) if part)
+        head = " ".join(part for part in (date_of(note), who) if part)
         told.append(f"{head}: {clip(note.content, SHOWN_CHARS)}" if head else clip(note.content, SHOWN_CHARS))
     return told
 

@@ -6,11 +6,12 @@ words do not wander from neighbour to neighbour, and deciding again decides the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log2
 
 from zettel.annotate.tokens import tokenize
 from zettel.link.near import Binding
+from zettel.model import Link, LinkType
 from zettel.ports import TermUse
 from zettel.search.pool import RARE_TERM_DF
 
@@ -26,6 +27,7 @@ STEP = 0.1
 """What importance gains each time the links double."""
 MOST_STEPS = 4
 """From 16 links on a note is as important as links alone can make it."""
+_TIES = frozenset({LinkType.RELATES, LinkType.MENTIONS})
 
 
 def spread(
@@ -53,6 +55,16 @@ def spread(
             used.update(parts)
             taken.append(held[key][-1])
     return tuple(taken[:MAX_SPREAD])
+
+
+def strongest_ties(notes: Iterable[str], links: Iterable[Link]) -> dict[str, dict[str, float]]:
+    """Of each note what it is related to or mentions, or is mentioned by, with the weight of the strongest link."""
+    ties: dict[str, dict[str, float]] = {id: {} for id in notes}
+    for link in links:
+        for here, there in ((link.source, link.target), (link.target, link.source)):
+            if here in ties and link.type in _TIES:
+                ties[here][there] = max(link.weight, ties[here].get(there, 0.0))
+    return ties
 
 
 def tokens_of(term: TermUse) -> list[str]:

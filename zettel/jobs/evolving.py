@@ -15,14 +15,14 @@ from zettel.annotate.tokens import tokenize
 from zettel.batch import Op, PutRevision
 from zettel.commit import Clock, Commits
 from zettel.errors import ZettelError
-from zettel.evolve.spread import NEIGHBOURS, importance, spread, tokens_of
+from zettel.evolve.spread import NEIGHBOURS, importance, spread, strongest_ties, tokens_of
 from zettel.fold import fold, live_revisions, worded_at
 from zettel.jobs.queue import Left, finish
 from zettel.jobs.rewriting import EVOLVER, Rewriting, is_by_rule
 from zettel.jobs.tally import Tally
 from zettel.link.near import Binding, binding
 from zettel.merged import taken_back
-from zettel.model import Cause, Input, Job, Kind, LinkType, Note, Scope
+from zettel.model import Cause, Input, Job, Kind, Note, Scope
 from zettel.pages import pages
 from zettel.ports import GraphStore, Lookup, NoteHistory, ScopeState
 from zettel.revise import revised
@@ -32,7 +32,6 @@ PAGE = 200
 TIMES_A_DAY = 4
 """Changes of one note within DAY; what more there is to change waits."""
 DAY = timedelta(days=1)
-_TIES = frozenset({LinkType.RELATES, LinkType.MENTIONS})
 
 
 class Evolving:
@@ -83,11 +82,7 @@ class Evolving:
         return [_revised(histories, id, seen.around[id], change, clock) for id, change in changing]
 
     async def _neighbourhoods(self, scope: Scope, ids: Sequence[str]) -> _Seen:
-        strongest: dict[str, dict[str, float]] = {id: {} for id in ids}
-        for link in await self._store.links(scope, ids):
-            for here, there in ((link.source, link.target), (link.target, link.source)):
-                if here in strongest and link.type in _TIES:
-                    strongest[here][there] = max(link.weight, strongest[here].get(there, 0.0))
+        strongest = strongest_ties(ids, await self._store.links(scope, ids))
         reached = {there for ties in strongest.values() for there in ties}
         notes = await self._store.notes(scope, sorted(reached.union(ids)))
         # An insight repeats what its notes say: it tells them nothing new.

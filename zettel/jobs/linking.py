@@ -10,14 +10,15 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from zettel.annotate.index import vector_text
-from zettel.batch import EraseAnswers, Op, StaleLease
+from zettel.batch import Op, StaleLease
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.errors import ItemUnusable, ModelUnusable
 from zettel.evolve.changes import change_links
 from zettel.evolve.claims import of_one_matter, tells
 from zettel.fold import live_revisions
-from zettel.jobs.queue import Left, ending, finish, newest, was_left_out
+from zettel.jobs.queue import Left, ending, finish, forgetting, newest, was_left_out
+from zettel.jobs.writing import is_other
 from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_links
 from zettel.llm.ports import Asker, Choice, Choices, Decision, Flaw, ModelLinker
 from zettel.model import Cause, Hit, Input, Job, JobKind, Kind, Link, LinkType, Note, Scope
@@ -119,17 +120,9 @@ class Linking:
         await self._commit(scope, [job for job in mine if job.note not in flaws], decided, shown)
         useless = len(flaws) == len(group)
         if useless:
-            await self._forget(scope, group)
+            await self._commits.commit(scope, forgetting(note.id for note in group))
         errors = ModelUnusable if useless else ItemUnusable
         return [Left([jobs[id]], errors(f"not valid in the answer: {why}")) for id, why in flaws.items()]
-
-    async def _forget(self, scope: Scope, group: Sequence[Note]) -> None:
-        """Let go of an answer that cannot be used: else it would be given again."""
-
-        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-            return [EraseAnswers(tuple(note.id for note in group))]
-
-        await self._commits.commit(scope, plan)
 
     async def _choices(self, scope: Scope, group: Sequence[Note], offered: int) -> Choices:
         """For each note what a search for its words finds among older notes, in one closed list."""
@@ -177,7 +170,7 @@ class Linking:
             nears = [close(near) for near in found]
             around = {near.note for near in nears}.union(*(dict(near.others) for near in nears))
             read = await self._store.notes(scope, sorted(around.union(ids, (note.id for note in shown))))
-            if any(_is_other(read.get(note.id), note) for note in shown):
+            if any(is_other(read.get(note.id), note) for note in shown):
                 raise StaleLease("a note changed while the model read it")
             bindings = {id: binding(terms) for id, terms in (await self._store.uses(scope, sorted(around))).items()}
             speakers = {id: (read[id].role or "").casefold() for id in around}
@@ -225,11 +218,6 @@ class Linking:
 def _is_worded(note: Note) -> bool:
     """Whether a model or a person has put it into words that stand alone."""
     return "context" in note.authored or note.kind is Kind.SEMANTIC
-
-
-def _is_other(now: Note | None, before: Note) -> bool:
-    """Whether a note is gone, put away, or says something else than before."""
-    return now is None or now.archived or vector_text(now) != vector_text(before)
 
 
 def _is_older(other: Note, note: Note) -> bool:

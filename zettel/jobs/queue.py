@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from zettel.annotate.filler import is_filler
-from zettel.batch import FinishJob, Op, PutJob
+from zettel.batch import EraseAnswers, FinishJob, Op, PutJob
 from zettel.commit import Clock, Plan
 from zettel.errors import (
     BudgetSpent,
@@ -78,6 +78,16 @@ def ending(jobs: Sequence[Job]) -> Plan:
 
     async def plan(state: ScopeState, clock: Clock) -> list[Op]:
         return finish(jobs)
+
+    return plan
+
+
+def forgetting(notes: Iterable[str]) -> Plan:
+    """The plan that lets go of a model's answers about notes: one that cannot be used would be given again."""
+    shown = tuple(notes)
+
+    async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+        return [EraseAnswers(shown)]
 
     return plan
 

@@ -13,7 +13,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -29,7 +28,7 @@ from zettel.evolve.insights import Member, digest, place
 from zettel.evolve.lessons import DROPPED, MAX_BEFORE, MAX_TOLD, confidence, lessons, outcomes, tells_outcome
 from zettel.evolve.profile import PROFILE, Statement, profile, statements
 from zettel.jobs.deriving import Deriving, Draft, Former, former, said_at
-from zettel.jobs.queue import FollowUps, Left, finish
+from zettel.jobs.queue import FollowUps, Left, ending
 from zettel.jobs.tally import Tally
 from zettel.link.near import Binding, binding
 from zettel.llm.ports import Asker, Flaw, ModelReflector
@@ -86,7 +85,7 @@ class Reflecting:
         together = TOGETHER if self._reflector is None else self._reflector.batch
         for start in range(0, len(left), together):
             await self._write(scope, await self._told(scope, seen, left[start : start + together]))
-        await self._commits.commit(scope, partial(_end, jobs))
+        await self._commits.commit(scope, ending(jobs))
         return []
 
     # what there is --------------------------------------------------------------------------------------------
@@ -335,7 +334,3 @@ def _key(note: Note) -> bytes:
     """Tells the place of an event among others by what it says; 16 bytes."""
     told = f"{note.occurred_at}\0{note.session}\0{note.part}\0{vector_text(note)}"
     return blake2b(told.encode("utf-8", "replace"), digest_size=16).digest()
-
-
-async def _end(jobs: Sequence[Job], state: ScopeState, clock: Clock) -> list[Op]:
-    return finish(jobs)

@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zettel.annotate.index import vector_text
-from zettel.batch import EraseAnswers, Op, PutRevision, PutVector, StaleLease
+from zettel.batch import Op, PutRevision, PutVector, StaleLease
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.errors import ModelUnusable
+from zettel.evolve.spread import strongest_ties
 from zettel.fold import fold, live_revisions, worded_at
+from zettel.jobs.queue import forgetting
 from zettel.jobs.tally import Tally
-from zettel.jobs.writing import set_by_people
+from zettel.jobs.writing import is_other, set_by_people
 from zettel.link.mentions import mention_ops
 from zettel.llm.ports import Asker, Choice, Choices, ModelEvolver, Retie, Rewrite, Rewrote
 from zettel.merged import taken_back
@@ -40,7 +42,6 @@ LIKENESS = 0.6
 """Cosine at least between the vectors of a note as it was before any was evolved and as it is rewritten."""
 TIE_WEIGHT = 0.9
 """Weight of a link that a model makes: it read both notes."""
-_TIES = frozenset({LinkType.RELATES, LinkType.MENTIONS})
 
 
 class Rewriting:
@@ -77,7 +78,7 @@ class Rewriting:
         try:
             rewrote = await self._evolver.evolve(choices, self._asker(scope, shown.values()))
         except ModelUnusable:
-            await self._commits.commit(scope, _forget(shown))  # else the same answer would be given again
+            await self._commits.commit(scope, forgetting(shown))
             raise
         drafts = await self._drafts(scope, [change for change in rewrote.changes if isinstance(change, Rewrite)])
         changed = 0
@@ -85,7 +86,7 @@ class Rewriting:
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             nonlocal changed
             now = await self._store.notes(scope, sorted(shown))
-            if any(_is_other(now.get(id), note) for id, note in shown.items()):
+            if any(is_other(now.get(id), note) for id, note in shown.items()):
                 raise StaleLease("a note changed while the model read it")
             histories = await self._store.histories(scope, sorted(shown))
             inputs = tuple(Input(id, worded_at(*histories[id])) for id in sorted(shown))
@@ -107,11 +108,7 @@ class Rewriting:
     async def _choices(self, scope: Scope, ids: Sequence[str]) -> Choices:
         """Those of the notes that have older neighbours, and these, in one closed list."""
         notes = await self._store.notes(scope, ids)
-        ties: dict[str, dict[str, float]] = {id: {} for id in ids}
-        for link in await self._store.links(scope, ids):
-            for here, there in ((link.source, link.target), (link.target, link.source)):
-                if here in ties and link.type in _TIES:
-                    ties[here][there] = max(link.weight, ties[here].get(there, 0.0))
+        ties = strongest_ties(ids, await self._store.links(scope, ids))
         found = await self._store.notes(scope, sorted({there for near in ties.values() for there in near}))
         places: dict[str, int] = {}
         chosen: list[Choice] = []
@@ -243,11 +240,6 @@ def _as_changed(note: Note, change: Mapping[str, Any]) -> Note:
     return note.model_copy(update={**change, "authored": authored})
 
 
-def _is_other(now: Note | None, before: Note) -> bool:
-    """Whether a note is gone, put away, or says something else than before."""
-    return now is None or now.archived or vector_text(now) != vector_text(before)
-
-
 def _is_older(other: Note, note: Note) -> bool:
     return (
         other.seq < note.seq
@@ -259,10 +251,3 @@ def _is_older(other: Note, note: Note) -> bool:
 
 def _related(links: Iterable[Link]) -> set[str]:
     return {link.target for link in links if link.type is LinkType.RELATES}
-
-
-def _forget(shown: Iterable[str]) -> Any:
-    async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-        return [EraseAnswers(tuple(shown))]
-
-    return plan

@@ -13,7 +13,7 @@ from zettel.batch import Op
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
 from zettel.jobs.evolution import ROUND
-from zettel.jobs.queue import Left, finish, new_job
+from zettel.jobs.queue import Left, ending, finish, new_job
 from zettel.jobs.reembed import Reembedding
 from zettel.model import Job, JobKind, Scope
 from zettel.ports import GraphStore, ScopeState
@@ -107,7 +107,7 @@ class Work:
             return await self._handlers[kind](scope, jobs)
         if not await self._purge():
             return timedelta(seconds=1)
-        await self._finish(scope, jobs)
+        await self._commits.commit(scope, ending(jobs))
         return []
 
     async def _purge(self) -> bool:
@@ -120,7 +120,7 @@ class Work:
 
     async def _reembed(self, scope: Scope, jobs: Sequence[Job]) -> list[Left]:
         await self.reembedding.go_on()
-        await self._finish(scope, jobs)
+        await self._commits.commit(scope, ending(jobs))
         return []
 
     async def _embed(self, scope: Scope, jobs: Sequence[Job]) -> list[Left]:
@@ -138,9 +138,3 @@ class Work:
 
         await self._commits.commit(scope, plan)
         return []
-
-    async def _finish(self, scope: Scope, jobs: Sequence[Job]) -> None:
-        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-            return finish(jobs)
-
-        await self._commits.commit(scope, plan)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from zettel.annotate.drafts import annotate
-from zettel.annotate.index import index_note
+from zettel.annotate.index import index_note, vector_text
 from zettel.annotate.instructions import flags_of
 from zettel.batch import Op, PutNote, PutRevision
 from zettel.commit import Clock
@@ -108,6 +108,11 @@ class Writing:
 def _tags(note: Note, said: Written) -> tuple[str, ...]:
     """What the text itself shows stays beside what the model calls it."""
     return tuple(dict.fromkeys((*note.tags, *said.tags)))
+
+
+def is_other(now: Note | None, before: Note) -> bool:
+    """Whether a note is gone, put away, or says something else than when a model was shown it."""
+    return now is None or now.archived or vector_text(now) != vector_text(before)
 
 
 def set_by_people(history: NoteHistory) -> set[str]:

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from zettel.annotate.written import one_line
 from zettel.errors import InvalidInput, ModelUnusable
 from zettel.link.near import MAX_NEAR_LINKS
 from zettel.llm.answers import items
-from zettel.llm.lines import clip, line, short_ids
+from zettel.llm.lines import Reason, date_of, line, short_ids, told
 from zettel.llm.ports import Ask, Choice, Choices, Decision, Flaw, Linked, Request
 from zettel.model import LinkType, Note
 from zettel.prompts import Prompt, load_prompt
@@ -28,8 +27,6 @@ SHOWN_CHARS = 140
 MAX_OFFERED = 4
 """Candidates of a note that are shown, the first ones: they are most of what a question about links costs."""
 MAX_LINKS = MAX_NEAR_LINKS
-MAX_REASON = 200
-"""Characters; a longer reason is cut."""
 DECIDABLE = (LinkType.RELATES, LinkType.SUPERSEDES, LinkType.CONTRADICTS)
 """What a model may decide: that a text names another, or was made from it, is known without."""
 TOKENS_PER_NOTE = 120
@@ -59,10 +56,6 @@ SCHEMA: Mapping[str, Any] = {
 """What an answer looks like."""
 
 
-def _bounded(value: Any) -> str:
-    return clip(one_line(value), MAX_REASON) if isinstance(value, str) else ""
-
-
 class _Item(BaseModel):
     """One link of an answer, by short ids."""
 
@@ -71,7 +64,7 @@ class _Item(BaseModel):
     source: Annotated[str, Field(alias="from")]
     target: Annotated[str, Field(alias="to")]
     type: LinkType
-    reason: Annotated[str, BeforeValidator(_bounded)] = ""
+    reason: Reason = ""
 
 
 class LiteLLMLinker:
@@ -172,7 +165,4 @@ def _is_older(other: Note, note: Note) -> bool:
 
 
 def _line(note: Note, ids: Mapping[str, str], to: Iterable[str] = ()) -> str:
-    """A note by its context where that was written, for then it names who and when; else by its own words."""
-    told = note.context if "context" in note.authored else f"{note.role}: {note.content}" if note.role else note.content
-    on = note.occurred_at.date().isoformat() if note.occurred_at else None
-    return line(id=ids[note.id], on=on, note=clip(told, SHOWN_CHARS), to=list(to))
+    return line(id=ids[note.id], on=date_of(note), note=told(note, SHOWN_CHARS), to=list(to))

@@ -10,6 +10,12 @@ import hashlib
 import json
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from zettel.annotate.written import one_line
+from zettel.model import Note
 
 ALPHABET = "bcdfghjkmnpqrstvwxz23456789"
 """No vowels, so that no words come about, and nothing that looks like another sign."""
@@ -17,6 +23,8 @@ SHORTEST_ID = 2
 """Characters; an id that is taken grows. Two make 729 ids, and about 20 are in use."""
 BYTES_PER_TOKEN = 4
 """UTF-8 bytes of a token on average, near enough for English, and on the safe side for other scripts."""
+MAX_REASON = 200
+"""Characters of a reason in an answer; a longer one is cut."""
 _DAYS = "Mon Tue Wed Thu Fri Sat Sun".split()
 
 
@@ -46,6 +54,17 @@ def day(moment: datetime | None) -> str:
     return f"{moment.date().isoformat()} {_DAYS[moment.weekday()]}" if moment else ""
 
 
+def date_of(note: Note) -> str:
+    """The day of a note, such as "2024-05-01"; "" if it has none."""
+    return note.occurred_at.date().isoformat() if note.occurred_at else ""
+
+
+def told(note: Note, longest: int) -> str:
+    """A note by its context where that was written, for then it names who and when; else by its own words."""
+    said = f"{note.role}: {note.content}" if note.role else note.content
+    return clip(note.context if "context" in note.authored else said, longest)
+
+
 def about_tokens(text: str) -> int:
     """About how many tokens a text has, in any script and for any model."""
     return len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN + 1
@@ -55,6 +74,14 @@ def clip(text: str, longest: int) -> str:
     """``text`` on one line and no longer than ``longest`` characters."""
     text = " ".join(text[: 2 * longest].split())
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "\u2026"
+
+
+def _reason(value: Any) -> str:
+    return clip(one_line(value), MAX_REASON) if isinstance(value, str) else ""
+
+
+Reason = Annotated[str, BeforeValidator(_reason)]
+"""Why a model decided something, in its own words; "" if it does not say."""
 
 
 def _digits(note: str) -> str:

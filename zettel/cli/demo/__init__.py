@@ -18,6 +18,7 @@ import typer
 from zettel.cli.common import Common, common, console, say_json, writable
 from zettel.cli.hits import show_hits
 from zettel.cli.layout import paragraph
+from zettel.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,6 +59,8 @@ def demo(
       zettel demo --neo4j
     """
     options = common(ctx)
+    if evolution and neo4j:
+        raise InvalidInput("--evolution is told from an embedded store: leave out --neo4j")
     if evolution:
         _evolution(options, out)
         return
