@@ -10,8 +10,10 @@ _MOVED = re.compile(r"I moved to (\w+)")
 
 
 def reply(request: dict[str, Any]) -> str:
-    """The answer to a request for notes, links, changes or insights, as ``zettel.prompts`` asks for them."""
+    """The answer to a request for notes, links, changes, insights or an order, as ``zettel.prompts`` asks for them."""
     asked = request["messages"][-1]["content"]
+    if asked.startswith("question:"):
+        return _order(asked)
     if asked.startswith("news:"):
         return _changes(asked)
     if asked.startswith("themes:"):
@@ -56,6 +58,14 @@ def _links(asked: str) -> str:
         for other in note.get("to", [])[:1]:
             links.append({"from": note["id"], "to": other, "type": "RELATES", "reason": "the model says so"})
     return json.dumps({"links": links})
+
+
+def _order(asked: str) -> str:
+    """The notes that share a word with the question, those that share most first."""
+    question, *notes = [json.loads(line) for line in asked.splitlines() if line.startswith("{")]
+    words = set(re.findall(r"\w+", question["question"].lower()))
+    shared = {note["id"]: len(words & set(re.findall(r"\w+", note["note"].lower()))) for note in notes}
+    return json.dumps({"order": sorted(filter(shared.get, shared), key=lambda id: -shared[id])})
 
 
 def _insights(asked: str) -> str:

@@ -10,8 +10,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+import anyio.to_thread
 
 from zettel.arguments import (
     Time,
@@ -46,7 +49,7 @@ from zettel.model import (
     Scope,
     Term,
 )
-from zettel.ports import Annotator, CypherStore, Embedder, GraphStore, Scorer
+from zettel.ports import Annotator, CypherStore, Embedder, GraphStore, Reranker, Scorer
 from zettel.query import Asked
 
 if TYPE_CHECKING:
@@ -55,7 +58,9 @@ if TYPE_CHECKING:
     from zettel.llm.budget import Budget
     from zettel.llm.estimate import Estimate
     from zettel.llm.ports import LLM, ModelAnnotator
-    from zettel.transcripts.importing import ImportReport, Progress
+    from zettel.scoring import Effort, ScorerSpec
+    from zettel.transcripts.importing import Progress
+    from zettel.transcripts.report import ImportReport
 
 DEFAULT_TOKENS = 800
 """Size of a packed context, in tokens, unless another is asked for."""
@@ -81,8 +86,9 @@ class AsyncMemory:
     such as ``openai/gpt-4o-mini``, several of which the next is asked when one fails, or a ``LiteLLM``. ``budget``
     bounds what it costs. ``annotator`` replaces what makes note fields, with or without a model. ``decay`` is a Decay
     by which ``evolve`` puts away what has faded: nothing, without one. ``embedder`` is None for the static model that
-    is shipped, a sentence-transformers name or folder, a LiteLLM embedding name, or an Embedder. ``scope`` is used
-    wherever a call names none. Opened by ``async with`` or by its first use.
+    is shipped, a sentence-transformers name or folder, a LiteLLM embedding name, or an Embedder. ``scorer`` ranks what
+    is found: a name, a Scorer or a Reranker, see ``zettel.scoring.load_scorer``. ``scope`` is used wherever a call
+    names none. Opened by ``async with`` or by its first use.
     """
 
     def __init__(
@@ -95,7 +101,7 @@ class AsyncMemory:
         asks: bool = True,
         decay: Decay | None = None,
         embedder: str | Path | Embedder | None = None,
-        scorer: Scorer | None = None,
+        scorer: ScorerSpec = None,
         scope: Scope | None = None,
         auth: tuple[str, str] | None = None,
         database: str | None = None,
@@ -110,6 +116,7 @@ class AsyncMemory:
         self._decay = decay
         self._embedder = embedder
         self._scorer = scorer
+        self._loaded: dict[str, tuple[Scorer, tuple[Reranker, ...]]] = {}
         self._auth = auth
         self._database = database
         self._pid = os.getpid()
@@ -125,6 +132,8 @@ class AsyncMemory:
         async with self._opening:
             self._require_usable()
             if self._engine is None:
+                if self._scorer is not None:
+                    await self._scorers()  # what cannot be loaded is told now, and not by the first search
                 from zettel.engine import start  # brings in numpy and the rooms: not before they are needed
 
                 self._engine = await start(
@@ -238,28 +247,65 @@ class AsyncMemory:
         format: str = "auto",
         *,
         conversation: str | None = None,
+        tz: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        speakers: Iterable[str] | None = None,
+        map_user: Mapping[str, str] | None = None,
+        session_gap: float | None = None,
+        source: str | None = None,
+        dry_run: bool = False,
         on_progress: Progress | None = None,
         scope: Scope | None = None,
     ) -> ImportReport:
-        """Remember all of a transcript, or one conversation of it; running it again adds only what is new.
+        """Remember a transcript, or all that are in a folder or zip; running it again adds only what is new.
+
+        ``conversation`` takes the one of that name. ``tz`` (Europe/Oslo) is the zone of times that tell none in formats
+        that know none, and of ``since`` (included) and ``until`` (excluded); undated records are left out by these.
+        ``columns`` says which column of a table is which field of an event, as {"content": "Text"}. ``speakers`` are
+        the only ones wanted, by the names that ``map_user`` gives: {"Bob": "Robert"} has Robert say what Bob said.
+        ``session_gap`` is the silence in hours that ends a session of messages that have none (0: they get none; by
+        default 6 for chats). ``source`` is what reports and events call the path. A ``dry_run`` stores nothing and
+        reports what would be. ``on_progress`` is told the records read and those in all.
 
         A file of the format ``zettel`` brings whole memories back as they were exported: a single one comes into
-        ``scope``, or this memory's own one if it has a name; else each keeps its own. ``on_progress`` is told the
-        records read and those in all. Raises ``UnknownFormat``, ``BadRecord``, and ``InvalidInput`` for a whole memory
-        that would come into a scope that is not empty.
+        ``scope``, or this memory's own one if it has a name; else each keeps its own. Raises ``UnknownFormat``,
+        ``BadRecord``, and ``InvalidInput``, also for a whole memory that would come into a scope that is not empty.
         """
-        from zettel.transcripts.importing import import_file, import_whole, is_whole
+        from zettel.transcripts import importing, parts, wanted
+        from zettel.transcripts.report import ImportReport
 
         engine, named = await self._use(scope)
-        if is_whole(Path(path), format):
+        path = Path(path)
+        chosen = wanted.wanted(conversation, tz, columns, since, until, speakers, map_user, session_gap)
+        if importing.is_whole(path, format):
+            if chosen != wanted.Wanted() or dry_run:
+                raise InvalidInput(
+                    f"{source or path} holds whole memories: no conversation, time or speaker can be taken out of "
+                    "them, and there is no dry run"
+                )
             into = named if scope is not None or named != Scope() else None
-            report = await import_whole(engine.restoring, Path(path), into, conversation, on_progress)
+            report = await importing.import_whole(engine.restoring, path, into, source or str(path), on_progress)
             engine.runner.wake()
             return report
-        scope = named
-        return await import_file(
-            self, Path(path), format, conversation=conversation, on_progress=on_progress, scope=scope
+        transcript = await anyio.to_thread.run_sync(
+            partial(parts.look, path, format, tables=bool(columns), called=source)
         )
+        report = ImportReport(file=source or str(path), format=transcript.format, dry_run=dry_run)
+        if not dry_run:
+            await importing.import_parts(self, transcript, chosen, report, scope=named, on_progress=on_progress)
+            return report
+        from zettel.llm.estimate import estimate, waiting
+
+        reads = engine.desk is not None and engine.reader is not None
+        turns = await waiting(engine.store) if reads else None
+        await importing.foresee(
+            engine.remembering, transcript, chosen, report, scope=named, on_progress=on_progress, unread=turns
+        )
+        if turns is not None and engine.desk is not None and engine.reader is not None:
+            report.estimate = await estimate(turns, engine.reader, engine.desk.model)
+        return report
 
     async def estimate_import(
         self,
@@ -267,6 +313,14 @@ class AsyncMemory:
         format: str = "auto",
         *,
         conversation: str | None = None,
+        tz: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        speakers: Iterable[str] | None = None,
+        map_user: Mapping[str, str] | None = None,
+        session_gap: float | None = None,
+        source: str | None = None,
         scope: Scope | None = None,
     ) -> Estimate:
         """About what the language model will be asked if this transcript is imported. Asks nothing, stores nothing.
@@ -274,17 +328,19 @@ class AsyncMemory:
         What is known already is not read again; turns that wait for the model, in any scope, are counted with the new
         ones. Raises ``InvalidInput`` without a model or for a whole memory, and what ``import_transcript`` raises.
         """
-        from zettel.llm.estimate import estimate, waiting
-        from zettel.transcripts.importing import is_whole, unread
+        from zettel.transcripts.importing import is_whole
 
         engine, named = await self._use(scope)
         if engine.desk is None or engine.reader is None:
             raise InvalidInput("without a language model an import costs nothing: open the memory with llm=...")
         if is_whole(Path(path), format):
             raise InvalidInput(f"{path} holds a whole memory: no model is asked to bring it back")
-        turns = await waiting(engine.store)
-        turns += await unread(engine.remembering, Path(path), format, named, conversation)
-        return await estimate(turns, engine.reader, engine.desk.model)
+        report = await self.import_transcript(
+            path, format, conversation=conversation, tz=tz, columns=columns, since=since, until=until,
+            speakers=speakers, map_user=map_user, session_gap=session_gap, source=source, dry_run=True, scope=named,
+        )  # fmt: skip
+        assert report.estimate is not None
+        return report.estimate
 
     async def export(
         self,
@@ -326,7 +382,8 @@ class AsyncMemory:
         current_only: bool = False,
         archived: bool = False,
         quarantined: bool = False,
-        scorer: Scorer | None = None,
+        scorer: ScorerSpec = None,
+        effort: Effort | None = None,
         explain: bool = False,
         log: bool = True,
         scope: Scope | None = None,
@@ -338,14 +395,17 @@ class AsyncMemory:
         metadata values. All of them hold before anything is ranked. ``current_only`` leaves out what was replaced by
         today. ``archived`` searches what was put away too, ``quarantined`` what is in quarantine: page by page, so it
         takes longer. A faded note that alone holds a rare word of the question is found without either, and comes back
-        for good. ``explain`` adds the path and all features. ``log`` gives the hits a ``search_id`` for ``feedback``,
-        and keeps the question and its hits' ids: written in the background, and destroyed with any of these notes.
-        Raises ``InvalidQuestion``, ``InvalidInput``.
+        for good. ``scorer`` names who ranks, see ``zettel.scoring.load_scorer``; ``effort`` says instead how much that
+        may take: the default scorer alone, the memory decoder after it, or a cross-encoder after both. ``explain`` adds
+        the path and all features. ``log`` gives the hits a ``search_id`` for ``feedback``, and keeps the question and
+        its hits' ids: written in the background, and destroyed with any of these notes.
+        Raises ``InvalidQuestion``, ``InvalidInput``, and what scorers raise: ``ScorerError``, ``MissingExtra``.
         """
         (hits,) = await self.search_many(
             [question], k, as_of=as_of, known_at=known_at, since=since, until=until, now=now, kinds=kinds, tags=tags,
             session=session, role=role, filter=filter, min_score=min_score, current_only=current_only,
-            archived=archived, quarantined=quarantined, scorer=scorer, explain=explain, log=log, scope=scope,
+            archived=archived, quarantined=quarantined, scorer=scorer, effort=effort, explain=explain, log=log,
+            scope=scope,
         )  # fmt: skip
         return hits
 
@@ -368,7 +428,8 @@ class AsyncMemory:
         current_only: bool = False,
         archived: bool = False,
         quarantined: bool = False,
-        scorer: Scorer | None = None,
+        scorer: ScorerSpec = None,
+        effort: Effort | None = None,
         explain: bool = False,
         log: bool = True,
         scope: Scope | None = None,
@@ -384,7 +445,7 @@ class AsyncMemory:
             "archived": archived, "quarantined": quarantined, "recalls": True,
         }  # fmt: skip
         asked = [Asked(text=question, **common) for question in questions]
-        return await engine.finding.search(scope, asked, scorer or self._default_scorer())
+        return await engine.finding.search(scope, asked, *await self._scorers(scorer, effort))
 
     async def context(
         self,
@@ -428,12 +489,22 @@ class AsyncMemory:
         engine, scope = await self._use(scope)
         await engine.feedback.tell(scope, search_id, used, outcome)
 
-    def _default_scorer(self) -> Scorer:
-        if self._scorer is None:
-            from zettel.scoring.fusion import FusionScorer
+    async def _scorers(
+        self, asked: ScorerSpec = None, effort: Effort | None = None
+    ) -> tuple[Scorer, tuple[Reranker, ...]]:
+        """The first stage and the rerankers of a search; what a name stands for is loaded once."""
+        from zettel.scoring import load_scorer
 
-            self._scorer = FusionScorer()
-        return self._scorer
+        if effort is not None and asked is not None:
+            raise InvalidInput("effort= chooses a scorer: do without scorer=")
+        spec = f"effort:{effort}" if effort is not None else self._scorer if asked is None else asked
+        if not isinstance(spec, str):
+            return load_scorer(spec)
+        if spec not in self._loaded:
+            import anyio
+
+            self._loaded[spec] = await anyio.to_thread.run_sync(load_scorer, spec)
+        return self._loaded[spec]
 
     # ---------------------------------------------------------------------------------------------------------- look
 

@@ -112,8 +112,8 @@ async def start(
     follow_ups = FollowUps(vectors.embedder.remote, models.annotator is not None)
     editing = Editing(store, commits, extractive, vectors, follow_ups)
     archiving = Archiving(editing)
-    finding = Finding(store, vectors, archiving.recall)
     desk = None if models.model is None else _desk(store, commits, models.model, budget)
+    finding = Finding(store, vectors, archiving.recall, None if desk is None else desk.asker)
     asker = nobody if desk is None else desk.asker
     tally = Tally()
     rewriting = None

@@ -26,6 +26,7 @@ about it. Catch the class whose trouble you can do something about:
   x ``EmbedderError``
     - ``EmbedderUnavailable``
     - ``EmbedderUnreadable``
+  x ``ScorerError``        - a scorer that answers rubbish, or whose weights do not fit
   x ``ModelError``
     - ``ModelUnavailable``
     - ``ModelDenied``
@@ -147,6 +148,10 @@ class EmbedderUnavailable(EmbedderError):
 
 class EmbedderUnreadable(EmbedderError):
     """That folder or name holds no embedder that can be read."""
+
+
+class ScorerError(ZettelError):
+    """The scorer could not do that."""
 
 
 class ModelError(ZettelError):

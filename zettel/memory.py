@@ -19,12 +19,13 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from zettel.async_memory import AsyncMemory as AsyncMemory
 from zettel.errors import MemoryClosed
 from zettel.model import Scope
-from zettel.ports import Annotator, Embedder, GraphStore, Scorer
+from zettel.ports import Annotator, Embedder, GraphStore
 
 if TYPE_CHECKING:
     from zettel.evolve.decay import Decay
     from zettel.llm.budget import Budget
     from zettel.llm.ports import LLM, ModelAnnotator
+    from zettel.scoring import ScorerSpec
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -141,7 +142,7 @@ class Memory:
         asks: bool = True,
         decay: Decay | None = None,
         embedder: str | Path | Embedder | None = None,
-        scorer: Scorer | None = None,
+        scorer: ScorerSpec = None,
         scope: Scope | None = None,
         auth: tuple[str, str] | None = None,
         database: str | None = None,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from zettel.batch import Batch, PutEvent, PutJob, PutMention, PutNoteUse, PutTombstones, RestoreLinks
+    from zettel.errors import ModelError
     from zettel.model import (
         EventRecord,
         Job,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
         Scope,
         Term,
     )
-    from zettel.query import Candidates, Filter, Floats, Query, Question, Scores
+    from zettel.query import Candidates, Filter, Floats, Query, Question, Scores, Shortlist
 
 # ---------------------------------------------------------------------------------------------------------------- embed
 
@@ -274,6 +275,10 @@ class GraphStore(Protocol):
         """What each note's index says of its Terms."""
         ...
 
+    async def vectors(self, scope: Scope, notes: Sequence[str], space: int) -> dict[str, Floats]:
+        """The (d,) vectors of those of the notes that have one in this set."""
+        ...
+
     async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[Near]:
         """The k nearest older notes (lower seq) of each that has a vector; exact in a scope of some ten thousand."""
         ...
@@ -424,6 +429,29 @@ class Scorer(Protocol):
 
     def score(self, question: Question, candidates: Candidates) -> Scores:
         """Pure and quick; (n,) scores in row order."""
+        ...
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Orders anew the best notes that the default scorer found: ``reads`` of them for each question.
+
+    ``name`` is what hits call it by. ``wants_vectors``: whether it is given the notes' vectors, which takes a read of
+    the store.
+    """
+
+    name: str
+    reads: int
+    wants_vectors: bool
+
+    async def rerank(
+        self, questions: Sequence[Question], shortlists: Sequence[Shortlist]
+    ) -> Sequence[Floats | ModelError]:
+        """(m,) for each shortlist, finite: the larger, the better. All have two notes or more.
+
+        A ``ModelError`` in place of the values, or raised for all of them, leaves the order before as it was, and the
+        hits say so. Called outside of any transaction, so it may ask a network.
+        """
         ...
 
 

@@ -1,5 +1,5 @@
-"""What a question is, on its way: as it was asked, taken apart, as a store sees it, what the store answers, and what a
-scorer makes of that."""
+"""What a question is, on its way: as it was asked, taken apart, as a store sees it, what the store answers, what a
+scorer makes of that, and what a reranker is given."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from zettel.model import Scope
+    from zettel.llm.ports import Ask
+    from zettel.model import Note, Scope
 
     Floats: TypeAlias = NDArray[np.float32]
     Ints: TypeAlias = NDArray[np.int64]
@@ -177,3 +178,21 @@ class Scores:
     features: Floats  # (n, f) value times weight
     feature_names: tuple[str, ...]
     sender: Callable[[int], int]  # of a row, or n + Term, which node sent most of its share; -1: the start
+
+
+@dataclass(frozen=True, slots=True)
+class Shortlist:
+    """The best m notes for a question by the default scorer, best first, to be ordered anew.
+
+    ``score`` is what they have from it, 0..1; ``first`` and ``candidates`` are what that was chosen from. ``vectors``
+    are unit rows, zeros for a note without one; (m, 0) for who does not want them.
+    """
+
+    candidates: Candidates
+    first: Scores
+    rows: Ints  # (m,) of the candidates
+    score: Floats  # (m,)
+    notes: Sequence[Note]  # (m,)
+    vectors: Floats  # (m, d)
+    embedder: str  # fingerprint of what made the vectors
+    ask: Ask | None  # asks the memory's language model about these notes; None: it has none

@@ -52,15 +52,18 @@ class Remembering:
             await self._round(scope, {place: events[place] for place in places}, told, on_conflict, outcome)
         return [outcome[place] for place in range(len(events))]
 
-    async def news(self, scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> list[Event]:
-        """Those of these events that ``remember`` would write with ``on_conflict="revise"``."""
+    async def foresee(self, scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> list[tuple[str, Status]]:
+        """The identity of each of these events, and what ``remember`` would do with it under ``"revise"``.
+
+        It knows nothing of the others: an identity that comes twice is new twice.
+        """
         secret = (await self._store.state(scope)).secret
         identities = [identity_of(telling(event, ordinals.next(event)), secret) for event in events]
         found = await self._store.lookup(scope, Lookup(identities=tuple(identities)))
-        statuses = [
-            _status(event, found, identity, "revise") for event, identity in zip(events, identities, strict=True)
+        return [
+            (identity, _status(event, found, identity, "revise"))
+            for event, identity in zip(events, identities, strict=True)
         ]
-        return [event for event, status in zip(events, statuses, strict=True) if status in ("added", "revised")]
 
     async def _round(
         self,

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         Term,
     )
     from zettel.ports import Found, Kept, Near, NoteHistory, Space, TermUse
-    from zettel.query import Candidates, Filter, Ints
+    from zettel.query import Candidates, Filter, Floats, Ints
 
     Dumped: TypeAlias = list[tuple[EventRecord, tuple[Note, ...]]]
 
@@ -350,6 +350,10 @@ class EmbeddedStore:
                 return [""] * len(keys) if row is None else reads.term_names(sql, row.number, keys.tolist())
 
         return names_of
+
+    async def vectors(self, scope: Scope, notes: Sequence[str], space: int) -> dict[str, Floats]:
+        """The vectors of those of the notes that have one in this set."""
+        return await self._read_scope(scope, lambda sql, row, _: vectors.of_notes(sql, row.number, notes, space), {})
 
     async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[Near]:
         """The k nearest older notes (lower seq) of each that has a vector; exact up to ``nearest.LARGE`` notes."""

@@ -18,7 +18,7 @@ from zettel.model import Note, Scope
 from zettel.ports import Near, Space
 
 if TYPE_CHECKING:
-    from zettel.query import Ints
+    from zettel.query import Floats, Ints
 
 _SPACES = "SELECT id, name, dim, fingerprint, recipe, active FROM spaces"
 
@@ -73,6 +73,16 @@ def without_vector(sql: sqlite3.Connection, space: int, limit: int) -> list[tupl
         (space, limit),
     )
     return [(Scope.model_validate_json(name), read_note(body)) for name, body in rows]
+
+
+def of_notes(sql: sqlite3.Connection, scope: int, ids: Sequence[str], space: int) -> dict[str, Floats]:
+    """The vectors of those of the notes that have one."""
+    rows = sql.execute(
+        """SELECT n.id, v.vector FROM json_each(?) CROSS JOIN notes n ON n.scope = ? AND n.id = value
+        JOIN vectors v ON v.note = n.number AND v.space = ?""",
+        (json.dumps(list(ids)), scope, space),
+    )
+    return {id: np.frombuffer(row, "<f4") for id, row in rows}
 
 
 def nearest_older(sql: sqlite3.Connection, columns: Columns, ids: Sequence[str], k: int) -> list[Near]:

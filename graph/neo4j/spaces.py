@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from zettel.errors import InvalidInput
 from zettel.graph.neo4j import rows
@@ -10,6 +14,9 @@ from zettel.graph.neo4j.connection import Connection, Transaction, statement
 from zettel.graph.neo4j.schema import wait_for_indexes
 from zettel.model import Note, Scope
 from zettel.ports import Space
+
+if TYPE_CHECKING:
+    from zettel.query import Floats
 
 MAX_INDEXED_DIM = 4096
 """Longest vector that an index of the server takes; longer ones are compared one by one."""
@@ -44,6 +51,12 @@ async def without_vector(connection: Connection, space: int, limit: int) -> list
     """Notes that this set lacks, scope by scope, oldest first; archived ones are embedded when they come back."""
     told = await connection.read("without_vector", space=space, limit=limit)
     return [(Scope.model_validate_json(row["scope"]), rows.read_note(row["note"])) for row in told]
+
+
+async def vectors(connection: Connection, scope: Scope, notes: Sequence[str], space: int) -> dict[str, Floats]:
+    """The vectors of those of the notes that have one."""
+    told = await connection.read("vectors", scope=scope.key, ids=list(notes), space=space)
+    return {row["note"]: np.frombuffer(row["bytes"], "<f4") for row in told}
 
 
 async def activate(connection: Connection, space: int) -> bool:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         Term,
     )
     from zettel.ports import Found, Kept, Lookup, Near, NoteHistory, Space, TermUse
-    from zettel.query import Candidates, Filter, Query
+    from zettel.query import Candidates, Filter, Floats, Query
 
 DUMP_PAGE = 256
 """Events fetched at once while streaming."""
@@ -288,6 +288,10 @@ class Neo4jStore:
                 + ("is gone; open the memory anew" if dim is None else f"has {dim}")
             )
         return dim or 0
+
+    async def vectors(self, scope: Scope, notes: Sequence[str], space: int) -> dict[str, Floats]:
+        """The vectors of those of the notes that have one in this set."""
+        return await spaces.vectors(self.connection, scope, notes, space)
 
     async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[Near]:
         """The k nearest older notes (lower seq) of each that has a vector; exact."""

@@ -348,6 +348,11 @@ class Books(ABC):
         self._spaces[number] = ports.Space(number, name, dim, fingerprint, recipe, active=not self._spaces)
         return self._spaces[number]
 
+    async def vectors(self, scope: Scope, notes: Sequence[str], space: int) -> dict[str, Any]:
+        """The vectors of those of the notes that have one."""
+        kept = self.of(scope)
+        return {id: kept.vectors[space, id] for id in notes if (space, id) in kept.vectors}
+
     async def without_vector(self, space: int, limit: int) -> list[tuple[Scope, Note]]:
         lacking: list[tuple[Scope, Note]] = []
         for scope, kept in self._kept.items():

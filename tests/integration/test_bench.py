@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
@@ -12,12 +13,12 @@ import pytest
 
 from tests.integration.command import Zettel
 from zettel import Memory
-from zettel.bench import overlap, sizes, speed
+from zettel.bench import evaluation, overlap, sizes, speed
 from zettel.bench.overlap import ORACLE, store_of
 from zettel.bench.probe import in_fresh_process
 from zettel.bench.synthetic import large_scope
 from zettel.errors import InvalidInput, ZettelError
-from zettel.scoring.fusion import Group
+from zettel.scoring.fusion import FusionScorer, Group
 
 pytestmark = pytest.mark.integration
 
@@ -99,6 +100,36 @@ def test_every_part_left_out_in_one_run(zettel: Zettel, talk: str) -> None:
     assert [row[0] for row in result["rows"]] == ["zettel", *parts, "RRF", "asked"]
     assert all(column(result, "p99 ms")[name] > 0 for name in ("zettel", *parts))
     assert list(result["curves"]) == ["zettel", "RRF"]
+
+
+def test_scorers_have_rows_of_their_own_in_the_same_run(
+    zettel: Zettel, talk: str, documents: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[str] = []
+
+    class Backwards:
+        """Stands for one that takes long to load."""
+
+        name, reads, wants_vectors = "backwards", 20, False
+
+        async def rerank(self, questions: Sequence[Any], shortlists: Sequence[Any]) -> list[list[int]]:
+            return [list(range(len(one.notes))) for one in shortlists]
+
+    def load(name: str) -> tuple[FusionScorer, tuple[Backwards, ...]]:
+        loaded.append(name)
+        return FusionScorer(), () if name == "effort:low" else (Backwards(),)
+
+    monkeypatch.setattr(evaluation, "load_scorer", load)
+    both = ("--scorer", "decoder", "--scorer", "effort:low", "--beside", "none", "--json", "-")
+    result = zettel("bench", "locomo", talk, "-k", "1", *both).json()
+    recall = column(result, "1-4 @1")
+    assert list(recall) == ["zettel", "zettel, decoder", "zettel, effort:low", "asked"]
+    assert (recall["zettel"], recall["zettel, decoder"], recall["zettel, effort:low"]) == (1.0, 0.0, 1.0)
+    assert column(result, "p50 ms")["zettel, decoder"] > 0
+    assert list(result["curves"]) == ["zettel", "zettel, decoder", "zettel, effort:low"]
+    result = zettel("bench", "2wiki", documents, *both).json()
+    assert list(column(result, "perfect@8")) == ["zettel", "zettel, decoder", "zettel, effort:low"]
+    assert loaded == ["decoder", "effort:low"] * 2
 
 
 def test_recall_as_a_picture(zettel: Zettel, talk: str, documents: str, tmp_path: Path) -> None:
@@ -249,6 +280,10 @@ def test_overlap_of_every_two_of_several_stores(zettel: Zettel, talk: str, monke
         (["locomo", "."], "is a folder"),
         (["locomo", "talk.json", "--ablate", "--without", "walk"], "--ablate"),
         (["locomo", "talk.json", "--with", ".", "--ablate"], "--with"),
+        (["locomo", "talk.json", "--with", ".", "--scorer", "fusion"], "--with"),
+        (["locomo", "talk.json", "--scorer", "luck"], "'luck'"),
+        (["locomo", "talk.json", "--scorer", "llm"], "no language model"),
+        (["2wiki", ".", "--scorer", "fusion", "--without", "walk"], "--scorer"),
         (["locomo", "talk.json", "--beside", "luck"], "'luck'"),
         (["2wiki", ".", "--ablate", "--without", "walk"], "--ablate"),
         (["2wiki", ".", "--plot", "nowhere"], "nowhere"),

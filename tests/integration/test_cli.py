@@ -433,8 +433,8 @@ class TestMistakes:
             (["nosuch"], 2, "nosuch"),
             (["search", "x", "-k", "many"], 2, "-k"),
             (["import", "missing.json"], 1, "missing.json"),
-            (["import", "."], 1, "is a folder"),
-            (["import", "prose.md"], 1, "locomo, jsonl, plain"),
+            (["import", ".", "--format", "slack"], 1, ". holds no transcript that is of the format slack"),
+            (["import", "prose.rst"], 1, ", plain, zettel"),
             (["import", "cut.json"], 1, "cut.json:1:"),
             (["import", "prose.md", "--format", "telex"], 1, "'telex'"),
             (["delete"], 1, "--session"),
@@ -452,7 +452,8 @@ class TestMistakes:
     def test_without_a_store(
         self, zettel: Zettel, tmp_path: Path, arguments: list[str], status: int, told: str
     ) -> None:
-        (tmp_path / "prose.md").write_text("Just prose, of nobody.\n" * 200)
+        for name in ("prose.md", "prose.rst"):
+            (tmp_path / name).write_text("Just prose, of nobody.\n" * 200)
         (tmp_path / "cut.json").write_text('[{"sample_id": "pond", "conversation": {"session_1": [')
         before = {path.name for path in tmp_path.iterdir()}
         ran = zettel(*arguments)

@@ -89,9 +89,6 @@ class TestRefusals:
             zettel("import", "--format", "zettel", "-", "--user", "eve", stdin=whole[:-9]), "-:", "cut off in this line"
         )
 
-    def test_a_transcript_on_stdin(self, zettel: Zettel) -> None:
-        self.refused(zettel("import", "-", stdin=CHAT.encode()), "whole memories only", "--format zettel")
-
     def test_no_conversation_of_a_whole_memory(self, zettel: Zettel, life: str) -> None:
         zettel("export", "--format", "zettel", "ann.zettel")
         self.refused(zettel("import", "ann.zettel", "--conversation", "pond", "--user", "eve"), "no conversation")
@@ -129,7 +126,8 @@ class TestGuessing:
         ran = zettel("import", "file.json")
         assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
         assert f"file.json {told}" in ran.err
-        assert "locomo, jsonl, plain, zettel" in ran.err
+        assert "one of locomo, " in ran.err
+        assert ", plain, zettel" in ran.err
 
     def test_arrays_can_be_turned_into_lines(self, zettel: Zettel, tmp_path: Path) -> None:
         (tmp_path / "file.json").write_text('[{"who": "Ann", "text": "Snow."}]')

@@ -22,6 +22,10 @@ SAYS = {
         "- 18:02 Ada: I brought it to Giulia Fontana this morning.",
         "Nothing is left of the chat.",
     ],
+    "own_scorer.py": [
+        "fusion: Ida painted the boat house, and its door red.\n",
+        "fusion+phrases: The red boat was a birthday gift for Nils",
+    ],
     "two_clocks.py": [
         "all we know:\n  2024-05-01  I live in Oslo now",
         "true in March:\n  2024-02-20  I live in Bergen, but no longer above the bakery.\n  2024-01-10  I live in",

@@ -97,3 +97,14 @@ def test_closing_writes_if_it_can() -> None:
         assert ids(store) == ["s_False"]
 
     run(work())
+
+
+def test_a_question_that_no_store_can_keep_is_kept_as_it_can_be() -> None:
+    async def work() -> None:
+        store: Any = Store()
+        waiting = SearchLog(store)
+        waiting.add(found(1)._replace(question="lone \ud800 sign"))
+        await waiting.close()
+        assert [search.question for _, search in store.kept] == ["lone ? sign"]
+
+    run(work())

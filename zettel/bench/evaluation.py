@@ -14,6 +14,8 @@ from zettel.errors import InvalidInput
 from zettel.llm.ports import ModelAnnotator
 from zettel.model import Event, Note, Scope
 from zettel.ports import Embedder, Scorer
+from zettel.scoring import ScorerSpec, load_scorer
+from zettel.scoring.cascade import Cascade
 
 from .baselines import Baseline
 from .beside import QUICK, beside
@@ -68,7 +70,7 @@ async def evaluate(
     progress: Progress,
     *,
     others: Mapping[str, Baseline] | None = None,
-    scorers: Mapping[str, Scorer] | None = None,
+    scorers: Mapping[str, ScorerSpec] | None = None,
     annotator: ModelAnnotator | None = None,
 ) -> Outcome:
     """Store and ask everything in a new embedded store, thrown away after, and by the ``others``, by default the quick.
@@ -85,7 +87,8 @@ async def evaluate(
                 began = time.perf_counter()
                 keys = await remember(memory, collection, progress)
                 outcome = outcome._replace(remembering=outcome.remembering + time.perf_counter() - began)
-                for name, one in {OURS: scorer, **(scorers or {})}.items():
+                rows: dict[str, ScorerSpec] = {OURS: scorer, **(scorers or {})}
+                for name, one in rows.items():
                     await ask(memory, name, one, collection, keys, k, outcome, progress)
                 for name, baseline in others.items():
                     await _ask_other(name, baseline, collection, k, outcome, progress)
@@ -121,7 +124,21 @@ def scorer_without(parts: Sequence[str]) -> Scorer | None:
     return FusionScorer(without=frozenset(cast("list[Group]", parts)))
 
 
-def ablations() -> dict[str, Scorer]:
+def scorers_called(names: Sequence[str]) -> dict[str, ScorerSpec]:
+    """Each of these scorers by the name of its row, loaded, so that no search waits for that.
+
+    Raises what ``load_scorer`` raises, and ``InvalidInput`` for the one that needs a language model.
+    """
+    found: dict[str, ScorerSpec] = {}
+    for name in names:
+        if name == "llm":
+            raise InvalidInput("no language model is asked here: measure another scorer than llm")
+        first, stages = load_scorer(name)
+        found[f"{OURS}, {name}"] = Cascade(stages) if stages else first
+    return found
+
+
+def ablations() -> dict[str, ScorerSpec]:
     """The default scorer with each of its parts switched off in turn, by the name of its row."""
     from zettel.scoring.fusion import FusionScorer, Group
 
@@ -174,7 +191,7 @@ async def remember(memory: AsyncMemory, collection: Collection, progress: Progre
 async def ask(
     memory: AsyncMemory,
     name: str,
-    scorer: Scorer | None,
+    scorer: ScorerSpec,
     collection: Collection,
     keys: dict[str, str],
     k: int,

@@ -31,6 +31,7 @@ from .evaluation import (
     evaluate,
     latency,
     scorer_without,
+    scorers_called,
 )
 from .machine import Cell, Result, data_file, result
 
@@ -55,6 +56,7 @@ async def run(
     ablate: bool = False,
     others: Sequence[str] = ALL,
     minilm: str = MINILM,
+    scorers: Sequence[str] = (),
     notes_file: Path | None = None,
 ) -> Result:
     """Recall@k of zettel and the ``others`` for each of ``ks``; ``conversations`` by name or number, empty for all.
@@ -63,16 +65,18 @@ async def run(
     put in as a live model's answers are, and a row tells what the same conversation gives without.
 
     AUROC says how well the score of zettel's first hit tells questions that have an answer (categories 1 to 4) from
-    those that have none (5). ``ablate`` adds a row for each part of the scorer that is left out. Raises
-    ``InvalidInput`` for a conversation that is not there or a file without questions, ``BadRecord`` for a damaged one.
+    those that have none (5). ``ablate`` adds a row for each part of the scorer that is left out, ``scorers`` one for
+    each of these names. Raises ``InvalidInput`` for a conversation that is not there or a file without questions,
+    ``BadRecord`` for a damaged one, and what loading a scorer raises.
     """
     collections, counted = read(path, conversations)
     annotator = None if notes_file is None else _recorded(notes_file, collections)
     model, scorer = embedder_called(embedder), scorer_without(without)
     simple = beside(others, model, minilm)
+    rankers = scorers_called(scorers)
     outcome = await evaluate(
-        collections, max(ks), scorer, model, progress, others=simple.systems, scorers=ablations() if ablate else None,
-        annotator=annotator,
+        collections, max(ks), scorer, model, progress, others=simple.systems,
+        scorers=rankers | (ablations() if ablate else {}), annotator=annotator,
     )  # fmt: skip
     if annotator is not None:
         bare = await evaluate(collections, max(ks), scorer, model, progress, others={})
@@ -105,7 +109,7 @@ async def run(
         ],
         rows=rows,
         notes=notes,
-        curves=curves(outcome, [OURS, *simple.systems], lambda asked, k: mean(asked, k).recall, max(ks)),
+        curves=curves(outcome, [OURS, *rankers, *simple.systems], lambda asked, k: mean(asked, k).recall, max(ks)),
     )
 
 

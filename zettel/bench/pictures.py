@@ -14,6 +14,7 @@ from .timing import STAGES
 if TYPE_CHECKING:
     from .machine import Cell, Result
 
+LEARNING = "scorer train"
 STRONG, PALE = "#1b6ca8", "#c9dcea"
 """What is ours."""
 OTHERS = ("#8a8a8a", "#d1913c", "#5f9e6e", "#a4596a", "#7d6bb0", "#4d4d4d", "#b8a13a")
@@ -44,6 +45,8 @@ def draw(result: Result, folder: Path) -> list[Path]:
     with matplotlib.rc_context(SETTINGS):
         if result.bench == "speed by size":
             return [_saved(_by_size(result), folder / "speed-by-size.svg")]
+        if result.bench == LEARNING:
+            return [_saved(_by_epoch(result), folder / "scorer-train.svg")]
         if result.curves:
             return [_saved(_by_places(result), folder / f"{result.bench}.svg")]
     return []
@@ -86,6 +89,24 @@ def _by_places(result: Result) -> Any:
     axes.set_ylabel("questions with all passages found" if two_wiki else "evidence recall, categories 1 to 4")
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], loc="outside right center", title=f"in {most} places")
+    return figure
+
+
+def _by_epoch(result: Result) -> Any:
+    """The loss on what is learned from, and the recall on what is held back, after each epoch."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(WIDE, HIGH), layout="constrained")
+    loss = figure.add_subplot(xlabel="epoch", ylabel="loss")
+    recall = loss.twinx()
+    epochs = range(1, len(result.curves["loss"]) + 1)
+    loss.plot(epochs, result.curves["loss"], color=OTHERS[0], label="loss")
+    recall.plot(epochs, result.curves["recall held back"], color=STRONG, label="recall held back")
+    recall.set_ylabel("recall@10")
+    recall.grid(visible=False)
+    loss.xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.legend(loc="outside upper center", ncols=2)
     return figure
 
 

@@ -28,6 +28,7 @@ from .evaluation import (
     evaluate,
     latency,
     scorer_without,
+    scorers_called,
 )
 from .machine import Cell, Result, data_file, result
 
@@ -48,8 +49,11 @@ async def run(
     ablate: bool = False,
     others: Sequence[str] = ALL,
     minilm: str = MINILM,
+    scorers: Sequence[str] = (),
 ) -> Result:
-    """perfect@k and recall@k of zettel and the ``others``; ``ablate`` adds a row for each part of the scorer left out.
+    """perfect@k and recall@k of zettel and the ``others``.
+
+    ``ablate`` adds a row for each part of the scorer left out, ``scorers`` one for each of these names.
 
     ``corpus`` has ``{"title", "text"}`` on each line, ``questions`` ``{"question", "titles"}``; a folder
     holds both under their usual names. Raises ``InvalidInput`` for a missing file, ``BadRecord`` for a line
@@ -59,8 +63,10 @@ async def run(
     collection, dropped = read(corpus, questions)
     model, scorer = embedder_called(embedder), scorer_without(without)
     simple = beside(others, model, minilm)
+    rankers = scorers_called(scorers)
     outcome = await evaluate(
-        [collection], k, scorer, model, progress, others=simple.systems, scorers=ablations() if ablate else None
+        [collection], k, scorer, model, progress, others=simple.systems,
+        scorers=rankers | (ablations() if ablate else {})
     )
     rows: list[list[Cell]] = []
     for system, asked in outcome.asked.items():
@@ -79,7 +85,7 @@ async def run(
         columns=["2wiki", f"perfect@{k}", f"recall@{k}", "questions", *LATENCY_COLUMNS],
         rows=rows,
         notes=notes,
-        curves=curves(outcome, [OURS, *simple.systems], lambda asked, k: tally(asked, k).perfect, k),
+        curves=curves(outcome, [OURS, *rankers, *simple.systems], lambda asked, k: tally(asked, k).perfect, k),
     )
 
 

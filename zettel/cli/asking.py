@@ -8,6 +8,9 @@ import typer
 
 from .common import common, console, key_values, remark, say, say_json
 
+_SCORER_HELP = "Who ranks: fusion, decoder, cross-encoder, llm (asks the model of --llm), or one that is installed."
+_EFFORT_HELP = "How much ranking may take: low, mid or high."
+
 
 def search(
     ctx: typer.Context,
@@ -30,6 +33,8 @@ def search(
     current: bool = typer.Option(False, "--current", help="Leave out what was replaced since."),
     archived: bool = typer.Option(False, "--archived", help="Search what was put away too."),
     quarantined: bool = typer.Option(False, "--quarantined", help="Search what is in quarantine too."),
+    scorer: str | None = typer.Option(None, "--scorer", metavar="NAME", help=_SCORER_HELP),
+    effort: str | None = typer.Option(None, "--effort", metavar="EFFORT", help=_EFFORT_HELP),
 ) -> None:
     """Find the notes that answer a question.
 
@@ -40,14 +45,17 @@ def search(
       zettel search "Where does Ann live?" --as-of 2024-01-31 --json
       zettel search "Where does Ann live?" --current
       zettel search "What became of the boat?" --archived
+      zettel search "Where does Ann live?" --effort high
     """
     options = common(ctx)
+    level: Any = effort  # what it may be, the memory knows
     with options.memory() as memory:
         hits = memory.search(
             question, k=k, as_of=as_of, known_at=known_at, since=since, until=until, now=now,
             kinds=kind or None, tags=tag or None, session=session, role=role,
             filter=key_values(meta, "--meta") or None, min_score=min_score, current_only=current,
-            archived=archived, quarantined=quarantined, explain=explain,
+            archived=archived, quarantined=quarantined, scorer=scorer, effort=level,
+            explain=explain,
         )  # fmt: skip
     if options.json:
         say_json(hits)
@@ -57,6 +65,8 @@ def search(
         from .hits import show_hits
 
         show_hits(console(), hits, explained=k if explain else 0)
+        for ranked in {hit.why.scorer for hit in hits if "(not " in hit.why.scorer}:
+            remark(f"zettel: ranked by {ranked}")
 
 
 def context(
@@ -65,6 +75,8 @@ def context(
     max_tokens: int = typer.Option(800, "--max-tokens", help="How long the text may be."),
     as_of: str | None = typer.Option(None, "--as-of", metavar="TIME", help="What was true then."),
     profile: bool = typer.Option(False, "--profile", help="Open with what lasts of the people who speak."),
+    scorer: str | None = typer.Option(None, "--scorer", metavar="NAME", help=_SCORER_HELP),
+    effort: str | None = typer.Option(None, "--effort", metavar="EFFORT", help=_EFFORT_HELP),
 ) -> None:
     """What search finds, packed for a prompt.
 
@@ -75,7 +87,9 @@ def context(
     """
     options = common(ctx)
     with options.memory() as memory:
-        text = memory.context(question, max_tokens=max_tokens, as_of=as_of, profile=profile)
+        text = memory.context(
+            question, max_tokens=max_tokens, as_of=as_of, profile=profile, scorer=scorer, effort=effort
+        )
     if options.json:
         say_json({"context": text})
     else:

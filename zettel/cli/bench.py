@@ -14,6 +14,7 @@ from .measuring import JSON_HELP, drawable, readable, steps, tell
 
 _BESIDE_HELP = "Simple systems beside: bm25, vectors, rrf, minilm, amem; several with commas, or none. [default: all]"
 _ABLATE_HELP = "Also leave out each part in turn."
+_SCORER_HELP = "Rank by this scorer too, in a row of its own: decoder, cross-encoder, effort:high, …; repeatable."
 _PLOT_HELP = "Draw what can be drawn into FOLDER, as SVG."
 _HELP = "Measure recall and speed on your own data."
 _WITHOUT_HELP = "Leave out: windows, walk, text, vector, time, speaker, terms, spread, statements; several with commas."
@@ -40,6 +41,7 @@ def locomo(
     ),
     without: str = typer.Option("", "--without", metavar="PARTS", help=_WITHOUT_HELP),
     ablate: bool = typer.Option(False, "--ablate", help=_ABLATE_HELP),
+    scorer: list[str] = typer.Option([], "--scorer", metavar="NAME", help=_SCORER_HELP),
     beside: str | None = typer.Option(None, "--beside", metavar="SYSTEMS", help=_BESIDE_HELP),
     plot: Path | None = typer.Option(None, "--plot", metavar="FOLDER", help=_PLOT_HELP),
     json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
@@ -54,16 +56,17 @@ def locomo(
       zettel bench locomo locomo10.json
       zettel bench locomo locomo10.json --conversation 26 --without walk,windows --json result.json
       zettel bench locomo locomo10.json --ablate --plot pictures
+      zettel bench locomo locomo10.json --scorer decoder --scorer effort:high
       zettel bench locomo locomo10.json --with 2wiki/
       zettel bench locomo locomo10.json --conversation 26 --notes notes.jsonl
     """
     options = common(ctx)
     readable(path, json)
     drawable(plot)
-    if ablate and without:
-        raise InvalidInput("--ablate leaves out each part in turn: do without --without")
-    if with_ is not None and (ablate or beside is not None or plot is not None or notes is not None):
-        raise InvalidInput("--with measures in its own way: do without --ablate, --beside, --plot and --notes")
+    _require_whole(without, ablate, scorer)
+    if with_ is not None and (ablate or scorer or beside is not None or plot is not None or notes is not None):
+        others = "--ablate, --scorer, --beside, --plot and --notes"
+        raise InvalidInput(f"--with measures in its own way: do without {others}")
     if notes is not None:
         readable(notes, None)
     import anyio
@@ -76,7 +79,7 @@ def locomo(
         if with_ is not None:
             result = anyio.run(mixed.run, path, with_, progress, chosen, _parts(without), options.embedder)
         else:
-            ask = partial(bench.run, ablate=ablate, others=_others(beside), notes_file=notes)
+            ask = partial(bench.run, ablate=ablate, others=_others(beside), notes_file=notes, scorers=scorer)
             result = anyio.run(ask, path, progress, chosen, sorted(set(k)), _parts(without), options.embedder)
     tell(result, "-" if options.json else json, plot)
 
@@ -89,6 +92,7 @@ def two_wiki(
     k: int = typer.Option(8, "-k", "--k", min=1, help="Places that hits may take."),
     without: str = typer.Option("", "--without", metavar="PARTS", help=_WITHOUT_HELP),
     ablate: bool = typer.Option(False, "--ablate", help=_ABLATE_HELP),
+    scorer: list[str] = typer.Option([], "--scorer", metavar="NAME", help=_SCORER_HELP),
     beside: str | None = typer.Option(None, "--beside", metavar="SYSTEMS", help=_BESIDE_HELP),
     plot: Path | None = typer.Option(None, "--plot", metavar="FOLDER", help=_PLOT_HELP),
     json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
@@ -100,18 +104,18 @@ def two_wiki(
       zettel bench 2wiki data/
       zettel bench 2wiki passages.jsonl questions.jsonl --without walk
       zettel bench 2wiki data/ --ablate --beside bm25,vectors
+      zettel bench 2wiki data/ --scorer decoder
     """
     options = common(ctx)
     readable(path, json, folder=True)
     drawable(plot)
-    if ablate and without:
-        raise InvalidInput("--ablate leaves out each part in turn: do without --without")
+    _require_whole(without, ablate, scorer)
     import anyio
 
     from zettel.bench import two_wiki as bench
 
     with steps() as progress:
-        ask = partial(bench.run, ablate=ablate, others=_others(beside))
+        ask = partial(bench.run, ablate=ablate, others=_others(beside), scorers=scorer)
         result = anyio.run(ask, path, progress, questions, k, _parts(without), options.embedder)
     tell(result, "-" if options.json else json, plot)
 
@@ -339,6 +343,13 @@ def overlap(
         specs = tuple(against) or (bench.ORACLE,)
         result = anyio.run(bench.run, path, progress, specs, store, notes, options.embedder)
     tell(result, "-" if options.json else json)
+
+
+def _require_whole(without: str, ablate: bool, scorers: list[str]) -> None:
+    if without and ablate:
+        raise InvalidInput("--ablate leaves out each part in turn: do without --without")
+    if without and scorers:
+        raise InvalidInput("--scorer ranks after the whole default scorer: do without --without")
 
 
 def _others(told: str | None) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from .common import Common, remark
 if TYPE_CHECKING:
     from zettel.llm.estimate import Estimate
     from zettel.model import Job
-    from zettel.transcripts.importing import ImportReport
+    from zettel.transcripts.report import ImportReport
 
 SIGNIFICANT = 2
 """Digits of an estimate that mean something."""
@@ -25,15 +25,16 @@ CENT = 0.01
 """US dollars below which a price is only told to be small."""
 
 
-def agreed(options: Common, file: Path, format: str, conversation: str | None, yes: bool) -> bool:
+def agreed(options: Common, file: Path, format: str, wanted: Mapping[str, Any], yes: bool) -> bool:
     """Whether the model may be asked for an import, after it was said what that costs; nothing was stored yet.
 
+    ``wanted`` are the arguments of ``Memory.estimate_import`` about what is to be imported.
     Raises ``InvalidInput`` where nobody can be asked.
     """
     there = "://" in options.store or Path(options.store).exists()
     looked_at = options if there else replace(options, store=":memory:")
     with looked_at.memory(create=True) as memory:
-        estimate = memory.estimate_import(file, format, conversation=conversation)
+        estimate = memory.estimate_import(file, format, **wanted)
     if not estimate.calls:
         return True
     told = estimated(estimate) + (f", within the budget {options.budget}" if options.budget else "")

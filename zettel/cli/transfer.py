@@ -2,98 +2,126 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+from zipfile import is_zipfile
 
 import typer
 
-from zettel.errors import BadRecord, InvalidInput, JobFailed
+from zettel.errors import BadRecord, InvalidInput, JobFailed, UnknownFormat
 
 from . import models
-from .common import common, console, remark, say_json, writable
+from .common import Common, common, console, remark, say_json, writable
+from .import_report import place, show_report
 
 if TYPE_CHECKING:
     from zettel import Memory
-    from zettel.transcripts.importing import ImportReport, Progress
+    from zettel.transcripts.importing import Progress
+    from zettel.transcripts.report import ImportReport
 
 STDIO = "-"
 """Stands for stdin or stdout where a file is named."""
 
-SHOWN_REJECTIONS = 10
-"""Rejected records told in the table; --json has all."""
-
 
 def import_(
     ctx: typer.Context,
-    path: Path = typer.Argument(metavar="PATH", help="The transcript, or a whole memory (- for stdin)."),
+    path: Path = typer.Argument(
+        metavar="PATH", help="A transcript, a folder or zip of them, or a whole memory (- for stdin)."
+    ),
     format: str = typer.Option(
-        "auto", "--format", help="locomo, jsonl, plain, another that is installed, or zettel: a whole memory."
+        "auto", "--format", help="whatsapp, slack, csv, jsonl, plain, ..., or zettel: a whole memory."
     ),
     conversation: str | None = typer.Option(None, "--conversation", help="Only this one, of a file with several."),
+    since: str | None = typer.Option(None, "--since", metavar="TIME", help="Only what happened then or later."),
+    until: str | None = typer.Option(None, "--until", metavar="TIME", help="Only what happened before."),
+    speaker: list[str] = typer.Option([], "--speaker", metavar="NAME", help="Only what this one said. Repeatable."),
+    map_user: list[str] = typer.Option(
+        [], "--map-user", metavar="NAME=OTHER", help="Take one name for another. Repeatable."
+    ),
+    tz: str | None = typer.Option(None, "--tz", metavar="ZONE", help="Of times that tell none, such as Europe/Oslo."),
+    column: list[str] = typer.Option(
+        [], "--column", metavar="FIELD=NAME", help="Which column of a table is which field. Repeatable."
+    ),
+    session_gap: float | None = typer.Option(
+        None, "--session-gap", metavar="HOURS", help="A silence that ends a session (6 for chats; 0: none does)."
+    ),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Store nothing, and tell what would be."),
+    rejected: Path | None = typer.Option(
+        None, "--rejected", metavar="FILE", help="Write what could not be stored there, as JSON lines."
+    ),
     yes: bool = typer.Option(
         False, "--yes", "-y", help="Do not ask whether a language model (--llm) may cost that much."
     ),
 ) -> None:
-    """Remember a transcript. Running it again adds only what is new.
+    """Remember transcripts. Running it again adds only what is new.
 
-    Records that cannot be stored are told and left out; the others are stored, and the exit status is 1. A whole
-    memory that was exported as zettel comes back as it was, into scopes that are empty, or not at all.
+    A folder or zip is walked; files in it that no format knows are told and left alone. Records that cannot be stored
+    are told and left out; the others are stored, and the exit status is 1. A whole memory that was exported as zettel
+    comes back as it was, into scopes that are empty, or not at all.
 
     With --llm it says beforehand what that will cost, and asks; with --budget no more is spent.
 
     \b
     Examples:
       zettel import chat.txt
+      zettel import exports/ --dry-run
+      zettel import "WhatsApp Chat with Ann.zip" --tz Europe/Oslo --map-user "Annie=Ann"
+      zettel import tickets.csv --column content=Text --since 2024-01-01
       zettel import chat.txt --llm openai/gpt-4o-mini --budget usd=1,per=import
       zettel import locomo.json --conversation conv-1 --user ann
-      zettel import events.jsonl --json
       zettel import ann.zettel --store other.db
     """
     options = common(ctx)
-    from zettel.transcripts import choose
     from zettel.transcripts.importing import is_whole
+    from zettel.transcripts.parts import look
+    from zettel.transcripts.wanted import wanted
     from zettel.transcripts.whole import outline
 
-    with _on_disk(path, format) as file:
+    chosen: dict[str, Any] = {
+        "conversation": conversation, "tz": tz, "columns": _pairs(column, "--column"), "since": since, "until": until,
+        "speakers": speaker, "map_user": _pairs(map_user, "--map-user"), "session_gap": session_gap,
+    }  # fmt: skip
+    asked = wanted(**chosen)
+    if rejected is not None:
+        writable(rejected)
+    with _on_disk(path) as file:
+        chosen["source"] = str(path)
         whole = is_whole(file, format)
         # Before a store is made: what cannot be imported leaves nothing behind.
         if not whole:
-            choose(file, format)
+            asked.require_fit(look(file, format, tables=bool(asked.columns), called=str(path)))
         elif not Path(options.store).exists():
             outline(file)
-        if options.models and not whole and not models.agreed(options, file, format, conversation, yes):
+        if dry_run:
+            there = "://" in options.store or Path(options.store).exists()
+            looked_at = options if there else replace(options, store=":memory:")
+            with looked_at.memory(create=True) as memory, progress_bar("reading") as progress:
+                report = memory.import_transcript(file, format, **chosen, dry_run=True, on_progress=progress)
+            _tell(options, report, rejected)
+            return
+        if options.models and not whole and not models.agreed(options, file, format, chosen, yes):
             remark("zettel: nothing was imported")
             raise typer.Exit(1)
         # A whole memory brings its jobs along. What these would cost nobody was asked.
         with options.memory(create=True, works=not whole) as memory, progress_bar("importing") as progress:
             before = memory.stats()
-            report = memory.import_transcript(file, format, conversation=conversation, on_progress=progress)
+            report = memory.import_transcript(file, format, **chosen, on_progress=progress)
             failed = _work_off(memory)
             models.count_use(report, before, memory.stats())
             waits = models.waiting(memory.jobs(), () if whole else options.models)
-    report.file = str(path)
-    if options.json:
-        say_json(report)
-    else:
-        show_report(report)
     if waits is not None:
         remark(f"zettel: {waits}")
     if failed is not None:
+        _show(options, report, rejected)
         raise failed
-    if report.rejected:
-        first, count = report.rejected[0], len(report.rejected)
-        rest = ", the others are stored" if count < report.records else ""
-        raise BadRecord(
-            f"rejected {count:,} of {report.records:,} records{rest}; "
-            f"the first is {first.file}:{first.position}: {first.reason}"
-        )
-    if not report.records and not whole:
-        raise InvalidInput(f"{path} holds nothing that could be remembered")
+    _tell(options, report, rejected, whole)
 
 
 def export(
@@ -133,36 +161,40 @@ def export(
         to.flush()
 
 
-def show_report(report: ImportReport) -> None:
-    """What became of a file's records, as a table on stdout."""
-    from rich.table import Table
-    from rich.text import Text
+def _tell(options: Common, report: ImportReport, rejected: Path | None, whole: bool = False) -> None:
+    """Show a report, and complain about what is wrong in it."""
+    _show(options, report, rejected)
+    if report.rejected:
+        first, count = report.rejected[0], len(report.rejected)
+        kept = "could be" if report.dry_run else "are"
+        rest = f", the others {kept} stored" if count < report.records else ""
+        raise BadRecord(
+            f"rejected {count:,} of {report.records:,} records{rest}; the first is {place(first)}: {first.reason}"
+        )
+    if not report.records and not report.left_out and not whole:
+        raise InvalidInput(f"{report.file} holds nothing that could be remembered")
 
-    from .layout import paragraph
 
-    out = console()
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column(justify="right", style="bold")
-    table.add_column()
-    counts = [
-        (report.added, "added"),
-        (report.existing, "known before"),
-        (report.revised, "revised, their content had changed"),
-        (report.deleted, "left out, deleted here before"),
-        (len(report.rejected), "rejected"),
-        (report.flagged, "flagged: what they say looks like instructions to a model"),
-    ]
-    for count, what in counts:
-        if count or what == "added":
-            table.add_row(f"{count:,}", what)
-    out.print(Text(f"{report.file} ({report.format}), {report.seconds:.1f} s"))
-    out.print(table)
-    if asked := models.used(report.model_dump()):
-        out.print(Text(f"language model: {asked}"))
-    for one in report.rejected[:SHOWN_REJECTIONS]:
-        paragraph(out, Text(f"{one.file}:{one.position}: {one.reason}", style="yellow"), indent=2, hang=2)
-    if len(report.rejected) > SHOWN_REJECTIONS:
-        out.print(Text(f"  and {len(report.rejected) - SHOWN_REJECTIONS} more; --json has them all", style="yellow"))
+def _show(options: Common, report: ImportReport, rejected: Path | None) -> None:
+    if rejected is not None:
+        lines = ({"file": one.file, "place": one.position, "reason": one.reason} for one in report.rejected)
+        with rejected.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    if options.json:
+        say_json(report)
+    else:
+        show_report(report)
+
+
+def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
+    """``NAME=VALUE`` pairs of texts."""
+    pairs: dict[str, str] = {}
+    for pair in given:
+        name, sign, value = (part.strip() for part in pair.partition("="))
+        if not (name and sign and value):
+            raise InvalidInput(f"{option} {pair!r}: expected NAME=VALUE")
+        pairs[name] = value
+    return pairs
 
 
 def _work_off(memory: Memory) -> JobFailed | None:
@@ -194,20 +226,18 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def _on_disk(path: Path, format: str) -> Iterator[Path]:
-    """The file itself; of stdin a copy, for a whole memory is read twice. Errors name what the user named."""
+def _on_disk(path: Path) -> Iterator[Path]:
+    """The file itself; of stdin a copy, for it is read more than once. Errors name what the user named."""
     if str(path) != STDIO:
         yield path
         return
-    from zettel.transcripts.importing import is_whole
-
-    with tempfile.NamedTemporaryFile(prefix="zettel-") as copy:
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-        copy.flush()
-        file = Path(copy.name)
-        if not is_whole(file, format):
-            raise InvalidInput("from stdin zettel reads whole memories only (--format zettel); name a file")
+    with tempfile.TemporaryDirectory(prefix="zettel-") as folder:
+        file = Path(folder, STDIO)  # formats take a file's name into account, so that it has to stay the same
+        with file.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        if is_zipfile(file):
+            file = file.rename(file.with_suffix(".zip"))
         try:
             yield file
-        except BadRecord as error:
-            raise BadRecord(str(error).replace(copy.name, STDIO)) from None
+        except (BadRecord, UnknownFormat) as error:
+            raise type(error)(str(error).replace(str(file), STDIO)) from None

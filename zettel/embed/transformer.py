@@ -106,7 +106,10 @@ def find_model(model: str | Path) -> Path:
     package = find_spec(PACKAGED[name]) if name in PACKAGED else None
     if package is not None and package.origin is not None:
         return Path(package.origin).parent / "model"
-    return _from_hub(name)
+    try:
+        return from_hub(name)
+    except EmbedderUnavailable as error:
+        raise EmbedderUnavailable(f"{error} (a model of a service is named litellm:PROVIDER/NAME)") from error
 
 
 def fingerprint_of(folder: Path) -> str:
@@ -137,7 +140,8 @@ def _full_name(name: str) -> str:
     return name if "/" in name else f"{DEFAULT_OWNER}/{name}"
 
 
-def _from_hub(name: str) -> Path:
+def from_hub(name: str) -> Path:
+    """The folder with the files of a model on the hub. Raises ``EmbedderUnavailable``, ``MissingExtra``."""
     try:
         from httpx import HTTPError
         from huggingface_hub import snapshot_download
@@ -151,7 +155,5 @@ def _from_hub(name: str) -> Path:
             folder = Path(snapshot_download(name, ignore_patterns=NOT_NEEDED))
     except (HFValidationError, HfHubHTTPError, HTTPError, OSError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise EmbedderUnavailable(
-            f"the hub does not give {name}: {reason} (a model of a service is named litellm:PROVIDER/NAME)"
-        ) from error
+        raise EmbedderUnavailable(f"the hub does not give {name}: {reason}") from error
     return folder

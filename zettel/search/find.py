@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import anyio
 import numpy as np
 
 from zettel.embed.vectors import Vectors
-from zettel.errors import InvalidQuestion, ZettelError
+from zettel.errors import InvalidQuestion
 from zettel.evolve.strength import FAINTEST, FRESH, strength, weights
 from zettel.fold import fold
 from zettel.identity import new_id
 from zettel.model import TIME_MAX, TIME_MIN, Hit, Kind, Note, Scope, from_micros, to_micros
 from zettel.pages import archived_pages
-from zettel.ports import GraphStore, Scorer
-from zettel.query import Asked, Candidates, Query, Question, Scores, Seed
+from zettel.ports import GraphStore, Reranker, Scorer
+from zettel.query import Asked, Candidates, Query, Question, Seed
 from zettel.scoring.answering import wanted
 from zettel.search.again import read_again
 from zettel.search.away import PAGE, Looking, is_asked_for, passes
@@ -27,40 +26,34 @@ from zettel.search.explain import explain
 from zettel.search.faded import BringBack, Faded
 from zettel.search.log import Found, SearchLog
 from zettel.search.question import parse_question
-from zettel.search.rank import outdated, rank
+from zettel.search.rank import Ranked, outdated, rank
+from zettel.search.rerank import Reranking
+from zettel.together import together
 
 if TYPE_CHECKING:
+    from zettel.llm.ports import Asker
     from zettel.query import Ints
-
-AT_ONCE = 8
-"""Questions of one call that are under way together: while one waits for the store another is scored."""
-
-
-class Ranked(NamedTuple):
-    """The best rows for a question, and what they were chosen from; ``faint`` are the strengths of those that count
-    for less, ``stated`` what those that were read again are worth as answers."""
-
-    question: Question
-    candidates: Candidates
-    scores: Scores
-    rows: list[int]
-    faint: Mapping[int, float]
-    stated: Mapping[int, float] = {}
 
 
 class Finding:
     """Asks a store."""
 
-    def __init__(self, store: GraphStore, vectors: Vectors, bring_back: BringBack) -> None:
+    def __init__(
+        self, store: GraphStore, vectors: Vectors, bring_back: BringBack, asker: Asker | None = None
+    ) -> None:
         self._store = store
         self._vectors = vectors
+        self._reranking = Reranking(store, asker)
         self.log = SearchLog(store)
         self.faded = Faded(store, bring_back)
 
-    async def search(self, scope: Scope, asked: Sequence[Asked], scorer: Scorer) -> list[list[Hit]]:
+    async def search(
+        self, scope: Scope, asked: Sequence[Asked], scorer: Scorer, stages: Sequence[Reranker] = ()
+    ) -> list[list[Hit]]:
         """For each question the best ``k`` notes, best first; of one event's parts only the best.
 
-        Raises ``InvalidQuestion`` for an empty question.
+        Each of the ``stages`` orders the best of what the one before it made anew. Raises ``InvalidQuestion`` for an
+        empty question, ``ScorerError`` for a reranker's useless answer.
         """
         for one in asked:
             if not isinstance(one.text, str) or not one.text.strip():
@@ -68,17 +61,22 @@ class Finding:
         if not asked:
             return []
         questions = await self._parse(scope, asked)
-        space = (await self._vectors.space()).id
+        space = await self._vectors.space()
+        reads = max((stage.reads for stage in stages), default=0)
         pairs = list(zip(asked, questions, strict=True))
-        ranked = await _side_by_side([partial(self._rank, scope, space, *pair, scorer) for pair in pairs])
+        ranked = await together([partial(self._rank, scope, space.id, *pair, scorer, reads) for pair in pairs])
         notes = await self._notes(scope, asked, ranked)
-        ranked = [_again(*one, scorer) for one in zip(asked, ranked, notes, strict=True)]
-        hits = [self._hits(scope, *one, scorer.name) for one in zip(asked, ranked, notes, strict=True)]
+        ranked = [_again(*one, scorer, reads) for one in zip(asked, ranked, notes, strict=True)]
+        for stage in stages:
+            ranked = await self._reranking.reranked(scope, space, stage, asked, ranked, notes)
+        hits = [self._hits(scope, *one) for one in zip(asked, ranked, notes, strict=True)]
         return [
             await self._named(scope, found) if one.explain else found for one, found in zip(asked, hits, strict=True)
         ]
 
-    async def _rank(self, scope: Scope, space: int, asked: Asked, question: Question, scorer: Scorer) -> Ranked:
+    async def _rank(
+        self, scope: Scope, space: int, asked: Asked, question: Question, scorer: Scorer, reads: int
+    ) -> Ranked:
         candidates = await self._store.candidates(
             Query(
                 scope=scope,
@@ -96,7 +94,7 @@ class Finding:
         scores = scorer.score(question, candidates)
         without = outdated(candidates, question.today) if asked.current_only else None
         insights = Kind.INSIGHT.value in asked.filter.kinds
-        k = max(asked.k, _reads_again(question, scorer))
+        k = max(asked.k, reads, _reads_again(question, scorer))
         best = rank(scores, candidates, k, without, insights=insights)
         faint: Mapping[int, float] = {}
         if best and candidates.stats.used and asked.as_of is None and asked.known_at is None:
@@ -109,7 +107,7 @@ class Finding:
             scores = replace(scores, score=score)
             best = rank(scores, candidates, k, without, insights=insights)
         rows = [row for row in best if scores.score[row] >= (asked.min_score or 0.0)]
-        return Ranked(question, candidates, scores, rows, faint)
+        return Ranked(question, candidates, scores, rows, scorer.name, faint)
 
     async def _with_archive(
         self, scope: Scope, asked: Asked, question: Question, candidates: Candidates
@@ -156,13 +154,12 @@ class Finding:
             for id, note in states.items()
         }
 
-    def _hits(
-        self, scope: Scope, asked: Asked, ranked: Ranked, notes: Mapping[str, Note], scorer: str
-    ) -> list[Hit]:
+    def _hits(self, scope: Scope, asked: Asked, ranked: Ranked, notes: Mapping[str, Note]) -> list[Hit]:
         """The hits, which are logged if that was asked for. A note that went since it was ranked is no hit."""
-        candidates, scores, today = ranked.candidates, ranked.scores, ranked.question.today
+        candidates, scores, scorer = ranked.candidates, ranked.scores, ranked.scorer
+        today = ranked.question.today
         search = new_id("s") if asked.log else None
-        rows = [row for row in ranked.rows if candidates.ids[row] in notes]
+        rows = [row for row in ranked.rows if candidates.ids[row] in notes][: asked.k]
         hits = [
             Hit(
                 note=notes[candidates.ids[row]],
@@ -172,8 +169,9 @@ class Finding:
             )
             for row in rows
         ]
-        if asked.explain and ranked.stated:
-            hits = [_stating(hit, ranked.stated.get(row)) for row, hit in zip(rows, hits, strict=True)]
+        if asked.explain:
+            for name, said in ranked.told.items():
+                hits = [_with_feature(hit, name, said.get(row)) for row, hit in zip(rows, hits, strict=True)]
         back = [id for row in rows if candidates.seeds[row] & Seed.ARCHIVE and notes[id := candidates.ids[row]].faded]
         if back and asked.recalls and not asked.archived:
             self.faded.bring_back(scope, back)
@@ -221,50 +219,27 @@ class Finding:
         return questions
 
 
-async def _side_by_side(tasks: Sequence[Callable[[], Awaitable[Ranked]]]) -> list[Ranked]:
-    """What each task gives, in order; the first error of ours ends the others, and is raised as it is."""
-    if len(tasks) == 1:
-        return [await tasks[0]()]
-    done: dict[int, Ranked] = {}
-    failed: list[ZettelError] = []
-    limit = anyio.CapacityLimiter(AT_ONCE)
-
-    async def do(place: int) -> None:
-        async with limit:
-            try:
-                done[place] = await tasks[place]()
-            except ZettelError as error:  # a group of tasks would raise it among others
-                failed.append(error)
-                group.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as group:
-        for place in range(len(tasks)):
-            group.start_soon(do, place)
-    if failed:
-        raise failed[0]
-    return [done[place] for place in range(len(tasks))]
-
-
 def _reads_again(question: Question, scorer: Scorer) -> int:
     """How many notes are read before they are hits: none unless one state of things is asked for."""
     most: int = getattr(scorer, "reads_again", 0)
     return most if most and wanted(question.text) else 0
 
 
-def _again(asked: Asked, ranked: Ranked, notes: Mapping[str, Note], scorer: Scorer) -> Ranked:
-    """What was ranked, in the order in which it answers the question, and no more than was asked for."""
+def _again(asked: Asked, ranked: Ranked, notes: Mapping[str, Note], scorer: Scorer, reads: int) -> Ranked:
+    """What was ranked, in the order in which it answers the question, and no more than was asked for or is read."""
     most = _reads_again(ranked.question, scorer)
     if not most:
         return ranked
     question, candidates, scores = ranked.question, ranked.candidates, ranked.scores
     rows, score, worth = read_again(question, candidates, scores.score, ranked.rows, notes, most)
-    return ranked._replace(rows=rows[: asked.k], scores=replace(scores, score=score), stated=worth)
+    rows = rows[: max(asked.k, reads)]
+    return ranked._replace(rows=rows, scores=replace(scores, score=score), told={"statement": worth})
 
 
-def _stating(hit: Hit, worth: float | None) -> Hit:
-    if worth is None:
+def _with_feature(hit: Hit, name: str, value: float | None) -> Hit:
+    if value is None:
         return hit
-    features = hit.why.features | {"statement": round(worth, 4)}
+    features = hit.why.features | {name: round(value, 4)}
     return hit.model_copy(update={"why": hit.why.model_copy(update={"features": features})})
 
 

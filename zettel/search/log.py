@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 import anyio.to_thread
 
+from zettel.embed.rows import readable
 from zettel.errors import StoreError
 from zettel.model import LoggedHit, LoggedSearch, Scope
 
@@ -99,7 +100,7 @@ def _records(searches: Iterable[Found]) -> list[LoggedSearch]:
     return [
         LoggedSearch(
             id=search.id,
-            question=search.question,
+            question=readable(search.question),
             asked_at=search.asked_at,
             scorer=search.scorer,
             hits=tuple(

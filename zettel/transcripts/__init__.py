@@ -7,7 +7,7 @@ objects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -16,7 +16,28 @@ from typing import Protocol, TypeAlias, cast
 from zettel.errors import InvalidInput, UnknownFormat
 from zettel.model import Event, Frozen
 
-BUILT_IN = ("locomo", "jsonl", "plain")
+BUILT_IN = (
+    "locomo",
+    "longmemeval",
+    "chatgpt",
+    "claude",
+    "amem",
+    "mem0",
+    "graphiti",
+    "traces",
+    "messages",
+    "slack",
+    "telegram",
+    "discord",
+    "mbox",
+    "subtitles",
+    "whatsapp",
+    "jsonl",
+    "parquet",
+    "csv",
+    "markdown",
+    "plain",
+)
 """Names of our own formats, the most telling first: whatever has lines with colons looks plain."""
 
 WHOLE = "zettel"
@@ -27,7 +48,28 @@ ENTRY_POINTS = "zettel.formats"
 HEAD_BYTES = 65_536
 """How much of a file a format may look at to recognise it: some begin with long lists of questions."""
 
-_HOMES = {"locomo": "locomo", "jsonl": "events_jsonl", "plain": "plain"}
+_HOMES = {
+    "locomo": "locomo",
+    "longmemeval": "longmemeval",
+    "chatgpt": "chatgpt",
+    "claude": "claude",
+    "amem": "amem",
+    "csv": "csv_table",
+    "graphiti": "graphiti",
+    "mem0": "mem0",
+    "parquet": "parquet_table",
+    "jsonl": "events_jsonl",
+    "markdown": "markdown",
+    "messages": "messages",
+    "plain": "plain",
+    "slack": "slack",
+    "traces": "traces",
+    "telegram": "telegram",
+    "discord": "discord",
+    "mbox": "mbox",
+    "subtitles": "subtitles",
+    "whatsapp": "whatsapp",
+}
 
 
 class Rejected(Frozen):
@@ -71,17 +113,15 @@ def formats() -> dict[str, Format]:
 def choose(path: Path, name: str = "auto") -> Format:
     """The format called ``name``, or the one the file itself looks like.
 
-    Raises ``UnknownFormat``, which names those there are, and ``InvalidInput`` for a path that is no file.
+    Raises ``UnknownFormat``, which names those there are, and ``InvalidInput`` for a path that is no file, nor a
+    folder of a format that reads folders.
     """
-    require_file(path)
-    if name == "auto":
-        return detect(path)
-    if name in BUILT_IN:
-        return _built_in(name)
-    known = formats()
-    if name not in known:
-        raise UnknownFormat(f"there is no transcript format {name!r}; there are {_listed(known)}")
-    return known[name]
+    if not path.is_dir():
+        require_file(path)
+    chosen = detect(path) if name == "auto" else named(name)
+    if not reads_folders(chosen):
+        require_file(path)
+    return chosen
 
 
 def require_file(path: Path) -> None:
@@ -92,19 +132,53 @@ def require_file(path: Path) -> None:
         raise InvalidInput(f"{path} is a folder; name a file in it")
 
 
+def reads_folders(format: Format) -> bool:
+    """Whether a format takes a folder or a zip as a whole: its module says ``folders = True``."""
+    return bool(getattr(format, "folders", False))
+
+
 def detect(path: Path) -> Format:
-    """The first format that recognises the file; raises ``UnknownFormat`` if none does."""
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
+    """The first format that recognises the file or folder; raises ``UnknownFormat`` if none does."""
+    head = b"" if path.is_dir() else beginning(path)
+    known = ranked()
+    for format in recognising(path, head, known):
+        return format
+    if path.is_dir():
+        require_file(path)
+    from .guessing import looks_like
+
+    told = f"{path} {looks_like(path, head)}; name its format (--format) if it is one of {_listed(formats())}"
+    raise UnknownFormat(told)
+
+
+def ranked() -> list[Format]:
+    """All formats in the order in which they are asked whether they recognise a file."""
     known = formats()
     # Others before the built-in ones: who installs a format means it, and ours are the more general.
     others = [format for name, format in known.items() if name not in BUILT_IN]
-    for format in [*others, *(known[name] for name in BUILT_IN)]:
-        if format.sniff(path, head):
-            return format
-    from .guessing import looks_like
+    return [*others, *(known[name] for name in BUILT_IN)]
 
-    raise UnknownFormat(f"{path} {looks_like(path, head)}; name its format (--format) if it is one of {_listed(known)}")
+
+def recognising(path: Path, head: bytes, among: Iterable[Format]) -> Iterator[Format]:
+    """Those that take a file that begins with ``head``, or a folder, one after the other."""
+    folder = path.is_dir()
+    return (format for format in among if (reads_folders(format) or not folder) and format.sniff(path, head))
+
+
+def beginning(path: Path) -> bytes:
+    """As much of a file as formats look at."""
+    with path.open("rb") as file:
+        return file.read(HEAD_BYTES)
+
+
+def named(name: str) -> Format:
+    """The format of that name; raises ``UnknownFormat``, which lists those there are."""
+    if name in BUILT_IN:
+        return _built_in(name)
+    known = formats()
+    if name not in known:
+        raise UnknownFormat(f"there is no transcript format {name!r}; there are {_listed(known)}")
+    return known[name]
 
 
 def _built_in(name: str) -> Format:

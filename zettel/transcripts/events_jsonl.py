@@ -9,27 +9,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timezone, tzinfo
 from pathlib import Path
 
-from zettel.model import Source
-
-from . import Record
+from . import Record, Rejected
+from .json_records import JsonRecord, json_lines
+from .lines import head_text
+from .moments import in_zone, iso_time
 from .records import ContentKeys, record, rejected
 
 name = "jsonl"
+local_times = True
 
 KEPT = frozenset({"event_id", "seq", "recorded_at", "revises", "notes"})
 """What a store knows about an event beside the event itself; an export has it, an import must not."""
 
-_BOM = b"\xef\xbb\xbf"
-_TELLING = (b'"content"', b'"payload"')
+_TELLING = ('"content"', '"payload"')
 
 
 def sniff(path: Path, head: bytes) -> bool:
     """The first line is an object with content or payload; a line longer than the head goes by its start."""
-    lines = head.removeprefix(_BOM).lstrip()
-    first, newline, _ = lines.partition(b"\n")
-    if not first.startswith(b"{"):
+    first, newline, _ = head_text(head).lstrip().partition("\n")
+    if not first.startswith("{"):
         return False
     if not newline:
         return any(mark in first for mark in _TELLING)
@@ -43,31 +45,26 @@ def sniff(path: Path, head: bytes) -> bool:
     return path.suffix == ".jsonl" or "content" in fields or "payload" in fields
 
 
-def read(path: Path) -> Iterator[Record]:
-    """The events in order, line by line; a line that cannot be read is rejected and the next one is tried."""
+def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
+    """The events in order, line by line; a line that cannot be read is rejected and the next one is tried.
+
+    ``zone`` is that of times that name none.
+    """
     keys = ContentKeys()
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            line = line.removeprefix(_BOM) if number == 1 else line
-            if line.strip():
-                yield _read_line(line, Source(file=str(path), position=str(number)), keys)
+        for line in json_lines(file, str(path)):
+            yield line if isinstance(line, Rejected) else _event(line, keys, zone)
 
 
-def _read_line(line: bytes, source: Source, keys: ContentKeys) -> Record:
-    try:
-        fields = json.loads(line)
-    except json.JSONDecodeError as error:
-        cut = "" if line.endswith(b"\n") else "; the file ends in the middle of it"
-        return rejected(source, f"no JSON: {error.msg.removesuffix(' at')} at character {error.pos}{cut}")
-    except UnicodeDecodeError as error:
-        return rejected(source, f"byte {error.start} of the line is not UTF-8")
-    except RecursionError:
-        return rejected(source, "its JSON is nested too deeply")
-    except ValueError as error:  # a number of thousands of digits
-        return rejected(source, f"no JSON that can be read: {error}")
-    if not isinstance(fields, dict):
-        return rejected(source, "expected an object with the fields of an event")
-    given = {key: value for key, value in fields.items() if key not in KEPT}
+def _event(line: JsonRecord, keys: ContentKeys, zone: tzinfo) -> Record:
+    if not isinstance(line.value, dict):
+        return rejected(line.source, "expected an object with the fields of an event")
+    given = {key: value for key, value in line.value.items() if key not in KEPT}
     if given.get("source") is None:
         given.pop("source", None)
-    return record(given, source, keys)
+    told = given.get("occurred_at")
+    if zone is not timezone.utc and isinstance(told, str):
+        with suppress(ValueError):  # which is told with the record
+            moment = iso_time(told)
+            given["occurred_at"] = told if moment is None else in_zone(told, moment, zone)
+    return record(given, line.source, keys)

@@ -1,30 +1,29 @@
-"""Bringing a transcript into a memory: in batches, each durable, so that an import can be cut off and run
-again.
+"""Bringing transcripts into a memory: in batches, each durable, so that an import can be cut off and run again.
 
-Every record has an identity (its id, or what it says and when), so a second run finds what the first one
-stored.
+Every record has an identity (its id, or what it says and when), so a second run finds what the first one stored.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
-from pydantic import BaseModel, Field
 
 from zettel.annotate.drafts import passages_of
-from zettel.errors import InvalidInput
+from zettel.errors import BadRecord, InvalidInput
 from zettel.identity import Ordinals
 from zettel.llm.estimate import Unread
-from zettel.model import Event
+from zettel.model import Event, Remembered
 
-from . import HEAD_BYTES, Record, Rejected, choose, require_file, whole
-from .locomo import CONVERSATION
+from . import HEAD_BYTES, Rejected, require_file, whole
+from .parts import Part, Transcript
+from .report import FileReport, ImportReport, Tally
+from .wanted import Chosen, Wanted
 
 if TYPE_CHECKING:
     from zettel import AsyncMemory
@@ -33,109 +32,142 @@ if TYPE_CHECKING:
     from zettel.restore import Restoring
 
 BATCH = 500
-"""Records in one transaction: few enough that an interruption costs a second's work, many enough to be quick.
-"""
+"""Records in one transaction: few enough that an interruption costs a second's work, many enough to be quick."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called after each batch with the number of records read and that of all in the file."""
+"""Called after each batch with the number of records read and that of all there are."""
+
+Store: TypeAlias = Callable[[Sequence[Event], Ordinals], Awaitable[list[Remembered]]]
+"""What is done with some events of one file."""
 
 
-class ImportReport(BaseModel):
-    """What became of a file's records."""
-
-    file: str
-    format: str
-    added: int = 0
-    existing: int = 0
-    """Known before, with the same content."""
-    revised: int = 0
-    """Known before, with other content: the note has a new version now."""
-    deleted: int = 0
-    """Deleted from this scope once, and so left out."""
-    flagged: int = 0
-    """Of those written, how many hold what looks like instructions to a model."""
-    rejected: list[Rejected] = Field(default_factory=list)
-    seconds: float = 0.0
-    llm_calls: int = 0
-    """Times that a language model was asked while the import and its jobs ran; the command line fills these in."""
-    llm_hits: int = 0
-    """Questions that an answer from before served."""
-    llm_tokens: int = 0
-    llm_usd: float = 0.0
-
-    @property
-    def records(self) -> int:
-        """How many records the file held."""
-        return self.added + self.existing + self.revised + self.deleted + len(self.rejected)
-
-
-async def unread(
-    remembering: Remembering,
-    path: Path,
-    format: str,
-    scope: Scope,
-    conversation: str | None = None,
-    batch: int = BATCH,
-) -> list[Unread]:
-    """The turns of a transcript that an import would write. Raises as ``import_file``; stores nothing."""
-    records = _select(choose(path, format).read(path), conversation)
-    ordinals = Ordinals()
-    turns: list[Unread] = []
-    while taken := await anyio.to_thread.run_sync(_take, records, batch):
-        events = [record for record in taken if isinstance(record, Event)]
-        for event in await remembering.news(scope, events, ordinals):
-            turns += [Unread(event.session, passage) for passage in passages_of(event)]
-    return turns
-
-
-async def import_file(
+async def import_parts(
     memory: AsyncMemory,
-    path: str | Path,
-    format: str = "auto",
+    transcript: Transcript,
+    wanted: Wanted,
+    report: ImportReport,
     *,
     scope: Scope | None = None,
     on_progress: Progress | None = None,
-    batch: int = BATCH,
-    conversation: str | None = None,
-) -> ImportReport:
-    """Store the events of a transcript; where a record's content has changed since, its note is revised.
+) -> None:
+    """Store what is wanted of a transcript; where a record's content has changed since, its note is revised.
 
-    ``conversation`` takes only the one of that name from a file that holds several. Each batch is one
-    transaction, so whatever stops an import, what was stored stays, and another run goes on. Raises
-    ``UnknownFormat``, ``InvalidInput`` for a path that is no file or a conversation that is not in it, and
-    ``BadRecord`` where nothing more can be read (what came before is stored).
+    Each batch is one transaction, so whatever stops an import, what was stored stays, and another run goes on. Raises
+    ``InvalidInput`` for a conversation that is not in it, and ``BadRecord`` for a file of which nothing more can be
+    read (what came before is stored); in a folder that file is told as rejected there, and the next is read.
     """
+
+    async def store(events: Sequence[Event], ordinals: Ordinals) -> list[Remembered]:
+        return await memory.remember(events, on_conflict="revise", ordinals=ordinals, scope=scope)
+
+    await _each(transcript, wanted, report, store, on_progress)
+
+
+async def foresee(
+    remembering: Remembering,
+    transcript: Transcript,
+    wanted: Wanted,
+    report: ImportReport,
+    *,
+    scope: Scope,
+    on_progress: Progress | None = None,
+    unread: list[Unread] | None = None,
+) -> None:
+    """Fill the report as ``import_parts`` would, and ``unread`` with the turns it would write; stores nothing.
+
+    Raises what ``import_parts`` raises. Of each record it remembers a hash, to know one that comes again.
+    """
+    seen: dict[int, int] = {}
+
+    async def look(events: Sequence[Event], ordinals: Ordinals) -> list[Remembered]:
+        outcome = []
+        foreseen = await remembering.foresee(scope, events, ordinals)
+        for event, (identity, status) in zip(events, foreseen, strict=True):
+            said = hash(repr(event.model_copy(update={"source": None})))
+            before = seen.get(hash(identity))
+            if status in ("added", "revised"):
+                if before is not None:
+                    status = "existing" if before == said else "revised"
+                seen[hash(identity)] = said
+                if unread is not None and status != "existing":
+                    unread.extend(Unread(event.session, passage) for passage in passages_of(event))
+            outcome.append(Remembered(None, status))
+        return outcome
+
+    await _each(transcript, wanted, report, look, on_progress)
+
+
+async def _each(
+    transcript: Transcript, wanted: Wanted, report: ImportReport, store: Store, on_progress: Progress | None
+) -> None:
+    """Read the parts one after the other, in batches."""
     began = time.perf_counter()
-    path = Path(path)
-    reader = choose(path, format)
-    report = ImportReport(file=str(path), format=reader.name)
-    total = 0
+    wanted.require_fit(transcript)
+    report.unknown = list(transcript.unknown)
+    total = read = 0
     if on_progress is not None:
-        total = await anyio.to_thread.run_sync(_count, _select(reader.read(path), conversation))
+        for part in transcript.parts:
+            total += await anyio.to_thread.run_sync(_count, part, wanted)
         on_progress(0, total)
-    records = _select(reader.read(path), conversation)
-    ordinals = Ordinals()
-    counts: Counter[str] = Counter()
-    while taken := await anyio.to_thread.run_sync(_take, records, batch):
-        events = [record for record in taken if isinstance(record, Event)]
-        report.rejected += [record for record in taken if isinstance(record, Rejected)]
-        if events:
-            done = await memory.remember(events, on_conflict="revise", ordinals=ordinals, scope=scope)
-            counts.update(one.status for one in done)
-            report.flagged += sum(one.flagged for one in done)
-        report.added, report.existing = counts["added"], counts["existing"]
-        report.revised, report.deleted = counts["revised"], counts["deleted"]
-        if on_progress is not None:
-            on_progress(report.records, total)
-    if conversation is not None and report.records == 0:
-        raise InvalidInput(f"{path} holds no conversation called {conversation!r}")
+    tally = Tally(report)
+    for part in transcript.parts:
+        file = FileReport(file=part.where, format=part.format.name)
+        report.files.append(file)
+        ordinals = Ordinals()
+        with closing(_Batches(part, wanted)) as batches:
+            while taken := await anyio.to_thread.run_sync(batches.take):
+                events = [record for record in taken if isinstance(record, Event)]
+                if events:
+                    done = await store(events, ordinals)
+                    tally.count(file, (one.status for one in done))
+                    tally.look_at(events)
+                    report.flagged += sum(one.flagged for one in done)
+                tally.reject(file, [record for record in taken if isinstance(record, Rejected)])
+                tally.leave_out(file, taken.count(None))
+                read += len(taken)
+                if on_progress is not None:
+                    on_progress(read, max(read, total))
+            if batches.error is not None:
+                if not transcript.walked:
+                    raise batches.error
+                reason = str(batches.error).removeprefix(f"{part.where}:").strip()
+                tally.reject(file, [Rejected(file=part.where, position="", reason=reason)])
+    tally.end()
+    if wanted.conversation is not None and report.records == 0 and report.left_out == 0:
+        raise InvalidInput(f"{report.file} holds no conversation called {wanted.conversation!r}")
     report.seconds = round(time.perf_counter() - began, 3)
-    return report
+
+
+class _Batches:
+    """The records of a part, some at a time; ``error`` is why there are no more, if that is not the end."""
+
+    def __init__(self, part: Part, wanted: Wanted) -> None:
+        self._records = wanted.records(part)
+        self.error: BadRecord | None = None
+
+    def take(self) -> list[Chosen]:
+        """The next ones, none at the end."""
+        taken: list[Chosen] = []
+        try:
+            # One by one: what was read before an error counts.
+            taken.extend(islice(self._records, BATCH))
+        except BadRecord as error:
+            self.error = error
+        return taken
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._records.close()
+
+
+def _count(part: Part, wanted: Wanted) -> int:
+    with closing(_Batches(part, wanted)) as batches:
+        return sum(len(taken) for taken in iter(batches.take, []))
 
 
 def is_whole(path: Path, format: str) -> bool:
     """Whether a file is to be taken for whole memories and not for a transcript. Raises as ``choose``."""
-    if format not in ("auto", whole.name):
+    if format not in ("auto", whole.name) or (path.is_dir() and format == "auto"):
         return False
     require_file(path)
     with path.open("rb") as file:
@@ -143,33 +175,10 @@ def is_whole(path: Path, format: str) -> bool:
 
 
 async def import_whole(
-    restoring: Restoring, path: Path, scope: Scope | None, conversation: str | None, on_progress: Progress | None
+    restoring: Restoring, path: Path, scope: Scope | None, called: str, on_progress: Progress | None
 ) -> ImportReport:
     """Bring whole memories back; a scope's events count as added, or as existing where they came before."""
-    if conversation is not None:
-        raise InvalidInput(f"{path} holds whole memories: no conversation can be taken out of them")
     began = time.perf_counter()
     done = await restoring.restore(path, scope, on_progress)
     seconds = round(time.perf_counter() - began, 3)
-    return ImportReport(file=str(path), format=whole.name, added=done.events, existing=done.existing, seconds=seconds)
-
-
-def _take(records: Iterator[Record], count: int) -> list[Record]:
-    return list(islice(records, count))
-
-
-def _count(records: Iterator[Record]) -> int:
-    return sum(1 for _ in records)
-
-
-def _select(records: Iterator[Record], conversation: str | None) -> Iterator[Record]:
-    """Those of one conversation; a rejected record belongs to it if its position says so."""
-    if conversation is None:
-        return records
-    return (record for record in records if _belongs(record, conversation))
-
-
-def _belongs(record: Record, conversation: str) -> bool:
-    if isinstance(record, Rejected):
-        return record.position.startswith(f"{conversation}/")
-    return record.metadata.get(CONVERSATION) == conversation
+    return ImportReport(file=called, format=whole.name, added=done.events, existing=done.existing, seconds=seconds)

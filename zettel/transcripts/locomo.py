@@ -24,6 +24,7 @@ from zettel.model import Source
 
 from . import Record
 from .guessing import SHOWN_KEYS, is_cut
+from .lines import head_text
 from .records import record, rejected
 
 name = "locomo"
@@ -34,7 +35,7 @@ DATE_FORMAT = "%I:%M %p on %d %B, %Y"
 CONVERSATION = "conversation"
 """The metadata key that names the conversation, where a file holds several."""
 
-_MARKS = (b'"speaker_a"', b'"dia_id"', b'"session_1"', b'"sample_id"')
+_MARKS = ('"speaker_a"', '"dia_id"', '"session_1"', '"sample_id"')
 _SESSION = re.compile(r"session_(\d+)")
 _TURN_FIELDS = {"speaker", "dia_id", "text"}
 _PHOTO = "a photo of "
@@ -42,9 +43,10 @@ _PHOTO = "a photo of "
 
 def sniff(path: Path, head: bytes) -> bool:
     """A JSON object or list with LoCoMo's own names, or with questions and their evidence before them."""
-    if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+    text = head_text(head).lstrip()
+    if not text.startswith(("{", "[")):
         return False
-    return any(mark in head for mark in _MARKS) or (b'"qa"' in head and b'"evidence"' in head)
+    return any(mark in text for mark in _MARKS) or ('"qa"' in text and '"evidence"' in text)
 
 
 def read(path: Path) -> Iterator[Record]:

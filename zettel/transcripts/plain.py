@@ -16,15 +16,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timezone, tzinfo
 from pathlib import Path
 
 from zettel.model import Source
 
 from . import Record, Rejected
+from .lines import head_text, lines
 from .records import ContentKeys, record, rejected
 
 name = "plain"
+local_times = True
 
 MAX_SPEAKER = 40
 """Longest name of a speaker, in characters: what stands longer before a colon is a sentence."""
@@ -33,28 +35,29 @@ MAX_SPEAKER = 40
 # is one.
 _SPEAKER = r"(?P<role>[^\W_][\w.'’()+-]*(?: [\w.'’()+-]+){0,3})"
 _MESSAGE = re.compile(rf"(?:\[(?P<stamp>\d[^\]]*)\] *)?{_SPEAKER}:(?: +(?P<text>.*))?")
-_BOM = b"\xef\xbb\xbf"
 _SNIFFED_LINES = 50
 _SPOKEN_SHARE = 0.3  # of the lines: long messages have several
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """UTF-8 text whose first line names a speaker, as does at least a third of the lines after it."""
-    if b"\0" in head:
+    """Text whose first line names a speaker, as does at least a third of the lines after it."""
+    text = head_text(head)
+    if "\0" in text:
         return False
-    lines = head.removeprefix(_BOM).decode("utf-8", errors="replace").splitlines()[:_SNIFFED_LINES]
-    spoken = [_parse(line) is not None for line in lines if line.strip()]
+    spoken = [_parse(line) is not None for line in text.splitlines()[:_SNIFFED_LINES] if line.strip()]
     return bool(spoken) and spoken[0] and sum(spoken) >= _SPOKEN_SHARE * len(spoken)
 
 
-def read(path: Path) -> Iterator[Record]:
-    """The messages in order; lines before the first speaker, or that cannot be read, are rejected."""
+def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
+    """The messages in order; lines before the first speaker, or that cannot be read, are rejected.
+
+    ``zone`` is that of times that name none.
+    """
     keys = ContentKeys()
     message: _Message | None = None
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
+        for number, text in lines(file, str(path)):
             source = Source(file=str(path), position=str(number))
-            text = _decode(line.removeprefix(_BOM) if number == 1 else line, source)
             if isinstance(text, Rejected):
                 yield text
                 continue
@@ -66,10 +69,10 @@ def read(path: Path) -> Iterator[Record]:
                     yield rejected(source, "no speaker: a message begins with 'Name: '")
                 continue
             if message is not None:
-                yield message.record(path, keys)
+                yield message.record(path, keys, zone)
             message = _Message(begun, source)
         if message is not None:
-            yield message.record(path, keys)
+            yield message.record(path, keys, zone)
 
 
 class _Message:
@@ -79,7 +82,7 @@ class _Message:
         self.lines = [begun["text"] or ""]
         self.source = source
 
-    def record(self, path: Path, keys: ContentKeys) -> Record:
+    def record(self, path: Path, keys: ContentKeys, zone: tzinfo) -> Record:
         occurred_at = None
         if self.stamp is not None:
             try:
@@ -87,6 +90,7 @@ class _Message:
                 occurred_at = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", self.stamp.strip()))
             except ValueError:
                 return rejected(self.source, f"{self.stamp!r} is no ISO date, as 2024-05-01 09:00 is")
+            occurred_at = occurred_at if occurred_at.tzinfo else occurred_at.replace(tzinfo=zone)
         fields = {
             "content": "\n".join(self.lines).strip(),
             "role": self.role,
@@ -99,10 +103,3 @@ class _Message:
 def _parse(line: str) -> re.Match[str] | None:
     match = _MESSAGE.fullmatch(line.rstrip())
     return match if match and len(match["role"]) <= MAX_SPEAKER else None
-
-
-def _decode(line: bytes, source: Source) -> str | Rejected:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return rejected(source, f"byte {error.start} of the line is not UTF-8")

@@ -54,6 +54,12 @@ def record(fields: dict[str, Any], source: Source, keys: ContentKeys | None = No
     return event
 
 
+def inside(source: Source, position: str) -> Source:
+    """A place in the same file that is named by what stands there, less what no store could keep."""
+    kept = position.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+    return Source(file=source.file, position=kept)
+
+
 def rejected(source: Source, reason: str) -> Rejected:
     return Rejected(file=source.file, position=source.position or "", reason=reason)
 

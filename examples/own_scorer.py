@@ -1,0 +1,50 @@
+"""Order what a memory finds by a scorer of one's own: here, words that stand side by side count.
+
+Run it: python examples/own_scorer.py
+"""
+
+import re
+from itertools import pairwise
+
+import numpy as np
+
+from zettel import Memory
+
+SAID = [
+    "Ida painted the boat house, and its door red.",
+    "Nobody painted anything red this summer.",
+    "The red boat was a birthday gift for Nils, who built and painted it with his uncle.",
+]
+QUESTION = "Who painted the red boat?"
+
+
+class Phrases:
+    """Counts the pairs of neighbouring words that a note shares with the question."""
+
+    name = "phrases"  # what hits call it by
+    reads = 20  # how many of the best notes it is given
+    wants_vectors = False  # True: with their vectors
+
+    async def rerank(self, questions, shortlists):
+        """A number for each note of each shortlist; the larger, the better."""
+        return [
+            np.array([len(pairs(question.text) & pairs(note.content)) for note in best.notes])
+            for question, best in zip(questions, shortlists, strict=True)
+        ]
+
+
+def pairs(text: str) -> set[tuple[str, str]]:
+    words = re.findall(r"\w+", text.lower())
+    return set(pairwise(words))
+
+
+def main() -> None:
+    with Memory(":memory:") as memory:  # Memory(..., scorer=Phrases()) has every search ranked so
+        memory.add_many([{"content": text} for text in SAID], wait=True)
+        for scorer in ("fusion", Phrases()):
+            (best,) = memory.search(QUESTION, k=1, scorer=scorer)
+            print(f"{best.why.scorer}: {best.note.content}")
+
+
+if __name__ == "__main__":
+    main()

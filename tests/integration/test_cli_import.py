@@ -1,0 +1,339 @@
+"""``zettel import`` of whatever people have: folders, zips, stdin, and only what is wanted of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+from tests.integration.command import Ran, Zettel
+
+pytestmark = pytest.mark.integration
+
+SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
+
+CHAT = """\
+[2024-05-01 09:00] Ann: I moved to Oslo last week.
+[2024-05-01 09:01] Bob: Is the piano there already?
+[2024-05-03 20:00] Ann: It came on Friday, with my brother Nils.
+[2024-05-04 07:30] Cai: Play us something!
+"""
+LOG = '{"id": "1", "content": "Wind from the west."}\n{"id": "2", "contents": "?"}\n'
+TABLE = "Text,Who,When\nThe pump leaks.,Dee,2024-05-02T10:00\nIt holds now.,Eli,2024-05-02T11:00\n"
+
+ENTRIES = [
+    f"{day:02}/05/2024, {hour:02}:15 - {who}: Entry {day}-{hour}.\n"
+    for day in range(13, 19)
+    for hour, who in ((9, "Ann"), (10, "Ben"), (20, "Ann"))
+]
+"""A chat as WhatsApp exports it."""
+
+
+def refused(ran: Ran, *told: str) -> None:
+    assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1), ran
+    for words in told:
+        assert words in ran.err
+
+
+def events(zettel: Zettel) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in zettel("export").out.splitlines()]
+
+
+@pytest.fixture
+def exports(tmp_path: Path) -> Path:
+    """A folder as people have it: chats, a log, a picture, a link that leads out, and a zip."""
+    folder = tmp_path / "exports"
+    (folder / "deep" / "down").mkdir(parents=True)
+    (folder / "deep" / "down" / "chat.txt").write_text(CHAT)
+    (folder / "log.jsonl").write_text(LOG)
+    (folder / "photo.jpg").write_bytes(b"\xff\xd8\xff\0")
+    (tmp_path / "secret.txt").write_text("Eve: not for you\n")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "out").symlink_to(tmp_path)
+    with ZipFile(folder / "more.zip", "w") as packed:
+        packed.writestr("b/talk.txt", "Ann: Packed away.\n")
+        packed.writestr("a/noise.bin", b"\0\1")
+    return folder
+
+
+class TestManyFiles:
+    def test_a_folder_is_walked_and_each_file_read_by_its_own_format(self, zettel: Zettel, exports: Path) -> None:
+        ran = zettel("import", "exports", "--json")
+        report = json.loads(ran.out)
+        assert (ran.status, report["file"], report["format"]) == (1, "exports", "plain, jsonl")
+        assert [(one["file"], one["format"], one["added"], one["rejected"]) for one in report["files"]] == [
+            ("exports/deep/down/chat.txt", "plain", 4, 0),
+            ("exports/log.jsonl", "jsonl", 1, 1),
+            ("exports/more.zip/b/talk.txt", "plain", 1, 0),
+        ]
+        assert report["unknown"] == ["exports/photo.jpg"]
+        assert (report["added"], len(report["rejected"])) == (6, 1)
+        assert "exports/log.jsonl:2" in ran.err
+        assert [event["source"]["file"] for event in events(zettel)[-1:]] == ["exports/more.zip/b/talk.txt"]
+        assert "not for you" not in zettel("export").out
+
+    def test_again_nothing_is_new(self, zettel: Zettel, exports: Path) -> None:
+        (exports / "log.jsonl").unlink()
+        assert zettel("import", "exports", "--json").json()["added"] == 5
+        again = zettel("import", "exports", "--json").json()
+        assert (again["added"], again["existing"]) == (0, 5)
+
+    def test_overlapping_files_add_what_they_share_once(self, zettel: Zettel, tmp_path: Path) -> None:
+        for name, lines in (("a", CHAT.splitlines()[:3]), ("b", CHAT.splitlines()[1:])):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "chat.txt").write_text("\n".join(lines))
+        report = zettel("import", ".", "--json").json()
+        assert (report["added"], report["existing"]) == (4, 2)
+
+    def test_a_zip_is_walked(self, zettel: Zettel, exports: Path) -> None:
+        report = zettel("import", "exports/more.zip", "--json").json()
+        assert [one["file"] for one in report["files"]] == ["exports/more.zip/b/talk.txt"]
+        assert report["unknown"] == ["exports/more.zip/a/noise.bin"]
+
+    def test_what_a_format_takes_as_a_whole_is_not_walked(self, zettel: Zettel, tmp_path: Path) -> None:
+        report = zettel("import", str(SAMPLES / "slack"), "--json").json()
+        assert (report["format"], len(report["files"]), report["unknown"]) == ("slack", 1, [])
+
+    @pytest.mark.parametrize("name", ["telegram", "slack", "markdown-vault"])
+    def test_an_export_in_a_folder_does_not_hide_what_lies_beside_it(
+        self, zettel: Zettel, tmp_path: Path, name: str
+    ) -> None:
+        shutil.copytree(SAMPLES / name, tmp_path / "deep" / "exports" / name)
+        (tmp_path / "deep" / "chat.txt").write_text(CHAT)
+        report = json.loads(zettel("import", "deep", "--dry-run", "--json").out)
+        assert [(Path(one["file"]).name, one["format"]) for one in report["files"]] in (
+            [("chat.txt", "plain"), ("exports", name.partition("-")[0])],
+            [("chat.txt", "plain"), (name, name.partition("-")[0])],
+        )
+
+    def test_all_samples_at_once(self, zettel: Zettel) -> None:
+        ran = zettel("import", str(SAMPLES), "--dry-run", "--json")
+        taken = {one["file"].removeprefix(f"{SAMPLES}/"): one["format"] for one in json.loads(ran.out)["files"]}
+        assert taken["slack"] == "slack"
+        assert taken["markdown-vault"] == "markdown"
+        assert taken["WhatsApp Chat - Rowing Club.zip"] == "whatsapp"
+        assert taken["plain.txt"] == "plain"
+
+    def test_with_a_format_only_its_files_are_taken(self, zettel: Zettel, exports: Path) -> None:
+        report = zettel("import", "exports", "--format", "plain", "--json").json()
+        assert report["unknown"] == ["exports/log.jsonl", "exports/photo.jpg"]
+
+    def test_a_file_that_breaks_off_does_not_stop_the_others(self, zettel: Zettel, tmp_path: Path) -> None:
+        folder = tmp_path / "two"
+        folder.mkdir()
+        told = json.dumps([{"sample_id": "s", "conversation": {"session_1": [], "speaker_a": "A"}}])
+        (folder / "a.json").write_text(told[:-5])
+        (folder / "b.txt").write_text(CHAT)
+        ran = zettel("import", "two", "--json")
+        report = json.loads(ran.out)
+        assert (ran.status, report["added"]) == (1, 4)
+        assert [(one["file"], one["rejected"]) for one in report["files"]] == [("two/a.json", 1), ("two/b.txt", 0)]
+
+    def test_nothing_to_read_is_an_error_and_makes_no_store(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "empty" / "photo.jpg").write_bytes(b"\0")
+        refused(zettel("import", "empty"), "empty holds no transcript that zettel knows")
+        refused(zettel("import", "empty/photo.jpg"), "empty/photo.jpg is no text")
+        assert not (tmp_path / "zettel.db").exists()
+
+
+class TestStdin:
+    def test_a_transcript(self, zettel: Zettel) -> None:
+        assert zettel("import", "-", "--json", stdin=CHAT.encode()).json()["added"] == 4
+        again = zettel("import", "-", "--json", stdin=CHAT.encode()).json()
+        assert (again["file"], again["added"], again["existing"]) == ("-", 0, 4)
+        assert {event["source"]["file"] for event in events(zettel)} == {"-"}
+
+    def test_a_zip(self, zettel: Zettel, exports: Path) -> None:
+        report = zettel("import", "-", "--json", stdin=(exports / "more.zip").read_bytes()).json()
+        assert [one["file"] for one in report["files"]] == ["-/b/talk.txt"]
+
+    def test_what_is_none(self, zettel: Zettel) -> None:
+        refused(zettel("import", "-", stdin=b"\0\1"), "- is no text")
+
+
+class TestTablesAndZones:
+    def test_columns_are_named(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "pumps.csv").write_text(TABLE)
+        columns = ["--column", "content=Text", "--column", "role=Who", "--column", "occurred_at=When"]
+        assert zettel("import", "pumps.csv", *columns, "--tz", "Europe/Oslo", "--json").json()["added"] == 2
+        first = events(zettel)[0]
+        assert (first["content"], first["role"], first["occurred_at"]) == (
+            "The pump leaks.", "Dee", "2024-05-02T08:00:00Z",
+        )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("options", "told"),
+        [
+            (["--tz", "Mars/Olympus"], "no time zone 'Mars/Olympus'"),
+            (["--tz", "../../etc/passwd"], "no time zone"),
+            (["--tz", "Europe"], "no time zone"),
+            (["--column", "content=Text"], "columns are for tables"),
+            (["--column", "content"], "--column 'content': expected NAME=VALUE"),
+            (["--map-user", "Bob="], "--map-user 'Bob='"),
+            (["--since", "soon"], "since='soon' is not a time"),
+            (["--session-gap", "nan"], "session_gap=nan"),
+            (["--session-gap", "-1"], "session_gap=-1"),
+        ],
+    )
+    def test_what_cannot_be_asked(self, zettel: Zettel, tmp_path: Path, options: list[str], told: str) -> None:
+        (tmp_path / "chat.txt").write_text(CHAT)
+        refused(zettel("import", "chat.txt", *options), told)
+        assert not (tmp_path / "zettel.db").exists()
+
+    @pytest.mark.parametrize(
+        ("told", "meant"),
+        [
+            ("2024-05-01T12:00", "2024-05-01T10:00:00Z"),
+            ("2024-05-01 12:00", "2024-05-01T10:00:00Z"),
+            ("2024-05-01T12:00Z", "2024-05-01T12:00:00Z"),
+            ("2024-05-01T12:00-05:00", "2024-05-01T17:00:00Z"),
+            ("2024-05-01", "2024-04-30T22:00:00Z"),
+        ],
+    )
+    def test_times_without_a_zone_are_in_that_zone(self, zettel: Zettel, tmp_path: Path, told: str, meant: str) -> None:
+        (tmp_path / "log.jsonl").write_text(json.dumps({"content": "Hm.", "occurred_at": told}))
+        (tmp_path / "chat.txt").write_text(f"[{told}] Ann: Hm.\n")
+        assert zettel("import", ".", "--tz", "Europe/Oslo", "--json").json()["added"] == 2
+        assert {event["occurred_at"] for event in events(zettel)} == {meant}
+
+    def test_a_column_that_one_table_has_not_does_not_stop_the_others(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "a.csv").write_text("author,text\nAnn,Hm.\n")
+        (tmp_path / "b.csv").write_text("author,text,Said\nAnn,Hm.,Aha.\n")
+        ran = zettel("import", ".", "--column", "content=Said", "--json")
+        report = json.loads(ran.out)
+        assert (ran.status, report["added"], report["rejected"][0]["file"]) == (1, 1, "a.csv")
+        assert "no column 'Said'" in report["rejected"][0]["reason"]
+        ran = zettel("import", "a.csv", "--column", "content=Said")
+        refused(ran, "a.csv: there is no column 'Said'")
+
+
+class TestChats:
+    """Sessions by gaps, in a chat that is imported again a month later."""
+
+    def chat(self, tmp_path: Path, lines: list[str]) -> str:
+        (tmp_path / "WhatsApp Chat with Rowers.txt").write_text("".join(lines))
+        return "WhatsApp Chat with Rowers.txt"
+
+    def test_an_overlapping_export_adds_the_rest(self, zettel: Zettel, tmp_path: Path) -> None:
+        first = zettel("import", self.chat(tmp_path, ENTRIES[:12]), "--json").json()
+        assert (first["format"], first["added"], first["sessions"]) == ("whatsapp", 12, 8)
+        later = zettel("import", self.chat(tmp_path, ENTRIES[4:]), "--json").json()
+        assert (later["added"], later["existing"], later["revised"]) == (6, 8, 0)
+        sessions = [event["session"] for event in events(zettel)]
+        assert sessions[:4] == ["Rowers 2024-05-13", "Rowers 2024-05-13", "Rowers 2024-05-13/2", "Rowers 2024-05-14"]
+
+    def test_at_the_seam_messages_may_get_another_session_and_never_come_twice(
+        self, zettel: Zettel, tmp_path: Path
+    ) -> None:
+        zettel("import", self.chat(tmp_path, ENTRIES[:12]))
+        later = zettel("import", self.chat(tmp_path, ENTRIES[5:]), "--json").json()
+        assert (later["added"], later["existing"], later["revised"]) == (6, 6, 1)
+
+    def test_another_gap_is_another_session_of_the_same_messages(self, zettel: Zettel, tmp_path: Path) -> None:
+        zettel("import", self.chat(tmp_path, ENTRIES))
+        again = zettel("import", self.chat(tmp_path, ENTRIES), "--session-gap", "0", "--json").json()
+        assert (again["added"], again["revised"], again["sessions"]) == (0, 18, 0)
+
+    def test_what_was_exported_is_known(self, zettel: Zettel, tmp_path: Path) -> None:
+        zettel("import", self.chat(tmp_path, ENTRIES))
+        zettel("export", "all.jsonl")
+        assert zettel("import", "all.jsonl", "--json").json()["existing"] == 18
+
+
+class TestOnlyWhatIsWanted:
+    @pytest.fixture(autouse=True)
+    def chat(self, tmp_path: Path) -> None:
+        (tmp_path / "chat.txt").write_text(CHAT)
+
+    def counts(self, zettel: Zettel, *options: str) -> tuple[int, int]:
+        report = zettel("import", "chat.txt", "--json", *options).json()
+        return report["added"], report["left_out"]
+
+    def test_by_time(self, zettel: Zettel) -> None:
+        assert self.counts(zettel, "--since", "2024-05-01T09:01", "--until", "2024-05-04") == (2, 2)
+        assert self.counts(zettel) == (2, 0)
+
+    def test_by_time_in_a_zone(self, zettel: Zettel) -> None:
+        assert self.counts(zettel, "--since", "2024-05-03T20:00", "--tz", "Europe/Oslo") == (2, 2)
+        assert self.counts(zettel, "--since", "2024-05-03T20:01", "--tz", "Europe/Oslo", "--user", "b") == (1, 3)
+
+    def test_undated_records_are_of_no_time(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "chat.txt").write_text("Ann: Once upon a time.\n")
+        assert self.counts(zettel, "--since", "2000-01-01") == (0, 1)
+
+    def test_by_speaker(self, zettel: Zettel) -> None:
+        assert self.counts(zettel, "--speaker", "ann", "--speaker", "Cai") == (3, 1)
+
+    def test_names_are_mapped_first(self, zettel: Zettel) -> None:
+        assert self.counts(zettel, "--map-user", "Bob=Robert", "--speaker", "Robert") == (1, 3)
+        assert [event["role"] for event in events(zettel)] == ["Robert"]
+        assert self.counts(zettel, "--map-user", "Bob=Robert") == (3, 0)
+
+    def test_nothing_wanted_is_told_and_no_error(self, zettel: Zettel) -> None:
+        ran = zettel("import", "chat.txt", "--speaker", "Nobody")
+        assert (ran.status, "4  left out, not asked for" in ran.out) == (0, True)
+
+
+class TestDryRun:
+    def test_it_tells_what_would_be_and_stores_nothing(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "chat.txt").write_text(CHAT)
+        ran = zettel("import", "chat.txt", "--dry-run")
+        assert (ran.status, (tmp_path / "zettel.db").exists()) == (0, False)
+        for told in ("dry run", "4  new", "from 2024-05-01 09:00 to 2024-05-04 07:30 UTC", "1 session", "Ann 2, Bob 1"):
+            assert told in ran.out
+
+    def test_it_knows_what_is_there(self, zettel: Zettel, tmp_path: Path) -> None:
+        lines = [{"id": str(n), "content": f"Entry {n}."} for n in range(4)]
+        path = tmp_path / "log.jsonl"
+        path.write_text("\n".join(map(json.dumps, lines[:3])))
+        zettel("import", "log.jsonl")
+        note = zettel("search", "Entry 2", "--json").json()[0]["note"]
+        assert zettel("delete", note["id"], "--yes").status == 0
+        lines[1]["content"] = "Another."
+        path.write_text("\n".join(map(json.dumps, [*lines, lines[3], {"id": "3", "content": "Changed at once."}])))
+        before = zettel("export").out
+        names = ("added", "existing", "revised", "deleted", "rejected")
+        foreseen = zettel("import", "log.jsonl", "--dry-run", "--json").json()
+        assert foreseen["dry_run"] is True
+        assert zettel("export").out == before
+        done = zettel("import", "log.jsonl", "--json").json()
+        assert [foreseen[name] for name in names] == [done[name] for name in names]
+        assert foreseen["estimate"] is None
+
+    def test_what_a_model_would_cost(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "chat.txt").write_text(CHAT)
+        ran = zettel("import", "chat.txt", "--dry-run", "--llm", "openai/gpt-4o-mini")
+        assert ran.status == 0
+        assert "openai/gpt-4o-mini will be asked about" in ran.out
+        assert "USD" in ran.out
+
+    def test_not_of_a_whole_memory(self, zettel: Zettel) -> None:
+        zettel("add", "Snow fell.")
+        zettel("export", "--format", "zettel", "all.zettel")
+        refused(zettel("import", "all.zettel", "--dry-run", "--user", "eve"), "no dry run")
+
+
+class TestRejected:
+    def test_they_are_written_to_a_file(self, zettel: Zettel, tmp_path: Path) -> None:
+        bad = "\n".join(f'{{"id": "{n}", "contents": "?"}}' for n in range(12))
+        (tmp_path / "log.jsonl").write_text(LOG + bad)
+        ran = zettel("import", "log.jsonl", "--rejected", "bad.jsonl")
+        assert (ran.status, "and 3 more; --rejected FILE" in ran.out) == (1, True)
+        told = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+        assert len(told) == 13
+        assert (told[0]["file"], told[0]["place"], "'contents'" in told[0]["reason"]) == ("log.jsonl", "2", True)
+
+    def test_none_is_an_empty_file(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "chat.txt").write_text(CHAT)
+        assert zettel("import", "chat.txt", "--rejected", "bad.jsonl").status == 0
+        assert (tmp_path / "bad.jsonl").read_text() == ""
+
+    def test_a_file_that_cannot_be_written_is_told_before(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "chat.txt").write_text(CHAT)
+        assert zettel("import", "chat.txt", "--rejected", "gone/bad.jsonl").status == 1
+        assert not (tmp_path / "zettel.db").exists()

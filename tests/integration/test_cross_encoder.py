@@ -1,0 +1,154 @@
+"""A cross-encoder with its real parts: torch, sentence-transformers, and a model of random weights, made here."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.integration.command import Zettel
+from zettel import Memory
+from zettel.errors import InvalidInput, ScorerError
+from zettel.scoring.cross_encoder import CrossEncoderScorer
+from zettel.scoring.device import device_called
+
+pytestmark = pytest.mark.integration
+
+WORDS = "red blue boat lies in the harbour was came no at all a where is ? .".split()
+SAID = ("The red boat lies in the harbour.", "The boat was red.", "A blue boat came.", "No boat at all.")
+
+
+def make(folder: Path, labels: int = 1) -> Path:
+    """A BERT of two layers and eight numbers, that says ``labels`` things of a pair of texts."""
+    missing = [name for name in ("sentence_transformers", "transformers", "torch") if find_spec(name) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)} (pip install -e '.[test]')")
+    import torch
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
+    signs = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    ids = {token: place for place, token in enumerate([*signs.values(), *WORDS])}
+    tokens = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    tokens.normalizer, tokens.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    tokens.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
+    PreTrainedTokenizerFast(tokenizer_object=tokens, model_max_length=64, **signs).save_pretrained(folder)
+    torch.manual_seed(7)
+    config = BertConfig(
+        vocab_size=len(ids), hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16,
+        max_position_embeddings=64, num_labels=labels, initializer_range=1.0,
+    )  # fmt: skip
+    BertForSequenceClassification(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def scorer(model: Path) -> CrossEncoderScorer:
+    return CrossEncoderScorer(model, device="cpu")
+
+
+def told(memory: Memory, question: str, **search: Any) -> list[tuple[str, float]]:
+    found = memory.search(question, explain=True, **search)
+    return [(hit.note.content, hit.why.features["cross-encoder"]) for hit in found]
+
+
+def test_it_orders_by_what_the_model_says_of_each_pair(scorer: CrossEncoderScorer) -> None:
+    questions = ["the red boat", "where is a blue boat ?"]
+    values = scorer._model.predict([(question, text) for question in questions for text in SAID])
+    assert len(np.unique(values.round(4))) == 2 * len(SAID), "weights that tell texts apart"
+    with Memory(":memory:") as memory:
+        memory.add_many([{"content": text} for text in SAID], wait=True)
+        for question, own in zip(questions, values.reshape(2, -1), strict=True):
+            by_worth = sorted(zip(SAID, own, strict=True), key=lambda pair: -pair[1])
+            found = told(memory, question, scorer=scorer)
+            assert [text for text, _ in found] == [text for text, _ in by_worth]
+            np.testing.assert_allclose([value for _, value in found], [value for _, value in by_worth], atol=1e-3)
+
+
+def test_all_questions_are_read_together_and_as_alone(scorer: CrossEncoderScorer, monkeypatch: Any) -> None:
+    batches: list[int] = []
+    read = scorer._read
+    monkeypatch.setattr(scorer, "_read", lambda pairs: (batches.append(len(pairs)), read(pairs))[1])
+    questions = ["the red boat", "a blue boat", "lone \ud800 sign, the boat"]
+    with Memory(":memory:") as memory:
+        memory.add_many([{"content": text} for text in SAID], wait=True)
+        found = memory.search_many(questions, scorer=scorer)
+        assert batches == [len(SAID) * 3]
+        alone = [memory.search(question, scorer=scorer) for question in questions]
+    assert [[hit.note.id for hit in hits] for hits in found] == [[hit.note.id for hit in hits] for hits in alone]
+
+
+def test_it_reads_as_many_as_it_is_told_to(model: Path) -> None:
+    with Memory(":memory:", scorer=CrossEncoderScorer(model, reads=2, device="cpu")) as memory:
+        memory.add_many([{"content": text} for text in SAID], wait=True)
+        hits = memory.search("the red boat", explain=True)
+        assert ["cross-encoder" in hit.why.features for hit in hits] == [True, True, False, False]
+    with pytest.raises(InvalidInput, match="reads=0"):
+        CrossEncoderScorer(model, reads=0)
+
+
+def test_a_folder_by_name_and_from_the_shell(model: Path, zettel: Zettel) -> None:
+    for text in SAID:
+        zettel("add", text)
+    found = zettel("search", "the red boat", "--scorer", f"cross-encoder:{model}", "--json").json()
+    assert {hit["why"]["scorer"] for hit in found} == {"fusion+cross-encoder"}
+    assert len(found) == len(SAID)
+
+
+def test_models_of_another_kind_are_refused(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(ScorerError, match="has 3 outputs: a cross-encoder that ranks has one"):
+        CrossEncoderScorer(make(tmp_path / "three", labels=3), device="cpu")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ScorerError, match="empty holds no cross-encoder"):
+        CrossEncoderScorer(tmp_path / "empty", device="cpu")
+    broken = make(tmp_path / "broken")
+    (broken / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(ScorerError, match="broken holds no cross-encoder"):
+        CrossEncoderScorer(broken, device="cpu")
+    without_head = make(tmp_path / "headless")
+    config = json.loads((without_head / "config.json").read_text())
+    (without_head / "config.json").write_text(json.dumps({**config, "architectures": ["BertModel"]}))
+    with pytest.raises(ScorerError, match="headless holds no cross-encoder"):
+        CrossEncoderScorer(without_head, device="cpu")
+
+
+def test_models_that_cannot_be_had(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for nowhere in ("./nowhere", "/nowhere", Path("nowhere")):
+        with pytest.raises(ScorerError, match=r"no folder '.*nowhere' to read a cross-encoder from"):
+            CrossEncoderScorer(nowhere)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    for name, whole in (("nobody/no-such-model", "nobody/no-such-model"), ("no-such", "cross-encoder/no-such")):
+        with pytest.raises(ScorerError, match=f"the hub does not give {whole}"):
+            CrossEncoderScorer(name)
+
+
+def test_devices(model: Path) -> None:
+    import torch
+
+    assert device_called("cpu") == "cpu"
+    assert device_called(None) in ("cpu", "cuda", "mps")
+    for wrong in ("tpu", "cpu:one", "meta"):
+        with pytest.raises(ScorerError, match="take one of cpu, cuda, mps"):
+            device_called(wrong)
+    for absent in ("cuda:99", "mps:1", *([] if torch.cuda.is_available() else ["cuda"])):
+        with pytest.raises(ScorerError, match=f"device='{absent}' is not on this machine"):
+            CrossEncoderScorer(model, device=absent)
+
+
+def test_the_fastest_device_is_taken_and_others_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
+    assert [device_called(name) for name in (None, "cuda:1", "cpu")] == ["cuda", "cuda:1", "cpu"]
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: True)
+    assert [device_called(name) for name in (None, "mps")] == ["mps", "mps"]

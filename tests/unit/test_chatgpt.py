@@ -1,0 +1,106 @@
+"""ChatGPT's export: the branch that was kept, what is left out, and the zip it comes in."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.test_formats import SAMPLES
+from tests.unit.test_transcripts import events, parted
+from zettel.errors import BadRecord
+from zettel.transcripts import chatgpt, detect
+
+SAMPLE = SAMPLES / "chatgpt.json"
+SAILING = "6b1f0c6e-1111-4a2b-9c3d-000000000001"
+
+
+def changed(tmp_path: Path, change: dict[str, Any]) -> Path:
+    """The sample's first conversation with other fields."""
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([json.loads(SAMPLE.read_text("utf-8"))[0] | change]), encoding="utf-8")
+    return path
+
+
+def test_the_branch_that_was_kept() -> None:
+    read, rejected = parted(list(chatgpt.read(SAMPLE)))
+    sailing = [event for event in read if event.session == SAILING]
+    assert [event.id for event in sailing] == [f"{SAILING}/a-{nth}" for nth in (1, 3, 4, 5, 6, 7)]
+    asked, called, found, answer, shown, last = sailing
+    assert asked.content == "How far is Fårö from Västervik?\n\nBy boat, I mean 🙂"
+    assert (asked.role, asked.metadata) == ("user", {"conversation": "Sailing “Birte” to Fårö ⛵"})
+    assert asked.occurred_at == datetime(2024, 5, 1, 8, 1, 0, 123456, tzinfo=timezone.utc)
+    query = {"search_query": [{"q": "distance Västervik Fårö nautical miles"}]}
+    assert (called.content, called.payload) == ("", {"calls": [{"tool": "web.run", "input": query}]})
+    assert (found.role, found.title, found.metadata["tool"]) == ("tool", "Harbours of the Baltic", "web.run")
+    assert answer.content == "About 62 nautical miles. With five knots that is half a day."
+    assert answer.metadata["model"] == "o3"
+    assert shown.content == "[image: mainsail.jpg]\nIs this sail torn?\n[file: survey.pdf]"
+    assert last.occurred_at is None
+    assert [one.reason for one in rejected] == ["its content is of a kind that is not known: 'hologram'"]
+
+
+def test_pictures_code_and_speech() -> None:
+    asked, order, painted, code, printed, spoken = [
+        event for event in parted(list(chatgpt.read(SAMPLE)))[0] if event.session != SAILING
+    ]
+    assert asked.metadata == {}, "a conversation need not have a title"
+    assert order.payload["calls"][0]["tool"] == "dalle.text2im"
+    assert (painted.role, painted.content) == ("tool", "[image: A harbour at night, lanterns on the water]")
+    assert code.payload == {"calls": [{"tool": "python", "input": "print(1 + 1)"}]}
+    assert (printed.content, spoken.content) == ("2\n", "\u200fשלום from the cockpit")
+
+
+def test_folder_and_zip_are_read_as_the_file_is(tmp_path: Path) -> None:
+    said = SAMPLE.read_text("utf-8")
+    one, *rest = json.loads(said)
+    folder = tmp_path / "export"
+    folder.mkdir()
+    (folder / "conversations-000.json").write_text(json.dumps([one]), encoding="utf-8")
+    (folder / "conversations-001.json").write_text(json.dumps(rest), encoding="utf-8")
+    (folder / "user.json").write_text('{"id": "user-1"}')
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        for name in ("chat.html", "conversations.json"):
+            archive.writestr(name, said)
+    wanted = [record.model_dump(exclude={"source", "file"}) for record in chatgpt.read(SAMPLE)]
+    for path, head in ((folder, b""), (tmp_path / "export.zip", (tmp_path / "export.zip").read_bytes()[:100])):
+        assert chatgpt.sniff(path, head)
+        assert [record.model_dump(exclude={"source", "file"}) for record in chatgpt.read(path)][:-1] == wanted[:-1]
+
+
+def test_a_renamed_conversation_and_a_new_answer_keep_all_other_ids(tmp_path: Path) -> None:
+    again = events(list(chatgpt.read(changed(tmp_path, {"current_node": "a-5", "title": "Fårö"}))))
+    assert [event.id for event in again] == [f"{SAILING}/a-{nth}" for nth in (1, 3, 4, 5)]
+
+
+@pytest.mark.parametrize("last", [None, "nowhere", 7, ["a-8"]])
+def test_without_a_current_node_the_latest_message_tells_the_branch(tmp_path: Path, last: Any) -> None:
+    assert len(events(list(chatgpt.read(changed(tmp_path, {"current_node": last}))))) == 6
+
+
+def test_a_ring_ends(tmp_path: Path) -> None:
+    mapping = {"x": {"parent": "y", "message": {"content": {"parts": ["One."]}}}, "y": {"parent": "x", "message": None}}
+    path = changed(tmp_path, {"mapping": mapping, "current_node": "x"})
+    assert [event.content for event in events(list(chatgpt.read(path)))] == ["One."]
+
+
+@pytest.mark.parametrize("at", ["yesterday", 1e300, float("nan"), {}])
+def test_an_impossible_time_is_told(tmp_path: Path, at: Any) -> None:
+    said = {"content": {"parts": ["One."]}, "create_time": at}
+    path = changed(tmp_path, {"mapping": {"x": {"message": said}}, "current_node": "x"})
+    (only,) = chatgpt.read(path)
+    assert "no time" in only.model_dump()["reason"]
+
+
+def test_utf_16_is_read_and_a_cut_file_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "wide.json"
+    path.write_text(SAMPLE.read_text("utf-8"), encoding="utf-16")
+    assert detect(path).name == "chatgpt"
+    assert len(list(chatgpt.read(path))) == 13
+    path.write_bytes(SAMPLE.read_bytes()[:-40])
+    with pytest.raises(BadRecord, match=r"wide\.json:1:\d+: the JSON breaks off here"):
+        list(chatgpt.read(path))

@@ -1,0 +1,82 @@
+"""Claude.ai's export: blocks, attachments, branches, and older layouts."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.test_formats import SAMPLES
+from tests.unit.test_transcripts import events
+from zettel.transcripts import claude
+
+SAMPLE = SAMPLES / "claude.json"
+PEAR, OLD, ROSE = (f"9d0c2f7e-2222-4bbb-8ccc-00000000000{nth}" for nth in (1, 2, 3))
+
+
+def test_messages_attachments_and_tools() -> None:
+    pear = [event for event in events(list(claude.read(SAMPLE))) if event.session == PEAR]
+    asked, orchard, pasted, answer, thanks, plan = pear
+    assert asked.content.splitlines()[-3:] == ["[file: orchard.txt]", "[file: pasted text]", "[file: tree.jpeg]"]
+    assert asked.id == f"{PEAR}/9d0c2f7e-2222-4bbb-8ccc-000000000010"
+    assert (orchard.id, orchard.title, orchard.role) == (f"{asked.id}/1", "orchard.txt", "user")
+    assert orchard.content.startswith("Row 1: pears")
+    assert (pasted.title, pasted.content) == (None, "pH 6.4")
+    assert answer.content == "Let me look at the weather.\n\nIn April, after the last frost around the 20th."
+    assert answer.payload == {
+        "calls": [{"tool": "web_search", "input": {"query": "last frost Kalmar"}}],
+        "answers": [{"tool": "web_search", "output": "Last frost: 20 April."}],
+    }
+    assert "early spring" not in answer.model_dump_json(), "what was thought in silence is left out"
+    assert thanks.occurred_at == datetime(2025, 3, 30, 1, 5, 0, 500_000, tzinfo=timezone.utc)
+    assert (plan.content, plan.payload["calls"][0]["tool"]) == ("", "artifacts")
+    assert {event.metadata["conversation"] for event in pear} == {"Grafting the old pear 🍐"}
+
+
+def test_an_old_export_and_a_branch() -> None:
+    read = events(list(claude.read(SAMPLE)))
+    (old,) = [event for event in read if event.session == OLD]
+    assert (old.content, old.metadata) == ("An old export has the text alone.", {})
+    assert [event.content for event in read if event.session == ROSE] == ["Name a rose.", "Madame Hardy."]
+
+
+def test_the_current_leaf_tells_the_branch(tmp_path: Path) -> None:
+    rose = json.loads(SAMPLE.read_text("utf-8"))[2]
+    rose["current_leaf_message_uuid"] = rose["chat_messages"][1]["uuid"]
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(rose), encoding="utf-8")
+    assert claude.sniff(path, path.read_bytes()), "one conversation alone is read too"
+    assert [event.content for event in events(list(claude.read(path)))] == ["Name a rose.", "Peace."]
+
+
+def test_the_zip_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "data-2025.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(SAMPLE, "conversations.json")
+        archive.writestr("users.json", "[]")
+    assert claude.sniff(path, b"PK")
+    assert len(list(claude.read(path))) == len(list(claude.read(SAMPLE)))
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("hello", "expected a message"),
+        ({"sender": "human", "text": "Hm.", "created_at": "soon"}, "no time"),
+        ({"sender": "human", "text": "Hm.", "created_at": 5}, "no time"),
+        ({"sender": ["human"], "text": "Hm."}, "role"),
+    ],
+)
+def test_a_bad_message_is_told_and_the_next_one_read(tmp_path: Path, said: Any, reason: str) -> None:
+    path = tmp_path / "conversations.json"
+    good = {"uuid": "m", "sender": "assistant", "text": "Well."}
+    path.write_text(json.dumps([7, {"uuid": "c"}, {"uuid": "c", "chat_messages": [said, good]}]))
+    first, second, bad, event = (record.model_dump() for record in claude.read(path))
+    assert "expected an object" in first["reason"]
+    assert "no chat_messages" in second["reason"]
+    assert reason in bad["reason"]
+    assert event["content"] == "Well."

@@ -1,0 +1,81 @@
+"""``--format auto``: each sample file is taken by its own format and by no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from zettel.transcripts import choose, formats
+
+SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
+
+FORMAT_OF = {
+    "chatgpt.json": "chatgpt",
+    "claude.json": "claude",
+    "events.jsonl": "jsonl",
+    "locomo.json": "locomo",
+    "longmemeval.json": "longmemeval",
+    "messages-anthropic.json": "messages",
+    "messages-lines.jsonl": "messages",
+    "messages-openai.jsonl": "messages",
+    "messages-thread.jsonl": "messages",
+    "plain.txt": "plain",
+    "traces-langsmith.jsonl": "traces",
+    "traces-otel.jsonl": "traces",
+    "amem.json": "amem",
+    "amem-chroma": "amem",
+    "mem0.json": "mem0",
+    "mem0-page.json": "mem0",
+    "graphiti.json": "graphiti",
+    "graphiti-apoc.json": "graphiti",
+    "csv-chat.csv": "csv",
+    "csv-protokoll.csv": "csv",
+    "csv-tickets.tsv": "csv",
+    "parquet-dock.parquet": "parquet",
+    "markdown-vault": "markdown",
+    "markdown.md": "markdown",
+    "WhatsApp Chat - Rowing Club.zip": "whatsapp",
+    "WhatsApp Chat mit Winterlager.txt": "whatsapp",
+    "slack": "slack",
+    "telegram": "telegram",
+    "telegram-chat.json": "telegram",
+    "discord-workshop.json": "discord",
+    "discord-thread.json": "discord",
+    "discord.json": "discord",
+    "discord-package": "discord",
+    "mail.mbox": "mbox",
+    "mail.eml": "mbox",
+    "talk.srt": "subtitles",
+    "GMT20240108-090000_Recording.transcript.vtt": "subtitles",
+    "teams.vtt": "subtitles",
+    "teams.txt": "subtitles",
+    "zoom-captions.txt": "subtitles",
+}
+"""The samples, one line for each file or folder, with the format that `auto` finds."""
+
+# What each of these takes tells its kind by a look at the first record; the others go by names that only they have.
+GENERAL = {"jsonl", "plain"}
+
+
+@pytest.mark.parametrize("name", FORMAT_OF)
+def test_auto_finds_the_format(name: str) -> None:
+    assert choose(SAMPLES / name).name == FORMAT_OF[name]
+
+
+def test_every_sample_is_tried() -> None:
+    assert {path.name for path in SAMPLES.iterdir()} == FORMAT_OF.keys()
+
+
+@pytest.mark.parametrize("name", FORMAT_OF)
+def test_no_other_telling_format_takes_it(name: str) -> None:
+    path = SAMPLES / name
+    head = b"" if path.is_dir() else path.read_bytes()
+    telling = [format for format in formats().values() if format.name not in {*GENERAL, FORMAT_OF[name]}]
+    assert [format.name for format in telling if _takes(format, path, head)] == []
+
+
+def _takes(format: object, path: Path, head: bytes) -> bool:
+    if path.is_dir() and not getattr(format, "folders", False):
+        return False
+    return bool(format.sniff(path, head))  # type: ignore[attr-defined]

@@ -1,0 +1,95 @@
+"""JSON read piece by piece gives what the whole gives, or one line that says where it is damaged."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.errors import BadRecord
+from zettel.transcripts import json_stream
+from zettel.transcripts.json_stream import JsonStream
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+def stream(said: str | bytes) -> JsonStream:
+    return JsonStream(io.BytesIO(said.encode() if isinstance(said, str) else said), "a.json")
+
+
+def read_items(said: str | bytes) -> list[Any]:
+    found = stream(said)
+    items = list(found.items())
+    found.end()
+    return items
+
+
+@given(st.lists(values), st.integers(1, 7), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]), st.booleans())
+def test_items_are_those_of_the_whole(items: list[Any], chunk: int, code: str, ascii_only: bool) -> None:
+    said = json.dumps(items, indent=chunk % 3 or None, ensure_ascii=ascii_only).encode(code)
+    with patch.object(json_stream, "_CHUNK_BYTES", chunk + 3):  # a byte order mark is read in one
+        found = stream(said)
+        assert list(found.items()) == items
+        found.end()
+
+
+@given(st.dictionaries(st.text(), values), st.sets(st.integers(0, 9)), st.integers(4, 9))
+def test_members_may_be_taken_or_left(fields: dict[str, Any], taken: set[int], chunk: int) -> None:
+    with patch.object(json_stream, "_CHUNK_BYTES", chunk):
+        found = stream(json.dumps(fields))
+        got = {key: found.value() for place, key in enumerate(found.members()) if place in taken}
+        found.end()
+    assert got == {key: value for place, (key, value) in enumerate(fields.items()) if place in taken}
+
+
+def test_steps_go_into_items() -> None:
+    found = stream('{"a": {"list": [{"name": "x", "n": [1]}, 7, {"name": "y"}]}, "b": 2}')
+    names = []
+    for key in found.members():
+        if key == "a":
+            for inner in found.members():
+                assert inner == "list"
+                for _ in found.steps():
+                    if found.peek() == "{":
+                        names += [found.value() for one in found.members() if one == "name"]
+    assert names == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("", "1:1: the JSON breaks off"),
+        ("[1, 2", "1:6: the JSON breaks off"),
+        ('[1,\n "abc', "2:2: the JSON breaks off"),
+        ("[1 2]", "1:4: the JSON is damaged here (a comma is missing)"),
+        ("[1]]", "1:4: the JSON is damaged here (something follows"),
+        ("{}", "1:1: the JSON is damaged here (expected an array)"),
+        ("[" * 100_000, "1:2: the JSON is damaged here (is nested too deeply)"),
+        (b'["\xff"]', "1: the text is neither UTF-8 nor UTF-16"),
+        ("[" + "9" * 5_000 + "]", "1:2: the JSON is damaged here (Exceeds the limit"),
+    ],
+)
+def test_damage_has_its_place(said: str | bytes, told: str) -> None:
+    with pytest.raises(BadRecord) as caught:
+        read_items(said)
+    assert str(caught.value).startswith(f"a.json:{told}")
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_left_may_be_nested_deeply() -> None:
+    found = stream('{"a": ' + "[" * 50_000 + "]" * 50_000 + ', "b": 1}')
+    assert [found.value() for key in found.members() if key == "b"] == [1]
+
+
+def test_a_piece_that_is_too_long_is_refused() -> None:
+    with patch.object(json_stream, "MAX_PIECE", 1000), pytest.raises(BadRecord, match="longer than 1,000 characters"):
+        list(stream("[" + '"' + "x" * 600_000 + '"]').items())

@@ -1,0 +1,60 @@
+"""LongMemEval: each question's haystack apart, with what a benchmark needs in the metadata."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.test_formats import SAMPLES
+from tests.unit.test_transcripts import parted, write
+from zettel.transcripts import longmemeval
+
+SAMPLE = SAMPLES / "longmemeval.json"
+
+
+def test_sessions_dates_and_evidence() -> None:
+    read, rejected = parted(list(longmemeval.read(SAMPLE)))
+    soup, _, harp, crate = read[:4]
+    assert (soup.id, soup.session) == ("q_harp_1/chat_12_1/1", "q_harp_1/chat_12_1")
+    assert soup.occurred_at == datetime(2023, 5, 20, 2, 21, tzinfo=timezone.utc)
+    assert soup.metadata == {"conversation": "q_harp_1", "session_id": "chat_12_1"}
+    assert harp.metadata == {
+        "conversation": "q_harp_1", "session_id": "answer_harp_1", "answer_session": True, "has_answer": True,
+    }  # fmt: skip
+    assert (harp.role, crate.role, "has_answer" in crate.metadata) == ("user", "assistant", False)
+    assert [event.session for event in read[4:]] == [
+        *["q_boat_2_abs/chat_12_1"] * 2, *["q_boat_2_abs/chat_12_1#2"] * 2, "q_boat_2_abs/chat_13",
+    ]  # fmt: skip
+    assert len({event.id for event in read}) == len(read)
+    assert read[-1].occurred_at is None
+    assert [(one.position, one.reason.partition(":")[0]) for one in rejected] == [
+        ("q_boat_2_abs/chat_13", "no date like '2023/05/20 (Sat) 02"),
+        ("q_boat_2_abs/chat_13/2", "the event says nothing"),
+    ]
+
+
+def test_a_zone_can_be_named() -> None:
+    first = next(longmemeval.read(SAMPLE, timezone(timedelta(hours=2))))
+    assert first.model_dump()["occurred_at"] == datetime(2023, 5, 20, 0, 21, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("question", "places"),
+    [
+        (7, ["1"]),
+        ({"haystack_sessions": 7}, ["1"]),
+        ({"question_id": "q", "haystack_sessions": [7, ["x"]]}, ["q/session_1", "q/session_2/1"]),
+        (
+            {"question_id": "q", "haystack_sessions": [[]], "haystack_dates": ["2023/02/30 (Sat) 02:21"]},
+            ["q/session_1"],
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, question: Any, places: list[str]) -> None:
+    good = {"question_id": "g", "haystack_sessions": [[{"role": "user", "content": "Hm."}]]}
+    read, rejected = parted(list(longmemeval.read(write(tmp_path / "a.json", [question, good]))))
+    assert [event.id for event in read] == ["g/session_1/1"]
+    assert [one.position for one in rejected] == places

@@ -1,0 +1,135 @@
+"""Lists of messages in the shapes of OpenAI's and Anthropic's programs, as JSON and as JSON lines."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.test_formats import SAMPLES
+from tests.unit.test_transcripts import events, parted, write
+from zettel.errors import BadRecord
+from zettel.model import Event
+from zettel.transcripts import detect, messages
+
+
+def sample(name: str) -> list[Event]:
+    return events(list(messages.read(SAMPLES / name)))
+
+
+def test_lines_for_fine_tuning() -> None:
+    asked, called, tide, answer, thanks, _, again, _, bird, refused, dunlin, batch = sample("messages-openai.jsonl")
+    assert (asked.role, asked.content, asked.occurred_at) == ("user", "When is high water in Husum?", None)
+    assert (called.content, called.role) == ("", "assistant")
+    assert called.payload == {"calls": [{"tool": "tide", "input": {"harbour": "Husum"}, "id": "call_1"}]}
+    assert (tide.role, tide.content, tide.metadata) == ("tool", '{"high": "14:10"}', {"call": "call_1"})
+    assert answer.content == "At ten past two 🌊."
+    assert {one.session for one in (asked, called, tide, answer)} == {asked.session}
+    assert len({asked.session, thanks.session, again.session}) == 3, "conversations that begin alike stay apart"
+    assert (bird.role, bird.content) == ("Ebba", "What bird is this?\n\u200fמה זה\n\n[image]")
+    assert refused.content == "I cannot name it."
+    assert dunlin.payload == {"calls": [{"tool": "note_bird", "input": "{broken"}]}
+    assert (batch.session, batch.metadata) == ("request-7", {"model": "gpt-4o-mini"})
+    read = sample("messages-openai.jsonl")
+    assert len({event.id for event in read}) == len(read), "each can be known again"
+
+
+def test_blocks_of_anthropic() -> None:
+    slips, looks, manual, measured, due, bought = sample("messages-anthropic.json")
+    assert (slips.role, slips.metadata) == ("user", {"model": "claude-sonnet-4-5"})
+    assert looks.content == "Let me look up the wear limit."
+    assert looks.payload == {"calls": [{"tool": "manual", "input": {"part": "chain"}, "id": "toolu_01"}]}
+    assert (manual.role, manual.content) == ("tool", "Replace at 0.75 % stretch.\n\n[image]")
+    assert (measured.role, measured.content, due.role) == ("user", "I measured 0.9 %.", "assistant")
+    assert bought.content == "[file: receipt.txt]\nChain 28.00\n\nBought one."
+
+
+def test_a_thread_keeps_its_ids_and_times() -> None:
+    plan, beans = sample("messages-thread.jsonl")
+    assert (plan.id, plan.session) == ("thread_k9/msg_a1", "thread_k9")
+    assert (plan.content, beans.role) == ("Plan my garden.", "assistant")
+    assert beans.occurred_at == datetime(2024, 5, 1, 8, 0, 7, tzinfo=timezone.utc)
+
+
+def test_a_message_on_each_line() -> None:
+    read = sample("messages-lines.jsonl")
+    assert [(event.role, event.content) for event in read] == [
+        ("user", "Good morning"), ("assistant", ""), ("tool", "07:12"), ("assistant", "Good morning! It is 07:12."),
+        ("user", "Good morning"),
+    ]  # fmt: skip
+    assert {event.session for event in read} == {"messages-lines"}
+    assert read[0].id != read[4].id
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"role": "user", "content": "Hm."}],
+        [[{"role": "user", "content": "Hm."}]],
+        [{"messages": [{"role": "user", "content": "Hm."}]}],
+        {"messages": [{"role": "user", "content": "Hm."}]},
+        [{"type": "human", "data": {"content": "Hm."}}],
+    ],
+)
+def test_arrays_and_objects(tmp_path: Path, value: Any) -> None:
+    path = write(tmp_path / "talk.json", value)
+    assert messages.sniff(path, path.read_bytes()) or "type" in value[0]
+    (event,) = events(list(messages.read(path)))
+    assert (event.role, event.content) == ("user", "Hm.")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"content": "An event.", "role": "Ann"},
+        {"content": "An event.", "role": "user", "occurred_at": "2024-05-01"},
+        {"id": "e", "role": "user", "content": "An event."},
+        {"event_id": "e_1", "role": "user", "content": "An event.", "metadata": {}},
+    ],
+)
+def test_events_stay_events(tmp_path: Path, line: dict[str, Any]) -> None:
+    assert detect(write(tmp_path / "events.jsonl", json.dumps(line) + "\n")).name == "jsonl"
+
+
+def test_a_conversation_longer_than_the_head_is_recognised(tmp_path: Path) -> None:
+    long = [{"role": "user", "content": "word " * 30_000}]
+    assert detect(write(tmp_path / "a.jsonl", json.dumps({"messages": long}) + "\n")).name == "messages"
+    assert detect(write(tmp_path / "b.json", json.dumps(long, indent=1))).name == "messages"
+
+
+def test_a_grown_conversation_adds_only_the_rest(tmp_path: Path) -> None:
+    path = SAMPLES / "messages-openai.jsonl"
+    lines = path.read_text("utf-8").splitlines()
+    first = json.loads(lines[0])
+    first["messages"].append({"role": "user", "content": "And low water?"})
+    later = write(tmp_path / path.name, "\n".join([lines[4], json.dumps(first), *lines[1:4]]))
+    known = {event.id for event in sample(path.name)}
+    assert [event.content for event in events(list(messages.read(later))) if event.id not in known] == [
+        "And low water?"
+    ]
+
+
+def test_bad_lines_and_messages_are_told(tmp_path: Path) -> None:
+    bad = [
+        "{nonsense}",
+        "7",
+        '{"messages": 7}',
+        '{"messages": [8, {"role": "user", "content": "Hm.", "created_at": "soon"}]}',
+        '{"messages": [{"role": "user", "content": "x\\u0000"}]}',
+        "[" * 100_000,
+    ]
+    good = '{"messages": [{"role": "user", "content": "Well."}]}'
+    accepted, rejected = parted(list(messages.read(write(tmp_path / "a.jsonl", "\n".join([*bad, good])))))
+    assert [event.content for event in accepted] == ["Well."]
+    assert [one.position for one in rejected] == ["1", "2", "3", "4[1]", "4[2]", "5[1]", "6"]
+
+
+def test_a_cut_array_says_so(tmp_path: Path) -> None:
+    path = write(tmp_path / "talk.json", '[{"role": "user", "content": "One."}, {"role": "us')
+    found = messages.read(path)
+    assert next(found).model_dump()["content"] == "One."
+    with pytest.raises(BadRecord, match=r"talk\.json:1:\d+: the JSON breaks off here"):
+        next(found)

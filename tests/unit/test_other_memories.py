@@ -1,0 +1,204 @@
+"""What A-MEM, mem0 and Graphiti keep, read as events: ids, dates, who is meant, and what each was."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from zettel import Memory
+from zettel.errors import BadRecord
+from zettel.model import Event, LinkType
+from zettel.transcripts import Rejected, amem, graphiti, mem0
+from zettel.transcripts.dumps import flat
+
+SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
+CET = timezone(timedelta(hours=1))
+
+
+def parted(format: ModuleType, path: Path) -> tuple[list[Event], dict[str, str]]:
+    records = list(format.read(path, CET))
+    rejected = {record.position: record.reason for record in records if isinstance(record, Rejected)}
+    return [record for record in records if isinstance(record, Event)], rejected
+
+
+def dumped(folder: Path, value: Any) -> Path:
+    path = folder / "dump.json"
+    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    return path
+
+
+class TestAMem:
+    def test_a_dump(self) -> None:
+        (key, paint, sketch), rejected = parted(amem, SAMPLES / "amem.json")
+        assert key.content.startswith("Runa keeps the spare key")
+        assert key.id == "0c0f6f3e-6f0e-4c1b-9a54-2f2d6a3f7a01"
+        assert key.occurred_at == datetime(2024, 3, 2, 9, 15, tzinfo=CET)
+        assert key.metadata == {
+            "was": "A-MEM note", "context": "Where the spare key of the boathouse is kept.",
+            "keywords": ["spare key", "boathouse"], "tags": ["household", "location"], "category": "Uncategorized",
+            "links": ["5b7a1a7c-95f8-4a55-8f0c-8d5be2b7d802"],
+        }  # fmt: skip
+        assert paint.payload == {"evolution_history": [["update_neighbor", "5b7a1a7c"]]}
+        assert (sketch.content, sketch.occurred_at) == ("[sketch] A new jetty", None)
+        assert sketch.metadata["timestamp"] == "some day"
+        assert rejected == {"3": "the note has no content"}
+
+    def test_chroma_holds_the_same(self) -> None:
+        kept, rejected = parted(amem, SAMPLES / "amem-chroma")
+        assert rejected == {}
+        dump, _ = parted(amem, SAMPLES / "amem.json")
+        told = {event.id: event.model_dump(exclude={"source"}) for event in dump}
+        assert {event.id: event.model_dump(exclude={"source"}) for event in kept} == told
+        by_file, _ = parted(amem, SAMPLES / "amem-chroma" / "chroma.sqlite3")
+        assert by_file == kept
+
+    def test_a_chroma_folder_of_others_is_none(self, tmp_path: Path) -> None:
+        assert not amem.sniff(tmp_path, b"")
+        with closing(sqlite3.connect(tmp_path / "chroma.sqlite3")) as connection:
+            connection.execute("CREATE TABLE embeddings (id, embedding_id)")
+            connection.execute("CREATE TABLE embedding_metadata (id, key, string_value, int_value, float_value)")
+            connection.execute("INSERT INTO embeddings VALUES (1, 'a')")
+            connection.execute("INSERT INTO embedding_metadata VALUES (1, 'content', 'text', NULL, NULL)")
+            connection.commit()
+        assert not amem.sniff(tmp_path, b"")
+        assert list(amem.read(tmp_path)) == []
+        (tmp_path / "chroma.sqlite3").write_bytes(b"SQLite format 3\0" + b"\1" * 200)
+        assert not amem.sniff(tmp_path, b"")
+        with pytest.raises(BadRecord, match=r"chroma\.sqlite3: the database cannot be read"):
+            list(amem.read(tmp_path))
+
+    @pytest.mark.parametrize("wrap", [None, "memories", "notes"])
+    def test_notes_by_id(self, tmp_path: Path, wrap: str | None) -> None:
+        note = {"content": "Dry.", "keywords": [], "context": "", "timestamp": "7:05 pm on 3 March, 2024", "links": {}}
+        notes = {"n1": note, "n2": note | {"id": "own"}}
+        events, _ = parted(amem, dumped(tmp_path, {wrap: notes} if wrap else notes))
+        assert [event.id for event in events] == ["n1", "own"]
+        assert events[0].occurred_at == datetime(2024, 3, 3, 19, 5, tzinfo=CET)
+
+    def test_what_chroma_gives(self, tmp_path: Path) -> None:
+        said = {"ids": ["a"], "documents": ["Dry."], "metadatas": [{"id": "a", "content": "Dry.", "tags": '["x"]'}]}
+        (event,), rejected = parted(amem, dumped(tmp_path, said))
+        assert (event.id, event.metadata["tags"], rejected) == ("a", ["x"], {})
+
+
+class TestMem0:
+    def test_all_memories(self) -> None:
+        events, rejected = parted(mem0, SAMPLES / "mem0.json")
+        walnuts, porridge, milk, allergic, neighbour = events
+        assert (walnuts.content, walnuts.role, walnuts.session) == ("Allergic to walnuts", "edda", "breakfast-17")
+        assert walnuts.id == "bb0f5a55-0a4c-4f7f-8a27-70a5d3c1e111"
+        assert walnuts.occurred_at == datetime(2024, 3, 2, 17, 15, 0, 123456, tzinfo=timezone.utc)
+        assert walnuts.metadata == {
+            "was": "mem0 memory", "source_app": "kitchen", "long": "x", "user_id": "edda", "agent_id": "cook",
+            "run_id": "breakfast-17", "role": "user",
+        }  # fmt: skip
+        assert walnuts.payload == {"metadata": {"nested": {"level": 2}}}
+        assert porridge.metadata["updated_at"] == "2024-04-01T07:00:00-07:00"
+        assert milk.role == "cook", "the assistant by its name"
+        assert [one.content for one in (allergic, neighbour)] == [
+            "edda allergic to walnuts", "edda neighbour of tomas brandt",
+        ]  # fmt: skip
+        assert allergic.metadata == {"was": "mem0 relation"}
+        assert allergic.id is not None
+        assert list(rejected) == ["4"]
+
+    def test_pages(self, tmp_path: Path) -> None:
+        (event,), rejected = parted(mem0, SAMPLES / "mem0-page.json")
+        assert (event.content, event.role, rejected) == ("Rows on Tuesdays", "edda", {})
+        pages = [json.loads(line) for line in (SAMPLES / "mem0-page.json").read_text().split("\n{")[:1]]
+        assert parted(mem0, dumped(tmp_path, pages))[0][0].id == event.id
+
+    def test_a_memory_written_anew_is_a_revision(self, tmp_path: Path) -> None:
+        item = {"id": "m1", "memory": "Rows on Tuesdays", "user_id": "edda", "created_at": "2024-05-01T07:00:00Z"}
+        with Memory(":memory:") as memory:
+            for said in ("Rows on Tuesdays", "Rows on Fridays"):
+                report = memory.import_transcript(dumped(tmp_path, {"results": [item | {"memory": said}]}))
+            (note,) = memory.list().notes
+        assert (report.format, report.revised) == ("mem0", 1)
+        assert (note.content, note.version) == ("Rows on Fridays", 2)
+
+    @pytest.mark.parametrize(
+        ("item", "told"),
+        [
+            (7, "expected an object"),
+            ({"id": "x"}, "no memory"),
+            ({"memory": "x", "created_at": "soon"}, "no time: 'soon'"),
+            ({"memory": ["x"]}, "content"),
+            ({"relations": [{"source": "a"}]}, "expected a relation"),
+        ],
+    )
+    def test_what_is_none_is_told(self, tmp_path: Path, item: Any, told: str) -> None:
+        events, rejected = parted(mem0, dumped(tmp_path, [item]))
+        assert events == []
+        assert told in rejected["1"]
+
+
+class TestGraphiti:
+    def test_rows_of_the_query(self) -> None:
+        events, rejected = parted(graphiti, SAMPLES / "graphiti.json")
+        message, several, log, tower, south, north = events
+        assert (message.content, message.role) == ("The lamp was moved to the north tower in May.", "Solveig")
+        assert message.occurred_at == datetime(2024, 5, 2, 18, tzinfo=timezone.utc)
+        assert message.metadata == {
+            "was": "Graphiti episode", "group_id": "lighthouse", "created_at": "2024-06-01T00:00:00.123456789Z",
+            "source_description": "chat", "source": "message", "name": "turn 1",
+        }  # fmt: skip
+        assert (several.role, several.content) == (None, "Anders: Which one?\nSolveig: The north one.")
+        assert several.occurred_at == datetime(2024, 5, 2, 18, 1, tzinfo=timezone.utc)
+        assert (log.title, log.occurred_at) == ("Keeper's log 12", None), "the time of writing down is no date"
+        assert (tower.title, tower.metadata["labels"]) == ("North tower", ["Building"])
+        assert south.content == "The lamp stands in the south tower. (until 2024-05-01)"
+        assert south.occurred_at == datetime(1998, 1, 1, tzinfo=timezone.utc)
+        assert {"was": "Graphiti fact", "from": "lamp", "to": "South tower"}.items() <= south.metadata.items()
+        assert south.payload == {"episodes": ["4d5c7a52-0001-4a41-9e02-000000000001"]}
+        assert (north.id, north.payload) == ("4d5c7a52-0003-4a41-9e02-000000000002", None)
+        assert rejected == {"8": "valid_at: no time: 'in spring'"}
+
+    def test_lines_of_apoc_are_the_same_things(self) -> None:
+        events, rejected = parted(graphiti, SAMPLES / "graphiti-apoc.json")
+        assert rejected == {}
+        assert [event.metadata["was"] for event in events] == [
+            "Graphiti episode", "Graphiti entity", "Graphiti fact",
+        ]  # fmt: skip
+        assert {event.id for event in events} < {event.id for event in parted(graphiti, SAMPLES / "graphiti.json")[0]}
+        assert {"from": "lamp", "to": "North tower"}.items() <= events[2].metadata.items()
+
+    def test_what_names_an_entity_is_linked_to_it(self) -> None:
+        with Memory(":memory:") as memory:
+            memory.import_transcript(SAMPLES / "graphiti.json")
+            notes = {note.content: note for note in memory.list().notes}
+            (mention,) = [
+                link
+                for link in memory.links(notes["The lamp stands in the north tower. 💡"].id)
+                if link.type is LinkType.MENTIONS
+            ]
+        assert mention.target == notes["A tower of granite where the lamp has stood since May 2024."].id
+
+    def test_models_that_dump_themselves_and_the_browser(self, tmp_path: Path) -> None:
+        fact = {"uuid": "f", "group_id": "g", "fact": "A is B.", "episodes": [], "invalid_at": None}
+        entity = {"uuid": "e", "group_id": "g", "name": "A", "summary": "S"}
+        node = {"n": {"identity": 1, "labels": ["Entity"], "properties": entity}}
+        edge = {"r": {"type": "RELATES_TO", "properties": fact}}
+        for value in ({"edges": [fact], "nodes": [node]}, [edge, node]):
+            events, rejected = parted(graphiti, dumped(tmp_path, value))
+            assert [(one.id, one.content, one.title) for one in events] == [("f", "A is B.", None), ("e", "S", "A")]
+            assert rejected == {}
+
+
+@pytest.mark.parametrize("format", [amem, mem0, graphiti])
+def test_a_cut_file_names_the_place(format: ModuleType, tmp_path: Path) -> None:
+    said = (SAMPLES / f"{format.name}.json").read_text()
+    with pytest.raises(BadRecord, match=r"dump\.json:\d+:\d+: the JSON breaks off here"):
+        list(format.read(dumped(tmp_path, said[: len(said) // 2])))
+
+
+def test_flat_values() -> None:
+    told = {"a": 1, "b": "", "c": "x" * 301, "d": [1, "y"], "e": [], "f": [[1]], "g": None, "h": {"i": 1}, "j": 0.5}
+    assert flat(told) == {"a": 1, "d": ["1", "y"], "j": 0.5}

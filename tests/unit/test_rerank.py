@@ -1,0 +1,295 @@
+"""What a reranker may answer, what comes of it, and which scorers there are by name."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.unit.tiny import Row, Tiny
+from zettel import Memory
+from zettel.errors import BudgetSpent, InvalidInput, MissingExtra, ModelUnavailable, ScorerError
+from zettel.model import TIME_MAX, LinkType
+from zettel.query import Scores, Shortlist
+from zettel.scoring import cascade, load_scorer
+from zettel.scoring.cascade import Cascade
+from zettel.scoring.fusion import FusionScorer
+from zettel.search.rerank import reordered, rerank
+
+SAID = ("The red boat lies in the harbour.", "The boat was red.", "A blue boat came.", "No boat at all.")
+
+
+class Answers:
+    """Gives what it was told to give for every list; an error it raises."""
+
+    name = "answers"
+    wants_vectors = False
+
+    def __init__(self, *given: Any, name: str = "answers", reads: int = 100) -> None:
+        self.given, self.name, self.reads = given, name, reads
+        self.shown: list[int] = []
+
+    async def rerank(self, questions: Sequence[Any], shortlists: Sequence[Shortlist]) -> Any:
+        self.shown += [len(one.notes) for one in shortlists]
+        if len(self.given) == 1 and isinstance(self.given[0], Exception):
+            raise self.given[0]
+        return list(self.given)
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    with Memory(":memory:") as opened:
+        opened.add_many([{"content": text} for text in SAID], wait=True)
+        yield opened
+
+
+def said(memory: Memory, scorer: Any, **search: Any) -> list[str]:
+    return [hit.note.content for hit in memory.search("the red boat", scorer=scorer, **search)]
+
+
+def why(memory: Memory, scorer: Any) -> set[str]:
+    return {hit.why.scorer for hit in memory.search("the red boat", scorer=scorer)}
+
+
+# ------------------------------------------------------------------------------------------------------------- answers
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([[1, 2, float("nan"), 4]], "answers gave nan for a note"),
+        ([[1, 2, float("inf"), 4]], "answers gave inf for a note"),
+        ([[1, 2, 3]], r"answers gave values of shape \(3,\) for 4 notes"),
+        ([[[1], [2], [3], [4]]], r"answers gave values of shape \(4, 1\) for 4 notes"),
+        ([7.0], r"answers gave values of shape \(\) for 4 notes"),
+        ([["best", "good", "poor", "none"]], "answers gave list in place of 4 numbers"),
+        ([None], r"answers gave .* for 4 notes|answers gave NoneType in place of 4 numbers"),
+        ([], "answers was given 1 questions and answered 0"),
+        ([[1, 2, 3, 4], [1, 2, 3, 4]], "answers was given 1 questions and answered 2"),
+    ],
+)
+def test_what_is_no_order_is_one_clear_error(memory: Memory, given: list[Any], told: str) -> None:
+    with pytest.raises(ScorerError, match=told):
+        memory.search("the red boat", scorer=Answers(*given))
+
+
+def test_an_answer_that_is_no_list_at_all(memory: Memory) -> None:
+    class Silent(Answers):
+        async def rerank(self, questions: Sequence[Any], shortlists: Sequence[Shortlist]) -> Any:
+            return None
+
+    with pytest.raises(ScorerError, match="answers answered NoneType"):
+        memory.search("the red boat", scorer=Silent())
+
+
+@pytest.mark.parametrize("error", [ModelUnavailable("the model sleeps"), BudgetSpent("3 of 3 calls")], ids=repr)
+def test_without_the_models_answer_the_order_before_stands_and_hits_say_so(memory: Memory, error: Exception) -> None:
+    before = said(memory, None)
+    for scorer in (Answers(error), Cascade([Answers(error)])):
+        assert said(memory, scorer) == before
+        assert why(memory, scorer) == {f"fusion (not answers: {error})"}
+    assert said(memory, Answers(error), explain=True) == before
+
+
+def test_one_question_may_fail_and_another_not(memory: Memory) -> None:
+    asked = Answers([0, 1, 2, 3], ModelUnavailable("the model sleeps"))
+    first, second = memory.search_many(["the red boat", "a blue boat"], scorer=asked)
+    assert {hit.why.scorer for hit in first} == {"fusion+answers"}
+    assert {hit.why.scorer for hit in second} == {"fusion (not answers: the model sleeps)"}
+
+
+def test_other_errors_are_told_as_they_are(memory: Memory) -> None:
+    with pytest.raises(ZeroDivisionError):
+        memory.search("the red boat", scorer=Answers(ZeroDivisionError()))
+
+
+# --------------------------------------------------------------------------------------------------------------- order
+
+
+def shortlist(tiny: Tiny, rows: Sequence[int]) -> Shortlist:
+    question = tiny.ask("boat")
+    candidates = tiny.about(question)
+    first: Scores = FusionScorer().score(question, candidates)
+    score = np.linspace(0.9, 0.5, len(rows), dtype=np.float32)
+    whole = first.score.copy()
+    whole[list(rows)] = score
+    first = Scores(whole, first.near, first.walk, first.features, first.feature_names, first.sender)
+    return Shortlist(candidates, first, np.array(rows, np.int64), score, (), np.zeros((len(rows), 0)), "", None)
+
+
+def ordered(one: Shortlist, values: Sequence[float], last: Sequence[bool] = ()) -> list[int]:
+    marked = np.array(last or [False] * len(values))
+    rows, score = reordered(one, np.array(values, np.float32), None, marked)
+    assert score[rows].tolist() == sorted(one.score.tolist(), reverse=True)
+    others = np.setdiff1d(np.arange(len(score)), rows)
+    np.testing.assert_array_equal(score[others], one.first.score[others])
+    return rows
+
+
+def test_larger_is_better_and_of_equals_the_first_stays_first() -> None:
+    one = shortlist(Tiny([Row("boat")] * 5), [3, 0, 4, 1])
+    assert ordered(one, [1, 2, 2, 3]) == [1, 0, 4, 3]
+    assert ordered(one, [0, 0, 0, 0]) == [3, 0, 4, 1]
+    assert ordered(one, [4, 3, 2, 1], [True, False, False, False]) == [0, 4, 1, 3]
+
+
+def test_what_replaced_stands_above_what_it_replaced() -> None:
+    """Row 0 was replaced by 1 and that by 2; 3 and 4 replaced each other."""
+    ends = (5, 6, TIME_MAX, 7, 7)
+    links = [(newer, older, LinkType.SUPERSEDES) for newer, older in ((1, 0), (2, 1), (3, 4), (4, 3))]
+    tiny = Tiny([Row("boat", valid_to=end) for end in ends], links)
+    assert ordered(shortlist(tiny, [0, 1, 2]), [3, 2, 1]) == [2, 1, 0]
+    assert ordered(shortlist(tiny, [0, 2]), [3, 1]) == [0, 2]  # what replaced it is not here
+    assert sorted(ordered(shortlist(tiny, [3, 4, 2]), [3, 2, 1])) == [2, 3, 4]
+
+
+def test_nobody_is_asked_about_less_than_two_notes() -> None:
+    tiny, asked = Tiny([Row("boat")] * 3), Answers([1, 2, 3])
+    lists = [shortlist(tiny, rows) for rows in ([], [1], [0, 1, 2])]
+    found = asyncio.run(rerank(asked, [tiny.ask("boat")] * 3, lists))
+    assert found[:2] == [None, None]
+    assert found[2] is not None
+    assert len(asked.shown) == 1
+    assert asyncio.run(rerank(Answers(ValueError()), [tiny.ask("boat")], lists[:1])) == [None]
+
+
+# ------------------------------------------------------------------------------------------------------------- cascade
+
+
+def test_each_of_a_cascade_reads_what_the_one_before_it_made(memory: Memory) -> None:
+    before = said(memory, None)
+    one, two = Answers([1, 2, 3, 4], name="one"), Answers([1, 2], name="two", reads=2)
+    hits = memory.search("the red boat", scorer=Cascade([one, Cascade([two])]), explain=True)
+    assert [hit.note.content for hit in hits] == [before[2], before[3], before[1], before[0]]
+    assert (one.shown, two.shown) == ([4], [2])
+    assert {hit.why.scorer for hit in hits} == {"fusion+one+two"}
+    assert [hit.why.features.get("one") for hit in hits] == [3, 4, 2, 1]
+    assert [hit.why.features.get("two") for hit in hits] == [2, 1, None, None]
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_a_cascade_goes_on_past_a_model_that_fails(memory: Memory) -> None:
+    stages = [Answers(ModelUnavailable("it sleeps"), name="one"), Answers([1, 2, 3, 4], name="two")]
+    assert why(memory, Cascade(stages)) == {"fusion (not one: it sleeps)+two"}
+    assert said(memory, Cascade(stages)) == said(memory, None)[::-1]
+
+
+def test_a_cascade_of_nothing_or_of_what_orders_nothing_is_refused() -> None:
+    for rerankers in ([], ["fusion"], [FusionScorer()]):
+        with pytest.raises(InvalidInput, match="cascade"):
+            Cascade(rerankers)
+
+
+# -------------------------------------------------------------------------------------------------------------- effort
+
+
+@pytest.fixture
+def efforts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Stands for the rerankers that need torch; which were loaded."""
+    loaded: list[str] = []
+
+    def load(name: str) -> tuple[FusionScorer, tuple[Answers, ...]]:
+        loaded.append(name)
+        return FusionScorer(), (Answers([1, 2, 3, 4], name=name),)
+
+    monkeypatch.setattr(cascade, "load_scorer", load)
+    return loaded
+
+
+def test_effort_says_who_ranks(memory: Memory, efforts: list[str]) -> None:
+    for effort, scorer in (("low", "fusion"), ("mid", "fusion+decoder"), ("high", "fusion+decoder+cross-encoder")):
+        (by,) = {hit.why.scorer for hit in memory.search("the red boat", effort=effort)}
+        assert by == scorer
+    memory.search_many(["the red boat"], effort="high")
+    assert efforts == ["decoder", "decoder", "cross-encoder"]  # each is loaded once
+    assert memory.context("the red boat", effort="mid")
+
+
+@pytest.mark.usefixtures("efforts")
+def test_effort_comes_before_the_memorys_own_scorer() -> None:
+    with Memory(":memory:", scorer="effort:high") as memory:
+        memory.add_many([{"content": text} for text in SAID], wait=True)
+        assert why(memory, None) == {"fusion+decoder+cross-encoder"}
+        (by,) = {hit.why.scorer for hit in memory.search("the red boat", effort="low")}
+        assert by == "fusion"
+
+
+def test_effort_and_scorer_together_are_refused(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="effort= chooses a scorer: do without scorer="):
+        memory.search("the red boat", scorer="fusion", effort="low")
+    with pytest.raises(InvalidInput, match="effort='most': take one of low, mid, high"):
+        memory.search("the red boat", effort="most")  # type: ignore[arg-type]
+
+
+# --------------------------------------------------------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(
+    ("scorer", "told"),
+    [
+        ("luck", "there is no scorer 'luck': take one of fusion, decoder, cross-encoder, llm"),
+        ("", "there is no scorer ''"),
+        (7, "scorer=7 has neither score nor rerank"),
+        (FusionScorer, "FusionScorer is a class: hand in an object of it"),
+        (type("Half", (), {"rerank": None, "name": "half"})(), "has no reads and no wants_vectors"),
+        (Answers(reads=0), "the scorer answers reads 0 notes"),
+    ],
+)
+def test_what_is_no_scorer_is_refused(memory: Memory, scorer: Any, told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        memory.search("the red boat", scorer=scorer)
+    with pytest.raises(InvalidInput, match=told):
+        Memory(":memory:", scorer=scorer)  # when it is opened
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"scorer": name} for name in ("decoder", "decoder:folder", "cross-encoder", "cross-encoder:some/model")]
+    + [{"effort": "mid"}, {"effort": "high"}],
+    ids=str,
+)
+def test_without_torch_one_line_tells_what_to_install(
+    memory: Memory, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("torch", "sentence_transformers"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtra, match=r'pip install "zettel-graph\[torch\]"') as raised:
+        memory.search("the red boat", **asked)
+    assert "\n" not in str(raised.value)
+    assert memory.search("the red boat", effort="low")
+
+
+def test_the_models_scorer_needs_a_model(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match=r"open the memory with llm=\.\.\."):
+        memory.search("the red boat", scorer="llm")
+
+
+class Mine(Answers):
+    """Another package's."""
+
+    def __init__(self, argument: str = "") -> None:
+        super().__init__(name=f"mine{argument}")
+
+
+@pytest.mark.parametrize(("spec", "name"), [("mine", "mine"), ("mine:large", "minelarge")])
+def test_other_packages_announce_scorers(spec: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata = tmp_path / "other-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[zettel.scorers]\nmine = other_scorer:Mine\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = type(sys)("other_scorer")
+    module.__dict__["Mine"] = Mine
+    monkeypatch.setitem(sys.modules, "other_scorer", module)
+    importlib.invalidate_caches()
+    first, stages = load_scorer(spec)
+    assert first.name == "fusion"
+    assert [stage.name for stage in stages] == [name]
+    with pytest.raises(InvalidInput, match="llm, mine"):
+        load_scorer("yours")

@@ -1,0 +1,105 @@
+"""A Slack export: names, threads, edits, readable text, and what is left out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from zettel.model import Event
+from zettel.transcripts import Rejected, slack
+from zettel.transcripts.slack_text import readable, text_of
+
+SAMPLE = Path(__file__).parents[1] / "data" / "transcripts" / "slack"
+
+
+def read(path: Path) -> list[Event]:
+    records = list(slack.read(path))
+    assert all(isinstance(one, Event) for one in records), records
+    return [one for one in records if isinstance(one, Event)]
+
+
+def test_the_sample() -> None:
+    events = read(SAMPLE)
+    assert [(event.id, event.role, event.content) for event in events] == [
+        ("D01XYZ/1704880000.000100", "Ann Tellers", "Between us: mail cam@example.org"),
+        (
+            "C01GEN/1704700800.000200",
+            "Ann Tellers",
+            "@channel The dock needs paint: two litres (https://shop.example.org/paint?a=1&b=2) at "
+            "https://shop.example.org, ask @cam 🛶 in #general <soon>",
+        ),
+        ("C01GEN/1704701000.000300", "Ben Øst", "I have a brush\nand a ladder."),
+        ("C01GEN/1704710000.000400", "cam 🛶", "Painted! 🎨"),
+        ("C01GEN/1704710100.000500", "cam 🛶", "[file: The dock, dry]"),
+        ("C01GEN/1704787200.000100", "Weather", "Storm warning\nGusts to 9 Bft after 18:00"),
+        ("C01GEN/1704787300.000200", "Dee Park", "Is @gus out there?"),
+        ("C01GEN/1704787400.000300", "Ann Tellers", "He is ashore."),
+        ("C01GEN/1704787800.000700", "Ben Øst", "waves"),
+        ("G01MPI/1704960000.000100", "Ben Øst", "Lunch, all three?"),
+    ]
+    assert [event.session for event in events] == [None, *["C01GEN/1704700800.000200"] * 3, *[None] * 6]
+    assert events[1].occurred_at == datetime(2024, 1, 8, 8, 0, 0, 200, tzinfo=timezone.utc)
+    assert [event.metadata["channel"] for event in events][:2] == ["Ann Tellers, Ben Øst", "general"]
+    assert events[-1].metadata == {"channel": "Ann Tellers, Ben Øst, cam 🛶"}
+    assert [event.metadata.get("edited") for event in events if event.metadata.get("edited")] == [True, True]
+    assert events[4].metadata["attachments"] == ["The dock, dry"]
+
+
+def test_a_zip_is_as_its_folder(tmp_path: Path) -> None:
+    archive = Path(shutil.make_archive(str(tmp_path / "export"), "zip", SAMPLE.parent, "slack"))
+    assert slack.sniff(archive, archive.read_bytes())
+    assert [event.model_copy(update={"source": None}) for event in read(archive)] == [
+        event.model_copy(update={"source": None}) for event in read(SAMPLE)
+    ]
+
+
+def test_a_damaged_day_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+    export = tmp_path / "export"
+    shutil.copytree(SAMPLE, export)
+    day = export / "general" / "2024-01-08.json"
+    day.write_text(day.read_text(encoding="utf-8").replace('"type":', "", 1).replace("]", "", 1), encoding="utf-8")
+    records = list(slack.read(export))
+    (told,) = [one for one in records if isinstance(one, Rejected)]
+    assert told.file == str(day)
+    assert "damaged" in told.reason
+    assert sum(isinstance(one, Event) for one in records) == 6
+
+
+@pytest.mark.parametrize(
+    "message", [7, {"type": "message", "text": "hi"}, {"text": "hi", "ts": "nan"}, {"text": "\0", "ts": "1.0"}]
+)
+def test_a_bad_message_is_rejected(tmp_path: Path, message: Any) -> None:
+    (tmp_path / "general").mkdir()
+    (tmp_path / "users.json").write_text("[]", encoding="utf-8")
+    path = tmp_path / "general" / "2024-01-08.json"
+    path.write_text(json.dumps([message, {"text": "ok", "user": "U1", "ts": "1.5"}]), encoding="utf-8")
+    assert slack.sniff(tmp_path, b"")
+    rejected, event = slack.read(tmp_path)
+    assert isinstance(rejected, Rejected)
+    assert isinstance(event, Event)
+    assert (event.id, event.role, event.content) == ("general/1.5", "U1", "ok")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("<@U1|ann> &amp;lt; <!here>", "@Ann &lt; @here"),
+        ("<@U7|old>", "@old"),
+        ("<#C1> <#C9|gone> <#C8>", "#dock #gone #C8"),
+        ("<!subteam^S1|@crew> <!date^1700000000^{date_short}|14 Nov>", "@crew 14 Nov"),
+        ("<https://a.example|a.example> <tel:+1555|+1555>", "https://a.example +1555"),
+        ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
+    ],
+)
+def test_readable(text: str, told: str) -> None:
+    assert readable(text, {"U1": "Ann"}, {"C1": "dock"}) == told
+
+
+def test_a_message_without_text_says_what_its_blocks_say() -> None:
+    blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": "*Build* failed"}, "fields": [{"text": "main"}]}]
+    assert text_of({"text": "", "blocks": blocks}) == "*Build* failed\nmain"

@@ -1,0 +1,116 @@
+"""Subtitles and transcripts of meetings: who said what, how far into the recording, and when if that is told."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from zettel.model import Event
+from zettel.transcripts import Rejected, subtitles
+
+SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
+UTC = timezone.utc
+
+
+def read(path: Path) -> list[Event]:
+    records = list(subtitles.read(path))
+    assert all(isinstance(one, Event) for one in records), records
+    return [one for one in records if isinstance(one, Event)]
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_srt() -> None:
+    events = read(SAMPLES / "talk.srt")
+    assert [(event.content, event.metadata["offset"]) for event in events] == [
+        ("The ferry to the islands leaves at nine, from the old pier.", 1.0),
+        ("Remember: bring your own lunch. 🥪", 70.25),
+        ("\u202bשלום\u202c", 3600.0),
+    ]
+    assert {(event.role, event.session, event.occurred_at) for event in events} == {(None, "talk", None)}
+    assert len({event.id for event in events} - {None}) == 3, "without a time each is known by what it says"
+
+
+def test_zoom_tells_speakers_and_the_date() -> None:
+    events = read(SAMPLES / "GMT20240108-090000_Recording.transcript.vtt")
+    assert [(event.role, event.content) for event in events] == [
+        ("Ann Lee", "Good morning, shall we begin?"),
+        ("Ben Øst", "Yes."),
+        ("Ben Øst", "The keel is laid: at last."),
+    ]
+    assert events[0].occurred_at == datetime(2024, 1, 8, 9, 0, 5, 120_000, tzinfo=UTC)
+
+
+def test_teams() -> None:
+    events = read(SAMPLES / "teams.vtt")
+    assert [(event.role, event.content) for event in events] == [
+        ("Ann Lee", "Who has the list & the pen?"), ("Ben Øst", "I do. Both."), (None, "- no voice here"),
+    ]  # fmt: skip
+    first, second = read(SAMPLES / "teams.txt")
+    assert (first.role, first.content) == ("Ann Lee", "Good morning.\nShall we begin?")
+    assert first.occurred_at == datetime(2024, 1, 8, 9, 0, 5, tzinfo=UTC)
+    assert (second.role, second.content, second.metadata["offset"]) == ("Ben Øst", "Yes.", 3607)
+
+
+def test_zooms_captions_have_the_clock_and_the_folder_the_date(tmp_path: Path) -> None:
+    text = (SAMPLES / "zoom-captions.txt").read_text(encoding="utf-8")
+    assert [event.metadata["offset"] for event in read(SAMPLES / "zoom-captions.txt")] == [0, 20]
+    folder = tmp_path / "2024-01-08 23.55.00 Launch 5550100"
+    folder.mkdir()
+    path = write(folder / "meeting_saved_closed_caption.txt", text)
+    records = list(subtitles.read(path, ZoneInfo("Europe/Oslo")))
+    assert [(one.occurred_at, one.session) for one in records if isinstance(one, Event)] == [
+        (datetime(2024, 1, 8, 22, 59, 50, tzinfo=UTC), folder.name),
+        (datetime(2024, 1, 8, 23, 0, 10, tzinfo=UTC), folder.name),
+    ]
+
+
+def test_zooms_chat(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "chat.txt",
+        "09:00:12\t From Ann Lee to Everyone:\n\tHere is\n\tthe link\n"
+        "09:01:00 From  Ben  to  Ann(Direct Message) : ok\n",
+    )
+    assert subtitles.sniff(path, path.read_bytes())
+    assert [(event.role, event.content) for event in read(path)] == [("Ann Lee", "Here is\nthe link"), ("Ben", "ok")]
+
+
+def test_rolling_captions_say_each_line_once(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "a.vtt",
+        "WEBVTT\nKind: captions\n\n00:00:01.000 --> 00:00:02.000\n \nso<00:00:01.200><c> we</c> sail\n\n"
+        "00:00:02.000 --> 00:00:02.010\nso we sail\n\n"
+        "00:00:02.010 --> 00:00:04.000\nso we sail\nat<00:00:03.000><c> dawn</c>\n",
+    )
+    assert [event.content for event in read(path)] == ["so we sail at dawn"]
+
+
+def test_long_talk_is_parted_at_sentences(tmp_path: Path) -> None:
+    cues = [f"{n}\n00:00:{n:02},000 --> 00:00:{n:02},900\n{'word ' * 20}end.\n" for n in range(6)]
+    events = read(write(tmp_path / "a.srt", "\n".join(cues)))
+    assert [event.metadata["offset"] for event in events] == [0.0, 2.0, 4.0]
+    assert all(event.content.endswith("end.") for event in events)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1\n00:00:0x,000 --> 00:00:02,000\nlost\n\n2\n00:00:03,000 --> 00:00:04,000\nkept\n", ("2", "no time")),
+        ("1\n00:00:03,000 --> 00:00:04,000\nkept\n\nstray\nlines\n\n", ("6", "a text without a time")),
+    ],
+)
+def test_what_has_no_time_is_told(tmp_path: Path, text: str, told: tuple[str, str]) -> None:
+    records = list(subtitles.read(write(tmp_path / "a.srt", text)))
+    assert [one.content for one in records if isinstance(one, Event)] == ["kept"]
+    assert [(one.position, one.reason.partition(":")[0]) for one in records if isinstance(one, Rejected)] == [told]
+
+
+def test_other_texts_are_left_to_others(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", "Ann: at 9:00\nBen: yes\n")
+    assert not subtitles.sniff(path, path.read_bytes())

@@ -1,0 +1,202 @@
+"""CSV and Parquet: columns found by their names or given by hand, dialects, times, ids, and damaged rows."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime, timedelta, timezone, tzinfo
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from zettel.errors import BadRecord, InvalidInput, MissingExtra
+from zettel.model import Event
+from zettel.transcripts import Rejected, csv_table, parquet_table
+from zettel.transcripts.written_times import moment
+
+SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
+CET = timezone(timedelta(hours=1))
+
+
+def utc(*told: int) -> datetime:
+    return datetime(*told, tzinfo=timezone.utc)  # type: ignore[arg-type, misc]
+
+
+def table(folder: Path, text: str | bytes, name: str = "table.csv") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def parted(path: Path, zone: tzinfo = timezone.utc, **columns: str) -> tuple[list[Event], dict[str, str]]:
+    records = list(csv_table.read(path, zone, columns or None))
+    rejected = {record.position: record.reason for record in records if isinstance(record, Rejected)}
+    return [record for record in records if isinstance(record, Event)], rejected
+
+
+class TestSamples:
+    def test_a_chat_with_quoted_lines(self) -> None:
+        events, rejected = parted(SAMPLES / "csv-chat.csv")
+        assert [event.content for event in events] == [
+            'Who has the "long" ladder?', "Behind the mill,\r\nunder the tarp.", "+1", "+1",
+        ]  # fmt: skip
+        assert events[0].occurred_at == utc(2024, 3, 2, 18, 15, 0, 123000)
+        assert (events[0].role, events[0].id, events[0].session) == ("pelle#0", None, None)
+        assert events[0].metadata == {"AuthorID": "90210", "Reactions": "👍 (2)"}
+        assert str(events[2].source).endswith(":6"), "lines are counted, not rows"
+        assert rejected == {"5": "the row has no content"}
+
+    def test_tickets_with_tabs(self) -> None:
+        events, rejected = parted(SAMPLES / "csv-tickets.tsv", CET)
+        assert rejected == {}
+        assert [event.session for event in events] == ["T-7", "T-7", "T-8"]
+        assert [event.occurred_at for event in events] == [
+            utc(2024, 3, 2, 8), utc(2024, 3, 2, 9, 30), utc(2024, 3, 4, 10),
+        ]  # fmt: skip
+        assert events[0].content == "The lock on shed 4 sticks.\nEvery morning."
+        assert events[0].metadata["priority"] == "high"
+
+    def test_semicolons_and_a_day_and_a_clock_apart(self) -> None:
+        events, rejected = parted(SAMPLES / "csv-protokoll.csv", CET)
+        assert [event.content for event in events] == [
+            "Der Steg ist frei; wer streicht?", "Ich.", "Ohne Zeit", "Unklar",
+        ]  # fmt: skip
+        assert [event.occurred_at for event in events] == [
+            utc(2024, 3, 2, 8), utc(2024, 3, 2, 8, 5), None, utc(2024, 3, 2, 23),
+        ]  # fmt: skip
+        assert [event.id is None for event in events] == [True, True, False, True]
+        assert list(rejected) == ["7"]
+        assert "'bald' is no time" in rejected["7"]
+
+    def test_parquet(self) -> None:
+        pytest.importorskip("pyarrow")
+        records = list(parquet_table.read(SAMPLES / "parquet-dock.parquet"))
+        first, second, third, fourth = records
+        assert isinstance(first, Event)
+        assert isinstance(second, Event)
+        assert isinstance(third, Rejected)
+        assert isinstance(fourth, Event)
+        assert (first.content, first.role, first.session) == ("The crane is stuck.", "Yrsa", "dock")
+        assert first.occurred_at == utc(2024, 3, 2, 18, 55)
+        assert first.metadata == {"score": 0.5, "day": "2024-03-02"}
+        assert first.payload == {
+            "reactions": ["+1", "eyes"], "meta": {"client": "phone", "thread": None}, "blob": "(2 bytes)",
+        }  # fmt: skip
+        assert second.metadata == {"day": "2024-03-02"}, "NaN says nothing"
+        assert (third.position, third.reason) == ("row 3", "the row has no content")
+        assert [one.id for one in (first, second, fourth)] == ["m-000000000000000001", "m-000000000000000002", None]
+
+
+class TestCsv:
+    @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+    def test_dialects(self, tmp_path: Path, delimiter: str, encoding: str, end: str) -> None:
+        rows = [["Author", "Created At", "Message"], ["Ärna", "2024-03-02T09:00Z", '"a ""b"" c"']]
+        path = table(tmp_path, (end.join(map(delimiter.join, rows)) + end).encode(encoding))
+        assert csv_table.sniff(path, path.read_bytes())
+        (event,), rejected = parted(path)
+        assert (event.role, event.occurred_at, event.content) == ("Ärna", utc(2024, 3, 2, 9), 'a "b" c')
+        assert rejected == {}
+
+    @pytest.mark.parametrize(
+        "head",
+        ["content\nhi", "a,b\n1,2", "content,metadata\n", '{"content": "a", "role": "b"}', "Ann: text, message, author",
+         "", "\0content,role", "Dear author, the text, and the time,"],
+    )  # fmt: skip
+    def test_other_files_are_none(self, tmp_path: Path, head: str) -> None:
+        assert not csv_table.sniff(tmp_path / "x.csv", head.encode())
+
+    def test_columns_given_by_hand(self, tmp_path: Path) -> None:
+        path = table(tmp_path, "Nachricht;Von;Wann;text\nHallo;Bo;1.2.2024;x\n")
+        (event,), _ = parted(path, content="Nachricht", role="Von", occurred_at="Wann")
+        assert (event.content, event.role, event.occurred_at) == ("Hallo", "Bo", utc(2024, 2, 1))
+        assert event.metadata == {"text": "x"}
+
+    @pytest.mark.parametrize(
+        ("columns", "told"),
+        [
+            ({"content": "Nothing"}, "there is no column 'Nothing' for content; there are a, b"),
+            ({"mood": "a"}, "there is no such field; there are content, role"),
+            ({}, "no column holds the content"),
+        ],
+    )
+    def test_columns_that_are_not_there(self, tmp_path: Path, columns: dict[str, str], told: str) -> None:
+        with pytest.raises(InvalidInput, match=told):
+            parted(table(tmp_path, "a,b\n1,2\n"), **columns)
+
+    def test_ids(self, tmp_path: Path) -> None:
+        text = "id,time,thread,content\n1,2024-03-02,t,a\n1,2024-03-03,t,b\n2,,t,c\n3,,,d\n0123456789abcdef,,,e\n"
+        events, _ = parted(table(tmp_path, text))
+        assert [event.id for event in events] == [
+            "1@2024-03-02T00:00:00+00:00", "1@2024-03-03T00:00:00+00:00", "t/2", "table/3", "0123456789abcdef",
+        ]  # fmt: skip
+
+    def test_damaged_rows_are_told_and_the_next_is_read(self, tmp_path: Path) -> None:
+        lines = [
+            b"role,content,time", b"a,one,2024-03-02", b'a,"two" or so,', b"a,three,2024-03-02,more", b"a,\xff,",
+            b"a,nul\0,", b"a,five,,,,", b"", b",,", b"a," + b"x" * 1_100_000 + b",", b"a,six,", b'a,"never closed,',
+        ]  # fmt: skip
+        events, rejected = parted(table(tmp_path, b"\n".join(lines) + b"\n"))
+        assert [event.content for event in events] == ["one", "five", "six"]
+        assert list(rejected) == ["3", "4", "5", "6", "10", "12"]
+        assert rejected["5"] == "the row is not UTF-8"
+        assert "longer than" in rejected["10"]
+
+    def test_utf16_that_breaks_off(self, tmp_path: Path) -> None:
+        said = "role,content\na,b\n".encode("utf-16")
+        with pytest.raises(BadRecord, match=r"table\.csv:\d: the text is not UTF-16"):
+            parted(table(tmp_path, said + b"x"))
+
+    def test_long_and_short_values_that_no_field_takes(self, tmp_path: Path) -> None:
+        (event,), _ = parted(table(tmp_path, f"content,role,a,b,a\nx,y,1,{'z' * 301},2\n"))
+        assert (event.metadata, event.payload) == ({"a": "1"}, {"b": "z" * 301})
+
+
+class TestParquet:
+    def test_without_pyarrow_one_line_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        with pytest.raises(MissingExtra, match=r'pip install "zettel-graph\[parquet\]"'):
+            list(parquet_table.read(SAMPLES / "parquet-dock.parquet"))
+
+    def test_a_cut_file_is_told(self, tmp_path: Path) -> None:
+        pytest.importorskip("pyarrow")
+        said = (SAMPLES / "parquet-dock.parquet").read_bytes()
+        with pytest.raises(BadRecord, match=r"table\.parquet"):
+            list(parquet_table.read(table(tmp_path, said[:-9], "table.parquet")))
+
+    def test_a_row_outside_the_calendar_is_rejected(self, tmp_path: Path) -> None:
+        arrow = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        times = arrow.array([2**62, 1_709_405_700_000_000], arrow.timestamp("us"))
+        path = tmp_path / "table.parquet"
+        parquet.write_table(arrow.table({"time": times, "text": ["a", "b"], "__index_level_0__": [0, 1]}), path)
+        rejected, event = parquet_table.read(path)
+        assert isinstance(rejected, Rejected)
+        assert "cannot be read" in rejected.reason
+        assert isinstance(event, Event)
+        assert (event.occurred_at, event.metadata) == (utc(2024, 3, 2, 18, 55), {})
+
+
+NINE = utc(2024, 5, 1, 9)
+
+
+@pytest.mark.parametrize(
+    ("told", "meant"),
+    [
+        ("2024-05-01T09:00:00Z", NINE), ("2024-05-01T11:00:00+0200", NINE), ("2024-05-01 11:00:00 +0200", NINE),
+        ("2024-05-01 09:00:00 UTC", NINE), ("2024-05-01 09:00:00+00", NINE), ("2024/05/01 10:00", NINE),
+        ("2024-05-01T11:00:00.1234567+02:00", NINE.replace(microsecond=123456)), ("202405011000", NINE),
+        (202405011000, NINE), ("20240501100000", NINE), ("1.5.2024 10:00", NINE), ("01.05.2024, 10:00:00", NINE),
+        ("Wed, 01 May 2024 11:00:00 +0200", NINE), ("1714554000", NINE), (1714554000.0, NINE),
+        ("1714554000.5", NINE.replace(microsecond=500000)), (1714554000123, NINE.replace(microsecond=123000)),
+        (1714554000123456, NINE.replace(microsecond=123456)), (1714554000123456789, NINE.replace(microsecond=123456)),
+        (datetime(2024, 5, 1, 10), NINE), ("2024-05-01", utc(2024, 4, 30, 23)), (NINE.date(), utc(2024, 4, 30, 23)),
+        ("1/5/2024", None), ("31.02.2024", None), ("2024-13-01", None), ("20241301", None), ("0", None), (12, None),
+        ("soon", None), ("", None), (None, None), (True, None), (-1, None), (10**30, None), (float("nan"), None),
+        (float("inf"), None), ("9999-12-31T23:59-05:00", None), ("٢٠٢٤-٠٥-٠١", None), ("9" * 5000, None), ([], None),
+    ],
+)  # fmt: skip
+def test_written_times(told: Any, meant: datetime | None) -> None:
+    assert moment(told, CET) == meant

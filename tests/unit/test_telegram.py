@@ -1,0 +1,106 @@
+"""Telegram's JSON: one chat and a whole account."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from zettel.errors import BadRecord
+from zettel.model import Event
+from zettel.transcripts import Rejected, telegram
+
+SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
+UTC = timezone.utc
+
+
+def read(path: Path) -> list[Event]:
+    records = list(telegram.read(path))
+    assert all(isinstance(one, Event) for one in records), records
+    return [one for one in records if isinstance(one, Event)]
+
+
+def export(tmp_path: Path, *messages: Any) -> Path:
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps({"name": "A", "type": "personal_chat", "id": 1, "messages": messages}), encoding="utf-8")
+    return path
+
+
+def test_one_chat() -> None:
+    events = read(SAMPLES / "telegram-chat.json")
+    assert [(event.id, event.role, event.content) for event in events] == [
+        ("4242/2", "Oda Lind", "Who paddles on Sunday? 🛶\nTide turns at noon."),
+        ("4242/3", "Bo", "Me! See the map (https://maps.example.org/) or https://tides.example.org @oda!"),
+        ("4242/4", "Oda Lind", "[photo]"),
+        ("4242/5", "Bo", "[sticker: 👍]"),
+        ("4242/6", "Bo", "The form\n[file: form.pdf]"),
+        ("4242/7", "user103", "I left Telegram."),
+        ("4242/8", "Bo", "[poll: Start at? 9:00 / 10:00]"),
+        ("4242/9", "Oda Lind", "[place: Pier 4, Harbour Road, 59.9, 10.7]"),
+        ("4242/10", "Oda Lind", "[voice message]"),
+        ("4242/11", "Oda Lind", "[contact: Per +4755500100]"),
+        ("4242/13", "Bo", "\u200fשלום\u200f"),
+    ]
+    assert events[0].occurred_at == datetime(2024, 2, 1, 10, 1, tzinfo=UTC)
+    assert events[-1].occurred_at == datetime(2024, 3, 31, 1, 30, tzinfo=UTC), "the seconds count, not the clock"
+    assert events[1].metadata == {"channel": "Kayaks", "reply_to": "4242/2", "edited": True}
+    assert events[2].metadata["attachments"] == ["photo_1@01-02-2024_10-03-00.jpg"]
+    assert events[4].metadata == {
+        "channel": "Kayaks", "attachments": ["form.pdf"], "forwarded_from": "Harbour office",
+    }  # fmt: skip
+
+
+def test_a_whole_account() -> None:
+    events = read(SAMPLES / "telegram")
+    assert [(event.id, event.role, event.session, event.metadata["channel"]) for event in events] == [
+        ("101/1", "Oda Lind", None, "Saved messages"),
+        ("77/2", "Bo", "77/Boats", "Club"),
+        ("77/3", "Oda Lind", "77/Boats", "Club"),
+        ("103/9", "Gone", None, "Deleted account 103"),
+        ("88/5", "News", None, "News"),
+    ]
+    assert events[3].metadata == {"channel": "Deleted account 103"}, "1970 tells of no edit"
+
+
+def test_old_times_are_the_clocks_of_the_zone(tmp_path: Path) -> None:
+    path = export(tmp_path, {"id": 1, "type": "message", "date": "2019-07-01T12:00:00", "from": "Bo", "text": "hi"})
+    (event,) = telegram.read(path, ZoneInfo("Europe/Oslo"))
+    assert isinstance(event, Event)
+    assert event.occurred_at == datetime(2019, 7, 1, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [7, {"id": 1, "text": "hi"}, {"id": 1, "date": "soon", "text": "hi"}, {"date_unixtime": "1e99", "text": "x"}],
+)
+def test_a_bad_message_is_rejected_with_its_place(tmp_path: Path, message: Any) -> None:
+    (rejected,) = telegram.read(export(tmp_path, message))
+    assert isinstance(rejected, Rejected)
+    assert rejected.position == "A[1]"
+
+
+def test_a_cut_file_gives_what_came_before(tmp_path: Path) -> None:
+    whole = (SAMPLES / "telegram-chat.json").read_text(encoding="utf-8")
+    path = tmp_path / "result.json"
+    path.write_text(whole[: whole.index("the map")], encoding="utf-8")
+    records = telegram.read(path)
+    assert isinstance(next(records), Event)
+    with pytest.raises(BadRecord, match="breaks off"):
+        next(records)
+
+
+def test_a_chats_name_that_no_store_keeps(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    told = {
+        "name": "A\0\ud800",
+        "type": "personal_chat",
+        "id": 1,
+        "messages": [{"id": 1, "date_unixtime": "1", "text": "x"}],
+    }
+    path.write_text(json.dumps(told), encoding="utf-8")
+    (event,) = read(path)
+    assert event.metadata == {"channel": "A\ufffd\ufffd"}

@@ -1,0 +1,127 @@
+"""Traces of agents: every message once and in order, however often a model was given it."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.test_formats import SAMPLES
+from tests.unit.test_transcripts import events, parted, write
+from zettel.errors import BadRecord
+from zettel.model import Event
+from zettel.transcripts import traces
+
+LANGSMITH, OTEL = SAMPLES / "traces-langsmith.jsonl", SAMPLES / "traces-otel.jsonl"
+
+
+def brief(read: list[Event]) -> list[tuple[str | None, str]]:
+    return [(event.role, event.content or event.payload["calls"][0]["tool"]) for event in read]
+
+
+BIRCH = [
+    ("user", "How tall is the birch?"), ("assistant", "measure"), ("tool", "18.5 m"), ("assistant", "18.5 metres 🌳."),
+    ("user", "And last year?"), ("assistant", "17.9 metres.\nIt grew well."), ("assistant", "measure"),
+    ("tool", "TimeoutError: no answer"), ("user", "Who planted the oak?"), ("assistant", "Sister Alma, in 1887."),
+]  # fmt: skip
+
+
+def test_runs_of_langsmith_the_latest_first() -> None:
+    read = events(list(traces.read(LANGSMITH)))
+    assert brief(read) == BIRCH
+    assert {event.session for event in read[:8]} == {"thread-birch"}
+    asked, called, measured = read[:3]
+    assert asked.occurred_at == datetime(2024, 5, 1, 9, 0, 1, tzinfo=timezone.utc)
+    assert called.payload == {"calls": [{"tool": "measure", "input": {"tree": "birch"}, "id": "call_b1"}]}
+    assert called.metadata["model"] == "gpt-4o-mini"
+    assert (measured.metadata["tool"], measured.metadata["call"]) == ("measure", "call_b1")
+    assert measured.occurred_at == datetime(2024, 5, 1, 9, 0, 5, tzinfo=timezone.utc)
+    assert len({event.id for event in read}) == len(read)
+
+
+def test_arrays_answers_of_the_api_and_nested_runs(tmp_path: Path) -> None:
+    runs = [json.loads(line) for line in LANGSMITH.read_text("utf-8").splitlines()]
+    root, *inside = [run for run in reversed(runs) if run["trace_id"] == runs[-1]["trace_id"]]
+    for name, value in {"array": runs, "api": {"cursors": {}, "runs": runs}}.items():
+        path = write(tmp_path / f"{name}.json", value)
+        assert traces.sniff(path, path.read_bytes())
+        assert brief(events(list(traces.read(path)))) == BIRCH
+    nested = write(tmp_path / "nested.json", {**root, "child_runs": inside})
+    assert brief(events(list(traces.read(nested)))) == BIRCH[:4]
+
+
+def test_a_later_export_adds_only_the_rest(tmp_path: Path) -> None:
+    lines = LANGSMITH.read_text("utf-8").splitlines()
+    first_turn = {
+        event.id for event in traces.read(write(tmp_path / "a.jsonl", "\n".join(lines[3:]))) if isinstance(event, Event)
+    }
+    assert len(first_turn) == 4
+    both = [event.id for event in events(list(traces.read(LANGSMITH)))]
+    assert set(both[:4]) == first_turn
+
+
+def test_the_same_words_again_are_told_again(tmp_path: Path) -> None:
+    def turn(nth: int, given: list[str]) -> dict[str, Any]:
+        messages = [
+            {"role": role, "content": said} for role, said in zip(["user", "assistant"] * 9, given, strict=False)
+        ]
+        return {
+            "id": f"r{nth}", "trace_id": f"t{nth}", "run_type": "llm", "start_time": f"2024-05-01T09:0{nth}:00",
+            "extra": {"metadata": {"session_id": "s"}}, "inputs": {"messages": messages}, "outputs": {"output": "Yes."},
+        }  # fmt: skip
+
+    path = write(tmp_path / "a.json", [turn(1, ["Sure?"]), turn(2, ["Sure?", "Yes.", "Sure?"]), turn(3, ["Sure?"])])
+    read = events(list(traces.read(path)))
+    assert [event.content for event in read] == ["Sure?", "Yes.", "Sure?", "Yes.", "Yes."]
+    assert len({event.id for event in read}) == 5
+
+
+def test_spans_of_opentelemetry() -> None:
+    read = events(list(traces.read(OTEL)))
+    assert brief(read) == [
+        ("user", "Is the ferry late?"), ("assistant", "ferry"), ("tool", '{"late": 12}'),
+        ("assistant", "Twelve minutes late ⛴."), ("user", "Name a knot."), ("assistant", "Bowline."),
+        ("user", "What is this?\n\n[image]"), ("assistant", "A sextant."), ("user", "Where is Lot 9?"),
+        ("assistant", "find"),
+    ]  # fmt: skip
+    ferry, sextant = read[1], read[7]
+    assert {event.session for event in read[:4]} == {"conv_quay"}
+    assert ferry.payload == {"calls": [{"tool": "ferry", "input": {"line": 7}, "id": "c1"}]}
+    assert read[3].metadata["model"] == "gpt-4o-2024-08-06"
+    assert read[3].occurred_at == datetime(2024, 5, 1, 8, 0, 5, 500_000, tzinfo=timezone.utc)
+    assert sextant.payload == {"calls": [{"tool": "log", "input": {"seen": "sextant"}, "id": "k1"}]}
+    assert (read[6].session, read[8].session) == ("s-30", "s-40")
+    assert read[9].payload["calls"][0]["input"] == {"lot": 9}
+
+
+def test_one_export_as_an_object_is_read(tmp_path: Path) -> None:
+    first = json.loads(OTEL.read_text("utf-8").splitlines()[2])
+    path = write(tmp_path / "spans.json", json.dumps(first, indent=1))
+    assert traces.sniff(path, path.read_bytes())
+    assert brief(events(list(traces.read(path)))) == [("user", "Name a knot."), ("assistant", "Bowline.")]
+
+
+def test_what_is_wrong_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
+    good = LANGSMITH.read_text("utf-8").splitlines()[0]
+    late = json.dumps({**json.loads(good), "start_time": "soon"})
+    span = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [
+        {"spanId": "x", "startTimeUnixNano": "now", "attributes": [
+            {"key": "gen_ai.prompt.0.role", "value": {"stringValue": "user"}},
+            {"key": "gen_ai.prompt.0.content", "value": {"stringValue": "Hm."}}]}]}]}]})  # fmt: skip
+    lines = ["{nonsense}", "7", '{"a": 1}', late, span, good]
+    read, rejected = parted(list(traces.read(write(tmp_path / "a.jsonl", "\n".join(lines)))))
+    assert len(read) == 2
+    assert [one.position for one in rejected] == ["1", "2", "3", "4", "5/x"]
+
+
+def test_of_a_cut_array_what_came_before_is_told(tmp_path: Path) -> None:
+    runs = [json.loads(line) for line in LANGSMITH.read_text("utf-8").splitlines()]
+    path = write(tmp_path / "runs.json", json.dumps(runs)[:-9])
+    told: list[Any] = []
+    with pytest.raises(BadRecord, match=r"runs\.json:1:\d+: the JSON breaks off here"):
+        told.extend(traces.read(path))
+    read = traces.read(path)
+    assert next(read).model_dump()["content"] == "How tall is the birch?"

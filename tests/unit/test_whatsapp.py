@@ -1,0 +1,198 @@
+"""WhatsApp's text exports: dates of many languages, what people said and what they did not."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from zettel.model import Event
+from zettel.transcripts import Rejected, whatsapp
+from zettel.transcripts.whatsapp_dates import Order, stamp
+
+SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
+UTC = timezone.utc
+
+
+def read(path: Path) -> list[Event]:
+    records = list(whatsapp.read(path))
+    assert all(isinstance(one, Event) for one in records), records
+    return [one for one in records if isinstance(one, Event)]
+
+
+def chat(tmp_path: Path, *lines: str, name: str = "chat.txt") -> Path:
+    path = tmp_path / name
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("written", "order"),
+    [
+        ("31.12.23, 21:05", "dmy"),
+        ("31/12/2023, 21:05:00", "dmy"),
+        ("31/12/2023 21:05", "dmy"),
+        ("31-12-2023 21:05", "dmy"),
+        ("12/31/23, 9:05 PM", "mdy"),
+        ("12/31/23, 9:05\u202fPM", "mdy"),
+        ("31/12/23, 9:05 p.\u00a0m.", "dmy"),
+        ("31/12/23, 9:05 pm", "dmy"),
+        ("2023-12-31, 9:05 p.m.", "ymd"),
+        ("2023/12/31 下午9:05", "ymd"),
+        ("2023/12/31 晚上9:05", "ymd"),
+        ("2023. 12. 31. 오후 9:05", "ymd"),
+        ("2023년 12월 31일 오후 9:05", "ymd"),
+        ("2023年12月31日 21:05", "ymd"),
+        ("31.12.2023 klo 21.05", "dmy"),
+        ("31.12.23 г., 21:05 ч.", "dmy"),
+        ("\u200f٣١\u200f/١٢\u200f/٢٠٢٣، ٩:٠٥ م", "dmy"),
+        ("31/12/2566 21:05", "dmy"),
+        ("31/12/23, 9:05 μ.μ.", "dmy"),
+    ],
+)
+def test_the_same_minute_in_many_languages(written: str, order: str) -> None:
+    told = stamp(written)
+    assert told is not None
+    assert told.moment(order, UTC) == datetime(2023, 12, 31, 21, 5, tzinfo=UTC)
+    seen = Order()
+    seen.see(told)
+    assert seen.best() == order
+
+
+@pytest.mark.parametrize(
+    ("written", "hour"), [("1/2/23, 12:10 AM", 0), ("1/2/23, 12:10 PM", 12), ("2023/1/2 中午11:10", 11)]
+)
+def test_midnight_and_noon(written: str, hour: int) -> None:
+    told = stamp(written)
+    assert told is not None
+    assert told.hour == hour
+
+
+@pytest.mark.parametrize(
+    ("dates", "order"),
+    [
+        (["01/02/23, 08:00", "13/02/23, 08:00"], "dmy"),
+        (["01/02/23, 08:00", "01/13/23, 08:00"], "mdy"),
+        (["11/01/23, 08:00", "01/02/23, 08:00", "02/03/23, 08:00"], "dmy"),  # the other way it runs backwards
+        (["1/3/23, 08:00", "2/3/23, 08:00", "3/3/23, 08:00"], "dmy"),  # three days, or the third of three months
+        (["3/1/23, 08:00", "3/2/23, 08:00", "3/3/23, 08:00"], "mdy"),
+        (["1/2/23, 8:00 AM"], "mdy"),
+        (["01/02/23, 8:00 am"], "dmy"),
+        (["23/12/30, 08:00", "23/12/31, 08:00", "24/01/01, 08:00"], "ymd"),
+    ],
+)
+def test_day_or_month_first_is_told_by_the_whole_file(dates: list[str], order: str) -> None:
+    seen = Order()
+    for date in dates:
+        told = stamp(date)
+        assert told is not None
+        seen.see(told)
+    assert seen.best() == order
+
+
+def test_android() -> None:
+    events = read(SAMPLES / "WhatsApp Chat mit Winterlager.txt")
+    assert [(event.role, event.content) for event in events] == [
+        ("Marit", "Wer hat den Schlüssel zur Halle?"),
+        ("Jonas Q.", "Ich 🙋‍♂️\nAber er liegt im Auto.\n\nUnd das Auto steht in Kiel: seit Montag."),
+        ("Marit", "So sieht das Segel aus.\n[file: IMG-20231231-WA0003.jpg]"),
+        ("Jonas Q.", "Ich komme um 9: pünktlich!"),
+        ("Jonas Q.", "ok"),
+        ("Jonas Q.", "ok"),
+        ("+49 170 5550123", "Frohes Neues!"),
+        ("Sara", "5 < 7, <b>oder</b>?"),
+    ]
+    assert events[0].occurred_at == datetime(2023, 12, 31, 21, 5, tzinfo=UTC)
+    assert events[0].metadata == {"channel": "Winterlager"}
+    assert events[2].metadata == {"channel": "Winterlager", "attachments": ["IMG-20231231-WA0003.jpg"]}
+    assert events[3].metadata == {"channel": "Winterlager", "edited": True}
+    assert {(event.id, event.session) for event in events} == {(None, None)}
+    assert [event.source.position for event in events if event.source][:3] == ["3", "4", "8"]
+
+
+def test_iphone_in_its_zip() -> None:
+    events = read(SAMPLES / "WhatsApp Chat - Rowing Club.zip")
+    assert [(event.role, event.content) for event in events] == [
+        ("Theo", "Are we on for Sunday?"),
+        ("Ines Vale", "Yes! Bring @Theo's spare oar\nand a towel."),
+        ("Ines Vale", "The plan\n[file: 00000004-plan.pdf]"),
+        ("+1 (555) 010-0199", "שלום! see you at 12:00"),
+        ("Theo", "Moved to ten."),
+        ("Ines Vale", "POLL:\nWhich boat?\nOPTION: The red one\nOPTION: The old one"),
+        ("Theo", "Location: https://maps.example.org/?q=54.3,10.1"),
+    ]
+    assert events[0].occurred_at == datetime(2024, 3, 1, 21, 5, 9, tzinfo=UTC)
+    assert events[3].occurred_at == datetime(2024, 3, 2, tzinfo=UTC)
+    assert {event.metadata["channel"] for event in events} == {"Rowing Club"}
+
+
+def test_a_folder_is_as_its_zip(tmp_path: Path) -> None:
+    folder = tmp_path / "WhatsApp Chat - Ann (1)"
+    folder.mkdir()
+    chat(folder, "[2023-12-31, 9:05:09 PM] Ann: A quiet night", name="_chat.txt")
+    assert whatsapp.sniff(folder, b"")
+    (event,) = read(folder)
+    assert (event.content, event.metadata["channel"]) == ("A quiet night", "Ann")
+
+
+def test_a_folder_with_other_things_is_no_chat(tmp_path: Path) -> None:
+    chat(tmp_path, "31/12/2023, 21:05 - Ann: hi", name="WhatsApp Chat with Ann.txt")
+    (tmp_path / "IMG-20231231-WA0003.jpg").touch()
+    assert whatsapp.sniff(tmp_path, b"")
+    (tmp_path / "mail.mbox").touch()
+    assert not whatsapp.sniff(tmp_path, b"")
+
+
+def test_times_are_the_clocks_of_the_zone(tmp_path: Path) -> None:
+    path = chat(tmp_path, "31/07/2023, 09:00 - Ann: hi")
+    (event,) = whatsapp.read(path, ZoneInfo("Europe/Oslo"))
+    assert isinstance(event, Event)
+    assert event.occurred_at == datetime(2023, 7, 31, 7, tzinfo=UTC)
+
+
+def test_other_shapes_of_lines(tmp_path: Path) -> None:
+    korean = chat(tmp_path, "2023년 12월 31일 오후 9:05, 지우 : 안녕", name="a.txt")
+    old = chat(tmp_path, "31/12/2016, 21:05:09: Ann: hi: you", name="b.txt")
+    assert [(event.role, event.content) for path in (korean, old) for event in read(path)] == [
+        ("지우", "안녕"), ("Ann", "hi: you"),
+    ]  # fmt: skip
+
+
+def test_a_pasted_chat_of_another_shape_belongs_to_the_message(tmp_path: Path) -> None:
+    path = chat(
+        tmp_path,
+        "31/12/2023, 21:05 - Ann: She wrote:",
+        "[30/12/2023, 20:00:00] Eva: No.",
+        "31/12/2023, 21:06 - Ben: Oh",
+    )
+    assert [event.content for event in read(path)] == ["She wrote:\n[30/12/2023, 20:00:00] Eva: No.", "Oh"]
+
+
+def test_what_cannot_be_read_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "chat.txt"
+    path.write_bytes(
+        b"torn off\n31/12/2023, 21:05 - Ann: a\n\xff\n31/02/2023, 21:05 - Ann: b\n31/12/2023, 21:07 - Ann: \0\n"
+    )
+    records = list(whatsapp.read(path))
+    assert [(one.position, one.reason[:21]) for one in records if isinstance(one, Rejected)] == [
+        ("1", "no date: a message be"), ("3", "byte 0 of the line is"),
+        ("4", "there is no such day,"), ("5", "content: holds a NUL "),
+    ]  # fmt: skip
+    assert [one.content for one in records if isinstance(one, Event)] == ["a"]
+
+
+def test_utf_16(tmp_path: Path) -> None:
+    path = tmp_path / "chat.txt"
+    path.write_bytes("31/12/2023, 21:05 - Ann: ä\r\nö\r\n".encode("utf-16"))
+    assert whatsapp.sniff(path, path.read_bytes())
+    assert [event.content for event in read(path)] == ["ä\nö"]
+
+
+@pytest.mark.parametrize(
+    "text", ["[2024-05-01 09:00] Ann: hi", "[2024-05-01 09:00:10] Ann: hi", "Ann: hi", "1. one - a: b", ""]
+)
+def test_other_texts_are_left_to_others(tmp_path: Path, text: str) -> None:
+    path = chat(tmp_path, text, name="log.txt")
+    assert not whatsapp.sniff(path, path.read_bytes())
