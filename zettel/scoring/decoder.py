@@ -28,9 +28,10 @@ AT_ONCE = 16
 class MemoryDecoderScorer:
     """Orders the best ``reads`` notes anew by a memory decoder.
 
-    ``device``: "cpu", "cuda" or "mps", None for the fastest that is there; ``compile`` has torch compile the model,
-    which takes a minute at first and is for servers. A note's vector is read only where the store was filled by the
-    embedder that the decoder learned from; elsewhere it goes by the features alone. Raises ``ScorerError``.
+    ``device``: "cpu", "cuda" or "mps", None for the processor, which is done before a GPU has been handed the numbers.
+    ``compile`` has torch compile the model, which takes a minute at first and is for servers. A note's vector is read
+    only where the store was filled by the embedder that the decoder learned from; elsewhere it goes by the features
+    alone. Raises ``ScorerError`` for a device that is not there.
     """
 
     name = "decoder"
@@ -40,13 +41,8 @@ class MemoryDecoderScorer:
     ) -> None:
         if reads < 1:
             raise ScorerError(f"reads={reads}: at least 1 is needed")
-        if model.config.features != FEATURE_VERSION:
-            raise ScorerError(
-                f"those weights go with features of version {model.config.features}, and this zettel has version "
-                f"{FEATURE_VERSION}: train them anew with `zettel scorer train`"
-            )
         self.reads = reads
-        self.device = device_called(device or "cpu")  # a forward pass takes less than to move it to a GPU
+        self.device = device_called(device or "cpu")
         self.model = model.to(self.device).eval()
         self.wants_vectors = bool(model.config.vector)
         self._forward = torch.compile(self.model) if compile else self.model

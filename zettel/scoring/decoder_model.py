@@ -47,7 +47,6 @@ class MemoryDecoderConfig:
     gates: bool = True
     setwise: bool = True
     biases: bool = True
-    bank: int = 0
     features: int = FEATURE_VERSION
 
     @classmethod
