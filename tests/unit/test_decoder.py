@@ -15,7 +15,9 @@ torch = pytest.importorskip("torch")
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-from zettel.scoring.decoder import CONFIG, WEIGHTS, MemoryDecoderScorer, batched  # noqa: E402
+from zettel import Memory  # noqa: E402
+from zettel.embed.static import StaticEmbedder  # noqa: E402
+from zettel.scoring.decoder import CONFIG, SHIPPED, WEIGHTS, MemoryDecoderScorer, batched  # noqa: E402
 from zettel.scoring.decoder_model import OPEN, MemoryDecoder, MemoryDecoderConfig, MemoryDecoderLayer  # noqa: E402
 from zettel.scoring.slots import PAIR_FEATURES, QUESTION_FEATURES, SLOT_FEATURES, Shown  # noqa: E402
 from zettel.scoring.training import Example, Settings, base, hold_back, recall, scores, train  # noqa: E402
@@ -230,3 +232,28 @@ def test_whole_conversations_are_held_back() -> None:
         held = hold_back(groups, 0.15, seed)
         assert len({groups[place] for place in np.flatnonzero(held)}) == 1
         assert len({groups[place] for place in np.flatnonzero(~held)}) == 2
+
+
+# -------------------------------------------------------------------------------------------------------------- shipped
+
+
+def test_the_one_that_is_shipped() -> None:
+    scorer = MemoryDecoderScorer.load()
+    assert scorer.model.config.embedder == StaticEmbedder().info.fingerprint, "it reads the default embedder's vectors"
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 4_000_000
+    with Memory(":memory:", scorer="decoder") as memory:
+        memory.add_many(
+            [
+                {"content": "Ida painted the boat house.", "role": "Ida", "session": "s"},
+                {"content": "What did you do with the red paint?", "role": "Nils", "session": "s"},
+                {"content": "Nothing yet, it is under the bench.", "role": "Ida", "session": "s"},
+            ],
+            wait=True,
+        )
+        hits = memory.search("Where is Ida's red paint?", explain=True)
+        assert len(hits) == 3
+        assert {hit.why.scorer for hit in hits} == {"fusion+decoder"}
+        assert all(np.isfinite(hit.why.features["decoder"]) for hit in hits)
+        assert memory.search_many(["Where is the paint?", "Who painted?"], effort="mid")[1]
+        memory.delete_scope()
+        assert memory.search("Where is the paint?") == []
