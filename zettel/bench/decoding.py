@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 HELD_BACK = 0.15
 """Share of the conversations to learn from that choose the epoch instead."""
+COUNTED = f"Recall@{K}, of documents @{K_DOCUMENTS}: questions with an answer, each conversation in its scope."
 SWITCHES = ("gates", "setwise", "biases", "vectors")
 """Parts that can be left out, to see what they are worth."""
 
@@ -115,7 +116,7 @@ async def learn(
             "loss": [round(one.loss, 4) for one in trained.epochs],
             "recall held back": [round(one.recall, 4) for one in trained.epochs],
         },
-        notes=[f"Recall@{K}, of documents @{K_DOCUMENTS}: questions with an answer, each conversation in its scope."],
+        notes=[COUNTED],
     )  # fmt: skip
 
 
@@ -141,7 +142,7 @@ async def judge(
         settings={**answering(None, (), model, K), "decoder": folder or "shipped"},
         columns=["recall of", "questions", "fusion", "decoder", "difference"],
         rows=rows,
-        notes=[f"Recall@{K}, of documents @{K_DOCUMENTS}: questions with an answer, each conversation in its scope."],
+        notes=[COUNTED],
     )
 
 

@@ -12,10 +12,7 @@ if TYPE_CHECKING:
     from zettel.ports import Reranker
 
 EFFORTS = {"low": (), "mid": ("decoder",), "high": ("decoder", "cross-encoder")}
-"""The rerankers by how much may be spent on a search, as in BudgetMem; each reads as many notes as it does by default.
-
-Paper: Zhang et al. 2026, "Learning Query-Aware Budget-Tier Routing for Runtime Agent Memory".
-"""
+"""The rerankers by how much may be spent on a search, as in BudgetMem; each reads as many notes as by default."""
 
 
 class Cascade:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,13 +97,20 @@ class MemoryDecoderScorer:
     def score(self, questions: Sequence[Question], shortlists: Sequence[Shortlist]) -> list[Floats]:
         """The same, at once and in the calling thread."""
         shown = [show(question, one) for question, one in zip(questions, shortlists, strict=True)]
-        told: list[Floats] = []
-        for start in range(0, len(shown), AT_ONCE):
-            some = shown[start : start + AT_ONCE]
-            with torch.inference_mode():
-                values = self._forward(batched(some, self.model.config, self.device)).float().cpu().numpy()
-            told += [row[: len(one.score)] for row, one in zip(values, some, strict=True)]
-        return told
+        return odds(self._forward, shown, self.model.config, self.device)
+
+
+def odds(
+    forward: Callable[[Batch], torch.Tensor], shown: Sequence[Shown], config: MemoryDecoderConfig, device: str = "cpu"
+) -> list[Floats]:
+    """What a model says of each shortlist, (m,) each; AT_ONCE questions are scored in one pass."""
+    told: list[Floats] = []
+    for start in range(0, len(shown), AT_ONCE):
+        some = shown[start : start + AT_ONCE]
+        with torch.inference_mode():
+            values = forward(batched(some, config, device)).float().cpu().numpy()
+        told += [row[: len(one.score)] for row, one in zip(values, some, strict=True)]
+    return told
 
 
 def batched(shown: Sequence[Shown], config: MemoryDecoderConfig, device: str = "cpu") -> Batch:

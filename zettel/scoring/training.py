@@ -18,7 +18,7 @@ import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from zettel.errors import InvalidInput
-from zettel.scoring.decoder import batched
+from zettel.scoring.decoder import batched, odds
 from zettel.scoring.decoder_model import Batch, MemoryDecoder, MemoryDecoderConfig
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ def train(
             some = [useful[place] for place in shuffled[start : start + settings.batch]]
             optimizer.zero_grad()
             shown = batched([one.shown for one in some], config)
-            odds = model(shown)
-            wrong = listwise(odds, some) + settings.modesty * added(odds, shown)
+            told = model(shown)
+            wrong = listwise(told, some) + settings.modesty * added(told, shown)
             wrong.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
             optimizer.step()
@@ -153,16 +153,9 @@ def added(odds: torch.Tensor, shown: Batch) -> torch.Tensor:
     return (spread.square().sum(dim=1, keepdim=True) / count).mean()
 
 
-def scores(model: MemoryDecoder, examples: Sequence[Example], batch: int = 32) -> list[Floats]:
+def scores(model: MemoryDecoder, examples: Sequence[Example]) -> list[Floats]:
     """What the model says of each shortlist, (m,) each."""
-    model.eval()
-    told: list[Floats] = []
-    with torch.inference_mode():
-        for start in range(0, len(examples), batch):
-            some = examples[start : start + batch]
-            values = model(batched([one.shown for one in some], model.config)).numpy()
-            told += [row[: len(one.answers)] for row, one in zip(values, some, strict=True)]
-    return told
+    return odds(model.eval(), [one.shown for one in examples], model.config)
 
 
 def base(example: Example) -> Floats:

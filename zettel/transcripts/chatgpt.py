@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import Record, Rejected
+from . import Record
 from .content_blocks import as_dict, as_list, parsed, told_media
-from .conversation_files import Conversation, conversations, looks_like
+from .conversation_files import Conversation, looks_like, messages
 from .locomo import CONVERSATION
 from .moments import unix_time
 from .records import inside, record, rejected
@@ -41,13 +41,7 @@ def sniff(path: Path, head: bytes) -> bool:
 
 def read(path: Path) -> Iterator[Record]:
     """The messages of all conversations; one conversation at a time is in memory. Raises ``BadRecord``."""
-    for conversation in conversations(path):
-        if isinstance(conversation, Rejected):
-            yield conversation
-        elif not isinstance(conversation.fields.get("mapping"), dict):
-            yield rejected(conversation.source, "no conversation of ChatGPT: it has no mapping")
-        else:
-            yield from _messages(conversation)
+    return messages(path, "ChatGPT", "mapping", dict, _messages)
 
 
 def _messages(conversation: Conversation) -> Iterator[Record]:

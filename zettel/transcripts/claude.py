@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import Record, Rejected
+from . import Record
 from .content_blocks import ROLES, as_list, content_of, told_media
-from .conversation_files import Conversation, conversations, looks_like
+from .conversation_files import Conversation, looks_like, messages
 from .locomo import CONVERSATION
 from .moments import iso_time
 from .records import inside, record, rejected
@@ -38,13 +38,7 @@ def sniff(path: Path, head: bytes) -> bool:
 
 def read(path: Path) -> Iterator[Record]:
     """The messages of all conversations; one conversation at a time is in memory. Raises ``BadRecord``."""
-    for conversation in conversations(path):
-        if isinstance(conversation, Rejected):
-            yield conversation
-        elif not isinstance(conversation.fields.get("chat_messages"), list):
-            yield rejected(conversation.source, "no conversation of Claude: it has no chat_messages")
-        else:
-            yield from _messages(conversation)
+    return messages(path, "Claude", "chat_messages", list, _messages)
 
 
 def _messages(conversation: Conversation) -> Iterator[Record]:

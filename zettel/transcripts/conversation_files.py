@@ -6,13 +6,13 @@ Large exports have several of them: ``conversations-000.json`` and so on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from zettel.model import Source
 
-from . import HEAD_BYTES, Rejected
+from . import HEAD_BYTES, Record, Rejected
 from .json_stream import JsonStream
 from .lines import head_text
 from .records import rejected
@@ -41,8 +41,23 @@ def looks_like(path: Path, head: bytes, marks: tuple[str, ...]) -> bool:
     return text.lstrip().startswith(("[", "{")) and all(mark in text for mark in marks)
 
 
-def conversations(path: Path) -> Iterator[Conversation | Rejected]:
-    """All of them in order, one at a time in memory; ``BadRecord`` where no more can be read."""
+def messages(
+    path: Path, of: str, key: str, kind: type, read: Callable[[Conversation], Iterator[Record]]
+) -> Iterator[Record]:
+    """What ``read`` makes of each conversation of the assistant ``of``: one that has a ``kind`` under ``key``.
+
+    One conversation at a time is in memory. Raises ``BadRecord`` where no more can be read.
+    """
+    for conversation in _conversations(path):
+        if isinstance(conversation, Rejected):
+            yield conversation
+        elif not isinstance(conversation.fields.get(key), kind):
+            yield rejected(conversation.source, f"no conversation of {of}: it has no {key}")
+        else:
+            yield from read(conversation)
+
+
+def _conversations(path: Path) -> Iterator[Conversation | Rejected]:
     for file in _in_tree(path) if is_tree(path) else files(path):
         with file.open() as stream:
             json = JsonStream(stream, file.where)
