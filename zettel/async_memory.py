@@ -498,11 +498,10 @@ class AsyncMemory:
         if effort is not None and asked is not None:
             raise InvalidInput("effort= chooses a scorer: do without scorer=")
         spec = f"effort:{effort}" if effort is not None else self._scorer if asked is None else asked
+        spec = "fusion" if spec is None else spec
         if not isinstance(spec, str):
             return load_scorer(spec)
         if spec not in self._loaded:
-            import anyio
-
             self._loaded[spec] = await anyio.to_thread.run_sync(load_scorer, spec)
         return self._loaded[spec]
 
