@@ -70,6 +70,7 @@ class Commits:
                         if not ops:
                             return False
                         await self._store.apply(Batch(scope, state.seq, clock.seq, tuple(ops)))
+                        del ops  # before anybody looks for garbage among it
                     return True
                 except Conflict:
                     if time.monotonic() > deadline:

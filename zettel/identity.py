@@ -28,7 +28,9 @@ class Ordinals:
         self._seen: Counter[bytes] = Counter()
 
     def next(self, event: Event) -> int:
-        """0 for the first of its kind, 1 for the second, and so on."""
+        """0 for the first of its kind, 1 for the second, and so on; 0 where that tells nothing, and nothing is kept."""
+        if event.id is not None or event.occurred_at is None:
+            return 0
         digest = hashlib.blake2b(_said(event), digest_size=16).digest()
         self._seen[digest] += 1
         return self._seen[digest] - 1

@@ -61,7 +61,9 @@ async def histories_after(
     store: GraphStore, scope: Scope, ids: Sequence[str], planned: Sequence[Op]
 ) -> dict[str, NoteHistory]:
     """The histories of notes once what is planned is written."""
-    found = await store.histories(scope, ids) if ids else {}
+    if not ids:
+        return {}
+    found = await store.histories(scope, ids)
     for op in planned:
         if isinstance(op, PutRevision) and op.note.id in found:
             base, revisions = found[op.note.id]

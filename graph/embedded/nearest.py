@@ -22,8 +22,10 @@ LARGE = 50_000
 """Vectors of a scope from which on not every one is looked at: a product with all of 50,000 takes about 5 ms."""
 ROUNDING = 1e-5
 """More than float32 products of unit vectors of a few hundred numbers are ever off."""
-AT_ONCE = 2_000_000
-"""Cosines computed at once, 8 MB: each product that is shared among cores has them wait for one another."""
+TOGETHER = 1024
+"""Rows that are asked for together, and no more than so far from one to the next."""
+SLACK = 16
+"""How many more than wanted are asked for: rounding may have put them in another order."""
 SAMPLED = 16
 """One cosine in so many is ranked to learn below which the others need not be."""
 
@@ -133,23 +135,46 @@ class Flat:
         return rows[best(cosines, rows, k)]
 
     def nearest_before(self, rows: Ints, k: int, allowed: Bools) -> list[tuple[Ints, Floats]]:
-        """See :class:`Nearest`."""
-        vectors = self._rows["vector"]
-        hidden = ~(allowed[: len(vectors)] & self._rows["embedded"])
-        some_hidden = bool(hidden.any())
+        """See :class:`Nearest`.
+
+        FAISS looks through what is older than all that are asked for together, and a product through the rest.
+        """
         found: list[tuple[Ints, Floats]] = []
-        step = max(1, AT_ONCE // len(vectors))
-        for start in range(0, len(rows), step):
-            asking = rows[start : start + step]
-            products = vectors[asking] @ vectors[: int(asking[-1])].T
-            if some_hidden:
-                products[:, hidden[: products.shape[1]]] = -np.inf
-            for row, rough in zip(asking.tolist(), products, strict=True):
-                near = at_least(rough[:row], k)
-                cosines = exact(vectors[near], vectors[row])
-                order = best(cosines, near, k)
-                found.append((near[order], cosines[order].astype(np.float32)))
+        for near in np.split(rows, np.flatnonzero(np.diff(rows) > TOGETHER) + 1):
+            for start in range(0, len(near), TOGETHER):
+                found += self._before(near[start : start + TOGETHER], k, allowed)
         return found
+
+    def _before(self, rows: Ints, k: int, allowed: Bools) -> list[tuple[Ints, Floats]]:
+        vectors, first = self._rows["vector"], int(rows[0])
+        shown = np.flatnonzero(allowed[: int(rows[-1])] & self._rows["embedded"][: int(rows[-1])])
+        older, between = shown[shown < first], shown[shown >= first]
+        far = self._rough(rows, older, k)
+        beside = vectors[rows] @ vectors[between].T
+        found = []
+        for row, candidates, newer in zip(rows.tolist(), far, beside, strict=True):
+            newer = newer[: int(np.searchsorted(between, row))]
+            near = np.concatenate([older[candidates], between[at_least(newer, k)]])
+            cosines = exact(vectors[near], vectors[row])
+            order = best(cosines, near, k)
+            found.append((near[order], cosines[order].astype(np.float32)))
+        return found
+
+    def _rough(self, rows: Ints, older: Ints, k: int) -> list[Ints]:
+        """For each row the places in ``older`` that may be among its ``k`` nearest there."""
+        import faiss
+
+        if not len(older):
+            return [older] * len(rows)
+        vectors = self._rows["vector"]
+        others = vectors[: len(older)] if older[-1] == len(older) - 1 else vectors[older]
+        wanted = min(k + SLACK, len(older))
+        cosines, places = faiss.knn(vectors[rows], others, wanted, metric=faiss.METRIC_INNER_PRODUCT)
+        sure = (len(older) <= k + SLACK) | (cosines[:, -1] < cosines[:, min(k, len(older)) - 1] - ROUNDING)
+        return [
+            some if is_sure else at_least(others @ vectors[row], k)  # more alike than were asked for
+            for row, some, is_sure in zip(rows.tolist(), places, sure, strict=True)
+        ]
 
     def copied(self) -> Flat:
         """The same, to be changed apart."""

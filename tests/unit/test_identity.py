@@ -35,8 +35,16 @@ def test_the_hash_is_keyed() -> None:
 
 def test_ordinals_count_what_is_identical() -> None:
     ordinals = Ordinals()
-    told = [Event(content="yes"), Event(content="no"), Event(content="yes", source="f"), Event(content="yes", id="a")]
-    assert [ordinals.next(event) for event in told] == [0, 0, 1, 2]
+    at = {"occurred_at": "2024-05-01T09:00Z"}
+    told = [Event(content="yes", **at), Event(content="no", **at), Event(content="yes", source="f", **at)]
+    assert [ordinals.next(event) for event in told] == [0, 0, 1]
+
+
+def test_ordinals_leave_out_what_is_known_otherwise() -> None:
+    ordinals = Ordinals()
+    at = {"occurred_at": "2024-05-01T09:00Z"}
+    told = [Event(content="yes", id="a", **at), Event(content="yes"), Event(content="yes"), Event(content="yes", **at)]
+    assert [ordinals.next(event) for event in told] == [0, 0, 0, 0]
 
 
 def test_same_content_looks_at_metadata_but_not_at_the_source() -> None:

@@ -166,6 +166,20 @@ def test_nearest_before(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert first[0].tolist() == []
 
 
+def test_nearest_before_among_equals() -> None:
+    """More that are equally near than are asked for, some of them hidden: the oldest that are shown."""
+    vectors = spread(1000)
+    vectors[100:400] = vectors[100]
+    held, shown = filled("flat", vectors), np.ones(1001, bool)
+    shown[100:200:2] = False
+    vectors[900] = vectors[100]
+    held.put(np.array([900]), vectors[900:901])
+    (near, cosines), (others, _) = held.nearest_before(np.array([900, 950]), 5, shown)
+    assert near.tolist() == [101, 103, 105, 107, 109]
+    assert cosines.tolist() == pytest.approx([1.0] * 5, abs=1e-6)
+    assert others.tolist() == best(vectors[:950], vectors[950], 5, shown[:950])
+
+
 def test_at_least_keeps_all_that_may_count() -> None:
     values = np.random.default_rng(0).random(1000).astype(np.float32)
     values[:100] = -np.inf

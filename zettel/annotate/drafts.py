@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from zettel.annotate.instructions import flags_of, trust_of
@@ -56,7 +57,7 @@ async def draft(store: GraphStore, scope: Scope, annotator: Annotator, events: S
     """Drafts of events, in order, annotated with the scope's statistics as they stand."""
     parts = [passages_of(event) for event in events]
     annotations = iter(await annotate(store, scope, annotator, [passage for own in parts for passage in own]))
-    return [Draft(event, own, tuple(next(annotations) for _ in own)) for event, own in zip(events, parts, strict=True)]
+    return [Draft(event, own, tuple(islice(annotations, len(own)))) for event, own in zip(events, parts, strict=True)]
 
 
 async def annotate(
