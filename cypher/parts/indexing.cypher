@@ -4,7 +4,7 @@
 CALL (notes, found) {
   UNWIND range(0, size($notes) - 1) AS at
   WITH notes[at] AS n, found[at] AS i, $notes[at] AS row
-  SET i += row.index
+  SET i += row.index, i.changed = $changes
   WITH n, i, row
   CALL (n, row) {
     UNWIND row.events AS id

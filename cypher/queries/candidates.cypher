@@ -1,5 +1,6 @@
-// What a question is asked of, by the rules of zettel.search.pool, in one statement: the ways of seeding one by one, the
-// neighbours in time, the walk, and then everything about the chosen notes in columns.
+// Which notes a question is asked of, by the rules of zettel.search.pool: the ways of seeding one by one, the neighbours in
+// time, the walk, and then what depends on the question. What does not is in notes_told, for those who do not know it.
+// Notes are told by the nodes that they are found by, which have few relationships to pass by on the way to another.
 //: when newer
 CYPHER 25
 //: end
@@ -62,25 +63,23 @@ CALL (postings, df, notes, tokens) {
   WHERE {{allowed}}
   //: end
   WITH i, score ORDER BY score DESC, i.seq LIMIT $pool
-  MATCH (n)-[:FOUND_BY]->(i)
-  WITH n, score, i.seq AS seq ORDER BY score DESC, seq
-  RETURN collect(n) AS by_text
+  RETURN collect(i) AS by_text
 }
 // VECTOR
 //: when vector
 CALL (s) {
   {{nearest}}
-  MATCH (v)<-[:HAS_VECTOR]-(n)
-  WITH n, cosine, v.seq AS seq ORDER BY cosine DESC, seq
-  RETURN collect(n) AS by_vector
+  MATCH (v)<-[:HAS_VECTOR]-(n)-[:FOUND_BY]->(i)
+  WITH i, cosine, v.seq AS seq ORDER BY cosine DESC, seq
+  RETURN collect(i) AS by_vector
 }
 //: end
 //: when indexed
 CALL (s) {
   {{nearest_indexed}}
-  MATCH (v)<-[:HAS_VECTOR]-(n)
-  WITH n, cosine, v.seq AS seq ORDER BY cosine DESC, seq
-  RETURN collect(n) AS by_vector
+  MATCH (v)<-[:HAS_VECTOR]-(n)-[:FOUND_BY]->(i)
+  WITH i, cosine, v.seq AS seq ORDER BY cosine DESC, seq
+  RETURN collect(i) AS by_vector
 }
 //: end
 //: when wordless
@@ -92,7 +91,8 @@ CALL (s) {
   MATCH (:Term {scope: $scope, name: name})<-[:TITLED]-(n:Note)
   WHERE {{passing}}
   WITH DISTINCT n ORDER BY n.seq LIMIT $pool
-  RETURN collect(n) AS by_title
+  MATCH (n)-[:FOUND_BY]->(i)
+  RETURN collect(i) AS by_title
 }
 // TERM
 CALL (s) {
@@ -101,16 +101,17 @@ CALL (s) {
   WITH t, {{holders}} AS df WHERE df > 0
   ORDER BY df, t.name
   WITH collect({term: t, df: df}) AS rarest
-  RETURN [one IN rarest | one.term] AS named,
-    reduce(taken = {spent: 0, terms: []}, one IN rarest | CASE WHEN taken.spent + one.df <= $pool
-      THEN {spent: taken.spent + one.df, terms: taken.terms + one.term}
-      ELSE {spent: taken.spent + one.df, terms: taken.terms} END).terms AS taken
+  RETURN reduce(taken = {spent: 0, terms: []}, one IN rarest | CASE WHEN taken.spent + one.df <= $pool
+    THEN {spent: taken.spent + one.df, terms: taken.terms + one.term}
+    ELSE {spent: taken.spent + one.df, terms: taken.terms} END).terms AS taken
 }
 CALL (taken) {
   UNWIND taken AS t
   MATCH (t)<-[:HAS_TERM]-(n)
   WHERE {{passing}}
-  RETURN collect(DISTINCT n) AS by_term
+  WITH DISTINCT n
+  MATCH (n)-[:FOUND_BY]->(i)
+  RETURN collect(i) AS by_term
 }
 // TIME
 CALL (s) {
@@ -118,27 +119,33 @@ CALL (s) {
   MATCH (n:Note)
   WHERE n.scope = $scope AND n.occurred_at >= stretch.start AND n.occurred_at < stretch.end AND {{passing}}
   WITH DISTINCT n ORDER BY n.seq LIMIT $pool
-  RETURN collect(n) AS by_time
+  MATCH (n)-[:FOUND_BY]->(i)
+  RETURN collect(i) AS by_time
 }
 // NEIGHBOUR
 CALL (by_vector, by_text) {
   UNWIND by_vector[..$anchors] + by_text[..$anchors] AS anchor
-  WITH DISTINCT anchor
-  MATCH (anchor)-[:FOUND_BY]->(centre)
-  WITH centre, centre.place AS place WHERE place IS NOT NULL
+  WITH DISTINCT anchor AS centre, anchor.place AS place WHERE place IS NOT NULL
   {{beside}}
-  UNWIND [centre] + before[..$window] + after[..$window] AS i
+  RETURN collect({centre: centre, before: before, after: after}) AS anchored
+}
+CALL (anchored) {
+  UNWIND anchored AS run
+  UNWIND [run.centre] + run.before[..$window] + run.after[..$window] AS i
   WITH DISTINCT i
-  MATCH (n)-[:FOUND_BY]->(i)
-  WHERE {{passing}}
-  RETURN collect(n) AS around
+  //: when filtered
+  MATCH (i)<-[:FOUND_BY]-(n)
+  WHERE {{allowed}}
+  //: end
+  RETURN collect(i) AS around
 }
 // WALK
 CALL (by_vector, by_text, by_title, by_term) {
   UNWIND [at IN range(0, size(by_vector[..$walk_seeds]) - 1) | [by_vector[at], 1.0 / (1 + at)]]
     + [at IN range(0, size(by_text[..$walk_seeds]) - 1) | [by_text[at], 1.0 / (1 + at)]]
-    + [n IN by_title | [n, 1.0]] + [n IN by_term | [n, 1.0 / size(by_term)]] AS start
-  WITH start[0] AS n, sum(start[1]) AS share
+    + [i IN by_title | [i, 1.0]] + [i IN by_term | [i, 1.0 / size(by_term)]] AS start
+  WITH start[0] AS i, sum(start[1]) AS share
+  MATCH (i)<-[:FOUND_BY]-(n)
   RETURN collect([n, share]) AS starts, collect(n) AS starting
 }
 CALL (starts, starting) {
@@ -156,60 +163,72 @@ CALL (first, second) {
   UNWIND first + second AS step
   WITH step[0] AS n, sum(step[1]) AS led
   ORDER BY led DESC, n.seq LIMIT $walk_notes
-  RETURN collect(n) AS walked
+  MATCH (n)-[:FOUND_BY]->(i)
+  RETURN collect(i) AS walked
 }
-// The pool, what stands beside those of it that more than the walk found, and of the others what comes next.
+// The pool.
 CALL (by_vector, by_text, by_title, by_term, by_time, around, walked) {
   UNWIND [[1, by_vector], [2, by_text], [4, by_term], [8, by_title], [16, by_time], [32, around], [64, walked]] AS way
-  UNWIND way[1] AS n
-  WITH n, sum(way[0]) AS seeds
+  UNWIND way[1] AS i
+  WITH i, sum(way[0]) AS seeds
   //: when filtered
-  WITH n, seeds, CASE WHEN seeds <> 64 OR ({{allowed}}) THEN 1 ELSE 0 END AS pool
+  MATCH (i)<-[:FOUND_BY]-(n)
+  WITH i, seeds, CASE WHEN seeds <> 64 OR ({{allowed}}) THEN 1 ELSE 0 END AS pool
   //: otherwise
-  WITH n, seeds, 1 AS pool
+  WITH i, seeds, 1 AS pool
   //: end
-  MATCH (n)-[:FOUND_BY]->(i)
   WITH i, seeds, pool, i.place AS place
-  RETURN collect([i, seeds, pool, place]) AS seeded, collect(DISTINCT left(place, 48)) AS sessions
+  RETURN collect({found: i, seeds: seeds, pool: pool, place: place}) AS seeded,
+    collect(DISTINCT left(place, 48)) AS sessions
 }
+// What stands beside those of it that more than the walk found, and of the others what comes next. Unless a filter chose
+// among them, the neighbours of neighbours were read with their anchor.
 CALL (seeded) {
   UNWIND seeded AS one
-  WITH one[0] AS centre, one[3] AS place WHERE one[1] <> 64 AND place IS NOT NULL
+  WITH one.found AS centre, one.seeds AS seeds, one.place AS place
+  //: when filtered
+  WHERE seeds <> 64 AND place IS NOT NULL
+  //: otherwise
+  WHERE seeds % 64 > 0 AND seeds % 64 < 32 AND place IS NOT NULL
+  //: end
   {{beside}}
-  RETURN collect([i IN reverse(before) + [centre] + after | i.seq]) AS runs,
-    collect(before[..$window] + after[..$window]) AS beside
+  RETURN collect({centre: centre, before: before, after: after}) AS lone
 }
+// Of notes that the walk alone found only those have to be asked for what comes next that may come next to each other.
 CALL (seeded) {
   UNWIND seeded AS one
-  WITH one[0] AS centre, one[3] AS place WHERE one[1] = 64 AND place IS NOT NULL
-  CALL (place) {
+  WITH one.found AS centre, one.place AS place WHERE one.seeds = 64 AND place IS NOT NULL
+  WITH left(place, 48) AS session, collect({centre: centre, place: place}) AS walked
+  WHERE size(walked) > 1
+  UNWIND walked AS one
+  WITH session, one.centre AS centre, one.place AS place
+  CALL (session, place) {
     MATCH (i:Index)
-    WHERE i.place > place AND i.place < left(place, 48) + '~' AND {{placed}}
+    WHERE i.place > place AND i.place < session + '~' AND {{placed}}
     RETURN i.seq AS after ORDER BY i.place LIMIT 1
   }
   RETURN collect([centre.seq, after]) AS steps
 }
-// Everything about them.
-CALL (seeded, beside) {
-  CALL (seeded, beside) {
+// The rows: all these.
+CALL (seeded, lone, anchored) {
+  CALL (seeded, lone, anchored) {
     UNWIND seeded AS one
-    RETURN one[0] AS i, one[1] AS seeds, one[2] AS pool
+    RETURN one.found AS i, one.seeds AS seeds, one.pool AS pool
     UNION ALL
-    UNWIND beside AS some
-    UNWIND some AS i
+    UNWIND lone AS run
+    UNWIND run.before[..$window] + run.after[..$window] AS i
     RETURN i, 0 AS seeds, 0 AS pool
+    //: when filtered
+    //: otherwise
+    UNION ALL
+    UNWIND anchored AS run
+    UNWIND run.before[..2 * $window] + run.after[..2 * $window] AS i
+    RETURN i, 0 AS seeds, 0 AS pool
+    //: end
   }
   WITH i, sum(seeds) AS seeds, max(pool) AS pool
-  MATCH (n)-[:FOUND_BY]->(i)
-  //: when wordless
-  WITH i, seeds, pool, n, null AS v
-  //: otherwise
-  OPTIONAL MATCH (n)-[:HAS_VECTOR]->(v) WHERE v.space = $space AND v.shown
-  //: end
-  RETURN collect(n) AS rows, collect(i) AS found,
-    {row: collect(i.row), length: collect(i.length), seeds: collect(seeds), pool: collect(pool),
-      code: collect(coalesce(v.code, ''))} AS columns,
-    collect(CASE WHEN pool = 1 THEN n END) AS pooled, collect(CASE WHEN i.superseded THEN n END) AS superseded
+  RETURN collect(i) AS found, {id: collect(i.id), changed: collect(coalesce(i.changed, 0)), seeds: collect(seeds),
+    pool: collect(pool)} AS columns
 }
 // Which of the words they hold: as far as they were read above, that is known.
 CALL (postings, found) {
@@ -223,31 +242,16 @@ CALL (df, read, found) {
   WITH at, i, $words[at] AS word WHERE i.words CONTAINS word
   RETURN collect([i.seq, at, {{times}}]) AS held_too
 }
-CALL (superseded) {
-  UNWIND superseded AS n
-  MATCH (newer)-[how:SUPERSEDES]->(n)
-  //: when as_of
-  WHERE newer.valid_from IS NULL OR newer.valid_from <= $moment
-  //: end
-  WITH n, min(coalesce(MICROS(newer.valid_from), MICROS(how.recorded_at))) AS since
-  RETURN collect([n.seq, since]) AS replaced
-}
-CALL (rows) {
-  UNWIND rows AS n
-  MATCH (n)-[l:{{links}}]->(target)
-  WHERE target IN rows
-  RETURN collect([n.seq, target.seq, type(l), l.weight]) AS edges
-}
-CALL (pooled, named) {
-  UNWIND pooled AS n
-  WITH n, n.seq AS seq
-  MATCH (n)-[:HAS_TERM]->(t)
-  WITH t, collect(seq) AS held
-  WITH t, held, t IN named AS asked
-  WHERE asked OR size(held) > 1
-  WITH t, held, asked, {{holders}} AS df
-  WHERE asked OR (df > 1 AND df <= $rare_term_df)
-  RETURN collect([t.name, df, asked, held]) AS terms
+// Who stands beside whom.
+CALL (lone, anchored) {
+  UNWIND
+    //: when filtered
+    lone
+    //: otherwise
+    lone + anchored
+    //: end
+    AS run
+  RETURN collect([i IN reverse(run.before) + [run.centre] + run.after | i.seq]) AS runs
 }
 CALL (postings, sessions) {
   UNWIND postings AS posting
@@ -268,5 +272,5 @@ CALL (sessions) {
   //: end
   RETURN collect([name, length]) AS lengths
 }
-RETURN notes, tokens, df, columns, held + held_too AS counts, replaced, runs + steps AS runs, edges, terms, told, lengths,
-  EXISTS { MATCH (u:Usage) WHERE u.scope = $scope AND u.note IS NOT NULL } AS used
+RETURN s.born AS born, s.changes AS changes, s.floor AS floor, notes, tokens, df, columns, held + held_too AS counts,
+  runs + steps AS runs, told, lengths, EXISTS { MATCH (u:Usage) WHERE u.scope = $scope AND u.note IS NOT NULL } AS used

@@ -35,5 +35,5 @@ CALL (gone) {
   WITH t WHERE NOT EXISTS { (t)<-[:HAS_TERM|TITLED]-() }
   DELETE t
 }
-FOREACH (i IN found | SET i.words = null, i.often = null, i.length = null, i.titled = null)
+FOREACH (i IN found | SET i.words = null, i.often = null, i.length = null, i.titled = null, i.changed = $changes)
 RETURN size(gone) AS notes, tokens

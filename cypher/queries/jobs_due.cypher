@@ -5,4 +5,7 @@ WHERE j.state IN ['queued', 'running'] AND j.kind IN $kinds
   //: when scoped
   AND j.scope = $scope
   //: end
+  //: when busy
+  AND (j.kind IN $any_order OR NOT j.scope IN $busy)
+  //: end
 RETURN j.scope AS scope, j.kind AS kind ORDER BY j.priority DESC, j.run_at, j.queued, j.number LIMIT 1

@@ -11,3 +11,6 @@ CALL (source, row) {
   //: end
   SET l += row.link
 }
+WITH DISTINCT source
+MATCH (source)-[:FOUND_BY]->(i)
+SET i.changed = $changes

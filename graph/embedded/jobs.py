@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from zettel.model import TIME_MAX, Job, JobKind, JobState, Scope, from_micros, to_micros
+from zettel.model import SIDE_BY_SIDE, TIME_MAX, Job, JobKind, JobState, Scope, from_micros, to_micros
 
 _JOBS = """SELECT j.id, s.name, j.kind, j.note, j.version, j.priority, j.run_at, j.attempts, j.state, j.token, j.error
     FROM jobs j JOIN scopes s ON s.number = j.scope"""
@@ -27,18 +27,26 @@ def any_due(sql: sqlite3.Connection, kinds: Sequence[JobKind], scope: int | None
 
 
 def claim(
-    sql: sqlite3.Connection, kinds: Sequence[JobKind], limit: int, lease: float, scope: int | None, now: int
+    sql: sqlite3.Connection,
+    kinds: Sequence[JobKind],
+    limit: int,
+    lease: float,
+    scope: int | None,
+    busy: Sequence[int | None],
+    now: int,
 ) -> list[Job]:
     """Take due jobs of the first one's scope and kind, most urgent first; those whose lease ran out are due again.
 
-    Each start counts as an attempt.
+    Each start counts as an attempt. Of ``busy`` scopes only jobs are taken whose order does not count.
     """
     # Their tokens stay: until somebody else has begun, whoever was late may still finish.
     sql.execute("UPDATE jobs SET state = 'queued' WHERE state = 'running' AND lease_until <= ?", (now,))
     asked = {"now": now, "kinds": json.dumps([kind.value for kind in kinds]), "scope": scope, "limit": limit}
+    asked |= {"busy": json.dumps(busy), "any_order": json.dumps(sorted(kind.value for kind in SIDE_BY_SIDE))}
     first = sql.execute(
         """SELECT scope, kind FROM jobs WHERE state = 'queued' AND run_at <= :now
         AND kind IN (SELECT value FROM json_each(:kinds)) AND (:scope IS NULL OR scope = :scope)
+        AND (scope NOT IN (SELECT value FROM json_each(:busy)) OR kind IN (SELECT value FROM json_each(:any_order)))
         ORDER BY priority DESC, run_at, number LIMIT 1""",
         asked,
     ).fetchone()
@@ -59,7 +67,7 @@ def claim(
         ORDER BY j.priority DESC, j.run_at, j.number""",
         asked,
     )
-    return [_job(row) for row in claimed]
+    return _jobs(claimed)
 
 
 def renew(sql: sqlite3.Connection, jobs: Sequence[Job], lease: float, now: int) -> None:
@@ -89,7 +97,7 @@ def listed(sql: sqlite3.Connection, scope: int | None, state: JobState | None) -
         ORDER BY j.number""",
         {"scope": scope, "state": state.value if state else None},
     )
-    return [_job(row) for row in rows]
+    return _jobs(rows)
 
 
 def pending(
@@ -128,18 +136,25 @@ def cancel(sql: sqlite3.Connection, scope: int | None, job: str, now: int) -> bo
     return gone.rowcount > 0
 
 
-def _job(row: tuple[Any, ...]) -> Job:
-    id, scope, kind, note, version, priority, run_at, attempts, state, token, error = row
-    return Job(
-        id=id,
-        scope=Scope.model_validate_json(scope),
-        kind=JobKind(kind),
-        note=note or None,
-        version=version,
-        priority=priority,
-        run_at=from_micros(run_at),
-        attempts=attempts,
-        state=JobState(state),
-        token=token,
-        error=error,
-    )
+def _jobs(rows: Iterable[tuple[Any, ...]]) -> list[Job]:
+    scopes: dict[str, Scope] = {}  # read once each: most jobs are of one
+    found = []
+    for id, name, kind, note, version, priority, run_at, attempts, state, token, error in rows:
+        if name not in scopes:
+            scopes[name] = Scope.model_validate_json(name)
+        found.append(
+            Job(
+                id=id,
+                scope=scopes[name],
+                kind=JobKind(kind),
+                note=note or None,
+                version=version,
+                priority=priority,
+                run_at=from_micros(run_at),
+                attempts=attempts,
+                state=JobState(state),
+                token=token,
+                error=error,
+            )
+        )
+    return found

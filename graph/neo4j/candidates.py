@@ -1,10 +1,12 @@
-"""From a question to its one statement, and from that statement's answer to Candidates."""
+"""From a question to its statement, and from what that and the notes tell to Candidates."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,16 +30,43 @@ FAR = 32
 KINDS = {kind.value: number for number, kind in enumerate(Kind)}
 LINK_TYPES = {type.value: number for number, type in enumerate(LinkType)}
 EPISODIC = Kind.EPISODIC.value
-PACKED = 9
-"""Values of a row that ``hashes.rest_row`` packs."""
-COLUMNS = ("row", "length", "seeds", "pool", "code")
-"""What the statement answers of each note, in lists of the same order."""
-ANSWER = ("notes", "tokens", "df", "columns", "counts", "replaced", "runs", "edges", "terms", "told", "lengths", "used")
-"""What ``candidates.cypher`` answers, in one row."""
+
+
+class Told(NamedTuple):
+    """A note as a search reads it whatever it asks: what ``hashes.rest_row`` packs, and the rest of what
+    ``notes_told.cypher`` answers."""
+
+    seq: int
+    id: str
+    kind: str
+    role: str | None
+    session: str | None
+    event: str
+    occurred_at: int
+    valid_from: int
+    asks: bool
+    length: int
+    code: bytes | str
+    """Its vector; "": none."""
+    replaced: bool
+    """Whether a note may have taken its place."""
+    links: Sequence[tuple[int, str, float]]
+    """Those that lead from it: the other note's ``seq``, type, weight."""
+    terms: Sequence[str]
+
+
+class Bound(NamedTuple):
+    """What binds notes and changes with others."""
+
+    holders: Mapping[str, int]
+    """How many notes hold each of the Terms that the question names or that two notes of the pool hold."""
+    ends: Mapping[str, int]
+    """Since when a note, by id, is no longer valid."""
 
 
 def asked(query: Query, keys: Keys, order: Sequence[int], reach: int) -> dict[str, Any]:
     """The parameters of ``candidates.cypher``; the words in ``order``."""
+    filtered = query.filter != Filter()
     return {
         "scope": query.scope.key,
         "space": query.space,
@@ -49,7 +78,7 @@ def asked(query: Query, keys: Keys, order: Sequence[int], reach: int) -> dict[st
         "moment": None if query.as_of is None else moment_at(query.as_of),
         "pool": query.pool,
         "window": query.window,
-        "beyond": query.window + 1,
+        "beyond": (query.window if filtered else 2 * query.window) + 1,
         "budget": pool.POSTINGS_BUDGET,
         "anchors": pool.ANCHORS,
         "walk_seeds": pool.WALK_SEEDS,
@@ -84,40 +113,86 @@ def flags(query: Query, *, indexed: bool, searching: bool) -> list[str]:
     return [name for name, wanted in told.items() if wanted]
 
 
-def shaped(answer: Mapping[str, Any] | None, query: Query, order: Sequence[int]) -> Candidates:
-    """The statement's answer (None: nothing was ever written to the scope) as Candidates, rows in ``seq`` order."""
-    told: Mapping[str, Any] = answer or dict.fromkeys(ANSWER, ())
-    asked_of: Mapping[str, Sequence[Any]] = told["columns"] or dict.fromkeys(COLUMNS, ())
-    packed = hashes.unpacked(asked_of["row"])
-    n, q = len(packed), len(query.tokens)
-    by_seq = sorted(range(n), key=[row[0] for row in packed].__getitem__)
-    known = zip(*[packed[at] for at in by_seq], strict=True) if n else iter([()] * PACKED)
-    seqs, ids, kinds, role_of, session_of, events, occurred, valid_from, asks = known
-    lengths, seeds, pooled, codes = ([asked_of[name][at] for at in by_seq] for name in COLUMNS[1:])
+def told_of(rows: Sequence[Sequence[Any]]) -> list[Told]:
+    """The notes of an answer of ``notes_told.cypher``."""
+    packed = hashes.unpacked([row[0] for row in rows])
+    return [Told(*known, *rest) for known, (_, *rest) in zip(packed, rows, strict=True)]
+
+
+def binding(answer: Mapping[str, Any], notes: Mapping[str, Told], query: Query) -> list[str]:
+    """The Terms of an answer's pool that the question names, and those that two of its notes hold; in order."""
+    columns = answer["columns"]
+    pooled = [id for id, pool in zip(columns["id"], columns["pool"], strict=True) if pool and id in notes]
+    held = Counter(chain.from_iterable(notes[id].terms for id in pooled))
+    named = set(query.names)
+    return sorted(name for name, times in held.items() if times > 1 or name in named)
+
+
+def replaced(notes: Mapping[str, Told]) -> list[str]:
+    """The ids of the notes whose place another one may have taken."""
+    return sorted(id for id, note in notes.items() if note.replaced)
+
+
+def nothing(query: Query, order: Sequence[int]) -> Candidates:
+    """The Candidates of a scope that nothing was ever written to."""
+    empty: dict[str, Any] = dict.fromkeys(("counts", "runs", "told", "lengths"), ())
+    empty |= {"columns": {"id": (), "seeds": (), "pool": ()}, "df": [0] * len(order), "notes": 0, "tokens": 0}
+    return shaped(empty | {"used": False}, {}, Bound({}, {}), query, order)
+
+
+def shaped(
+    answer: Mapping[str, Any], notes: Mapping[str, Told], bound: Bound, query: Query, order: Sequence[int]
+) -> Candidates:
+    """The answer of ``candidates.cypher``, and what is known of its notes, as Candidates; rows in ``seq`` order."""
+    columns = answer["columns"]
+    rows = sorted(
+        (notes[id], seeds, pooled)
+        for id, seeds, pooled in zip(columns["id"], columns["seeds"], columns["pool"], strict=True)
+        if id in notes
+    )
+    n, q = len(rows), len(query.tokens)
+    known = zip(*[row[0] for row in rows], strict=True) if n else iter([()] * len(Told._fields))
+    (seqs, ids, kinds, role_of, session_of, events, occurred, valid_from, asks, lengths, codes, _, links_of,
+     _) = known  # fmt: skip
     row_of = {seq: row for row, seq in enumerate(seqs)}
     positions = np.array(order, np.int64)
     roles, sessions = _numbers(role_of), _numbers(session_of)
     wholes = [event if kind == EPISODIC else id for event, kind, id in zip(events, kinds, ids, strict=True)]
-    previous, following = _beside(told["runs"], _ints(seqs))
+    previous, following = _beside(answer["runs"], _ints(seqs))
     tf, session_tf = np.zeros((n, q), np.float32), np.zeros((len(sessions), q), np.float32)
-    for seq, at, count in told["counts"]:
-        tf[row_of[seq], order[at]] = count
-    for session, at, count in told["told"]:
+    for seq, at, count in answer["counts"]:
+        if seq in row_of:
+            tf[row_of[seq], order[at]] = count
+    for session, at, count in answer["told"]:
         session_tf[sessions[session], order[at]] = count
-    links = sorted((row_of[source], row_of[target], LINK_TYPES[type], weight)
-                   for source, target, type, weight in told["edges"])  # fmt: skip
-    terms = sorted(told["terms"])
-    uses = [(row_of[seq], place) for place, (*_, held) in enumerate(terms) for seq in held]
-    session_length = dict(told["lengths"])
+    links = sorted(
+        (row, row_of[target], LINK_TYPES[type], weight)
+        for row, leaving in enumerate(links_of)
+        for target, type, weight in leaving
+        if target in row_of
+    )
+    named = set(query.names)
+    terms = {
+        name: df for name, df in bound.holders.items() if (df > 0 if name in named else 1 < df <= pool.RARE_TERM_DF)
+    }
+    place_of = {name: place for place, name in enumerate(terms)}
+    uses = [
+        (row, place_of[name])
+        for row, (note, _, pooled) in enumerate(rows)
+        if pooled
+        for name in note.terms
+        if name in place_of
+    ]
+    session_length = dict(answer["lengths"])
     valid_to = np.full(n, TIME_MAX, np.int64)
-    for seq, since in told["replaced"]:
-        valid_to[row_of[seq]] = since
+    for row, id in enumerate(ids):
+        valid_to[row] = bound.ends.get(id, TIME_MAX)
     df = np.zeros(q, np.int64)
-    df[positions] = told["df"] if answer else 0
+    df[positions] = answer["df"]
     return Candidates(
         ids=tuple(ids),
-        pool=np.array(pooled, bool),
-        seeds=_ints(seeds),
+        pool=np.array([row[2] for row in rows], bool),
+        seeds=_ints([row[1] for row in rows]),
         seq=_ints(seqs),
         event=_numbered(wholes, _numbers(wholes)),
         kind=_numbered(kinds, KINDS),
@@ -137,18 +212,18 @@ def shaped(answer: Mapping[str, Any] | None, query: Query, order: Sequence[int])
         link_target=_ints([link[1] for link in links]),
         link_type=_ints([link[2] for link in links]),
         link_weight=np.array([link[3] for link in links], np.float32),
-        term_keys=tuple(term[0] for term in terms),
-        term_df=_ints([term[1] for term in terms]),
-        term_named=np.array([term[2] for term in terms], bool),
+        term_keys=tuple(terms),
+        term_df=_ints(list(terms.values())),
+        term_named=np.array([name in named for name in terms], bool),
         term_note=_ints([use[0] for use in uses]),
         term_index=_ints([use[1] for use in uses]),
         session_tf=session_tf,
         session_length=_numbered(sessions, session_length, 0),
         stats=ScopeStats(
-            notes=told["notes"] if answer else 0,
-            tokens=told["tokens"] if answer else 0,
+            notes=answer["notes"],
+            tokens=answer["tokens"],
             df=df,
-            used=bool(told["used"]),
+            used=answer["used"],
         ),
     )
 

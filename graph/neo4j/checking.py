@@ -74,7 +74,7 @@ async def check(connection: Connection, repair: bool) -> list[str]:
         if count:
             found.append(f"{kind}: {count} nodes hang on something that is not there")
     if found and repair:
-        await connection.writing(lambda transaction: transaction.run("orphans_drop"))
+        await connection.writing(_drop_orphans)
     for row in await connection.read("restored"):
         found.append(
             f"{row['name']}: an import of a whole memory is under way or was cut off; its rest is out of sight"
@@ -121,12 +121,22 @@ async def _orphans(connection: Connection) -> dict[str, int]:
     any, they are counted again while nobody writes."""
 
     async def alone(transaction: Transaction) -> dict[str, int]:
-        await transaction.run("store_lock", token=secrets.token_hex(8))
-        await transaction.run("scopes_touch", token=secrets.token_hex(8))
+        await _lock_all(transaction)
         return dict((await transaction.run("check_orphans"))[0])
 
     seen = dict((await connection.read("check_orphans"))[0])
     return await connection.writing(alone) if any(seen.values()) else seen
+
+
+async def _drop_orphans(transaction: Transaction) -> None:
+    """Destroy them while nobody writes: what is being written may hang on nothing yet."""
+    await _lock_all(transaction)
+    await transaction.run("orphans_drop")
+
+
+async def _lock_all(transaction: Transaction) -> None:
+    await transaction.run("store_lock", token=secrets.token_hex(8))
+    await transaction.run("scopes_touch", token=secrets.token_hex(8))
 
 
 async def _read(run: Run, scope: Scope) -> list[Kept]:
@@ -185,7 +195,8 @@ def _index(note: Note, events: Sequence[Mapping[str, Any]], keys: Keys, scope: S
 def _told(told: Mapping[str, Any]) -> dict[str, Any]:
     """What the index node of a note says, and the note of its files; words in order."""
     index = dict(told["index"]) | {"files": sorted(told["now"].get("files") or ())}
-    index.pop("superseded", None)  # says at most that it once was
+    for moment in ("superseded", "changed"):  # say at most that it once was, and when
+        index.pop(moment, None)
     return index | {name: sorted(index[name].split()) for name in ("words", "often") if name in index}
 
 

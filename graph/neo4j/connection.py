@@ -90,8 +90,7 @@ class Connection:
 
     def __init__(self, url: str, auth: Any, database: str) -> None:
         self.url, self.database = url, database
-        if auth is None and os.environ.get("NEO4J_PASSWORD"):
-            auth = (os.environ.get("NEO4J_USERNAME", "neo4j"), os.environ["NEO4J_PASSWORD"])
+        auth = auth_of(auth)
         if isinstance(auth, (str, bytes)):
             raise InvalidInput("auth is (user, password), or an auth object of the neo4j driver")
         self._auth = tuple(auth) if isinstance(auth, list) else auth
@@ -282,6 +281,13 @@ class Connection:
         if isinstance(error, TransientError):
             return StoreBusy(f"{self.url} was busy for {RETRY_SECONDS:g} s; try again ({said})")
         return StoreError(f"{self.url}: {said}")
+
+
+def auth_of(auth: Any) -> Any:
+    """What was given, or (user, password) of the environment, if it has them."""
+    if auth is None and os.environ.get("NEO4J_PASSWORD"):
+        return os.environ.get("NEO4J_USERNAME", "neo4j"), os.environ["NEO4J_PASSWORD"]
+    return auth
 
 
 async def _keep(driver: AsyncDriver) -> None:

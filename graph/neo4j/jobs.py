@@ -11,19 +11,32 @@ from datetime import datetime
 
 from zettel.graph.neo4j import rows, settling
 from zettel.graph.neo4j.connection import Connection, Transaction
-from zettel.model import TIME_MAX, Job, JobKind, JobState, Scope, to_micros
+from zettel.model import SIDE_BY_SIDE, TIME_MAX, Job, JobKind, JobState, Scope, to_micros
 
 
 async def claim(
-    connection: Connection, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None, now: int
+    connection: Connection,
+    kinds: Sequence[JobKind],
+    limit: int,
+    lease: float,
+    scope: Scope | None,
+    busy: Sequence[Scope],
+    now: int,
 ) -> list[Job]:
     """Take due jobs of the first one's scope and kind, most urgent first; those whose lease ran out are due again.
 
-    Each start counts as an attempt.
+    Each start counts as an attempt. Of ``busy`` scopes only jobs are taken whose order does not count.
     """
-    flags = () if scope is None else ("scoped",)
-    asked = [kind.value for kind in kinds]
-    first = await connection.read("jobs_due", *flags, kinds=asked, now=now, scope=scope.key if scope else None)
+    flags = tuple(name for name, given in (("scoped", scope is not None), ("busy", busy)) if given)
+    first = await connection.read(
+        "jobs_due",
+        *flags,
+        kinds=[kind.value for kind in kinds],
+        now=now,
+        scope=scope.key if scope else None,
+        busy=[one.key for one in busy],
+        any_order=sorted(kind.value for kind in SIDE_BY_SIDE),
+    )
     if not first:
         return []
     ((chosen, kind),) = first

@@ -19,9 +19,10 @@ from zettel.errors import EmbedderMismatch
 from zettel.graph.keys import Keys
 from zettel.graph.neo4j import checking, feedback, jobs, moving, planning, reads, rows, schema, settling, spaces
 from zettel.graph.neo4j.ask import ask
-from zettel.graph.neo4j.candidates import EXACT_NOTES, FAR, REACH, asked, flags, shaped
+from zettel.graph.neo4j.candidates import EXACT_NOTES, FAR, REACH, asked, flags, nothing, shaped
 from zettel.graph.neo4j.committing import apply
 from zettel.graph.neo4j.connection import Connection, Transaction
+from zettel.graph.neo4j.held import HeldNotes
 from zettel.graph.neo4j.known import candidates_known
 from zettel.graph.neo4j.near import Nearby
 from zettel.graph.scopes import ScopeRow, Secrets
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         ModelUse,
         Note,
         NoteUse,
+        Proved,
         Revision,
         Term,
     )
@@ -65,6 +67,7 @@ class Neo4jStore:
         self.connection = Connection(url, auth, database or DEFAULT_DATABASE)
         self._secrets = Secrets()
         self._nearby = Nearby(self.connection)
+        self._found = HeldNotes(self.connection)
         self._sizes: dict[str, int] = {}
         self._spaces: dict[int, int] = {}
 
@@ -84,6 +87,7 @@ class Neo4jStore:
     async def close(self) -> None:
         """Close the connection. Closing twice does nothing."""
         self._nearby.forget()
+        self._found.forget()
         await self.connection.close()
 
     @property
@@ -114,6 +118,8 @@ class Neo4jStore:
             self._secrets.forget(batch.scope)
             raise
         self._secrets.made_durable(batch.scope)
+        if plan.added.erased:
+            self._found.forget()
 
     async def _restore(self, batch: Batch, restore: Restore) -> None:
         token, now = secrets.token_hex(8), _now()
@@ -159,6 +165,7 @@ class Neo4jStore:
         dropped = await self.connection.writing(work)
         self._secrets.forget(scope)
         self._sizes.pop(scope.key, None)
+        self._found.forget()
         await settling.settle(self.connection, scope.key)
         return dropped
 
@@ -248,7 +255,8 @@ class Neo4jStore:
     # answers --------------------------------------------------------------------------------------------------
 
     async def candidates(self, query: Query) -> Candidates:
-        """What the store knows about a question: one statement; more if the vector index found too little.
+        """What the store knows about a question: one statement, and up to two about what is not held of its notes; more
+        if the vector index found too little.
 
         Raises ``EmbedderMismatch`` if the question's vector set is gone.
         """
@@ -276,7 +284,10 @@ class Neo4jStore:
             fill={"dim": dim} if reach else None,
             **asked(query, keys, order, reach),
         )
-        return shaped(dict(told[0]) if told else None, query, order)
+        if not told:
+            return nothing(query, order)
+        answer = dict(told[0])
+        return shaped(answer, *await self._found.completed(query, answer), query, order)
 
     async def _dim(self, query: Query) -> int:
         if query.space not in self._spaces:
@@ -320,6 +331,7 @@ class Neo4jStore:
         """Switch searches to this set and destroy all others in one transaction; False while a note lacks a vector."""
         switched = await spaces.activate(self.connection, space)
         self._nearby.forget()
+        self._found.forget()
         self._spaces.clear()
         return switched
 
@@ -328,9 +340,11 @@ class Neo4jStore:
 
     # jobs -----------------------------------------------------------------------------------------------------
 
-    async def claim(self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None) -> list[Job]:
+    async def claim(
+        self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None, busy: Sequence[Scope] = ()
+    ) -> list[Job]:
         """Take up to ``limit`` due jobs for ``lease`` seconds, each with a fresh token; all of one scope and kind."""
-        return await jobs.claim(self.connection, kinds, limit, lease, scope, _now())
+        return await jobs.claim(self.connection, kinds, limit, lease, scope, busy, _now())
 
     async def renew(self, held: Sequence[Job], lease: float) -> None:
         """Leave jobs to their worker for ``lease`` seconds from now on."""
@@ -397,6 +411,10 @@ class Neo4jStore:
         """Of each of the notes that is there, what feedback says of it."""
         return await feedback.uses(self.connection, scope, notes)
 
+    async def proved(self, scope: Scope, notes: Sequence[str]) -> dict[str, Proved]:
+        """How notes proved by the log of searches."""
+        return await feedback.proved(self.connection, scope, notes)
+
     # looking after --------------------------------------------------------------------------------------------
 
     async def purge(self) -> bool:
@@ -417,6 +435,7 @@ class Neo4jStore:
         found = await checking.check(self.connection, repair)
         if repair:
             self._nearby.forget()
+            self._found.forget()
         return found
 
 
