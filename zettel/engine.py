@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import anyio
 
@@ -14,6 +14,7 @@ from zettel.archive import Archiving
 from zettel.commit import Commits
 from zettel.edit import Editing
 from zettel.embed import load_embedder
+from zettel.embed.static import StaticEmbedder
 from zettel.embed.vectors import Vectors
 from zettel.erase import Erasing
 from zettel.errors import InvalidInput
@@ -21,24 +22,26 @@ from zettel.evolve.feedback import Feedback
 from zettel.graph import open_store
 from zettel.jobs.evolution import Evolution
 from zettel.jobs.evolving import Evolving
+from zettel.jobs.in_process import InProcessRunner
 from zettel.jobs.linking import Linking
+from zettel.jobs.loop import JobLoop
 from zettel.jobs.merging import Merging
 from zettel.jobs.queue import FollowUps, Left
 from zettel.jobs.reembed import Reembedding
-from zettel.jobs.runner import InProcessRunner
 from zettel.jobs.tally import Tally
 from zettel.jobs.work import Handler, Work
 from zettel.llm.ports import nobody
 from zettel.model import Job, JobKind, Scope
-from zettel.ports import Annotator, Embedder, GraphStore, Runner
+from zettel.opening import Opening
+from zettel.ports import Annotator, GraphStore, Runner
 from zettel.quarantine import Quarantining
 from zettel.remember import Remembering
 from zettel.restore import Restoring
 from zettel.search.find import Finding
+from zettel.search.slots import Slots
 from zettel.take_back import TakingBack
 
 if TYPE_CHECKING:
-    from zettel.evolve.decay import Decay
     from zettel.llm.budget import Budget
     from zettel.llm.desk import Desk
     from zettel.llm.ports import LLM, LanguageModel, ModelAnnotator, ModelEvolver, ModelLinker, ModelReflector
@@ -60,9 +63,11 @@ class Engine:
     taking_back: TakingBack
     erasing: Erasing
     finding: Finding
+    slots: Slots
     reembedding: Reembedding
     restoring: Restoring
-    runner: Runner
+    here: InProcessRunner
+    loop: JobLoop
     evolution: Evolution
     feedback: Feedback
 
@@ -72,7 +77,7 @@ class Engine:
             try:
                 await self.finding.faded.settle()
             finally:
-                await self.runner.close()
+                await self.loop.close()
             await self.finding.log.close()
         finally:
             await self.store.close()
@@ -88,32 +93,44 @@ class Models(NamedTuple):
     reflector: ModelReflector | None = None
 
 
-async def start(
-    url: str | Path | GraphStore,
-    annotator: Annotator | ModelAnnotator | None,
-    embedder: str | Path | Embedder | None,
-    auth: Any = None,
-    database: str | None = None,
-    llm: LLM | None = None,
-    budget: Budget | None = None,
-    asks: bool = True,
-    decay: Decay | None = None,
-) -> Engine:
-    """Open the store, wire the parts and begin to work off its jobs. Raises what the store's ``open`` raises.
+async def start(opening: Opening, runner: Runner | None = None) -> Engine:
+    """Open the store and begin to work off its jobs, here or by a runner. Raises what the store's ``open`` raises, and
+    the runner's ``start``.
+    """
+    if runner is None:
+        engine = await assemble(opening)
+    else:
+        opening = replace(opening, away=runner.away)
+        await runner.start(opening)  # first, for what it refuses leaves no new store behind
+        try:
+            engine = await assemble(opening, runner)
+        except BaseException:
+            await runner.close()
+            raise
+    engine.loop.start()
+    return engine
+
+
+async def assemble(opening: Opening, runner: Runner | None = None) -> Engine:
+    """Open the store and wire the parts; no job is done by itself. Raises what the store's ``open`` raises.
 
     Without ``asks`` jobs for a model are written and left to other processes; without ``decay`` nothing fades.
     """
-    extractive, models = _annotators(annotator, llm, budget)
-    store = open_store(url, auth, database) if isinstance(url, (str, Path)) else url
+    url, asks, budget, decay = opening.url, opening.asks, opening.budget, opening.decay
+    extractive, models = _annotators(opening.annotator, opening.llm, budget)
+    store = open_store(url, opening.auth, opening.database) if isinstance(url, (str, Path)) else url
     # In a thread: a transformer takes seconds to load.
-    vectors = Vectors(store, await anyio.to_thread.run_sync(load_embedder, embedder))
+    embedder = await anyio.to_thread.run_sync(load_embedder, opening.embedder)
+    # A static model is quicker than handing its vectors over.
+    vectors = Vectors(store, embedder, later=opening.away and not isinstance(embedder, StaticEmbedder))
     await store.open()
     commits = Commits(store)
-    follow_ups = FollowUps(vectors.embedder.remote, models.annotator is not None)
+    follow_ups = FollowUps(vectors.later, models.annotator is not None)
     editing = Editing(store, commits, extractive, vectors, follow_ups)
     archiving = Archiving(editing)
     desk = None if models.model is None else _desk(store, commits, models.model, budget)
-    finding = Finding(store, vectors, archiving.recall, None if desk is None else desk.asker)
+    slots = Slots(store, commits, vectors)
+    finding = Finding(store, vectors, archiving.recall, slots, None if desk is None else desk.asker)
     asker = nobody if desk is None else desk.asker
     tally = Tally()
     rewriting = None
@@ -128,8 +145,15 @@ async def start(
         reflector = models.reflector if asks else None
         return await Reflecting(store, commits, vectors, follow_ups, tally, reflector, asker).do(scope, jobs)
 
+    linking = Linking(store, commits, vectors, finding, models.linker if asks else None, asker)
+
+    async def link(scope: Scope, jobs: Sequence[Job]) -> list[Left]:
+        left = await linking.do(scope, jobs)
+        await slots.keep_up(scope)
+        return left
+
     handlers: dict[JobKind, Handler] = {
-        JobKind.LINK: Linking(store, commits, vectors, finding, models.linker if asks else None, asker).do,
+        JobKind.LINK: link,
         JobKind.EVOLVE: Evolving(store, commits, tally, rewriting).do,
         JobKind.MERGE: Merging(store, commits, tally).do,
         JobKind.REFLECT: reflect,
@@ -146,8 +170,9 @@ async def start(
         annotating = Annotating(store, commits, extractive, vectors, models.annotator, follow_ups, asker)
         handlers[JobKind.ANNOTATE], claim = annotating.do, annotating.claim
     work = Work(store, commits, vectors, handlers, claim)
-    runner = InProcessRunner(store, work)
-    engine = Engine(
+    here, changed = InProcessRunner(store, work, tally), Tally()
+    loop = JobLoop(store, work, here, runner or here, changed)
+    return Engine(
         store=store,
         annotator=models.annotator or extractive,
         reader=models.annotator,
@@ -160,14 +185,14 @@ async def start(
         taking_back=TakingBack(store, commits, vectors, follow_ups),
         erasing=Erasing(store, commits, vectors, follow_ups, finding.log),
         finding=finding,
+        slots=slots,
         reembedding=work.reembedding,
         restoring=Restoring(store, commits, vectors),
-        runner=runner,
-        evolution=Evolution(commits, runner, tally, list(handlers)),
+        here=here,
+        loop=loop,
+        evolution=Evolution(commits, loop, changed, list(handlers)),
         feedback=Feedback(store, commits, finding.log),
     )
-    await engine.runner.start()
-    return engine
 
 
 def _annotators(

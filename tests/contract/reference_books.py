@@ -45,6 +45,7 @@ from zettel.batch import (
 from zettel.evolve.feedback import LOGGED
 from zettel.fold import fold
 from zettel.model import (
+    SIDE_BY_SIDE,
     TIME_MIN,
     EventRecord,
     Job,
@@ -55,6 +56,7 @@ from zettel.model import (
     ModelUse,
     Note,
     NoteUse,
+    Proved,
     Revision,
     Scope,
     in_utc,
@@ -311,6 +313,13 @@ class Books(ABC):
         asked = [kept.bases[id] for id in notes if id in kept.bases]
         return {base.id: kept.used.get(base.id, NoteUse(base.recorded_at)) for base in asked}
 
+    async def proved(self, scope: Scope, notes: Sequence[str]) -> dict[str, Proved]:
+        told = [search for search in self.of(scope).searches.values() if search.used is not None]
+        found = {id: [one for one in told if id in {hit.note for hit in one.hits}] for id in notes}
+        good = {id: [one for one in some if id in (one.used or ()) and one.outcome != "failure"]
+                for id, some in found.items()}  # fmt: skip
+        return {id: Proved(len(some), len(good[id])) for id, some in found.items() if some}
+
     @abstractmethod
     async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
         """The notes as they now are, by id."""
@@ -371,10 +380,14 @@ class Books(ABC):
 
     # ---------------------------------------------------------------------------------------------------------- jobs
 
-    async def claim(self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None) -> list[Job]:
+    async def claim(
+        self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None, busy: Sequence[Scope] = ()
+    ) -> list[Job]:
         now, moment = time.monotonic(), datetime.now(timezone.utc)
 
         def due(job: Job) -> bool:
+            if job.scope in busy and job.kind not in SIDE_BY_SIDE:
+                return False
             if job.state is JobState.RUNNING:
                 return self._leased[job.id] < now
             return job.state is JobState.QUEUED and job.run_at <= moment

@@ -264,7 +264,7 @@ def test_a_note_deleted_while_the_model_reads_leaves_nothing(
     with Memory(url, llm=model(server)) as memory:
         id = memory.add(f"I moved to {secret} for the winter.", role="Ann", session="a")
         ids = memory.add_many([{"content": "That is far up north, is it?", "role": "Bob", "session": "a"}])
-        memory._bridge.inner._engine.runner._hurried.set()  # no lingering: the question goes out now
+        memory._bridge.inner._engine.loop._hurried.set()  # no lingering: the question goes out now
         while not server.asked:
             time.sleep(0.02)
         memory.delete(id)

@@ -186,7 +186,7 @@ def test_jobs_go_on_when_a_note_of_their_batch_is_deleted(memory: Memory) -> Non
 
     async def delete_while_they_are_linked(inner: AsyncMemory) -> None:
         assert inner._engine is not None
-        runner: Any = inner._engine.runner
+        runner: Any = inner._engine.loop
         do, told = runner._work.do, []
 
         async def interrupted(jobs: Sequence[Job]) -> Any:

@@ -162,7 +162,7 @@ def test_a_job_that_two_workers_do_is_written_once(url: Any) -> None:
         memory.add_many(howls(9))
         memory.flush()
         ids = [note.id for note in memory.list().notes]
-        memory._bridge.call(memory._bridge.inner._engine.runner.close)
+        memory._bridge.call(memory._bridge.inner._engine.loop.close)
         memory._bridge.call(partial(_two_workers, memory._bridge.inner, ids[0]))
         decided = [r.cause.by for r in memory.history(ids[0]) if r.cause.by == "link" and r.live]
         assert len(decided) <= 1
@@ -174,7 +174,7 @@ def test_a_job_that_two_workers_do_is_written_once(url: Any) -> None:
 async def _two_workers(memory: AsyncMemory, note: str) -> None:
     assert memory._engine is not None
     store, scope = memory._engine.store, memory.scope
-    work = memory._engine.runner._work
+    work = memory._engine.loop._work
     await memory.update(note, content="Kestrel the dog howls at the sun.")
     late = await store.claim(list(JobKind), 100, 0.0, scope)  # a lease that has run out when it begins
     early = await store.claim(list(JobKind), 100, 60.0, scope)
@@ -192,7 +192,7 @@ async def _two_workers(memory: AsyncMemory, note: str) -> None:
 def test_several_processes_share_the_jobs(url: Any) -> None:
     """Four processes work one queue off: nothing is lost and nothing written twice."""
     with Memory(url) as memory:
-        memory._bridge.call(memory._bridge.inner._engine.runner.close)
+        memory._bridge.call(memory._bridge.inner._engine.loop.close)
         memory.add_many(
             [{"content": f"Kestrel the dog howls at the moon, {n} times.", "id": str(n)} for n in range(900)]
         )

@@ -57,6 +57,22 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_of_busy_scopes_only_what_needs_no_order_is_taken(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            await put(store, ANN, JobKind.LINK, JobKind.EMBED)
+            await put(store, BOB, JobKind.LINK)
+            taken = []
+            while more := await store.claim(ALL, 9, LONG, None, [ANN]):
+                taken += [(job.scope, job.kind) for job in more]
+            assert sorted(taken, key=str) == sorted([(ANN, JobKind.EMBED), (BOB, JobKind.LINK)], key=str)
+            assert await store.claim(ALL, 9, LONG, ANN, [ANN, Scope(user="nobody")]) == []
+            assert [job.kind for job in await store.claim(ALL, 9, LONG, None, [BOB])] == [JobKind.LINK]
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_jobs_of_single_notes_come_before_mass_work(backend: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(backend, tmp_path) as store:
@@ -158,9 +174,9 @@ def test_a_lease_is_renewed_by_who_holds_it(backend: str, tmp_path: Path) -> Non
 
 def test_a_round_that_takes_long_stays_with_its_worker(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = memory._bridge.inner._engine
-    (lane, *_) = engine.runner._lanes
+    (lane, *_) = engine.loop._lanes
     monkeypatch.setattr(lane, "lane", lane.lane._replace(lease=0.3))
-    reflect = engine.runner._work._handlers[JobKind.REFLECT]
+    reflect = engine.loop._work._handlers[JobKind.REFLECT]
     taken: list[int] = []
 
     async def slowly(scope: Scope, jobs: Any) -> Any:
@@ -168,7 +184,7 @@ def test_a_round_that_takes_long_stays_with_its_worker(memory: Memory, monkeypat
         taken.append(len(await engine.store.claim([JobKind.REFLECT], 9, LONG, None)))
         return await reflect(scope, jobs)
 
-    monkeypatch.setitem(engine.runner._work._handlers, JobKind.REFLECT, slowly)
+    monkeypatch.setitem(engine.loop._work._handlers, JobKind.REFLECT, slowly)
     memory.add("Snow fell.")
     memory.evolve()
     assert taken == [0]
@@ -176,7 +192,7 @@ def test_a_round_that_takes_long_stays_with_its_worker(memory: Memory, monkeypat
 
 def test_a_memory_says_why_a_job_cannot_be_cancelled(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     store = memory._bridge.inner._engine.store
-    monkeypatch.setattr(memory._bridge.inner._engine.runner, "_run_batch", lambda _: _none())
+    monkeypatch.setattr(memory._bridge.inner._engine.loop, "_run_batch", lambda _: _none())
     memory.add("Snow fell.")
     (job,) = memory.jobs()
     for call in (memory.cancel_job, memory.retry_jobs):
@@ -207,7 +223,7 @@ def test_a_round_of_evolution_is_queued_where_something_changed(
     memory.add("The ferry to Bergen leaves at nine.")
     memory.flush()
     with monkeypatch.context() as patch:
-        patch.setattr(memory._bridge.inner._engine.runner, "_run_batch", lambda _: _none())
+        patch.setattr(memory._bridge.inner._engine.loop, "_run_batch", lambda _: _none())
         assert memory.evolve_later() is True
         queued = {job.kind for job in memory.jobs()}
         assert JobKind.MERGE in queued

@@ -276,7 +276,7 @@ def test_two_rounds_at_once_write_it_once(url: Any) -> None:
 def test_a_job_that_runs_twice_writes_it_once(memory: Memory) -> None:
     region(memory, KILN)
     region(memory, BOAT)
-    reflect = memory._bridge.inner._engine.runner._work._handlers[JobKind.REFLECT]
+    reflect = memory._bridge.inner._engine.loop._work._handlers[JobKind.REFLECT]
 
     async def twice() -> list[Any]:
         return await asyncio.gather(*(reflect(memory.scope, []) for _ in range(3)), return_exceptions=True)

@@ -109,7 +109,7 @@ def idle(url: Any) -> Iterator[Memory]:
         return 0
 
     with Memory(url) as memory:
-        memory._bridge.inner._engine.runner._run_batch = none
+        memory._bridge.inner._engine.loop._run_batch = none
         yield memory
 
 

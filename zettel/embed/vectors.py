@@ -16,9 +16,11 @@ from zettel.ports import Embedder, GraphStore, Space
 class Vectors:
     """One embedder and the vector set of a store that it fills."""
 
-    def __init__(self, store: GraphStore, embedder: Embedder) -> None:
+    def __init__(self, store: GraphStore, embedder: Embedder, later: bool = False) -> None:
+        """``later``: vectors are made by jobs, as those of a remote embedder always are."""
         self._store = store
         self.embedder = embedder
+        self.later = later or embedder.remote
         self._space: Space | None = None
 
     async def space(self) -> Space:
@@ -57,11 +59,11 @@ class Vectors:
         return [PutVector(note.id, space.id, row) for note, row in zip(notes, rows, strict=True)]
 
     async def embed_now(self, notes: Sequence[Note]) -> list[Op]:
-        """The same with a local embedder, nothing with a remote one: no network stands before a commit.
+        """The same, or nothing where jobs do it: no network stands before a commit.
 
         Raises ``EmbedderMismatch`` for either.
         """
-        if not self.embedder.remote:
+        if not self.later:
             return await self.embed(notes)
         if self._space is None:
             await self._active()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from zettel.batch import Op
 from zettel.commit import Clock, Commits
 from zettel.jobs.queue import new_job
 from zettel.jobs.tally import Tally
 from zettel.model import Evolved, JobKind, Scope
-from zettel.ports import Runner, ScopeState
+from zettel.ports import ScopeState
+
+if TYPE_CHECKING:
+    from zettel.jobs.loop import JobLoop
 
 ROUND = (JobKind.DECAY, JobKind.MERGE, JobKind.REFLECT, JobKind.EVOLVE)
 """What has faded goes first, then duplicates, for a neighbourhood is smaller without them. What is distilled comes
@@ -19,23 +23,23 @@ before words spread: it adds to how often these are said. So one round leaves no
 class Evolution:
     """Queues the jobs of a round, and waits for them. ``kinds`` are those that can be done here."""
 
-    def __init__(self, commits: Commits, runner: Runner, tally: Tally, kinds: Sequence[JobKind]) -> None:
+    def __init__(self, commits: Commits, loop: JobLoop, tally: Tally, kinds: Sequence[JobKind]) -> None:
         self._commits = commits
-        self._runner = runner
+        self._loop = loop
         self._tally = tally
         self._kinds = [kind for kind in ROUND if kind in kinds]
         self._queued_at: dict[str, int] = {}
 
     async def run(self, scope: Scope, deadline: float | None) -> Evolved:
-        """All that is pending, then a round; what it changed, as far as it was done by this memory.
+        """All that is pending, then a round; what it changed, as far as this memory had it done.
 
-        Raises what ``Runner.drain`` raises.
+        Raises what ``JobLoop.drain`` raises.
         """
-        await self._runner.drain(scope, deadline)
+        await self._loop.drain(scope, deadline)
         before = self._tally.so_far(scope)
         for kind in self._kinds:
             if await self._queue(scope, kind):
-                await self._runner.drain(scope, deadline)
+                await self._loop.drain(scope, deadline)
         after = self._tally.so_far(scope)
         return Evolved(*(now - then for now, then in zip(after, before, strict=True)))
 
@@ -56,7 +60,7 @@ class Evolution:
         queued = await self._commits.commit(scope, plan)
         if queued:
             self._queued_at[scope.key] = at
-            self._runner.wake()
+            self._loop.wake()
         return queued
 
     async def _queue(self, scope: Scope, kind: JobKind) -> bool:

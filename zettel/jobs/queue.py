@@ -17,6 +17,7 @@ from zettel.errors import (
     ItemUnusable,
     ModelUnavailable,
     ModelUnusable,
+    RunnerUnavailable,
     StoreBusy,
     StoreUnreachable,
 )
@@ -24,7 +25,10 @@ from zettel.identity import new_id
 from zettel.model import Job, JobKind, Kind, Note, Scope
 from zettel.ports import ScopeState
 
-PASSING = (EmbedderMismatch, EmbedderUnavailable, ModelUnavailable, ModelUnusable, StoreBusy, StoreUnreachable)
+PASSING = (
+    EmbedderMismatch, EmbedderUnavailable, ModelUnavailable, ModelUnusable, RunnerUnavailable, StoreBusy,
+    StoreUnreachable,
+)  # fmt: skip
 """Errors that may be gone by the next attempt; any other leaves the job failed at once."""
 MAX_ATTEMPTS = 6
 """Attempts in all: with doubling pauses from 2 s they span about a minute."""

@@ -1,4 +1,4 @@
-"""How many notes the jobs of this memory have changed, for whoever waits for them to tell."""
+"""How many notes jobs have changed, for whoever waits for them to tell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from zettel.model import Evolved, Scope
 
 
 class Tally:
-    """Counts since the memory was opened, by scope."""
+    """Counts, by scope."""
 
     def __init__(self) -> None:
         self._counted: Counter[tuple[str, str]] = Counter()
@@ -21,3 +21,7 @@ class Tally:
     def so_far(self, scope: Scope) -> Evolved:
         """All that was counted in a scope."""
         return Evolved(*(self._counted[scope.key, name] for name in Evolved._fields))
+
+    def take(self, scope: Scope) -> Evolved:
+        """The same, and begin anew."""
+        return Evolved(*(self._counted.pop((scope.key, name), 0) for name in Evolved._fields))

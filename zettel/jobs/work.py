@@ -4,7 +4,7 @@ commit."""
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple, TypeAlias
 
@@ -15,7 +15,7 @@ from zettel.embed.vectors import Vectors
 from zettel.jobs.evolution import ROUND
 from zettel.jobs.queue import Left, ending, finish, new_job
 from zettel.jobs.reembed import Reembedding
-from zettel.model import Job, JobKind, Scope
+from zettel.model import Job, JobKind, Kind, Note, Scope
 from zettel.ports import GraphStore, ScopeState
 
 CLAIM = 1024
@@ -130,11 +130,24 @@ class Work:
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             now = await self._store.notes(scope, ids)
+            reflected = await self._reflected(scope, now.values())
             ops: list[Op] = []
             for (note_id, note), put in zip(read.items(), made, strict=True):
                 if note_id in now and vector_text(now[note_id]) == vector_text(note):
-                    ops += [put, new_job(scope, JobKind.LINK, clock.recorded_at, now[note_id])]
+                    ops.append(put)
+                    if note_id not in reflected:
+                        ops.append(new_job(scope, JobKind.LINK, clock.recorded_at, now[note_id]))
             return ops + finish(job for job in jobs if job.note in now)
 
         await self._commits.commit(scope, plan)
         return []
+
+    async def _reflected(self, scope: Scope, notes: Iterable[Note]) -> set[str]:
+        """The ids of those that reflecting wrote: they lead to their sources, and get no near links."""
+        derived = [note.id for note in notes if note.kind is not Kind.EPISODIC]
+        if not derived:
+            return set()
+        from zettel.jobs.deriving import former  # with all that reads a scope: for whoever has such notes
+
+        histories = await self._store.histories(scope, derived)
+        return {id for id, history in histories.items() if former(history) is not None}

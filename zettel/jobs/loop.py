@@ -1,24 +1,26 @@
-"""The in-process runner: for each lane a task that claims due jobs and does them until there are none, then sleeps
-until woken.
+"""The loop that has jobs done: for each lane a task that claims due jobs and gives them to the runner until there are
+none, then sleeps until woken.
 
-One batch at a time in a lane, so that linking keeps the order of arrival; ``drain`` only waits.
+In this process there is one batch at a time in a lane, and so the order of arrival is kept; where a runner does several
+at once, what builds on other jobs waits until its scope is at rest. ``drain`` only waits.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 
 import anyio
 
-from zettel.batch import StaleLease
-from zettel.errors import FlushTimeout, JobFailed, StoreBusy, StoreUnreachable, ZettelError
+from zettel.errors import FlushTimeout, JobFailed, StoreBusy, StoreUnreachable
 from zettel.jobs.evolution import ROUND
-from zettel.jobs.queue import next_attempt
+from zettel.jobs.in_process import keep
+from zettel.jobs.tally import Tally
 from zettel.jobs.work import Lane, Work
 from zettel.model import Job, JobKind, JobState, Scope
-from zettel.ports import GraphStore
+from zettel.ports import GraphStore, Runner
 
 GRACE_SECONDS = 1.0
 """What ``close`` gives a batch to end by itself."""
@@ -36,14 +38,12 @@ RENEWALS = 3
 SOON = timedelta(minutes=2)
 """What a ``drain`` waits for: longer than the longest pause between two attempts, shorter than a budget's day."""
 
-GONE = "another job of its batch was taken over or deleted meanwhile; it is done again"
-"""What a job says of itself that was dropped because of another one."""
 STOPPED = "stopped before it was done"
 """What stands with a job that was given back, until it is done."""
-QUOTING = frozenset({JobKind.ANNOTATE, JobKind.LINK, JobKind.EVOLVE, JobKind.REFLECT})
-"""Jobs that put texts into questions, or write some."""
-STILL_READ = "pending: another reader still holds the old pages"
-"""What a purge says of itself while it waits."""
+
+
+STORE_WIDE = frozenset({JobKind.REEMBED, JobKind.PURGE})
+"""Jobs about a whole store: one process is enough for them, and somebody may be waiting there."""
 
 
 class _Lane:
@@ -53,25 +53,30 @@ class _Lane:
         self.lane = lane
         self.woken = asyncio.Event()
         self.idle = asyncio.Event()
-        self.held: list[Job] = []
+        self.under_way: dict[asyncio.Task[None], list[Job]] = {}
         self.task: asyncio.Task[None] | None = None
 
 
-class InProcessRunner:
-    """Runs a store's jobs in the event loop of its memory."""
+class JobLoop:
+    """Has a store's jobs done by a runner. ``tally`` counts what they change."""
 
-    def __init__(self, store: GraphStore, work: Work) -> None:
+    def __init__(self, store: GraphStore, work: Work, here: Runner, runner: Runner, tally: Tally) -> None:
+        """``here``: does what is about the whole store, whatever the runner is."""
         self._store = store
         self._work = work
+        self._here = here
+        self._runner = runner
+        self._tally = tally
         self._lanes = [_Lane(lane) for lane in work.lanes()]
         self._hurried = asyncio.Event()
+        self._claiming = asyncio.Lock()  # who claims sees what the others have under way
         self._draining = 0
         self._closing = False
         self._purge_due = False
         self._told: set[str] = set()
 
-    async def start(self) -> None:
-        """Begin to work in the background."""
+    def start(self) -> None:
+        """Begin to work in the background, with a runner that has started."""
         for lane in self._lanes:
             lane.task = asyncio.create_task(self._loop(lane), name=f"zettel jobs: {', '.join(lane.lane.kinds)}")
 
@@ -90,16 +95,14 @@ class InProcessRunner:
         self._closing = True
         self._hurried.set()
         self.wake()
-        tasks = [lane.task for lane in self._lanes if lane.task is not None]
-        if tasks:
-            await asyncio.wait(tasks, timeout=GRACE_SECONDS)
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+        lanes = [lane.task for lane in self._lanes if lane.task is not None]
+        await _end(lanes, [task for lane in self._lanes for task in lane.under_way])
+        await _end([task for lane in self._lanes for task in lane.under_way])  # one may have begun meanwhile
         with anyio.move_on_after(GIVE_BACK_SECONDS), suppress(StoreBusy, StoreUnreachable):
-            for lane in self._lanes:
-                if lane.held:
-                    await self._store.fail(lane.held, STOPPED, datetime.now(timezone.utc))
+            for task, jobs in [each for lane in self._lanes for each in lane.under_way.items()]:
+                if task.cancelled():
+                    await self._store.fail(jobs, STOPPED, datetime.now(timezone.utc))
+        await self._runner.close()
 
     async def drain(self, scope: Scope | None, deadline: float | None) -> None:
         """Wait until all jobs of a scope (None: of all) are done that can be done here, also those waiting for another
@@ -145,55 +148,66 @@ class InProcessRunner:
             await asyncio.sleep(WAIT_SECONDS)
 
     async def _run_batch(self, at: _Lane) -> int:
-        """Claim one batch and do it; how many jobs there were."""
-        lane = at.lane
-        kinds = [kind for kind in await self._work.kinds() if kind in lane.kinds]
-        jobs = await self._store.claim(kinds, lane.claim, lane.lease, None) if kinds else []
-        if not jobs:
-            return 0
-        at.held = jobs
-        renewing = asyncio.create_task(self._renew(jobs, lane.lease)) if jobs[0].kind in ROUND else None
+        """Claim a batch and set it going; how many jobs there were, 0 if nothing is to be done any more.
+
+        Returns when there is room for another one.
+        """
+        async with self._claiming:
+            jobs = await self._claim(at)
+            if jobs:
+                at.under_way[asyncio.create_task(self._see_through(jobs, at.lane.lease))] = jobs
+        if at.under_way and not (jobs and len(at.under_way) < self._runner.at_once):
+            await self._wait(at, for_work=not jobs)
+            return len(jobs) or 1
+        return len(jobs)
+
+    async def _claim(self, at: _Lane) -> list[Job]:
+        kinds = [kind for kind in await self._work.kinds() if kind in at.lane.kinds]
+        if not kinds or len(at.under_way) >= self._runner.at_once:
+            return []
+        busy: dict[str, Scope] = {}
+        if self._runner.at_once > 1:
+            every = (jobs for lane in self._lanes for jobs in lane.under_way.values())
+            busy = {jobs[0].scope.key: jobs[0].scope for jobs in every}
+        jobs = await self._store.claim(kinds, at.lane.claim, at.lane.lease, None, tuple(busy.values()))
+        self._told.difference_update(job.id for job in jobs)
+        return jobs
+
+    async def _wait(self, at: _Lane, *, for_work: bool) -> None:
+        """Wait until one of the batches has ended, or new work has come."""
+        woken = asyncio.create_task(at.woken.wait())
         try:
-            # Whatever goes wrong belongs to the jobs: it is kept with them, and the runner goes on.
-            (outcome,) = await asyncio.gather(self._work.do(jobs), return_exceptions=True)
+            waited = {*at.under_way, woken} if for_work else {*at.under_way}
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            woken.cancel()
+        for task in [task for task in at.under_way if task.done()]:
+            del at.under_way[task]
+            task.result()
+
+    async def _see_through(self, jobs: list[Job], lease: float) -> None:
+        """Hold a batch while the runner is at it, and keep with it why it was not done."""
+        runner = self._here if jobs[0].kind in STORE_WIDE else self._runner
+        holds = runner.away or jobs[0].kind in ROUND
+        renewing = asyncio.create_task(self._renew(jobs, lease)) if holds else None
+        try:
+            # Whatever goes wrong belongs to the jobs: it is kept with them, and the loop goes on.
+            (outcome,) = await asyncio.gather(runner.do(jobs), return_exceptions=True)
         finally:
             if renewing is not None:
                 renewing.cancel()
-        if isinstance(outcome, timedelta):
-            await self._later(jobs, outcome, STILL_READ)
-        elif isinstance(outcome, BaseException):
-            await self._left(jobs, outcome)
+        if isinstance(outcome, BaseException):
+            await keep(self._store, jobs, outcome)
         else:
-            for left in outcome:
-                await self._left(left.jobs, left.error)
-        at.held = []
-        return len(jobs)
+            self._tally.count(jobs[0].scope, **outcome._asdict())
 
     async def _renew(self, jobs: list[Job], lease: float) -> None:
-        """Hold what concerns a whole scope as long as it takes, which nobody knows beforehand."""
+        """Hold what concerns a whole scope, or is done elsewhere, as long as it takes, which nobody knows
+        beforehand."""
         while True:
             await asyncio.sleep(lease / RENEWALS)
             with suppress(StoreBusy, StoreUnreachable):
                 await self._store.renew(jobs, lease)
-
-    async def _left(self, jobs: list[Job], error: BaseException) -> None:
-        """Keep with jobs why they were not done."""
-        if isinstance(error, asyncio.CancelledError):
-            raise error
-        if isinstance(error, StaleLease):  # one job is somebody else's now, or was deleted: the others are still ours
-            await self._later(jobs, timedelta(0), GONE)
-            return
-        now = datetime.now(timezone.utc)
-        self._told.difference_update(job.id for job in jobs)
-        # What is not ours may quote what a model was asked: a text that would outlive its deletion.
-        quotes = jobs[0].kind in QUOTING and not isinstance(error, ZettelError)
-        told = type(error).__name__ + ("" if quotes else f": {error}")
-        for attempts in sorted({job.attempts for job in jobs}):
-            alike = [job for job in jobs if job.attempts == attempts]
-            await self._store.fail(alike, told, next_attempt(error, attempts, now))
-
-    async def _later(self, jobs: list[Job], pause: timedelta, why: str) -> None:
-        await self._store.fail(jobs, why, datetime.now(timezone.utc) + pause)
 
     async def _loop(self, at: _Lane) -> None:
         while not self._closing:
@@ -210,3 +224,13 @@ class InProcessRunner:
             if worked < at.lane.claim:
                 with anyio.move_on_after(at.lane.linger):
                     await self._hurried.wait()
+
+
+async def _end(*groups: Sequence[asyncio.Task[None]]) -> None:
+    """Give tasks a moment to end by themselves, then cancel them."""
+    tasks = [task for group in groups for task in group]
+    if tasks:
+        await asyncio.wait(tasks, timeout=GRACE_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)

@@ -1,0 +1,210 @@
+"""Jobs on a real Ray cluster of two nodes with a real Neo4j: the same memory as in one process, also when a node or the
+driver is ended by its id in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import neo4j_servers
+from tests.contract.support import picture
+from tests.integration.command import Zettel
+from tests.integration.test_workers import events, wait_until
+from tests.integration.watched import Watched, entries
+from tests.neo4j_servers import NEWEST, Server
+from zettel import Memory, RayRunner, RecordedAnnotator, Scope
+from zettel.errors import RunnerUnavailable
+from zettel.jobs import on_ray
+from zettel.jobs.work import Lane, Work
+from zettel.model import Evolved, JobState
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(600),  # a cluster takes long to start on a busy machine
+]
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'zettel-graph[ray]'", exc_type=ImportError)
+
+ROOT = Path(__file__).parents[2]
+SCOPES = [Scope(user="ann"), Scope(user="bob")]
+EVENTS = 24
+CLAIM = 8  # jobs of a batch, so that there are several
+LEASE = 3.0  # seconds
+SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "health_check_failure_threshold": 3}
+"""When a cluster notices that a node is gone; by itself after half a minute."""
+
+DRIVER = """
+import sys
+sys.path.insert(0, ".")
+from tests.integration.test_ray import small_batches
+from zettel.cli.app import run
+from zettel.jobs.work import Work
+Work.lanes = small_batches(Work.lanes)
+sys.exit(run(["worker", *sys.argv[1:]]))
+"""
+
+
+def small_batches(lanes: Any) -> Any:
+    """The same lanes with few jobs at once, and leases that run out soon."""
+
+    def small(work: Work) -> list[Lane]:
+        return [lane._replace(claim=CLAIM, lease=LEASE) for lane in lanes(work)]
+
+    return small
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two nodes with one processor each."""
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 * 2**20, "_system_config": SOON}
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)  # its processes import zettel, and these tests
+        environment.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        started = Cluster(initialize_head=True, head_node_args=head)
+        started.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+        yield started
+        started.shutdown()
+
+
+@pytest.fixture
+def server() -> Server:
+    return neo4j_servers.empty(NEWEST)
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Work, "lanes", small_batches(Work.lanes))
+
+
+def recorded(folder: Path) -> RecordedAnnotator:
+    """What a model would write of each."""
+    lines = [
+        {"id": f"t{n}", "context": f"The log says {n}.", "keywords": ["log", f"number{n % 5}"], "tags": ["remark"]}
+        for n in range(EVENTS)
+    ]
+    path = folder / "answers.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return RecordedAnnotator(path)
+
+
+def told(memory: Memory) -> list[Any]:
+    """What each scope holds; of each kind of decision about a note only one counts."""
+    found = []
+    for scope in SCOPES:
+        for note in [note for _, made in memory.dump(scope=scope) for note in made]:
+            decided = [r.cause.by for r in memory.history(note.id, scope=scope) if r.live]
+            assert len(set(decided)) == len(decided)
+        found.append((picture(memory, scope), memory.stats(scope=scope)["vectors"]))
+    return found
+
+
+def fill(memory: Memory) -> None:
+    for scope in SCOPES:
+        memory.add_many(events(0, EVENTS), scope=scope)
+
+
+def finished(memory: Memory) -> tuple[list[Any], list[Evolved]]:
+    """What it looks like when all is done, and what a round changed."""
+    memory.flush()
+    evolved = [memory.evolve(scope=scope) for scope in SCOPES]
+    assert memory.jobs() == []
+    assert memory.check() == []
+    return told(memory), evolved
+
+
+@pytest.mark.parametrize("name", [NEWEST])
+def test_a_cluster_makes_the_same_memory_and_a_node_that_ends_loses_nothing(
+    name: str, cluster: Any, server: Server, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with Memory(tmp_path / "one.db", embedder=Watched(log, 0.0), annotator=recorded(tmp_path)) as memory:
+        fill(memory)
+        expected = finished(memory)
+    log.unlink()
+    (doomed,) = cluster.worker_nodes
+    runner = RayRunner(cluster.address)
+    with Memory(
+        server.url, auth=server.auth, runner=runner, embedder=Watched(log, 0.5), annotator=recorded(tmp_path)
+    ) as memory:
+        assert runner.at_once == 2
+        fill(memory)
+        assert wait_until(lambda: pids_inside(log, doomed.node_id) != set())
+        victims = pids_inside(log, doomed.node_id)
+        for process in doomed.all_processes["raylet"]:
+            os.kill(process.process.pid, signal.SIGKILL)
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+        done = finished(memory)
+    assert len({entry.node for entry in entries(log)}) == 2  # both had worked
+    assert done == expected
+    assert server.auth[1] not in written_by_ray(cluster)
+
+
+def pids_inside(log: Path, node: str) -> set[int]:
+    """The processes of a node that are at work."""
+    inside: set[int] = set()
+    for entry in entries(log):
+        if entry.node == node:
+            inside = inside | {entry.pid} if entry.what == "begin" else inside - {entry.pid}
+    return inside
+
+
+def written_by_ray(cluster: Any) -> str:
+    logs = Path(cluster.head_node.get_logs_dir_path())
+    return "".join(path.read_text(errors="replace") for path in sorted(logs.rglob("*")) if path.is_file())
+
+
+@pytest.mark.parametrize("name", [NEWEST])
+def test_another_driver_goes_on_where_one_was_killed(
+    name: str, cluster: Any, server: Server, tmp_path: Path, zettel: Zettel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory(tmp_path / "one.db") as memory:
+        fill(memory)
+        memory.flush()
+        expected = told(memory)
+    monkeypatch.setenv("NEO4J_USERNAME", server.auth[0])
+    monkeypatch.setenv("NEO4J_PASSWORD", server.auth[1])
+    worker = ["--store", server.url, "--ray", cluster.address]
+
+    async def none(*_: object) -> int:
+        return 0
+
+    with Memory(server.url) as memory:
+        memory._bridge.inner._engine.loop._run_batch = none  # it leaves its jobs to others
+        fill(memory)
+        driver = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, *worker], cwd=ROOT, stderr=subprocess.PIPE, text=True
+        )
+        assert wait_until(lambda: any(job.state is JobState.RUNNING for job in memory.jobs()))
+        driver.kill()
+        driver.communicate()
+        assert memory.jobs() != []
+        ran = zettel("worker", "--once", *worker)
+        assert (ran.status, ran.out) == (0, "no jobs are left\n"), ran.err
+        assert told(memory) == expected
+        assert memory.check() == []
+
+
+def test_where_no_cluster_is_it_says_so(zettel: Zettel) -> None:
+    ran = zettel("worker", "--store", "neo4j://127.0.0.1:1", "--ray", "127.0.0.1:1")
+    assert ran.status == 1
+    assert ran.err.startswith("zettel: no Ray cluster answers at 127.0.0.1:1: Connection refused; `ray start --head`")
+    assert ran.err.count("\n") == 1
+
+
+def test_where_another_program_is_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_ray, "ANSWER_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(RunnerUnavailable, match="no Ray cluster answers"):
+            Memory("neo4j://127.0.0.1:1", runner=f"ray:127.0.0.1:{port}")

@@ -1,0 +1,80 @@
+"""Runners: which one a name means, and what has to come back whole from another process."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from typing import Any
+
+import pytest
+
+from zettel import Budget, Memory, RayRunner, Scope
+from zettel.errors import (
+    InvalidInput,
+    MissingExtra,
+    ModelUnavailable,
+    NotFound,
+    StoreUnreachable,
+    ZettelError,
+)
+from zettel.jobs.runners import load_runner
+from zettel.opening import Opening
+
+SERVER = "neo4j://memory.example:7687"
+
+
+def test_names() -> None:
+    assert load_runner(None) is None
+    assert isinstance(load_runner("ray"), RayRunner)
+    mine = RayRunner("head:6379")
+    assert load_runner(mine) is mine
+    for wrong in ("dask", RayRunner, 7):
+        with pytest.raises(InvalidInput, match="runner"):
+            load_runner(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [NotFound(Scope(), ["n_1"]), MissingExtra("that", "ray"), ModelUnavailable("busy", 7.0), StoreUnreachable()],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_is_the_same_after_a_way_between_processes(error: ZettelError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+
+
+def test_an_opening_shows_no_password() -> None:
+    assert "hunter2" not in repr(Opening(SERVER, auth=("neo4j", "hunter2")))
+
+
+@pytest.mark.parametrize(
+    ("url", "more", "said"),
+    [
+        ("here.db", {}, "here.db belongs to one machine"),
+        (":memory:", {}, "belongs to one machine"),
+        ("file:///here.db", {}, "belongs to one machine"),
+        (SERVER, {"llm": "openai/any", "budget": Budget(calls=1, per="import")}, "bound it per day"),
+        (SERVER, {"embedder": (line for line in ())}, "cannot send"),
+        (SERVER, {"runner": "ray:head"}, "no address of a Ray cluster"),
+        (SERVER, {"runner": "ray:head:port"}, "no address of a Ray cluster"),
+    ],
+)
+def test_what_ray_cannot_do_is_told_before_anything_is_made(
+    url: str, more: dict[str, Any], said: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match=said):
+        Memory(url, **{"runner": "ray", **more})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r'pip install "zettel-graph\[ray\]"'):
+        Memory(SERVER, runner="ray")
+
+
+def test_numbers_of_a_ray_runner_are_checked() -> None:
+    for wrong in ({"at_once": 0}, {"cpus": 0.0}):
+        with pytest.raises(InvalidInput, match="at least one batch"):
+            RayRunner(**wrong)  # type: ignore[arg-type]
