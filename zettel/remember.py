@@ -145,15 +145,19 @@ class Remembering:
 
 
 def _rounds(events: Sequence[Event], told: Sequence[bytes], on_conflict: OnConflict) -> list[list[int]]:
-    """Places of the events, in rounds in which no identity comes twice."""
+    """Places of the events, in rounds in which no identity comes twice.
+
+    Where the rounds may each bring something new, they keep the order in which the events came.
+    """
     rounds: list[list[int]] = []
     first: dict[bytes, Event] = {}
-    times: dict[bytes, int] = {}
+    last: dict[bytes, int] = {}
+    turn = 0
     for place, (event, telling_) in enumerate(zip(events, told, strict=True)):
         earlier = first.setdefault(telling_, event)
-        if on_conflict == "error" and not same_content(earlier, event):
+        if on_conflict == "error" and earlier is not event and not same_content(earlier, event):
             raise _conflict(event)
-        turn = times[telling_] = times.get(telling_, -1) + 1
+        turn = last[telling_] = max(last.get(telling_, -1) + 1, turn if on_conflict == "revise" else 0)
         if turn == len(rounds):
             rounds.append([])
         rounds[turn].append(place)

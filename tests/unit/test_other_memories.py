@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -169,6 +170,13 @@ class TestGraphiti:
         ]  # fmt: skip
         assert {event.id for event in events} < {event.id for event in parted(graphiti, SAMPLES / "graphiti.json")[0]}
         assert {"from": "lamp", "to": "North tower"}.items() <= events[2].metadata.items()
+
+    @pytest.mark.parametrize("wrapped", [json.dumps, lambda facts: "\n".join(map(json.dumps, facts))])
+    def test_a_fact_that_lists_its_episodes_is_one(self, tmp_path: Path, wrapped: Callable[[Any], str]) -> None:
+        fact: dict[str, Any] = {"uuid": "f-1", "group_id": "g", "fact": "Ann knows Bob.", "episodes": ["e-1"]}
+        events, rejected = parted(graphiti, dumped(tmp_path, wrapped([fact, {**fact, "uuid": "f-2"}])))
+        assert [(event.id, event.payload) for event in events] == [(id, {"episodes": ["e-1"]}) for id in ("f-1", "f-2")]
+        assert rejected == {}
 
     def test_what_names_an_entity_is_linked_to_it(self) -> None:
         with Memory(":memory:") as memory:

@@ -23,7 +23,7 @@ _BEGINNING = re.compile(r"\s*[\[{]")
 
 
 def records(
-    json: JsonStream, wrappers: frozenset[str], fields: frozenset[str] | None = None
+    json: JsonStream, wrappers: frozenset[str], fields: frozenset[str] | None = None, mark: str | None = None
 ) -> Iterator[tuple[str, str, Any]]:
     """(place, key, record) of a dump: an array, an object with arrays or objects under ``wrappers``, or JSON lines.
 
@@ -34,7 +34,7 @@ def records(
     while sign := json.peek():
         if sign == "[":
             for item in json.items():
-                for key, inner_item in _unwrapped(item, wrappers):
+                for key, inner_item in _unwrapped(item, wrappers, mark):
                     number += 1
                     yield str(number), key, inner_item
         elif sign == "{":
@@ -42,7 +42,7 @@ def records(
             wraps = False
             for key in json.members():
                 inner = json.peek()
-                if key in wrappers and inner == "[":
+                if key in wrappers and inner == "[" and mark not in own:
                     wraps = True
                     for item in json.items():
                         number += 1
@@ -66,9 +66,10 @@ def records(
             yield str(number), "", json.value()
 
 
-def _unwrapped(item: Any, wrappers: frozenset[str]) -> Iterator[tuple[str, Any]]:
+def _unwrapped(item: Any, wrappers: frozenset[str], mark: str | None) -> Iterator[tuple[str, Any]]:
     """The records of a page, where an array is one of pages; else the item itself."""
-    pages = [key for key in item if key in wrappers and isinstance(item[key], list)] if isinstance(item, dict) else []
+    wraps = isinstance(item, dict) and mark not in item
+    pages = [key for key in item if key in wrappers and isinstance(item[key], list)] if wraps else []
     for key in pages:
         for inner in item[key]:
             yield key, inner

@@ -2,7 +2,7 @@
 
 A record with neither id nor time gets an id of its own (see
 :class:`~zettel.transcripts.records.ContentKeys`). What an export adds about how the event was kept is left
-out again.
+out again. A ``source`` of null is none; of a record that says nothing of it, it is the place in this file.
 """
 
 from __future__ import annotations
@@ -60,8 +60,6 @@ def _event(line: JsonRecord, keys: ContentKeys, zone: tzinfo) -> Record:
     if not isinstance(line.value, dict):
         return rejected(line.source, "expected an object with the fields of an event")
     given = {key: value for key, value in line.value.items() if key not in KEPT}
-    if given.get("source") is None:
-        given.pop("source", None)
     told = given.get("occurred_at")
     if zone is not timezone.utc and isinstance(told, str):
         with suppress(ValueError):  # which is told with the record

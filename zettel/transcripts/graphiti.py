@@ -34,6 +34,7 @@ local_times = True
 _WRAPPERS = frozenset(
     "data edges entities entity_edges entity_nodes episodes facts nodes records relationships results rels".split()
 )
+_MARK = "uuid"  # what each of Graphiti's own has, whose facts list their episodes
 _MARKS = ("fact", "source_description", "entity_edges", "Episodic", "summary")
 _TOLD = ("group_id", "created_at", "expired_at", "invalid_at", "source_description")
 _SPOKEN = re.compile(r"([^\n:]{1,80}?)(?:\s*\((?:user|assistant|human|ai|system)\))?:[ \t]+(\S.*)", re.DOTALL)
@@ -52,7 +53,7 @@ def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
     """
     keys = ContentKeys()
     with path.open("rb") as stream:
-        for place, _, item in records(JsonStream(stream, str(path)), _WRAPPERS):
+        for place, _, item in records(JsonStream(stream, str(path)), _WRAPPERS, mark=_MARK):
             source = Source(file=str(path), position=place)
             if isinstance(item, dict):
                 told = _event(_properties(item), source, zone, keys)

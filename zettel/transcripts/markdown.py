@@ -9,6 +9,7 @@ When it happened is what the front matter says (``date``, ``created`` and the li
 file's name begins with; the file system's own times tell of copying, and are not asked. A note's id is its place
 under the vault's name, or the front matter's ``id`` there (alone if it is long, and so unique in the world): what was
 edited since is a revision of the same note.
+A vault that zettel wrote comes back with more, see :mod:`~zettel.transcripts.own_notes`.
 Attachments, and all that begins with a dot (``.obsidian``, ``.trash``), are left out. There are no conversations, so
 an event has no session, and the front matter's ``author`` is its role.
 """
@@ -26,7 +27,7 @@ from typing import NamedTuple
 from zettel.errors import BadRecord
 from zettel.model import MAX_CONTENT_BYTES, Source
 
-from . import Record, Rejected, plain
+from . import Record, Rejected, own_notes, plain
 from .front_matter import MAX_CHARACTERS, Properties, split
 from .json_stream import encoding_of
 from .lines import head_text
@@ -79,20 +80,25 @@ def sniff(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
-    """The notes sorted by place; one that is empty, damaged or no text is rejected, and the next is tried.
+    """The notes sorted by place, those of zettel in the order in which they arrived there.
+
+    One that is empty, damaged or no text is rejected, and the next is tried.
 
     The vault is read twice: links may mean a note that comes later. Between the two only names are remembered.
     """
     several = is_tree(path)
     found = [file for file in files(path) if _is_note(file.name) or not several]
     vault = _Vault(path, found)
-    known = [(note.own_id, note.named()) for note in vault.notes()]
-    ids = Counter(own_id for own_id, _ in known if own_id)
-    names = Names(named for _, named in known)
-    for file in found:
+    known = {name: (note.own_id, note.named() if note.is_named else None, note.order) for name, note in vault.notes()}
+    ids = Counter(own_id for own_id, _, _ in known.values() if own_id)
+    names = Names(named for _, named, _ in known.values() if named is not None)
+    order = {name: order for name, (_, _, order) in known.items()}
+    for file in sorted(found, key=lambda file: order.get(file.name, 0)):
         told = vault.note(file)
         if isinstance(told, Rejected):
             yield told
+            continue
+        if own_notes.is_index(told.properties):
             continue
         # A copied template brings the same id to many.
         own_id = told.own_id if told.own_id and ids[told.own_id] == 1 else None
@@ -131,6 +137,16 @@ class _Note(NamedTuple):
     def aliases(self) -> list[str]:
         return [*self.properties.get("aliases", []), *self.properties.get("alias", [])]
 
+    @property
+    def is_named(self) -> bool:
+        """Whether links can mean it: what zettel wrote is only called by its file where it has no title."""
+        return not own_notes.is_note(self.properties) or bool(self.properties.get("title"))
+
+    @property
+    def order(self) -> int:
+        """What it is read by before its place: when it arrived, of those that zettel wrote."""
+        return own_notes.seq_of(self.properties) if own_notes.is_note(self.properties) else 0
+
     def named(self) -> Named:
         number = _NUMBER.match(self.stem)
         ids = [self.own_id] if self.own_id else []
@@ -153,12 +169,12 @@ class _Vault:
         elif path.is_file():
             self.name = whole.stem if is_tree(path) else whole.parent.name
 
-    def notes(self) -> Iterator[_Note]:
-        """Those that can be read."""
+    def notes(self) -> Iterator[tuple[str, _Note]]:
+        """Those that can be read, with their files' names."""
         for file in self._files:
             note = self.note(file)
             if isinstance(note, _Note):
-                yield note
+                yield file.name, note
 
     def note(self, file: File) -> _Note | Rejected:
         source = Source(file=file.where)
@@ -177,10 +193,14 @@ class _Vault:
             return rejected(source, f"byte {error.start} is not UTF-8")
         properties, body, line = split(text.replace("\r\n", "\n"))
         place = unicodedata.normalize("NFC", file.name[self._cut :])
-        return _Note(place, Source(file=file.where, position=str(line)), properties, body.strip())
+        body = own_notes.text_of(text, body) if own_notes.is_note(properties) else body.strip()
+        return _Note(place, Source(file=file.where, position=str(line)), properties, body)
 
 
 def _event(note: _Note, id: str, names: Names, zone: tzinfo) -> Record:
+    if own_notes.is_note(note.properties):
+        content = with_titles(note.body, note.place, names)
+        return record({"id": id, **own_notes.fields_of(note.properties, content, zone)}, note.source)
     tags = _tags(note)
     content = with_titles(_with_properties(note, tags), note.place, names)
     if not content:

@@ -1,0 +1,141 @@
+"""Names of files that every system takes, and a folder in which nothing of anybody else is touched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.errors import InvalidInput
+from zettel.exports.file_names import MAX_BYTES, MAX_CHARACTERS, folded, stem_of
+from zettel.exports.own_files import BOOK, OwnFiles, require_folder
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("text", "stem"),
+        [
+            ("The Glass Orchard", "The Glass Orchard"),
+            ("  a\n b\t\tc ", "a b c"),
+            ('AC/DC: "live" [[#1]]^|*<>?\\%', "AC DC live 1"),
+            ("...hidden", "hidden"),
+            ("ends.. ", "ends"),
+            ("con", "_con"),
+            ("LPT1.txt", "_LPT1.txt"),
+            ("console", "console"),
+            ("readme.md", "readme"),
+            ("a.md.markdown", "a"),
+            ("co\u00adoperate\u202e", "cooperate"),
+            ("Bru\u0308nn", "Brünn"),
+            ("", "Note"),
+            ("?.:", "Note"),
+            (".md", "md"),
+        ],
+    )
+    def test_what_a_text_gives(self, text: str, stem: str) -> None:
+        assert stem_of(text) == stem
+
+    def test_a_long_one_ends_with_a_word(self) -> None:
+        stem = stem_of("sentence " * 40)
+        assert len(stem) <= MAX_CHARACTERS
+        assert stem.endswith("sentence")
+        assert len(stem_of("x" * 500)) == MAX_CHARACTERS
+
+    @given(st.text(max_size=100))
+    def test_any_text_gives_a_name(self, text: str) -> None:
+        stem = stem_of(text)
+        assert stem == stem.strip(". ")
+        assert stem.isprintable()
+        assert not set(stem) & set('\\/:*?"<>|#^[]%')
+        assert 0 < len(stem.encode()) <= MAX_BYTES + 1
+        assert not stem.lower().endswith(".md")
+        assert stem_of(stem) == stem
+
+    def test_what_some_system_takes_for_the_same(self) -> None:
+        assert folded("STRASSE") == folded("straße")
+        assert folded("Bru\u0308nn") == folded("BRÜNN")
+
+
+class TestOwnFiles:
+    def files(self, path: Path) -> OwnFiles:
+        return OwnFiles(path, ("Tags",))
+
+    def write(self, path: Path, **texts: str) -> OwnFiles:
+        files = self.files(path)
+        for of, text in texts.items():
+            files.write(of, files.name(of, of), text)
+        files.end()
+        return files
+
+    def test_names_differ_by_more_than_case(self, tmp_path: Path) -> None:
+        files = self.files(tmp_path)
+        assert [files.name(str(n), stem) for n, stem in enumerate(("Oslo", "OSLO", "oslo", "oslo 2", "Oslo"))] == [
+            "Oslo", "OSLO 2", "oslo 3", "oslo 2 2", "Oslo 4",
+        ]  # fmt: skip
+        assert files.name("tag", "Oslo", "Tags") == "Tags/Oslo"
+        assert files.name("0", "Oslo") == "Oslo", "it is called already"
+
+    def test_a_name_stays(self, tmp_path: Path) -> None:
+        files = self.files(tmp_path)
+        for of in ("a", "b"):
+            files.write(of, files.name(of, "ok"), of)
+        files.end()
+        again = self.files(tmp_path)
+        again.write("b", again.name("b", "ok"), "b")
+        again.end()
+        assert (again.changed, again.removed) == (0, 1)
+        assert [path.name for path in tmp_path.glob("*.md")] == ["ok 2.md"]
+
+    def test_what_others_wrote_is_never_touched(self, tmp_path: Path) -> None:
+        (tmp_path / "A.MD").write_text("mine")
+        (tmp_path / "link.md").symlink_to(tmp_path / "A.MD")
+        self.write(tmp_path, a="theirs", link="theirs")
+        assert (tmp_path / "A.MD").read_text() == "mine"
+        assert {path.name for path in tmp_path.glob("*.md")} == {"link.md", "a 2.md", "link 2.md"}
+        assert (tmp_path / "link.md").is_symlink()
+
+    def test_what_was_changed_since_is_left(self, tmp_path: Path) -> None:
+        self.write(tmp_path, a="one", b="two", c="three")
+        (tmp_path / "a.md").write_text("one and more")
+        (tmp_path / "b.md").write_text("two and more")
+        files = self.write(tmp_path, a="one, later")
+        assert sorted(files.left) == ["a.md", "b.md"]
+        assert ((tmp_path / "a.md").read_text(), (tmp_path / "b.md").read_text()) == ("one and more", "two and more")
+        assert not (tmp_path / "c.md").exists()
+        (tmp_path / "a.md").write_text("one")  # as it was
+        assert self.write(tmp_path, a="one, later").left == ["b.md"]
+        assert (tmp_path / "a.md").read_text() == "one, later"
+
+    def test_what_was_cut_off_is_known(self, tmp_path: Path) -> None:
+        files = self.files(tmp_path)
+        for of in ("a", "b"):
+            files.write(of, files.name(of, of), "early")
+        files.close()  # as if killed
+        with (tmp_path / BOOK).open("a") as book:
+            book.write('{"file": "c", "of"')
+        again = self.write(tmp_path, b="late")
+        assert (again.changed, again.removed, again.left) == (1, 1, [])
+        assert [path.name for path in tmp_path.glob("*.md")] == ["b.md"]
+
+    @pytest.mark.parametrize("name", ["../out", "/etc/x", "Other/x", "Tags/../../out", "..", "C:x", "", "a\\..\\b"])
+    def test_a_book_leads_nowhere_else(self, tmp_path: Path, name: str) -> None:
+        folder = tmp_path / "deep" / "vault"
+        folder.mkdir(parents=True)
+        self.write(folder, a="one")
+        out = folder / f"{name}.md"
+        if name == "../out":
+            out.write_text("one")
+        line = json.loads((folder / BOOK).read_text().splitlines()[0]) | {"file": name, "of": "x"}
+        (folder / BOOK).write_text(json.dumps(line))
+        assert self.write(folder, a="two").removed == 0
+        assert name != "../out" or out.read_text() == "one"
+
+    def test_where_no_folder_can_be(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(InvalidInput, match="file is a file; this format writes a folder"):
+            require_folder(tmp_path / "file")
+        with pytest.raises(InvalidInput, match="there is no folder"):
+            require_folder(tmp_path / "gone" / "vault")

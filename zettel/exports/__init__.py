@@ -1,0 +1,128 @@
+"""Exports: memories out of a store, in a form that people, programs or other stores read.
+
+A format is one small file. Most write one stream of bytes, which goes into a file that is complete or not there;
+``markdown`` writes a folder. All of them hold a page of the memory at a time, beside names and ids.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import anyio.to_thread
+
+from zettel.errors import InvalidInput, UnknownFormat
+from zettel.model import Scope
+from zettel.ports import GraphStore
+
+from . import events_jsonl, graphml, vault, whole
+from .report import ExportReport
+from .work import Progress, Work
+
+
+class Format(NamedTuple):
+    """How a format is written: as ``pages`` of one file, or into a ``folder``."""
+
+    pages: Callable[[Work], AsyncIterator[bytes]] | None = None
+    folder: Callable[[Work, Path], Awaitable[None]] | None = None
+    parts: tuple[str, ...] = ()
+    """What may be included that is not there by itself."""
+    scopes: bool = False
+    """Whether it can hold several."""
+
+
+FORMATS: Mapping[str, Format] = {
+    "jsonl": Format(events_jsonl.pages, parts=(events_jsonl.NOTES,)),
+    "markdown": Format(folder=vault.write),
+    "graphml": Format(graphml.pages, parts=(graphml.TERMS, graphml.EVENTS)),
+    "zettel": Format(whole.pages, scopes=True),
+}
+"""What an export can be written as."""
+
+_DATABASE = b"SQLite format 3\0"
+
+
+async def export(
+    store: GraphStore,
+    scopes: Sequence[Scope],
+    to: str | Path | BinaryIO,
+    format: str,
+    include: Collection[str] = (),
+    on_progress: Progress | None = None,
+) -> ExportReport:
+    """Write scopes to a file, a folder or an open binary file, as ``AsyncMemory.export`` says.
+
+    A file is written beside its name and then moved. Raises ``UnknownFormat``, and ``InvalidInput`` for a path that
+    cannot be written.
+    """
+    writer = require_format(format, include)
+    if len(scopes) > 1 and not writer.scopes:
+        raise InvalidInput(f"{format} names no scopes: export them one by one, or all of them with format='zettel'")
+    path = Path(to) if isinstance(to, (str, Path)) else None
+    report = ExportReport(to="-" if path is None else str(path), format=format)
+    work = Work(store, scopes, report, frozenset(include), on_progress)
+    began = time.perf_counter()
+    if writer.pages is not None and not isinstance(to, (str, Path)):
+        await _write(writer.pages(work), to)
+    elif path is None:
+        raise InvalidInput(f"{format} writes a folder of files: name one")
+    else:
+        try:
+            await _write_to(writer, work, path)
+        except OSError as error:
+            raise InvalidInput(f"{path} cannot be written: {error.strerror or error}") from error
+    report.seconds = round(time.perf_counter() - began, 3)
+    return report
+
+
+def require_format(format: str, include: Collection[str] = ()) -> Format:
+    """The format of that name, which can include these. Raises ``UnknownFormat``, ``InvalidInput``."""
+    if format not in FORMATS:
+        raise UnknownFormat(f"there is no export format {format!r}; there are {', '.join(FORMATS)}")
+    writer = FORMATS[format]
+    for part in include:
+        if part not in writer.parts:
+            known = " and ".join(writer.parts) or "nothing more"
+            raise InvalidInput(f"{format} cannot include {part!r}: it takes {known}")
+    return writer
+
+
+def require_writable(path: Path) -> None:
+    """Look whether a file can be made at a path, before the work that fills it. Raises ``InvalidInput``."""
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; name a file in it")
+    if not path.absolute().parent.is_dir():
+        raise InvalidInput(f"{path}: there is no folder {path.parent}; make it first")
+
+
+async def _write_to(writer: Format, work: Work, path: Path) -> None:
+    if writer.folder is not None:
+        await writer.folder(work, path)
+        return
+    assert writer.pages is not None
+    require_writable(path)
+    _require_no_database(path)
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        with unfinished.open("wb") as file:
+            await _write(writer.pages(work), file)
+            file.flush()
+            await anyio.to_thread.run_sync(os.fsync, file.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _require_no_database(path: Path) -> None:
+    if path.is_file():
+        with path.open("rb") as there:
+            if there.read(len(_DATABASE)) == _DATABASE:
+                raise InvalidInput(f"{path} is a database, and maybe a store: name another file")
+
+
+async def _write(pages: AsyncIterator[bytes], file: BinaryIO) -> None:
+    async for page in pages:
+        await anyio.to_thread.run_sync(file.write, page)

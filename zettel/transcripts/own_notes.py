@@ -1,0 +1,103 @@
+"""Notes that zettel itself wrote as Markdown (``zettel export --format markdown``), read without loss of their text.
+
+A property says that a file is one, and a line parts the note's text, which is word for word, from the links below it.
+Carried are text, title, time, role, session, metadata, the order of arrival and the tags; those tags that the text does
+not give by itself stand below it. Links are found again by the titles that texts name. All else that a note has
+(context, keywords, typed links, validity, confidence, other versions) was made from events and is made anew.
+
+The pages that list notes are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
+from typing import Any
+
+from zettel.annotate.dates import find_dates
+from zettel.annotate.extractive import tags_of
+from zettel.model import Kind
+
+from .dumps import WAS
+from .front_matter import Properties, split
+from .written_times import moment
+
+SIGN = "zettel-export"
+"""The property that says what zettel wrote a file as."""
+NOTE, INDEX = "note", "index"
+
+LINKS = "%% zettel: below is what this note is linked to %%"
+"""The line below a note's text, which Obsidian does not show."""
+
+_SEQ_DIGITS = 19  # of any that a store can count to
+
+OWN = frozenset({
+    SIGN, "id", "title", "kind", "date", "role", "session", "part", "tags", "keywords", "context", "importance",
+    "confidence", "valid_from", "valid_to", "recorded_at", "seq", "metadata",
+})  # fmt: skip
+"""The properties of a note; what people add is metadata."""
+
+
+def is_note(properties: Properties) -> bool:
+    return properties.get(SIGN) == [NOTE]
+
+
+def is_index(properties: Properties) -> bool:
+    return properties.get(SIGN) == [INDEX]
+
+
+def seq_of(properties: Properties) -> int:
+    """The note's place in the order of arrival."""
+    told = next(iter(properties.get("seq", [])), "")
+    return int(told) if told.isascii() and told.isdigit() and len(told) < _SEQ_DIGITS else 0
+
+
+def text_of(file: str, body: str) -> str:
+    """The note's own text in a ``file``; ``body`` is what is below the properties in it with all lines ended alike."""
+    parts = split(file)
+    said = parts.body if parts.properties else body
+    end = said.rfind(f"\n\n{LINKS}")
+    return said if end < 0 else said[:end]
+
+
+def fields_of(properties: Properties, content: str, zone: tzinfo) -> dict[str, Any]:
+    """The fields of the event that a note becomes, but for its id."""
+    told = {name: values[0] for name, values in properties.items() if values}
+    occurred_at = moment(told.get("date"), zone)
+    metadata = _metadata(told.get("metadata"))
+    metadata |= {
+        name: values[0] if len(values) == 1 else values
+        for name, values in properties.items()
+        if values and name not in OWN
+    }
+    kind = told.get("kind", Kind.EPISODIC.value)
+    if kind != Kind.EPISODIC.value:
+        metadata[WAS] = f"zettel {kind} note"
+    return {
+        "content": _with_tags(content, properties.get("tags", []), occurred_at),
+        "title": told.get("title"),
+        "role": told.get("role"),
+        "session": told.get("session"),
+        "occurred_at": occurred_at,
+        "metadata": metadata,
+    }
+
+
+def _metadata(told: str | None) -> dict[str, Any]:
+    if told is None:
+        return {}
+    try:
+        value = json.loads(told)
+    except (ValueError, RecursionError):  # somebody wrote something else there
+        value = told
+    return value if isinstance(value, dict) else {"metadata": value}
+
+
+def _with_tags(content: str, tags: Sequence[str], occurred_at: datetime | None) -> str:
+    """The text, and below it the tags that it does not give by itself."""
+    if not tags:
+        return content
+    own = set(tags_of(content, bool(find_dates(content, occurred_at))))
+    more = [tag for tag in tags if tag.casefold() not in own]
+    return f"{content}\n\n{' '.join(f'#{tag}' for tag in more)}" if more else content
