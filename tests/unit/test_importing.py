@@ -194,6 +194,22 @@ def test_progress_counts_what_is_left_out_too(tmp_path: Path) -> None:
     assert told == [(0, 3), (3, 3)]
 
 
+def test_a_report_holds_the_first_that_cannot_be_stored_and_counts_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zettel.transcripts.report.KEPT_REJECTIONS", 2)
+    monkeypatch.setattr("zettel.transcripts.importing.BATCH", 3)
+    (tmp_path / "log.jsonl").write_text('{"content": "Snow."}\n' + '{"contents": "?"}\n' * 7)
+    told: list[str] = []
+    with Memory(":memory:") as memory:
+        report = memory.import_transcript(
+            tmp_path / "log.jsonl", on_rejected=lambda some: told.extend(one.position for one in some)
+        )
+    assert [one.position for one in report.rejected] == ["2", "3"]
+    assert (report.rejections, report.files[0].rejected, report.records) == (7, 7, 8)
+    assert told == ["2", "3", "4", "5", "6", "7", "8"]
+
+
 def test_in_an_event_loop(tmp_path: Path) -> None:
     async def run() -> tuple[Any, Any]:
         async with AsyncMemory(":memory:") as memory:

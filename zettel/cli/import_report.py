@@ -10,12 +10,25 @@ from .common import console, day_and_time
 if TYPE_CHECKING:
     from zettel.transcripts import Rejected
     from zettel.transcripts.report import ImportReport
+    from zettel.transcripts.secret_shapes import Secret
 
 SHOWN_REJECTIONS = 10
-"""Rejected records told in the table; ``--json`` and ``--rejected FILE`` have all."""
+"""Rejected records told in the table; ``--rejected FILE`` has all."""
 
 SHOWN_UNKNOWN = 10
 """Files that no format knows."""
+
+REDACTED = {"e-mail": "e-mail addresses", "phone": "phone numbers", "card": "card numbers", "key": "keys or passwords"}
+"""What is taken out, in the plural."""
+
+SHOWN_SECRETS = 10
+"""Keys and passwords told by kind and place; ``--json`` has more."""
+
+SHOWN_SCOPES = 10
+"""Scopes told by name, those with most records."""
+
+STATUSES = ("added", "existing", "revised", "deleted")
+"""What may become of a record that can be stored."""
 
 SHOWN_SPEAKERS = 10
 """Speakers told after a dry run, who said most."""
@@ -43,11 +56,18 @@ def show_report(report: ImportReport) -> None:
             paragraph(out, Text(line), indent=0, hang=2)
     if asked := models.used(report.model_dump()):
         out.print(Text(f"language model: {asked}"))
+    for line in _by_scope(report):
+        paragraph(out, Text(line), indent=2, hang=2)
+    for secret in report.secrets[:SHOWN_SECRETS]:
+        paragraph(out, Text(f"{place(secret)}: {secret.kind}", style="yellow"), indent=2, hang=2)
+    if report.secrets_found > SHOWN_SECRETS:
+        rest = report.secrets_found - SHOWN_SECRETS
+        out.print(Text(f"  and {rest:,} more keys and passwords; --json names more", style="yellow"))
     for one in report.rejected[:SHOWN_REJECTIONS]:
         paragraph(out, Text(f"{place(one)}: {one.reason}", style="yellow"), indent=2, hang=2)
-    if len(report.rejected) > SHOWN_REJECTIONS:
-        rest = len(report.rejected) - SHOWN_REJECTIONS
-        out.print(Text(f"  and {rest:,} more; --rejected FILE and --json have them all", style="yellow"))
+    if report.rejections > SHOWN_REJECTIONS:
+        rest = report.rejections - SHOWN_REJECTIONS
+        out.print(Text(f"  and {rest:,} more; --rejected FILE has them all", style="yellow"))
     for file in report.unknown[:SHOWN_UNKNOWN]:
         paragraph(out, Text(f"{file}: no format knows it", style="yellow"), indent=2, hang=2)
     if len(report.unknown) > SHOWN_UNKNOWN:
@@ -55,8 +75,8 @@ def show_report(report: ImportReport) -> None:
         out.print(Text(f"  and {rest:,} more files that no format knows; --json has them all", style="yellow"))
 
 
-def place(one: Rejected) -> str:
-    """Where a rejected record stands."""
+def place(one: Rejected | Secret) -> str:
+    """Where a record stands."""
     return f"{one.file}:{one.position}" if one.position else one.file
 
 
@@ -68,11 +88,26 @@ def _counts(report: ImportReport) -> list[tuple[int, str]]:
         (report.revised, "changed, to be revised" if future else "revised, their content had changed"),
         (report.deleted, "left out, deleted here before"),
         (report.left_out, "left out, not asked for"),
-        (len(report.rejected), "rejected"),
+        (report.rejections, "rejected"),
         (len(report.unknown), "files of no known format"),
         (report.flagged, "flagged: what they say looks like instructions to a model"),
+        *((count, f"{REDACTED.get(what, what)} redacted") for what, count in report.redacted.items()),
+        (report.secrets_found, "keys or passwords by their looks: --redact keeps such out"),
+        (len(report.scopes), "scopes"),
     ]
     return [counts[0], *(told for told in counts[1:] if told[0])]
+
+
+def _by_scope(report: ImportReport) -> list[str]:
+    """What became of the records of each scope, a line each."""
+    told = {one.scope: {name: count for name in STATUSES if (count := getattr(one, name))} for one in report.scopes}
+    most = sorted(told.items(), key=lambda one: -sum(one[1].values()))
+    lines = [
+        f"{scope}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items())
+        for scope, counts in most[:SHOWN_SCOPES]
+    ]
+    rest = len(told) - len(lines)
+    return [*lines, *([f"and {rest:,} more scopes; --json has them all"] if rest else [])]
 
 
 def _outlook(report: ImportReport) -> list[str]:

@@ -23,17 +23,25 @@ from .import_report import place, show_report
 
 if TYPE_CHECKING:
     from zettel import Memory
+    from zettel.exports.report import ExportReport
+    from zettel.transcripts import Rejected
     from zettel.transcripts.importing import Progress
     from zettel.transcripts.report import ImportReport
 
 STDIO = "-"
 """Stands for stdin or stdout where a file is named."""
 
+GRAPHITI = "graphiti"
+
+SHOWN_LEFT = 5
+"""Files of an export that are told by name as changed by somebody else."""
+
 
 def import_(
     ctx: typer.Context,
-    path: Path = typer.Argument(
-        metavar="PATH", help="A transcript, a folder or zip of them, or a whole memory (- for stdin)."
+    path: str = typer.Argument(
+        metavar="PATH",
+        help="A transcript, a folder or zip of them, or a whole memory (- for stdin); of Graphiti also its server.",
     ),
     format: str = typer.Option(
         "auto", "--format", help="whatsapp, slack, csv, jsonl, plain, ..., or zettel: a whole memory."
@@ -51,6 +59,18 @@ def import_(
     ),
     session_gap: float | None = typer.Option(
         None, "--session-gap", metavar="HOURS", help="A silence that ends a session (6 for chats; 0: none does)."
+    ),
+    redact: bool = typer.Option(
+        False, "--redact", help="Take out e-mail addresses, phone and card numbers, and keys, before they are stored."
+    ),
+    redact_region: str | None = typer.Option(
+        None, "--redact-region", metavar="CC", help="The same, and phone numbers as they are told within NO, US, ..."
+    ),
+    scope_by: str | None = typer.Option(
+        None, "--scope-by", metavar="RULE", help="user: a scope for each speaker. channel: one for each place of talk."
+    ),
+    runner: str | None = typer.Option(
+        None, "--runner", metavar="NAME", help="Have a Ray do the jobs that follow: ray, or ray:ADDRESS of a cluster."
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Store nothing, and tell what would be."),
     rejected: Path | None = typer.Option(
@@ -76,7 +96,9 @@ def import_(
       zettel import tickets.csv --column content=Text --since 2024-01-01
       zettel import chat.txt --llm openai/gpt-4o-mini --budget usd=1,per=import
       zettel import locomo.json --conversation conv-1 --user ann
+      zettel import slack.zip --redact --scope-by channel --tenant acme
       zettel import ann.zettel --store other.db
+      zettel import --format graphiti neo4j://localhost:7687
     """
     options = common(ctx)
     from zettel.transcripts.importing import is_whole
@@ -87,85 +109,116 @@ def import_(
     chosen: dict[str, Any] = {
         "conversation": conversation, "tz": tz, "columns": _pairs(column, "--column"), "since": since, "until": until,
         "speakers": speaker, "map_user": _pairs(map_user, "--map-user"), "session_gap": session_gap,
+        "redact": redact, "redact_region": redact_region, "scope_by": scope_by,
     }  # fmt: skip
     asked = wanted(**chosen)
+    if scope_by is not None and options.user is not None:
+        raise InvalidInput("--scope-by sets the user of each scope: leave --user out")
     if rejected is not None:
         writable(rejected)
-    with _on_disk(path) as file:
-        chosen["source"] = str(path)
+    with _on_disk(path, format) as (file, called):
+        chosen["source"] = called
         whole = is_whole(file, format)
         # Before a store is made: what cannot be imported leaves nothing behind.
         if not whole:
-            asked.require_fit(look(file, format, tables=bool(asked.columns), called=str(path)))
+            asked.require_fit(look(file, format, tables=bool(asked.columns), called=called))
         elif not Path(options.store).exists():
             outline(file)
         if dry_run:
             there = "://" in options.store or Path(options.store).exists()
             looked_at = options if there else replace(options, store=":memory:")
-            with looked_at.memory(create=True) as memory, progress_bar("reading") as progress:
-                report = memory.import_transcript(file, format, **chosen, dry_run=True, on_progress=progress)
-            _tell(options, report, rejected)
+            with looked_at.memory(create=True) as memory, _watched("reading", rejected) as told:
+                report = memory.import_transcript(file, format, **chosen, dry_run=True, **told)
+            _tell(options, report)
             return
         if options.models and not whole and not models.agreed(options, file, format, chosen, yes):
             remark("zettel: nothing was imported")
             raise typer.Exit(1)
         # A whole memory brings its jobs along. What these would cost nobody was asked.
-        with options.memory(create=True, works=not whole) as memory, progress_bar("importing") as progress:
+        opened = options.memory(create=True, works=not whole, runner=runner)
+        with opened as memory, _watched("importing", rejected) as told:
             before = memory.stats()
-            report = memory.import_transcript(file, format, **chosen, on_progress=progress)
+            report = memory.import_transcript(file, format, **chosen, **told)
             failed = _work_off(memory)
             models.count_use(report, before, memory.stats())
             waits = models.waiting(memory.jobs(), () if whole else options.models)
     if waits is not None:
         remark(f"zettel: {waits}")
     if failed is not None:
-        _show(options, report, rejected)
+        _show(options, report)
         raise failed
-    _tell(options, report, rejected, whole)
+    _tell(options, report, whole)
 
 
 def export(
     ctx: typer.Context,
-    path: Path | None = typer.Argument(None, metavar="[FILE]", help="Where to; stdout if left out, or for -."),
+    path: Path | None = typer.Argument(
+        None, metavar="[PATH]", help="The file, or for markdown the folder; stdout if left out, or for -."
+    ),
     format: str = typer.Option(
-        "jsonl", "--format", help="jsonl: an event on each line, with its notes. zettel: all there is, to move it."
+        "jsonl", "--format", help="jsonl: the events. markdown: an Obsidian vault. graphml: a graph. zettel: all."
+    ),
+    include: list[str] = typer.Option(
+        [], "--include", metavar="WHAT", help="Also notes (jsonl), terms or events (graphml). Repeatable."
     ),
     all_scopes: bool = typer.Option(False, "--all-scopes", help="Of everybody; only as zettel."),
 ) -> None:
-    """Write all events of a scope with their notes. What this writes, import reads.
+    """Write a memory for people, programs or other stores.
 
-    As zettel it writes the whole memory, with histories, links, vectors and what was deleted as keyed hashes: another
+    What is written as jsonl, markdown or zettel, import reads. As jsonl it is the events; as markdown a vault of notes
+    with their links, in which files of others, and those changed since, are left alone; as graphml a graph for Gephi.
+    As zettel it is the whole memory, with histories, links, vectors and what was deleted as keyed hashes: another
     store takes it in as it was. Such a file holds the scope's secret and is as confidential as the store.
 
     \b
     Examples:
       zettel export backup.jsonl
       zettel export --user ann | gzip > ann.jsonl.gz
+      zettel export --format markdown vault
+      zettel export --format graphml ann.graphml --include terms
       zettel export --format zettel --all-scopes all.zettel
     """
     options = common(ctx)
-    from zettel.export import FORMATS
+    from zettel.exports import FORMATS, require_format
 
     if format not in FORMATS:
         raise typer.BadParameter(f"there are {', '.join(FORMATS)}", param_hint="--format")
+    writer = require_format(format, include)
     if all_scopes and options.scoped:
         raise InvalidInput("--all-scopes means everybody's: leave --tenant, --user and --agent out")
     to: Path | BinaryIO = sys.stdout.buffer if path is None or str(path) == STDIO else path
     if isinstance(to, Path):
-        writable(to)
-    with options.memory() as memory:
-        written = memory.export(to, format, all_scopes=all_scopes)
-    if isinstance(to, Path):
-        remark(f"{written} events written to {path}")
+        if writer.folder is None:
+            writable(to)
+    elif options.json:
+        raise InvalidInput("--json tells on stdout what was written: name a file to write to")
+    with options.memory() as memory, progress_bar("exporting") as progress:
+        report = memory.export(to, format, include=include, all_scopes=all_scopes, on_progress=progress)
+    if options.json:
+        say_json(report)
+    elif isinstance(to, Path):
+        _show_export(report)
     else:
         to.flush()
 
 
-def _tell(options: Common, report: ImportReport, rejected: Path | None, whole: bool = False) -> None:
+def _show_export(report: ExportReport) -> None:
+    """What was written, on stderr as what is beside the data itself."""
+    counts = {"events": report.events, "notes": report.notes, "terms": report.terms, "links": report.links}
+    told = [f"{count:,} {what}" for what, count in counts.items() if count]
+    remark(f"{', '.join(told) or '0 events'} written to {report.to}")
+    if report.changed or report.removed:
+        remark(f"files: {report.changed:,} written, {report.removed:,} removed")
+    if report.left:
+        named = ", ".join(report.left[:SHOWN_LEFT]) + (", …" if len(report.left) > SHOWN_LEFT else "")
+        remark(f"{len(report.left):,} left as they are, for somebody changed them: {named}")
+
+
+def _tell(options: Common, report: ImportReport, whole: bool = False) -> None:
     """Show a report, and complain about what is wrong in it."""
-    _show(options, report, rejected)
+    _show(options, report)
     if report.rejected:
-        first, count = report.rejected[0], len(report.rejected)
+        first, count = report.rejected[0], report.rejections
         kept = "could be" if report.dry_run else "are"
         rest = f", the others {kept} stored" if count < report.records else ""
         raise BadRecord(
@@ -175,11 +228,7 @@ def _tell(options: Common, report: ImportReport, rejected: Path | None, whole: b
         raise InvalidInput(f"{report.file} holds nothing that could be remembered")
 
 
-def _show(options: Common, report: ImportReport, rejected: Path | None) -> None:
-    if rejected is not None:
-        lines = ({"file": one.file, "place": one.position, "reason": one.reason} for one in report.rejected)
-        with rejected.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+def _show(options: Common, report: ImportReport) -> None:
     if options.json:
         say_json(report)
     else:
@@ -226,18 +275,54 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def _on_disk(path: Path) -> Iterator[Path]:
-    """The file itself; of stdin a copy, for it is read more than once. Errors name what the user named."""
-    if str(path) != STDIO:
-        yield path
+def _watched(what: str, rejected: Path | None) -> Iterator[dict[str, Any]]:
+    """Who is told of an import while it runs: a bar, and the file that what cannot be stored is written to."""
+    with progress_bar(what) as progress:
+        if rejected is None:
+            yield {"on_progress": progress}
+            return
+        with rejected.open("w", encoding="utf-8") as file:
+
+            def write(some: Sequence[Rejected]) -> None:
+                lines = ({"file": one.file, "place": one.position, "reason": one.reason} for one in some)
+                file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+            yield {"on_progress": progress, "on_rejected": write}
+
+
+@contextmanager
+def _on_disk(path: str, format: str) -> Iterator[tuple[Path, str]]:
+    """The file itself and what it is called; of stdin and of a server a copy, for it is read more than once.
+
+    Errors name what the user named.
+    """
+    if path != STDIO and "://" not in path:
+        yield Path(path), str(Path(path))
         return
     with tempfile.TemporaryDirectory(prefix="zettel-") as folder:
         file = Path(folder, STDIO)  # formats take a file's name into account, so that it has to stay the same
-        with file.open("wb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-        if is_zipfile(file):
-            file = file.rename(file.with_suffix(".zip"))
+        called = STDIO
+        if path == STDIO:
+            with file.open("wb") as copy:
+                shutil.copyfileobj(sys.stdin.buffer, copy)
+            if is_zipfile(file):
+                file = file.rename(file.with_suffix(".zip"))
+        else:
+            called = _fetch(path, format, file)
         try:
-            yield file
+            yield file, called
         except (BadRecord, UnknownFormat) as error:
-            raise type(error)(str(error).replace(str(file), STDIO)) from None
+            raise type(error)(str(error).replace(str(file), called)) from None
+
+
+def _fetch(url: str, format: str, file: Path) -> str:
+    """Copy what a Graphiti keeps on a server; what the server is called without user and password."""
+    if format != GRAPHITI:
+        raise InvalidInput(f"of a server zettel imports what Graphiti keeps there: say --format {GRAPHITI}")
+    import anyio
+
+    from zettel.graph.neo4j.graphiti import address_of, fetch
+
+    address = address_of(url)
+    anyio.run(fetch, address, file)
+    return address.url

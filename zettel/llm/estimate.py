@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import ceil
 from typing import NamedTuple
 
@@ -39,6 +39,7 @@ class Unread(NamedTuple):
 
     session: str | None
     passage: Passage
+    scope: Scope = Scope()
 
 
 class Estimate(NamedTuple):
@@ -66,13 +67,19 @@ async def waiting(store: GraphStore) -> list[Unread]:
     for job in await store.jobs(None):
         if job.kind is JobKind.ANNOTATE and job.state is not JobState.FAILED and job.note:
             notes.setdefault(job.scope, []).append(job.note)
-    read = [note for scope, ids in notes.items() for note in (await store.notes(scope, ids)).values()]
-    return [Unread(note.session, Passage(note.content, note.title, note.role, note.occurred_at)) for note in read]
+    read = [(scope, note) for scope, ids in notes.items() for note in (await store.notes(scope, ids)).values()]
+    return [
+        Unread(note.session, Passage(note.content, note.title, note.role, note.occurred_at), scope)
+        for scope, note in read
+    ]
 
 
 async def estimate(turns: Sequence[Unread], annotator: ModelAnnotator, model: LanguageModel) -> Estimate:
     """What it costs to have ``model`` annotate and link these turns, in their order of arrival. Asks nobody."""
     read = [turn for turn in turns if not is_filler(turn.passage.content, turn.passage.role)]
+    scopes: dict[Scope, list[Unread]] = {}  # no question is about two of them
+    for turn in read:
+        scopes.setdefault(turn.scope, []).append(turn)
     count = lru_cache(maxsize=8)(model.count_tokens)  # what stands before each question is the same each time
     calls = asked = answered = 0
     each = 0  # tokens of an answer for each turn
@@ -87,14 +94,18 @@ async def estimate(turns: Sequence[Unread], annotator: ModelAnnotator, model: La
         each = ANSWERED.get(request.prompt.partition("/")[0], ANSWERED_USUALLY)
         return Answer(text=NOTHING, model=model.name)
 
-    for reading in _readings(read, annotator):
+    for reading in chain.from_iterable(_readings(one, annotator) for one in scopes.values()):
         await annotator.annotate(reading, ask)
         answered += len(reading.turns) * each
     if annotator.links:
         linker = LiteLLMLinker()
         prompt = Request(*linker.prompt, user="", schema=LINK_SCHEMA, max_tokens=0)
         claim = READ_AHEAD * annotator.batch
-        linking = sum(ceil(min(claim, len(read) - start) / linker.batch) for start in range(0, len(read), claim))
+        linking = sum(
+            ceil(min(claim, len(one) - start) / linker.batch)
+            for one in scopes.values()
+            for start in range(0, len(one), claim)
+        )
         calls += linking
         asked += linking * await anyio.to_thread.run_sync(count, _constant(prompt)) + len(read) * LINK_ASKED
         answered += len(read) * LINK_ANSWERED

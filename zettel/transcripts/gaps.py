@@ -55,7 +55,7 @@ class Gaps:
         """The event, in its session."""
         if event.session is not None or event.occurred_at is None:
             return event
-        place = _place(event)
+        place = place_of(event)
         changed: dict[str, str] = {}
         if event.id is None:
             told = json.dumps([_COPY.sub("", place or ""), event.occurred_at.isoformat(), event.title, event.payload])
@@ -76,7 +76,8 @@ class Gaps:
         return name
 
 
-def _place(event: Event) -> str | None:
+def place_of(event: Event) -> str | None:
+    """The channel in which it was said, with its server, if its metadata tell one."""
     named = [event.metadata.get(key) for key in (SERVER, CHANNEL)]
     place = "/".join(name for name in named if isinstance(name, str))
     try:

@@ -6,7 +6,8 @@ Every record has an identity (its id, or what it says and when), so a second run
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -18,27 +19,30 @@ from zettel.annotate.drafts import passages_of
 from zettel.errors import BadRecord, InvalidInput
 from zettel.identity import Ordinals
 from zettel.llm.estimate import Unread
-from zettel.model import Event, Remembered
+from zettel.model import Event, Remembered, Scope
 
 from . import HEAD_BYTES, Rejected, require_file, whole
+from .by_scope import HELD, Taken, Waiting, scope_of
 from .parts import Part, Transcript
-from .report import FileReport, ImportReport, Tally
+from .records import keys_of_cleaned
+from .redaction import Redactor
+from .report import FileReport, ImportReport, OnRejected, Tally
+from .secret_shapes import secrets_among
 from .wanted import Chosen, Wanted
 
 if TYPE_CHECKING:
     from zettel import AsyncMemory
-    from zettel.model import Scope
     from zettel.remember import Remembering
     from zettel.restore import Restoring
 
-BATCH = 500
+BATCH = 1000
 """Records in one transaction: few enough that an interruption costs a second's work, many enough to be quick."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called after each batch with the number of records read and that of all there are."""
 
-Store: TypeAlias = Callable[[Sequence[Event], Ordinals], Awaitable[list[Remembered]]]
-"""What is done with some events of one file."""
+Store: TypeAlias = Callable[[Scope, Sequence[Event], Ordinals], Awaitable[list[Remembered]]]
+"""What is done with some events of one file and scope."""
 
 
 async def import_parts(
@@ -47,8 +51,9 @@ async def import_parts(
     wanted: Wanted,
     report: ImportReport,
     *,
-    scope: Scope | None = None,
+    scope: Scope,
     on_progress: Progress | None = None,
+    on_rejected: OnRejected | None = None,
 ) -> None:
     """Store what is wanted of a transcript; where a record's content has changed since, its note is revised.
 
@@ -57,10 +62,10 @@ async def import_parts(
     read (what came before is stored); in a folder that file is told as rejected there, and the next is read.
     """
 
-    async def store(events: Sequence[Event], ordinals: Ordinals) -> list[Remembered]:
+    async def store(scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> list[Remembered]:
         return await memory.remember(events, on_conflict="revise", ordinals=ordinals, scope=scope)
 
-    await _each(transcript, wanted, report, store, on_progress)
+    await _each(transcript, wanted, report, store, scope, on_progress, on_rejected)
 
 
 async def foresee(
@@ -71,6 +76,7 @@ async def foresee(
     *,
     scope: Scope,
     on_progress: Progress | None = None,
+    on_rejected: OnRejected | None = None,
     unread: list[Unread] | None = None,
 ) -> None:
     """Fill the report as ``import_parts`` would, and ``unread`` with the turns it would write; stores nothing.
@@ -79,28 +85,35 @@ async def foresee(
     """
     seen: dict[int, int] = {}
 
-    async def look(events: Sequence[Event], ordinals: Ordinals) -> list[Remembered]:
+    async def look(scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> list[Remembered]:
         outcome = []
         foreseen = await remembering.foresee(scope, events, ordinals)
         for event, (identity, status) in zip(events, foreseen, strict=True):
             said = hash(repr(event.model_copy(update={"source": None})))
-            before = seen.get(hash(identity))
+            known = hash((scope.key, identity))
+            before = seen.get(known)
             if status in ("added", "revised"):
                 if before is not None:
                     status = "existing" if before == said else "revised"
-                seen[hash(identity)] = said
+                seen[known] = said
                 if unread is not None and status != "existing":
-                    unread.extend(Unread(event.session, passage) for passage in passages_of(event))
+                    unread.extend(Unread(event.session, passage, scope) for passage in passages_of(event))
             outcome.append(Remembered(None, status))
         return outcome
 
-    await _each(transcript, wanted, report, look, on_progress)
+    await _each(transcript, wanted, report, look, scope, on_progress, on_rejected)
 
 
 async def _each(
-    transcript: Transcript, wanted: Wanted, report: ImportReport, store: Store, on_progress: Progress | None
+    transcript: Transcript,
+    wanted: Wanted,
+    report: ImportReport,
+    store: Store,
+    scope: Scope,
+    on_progress: Progress | None,
+    on_rejected: OnRejected | None,
 ) -> None:
-    """Read the parts one after the other, in batches."""
+    """Read the parts one after the other, in batches, each into one scope."""
     began = time.perf_counter()
     wanted.require_fit(transcript)
     report.unknown = list(transcript.unknown)
@@ -109,51 +122,88 @@ async def _each(
         for part in transcript.parts:
             total += await anyio.to_thread.run_sync(_count, part, wanted)
         on_progress(0, total)
-    tally = Tally(report)
+    tally = Tally(report, on_rejected)
     for part in transcript.parts:
         file = FileReport(file=part.where, format=part.format.name)
         report.files.append(file)
-        ordinals = Ordinals()
-        with closing(_Batches(part, wanted)) as batches:
+        keep = _Keep(store, scope, wanted.scope_by is not None, file, tally)
+        with closing(_Batches(part, wanted, tally)) as batches:
             while taken := await anyio.to_thread.run_sync(batches.take):
-                events = [record for record in taken if isinstance(record, Event)]
-                if events:
-                    done = await store(events, ordinals)
-                    tally.count(file, (one.status for one in done))
-                    tally.look_at(events)
-                    report.flagged += sum(one.flagged for one in done)
+                await keep.add([record for record in taken if isinstance(record, Taken)])
                 tally.reject(file, [record for record in taken if isinstance(record, Rejected)])
                 tally.leave_out(file, taken.count(None))
                 read += len(taken)
                 if on_progress is not None:
                     on_progress(read, max(read, total))
+            await keep.end()
             if batches.error is not None:
                 if not transcript.walked:
                     raise batches.error
                 reason = str(batches.error).removeprefix(f"{part.where}:").strip()
-                tally.reject(file, [Rejected(file=part.where, position="", reason=reason)])
+                tally.reject(file, [batches.cleaned(Rejected(file=part.where, position="", reason=reason))])
     tally.end()
     if wanted.conversation is not None and report.records == 0 and report.left_out == 0:
         raise InvalidInput(f"{report.file} holds no conversation called {wanted.conversation!r}")
     report.seconds = round(time.perf_counter() - began, 3)
 
 
+class _Keep:
+    """Stores the events of a part in batches of one scope each, and counts what became of them."""
+
+    def __init__(self, store: Store, scope: Scope, by_rule: bool, file: FileReport, tally: Tally) -> None:
+        self._store = store
+        self._scope = scope
+        self._by_rule = by_rule
+        self._file = file
+        self._tally = tally
+        self._waiting = Waiting(BATCH, HELD if by_rule else 0)
+        self._ordinals: dict[str | None, Ordinals] = defaultdict(Ordinals)
+
+    async def add(self, taken: list[Taken]) -> None:
+        """Those that were read next; by a rule they wait for more of their scope."""
+        self._waiting.add(taken)
+        await self._put(self._waiting.due())
+
+    async def end(self) -> None:
+        """There are no more."""
+        await self._put(self._waiting.due(all=True))
+
+    async def _put(self, due: Iterable[tuple[str | None, list[Event]]]) -> None:
+        for user, events in due:
+            scope = scope_of(self._scope, user)
+            done = await self._store(scope, events, self._ordinals[user])
+            self._tally.count(self._file, done, scope if self._by_rule else None)
+            self._tally.look_at(events)
+
+
 class _Batches:
     """The records of a part, some at a time; ``error`` is why there are no more, if that is not the end."""
 
-    def __init__(self, part: Part, wanted: Wanted) -> None:
-        self._records = wanted.records(part)
+    def __init__(self, part: Part, wanted: Wanted, tally: Tally | None = None) -> None:
+        """``tally`` counts what of them is private; without one they are only counted, and nobody looks."""
+        self._part = part
+        self._tally = tally
+        self._redactor = Redactor(wanted.region, tally.redacted) if tally is not None and wanted.redact else None
+        self._records = wanted.records(part, self._redactor)
         self.error: BadRecord | None = None
 
     def take(self) -> list[Chosen]:
         """The next ones, none at the end."""
         taken: list[Chosen] = []
         try:
-            # One by one: what was read before an error counts.
-            taken.extend(islice(self._records, BATCH))
+            with keys_of_cleaned(None if self._redactor is None else self._redactor.text):
+                # One by one: what was read before an error counts.
+                taken.extend(islice(self._records, BATCH))
         except BadRecord as error:
             self.error = error
+        if self._tally is not None and self._redactor is None:
+            events = [record.event for record in taken if isinstance(record, Taken)]
+            self._tally.find(secrets_among(events, self._part.where))
         return taken
+
+    def cleaned(self, rejected: Rejected) -> Rejected:
+        """What may be told of it."""
+        return rejected if self._redactor is None else self._redactor.rejected(rejected)
 
     def close(self) -> None:
         """Let go of the file."""

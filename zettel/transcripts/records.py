@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeAlias
 
 from zettel.arguments import checked
 from zettel.errors import InvalidEvent
@@ -14,6 +17,21 @@ from zettel.model import Event, Source
 from . import Record, Rejected
 
 _DIGEST_BYTES = 16  # no two records of all the files one person imports will ever share a key
+
+Clean: TypeAlias = Callable[[str], str]
+"""Takes out of a text what is not to be kept."""
+
+_clean: ContextVar[Clean | None] = ContextVar("clean", default=None)
+
+
+@contextmanager
+def keys_of_cleaned(clean: Clean | None) -> Iterator[None]:
+    """Meanwhile, keys are made of texts as ``clean`` leaves them: a hash of what was taken out would betray it."""
+    token = _clean.set(clean)
+    try:
+        yield
+    finally:
+        _clean.reset(token)
 
 
 class ContentKeys:
@@ -29,6 +47,9 @@ class ContentKeys:
 
     def key(self, session: str | None, role: str | None, content: str) -> str:
         """32 hexadecimal digits."""
+        if clean := _clean.get():
+            session, role = (None if told is None else clean(told) for told in (session, role))
+            content = clean(content)
         said = _digest([session, role, content])
         ordinal = self._seen[said]
         self._seen[said] += 1

@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Iterable, Mapping
 from datetime import datetime, timedelta, timezone, tzinfo
-from typing import NamedTuple, TypeAlias
+from pathlib import PurePath
+from typing import NamedTuple, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 from zettel.arguments import Time, moment_of, require_storable
 from zettel.errors import InvalidInput
-from zettel.model import Event
+from zettel.model import Event, Source
 
 from . import Record, Rejected
+from .by_scope import ScopeBy, Taken, whose
 from .gaps import Gaps
 from .locomo import CONVERSATION
 from .moments import in_zone
 from .parts import Part, Transcript, read, takes_columns
+from .redaction import MARK, Redactor, require_region
 
-Chosen: TypeAlias = Record | None
-"""A record, or None for one that was not wanted."""
+Chosen: TypeAlias = Taken | Rejected | None
+"""An event, a record that cannot be stored, or None for one that was not wanted."""
 
 
 class Wanted(NamedTuple):
@@ -35,27 +38,48 @@ class Wanted(NamedTuple):
     names: Mapping[str, str] = {}
     gap: timedelta | None = None
     """None: as the format has it."""
+    redact: bool = False
+    region: str | None = None
+    """Whose phone numbers are taken out also where they do not tell their country."""
+    scope_by: ScopeBy | None = None
 
     def require_fit(self, transcript: Transcript) -> None:
         """Raises ``InvalidInput`` where columns are named and nothing is a table."""
         if self.columns and not any(takes_columns(part.format) for part in transcript.parts):
             raise InvalidInput(f"columns are for tables (csv, parquet), and this is {transcript.format}")
 
-    def records(self, part: Part) -> Generator[Chosen, None, None]:
-        """Those of a part in order, each as it is to be stored. Raises ``BadRecord`` where no more can be read."""
-        gaps = Gaps.of(part, self.gap, self.zone or timezone.utc)
+    def records(self, part: Part, redactor: Redactor | None = None) -> Generator[Chosen, None, None]:
+        """Those of a part in order, each as it is to be stored, which ``redactor`` has a say in.
+
+        Raises ``BadRecord`` where no more can be read.
+        """
+        where = part.where if redactor is None else redactor.file(part.where)
+        gaps = Gaps.of(part._replace(where=where), self.gap, self.zone or timezone.utc)
         for record in read(part, self.zone, self.columns):
             if self.conversation is not None and not _belongs(record, self.conversation):
                 continue
             if isinstance(record, Rejected):
-                yield record
+                yield record if redactor is None else redactor.rejected(record)
                 continue
             event = record
             if event.role is not None and event.role in self.names:
                 event = event.model_copy(update={"role": self.names[event.role]})
+            has = self._has(event)
             # Before anything is left out: what is asked for now changes no session.
+            if redactor is not None:
+                cleaned = redactor.event(event, counted=has)
+                if isinstance(cleaned, Rejected):
+                    yield cleaned
+                    continue
+                event = cleaned
+            user = whose(event, self.scope_by, PurePath(where).stem)
             event = gaps.placed(event) if gaps is not None else event
-            yield event if self._has(event) else None
+            if not has:
+                yield None
+            elif user is not None and redactor is not None and MARK.search(user):
+                yield _nobodys(event, self.scope_by, user, where)
+            else:
+                yield Taken(event, user)
 
     def _has(self, event: Event) -> bool:
         at = event.occurred_at
@@ -75,8 +99,16 @@ def wanted(
     speakers: Iterable[str] | None = None,
     map_user: Mapping[str, str] | None = None,
     session_gap: float | None = None,
+    redact: bool = False,
+    redact_region: str | None = None,
+    scope_by: str | None = None,
 ) -> Wanted:
-    """What a caller asks for, checked; raises ``InvalidInput``."""
+    """What a caller asks for, checked; raises ``InvalidInput``, and ``MissingExtra`` where nothing can be redacted."""
+    region = redact_region.upper() if redact_region is not None else None
+    if redact or region is not None:
+        require_region(region)
+    if scope_by not in (None, "user", "channel"):
+        raise InvalidInput(f"scope_by={scope_by!r} is no rule: use user or channel")
     for name in (map_user or {}).values():
         require_storable("map_user", name)
         if not name.strip():
@@ -91,6 +123,9 @@ def wanted(
         speakers=frozenset(name.casefold() for name in ([speakers] if isinstance(speakers, str) else speakers or ())),
         names=dict(map_user or {}),
         gap=_gap(session_gap),
+        redact=redact or region is not None,
+        region=region,
+        scope_by=cast("ScopeBy | None", scope_by),
     )
 
 
@@ -118,6 +153,15 @@ def _gap(hours: float | None) -> timedelta | None:
         return timedelta(hours=hours)
     except OverflowError:
         raise InvalidInput(f"session_gap={hours!r} is longer than any calendar") from None
+
+
+def _nobodys(event: Event, rule: ScopeBy | None, user: str, file: str) -> Rejected:
+    """Two people behind one mark must not share a memory."""
+    source = event.source or Source(file=file)
+    what = "who said it" if rule == "user" else "where it was said"
+    way = "map_user can give a name" if rule == "user" else "what it is called has to be changed before"
+    reason = f"{what} is {user} once redacted, and no scope of its own: {way}"
+    return Rejected(file=source.file, position=source.position or "", reason=reason)
 
 
 def _belongs(record: Record, conversation: str) -> bool:

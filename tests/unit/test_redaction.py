@@ -1,0 +1,240 @@
+"""What is taken out of a record before it is stored, what is left alone, and which secrets are told by their shape."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from zettel.errors import InvalidInput, MissingExtra
+from zettel.model import Event, Source
+from zettel.transcripts import Rejected
+from zettel.transcripts.by_scope import Taken
+from zettel.transcripts.parts import look
+from zettel.transcripts.records import ContentKeys, keys_of_cleaned
+from zettel.transcripts.redaction import Redactor
+from zettel.transcripts.report import KEPT_SECRETS, ImportReport, Tally
+from zettel.transcripts.secret_shapes import SHAPES, Secret, secrets_among, secrets_in
+from zettel.transcripts.wanted import Wanted, wanted
+
+SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
+NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
+
+SECRETS = {  # in pieces, so that nobody takes this file for a leak
+    "private key": "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE" + "a" * 60 + "\n-----END RSA " + "PRIVATE KEY-----",
+    "AWS access key": "AKIA" + "QUIXOTEVILLE2345",
+    "AWS secret key": "aws_secret_access_key = " + "aB3/" * 10,
+    "GitHub token": "ghp_" + "aB3d" * 9,
+    "GitLab token": "glpat-" + "aB3d" * 5,
+    "Slack token": "xoxb-" + "123456789012-abcdEFGH",
+    "Slack webhook": "https://hooks.slack.com/services/" + "T0AAAA111/B0BBBB222/aB3daB3daB3d",
+    "Google key": "AIza" + "aB3d_" * 7,
+    "model provider's key": "sk-proj-" + "aB3d" * 6,
+    "Stripe key": "sk_live_" + "aB3d" * 5,
+    "package registry token": "npm_" + "aB3d" * 9,
+    "SendGrid key": "SG." + "a" * 22 + "." + "b" * 43,
+    "Telegram bot token": "123456789:AA" + "aB3" * 11,
+    "Azure key": "AccountKey=" + "aB3/" * 21 + "aB==",
+    "JWT": "eyJhbGciOiJI.eyJzdWIiOiIx.aB3_aB3_aB3",
+    "password in an address": "postgres://ann:tulips7@db.local/boats",
+}
+
+
+def cleaned(text: str, region: str | None = None) -> str:
+    pytest.importorskip("phonenumbers")
+    return Redactor(region, Counter()).text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Write to ann.b+boats@post.example.no, or 'o'hara@x.co.uk'.", "Write to [e-mail], or '[e-mail]'."),
+        ("Skriv til øya@blåbær.no", "Skriv til [e-mail]"),
+        ("Ring +47 912 34 567 at 10:30", "Ring [phone] at 10:30"),
+        ("tel:+442079460958 or (+1) 415-555-0132 x22", "tel:[phone] or [phone]"),
+        ("0047 22 12 34 56", "[phone]"),
+        ("@4791234567 are you in? https://wa.me/4791234567", "[phone] are you in? https://wa.me/[phone]"),
+        ("the card is 4111 1111 1111 1111, thanks", "the card is [card], thanks"),
+        ("5555-5555-5555-4444 or 378282246310005", "[card] or [card]"),
+        (f"it is {SECRETS['GitHub token']}.", "it is [key]."),
+        (f"a\n{SECRETS['private key']}\nb", "a\n[key]\nb"),
+    ],
+)
+def test_what_is_taken_out(text: str, left: str) -> None:
+    assert cleaned(text) == left
+    assert cleaned(left) == left
+
+
+@pytest.mark.parametrize("region", [None, "NO", "US", "GB", "DE"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-05-01 09:00, 01.05.2024, 5/1/2024, 20240501, 2024-05-01T09:00:00+02:00, (1694–1755)",
+        "12 000 000 kr, NOK 22 123 456, $22,123,456, 22 123 456 €, +500 000, +100 000 000 kr, 22123456%",
+        "ISBN 978-82-02-12345-6, ISBN 0306406152, order #22123456, invoice 22123456, id=91234567",
+        "v1.22.123456, 192.168.1.100, 0.91234567, 3f2a-5395-4037-a1d4, 550e8400-e29b-41d4-a716-446655440000",
+        "photo_1@01-02-2024_10-03-00.jpg, icon@2x.png, react@18.2.0, git@github.com:a/b.git, @ann, a @ b.no",
+        "4111 1111 1111 1112, 1234 5678 9012 3456, 1098765432109876543, 1714550400.123456",
+        "x+12345678901, ring @20240501, task-force-2024-in-the-harbour, sk-fading-circle-indicator-light",
+    ],
+)
+def test_what_is_left_alone(text: str, region: str | None) -> None:
+    assert cleaned(text, region) == text
+
+
+def test_local_numbers_need_their_region() -> None:
+    told = "Call 912 34 567, 91 23 45 67 or 91234567."
+    assert cleaned(told) == told
+    assert cleaned(told, "NO") == "Call [phone], [phone] or [phone]."
+    assert cleaned("(415) 555-0132", "US") == "[phone]"
+    assert cleaned("020 7946 0958", "GB") == "[phone]"
+
+
+def test_the_samples_have_no_false_alarm() -> None:
+    pytest.importorskip("phonenumbers")
+    counts: Counter[str] = Counter()
+    told: set[tuple[str | None, str]] = set()
+    for part in look(SAMPLES).parts:
+        if part.format.name == "parquet":
+            pytest.importorskip("pyarrow")
+        before = list(Wanted().records(part))
+        after = list(Wanted().records(part, Redactor("NO", counts)))
+        for one, other in zip(before, after, strict=True):
+            if isinstance(one, Taken) and isinstance(other, Taken):
+                said = (other.event.role, other.event.content)
+                if said != (one.event.role, one.event.content):
+                    told.add(said)
+    assert counts == {"e-mail": 9, "phone": 3}
+    assert told == {
+        ("[e-mail]", "Me."),
+        ("Ann Tellers", "Between us: mail [e-mail]"),
+        ("Oda Lind", "[contact: Per [phone]]"),
+        ("[phone]", "Frohes Neues!"),
+        ("[phone]", "שלום! see you at 12:00"),
+    }
+
+
+def full(**fields: Any) -> Event:
+    return Event(**{"content": "Hm.", "source": Source(file="chat.txt", position="7"), **fields})
+
+
+class TestEvents:
+    @pytest.fixture
+    def counts(self) -> Counter[str]:
+        pytest.importorskip("phonenumbers")
+        return Counter()
+
+    def test_every_field(self, counts: Counter[str]) -> None:
+        event = full(
+            content="Mail cy@example.org", title="Re: +47 912 34 567", role="+47 912 34 567", occurred_at=NOON,
+            session="chat with +47 912 34 567",
+            source=Source(file="with +47 912 34 567.txt", position="cy@example.org"),
+            payload={"cy@example.org": ["4111 1111 1111 1111", 7], "bo@example.org": None},
+            metadata={"to": "cy@example.org", "channel": "yard"},
+        )  # fmt: skip
+        left = Redactor(None, counts).event(event)
+        assert isinstance(left, Event)
+        assert (left.content, left.title, left.role) == ("Mail [e-mail]", "Re: [phone]", "[phone]")
+        assert (left.session, left.occurred_at) == ("chat with [phone]", NOON)
+        assert left.source is not None
+        assert left.source.file == "with [phone].txt"
+        assert "cy@" not in str(left.source)
+        assert left.payload == {"[e-mail]": ["[card]", 7], "[e-mail] 2": None}
+        assert left.metadata == {"to": "[e-mail]", "channel": "yard"}
+        assert counts == {"e-mail": 4, "phone": 2, "card": 1}
+
+    def test_one_without_anything_is_the_same(self, counts: Counter[str]) -> None:
+        event = full(id="C1/1714550400.123456", session="91234567", metadata={"n": "12"})
+        assert Redactor("NO", counts).event(event) is event
+        assert not counts
+
+    def test_ids_and_sessions_that_look_like_addresses_stay_apart(self, counts: Counter[str]) -> None:
+        events = [full(id=f"{name}@mail.example.org", session="a1@mail.example.org") for name in ("a1", "a2")]
+        one, two = (Redactor(None, counts).event(event) for event in events)
+        assert isinstance(one, Event)
+        assert isinstance(two, Event)
+        assert one.id != two.id
+        assert one.session == two.session == one.id
+        assert "example" not in f"{one} {two}"
+        assert not counts
+
+    def test_an_id_that_is_a_phone_number_gives_way_to_what_is_left(self, counts: Counter[str]) -> None:
+        dated, undated = full(id="+4791234567/1", occurred_at=NOON), full(id="+4791234567/1")
+        redactor = Redactor(None, counts)
+        left = [redactor.event(event) for event in (dated, undated, undated)]
+        ids = [one.id for one in left if isinstance(one, Event)]
+        assert ids[0] is None
+        assert None not in ids[1:]
+        assert len(set(ids)) == 3
+        again = Redactor(None, counts)
+        assert [again.event(event) for event in (dated, undated, undated)] == left
+
+    def test_a_hash_is_made_of_what_is_left(self, counts: Counter[str]) -> None:
+        redactor = Redactor(None, counts)
+        with keys_of_cleaned(redactor.text):
+            key = ContentKeys().key("s", "Ann", "My card is 4111 1111 1111 1111")
+        assert key == ContentKeys().key("s", "Ann", "My card is [card]")
+
+    def test_what_cannot_be_stored_is_told_without_it(self, counts: Counter[str]) -> None:
+        bad = Rejected(file="with +47 912 34 567.txt", position="3", reason="unknown field 'cy@example.org'")
+        left = Redactor(None, counts).rejected(bad)
+        assert left == Rejected(file="with [phone].txt", position="3", reason="unknown field '[e-mail]'")
+
+    def test_content_at_its_limit_is_rejected_when_it_grows(
+        self, counts: Counter[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("zettel.arguments.MAX_CONTENT_BYTES", 70)
+        left = Redactor(None, counts).event(full(content=" a@b.no" * 10))
+        assert isinstance(left, Rejected)
+        assert (left.file, left.position) == ("chat.txt", "7")
+
+
+class TestSecrets:
+    @pytest.mark.parametrize("kind", [shape.kind for shape in SHAPES])
+    def test_each_kind(self, kind: str) -> None:
+        assert [found for found, _ in secrets_in(f"Take {SECRETS[kind]} and run.")] == [kind]
+
+    def test_a_key_that_was_cut_off(self) -> None:
+        cut = SECRETS["private key"].partition("\n-----END")[0]
+        ((kind, match),) = secrets_in(f"{cut}\nSorry.")
+        assert (kind, match.group()) == ("private key", cut)
+
+    def test_talk_about_keys_holds_none(self) -> None:
+        told = "It begins with -----BEGIN PRIVATE KEY----- and ends. Keys are called sk-something or ghp_x, see eyJ."
+        assert list(secrets_in(told)) == []
+        assert list(secrets_in("http://localhost:8080/@ann http://a.b:80/x@y")) == []
+
+    def test_they_are_told_by_place_and_never_repeated(self) -> None:
+        token = SECRETS["GitHub token"]
+        events = [full(), full(payload={"deep": [{"env": token}]}), Event(content=token)]
+        found = secrets_among(events, "log.jsonl")
+        assert found == [Secret("GitHub token", "chat.txt", "7"), Secret("GitHub token", "log.jsonl", "")]
+
+    def test_a_report_counts_all_and_names_the_first(self) -> None:
+        report = ImportReport(file="log.jsonl", format="jsonl")
+        tally = Tally(report)
+        for _ in range(3):
+            tally.find([Secret("JWT", "log.jsonl", "7")] * 600)
+        assert (report.secrets_found, len(report.secrets)) == (1_800, KEPT_SECRETS)
+
+
+class TestAsked:
+    def test_without_the_package_one_line_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "phonenumbers", None)
+        with pytest.raises(MissingExtra, match=r'pip install "zettel-graph\[redact\]"'):
+            wanted(redact=True)
+
+    def test_a_region_asks_for_redaction(self) -> None:
+        pytest.importorskip("phonenumbers")
+        asked = wanted(redact_region="no")
+        assert (asked.redact, asked.region) == (True, "NO")
+        with pytest.raises(InvalidInput, match="'XQ' is no region"):
+            wanted(redact_region="xq")
+
+    def test_unknown_rules(self) -> None:
+        with pytest.raises(InvalidInput, match="use user or channel"):
+            wanted(scope_by="server")
