@@ -43,6 +43,12 @@ _AT_ONCE = 10_000
 _NOWHERE = -1
 
 
+def bytes_a_code(dim: int) -> int:
+    """Memory that a vector of so many numbers takes: its code and slot in a list, both once more at hand, its row."""
+    listed, at_hand, row = dim + 8, dim + 10, 8
+    return listed + at_hand + row
+
+
 class Inverted:
     """Codes in lists. A row's vector stands in a slot; one that is put anew takes another slot."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from zettel.graph.embedded import snapshots
+from zettel.graph.embedded import lists, snapshots
 from zettel.graph.embedded.connections import Connections
 from zettel.graph.embedded.scopes import RESTORING
 
@@ -82,7 +82,10 @@ def _emptied_log(writer: sqlite3.Connection) -> bool:
 
 
 def counts(sql: sqlite3.Connection, scope: int | None) -> dict[str, int]:
-    """How much there is of everything, in one scope or in all."""
+    """How much there is of everything, in one scope or in all.
+
+    ``vector_bytes``: the memory that the vectors take where all these scopes are held to be searched.
+    """
     wanted = {"scope": scope}
     ours = f"IN (SELECT number FROM scopes WHERE key NOT GLOB '{RESTORING}*')"
     mine = f"CASE WHEN :scope IS NULL THEN scope {ours} ELSE scope = :scope END"
@@ -95,12 +98,18 @@ def counts(sql: sqlite3.Connection, scope: int | None) -> dict[str, int]:
         "terms": f"SELECT COUNT(*) FROM terms WHERE {mine}",
         "links": f"SELECT COUNT(*) FROM links WHERE source {of_notes}",
         "revisions": f"SELECT COUNT(*) FROM revisions WHERE {mine}",
-        "vectors": f"""SELECT COUNT(*) FROM vectors WHERE note {of_notes}
-            AND space IN (SELECT id FROM spaces WHERE active)""",
         "jobs": f"SELECT COUNT(*) FROM jobs WHERE state != 'failed' AND {mine}",
         "failed": f"SELECT COUNT(*) FROM jobs WHERE state = 'failed' AND {mine}",
     }
-    return {name: sql.execute(statement, wanted).fetchone()[0] for name, statement in statements.items()}
+    told = {name: sql.execute(statement, wanted).fetchone()[0] for name, statement in statements.items()}
+    held = sql.execute(
+        f"""SELECT COUNT(*), s.dim, EXISTS (SELECT 1 FROM lists l WHERE l.scope = n.scope AND l.space = s.id)
+        FROM spaces s CROSS JOIN notes n CROSS JOIN vectors v ON v.note = n.number AND v.space = s.id
+        WHERE s.active AND {mine} GROUP BY n.scope""",
+        wanted,
+    ).fetchall()
+    vectors = sum(count for count, _, _ in held)
+    return told | {"vectors": vectors, "vector_bytes": sum(lists.index_bytes(*one) for one in held)}
 
 
 def forget_removals(sql: sqlite3.Connection) -> None:

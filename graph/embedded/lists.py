@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from zettel.graph.embedded.inverted import Inverted
+from zettel.graph.embedded.inverted import Inverted, bytes_a_code
 from zettel.graph.embedded.nearest import LARGE
 
 if TYPE_CHECKING:
@@ -113,6 +113,11 @@ def save(sql: sqlite3.Connection, scope: int, space: int, listed: Listed) -> Non
         "INSERT OR REPLACE INTO lists (scope, space, epoch, trained, centroids, assigned) VALUES (?, ?, ?, ?, ?, ?)",
         (scope, space, listed.epoch, listed.trained, centroids, pairs.tobytes()),
     )
+
+
+def index_bytes(vectors: int, dim: int, listed: bool) -> int:
+    """Memory that so many vectors take for searching: whole, or as codes in lists."""
+    return vectors * (bytes_a_code(dim) if listed else np.dtype(np.float32).itemsize * dim)
 
 
 def due(vectors: int, listed: Listed | None) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .machine import Cell, Result
 
 LEARNING = "scorer train"
+IMPORTING = "import by size"
 STRONG, PALE = "#1b6ca8", "#c9dcea"
 """What is ours."""
 OTHERS = ("#8a8a8a", "#d1913c", "#5f9e6e", "#a4596a", "#7d6bb0", "#4d4d4d", "#b8a13a")
@@ -45,6 +46,8 @@ def draw(result: Result, folder: Path) -> list[Path]:
     with matplotlib.rc_context(SETTINGS):
         if result.bench == "speed by size":
             return [_saved(_by_size(result), folder / "speed-by-size.svg")]
+        if result.bench == IMPORTING:
+            return [_saved(_imports(result), folder / "import.svg")]
         if result.bench == LEARNING:
             return [_saved(_by_epoch(result), folder / "scorer-train.svg")]
         if result.curves:
@@ -153,6 +156,37 @@ def _by_size(result: Result) -> Any:
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
         axes.minorticks_off()
         axes.set_xlabel("notes in the scope")
+    return figure
+
+
+def _imports(result: Result) -> Any:
+    """What an import takes by its size: time, memory and disk; and how long a search takes after it."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    sizes = [int(column.replace(",", "")) for column in result.columns[1:-1]]
+    figure = Figure(figsize=(1.6 * WIDE, HIGH), layout=ConstrainedLayoutEngine(w_pad=GAP))
+    panels = {
+        "seconds": {"wall time": "until flush", "CPU time": "of the processor"},
+        "peak RSS, MB": {"peak RSS": "all", "peak RSS less vector index": "less the vector index"},
+        "store file, MB": {"disk": "disk"},
+        "one search, ms": {"search p50": "p50", "search p90": "p90"},
+    }
+    for axes, (label, rows) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
+        for (name, told), colour in zip(rows.items(), (STRONG, OTHERS[0]), strict=False):
+            axes.plot(sizes, _row(result, name), color=colour, marker="o", label=told)
+        axes.set_xscale("log")
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=30)
+        if label.startswith(("seconds", "store")):
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:g}")
+        else:
+            axes.set_ylim(bottom=0)
+        axes.minorticks_off()
+        axes.set_ylabel(label)
+        axes.set_xlabel("messages")
+        if len(rows) > 1:
+            axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
     return figure
 
 

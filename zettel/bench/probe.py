@@ -214,16 +214,58 @@ def chat(
     return {"seconds": anyio.run(add_all)}
 
 
-ASKS: dict[str, Callable[..., dict[str, Any]]] = {"searches": searches, "flat": flat, "adds": adds, "chat": chat}
+def imports(store: str, embedder: str | None, files: Sequence[tuple[str, str | None]]) -> dict[str, Any]:
+    """Import transcripts, each into the scope of its user, and flush.
+
+    ``wall`` and ``cpu``: seconds that this took, the latter of all threads. ``peak``: the most bytes that this process
+    ever had in RAM, None where the system does not tell. ``vectors``: bytes of the vector index. ``events``: how many.
+    """
+    from zettel import Memory, Scope
+    from zettel.embed import load_embedder
+
+    with Memory(store, embedder=load_embedder(embedder)) as memory:
+        began, worked = time.perf_counter(), time.process_time()
+        for path, user in files:
+            memory.import_transcript(path, "jsonl", scope=Scope(user=user))
+        memory.flush()
+        taken = {"wall": time.perf_counter() - began, "cpu": time.process_time() - worked}
+        told = memory.stats()
+    return {**taken, "peak": _told_by_system("VmHWM"), "vectors": told["vector_bytes"], "events": told["events"]}
+
+
+def asks_scopes(
+    store: str, embedder: str | None, questions: Sequence[tuple[str, str]], before: int, k: int
+) -> dict[str, Any]:
+    """Ask a store, each question in the scope of its user: ``seconds`` of each after the first ``before``."""
+    from zettel import Memory, Scope
+    from zettel.embed import load_embedder
+
+    seconds = []
+    with Memory(store, embedder=load_embedder(embedder)) as memory:
+        for user, text in questions:
+            began = time.perf_counter()
+            memory.search(text, k=k, scope=Scope(user=user))
+            seconds.append(time.perf_counter() - began)
+    return {"seconds": seconds[before:]}
+
+
+ASKS: dict[str, Callable[..., dict[str, Any]]] = {
+    "searches": searches, "flat": flat, "adds": adds, "chat": chat, "imports": imports, "asks_scopes": asks_scopes,
+}  # fmt: skip
 """What can be asked of a fresh process."""
 
 
 def resident_bytes() -> int | None:
     """Memory of this process that is in RAM now; None where ``/proc`` does not tell."""
+    return _told_by_system("VmRSS")
+
+
+def _told_by_system(what: str) -> int | None:
+    """Bytes; of this program alone, where what ``getrusage`` tells begins with the process that started it."""
     if not _STATUS.exists():
         return None
     for line in _STATUS.read_text(encoding="utf-8").splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(f"{what}:"):
             return int(line.split()[1]) * 1024  # /proc counts in KiB
     return None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -58,10 +59,9 @@ class ZipfScope:
     def __init__(self, notes: int, seed: int = SEED) -> None:
         self.notes = notes
         self._seed = seed
-        self._words = _vocabulary()
+        self._words, self._content = _vocabulary()
         self._spelled = frozenset(self._words)
         weights = 1 / (np.arange(len(self._words)) + SHIFT)
-        self._content = np.array([bool(token_of(word.lower())) for word in self._words])
         self._share = _cumulated(weights)
         self._topical = _cumulated(weights * self._content * (np.arange(len(weights)) >= COMMON))
         self._common = _cumulated(weights[:COMMON])
@@ -119,8 +119,12 @@ class ZipfScope:
         return f"{text[:1].upper()}{text[1:]}{'?' if asks else '.'}"
 
 
-def _vocabulary() -> list[str]:
-    """Words by rank: those the shipped embedder knows whole, most frequent first, then compounds; some are names."""
+@cache
+def _vocabulary() -> tuple[tuple[str, ...], NDArray[np.bool_]]:
+    """Words by rank: those the shipped embedder knows whole, most frequent first, then compounds; some are names.
+
+    And which of them are words of content. It takes half a second, and somebody may want hundreds of scopes.
+    """
     known: dict[str, int] = json.loads((SHIPPED / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     whole = [
         word
@@ -134,10 +138,11 @@ def _vocabulary() -> list[str]:
     while len(words) < VOCABULARY:
         words[parts[at % len(parts)] + parts[(at * 7 + at // len(parts) * 13 + step) % len(parts)]] = None
         at += 1
-    return [
+    spelled = tuple(
         word.capitalize() if rank >= NAMES_FROM and rank % NAME_EVERY == 0 and token_of(word) else word
         for rank, word in enumerate(words)
-    ]
+    )
+    return spelled, np.array([bool(token_of(word.lower())) for word in spelled])
 
 
 def _cumulated(weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,173 @@
+"""An import that is killed again and again ends as one that never was: no record lost, none kept twice."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import random
+import sqlite3
+import struct
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.contract.support import picture
+from zettel import Memory
+from zettel.transcripts import importing
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[2]
+BATCH = 20  # records in a transaction, and jobs taken at once: many writes to be hit in
+RECORDS_A_KILL = 15  # so that the import lasts about as long as there are kills left
+LEASE = 1.0  # seconds; what a killed process had begun, the next one may take after that
+TOPICS = ["the harbour", "Kestrel the dog", "a cello lesson", "rye bread", "the night ferry", "Ida's glaciers"]
+STATE = struct.Struct("<BBqq")
+"""What the process tells of itself: inside a write, its phase, records acknowledged, writes begun."""
+STARTING, IMPORTING, FLUSHING = range(3)
+
+CHILD = """
+import mmap, sys
+sys.path.insert(0, ".")
+from zettel import Memory
+from zettel.jobs.work import Work
+from zettel.transcripts import importing
+from tests.integration.test_import_kills import BATCH, FLUSHING, IMPORTING, LEASE, STATE
+path, transcript, state = sys.argv[1:]
+lanes = Work.lanes
+Work.lanes = lambda self: [lane._replace(claim=BATCH, lease=LEASE) for lane in lanes(self)]
+importing.BATCH = BATCH
+with open(state, "r+b") as file, mmap.mmap(file.fileno(), STATE.size) as shared, Memory(path) as memory:
+    told = [0, 0, 0, 0]
+    def tell(place, value):
+        told[place] = value
+        shared[:] = STATE.pack(*told)
+    store = memory._bridge.inner._engine.store
+    apply = store.apply
+    async def watched(batch):
+        tell(3, told[3] + 1)
+        tell(0, 1)
+        await apply(batch)
+        tell(0, 0)
+    store.apply = watched
+    tell(1, IMPORTING)
+    report = memory.import_transcript(transcript, on_progress=lambda done, total: tell(2, done))
+    assert not report.rejected and not report.revised, report
+    tell(1, FLUSHING)
+    memory.flush()
+"""
+
+
+class State(NamedTuple):
+    """How far a process was."""
+
+    inside: bool
+    phase: int
+    acknowledged: int
+    writes: int
+
+
+def transcript(path: Path, records: int) -> list[str]:
+    """Records with an id, with a time, and with neither, some word for word the same; what each says."""
+    chosen = random.Random(7)
+    lines, said = [], []
+    for n in range(records):
+        content = f"Number {n % 300}: {chosen.choice(TOPICS)} again, and {chosen.choice(TOPICS)}."
+        record: dict[str, Any] = {"role": ("Ann", "Bob")[n % 2], "session": f"s{n // 40}", "content": content}
+        if n % 3 == 0:
+            record["id"] = f"t{n}"
+        if n % 3 == 1:
+            record["occurred_at"] = f"2024-{1 + n // 400:02}-01T10:{n // 8 % 40:02}:00Z"
+        for _ in range(1 if n % 7 else 2 - (n % 3 == 0)):  # an id names one record
+            lines.append(json.dumps(record))
+            said.append(content)
+    path.write_text("\n".join(lines))
+    return said
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_a_killed_import_loses_and_doubles_nothing(
+    tmp_path: Path,
+    soak_scale: Callable[[int], int],
+    record_property: Callable[[str, object], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kills = soak_scale(200)
+    file = tmp_path / "talk.jsonl"
+    said = transcript(file, RECORDS_A_KILL * kills)
+    monkeypatch.setattr(importing, "BATCH", BATCH)
+    with Memory(tmp_path / "undisturbed.db") as memory:
+        memory.import_transcript(file)
+        memory.flush()
+        undisturbed = picture(memory)
+    chosen = random.Random(42)
+    hits: list[State] = []
+    lost = doubled = imports = 0
+    while len(hits) < kills or imports == 0:
+        path, hit = tmp_path / f"{imports}.db", None
+        if len(hits) < kills:
+            hit = killed(path, file, chosen, in_write=len(hits) % 4 != 3)
+        else:
+            run(path, file).wait()
+        if hit is not None:
+            hits.append(hit)
+            require_acknowledged(path, hit)
+            continue
+        imports += 1
+        with Memory(path) as memory:
+            kept = Counter(record.content for record, _ in memory.dump())
+            lost += (Counter(said) - kept).total()
+            doubled += (kept - Counter(said)).total()
+            assert memory.jobs() == []
+            assert memory.check() == []
+            assert picture(memory) == undisturbed
+    phases = Counter(hit.phase for hit in hits)
+    for name, value in {
+        "records": len(said), "kills": len(hits), "kills_inside_a_write": sum(hit.inside for hit in hits),
+        "kills_while_starting": phases[STARTING], "kills_while_importing": phases[IMPORTING],
+        "kills_while_flushing": phases[FLUSHING], "imports_ended": imports, "events_lost": lost,
+        "events_doubled": doubled,
+    }.items():  # fmt: skip
+        record_property(name, value)
+    assert (lost, doubled) == (0, 0)
+    assert 2 * sum(hit.inside for hit in hits) >= kills
+
+
+def run(path: Path, file: Path) -> subprocess.Popen[bytes]:
+    state = path.with_suffix(".state")
+    state.write_bytes(bytes(STATE.size))
+    command = [sys.executable, "-W", "error", "-c", CHILD, str(path), str(file), str(state)]
+    return subprocess.Popen(command, cwd=ROOT)
+
+
+def killed(path: Path, file: Path, chosen: random.Random, *, in_write: bool) -> State | None:
+    """Import on, and kill -9 that at a random moment; where it was. None: it had ended before."""
+    process = run(path, file)
+    writes = chosen.randint(0, 5)
+    with path.with_suffix(".state").open("rb") as shared:
+        told = mmap.mmap(shared.fileno(), STATE.size, access=mmap.ACCESS_READ)
+        while process.poll() is None:
+            state = State(*STATE.unpack(told[:]))
+            if state.writes >= writes and (state.inside or not in_write):
+                break
+            time.sleep(0.0001)
+        time.sleep(chosen.random() * (0.002 if in_write else 0.1))
+        process.kill()
+        ended = process.wait()
+        assert ended in (-9, 0)
+        return None if ended == 0 else State(*STATE.unpack(told[:]))
+
+
+def require_acknowledged(path: Path, hit: State) -> None:
+    """What the progress told of is there."""
+    with closing(sqlite3.connect(path)) as store:
+        (kept,) = store.execute("SELECT COUNT(*) FROM events").fetchone() if hit.writes else (0,)
+    assert kept >= hit.acknowledged
