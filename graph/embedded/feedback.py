@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from zettel.evolve.feedback import LOGGED
 from zettel.graph.bodies import body_of, read_body
-from zettel.model import LoggedSearch, NoteUse, from_micros, to_micros
+from zettel.model import LoggedSearch, NoteUse, Proved, from_micros, to_micros
 
 PAGE = 256
 """Searches read at once."""
@@ -97,6 +97,24 @@ def uses(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str,
         (json.dumps(list(notes)), scope),
     )
     return {id: NoteUse(from_micros(since), *counts) for id, since, *counts in rows}
+
+
+def proved(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str, Proved]:
+    """How notes proved by the searches of which something was told.
+
+    Looked for in their bodies: JSON within a text has its quotes escaped, so that this cannot stand there.
+    """
+    rows = sql.execute(
+        """SELECT note, count(*), sum(instr(told, '"' || note || '"') > 0 AND instr(told, '"outcome":"failure"') = 0)
+        FROM (
+            SELECT n.id AS note, substr(s.body, instr(s.body, '"used":[')) AS told
+            FROM json_each(?) CROSS JOIN notes n ON n.scope = ? AND n.id = value
+            CROSS JOIN search_notes f ON f.note = n.number CROSS JOIN searches s ON s.number = f.search
+            WHERE instr(s.body, '"used":[') > 0
+        ) GROUP BY note""",
+        (json.dumps(list(notes)), scope),
+    )
+    return {id: Proved(shown, good) for id, shown, good in rows}
 
 
 def any_used(sql: sqlite3.Connection, scope: int) -> bool:

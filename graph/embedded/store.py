@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         ModelUse,
         Note,
         NoteUse,
+        Proved,
         Revision,
         Term,
     )
@@ -440,12 +441,14 @@ class EmbeddedStore:
 
     # jobs -----------------------------------------------------------------------------------------------------
 
-    async def claim(self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None) -> list[Job]:
+    async def claim(
+        self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None, busy: Sequence[Scope] = ()
+    ) -> list[Job]:
         """Take up to ``limit`` due jobs for ``lease`` seconds, each with a fresh token; all of one scope and kind."""
 
         def run(sql: sqlite3.Connection) -> list[Job]:
-            mine = _number(sql, scope)
-            return [] if mine == NOWHERE else jobs.claim(sql, kinds, limit, lease, mine, _now())
+            mine, others = _number(sql, scope), [_number(sql, one) for one in busy]
+            return [] if mine == NOWHERE else jobs.claim(sql, kinds, limit, lease, mine, others, _now())
 
         # Asking first costs a read; a write would wait for other writers and for the disk, however idle the queue is.
         if not await self._read(lambda sql: jobs.any_due(sql, kinds, _number(sql, scope), _now())):
@@ -529,6 +532,10 @@ class EmbeddedStore:
     async def note_uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, NoteUse]:
         """Of each of the notes that is there, what feedback says of it."""
         return await self._read_scope(scope, lambda sql, row, _: feedback.uses(sql, row.number, notes), {})
+
+    async def proved(self, scope: Scope, notes: Sequence[str]) -> dict[str, Proved]:
+        """How notes proved by the log of searches."""
+        return await self._read_scope(scope, lambda sql, row, _: feedback.proved(sql, row.number, notes), {})
 
     # looking after --------------------------------------------------------------------------------------------
 

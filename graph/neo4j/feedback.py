@@ -9,7 +9,7 @@ from zettel.evolve.feedback import LOGGED
 from zettel.graph.bodies import read_body
 from zettel.graph.neo4j import rows
 from zettel.graph.neo4j.connection import Connection, Transaction
-from zettel.model import LoggedSearch, NoteUse, Scope, from_micros
+from zettel.model import LoggedSearch, NoteUse, Proved, Scope, from_micros
 
 PAGE = 256
 """Searches read or written at once."""
@@ -50,3 +50,9 @@ async def uses(connection: Connection, scope: Scope, notes: Sequence[str]) -> di
     """What is said of those of the notes that are there."""
     told = await connection.read("note_uses", scope=scope.key, ids=list(notes))
     return {row["id"]: rows.read_usage(row) for row in told}
+
+
+async def proved(connection: Connection, scope: Scope, notes: Sequence[str]) -> dict[str, Proved]:
+    """How notes proved by the searches of which something was told."""
+    told = await connection.read("note_proved", scope=scope.key, ids=list(notes))
+    return {row["id"]: Proved(row["shown"], row["good"]) for row in told}

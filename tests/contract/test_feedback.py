@@ -17,7 +17,7 @@ from zettel.batch import PutFeedback
 from zettel.errors import InvalidInput, NotFound
 from zettel.graph.embedded import feedback as embedded_feedback
 from zettel.graph.neo4j import feedback as neo4j_feedback
-from zettel.model import LoggedSearch, NoteUse
+from zettel.model import LoggedSearch, NoteUse, Proved
 from zettel.ports import GraphStore
 
 __all__ = ["traces"]  # a fixture
@@ -140,6 +140,28 @@ def test_when_it_was_of_use_is_kept(memory: Memory) -> None:
     note = memory.get(b)
     assert isinstance(note, Note)
     assert found[b] == NoteUse(note.recorded_at)
+
+
+def proved(memory: Memory, *ids: str) -> dict[str, Proved]:
+    return memory._bridge.call(partial(store_of(memory).proved, memory.scope, ids))
+
+
+def test_how_notes_proved_is_read_from_the_log(memory: Memory) -> None:
+    a, b, c = ships(memory)
+    assert proved(memory, a, b) == {}
+    tricky, _ = searched(memory, 'Which ship has "used":["' + a + '"] in its harbour log?')
+    memory.flush()
+    assert proved(memory, a) == {}, "nothing was told of it"
+    memory.feedback(tricky, [])
+    search, _ = searched(memory)
+    memory.feedback(search, [a, b])
+    again, _ = searched(memory)
+    memory.feedback(again, [a, c], "failure")
+    assert proved(memory, a, b, c, "n_nothing") == {a: Proved(3, 1), b: Proved(3, 1), c: Proved(3, 0)}
+    memory.feedback(again, [a, c], "success")
+    assert proved(memory, a, c) == {a: Proved(3, 2), c: Proved(3, 1)}
+    memory.delete(b)
+    assert proved(memory, a, b, c) == {}, "all searches found it"
 
 
 def test_what_cannot_be_told(memory: Memory) -> None:

@@ -17,8 +17,9 @@ from hypothesis import strategies as st  # noqa: E402
 
 from zettel import Memory  # noqa: E402
 from zettel.embed.static import StaticEmbedder  # noqa: E402
+from zettel.scoring.attention import OPEN  # noqa: E402
 from zettel.scoring.decoder import CONFIG, SHIPPED, WEIGHTS, MemoryDecoderScorer, batched  # noqa: E402
-from zettel.scoring.decoder_model import OPEN, MemoryDecoder, MemoryDecoderConfig, MemoryDecoderLayer  # noqa: E402
+from zettel.scoring.decoder_model import MemoryDecoder, MemoryDecoderConfig, MemoryDecoderLayer  # noqa: E402
 from zettel.scoring.slots import PAIR_FEATURES, QUESTION_FEATURES, SLOT_FEATURES, Shown  # noqa: E402
 from zettel.scoring.training import Example, Settings, base, hold_back, recall, scores, train  # noqa: E402
 
@@ -96,7 +97,7 @@ def test_pairs_count() -> None:
     one = shown(6)
     linked = one._replace(pairs=one.pairs * 0)
     assert np.abs(odds(restless(), one)[0] - odds(restless(), linked)[0]).max() > 1e-4
-    deaf = MemoryDecoderConfig(width=16, heads=2, vector=DIM, embedder=EMBEDDER, biases=False)
+    deaf = MemoryDecoderConfig(width=16, heads=2, vector=DIM, embedder=EMBEDDER, biases=())
     np.testing.assert_array_equal(odds(restless(deaf), one)[0], odds(restless(deaf), linked)[0])
 
 
@@ -108,7 +109,8 @@ def test_the_gates_are_those_of_lm2() -> None:
         torch.nn.init.zeros_(part.bias)
     slots = torch.randn(1, 3, 16)
     absent = torch.zeros(1, 3, dtype=torch.bool)
-    _, after = layer(torch.randn(1, 2, 16), slots, torch.zeros(1, 3, 3, len(PAIR_FEATURES)), absent)
+    pairs, bank = torch.zeros(1, 3, 3, len(PAIR_FEATURES)), torch.zeros(1, 0, 16)
+    _, after = layer(torch.randn(1, 2, 16), slots, pairs, absent, bank)
     torch.testing.assert_close(after, slots / (1 + np.exp(-OPEN)))
 
 

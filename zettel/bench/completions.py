@@ -121,7 +121,7 @@ def completion(
     else:
         told["content"] = text
     shape = [json.dumps(request[name]) for name in ("response_format", "tools") if name in request]
-    asked = sum(map(tokens, [*(str(message["content"]) for message in request["messages"]), *shape]))
+    asked = sum(map(tokens, [*(str(message.get("content")) for message in request["messages"]), *shape]))
     answered = tokens(text)
     return {
         "id": "chatcmpl-1",

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zettel import AsyncMemory
+from zettel.annotate.index import vector_text
 from zettel.errors import InvalidInput
 from zettel.model import Scope
 from zettel.scoring.decoder import MemoryDecoderScorer
-from zettel.scoring.decoder_model import MemoryDecoder, MemoryDecoderConfig
-from zettel.scoring.slots import show
+from zettel.scoring.decoder_model import BIASES, MemoryDecoder, MemoryDecoderConfig
+from zettel.scoring.slots import Shown, show
 from zettel.scoring.training import Example, K, Settings, base, hold_back, recall, scores, train
 
 from . import locomo, two_wiki
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 HELD_BACK = 0.15
 """Share of the conversations to learn from that choose the epoch instead."""
 COUNTED = f"Recall@{K}, of documents @{K_DOCUMENTS}: questions with an answer, each conversation in its scope."
-SWITCHES = ("gates", "setwise", "biases", "vectors")
-"""Parts that can be left out, to see what they are worth."""
+SWITCHES = ("gates", "setwise", "biases", *BIASES, "vectors")
+"""Parts that can be left out, to see what they are worth; ``biases`` are all of those after it."""
 
 
 class Watch:
@@ -63,32 +64,26 @@ async def learn(
     without: Sequence[str] = (),
     embedder: str | None = None,
     settings: Settings | None = None,
+    bank: int = 0,
 ) -> Result:
     """Train on the conversations of ``paths`` (and ``documents``), write the decoder to ``out``, and tell what it is
-    worth there, and on the conversations of ``test``.
+    worth there, and on the conversations of ``test``. ``bank``: slots for each scope.
 
     Raises ``InvalidInput`` for fewer than two conversations or an unknown part, ``BadRecord`` for a damaged file.
     """
     settings = settings or Settings()
-    if unknown := sorted(set(without) - set(SWITCHES)):
-        raise InvalidInput(f"there is no part {unknown[0]!r} to leave out; there are {', '.join(SWITCHES)}")
+    model = embedder_called(embedder)
+    config = config_without(without, model, bank)
     told = [one for path in paths for one in read(path)]
     if len(told) < 2:
         raise InvalidInput("name two conversations or more to learn from: some are held back")
     tested = [one for path in test for one in read(path)]
     corpus = [two_wiki.read(*documents)[0]] if documents else []
-    model = embedder_called(embedder)
     shown = await collect([*told, *corpus, *tested], model, progress)
     groups = [one.name for one in (*told, *corpus)]
     held = set(np.array(groups[: len(told)])[hold_back(groups[: len(told)], HELD_BACK, settings.seed)])
     examples = [one for name in groups if name not in held for one in shown[name]]
     choosing = [one for name in groups if name in held for one in shown[name]]
-    info = model.info
-    reads = "vectors" not in without
-    config = MemoryDecoderConfig(
-        vector=info.dim if reads else 0, embedder=info.fingerprint if reads else "",
-        gates="gates" not in without, setwise="setwise" not in without, biases="biases" not in without,
-    )  # fmt: skip
     trained = train(examples, choosing, config, settings, progress)
     MemoryDecoderScorer(trained.model).save(out)
     rows: list[list[Cell]] = []
@@ -118,6 +113,21 @@ async def learn(
         },
         notes=[COUNTED],
     )  # fmt: skip
+
+
+def config_without(without: Sequence[str], embedder: Embedder, bank: int = 0) -> MemoryDecoderConfig:
+    """A decoder for this embedder with some of the SWITCHES off. Raises ``InvalidInput`` for an unknown one."""
+    if unknown := sorted(set(without) - set(SWITCHES)):
+        raise InvalidInput(f"there is no part {unknown[0]!r} to leave out; there are {', '.join(SWITCHES)}")
+    reads = "vectors" not in without
+    return MemoryDecoderConfig(
+        vector=embedder.info.dim if reads else 0,
+        embedder=embedder.info.fingerprint if reads else "",
+        gates="gates" not in without,
+        setwise="setwise" not in without,
+        biases=() if "biases" in without else tuple(one for one in BIASES if one not in without),
+        bank=bank,
+    )
 
 
 async def judge(
@@ -161,7 +171,9 @@ async def collect(
                 scope = Scope(user=collection.name)
                 await store(memory, collection, scope, progress)
                 progress("asking", place, len(collections))
-                events = {note.id: str(event.id) async for event, notes in memory.dump(scope=scope) for note in notes}
+                told = [(note, str(event.id)) async for event, notes in memory.dump(scope=scope) for note in notes]
+                events = {note.id: event for note, event in told}
+                history = await embedder.embed([vector_text(note) for note, _ in told])
                 found[collection.name] = []
                 for question in collection.questions:
                     if question.group == locomo.UNANSWERABLE or not question.needed:
@@ -170,10 +182,16 @@ async def collect(
                     await memory.search(question.text, k=1, scope=scope, log=False)
                     for asked, shortlist in watch.seen:  # none for a scope of one note
                         answers = np.array([events[note.id] in question.needed for note in shortlist.notes])
+                        seen = _light(show(asked, shortlist))
                         found[collection.name].append(
-                            Example(show(asked, shortlist), answers, len(question.needed), question.group)
+                            Example(seen, answers, len(question.needed), question.group, history)
                         )
     return found
+
+
+def _light(shown: Shown) -> Shown:
+    """The same with its pairs in half precision: those of 3,000 questions take 1 GB."""
+    return shown._replace(pairs=shown.pairs.astype(np.float16))
 
 
 def _worth(model: MemoryDecoder, examples: Sequence[Example], k: int) -> list[Cell]:

@@ -11,7 +11,7 @@ import anyio
 
 from zettel.errors import InvalidInput
 
-from . import locomo, mixed, overlap, pictures, sizes, speed, two_wiki
+from . import importing, locomo, mixed, overlap, pictures, sizes, speed, two_wiki
 from .beside import ALL, MINILM
 from .evaluation import Progress
 from .machine import Result
@@ -48,6 +48,7 @@ def run(
         "overlap": lambda: anyio.run(partial(overlap.run, talk, progress, notes=overlap.NOTES, embedder=embedder)),
         "speed": lambda: speed.run(talk, progress, MINILM, embedder),
         "speed-by-size": lambda: sizes.run(notes, progress, kept, embedder),
+        "import": lambda: importing.run(notes, progress, embedder=embedder),
     }
     for name, measure in measures.items():
         result = measure()

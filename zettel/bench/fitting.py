@@ -27,7 +27,7 @@ from zettel.scoring import calibrate, fit
 from zettel.scoring.fusion import FEATURES, FusionScorer, local_features
 from zettel.search.rank import rank
 
-from . import locomo, two_wiki
+from . import labels, locomo, two_wiki
 from .counting import Asked, Tally, auroc, tally
 from .evaluation import Collection, Progress, Question, answering, embedder_called, store
 from .machine import Cell, Result, data_file, result
@@ -133,7 +133,10 @@ async def run(
 
 
 def read(path: Path) -> list[Collection]:
-    """The conversations of a file in LoCoMo's layout, called by the file's name, and their own if there are several."""
+    """The conversations of a file in LoCoMo's layout, called by the file's name, and their own if there are several; of
+    a ``.jsonl`` the collections of labelled questions, see ``labels``."""
+    if path.suffix == ".jsonl":
+        return labels.read(path)
     found, _ = locomo.read(path)
     several = len(found) > 1
     return [one._replace(name=f"{path.stem}/{one.name}" if several else path.stem) for one in found]

@@ -32,7 +32,8 @@ def load_scorer(spec: ScorerSpec = None) -> tuple[Scorer, tuple[Reranker, ...]]:
     * None or ``"fusion"``: the default scorer alone;
     * an object with ``score``: that in the default's place; one with ``rerank``, or a ``Cascade`` of such: after the
       default;
-    * ``"decoder"``: the memory decoder with the weights that are shipped, ``"decoder:FOLDER"`` with others;
+    * ``"decoder"``: the memory decoder with the weights that are shipped, ``"decoder:FOLDER"`` with others,
+      or one that was tuned;
     * ``"cross-encoder"`` or ``"cross-encoder:NAME"``: a sentence-transformers cross-encoder, by name or folder;
     * ``"llm"``: the memory's language model;
     * ``"effort:low"``, ``"effort:mid"``, ``"effort:high"``: see ``zettel.scoring.cascade.EFFORTS``;
@@ -79,9 +80,9 @@ def _named(name: str) -> Scorer | Reranker | Cascade | tuple[Reranker, ...] | No
         from zettel.scoring.device import require_torch
 
         require_torch("the memory decoder")
-        from zettel.scoring.decoder import MemoryDecoderScorer
+        from zettel.scoring.tuned import load
 
-        return MemoryDecoderScorer.load(rest or None)
+        return load(rest or None)
     if kind == "cross-encoder":
         from zettel.scoring.cross_encoder import CrossEncoderScorer
 

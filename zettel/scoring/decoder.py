@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from zettel.errors import ScorerError
+from zettel.scoring.bank import BankWriter
 from zettel.scoring.decoder_model import Batch, MemoryDecoder, MemoryDecoderConfig
 from zettel.scoring.device import device_called
 from zettel.scoring.slots import FEATURE_VERSION, PAIR_FEATURES, QUESTION_FEATURES, SLOT_FEATURES, Shown, show
@@ -45,6 +46,7 @@ class MemoryDecoderScorer:
         self.device = device_called(device or "cpu")
         self.model = model.to(self.device).eval()
         self.wants_vectors = bool(model.config.vector)
+        self.bank = None if model.bank is None else BankWriter(model.bank, model.config.embedder)
         self._forward = torch.compile(self.model) if compile else self.model
 
     @classmethod
@@ -123,17 +125,21 @@ def batched(shown: Sequence[Shown], config: MemoryDecoderConfig, device: str = "
     score = np.zeros((b, m), np.float32)
     absent = np.ones((b, m), np.bool_)
     asked = np.zeros((b, len(QUESTION_FEATURES)), np.float32)
+    bank = np.zeros((b, config.bank, config.width), np.float32)
+    written = np.zeros(b, np.bool_)
     for place, one in enumerate(shown):
         n = len(one.score)
         slots[place, :n], pairs[place, :n, :n], score[place, :n] = one.slots, one.pairs, one.score
         absent[place, :n], asked[place] = False, one.question
         if config.vector and one.embedder == config.embedder and one.vectors.shape[1] == config.vector:
             vectors[place, :n], vector[place] = one.vectors, one.vector
+        if config.bank and one.bank is not None:
+            bank[place], written[place] = one.bank, True
     if not all(np.isfinite(values).all() for values in (slots, pairs, score, vectors)):
         raise ScorerError("a feature of a note is NaN or infinite: nothing can be made of it")
     return Batch(
         *(
             torch.from_numpy(values).to(device)
-            for values in (slots, asked, pairs, vectors, vector, score, absent)
+            for values in (slots, asked, pairs, vectors, vector, score, absent, bank, written)
         )
     )

@@ -19,22 +19,30 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from zettel.errors import ScorerError
+from zettel.model import LinkType
+from zettel.scoring.attention import BLOCKED, OPEN, Attention
+from zettel.scoring.bank import SlotBank
 from zettel.scoring.slots import FEATURE_VERSION, PAIR_FEATURES, QUESTION_FEATURES, SLOT_FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-BLOCKED = -1e4
-"""Added to the attention to what is not there: the softmax of it is 0, and its gradient no NaN."""
-OPEN = 2.0
-"""Where the forget gate starts: a slot keeps 0.88 of itself."""
+BIASES = {
+    "talk": ("same session", "neighbours", "near neighbours", "same speaker"),
+    "alike": ("cosine", "shared term"),
+    "time": ("time gap",),
+    "links": ("two hops", *(f"{kind.value} {way}".lower() for kind in LinkType for way in ("out", "in"))),
+}
+"""What two notes have to do with each other, by the part that it is left out with."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryDecoderConfig:
-    """What a memory decoder is built of; the four switches are for ablations.
+    """What a memory decoder is built of; ``gates``, ``setwise``, ``biases`` and ``bank`` are there for ablations.
 
-    ``embedder``: the fingerprint of the embedder whose vectors it learned from; "": it reads no vectors.
+    ``embedder``: the fingerprint of the embedder whose vectors it learned from; "": it reads no vectors. ``biases``:
+    those of ``BIASES`` that are learned from. ``bank``: how many slots a scope has; 0: it has none. Raises
+    ``ScorerError`` for a bank without vectors, or a bias that there is not.
     """
 
     width: int = 32
@@ -46,8 +54,15 @@ class MemoryDecoderConfig:
     embedder: str = ""
     gates: bool = True
     setwise: bool = True
-    biases: bool = True
+    biases: tuple[str, ...] = tuple(BIASES)
+    bank: int = 0
     features: int = FEATURE_VERSION
+
+    def __post_init__(self) -> None:
+        if unknown := sorted(set(self.biases) - set(BIASES)):
+            raise ScorerError(f"there is no bias {unknown[0]!r}; there are {', '.join(BIASES)}")
+        if self.bank and not self.vector:
+            raise ScorerError("a bank of slots is written from vectors: a decoder that reads none has no bank")
 
     @classmethod
     def from_json(cls, text: str) -> MemoryDecoderConfig:
@@ -57,35 +72,13 @@ class MemoryDecoderConfig:
             known = {field.name for field in fields(cls)}
             if not isinstance(told, dict) or set(told) != known:
                 raise ScorerError("config.json is not that of a memory decoder")
-            return cls(**told)
+            return cls(**told | {"biases": tuple(told["biases"])})
         except (ValueError, TypeError) as error:
             raise ScorerError(f"config.json cannot be read: {error}") from error
 
     def to_json(self) -> str:
         """As config.json."""
         return json.dumps(asdict(self), indent=1) + "\n"
-
-
-class Attention(nn.Module):
-    """Scaled dot-product attention with h heads (Vaswani et al. 2017), and a bias for every pair."""
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.query = nn.Linear(width, width)
-        self.key = nn.Linear(width, width)
-        self.value = nn.Linear(width, width)
-        self.out = nn.Linear(width, width)
-
-    def forward(self, reader: Tensor, read: Tensor, bias: Tensor | None) -> Tensor:
-        """(b, x, d) reading (b, y, d) -> (b, x, d); ``bias`` is (b, 1 or h, x or 1, y), added before the softmax."""
-        query = self._split(self.query(reader))  # (b, h, x, d / h)
-        key, value = self._split(self.key(read)), self._split(self.value(read))  # (b, h, y, d / h) each
-        told = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)  # (b, h, x, d / h)
-        return self.out(told.transpose(1, 2).flatten(2))  # (b, x, d)
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)  # (b, x, d) -> (b, h, x, d / h)
 
 
 class MemoryDecoderLayer(nn.Module):
@@ -99,7 +92,8 @@ class MemoryDecoderLayer(nn.Module):
         M      <- g_in * tanh(R) + g_forget * M
         E, M   <- each + its feed-forward network
 
-    Each reading is of layer-normed values. Without ``gates`` every product with a gate is the value itself.
+    Each reading is of layer-normed values. With a bank of the scope's slots B, M is [M; B] wherever it is read. Without
+    ``gates`` every product with a gate is the value itself.
     """
 
     def __init__(self, config: MemoryDecoderConfig) -> None:
@@ -109,7 +103,9 @@ class MemoryDecoderLayer(nn.Module):
         self.self_attention = Attention(width, heads)
         self.cross_attention = Attention(width, heads)
         self.slot_attention = Attention(width, heads)
+        told = {name for group in config.biases for name in BIASES[group]}
         self.bias = nn.Linear(len(PAIR_FEATURES), heads, bias=False)
+        self.register_buffer("told", torch.tensor([float(name in told) for name in PAIR_FEATURES]), persistent=False)
         self.output_gate = nn.Linear(width, width)
         self.input_gate = nn.Linear(width, width)
         self.forget_gate = nn.Linear(width, width)
@@ -119,28 +115,39 @@ class MemoryDecoderLayer(nn.Module):
         self.slot_network = _feed_forward(width, config.dropout)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, states: Tensor, slots: Tensor, pairs: Tensor, absent: Tensor) -> tuple[Tensor, Tensor]:
-        """States (b, q, d), slots (b, m, d), pairs (b, m, m, PAIR_FEATURES), absent (b, m) -> states and slots."""
+    def forward(
+        self, states: Tensor, slots: Tensor, pairs: Tensor, absent: Tensor, bank: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """States (b, q, d) and slots (b, m, d) as they are after it.
+
+        ``pairs`` is (b, m, m, PAIR_FEATURES), ``absent`` (b, m), and ``bank`` (b, s, d), s 0 without one.
+        """
         gates = self.config.gates
         gone = torch.zeros_like(absent, dtype=slots.dtype).masked_fill(absent, BLOCKED)[:, None, None]  # (b, 1, 1, m)
         normed = self.state_norm(states)
         states = states + self.dropout(self.self_attention(normed, normed, None))
         memory = self.slot_norm(slots)
-        read = self.cross_attention(self.state_norm(states), memory, gone)  # (b, q, d)
+        kept = self.slot_norm(bank)
+        open_ = gone.new_zeros((len(gone), 1, 1, bank.shape[1]))  # (b, 1, 1, s)
+        read = self.cross_attention(
+            self.state_norm(states), torch.cat([memory, kept], dim=1), torch.cat([gone, open_], dim=3)
+        )  # (b, q, d)
         states = states + self.dropout(torch.sigmoid(self.output_gate(read)) * read if gates else read)
         normed = self.state_norm(states)
         if self.config.setwise:
             bias = gone
             if self.config.biases:
-                bias = gone + self.bias(pairs).permute(0, 3, 1, 2)  # (b, m, m, h) -> (b, h, m, m)
-            to_states = bias.new_zeros((*bias.shape[:3], states.shape[1]))  # (b, h or 1, m or 1, q)
-            bias = torch.cat([to_states, bias], dim=3)  # (b, h or 1, m or 1, q + m)
-            told = self.slot_attention(memory, torch.cat([normed, memory], dim=1), bias)  # (b, m, d)
+                weight = self.bias.weight * self.told  # (h, PAIR_FEATURES)
+                bias = gone + F.linear(pairs, weight).permute(0, 3, 1, 2)  # (b, m, m, h) -> (b, h, m, m)
+            beside = torch.cat([normed, kept], dim=1)  # (b, q + s, d)
+            to_beside = bias.new_zeros((*bias.shape[:3], beside.shape[1]))  # (b, h or 1, m or 1, q + s)
+            bias = torch.cat([to_beside, bias], dim=3)  # (b, h or 1, m or 1, q + s + m)
+            told = self.slot_attention(memory, torch.cat([beside, memory], dim=1), bias)  # (b, m, d)
         else:
-            told = self.slot_attention(memory, normed, None)
+            told = self.slot_attention(memory, torch.cat([normed, kept], dim=1), None)
         if gates:
-            kept = torch.sigmoid(self.forget_gate(told)) * slots
-            slots = torch.sigmoid(self.input_gate(told)) * self.dropout(torch.tanh(told)) + kept
+            remains = torch.sigmoid(self.forget_gate(told)) * slots
+            slots = torch.sigmoid(self.input_gate(told)) * self.dropout(torch.tanh(told)) + remains
         else:
             slots = slots + self.dropout(told)
         return states + self.state_network(states), slots + self.slot_network(slots)
@@ -157,6 +164,7 @@ class MemoryDecoder(nn.Module):
         self.slot = nn.Linear(len(SLOT_FEATURES) + len(QUESTION_FEATURES), width)
         self.question = nn.Linear(len(QUESTION_FEATURES), config.states * width)
         self.vector = nn.Linear(config.vector, width, bias=False) if config.vector else None
+        self.bank = SlotBank(config.bank, config.vector, width, config.heads, config.gates) if config.bank else None
         self.layers = nn.ModuleList(MemoryDecoderLayer(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(width)
         self.out = nn.Linear(width, 1)
@@ -175,8 +183,11 @@ class MemoryDecoder(nn.Module):
             slots = slots + notes * question[:, None]
             states = states + question[:, None]
         slots, states = self.dropout(F.gelu(slots)), F.gelu(states)
+        bank = shown.bank
+        if self.bank is not None:
+            bank = torch.where(shown.written[:, None, None], bank, self.bank.start)  # (b, s, d)
         for layer in self.layers:
-            states, slots = layer(states, slots, shown.pairs, shown.absent)
+            states, slots = layer(states, slots, shown.pairs, shown.absent, bank)
         added = self.out(self.norm(slots)).squeeze(2)  # (b, m)
         return (self.trust * shown.score + added).masked_fill(shown.absent, BLOCKED)
 
@@ -192,6 +203,8 @@ class Batch:
     vector: Tensor  # (b, vector)
     score: Tensor  # (b, m)
     absent: Tensor  # (b, m) bool: no note
+    bank: Tensor  # (b, s, width) the scope's slots; s 0 for a model without
+    written: Tensor  # (b,) bool: the slots are known; else they are as nothing was written to them
 
 
 def _feed_forward(width: int, dropout: float) -> nn.Sequential:

@@ -76,6 +76,7 @@ class Shown(NamedTuple):
     vector: Floats  # (d,) of the question; zeros if it has none
     embedder: str  # fingerprint of what made the vectors
     score: Floats  # (m,) the default scorer's, the logarithm, 0 the best
+    bank: Floats | None = None  # (s, width) the scope's slots; None: not known
 
 
 def show(question: Question, shortlist: Shortlist) -> Shown:
@@ -105,6 +106,7 @@ def show(question: Question, shortlist: Shortlist) -> Shown:
         vector=vector,
         embedder=shortlist.embedder,
         score=score.astype(np.float32),
+        bank=shortlist.slots,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zettel.query import Bools, Floats
+    from zettel.scoring.bank import SlotBank
     from zettel.scoring.slots import Shown
 
 Progress = Callable[[str, int, int], None]
@@ -41,12 +42,17 @@ WARM_UP = 0.3
 
 
 class Example(NamedTuple):
-    """A question as a decoder is shown it, which of the m notes answer, and how many notes answer in all."""
+    """A question as a decoder is shown it, which of the m notes answer, and how many notes answer in all.
+
+    ``history`` are the vectors of the scope's notes by ``seq``, one array for all of its questions; only a decoder with
+    a bank of slots needs them.
+    """
 
     shown: Shown
     answers: Bools  # (m,)
     needed: int
     group: str = ""
+    history: Floats | None = None  # (n, d)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,7 @@ def train(
         for start in range(0, len(useful), settings.batch):
             some = [useful[place] for place in shuffled[start : start + settings.batch]]
             optimizer.zero_grad()
-            shown = batched([one.shown for one in some], config)
+            shown = _batch(model, some)
             told = model(shown)
             wrong = listwise(told, some) + settings.modesty * added(told, shown)
             wrong.backward()
@@ -154,8 +160,32 @@ def added(odds: torch.Tensor, shown: Batch) -> torch.Tensor:
 
 
 def scores(model: MemoryDecoder, examples: Sequence[Example]) -> list[Floats]:
-    """What the model says of each shortlist, (m,) each."""
-    return odds(model.eval(), [one.shown for one in examples], model.config)
+    """What the model says of each shortlist, (m,) each; without its bank where another embedder made the vectors."""
+    model.eval()
+    shown = [one.shown for one in examples]
+    if model.bank is not None and all(one.embedder == model.config.embedder for one in shown):
+        with torch.inference_mode():
+            slots, places = _slots(model.bank, examples)
+        shown = [one._replace(bank=slots[place].numpy()) for one, place in zip(shown, places, strict=True)]
+    return odds(model, shown, model.config)
+
+
+def _batch(model: MemoryDecoder, examples: Sequence[Example]) -> Batch:
+    """Examples to learn from; a bank is written on the way, so that it learns what to keep."""
+    shown = batched([one.shown for one in examples], model.config)
+    if model.bank is None:
+        return shown
+    slots, places = _slots(model.bank, examples)
+    return replace(shown, bank=slots[places], written=torch.ones_like(shown.written))
+
+
+def _slots(bank: SlotBank, examples: Sequence[Example]) -> tuple[torch.Tensor, list[int]]:
+    """The slots of each scope, (scopes, s, d), and which of them is that of each example."""
+    histories = {id(one.history): one.history for one in examples if one.history is not None}
+    if any(one.history is None for one in examples):
+        raise InvalidInput("a bank of slots learns from the vectors of all notes, and an example has none")
+    places = {history: place for place, history in enumerate(histories)}
+    return bank.of_scopes(list(histories.values())), [places[id(one.history)] for one in examples]
 
 
 def base(example: Example) -> Floats:

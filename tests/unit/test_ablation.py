@@ -1,0 +1,125 @@
+"""The decoder's parts left out in turn: each variant with the same seeds; what is measured is never learned from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import anyio
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from tests.unit.test_bank import vectors
+from tests.unit.test_decoder import DIM, EMBEDDER, shown
+from zettel.bench import ablation
+from zettel.bench.ablation import WHOLE, Variant, variants
+from zettel.bench.evaluation import Collection, Progress
+from zettel.cli.app import run
+from zettel.errors import InvalidInput
+from zettel.ports import Embedder, EmbedderInfo
+from zettel.scoring.training import Example, Settings, Trained, train
+
+TALK = {
+    "sample_id": "talk",
+    "conversation": {"session_1": [{"speaker": "Ann", "dia_id": "D1:1", "text": "I moved."}]},
+    "qa": [{"question": "Who moved?", "evidence": ["D1:1"], "category": 1}],
+}
+
+
+class Blind:
+    """An embedder that was never asked."""
+
+    remote = False
+    info = EmbedderInfo("blind", DIM, EMBEDDER)
+
+    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        raise AssertionError
+
+
+def talks(folder: Path, *names: str) -> list[Path]:
+    """Files with a conversation each."""
+    paths = [folder / f"{name}.json" for name in names]
+    for path in paths:
+        path.write_text(json.dumps([TALK]))
+    return paths
+
+
+@pytest.fixture
+def learned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """Every conversation is four made-up questions; what each training learned from and chose by, as it goes."""
+    groups: list[tuple[str, ...]] = []
+
+    async def collect(
+        collections: Sequence[Collection], embedder: Embedder, progress: Progress
+    ) -> Mapping[str, list[Example]]:
+        return {
+            one.name: [
+                Example(shown(12, seed), np.arange(12) == seed, 1, one.name, vectors(5, seed)) for seed in range(4)
+            ]
+            for one in collections
+        }
+
+    def noting(examples: Sequence[Example], held: Sequence[Example], *rest: object) -> Trained:
+        groups.append(tuple(sorted({one.group for one in (*examples, *held)})))
+        return train(examples, held, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ablation, "collect", collect)
+    monkeypatch.setattr(ablation, "train", noting)
+    monkeypatch.setattr(ablation, "embedder_called", lambda name: Blind())
+    return groups
+
+
+def test_every_variant_is_trained_with_every_seed(tmp_path: Path, learned: list[tuple[str, ...]]) -> None:
+    paths = talks(tmp_path, "a", "b", "c")
+    told = anyio.run(
+        partial(
+            ablation.run, paths, lambda *_: None, talks(tmp_path, "d", "e"), talks(tmp_path, "f"), seeds=2, banks=(2,),
+            sizes=(2,), only=(WHOLE, "without vectors", "with a bank of 2 slots", "from 2 conversations"),
+            settings=Settings(epochs=1),
+        )
+    )  # fmt: skip
+    assert told.columns == ["decoder", "conversations", "test", "± test", "f", "± f"]
+    assert [row[:2] for row in told.rows] == [
+        ["fusion", None],
+        [WHOLE, 3],
+        ["without vectors", 3],
+        ["with a bank of 2 slots", 3],
+        ["from 2 conversations", 2],
+    ]
+    assert learned[:6] == [("a", "b", "c")] * 6
+    assert [len(names) for names in learned[6:]] == [2, 2]
+    assert told.rows[0][2:] == [1.0, None, 1.0, None], "the default scorer has the first four of twelve among its ten"
+    for row in told.rows[1:]:
+        runs = told.curves[f"{row[0]}: test"]
+        assert row[2] == pytest.approx(np.mean(runs), abs=1e-4)
+        assert row[3] == pytest.approx(np.std(runs, ddof=1), abs=1e-4)
+    assert told.settings["questions of test"] == 8
+
+
+def test_all_variants_have_names_of_their_own() -> None:
+    names = [one.name for one in variants((4, 16), (10,))]
+    assert len(set(names)) == len(names)
+    assert Variant("without biases: links", ("links",)) in variants((), ())
+
+
+def test_what_cannot_be_compared(tmp_path: Path) -> None:
+    two = talks(tmp_path, "a", "b")
+    other = talks(tmp_path, "c")
+    for paths, more, said in (
+        (two[:1], {"test": other}, "two are needed"),
+        (two, {"test": other, "sizes": (3,)}, "as many as --size"),
+        (two, {}, "--test or --other"),
+        (two, {"test": other, "only": ("without luck",)}, "no variant 'without luck'"),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            anyio.run(partial(ablation.run, paths, lambda *_: None, **more))
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (path,) = talks(tmp_path, "a")
+    assert run(["scorer", "ablate", str(path), "--only", "luck"]) == 1
+    assert "no variant 'luck'" in capsys.readouterr().err
