@@ -10,10 +10,13 @@ _MOVED = re.compile(r"I moved to (\w+)")
 
 
 def reply(request: dict[str, Any]) -> str:
-    """The answer to a request for notes, links, changes, insights or an order, as ``zettel.prompts`` asks for them."""
+    """The answer to a request for notes, links, changes, insights, needs or an order, as ``zettel.prompts`` asks for
+    them."""
     asked = request["messages"][-1]["content"]
     if asked.startswith("question:"):
         return _order(asked)
+    if asked.startswith("to answer:"):
+        return _needs(asked)
     if asked.startswith("news:"):
         return _changes(asked)
     if asked.startswith("themes:"):
@@ -66,6 +69,21 @@ def _order(asked: str) -> str:
     words = set(re.findall(r"\w+", question["question"].lower()))
     shared = {note["id"]: len(words & set(re.findall(r"\w+", note["note"].lower()))) for note in notes}
     return json.dumps({"order": sorted(filter(shared.get, shared), key=lambda id: -shared[id])})
+
+
+def _needs(asked: str) -> str:
+    """The best card is needed, and whoever it names that nobody was searched for yet."""
+    question = json.loads(asked.splitlines()[1])["question"]
+    searched = " ".join(json.loads(asked.splitlines()[3]))
+    cards = [json.loads(line) for line in asked.partition("cards:\n")[2].splitlines()]
+    words = set(re.findall(r"\w{4,}", searched.lower()))
+    told = [card for card in cards if words & set(re.findall(r"\w{4,}", card["note"].lower()))]
+    needs = [{"need": question, "cards": [card["id"] for card in told][:3], "search": ""}]
+    for card in told:
+        for name in re.findall(r"(?<=[a-z,] )[A-Z][a-z]+", card["note"]):
+            if name not in searched:
+                needs.append({"need": f"what is said of {name}", "cards": [], "search": f"What is said of {name}?"})
+    return json.dumps({"needs": needs[:4]})
 
 
 def _insights(asked: str) -> str:

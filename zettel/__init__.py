@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from zettel.async_memory import AsyncMemory as AsyncMemory
     from zettel.errors import ZettelError as ZettelError
     from zettel.evolve.decay import Decay as Decay
+    from zettel.jobs.on_ray import RayRunner as RayRunner
     from zettel.llm.budget import Budget as Budget
     from zettel.llm.lite import LiteLLM as LiteLLM
     from zettel.memory import Memory as Memory
@@ -34,6 +35,7 @@ _HOMES = {
     "Decay": "zettel.evolve.decay",
     "LiteLLM": "zettel.llm.lite",
     "Memory": "zettel.memory",
+    "RayRunner": "zettel.jobs.on_ray",
     "ZettelError": "zettel.errors",
     "Event": "zettel.model",
     "Hit": "zettel.model",

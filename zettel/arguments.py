@@ -16,6 +16,7 @@ from zettel.model import (
     MAX_NESTING,
     Event,
     Kind,
+    LinkType,
     Moment,
     Remembered,
     as_metadata_pairs,
@@ -105,6 +106,14 @@ def filter_of(
         until=None if end is None else to_micros(end),
         metadata=as_metadata_pairs(metadata or {}),
     )
+
+
+def link_type_of(value: LinkType | str, allowed: Iterable[LinkType]) -> LinkType:
+    """One of the ``allowed`` types, by whatever case it is written in."""
+    for kind in allowed:
+        if isinstance(value, str) and value.upper() == kind.value:
+            return kind
+    raise InvalidInput(f"type={value!r}: use {', '.join(kind.value for kind in allowed)}")
 
 
 def require_keepable(name: str, value: Any) -> None:

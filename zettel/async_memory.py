@@ -22,6 +22,7 @@ from zettel.arguments import (
     cursor_of,
     filter_of,
     head_of,
+    link_type_of,
     moment_of,
     require_storable,
     whole_number,
@@ -39,6 +40,8 @@ from zettel.model import (
     JobKind,
     Kind,
     Link,
+    LinkType,
+    LoggedSearch,
     Neighbor,
     Note,
     OnConflict,
@@ -48,19 +51,27 @@ from zettel.model import (
     Revision,
     Scope,
     Term,
+    Tuned,
 )
+from zettel.opening import Opening
 from zettel.ports import Annotator, CypherStore, Embedder, GraphStore, Reranker, Scorer
 from zettel.query import Asked
 
 if TYPE_CHECKING:
     from zettel.engine import Engine
     from zettel.evolve.decay import Decay
+    from zettel.exports.report import ExportReport
+    from zettel.jobs.runners import RunnerSpec
     from zettel.llm.budget import Budget
     from zettel.llm.estimate import Estimate
     from zettel.llm.ports import LLM, ModelAnnotator
     from zettel.scoring import Effort, ScorerSpec
+    from zettel.scoring.tuning import Reading
+    from zettel.search.gather import Gathered
+    from zettel.search.slots import Bank
+    from zettel.transcripts.by_scope import ScopeBy
     from zettel.transcripts.importing import Progress
-    from zettel.transcripts.report import ImportReport
+    from zettel.transcripts.report import ImportReport, OnRejected
 
 DEFAULT_TOKENS = 800
 """Size of a packed context, in tokens, unless another is asked for."""
@@ -88,7 +99,8 @@ class AsyncMemory:
     by which ``evolve`` puts away what has faded: nothing, without one. ``embedder`` is None for the static model that
     is shipped, a sentence-transformers name or folder, a LiteLLM embedding name, or an Embedder. ``scorer`` ranks what
     is found: a name, a Scorer or a Reranker, see ``zettel.scoring.load_scorer``. ``scope`` is used wherever a call
-    names none. Opened by ``async with`` or by its first use.
+    names none. ``runner`` is where jobs are done, see ``zettel.jobs.runners.load_runner``: here, or for ``"ray"`` by a
+    Ray cluster. Opened by ``async with`` or by its first use.
     """
 
     def __init__(
@@ -105,20 +117,17 @@ class AsyncMemory:
         scope: Scope | None = None,
         auth: tuple[str, str] | None = None,
         database: str | None = None,
+        runner: RunnerSpec = None,
     ) -> None:
         _require_scope(scope)
         self.scope = scope or Scope()
-        self._url = url
-        self._llm = llm
-        self._annotator = annotator
-        self._budget = budget
-        self._asks = asks
-        self._decay = decay
-        self._embedder = embedder
+        self._how = Opening(
+            url, auth=auth, database=database, embedder=embedder, annotator=annotator, llm=llm, budget=budget,
+            asks=asks, decay=decay,
+        )  # fmt: skip
+        self._runner = runner
         self._scorer = scorer
         self._loaded: dict[str, tuple[Scorer, tuple[Reranker, ...]]] = {}
-        self._auth = auth
-        self._database = database
         self._pid = os.getpid()
         self._engine: Engine | None = None
         self._closed = False
@@ -132,14 +141,14 @@ class AsyncMemory:
         async with self._opening:
             self._require_usable()
             if self._engine is None:
+                stages: tuple[Reranker, ...] = ()
                 if self._scorer is not None:
-                    await self._scorers()  # what cannot be loaded is told now, and not by the first search
+                    _, stages = await self._scorers()  # what cannot be loaded is told now, not by the first search
                 from zettel.engine import start  # brings in numpy and the rooms: not before they are needed
+                from zettel.jobs.runners import load_runner
 
-                self._engine = await start(
-                    self._url, self._annotator, self._embedder, self._auth, self._database, self._llm, self._budget,
-                    self._asks, self._decay,
-                )  # fmt: skip
+                self._engine = await start(self._how, load_runner(self._runner))
+                self._engine.slots.bank = _bank(stages)
                 self._loop = asyncio.get_running_loop()
         return self
 
@@ -238,7 +247,7 @@ class AsyncMemory:
         engine, scope = await self._use(scope)
         events = [checked(event) for event in events]
         done = await engine.remembering.remember(scope, events, on_conflict, ordinals or Ordinals())
-        engine.runner.wake()
+        engine.loop.wake()
         return done
 
     async def import_transcript(
@@ -254,9 +263,13 @@ class AsyncMemory:
         speakers: Iterable[str] | None = None,
         map_user: Mapping[str, str] | None = None,
         session_gap: float | None = None,
+        redact: bool = False,
+        redact_region: str | None = None,
+        scope_by: ScopeBy | None = None,
         source: str | None = None,
         dry_run: bool = False,
         on_progress: Progress | None = None,
+        on_rejected: OnRejected | None = None,
         scope: Scope | None = None,
     ) -> ImportReport:
         """Remember a transcript, or all that are in a folder or zip; running it again adds only what is new.
@@ -266,43 +279,51 @@ class AsyncMemory:
         ``columns`` says which column of a table is which field of an event, as {"content": "Text"}. ``speakers`` are
         the only ones wanted, by the names that ``map_user`` gives: {"Bob": "Robert"} has Robert say what Bob said.
         ``session_gap`` is the silence in hours that ends a session of messages that have none (0: they get none; by
-        default 6 for chats). ``source`` is what reports and events call the path. A ``dry_run`` stores nothing and
-        reports what would be. ``on_progress`` is told the records read and those in all.
+        default 6 for chats). ``redact`` takes e-mail addresses, phone numbers, card numbers and keys out before
+        anything is stored, and ``redact_region`` (NO) also phone numbers as they are told within that country.
+        ``scope_by`` has each speaker (``user``) or place where things are said (``channel``) be the user of a scope.
+        ``source`` is what reports and events call the path. A ``dry_run`` stores nothing and reports what would be.
+        ``on_progress`` is told the records read and those in all, ``on_rejected`` what cannot be stored, as it comes:
+        the report holds the first of it.
 
         A file of the format ``zettel`` brings whole memories back as they were exported: a single one comes into
         ``scope``, or this memory's own one if it has a name; else each keeps its own. Raises ``UnknownFormat``,
-        ``BadRecord``, and ``InvalidInput``, also for a whole memory that would come into a scope that is not empty.
+        ``BadRecord``, ``MissingExtra`` to redact without the packages of ``[redact]``, and ``InvalidInput``, also for a
+        whole memory that would come into a scope that is not empty.
         """
         from zettel.transcripts import importing, parts, wanted
         from zettel.transcripts.report import ImportReport
 
         engine, named = await self._use(scope)
         path = Path(path)
-        chosen = wanted.wanted(conversation, tz, columns, since, until, speakers, map_user, session_gap)
+        chosen = wanted.wanted(
+            conversation, tz, columns, since, until, speakers, map_user, session_gap, redact, redact_region, scope_by
+        )
+        if scope_by is not None and named.user is not None:
+            raise InvalidInput(f"scope_by={scope_by!r} sets the user of each scope, and {named.user!r} is named too")
         if importing.is_whole(path, format):
             if chosen != wanted.Wanted() or dry_run:
                 raise InvalidInput(
                     f"{source or path} holds whole memories: no conversation, time or speaker can be taken out of "
-                    "them, and there is no dry run"
+                    "them, nothing is redacted or put into other scopes, and there is no dry run"
                 )
             into = named if scope is not None or named != Scope() else None
             report = await importing.import_whole(engine.restoring, path, into, source or str(path), on_progress)
-            engine.runner.wake()
+            engine.loop.wake()
             return report
         transcript = await anyio.to_thread.run_sync(
             partial(parts.look, path, format, tables=bool(columns), called=source)
         )
         report = ImportReport(file=source or str(path), format=transcript.format, dry_run=dry_run)
+        told: dict[str, Any] = {"on_progress": on_progress, "on_rejected": on_rejected}
         if not dry_run:
-            await importing.import_parts(self, transcript, chosen, report, scope=named, on_progress=on_progress)
+            await importing.import_parts(self, transcript, chosen, report, scope=named, **told)
             return report
         from zettel.llm.estimate import estimate, waiting
 
         reads = engine.desk is not None and engine.reader is not None
         turns = await waiting(engine.store) if reads else None
-        await importing.foresee(
-            engine.remembering, transcript, chosen, report, scope=named, on_progress=on_progress, unread=turns
-        )
+        await importing.foresee(engine.remembering, transcript, chosen, report, scope=named, unread=turns, **told)
         if turns is not None and engine.desk is not None and engine.reader is not None:
             report.estimate = await estimate(turns, engine.reader, engine.desk.model)
         return report
@@ -320,6 +341,9 @@ class AsyncMemory:
         speakers: Iterable[str] | None = None,
         map_user: Mapping[str, str] | None = None,
         session_gap: float | None = None,
+        redact: bool = False,
+        redact_region: str | None = None,
+        scope_by: ScopeBy | None = None,
         source: str | None = None,
         scope: Scope | None = None,
     ) -> Estimate:
@@ -337,7 +361,8 @@ class AsyncMemory:
             raise InvalidInput(f"{path} holds a whole memory: no model is asked to bring it back")
         report = await self.import_transcript(
             path, format, conversation=conversation, tz=tz, columns=columns, since=since, until=until,
-            speakers=speakers, map_user=map_user, session_gap=session_gap, source=source, dry_run=True, scope=named,
+            speakers=speakers, map_user=map_user, session_gap=session_gap, redact=redact, redact_region=redact_region,
+            scope_by=scope_by, source=source, dry_run=True, scope=named,
         )  # fmt: skip
         assert report.estimate is not None
         return report.estimate
@@ -347,19 +372,27 @@ class AsyncMemory:
         to: str | Path | BinaryIO,
         format: str = "jsonl",
         *,
+        include: Iterable[str] = (),
         all_scopes: bool = False,
+        on_progress: Progress | None = None,
         scope: Scope | None = None,
-    ) -> int:
-        """Write a scope, or all of them, to a file or an open binary one; how many events there were.
+    ) -> ExportReport:
+        """Write a scope to a file, an open binary one or a folder; how much was written.
 
-        ``jsonl``: every event with its notes, to be read and imported as a transcript. ``zettel``: all there is, with
-        histories, links, vectors and tombstones, to be brought back by ``import_transcript`` in any store as it was;
-        it holds the scope's secret too. A file is complete or not there. Raises ``UnknownFormat``, ``InvalidInput``.
+        ``jsonl``: every event, a line each, to be imported as a transcript; ``include=["notes"]`` adds the notes to be
+        read. ``markdown``: an Obsidian vault in a folder, a file for each note; files that zettel did not write, or
+        that were changed since, are never touched. ``graphml``: notes and links for Gephi and the like, and with
+        ``include=["terms", "events"]`` these. ``zettel``: all there is, with histories, links, vectors and tombstones,
+        to be brought back by ``import_transcript`` in any store as it was, of ``all_scopes`` if asked; it holds the
+        scope's secret too. A file is complete or not there. ``on_progress`` is told what is done and what there is.
+        Raises ``UnknownFormat``, ``InvalidInput``.
         """
-        from zettel.export import export
+        from zettel.exports import export
 
         engine, scope = await self._use(scope)
-        return await export(engine.store, await engine.store.scopes() if all_scopes else [scope], to, format)
+        scopes = await engine.store.scopes() if all_scopes else [scope]
+        wanted = [include] if isinstance(include, str) else [*include]
+        return await export(engine.store, scopes, to, format, wanted, on_progress)
 
     # ---------------------------------------------------------------------------------------------------------- find
 
@@ -477,6 +510,38 @@ class AsyncMemory:
         others = [hit for hit in hits if hit.note.id not in {note.id for note in known}]
         return pack(others, max_tokens, known[0].content if known else "")
 
+    async def answer_context(
+        self,
+        question: str,
+        /,
+        rounds: int = 3,
+        *,
+        max_tokens: int = DEFAULT_TOKENS,
+        scope: Scope | None = None,
+        **search: Any,
+    ) -> Gathered:
+        """What answers a question that one search does not, packed for a prompt, with the evidence it is packed from.
+
+        After each of at most so many ``rounds`` of searches the memory's language model says what is still missing,
+        and that is searched for next. Without a model, or once it cannot answer or its budget is spent, it is what was
+        found by then; ``ended`` says so. ``search`` are arguments of ``search``. Raises what ``context`` raises.
+        """
+        from zettel.search.gather import gather
+        from zettel.search.pack import pack
+
+        if max_tokens < 1:
+            raise InvalidInput(f"max_tokens={max_tokens} leaves no room for a word")
+        engine, scope = await self._use(scope)
+        wanted = {"k": CONTEXT_HITS, "log": False} | search
+        return await gather(
+            question,
+            whole_number("rounds", rounds),
+            partial(self.search_many, scope=scope, **wanted),
+            None if engine.desk is None else partial(engine.desk.asker, scope),
+            partial(pack, max_tokens=max_tokens),
+            moment_of("now", search.get("now") or search.get("as_of")),
+        )
+
     async def feedback(
         self, search_id: str, used: Iterable[str], outcome: Outcome | None = None, *, scope: Scope | None = None
     ) -> None:
@@ -488,6 +553,50 @@ class AsyncMemory:
         """
         engine, scope = await self._use(scope)
         await engine.feedback.tell(scope, search_id, used, outcome)
+
+    async def searches(self, *, scope: Scope | None = None) -> List[LoggedSearch]:
+        """The log of searches, oldest first: question, hits, and what was told of them."""
+        engine, scope = await self._use(scope)
+        await engine.finding.log.flush()
+        return [search async for search in engine.store.searches(scope)]
+
+    async def tune(
+        self,
+        into: str | Path,
+        *,
+        decoder: str | Path | None = None,
+        scopes: Iterable[Scope] | None = None,
+        on_progress: Callable[[str, int, int], None] | None = None,
+        scope: Scope | None = None,
+    ) -> Tuned:
+        """Learn from the feedback in the log what is of use, and write the scorer into a folder if that is better.
+
+        Learns of this scope, or of the ``scopes`` that are named, and goes on from what stands in the folder, or else
+        from the ``decoder`` of a folder, by default the one that is shipped. Search with ``scorer="decoder:FOLDER"``.
+        What was not better on searches held back is not written: see ``Tuned``. Raises ``InvalidInput`` where too
+        little was told, ``ScorerError`` for a folder with something else in it, ``MissingExtra`` without torch.
+        """
+        from zettel.scoring.device import require_torch
+
+        require_torch("the memory decoder")
+        from zettel.scoring.fusion import FusionScorer
+        from zettel.scoring.tuned import continued
+        from zettel.scoring.tuning import tune
+
+        engine, own = await self._use(scope)
+        scorer = await anyio.to_thread.run_sync(continued, into, decoder)
+
+        async def ask(scope: Scope, search: LoggedSearch, reading: Reading) -> None:
+            asked = Asked(search.question, k=1, now=search.asked_at)
+            await engine.finding.search(scope, [asked], FusionScorer(), [reading])
+
+        wanted = [own] if scopes is None else list(dict.fromkeys(scopes))
+        logs = [(await self.searches(scope=one), partial(ask, one)) for one in wanted]
+        better, told = await tune(scorer, logs, on_progress or (lambda what, done, total: None))
+        if told.accepted:
+            await anyio.to_thread.run_sync(better.save, into)
+            self._loaded.pop(f"decoder:{into}", None)
+        return told
 
     async def _scorers(
         self, asked: ScorerSpec = None, effort: Effort | None = None
@@ -592,14 +701,36 @@ class AsyncMemory:
         """Set fields of a note, as a revision that can be taken back. Raises ``NotFound``, ``InvalidInput``."""
         engine, scope = await self._use(scope)
         note = await engine.editing.update(scope, id, fields)
-        engine.runner.wake()
+        engine.loop.wake()
         return note
+
+    async def link(
+        self,
+        source: str,
+        target: str,
+        type: LinkType | str = LinkType.RELATES,
+        *,
+        reason: str = "",
+        scope: Scope | None = None,
+    ) -> Link:
+        """Link two notes, as a revision of the ``source`` that can be taken back: ``revert`` it to the version before.
+
+        ``type``: it ``RELATES`` to the other, ``SUPERSEDES`` it (that holds no more from then on), or ``CONTRADICTS``
+        it. Jobs do not say otherwise. Raises ``NotFound``, ``InvalidInput``.
+        """
+        from zettel.edit import LINKED_BY_HAND
+
+        engine, scope = await self._use(scope)
+        require_storable("reason", reason)
+        made = await engine.editing.link(scope, source, target, link_type_of(type, LINKED_BY_HAND), reason)
+        engine.loop.wake()
+        return made
 
     async def revert(self, id: str, version: int, *, scope: Scope | None = None) -> Note:
         """Bring a note back to a version it had. Raises ``NotFound``, ``InvalidInput``."""
         engine, scope = await self._use(scope)
         note = await engine.editing.revert(scope, id, version)
-        engine.runner.wake()
+        engine.loop.wake()
         return note
 
     async def take_back(self, id: str, *, scope: Scope | None = None) -> List[Note]:
@@ -611,7 +742,7 @@ class AsyncMemory:
         """
         engine, scope = await self._use(scope)
         changed = await engine.taking_back.take_back(scope, id)
-        engine.runner.wake()
+        engine.loop.wake()
         return changed
 
     async def archive(self, id: str, *, scope: Scope | None = None) -> Note:
@@ -631,7 +762,7 @@ class AsyncMemory:
         engine, scope = await self._use(scope)
         note = await engine.archiving.unarchive(scope, id)
         engine.finding.faded.forget(scope)
-        engine.runner.wake()
+        engine.loop.wake()
         return note
 
     async def quarantine(self, id: str, reason: str = "", *, scope: Scope | None = None) -> List[Note]:
@@ -644,7 +775,7 @@ class AsyncMemory:
         engine, scope = await self._use(scope)
         require_storable("reason", reason)
         changed = await engine.quarantining.quarantine(scope, id, reason)
-        engine.runner.wake()
+        engine.loop.wake()
         return changed
 
     async def release(self, id: str, *, scope: Scope | None = None) -> List[Note]:
@@ -654,7 +785,7 @@ class AsyncMemory:
         """
         engine, scope = await self._use(scope)
         changed = await engine.quarantining.release(scope, id)
-        engine.runner.wake()
+        engine.loop.wake()
         return changed
 
     async def delete(
@@ -681,7 +812,7 @@ class AsyncMemory:
             # By event, so that one whose newer wording came from elsewhere is found too.
             while events := await engine.store.events_from(scope, source, session, ERASE_PAGE):
                 gone += await engine.erasing.erase(scope, events)
-        engine.runner.wake()
+        engine.loop.wake()
         return gone
 
     async def delete_scope(self, *, scope: Scope | None = None) -> int:
@@ -695,7 +826,7 @@ class AsyncMemory:
             await asyncio.sleep(pause)
             if await engine.store.purge():
                 return gone
-        engine.runner.purge_later()
+        engine.loop.purge_later()
         return gone
 
     # ---------------------------------------------------------------------------------------------------- look after
@@ -714,7 +845,7 @@ class AsyncMemory:
         deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
         await engine.finding.log.flush()
         await engine.finding.faded.settle()
-        await engine.runner.drain(scope, deadline)
+        await engine.loop.drain(scope, deadline)
 
     async def evolve(self, timeout: float | None = None, *, scope: Scope | None = None) -> Evolved:
         """Have the notes of a scope learn from each other, after its pending jobs; what that changed.
@@ -747,7 +878,7 @@ class AsyncMemory:
         if id is not None:
             scope = (await self._job(engine, id, scope)).scope
         count = await engine.store.retry(scope, id)
-        engine.runner.wake()
+        engine.loop.wake()
         return count
 
     async def cancel_job(self, id: str, *, scope: Scope | None = None) -> Job:
@@ -778,8 +909,24 @@ class AsyncMemory:
         engine, scope = await self._use(None)
         engine.reembedding.on_progress = on_progress
         await engine.reembedding.queue(scope)
-        await engine.runner.drain(scope, None)
+        await engine.loop.drain(scope, None)
         return engine.reembedding.done
+
+    async def write_slots(
+        self, *, anew: bool = False, scorer: ScorerSpec = None, scope: Scope | None = None
+    ) -> int:
+        """Write what is not there yet to the scope's slots, or ``anew`` all its notes; how many notes stand in them.
+
+        Only a memory decoder with a bank has slots. They are kept up with what arrives where it is the memory's own
+        scorer, and destroyed when a note is deleted or put in quarantine. Raises ``InvalidInput`` for a scorer that has
+        no bank.
+        """
+        engine, scope = await self._use(scope)
+        _, stages = await self._scorers(scorer)
+        bank = _bank(stages)
+        if bank is None:
+            raise InvalidInput("that scorer has no bank of slots: train one with `zettel scorer train --bank 16`")
+        return await engine.slots.write(scope, bank, anew)
 
     async def stats(self, *, scope: Scope | None = None) -> dict[str, Any]:
         """Counts of a scope (None: of all), and by which store, embedder and annotator they came about."""
@@ -838,6 +985,11 @@ class AsyncMemory:
         engine, scope = await self._use(scope)
         async for entry in engine.store.dump(scope):
             yield entry
+
+
+def _bank(stages: Sequence[Reranker]) -> Bank | None:
+    """That of the first reranker which has one."""
+    return next((bank for stage in stages if (bank := getattr(stage, "bank", None)) is not None), None)
 
 
 def _require_scope(scope: Scope | None) -> None:

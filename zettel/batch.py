@@ -128,7 +128,7 @@ class FinishJob:
 
 @dataclass(frozen=True, slots=True)
 class PutAnswer:
-    """Keep what a language model answered, so that the same is not paid for twice; one that is there is replaced.
+    """Keep what a model answered, so that the same is not paid for or computed twice; one that is there is replaced.
 
     ``key`` is a keyed hash of the model and of all it was asked; ``notes`` are those whose text stands in the question.
     Once one of them is gone, the answer is not kept: it may have been on its way when the note was erased.

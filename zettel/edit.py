@@ -1,4 +1,4 @@
-"""Edit: what a person changes about a note, and what they take back."""
+"""Edit: what a person changes about a note, how they link it, and what they take back."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from zettel.errors import InvalidInput, NotFound
 from zettel.fold import fold, live_versions
 from zettel.jobs.queue import FollowUps
 from zettel.merged import followers
-from zettel.model import EDITABLE, Cause, Input, Note, Revision, Scope
+from zettel.model import EDITABLE, Cause, Input, Link, LinkType, Note, Revision, Scope
 from zettel.ports import Annotator, GraphStore, NoteHistory, Passage, ScopeState
 from zettel.reindex import reindexed
 from zettel.revise import BY_HAND, revised
 
 Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
+
+LINKED_BY_HAND = (LinkType.RELATES, LinkType.SUPERSEDES, LinkType.CONTRADICTS)
+"""What a person may say of two notes; of the others, MENTIONS follows from the words and DERIVED_FROM from a job."""
 
 
 class Editing:
@@ -62,6 +65,30 @@ class Editing:
             )
 
         return await self.revise(scope, note_id, revise)
+
+    async def link(self, scope: Scope, source: str, target: str, kind: LinkType, reason: str) -> Link:
+        """Link two notes by hand, as a revision of the ``source``; one that they have by that type is said anew.
+
+        Raises ``NotFound``, and ``InvalidInput`` for a note that is put away, or is to be linked to itself.
+        """
+        if source == target:
+            raise InvalidInput(f"{source} cannot be linked to itself: name two notes")
+        made: list[Link] = []
+
+        async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
+            notes = await self._store.notes(scope, [source, target])
+            if target not in notes:
+                raise NotFound(scope, [target])
+            for note in notes.values():
+                if note.archived:
+                    raise InvalidInput(f"{note.id} is in the archive, or was merged: link what is not put away")
+            link = Link(source=source, target=target, type=kind, reason=reason, recorded_at=clock.recorded_at)
+            made[:] = [link]
+            inputs = tuple(Input(id, notes[id].version) for id in sorted(notes))
+            return revised(history, clock, BY_HAND, {}, links=(link,), inputs=inputs)
+
+        await self.revise(scope, source, revise)
+        return made[0]
 
     async def revert(self, scope: Scope, note_id: str, version: int) -> Note:
         """Bring a note back to what it was at ``version`` by taking back every later revision.

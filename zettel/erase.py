@@ -28,6 +28,7 @@ from zettel.model import Cause, JobKind, Kind, Note, Scope
 from zettel.ports import GraphStore, Lookup, ScopeState
 from zettel.revise import revised
 from zettel.search.log import SearchLog
+from zettel.search.slots import erased
 
 
 @dataclass
@@ -71,6 +72,7 @@ class Erasing:
             shown = [note for note in fallen if not note.archived]
             ops.append(EraseSearches(tuple(await self._asking(scope, doomed, fallen))))
             ops.append(EraseNotes(tuple(sorted(doomed.notes))))
+            ops += await erased(self._store, scope)
             if doomed.events:
                 ops.append(EraseEvents(tuple(sorted(doomed.events))))
             ops += await mention_ops(

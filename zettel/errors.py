@@ -36,6 +36,7 @@ about it. Catch the class whose trouble you can do something about:
   x ``MissingExtra``       - a feature whose packages are not installed
   x ``MemoryClosed``       - used after close, or in a forked process
   x ``JobFailed``          - durable work that ended in an error
+  x ``RunnerUnavailable``  - the processes that should do it cannot be reached, or ended
   x ``FlushTimeout``
 """
 
@@ -43,7 +44,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from zettel.llm.ports import Answer
@@ -57,6 +58,16 @@ class ZettelError(Exception):
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or (self.__doc__ or "").partition("\n")[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by its message, for it may be raised in another process: some classes make theirs of other values."""
+        return _again, (type(self), str(self)), self.__dict__
+
+
+def _again(kind: type[ZettelError], message: str) -> ZettelError:
+    error = kind.__new__(kind)
+    ZettelError.__init__(error, message)
+    return error
 
 
 class InvalidInput(ZettelError, ValueError):
@@ -204,6 +215,10 @@ class MemoryClosed(ZettelError):
 
 class JobFailed(ZettelError):
     """A job failed; its error is kept with it."""
+
+
+class RunnerUnavailable(ZettelError):
+    """What should do the jobs cannot be reached."""
 
 
 class FlushTimeout(ZettelError, TimeoutError):

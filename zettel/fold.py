@@ -59,14 +59,15 @@ def recorded_by(revisions: Iterable[Revision], upto: int | None) -> list[Revisio
 def fold(base: Note, revisions: Sequence[Revision], upto: int | None = None) -> tuple[Note, tuple[Link, ...]]:
     """The note as its live revisions recorded by ``upto`` make it, and the links they decided.
 
-    Revisions come in ``seq`` order. Of several links of one type to one note the last one counts. The version is that
-    of the last revision, whether it counts or not: versions only grow.
+    Revisions come in ``seq`` order. Of several links of one type to one note the last one counts, and what a person
+    said before what jobs did. The version is that of the last revision, whether it counts or not: versions only grow.
     """
     known = recorded_by(revisions, upto)
     live = live_versions(known)
     fields: dict[str, Any] = {}
     authored = set(base.authored)
     links: dict[tuple[LinkType, str], Link] = {}
+    by_hand: set[tuple[LinkType, str]] = set()
     for revision in known:
         if revision.version not in live:
             continue
@@ -74,7 +75,12 @@ def fold(base: Note, revisions: Sequence[Revision], upto: int | None = None) -> 
         authored |= revision.change.keys() & AUTHORABLE
         authored -= set(revision.extracted)
         for link in revision.links:
-            links[link.type, link.target] = link
+            named = link.type, link.target
+            if revision.cause.by == "user":
+                by_hand.add(named)
+            elif named in by_hand:
+                continue
+            links[named] = link
     version = known[-1].version if known else base.version
     if not fields:
         same = base if version == base.version else base.model_copy(update={"version": version})

@@ -6,10 +6,12 @@ one hop for each call.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
@@ -23,6 +25,7 @@ from zettel.ports import Annotator, Embedder, GraphStore
 
 if TYPE_CHECKING:
     from zettel.evolve.decay import Decay
+    from zettel.jobs.runners import RunnerSpec
     from zettel.llm.budget import Budget
     from zettel.llm.ports import LLM, ModelAnnotator
     from zettel.scoring import ScorerSpec
@@ -49,16 +52,23 @@ class Bridge:
 
     def call(self, work: Callable[[], Awaitable[R]]) -> R:
         """Run ``work`` in the loop and wait for it; Ctrl-C cancels it there."""
-        if self._pid != os.getpid():
-            raise MemoryClosed("this memory was opened before a fork: open another one in this process")
-        if not self._open:
-            raise MemoryClosed("this memory was closed: open another one")
-        future = self._portal.start_task_soon(work)
+        future = self._start(work)
         try:
             return future.result()
         except KeyboardInterrupt:
             future.cancel()
             raise
+
+    async def reach(self, work: Callable[[], Awaitable[R]]) -> R:
+        """The same, awaited in another loop; what is cancelled there is cancelled here."""
+        return await asyncio.wrap_future(self._start(work))
+
+    def _start(self, work: Callable[[], Awaitable[R]]) -> Future[R]:
+        if self._pid != os.getpid():
+            raise MemoryClosed("this memory was opened before a fork: open another one in this process")
+        if not self._open:
+            raise MemoryClosed("this memory was closed: open another one")
+        return self._portal.start_task_soon(work)
 
     def close(self) -> None:
         """End the object and its loop. Safe to call again, and in a forked process, where it does nothing."""
@@ -146,11 +156,12 @@ class Memory:
         scope: Scope | None = None,
         auth: tuple[str, str] | None = None,
         database: str | None = None,
+        runner: RunnerSpec = None,
     ) -> None:
         async def make() -> AsyncMemory:
             memory = AsyncMemory(
                 url, llm=llm, annotator=annotator, budget=budget, asks=asks, decay=decay, embedder=embedder,
-                scorer=scorer, scope=scope, auth=auth, database=database,
+                scorer=scorer, scope=scope, auth=auth, database=database, runner=runner,
             )  # fmt: skip
             return await memory.open()
 
@@ -166,7 +177,10 @@ class Memory:
     search = blocking(AsyncMemory.search)
     search_many = blocking(AsyncMemory.search_many)
     context = blocking(AsyncMemory.context)
+    answer_context = blocking(AsyncMemory.answer_context)
     feedback = blocking(AsyncMemory.feedback)
+    searches = blocking(AsyncMemory.searches)
+    tune = blocking(AsyncMemory.tune)
     get = blocking(AsyncMemory.get)
     list = blocking(AsyncMemory.list)
     links = blocking(AsyncMemory.links)
@@ -175,6 +189,7 @@ class Memory:
     terms = blocking(AsyncMemory.terms)
     history = blocking(AsyncMemory.history)
     update = blocking(AsyncMemory.update)
+    link = blocking(AsyncMemory.link)
     revert = blocking(AsyncMemory.revert)
     take_back = blocking(AsyncMemory.take_back)
     archive = blocking(AsyncMemory.archive)
@@ -191,6 +206,7 @@ class Memory:
     retry_jobs = blocking(AsyncMemory.retry_jobs)
     cancel_job = blocking(AsyncMemory.cancel_job)
     reembed = blocking(AsyncMemory.reembed)
+    write_slots = blocking(AsyncMemory.write_slots)
     stats = blocking(AsyncMemory.stats)
     check = blocking(AsyncMemory.check)
     cypher = blocking(AsyncMemory.cypher)

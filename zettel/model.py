@@ -126,6 +126,11 @@ class JobKind(str, Enum):
     PURGE = "purge"
 
 
+SIDE_BY_SIDE = frozenset({JobKind.EMBED, JobKind.ANNOTATE})
+"""Jobs of one scope that may be done in any order, and at the same time: each looks only at its own notes and at those
+before them as they arrived. The others build on what was done before."""
+
+
 class JobState(str, Enum):
     """Where a job stands; a job that is done is no longer there."""
 
@@ -356,6 +361,32 @@ class NoteUse(NamedTuple):
     times: int = 0
     successes: int = 0
     failures: int = 0
+
+
+class Proved(NamedTuple):
+    """How a note proved by the log of searches: of those that something was told of, how many had it among their hits,
+    and how many of these it was ``good`` for: of use, and not ending in a failure."""
+
+    shown: int
+    good: int
+
+
+class Tuned(NamedTuple):
+    """What tuning a scorer brought.
+
+    ``searches`` were learned from, in ``useful`` of which something was of use, ``uses`` notes in all. ``before`` and
+    ``after`` are the gain of these notes by the order of the scorer as it was and as tuned, on searches held back, and
+    ``error`` the standard error of the difference: see ``zettel.scoring.tuning.judge``. Only if it is better by more
+    than chance is it ``accepted``, and written.
+    """
+
+    accepted: bool
+    searches: int
+    useful: int
+    uses: int
+    before: float
+    after: float
+    error: float
 
 
 Outcome = Literal["success", "failure"]

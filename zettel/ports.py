@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from zettel.errors import ModelError
     from zettel.model import (
         EventRecord,
+        Evolved,
         Job,
         JobKind,
         JobState,
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
         ModelUse,
         Note,
         NoteUse,
+        Proved,
         Revision,
         Scope,
         Term,
     )
+    from zettel.opening import Opening
     from zettel.query import Candidates, Filter, Floats, Query, Question, Scores, Shortlist
 
 # ---------------------------------------------------------------------------------------------------------------- embed
@@ -329,8 +332,13 @@ class GraphStore(Protocol):
         ...
 
     # jobs
-    async def claim(self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None) -> list[Job]:
-        """Take up to ``limit`` due jobs for ``lease`` seconds, each with a fresh token; all of one scope and kind."""
+    async def claim(
+        self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None, busy: Sequence[Scope] = ()
+    ) -> list[Job]:
+        """Take up to ``limit`` due jobs for ``lease`` seconds, each with a fresh token; all of one scope and kind.
+
+        Of ``busy`` scopes only jobs are taken whose order does not count (``model.SIDE_BY_SIDE``).
+        """
         ...
 
     async def renew(self, jobs: Sequence[Job], lease: float) -> None:
@@ -398,6 +406,10 @@ class GraphStore(Protocol):
         """Of each of the notes that is there, what feedback says of it."""
         ...
 
+    async def proved(self, scope: Scope, notes: Sequence[str]) -> dict[str, Proved]:
+        """How notes proved by the log of searches; only those found by a search of which something was told."""
+        ...
+
     # looking after
     async def counts(self, scope: Scope | None) -> dict[str, int]: ...
 
@@ -437,7 +449,7 @@ class Reranker(Protocol):
     """Orders anew the best notes that the default scorer found: ``reads`` of them for each question.
 
     ``name`` is what hits call it by. ``wants_vectors``: whether it is given the notes' vectors, which takes a read of
-    the store.
+    the store. One that reads slots of the whole scope has a ``bank`` as well, see ``zettel.search.slots.Bank``.
     """
 
     name: str
@@ -459,20 +471,26 @@ class Reranker(Protocol):
 
 
 class Runner(Protocol):
-    """Runs jobs that are due until there are none, or until it is closed."""
+    """Where jobs are done: in the process of the memory (the default), or in others, as on a Ray cluster.
 
-    async def start(self) -> None: ...
+    The memory claims jobs in their order, leases them for as long as the runner is at them, and keeps with a job what
+    went wrong. A runner hands what it is given to ``zettel.jobs.elsewhere.do`` in a process of its choice, and brings
+    back what that returns. To hand the same twice, because nobody knows what became of the first, does no harm.
+    """
 
-    def wake(self) -> None:
-        """There is new work."""
+    at_once: int
+    """Batches of each lane that may be under way together; those whose order counts wait for others of their scope."""
+    away: bool
+    """Whether other processes do them. Then vectors that take long to make are made there, too."""
+
+    async def start(self, opening: Opening) -> None:
+        """Get ready to do jobs of the memory that is opened so. Raises ``InvalidInput``, ``RunnerUnavailable``."""
         ...
 
-    def purge_later(self) -> None:
-        """Purge the store as soon as other readers let it: work without a scope that could hold a job for it."""
+    async def do(self, jobs: Sequence[Job]) -> Evolved:
+        """Do jobs of one scope and kind; how many notes that changed. Raises ``RunnerUnavailable``."""
         ...
 
-    async def drain(self, scope: Scope | None, deadline: float | None) -> None:
-        """Run or wait for all due jobs. Raises ``FlushTimeout`` past the deadline (event-loop seconds)."""
+    async def close(self) -> None:
+        """Stop. What is under way may be dropped: its jobs go back to the queue."""
         ...
-
-    async def close(self) -> None: ...

@@ -22,6 +22,7 @@ from zettel.model import Cause, Kind, Note, Revision, Scope
 from zettel.ports import GraphStore, NoteHistory, ScopeState
 from zettel.reindex import reindexed
 from zettel.revise import revised
+from zettel.search.slots import erased
 
 QUARANTINE, RELEASE = "quarantine", "release"
 """Causes of revisions."""
@@ -54,7 +55,7 @@ class Quarantining:
                 put = revised(history, clock, cause, change, undoes=undoing(history))
                 puts += [put, *await followers(self._store, scope, history, put, clock, puts)]
             reworded = await self._take_back(scope, own, cause, clock, puts)
-            return await self._done(scope, puts, clock, changed, reworded)
+            return [*await self._done(scope, puts, clock, changed, reworded), *await erased(self._store, scope)]
 
         await self._commits.commit(scope, plan)
         return changed

@@ -196,3 +196,5 @@ class Shortlist:
     vectors: Floats  # (m, d)
     embedder: str  # fingerprint of what made the vectors
     ask: Ask | None  # asks the memory's language model about these notes; None: it has none
+    utility: Floats | None = None  # (m,) how useful the notes proved, see scoring.taste; None: nobody asked for it
+    slots: Floats | None = None  # (s, width) what the reranker's bank keeps of the scope; None: nothing, or no bank

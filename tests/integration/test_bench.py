@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.command import Zettel
 from zettel import Memory
-from zettel.bench import evaluation, overlap, sizes, speed
+from zettel.bench import evaluation, importing, overlap, sizes, speed
 from zettel.bench.overlap import ORACLE, store_of
 from zettel.bench.probe import in_fresh_process
 from zettel.bench.synthetic import large_scope
@@ -67,6 +67,8 @@ def documents(tmp_path: Path) -> str:
 def few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Made-up scopes are asked little, and by processes that find this checkout."""
     monkeypatch.setattr(sizes, "QUESTIONS", 10)
+    monkeypatch.setattr(importing, "QUESTIONS", 8)
+    monkeypatch.setattr(importing, "WARMING", 2)
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
 
 
@@ -197,6 +199,42 @@ def test_speed_by_size(zettel: Zettel, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few_questions")
+def test_import_by_size(zettel: Zettel, tmp_path: Path) -> None:
+    require("matplotlib")
+    sizes = ("--sizes", "120,60", "--scope-size", "50")
+    result = zettel("bench", "import", *sizes, "--plot", ".", "--store", "made", "--json", "-").json()
+    assert result["columns"] == ["messages", "60", "120", "unit"]
+    rows = {row[0]: row[1:-1] for row in result["rows"]}
+    for name, times in (("events a second", "rate ÷ smallest"), ("search p50", "search p50 ÷ smallest")):
+        assert rows[times][0] == 1.0
+        assert rows[times][1] == pytest.approx(rows[name][1] / rows[name][0], abs=0.01)
+    for peak, less, vectors in zip(
+        rows["peak RSS"], rows["peak RSS less vector index"], rows["vector index"], strict=True
+    ):
+        assert peak > 20 > vectors >= 0
+        assert less == pytest.approx(peak - vectors, abs=0.11)
+    assert rows["disk"][1] > rows["disk"][0] > 0
+    assert "<svg" in (tmp_path / "import.svg").read_text()
+    with Memory(tmp_path / "made" / "import-120" / "memory.db") as memory:
+        counts = {scope.user: memory.stats(scope=scope)["events"] for scope in memory.scopes()}
+        assert counts == {"user-00000": 50, "user-00001": 50, "user-00002": 20}
+        assert memory.stats()["vector_bytes"] == 120 * 4 * memory.stats()["dimension"]
+        assert memory.jobs() == []
+
+
+@pytest.mark.usefixtures("few_questions")
+def test_import_of_a_long_file(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "BESIDE", 5)
+    result = zettel("bench", "import", "--long", "10", "--json", "-").json()
+    assert result["columns"] == ["messages of 5 KB", "5", "10", "more", "unit"]
+    rows = {row[0]: row[1:-1] for row in result["rows"]}
+    assert rows["peak RSS"][0] > 20
+    small, large, more = rows["peak RSS less vector index"]
+    assert more == pytest.approx(large - small, abs=0.11)
+    assert rows["wall time"][2] is None
+
+
+@pytest.mark.usefixtures("few_questions")
 def test_everything_in_one_go(
     zettel: Zettel, talk: str, documents: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,9 +248,9 @@ def test_everything_in_one_go(
     (tmp_path / "out").mkdir()
     ran = zettel("bench", "all", documents, "--into", "out", "--plot", "out", "--notes", "40", "--beside", "bm25")
     assert ran.status == 0, ran.err
-    names = {"locomo", "2wiki", "mixed", "overlap", "speed", "speed-by-size"}
+    names = {"locomo", "2wiki", "mixed", "overlap", "speed", "speed-by-size", "import"}
     assert {path.stem for path in (tmp_path / "out").glob("*.json")} == names
-    assert {path.stem for path in (tmp_path / "out").glob("*.svg")} == {"locomo", "2wiki", "speed-by-size"}
+    assert {path.stem for path in (tmp_path / "out").glob("*.svg")} == {"locomo", "2wiki", "speed-by-size", "import"}
     ablated = json.loads((tmp_path / "out" / "locomo.json").read_text())
     assert "without walk" in column(ablated, "AUROC")
 
@@ -293,6 +331,10 @@ def test_overlap_of_every_two_of_several_stores(zettel: Zettel, talk: str, monke
         (["speed", "--notes", "many"], "'many'"),
         (["speed", "--notes", "0"], "at least one note"),
         (["speed", "--notes", "30", "--store", "neo4j://localhost"], "bench neo4j"),
+        (["import", "--sizes", "many"], "--sizes 'many'"),
+        (["import", "--sizes", "0"], "at least one note"),
+        (["import", "--long", "4000"], "more than the 4,000"),
+        (["import", "--store", "neo4j://localhost"], "bench neo4j"),
         (["neo4j"], "--store neo4j://"),
         (["neo4j", "--store", "neo4j://localhost", "--notes", "0"], "at least one note"),
         (["neo4j", "--store", "neo4j://localhost", "--notes", "many"], "'many'"),

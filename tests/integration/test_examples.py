@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent_server import AgentServer
 from tests.model_protocols import protocols
 from tests.model_server import ModelServer
 from tests.scripted_model import reply
@@ -37,6 +38,7 @@ HOSTED = "with_a_model.py"
 MODELS = {"OPENAI": "openai/gpt-4o-mini", "ANTHROPIC": "anthropic/claude-haiku-4-5", "OLLAMA": "ollama_chat/llama3.2"}
 """The models that it names, by where LiteLLM looks for the address and key of their services."""
 LOCAL = "with_llama_cpp.py"
+AGENT = "tools_in_a_loop.py"
 PATIENCE = 250
 """Seconds: a real model on a busy machine takes its time."""
 LENIENT = "ignore::ResourceWarning"
@@ -49,7 +51,7 @@ ANSWERED = [
 
 
 def test_every_example_is_tested() -> None:
-    assert {path.name for path in (CHECKOUT / "examples").glob("*.py")} == {*SAYS, HOSTED, LOCAL}
+    assert {path.name for path in (CHECKOUT / "examples").glob("*.py")} == {*SAYS, HOSTED, LOCAL, AGENT}
 
 
 def run(name: str, folder: Path, *arguments: str, warnings: str = "error", **settings: str) -> str:
@@ -84,6 +86,24 @@ def test_example_with_a_model(service: str, tmp_path: Path) -> None:
         printed = run(HOSTED, tmp_path, model, warnings=LENIENT, **settings)
     for said in [*ANSWERED, f"{model} was asked 2 times: "]:
         assert said in printed, printed
+
+
+def test_example_of_an_agent(tmp_path: Path) -> None:
+    with AgentServer() as server:
+        printed = run(AGENT, tmp_path, OPENAI_BASE_URL=server.url, OPENAI_API_KEY="none")
+    assert printed.splitlines() == [
+        "Remember: Ann is allergic to walnuts.",
+        '  add_memory {"text": "Ann is allergic to walnuts."}',
+        "  Noted.",
+        "Remember: Ann's boat is called Blue Heron.",
+        '  add_memory {"text": "Ann\'s boat is called Blue Heron."}',
+        "  Noted.",
+        "What is Ann allergic to?",
+        '  search_memories {"query": "What is Ann allergic to?", "limit": 3}',
+        "  Ann is allergic to walnuts.",
+    ]
+    assert len(server.requests) == 6
+    assert len(server.requests[0]["tools"]) == 7
 
 
 def test_example_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,10 +48,11 @@ VARIANTS: dict[str, list[tuple[str, ...]]] = {
 }
 """Statements with lines that are not always there: every line in one of these."""
 OF_ALL_SCOPES = frozenset(
-    "arriving_end check_orphans check_scopes check_unembedded counts indexes leaving_end orphans_drop restored "
-    "restored_decide scope_lock scopes scopes_touch space_activate spaces unsettled without_vector".split()
+    "arriving_end check_orphans check_scopes check_unembedded counts graphiti indexes leaving_end orphans_drop "
+    "restored restored_decide scope_lock scopes scopes_touch space_activate spaces unsettled without_vector".split()
 )
-"""Statements that look at all scopes or vector sets, of which there are few, or that doctor the whole store."""
+"""Statements that look at all scopes or vector sets, of which there are few, or that doctor the whole store; and the
+one that reads what another program keeps."""
 SCANS = ("AllNodesScan", "NodeByLabelScan", "DirectedAllRelationshipsScan", "UndirectedAllRelationshipsScan",
          "DirectedRelationshipTypeScan", "UndirectedRelationshipTypeScan", "DirectedUnionRelationshipTypesScan",
          "UndirectedUnionRelationshipTypesScan")  # fmt: skip

@@ -24,6 +24,7 @@ from . import (
     history,
     jobs,
     links,
+    mcp,
     neo4j,
     notes,
     scorer,
@@ -112,6 +113,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "reembed": upkeep.reembed,
     "export": transfer.export,
     "explore": explore.explore,
+    "mcp": mcp.mcp,
     "demo": demo.demo,
 }
 

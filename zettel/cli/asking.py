@@ -6,6 +6,8 @@ from typing import Any
 
 import typer
 
+from zettel.errors import InvalidInput
+
 from .common import common, console, key_values, remark, say, say_json
 
 _SCORER_HELP = "Who ranks: fusion, decoder, cross-encoder, llm (asks the model of --llm), or one that is installed."
@@ -75,6 +77,9 @@ def context(
     max_tokens: int = typer.Option(800, "--max-tokens", help="How long the text may be."),
     as_of: str | None = typer.Option(None, "--as-of", metavar="TIME", help="What was true then."),
     profile: bool = typer.Option(False, "--profile", help="Open with what lasts of the people who speak."),
+    rounds: int | None = typer.Option(
+        None, "--rounds", metavar="N", help="Search up to N times for what the model of --llm still misses."
+    ),
     scorer: str | None = typer.Option(None, "--scorer", metavar="NAME", help=_SCORER_HELP),
     effort: str | None = typer.Option(None, "--effort", metavar="EFFORT", help=_EFFORT_HELP),
 ) -> None:
@@ -84,16 +89,27 @@ def context(
     Examples:
       zettel context "Where does Ann live?" --max-tokens 400
       zettel context "What would Ann like?" --profile
+      zettel context "Where was the dog of Ann's sister born?" --rounds 3 --llm openai/gpt-4o-mini
     """
     options = common(ctx)
+    if rounds is not None and profile:
+        raise InvalidInput("--profile opens what one search finds: do without --rounds")
+    how: dict[str, Any] = {"max_tokens": max_tokens, "as_of": as_of, "scorer": scorer, "effort": effort}
     with options.memory() as memory:
-        text = memory.context(
-            question, max_tokens=max_tokens, as_of=as_of, profile=profile, scorer=scorer, effort=effort
-        )
+        if rounds is None:
+            text = memory.context(question, profile=profile, **how)
+            gathered = None
+        else:
+            gathered = memory.answer_context(question, rounds, **how)
+            text = gathered.text
     if options.json:
-        say_json({"context": text})
-    else:
-        say(text)
+        say_json({"context": text} if gathered is None else gathered)
+        return
+    say(text)
+    if gathered is not None:
+        remark(f"zettel: searched {len({one.search for one in gathered.evidence})} times: {gathered.ended}")
+        for need in gathered.missing:
+            remark(f"zettel: still missing: {need}")
 
 
 def feedback(

@@ -311,6 +311,45 @@ def neo4j(
     tell(result, "-" if options.json else json)
 
 
+@app.command("import", epilog=EVERYWHERE)
+def import_(
+    ctx: typer.Context,
+    sizes: str = typer.Option(
+        "10000,100000,1000000", "--sizes", metavar="SIZES", help="How many short messages; several with commas."
+    ),
+    scope_size: int = typer.Option(5000, "--scope-size", metavar="N", min=1, help="Messages of a scope."),
+    long: int | None = typer.Option(
+        None, "--long", metavar="N", help="Instead: one file of N messages of 5 KB in one scope, beside one of 4,000."
+    ),
+    plot: Path | None = typer.Option(None, "--plot", metavar="FOLDER", help=_PLOT_HELP),
+    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+) -> None:
+    """Importing made-up messages from files: rate, memory, disk, and searches afterwards, by size.
+
+    --store FOLDER has the files and stores made there, and leaves them.
+
+    \b
+    Examples:
+      zettel bench import --sizes 10000,100000 --json import.json --plot pictures
+      zettel bench import --long 40000
+    """
+    options = common(ctx)
+    drawable(plot)
+    if json is not None and json != "-":
+        writable(Path(json))
+    if options.store_named and "://" in options.store:
+        raise InvalidInput("--store names a folder here; `zettel bench neo4j` measures a server")
+    from zettel.bench import importing as bench
+
+    kept = Path(options.store) if options.store_named else None
+    with steps() as progress:
+        if long is not None:
+            result = bench.run_long(long, progress, kept, options.embedder)
+        else:
+            result = bench.run(_whole_numbers(sizes, "--sizes"), progress, scope_size, kept, options.embedder)
+    tell(result, "-" if options.json else json, plot)
+
+
 @app.command(epilog=EVERYWHERE)
 def overlap(
     ctx: typer.Context,
@@ -345,6 +384,37 @@ def overlap(
     tell(result, "-" if options.json else json)
 
 
+@app.command(epilog=EVERYWHERE)
+def feedback(
+    ctx: typer.Context,
+    paths: list[Path] = typer.Argument(metavar="PATH", help="Conversations with questions, in LoCoMo's layout."),
+    uses: int = typer.Option(500, "--uses", min=1, metavar="N", help="Searches that are told of."),
+    seeds: int = typer.Option(3, "--seeds", min=1, help="Simulated users of each preference."),
+    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+) -> None:
+    """What zettel scorer tune is worth to simulated users, each with a preference that nobody told.
+
+    Takes about half a minute for each of four preferences and each seed. Needs zettel-graph[torch].
+
+    \b
+    Examples:
+      zettel bench feedback one.json two.json three.json --uses 100
+    """
+    options = common(ctx)
+    for path in paths:
+        readable(path, json)
+    from zettel.scoring.device import require_torch
+
+    require_torch("the memory decoder")
+    import anyio
+
+    from zettel.bench import feedback as bench
+
+    with steps() as progress:
+        result = anyio.run(bench.run, paths, progress, uses, seeds, options.embedder)
+    tell(result, "-" if options.json else json)
+
+
 def _require_whole(without: str, ablate: bool, scorers: list[str]) -> None:
     if without and ablate:
         raise InvalidInput("--ablate leaves out each part in turn: do without --without")
@@ -358,11 +428,11 @@ def _others(told: str | None) -> tuple[str, ...]:
     return ALL if told is None else () if told == "none" else _parts(told)
 
 
-def _whole_numbers(told: str) -> list[int]:
+def _whole_numbers(told: str, option: str = "--notes") -> list[int]:
     try:
         return [int(part) for part in _parts(told)]
     except ValueError:
-        raise InvalidInput(f"--notes {told!r}: expected whole numbers with commas, such as 10000,100000") from None
+        raise InvalidInput(f"{option} {told!r}: expected whole numbers with commas, such as 10000,100000") from None
 
 
 def _parts(told: str) -> tuple[str, ...]:

@@ -78,12 +78,14 @@ class Common:
         works: bool = False,
         auth: tuple[str, str] | None = None,
         decay: str | None = None,
+        runner: str | None = None,
     ) -> Iterator[Memory]:
         """The store, open. A missing one is only made by commands that put something in.
 
         A language model is only asked by commands that ``work`` off jobs: no look at a memory may cost money, and what
         is added waits for a worker.
         ``decay`` is the age from which what has faded is put away, such as 90d.
+        ``runner`` is where jobs are done, if not here.
         ``auth`` is a server's (user, password), by default NEO4J_USERNAME and NEO4J_PASSWORD of the environment.
         """
         if "://" not in self.store and not create and not Path(self.store).exists():
@@ -94,7 +96,7 @@ class Common:
             raise InvalidInput("--budget bounds what a language model costs: name one with --llm")
         with Memory(
             self.store, llm=self.models or None, budget=self._budget() if self.models else None, asks=works,
-            scope=self.scope(), embedder=self.embedder, auth=auth, decay=decay_of(decay),
+            scope=self.scope(), embedder=self.embedder, auth=auth, decay=decay_of(decay), runner=runner,
         ) as memory:  # fmt: skip
             yield memory
 
@@ -208,6 +210,6 @@ def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
 
 def writable(path: Path) -> None:
     """Look whether a file can be made at a path, before the work that fills it. Raises ``InvalidInput``."""
-    from zettel.export import require_writable
+    from zettel.exports import require_writable
 
     require_writable(path)

@@ -139,6 +139,9 @@ def worker(
     decay: str | None = typer.Option(
         None, "--decay", metavar="TIME", help="When they evolve, put away what nobody needed for that long: 90d."
     ),
+    ray: str | None = typer.Option(
+        None, "--ray", metavar="ADDRESS", help="Have a Ray do them: the cluster at HOST:PORT, auto, or local."
+    ),
 ) -> None:
     """Work off jobs until stopped. Ctrl-C and SIGTERM stop it cleanly: what it had begun is finished or given back.
 
@@ -148,11 +151,13 @@ def worker(
       zettel worker --once
       zettel worker --every 24h
       zettel worker --llm openai/gpt-4o-mini --budget usd=2,per=day
+      zettel worker --store neo4j://db:7687 --ray head:6379
     """
     options = common(ctx)
     period = None if every is None else seconds_of(every, "--every")
     with stopping() as stopped:
-        with options.memory(works=True, decay=decay) as memory:
+        runner = None if ray is None else f"ray:{ray}"
+        with options.memory(works=True, decay=decay, runner=runner) as memory:
             scope = options.scope() if options.scoped else None
             remark(f"zettel: working on {options.store}" + ("" if once else "; Ctrl-C stops"))
             if not options.models and not once and (waits := models.waiting(memory.jobs(scope=scope), ())):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, get_args
 
 from zettel.batch import Op, PutFeedback, PutNoteUse
 from zettel.errors import InvalidInput, NotFound
-from zettel.model import LoggedSearch, NoteUse, Outcome, Scope
+from zettel.model import LoggedSearch, NoteUse, Outcome, Proved, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from zettel.commit import Clock, Commits
@@ -72,3 +72,18 @@ def counted(use: NoteUse, note: str, before: LoggedSearch, after: LoggedSearch, 
         successes=use.successes + (now_is and after.outcome == "success") - (was and before.outcome == "success"),
         failures=use.failures + (now_is and after.outcome == "failure") - (was and before.outcome == "failure"),
     )
+
+
+def told_of(searches: Sequence[LoggedSearch]) -> list[LoggedSearch]:
+    """Those of which somebody said what was of use, a failure of what was used left out: that teaches no liking."""
+    return [one for one in searches if one.used is not None and not (one.used and one.outcome == "failure")]
+
+
+def count(proved: dict[str, Proved], search: LoggedSearch) -> None:
+    """Add what is known by one more search to how notes ``proved``, as ``GraphStore.proved`` says it of all."""
+    if search.used is None:
+        return
+    good = set() if search.outcome == "failure" else set(search.used)
+    for note in {hit.note for hit in search.hits}:
+        before = proved.get(note, Proved(0, 0))
+        proved[note] = Proved(before.shown + 1, before.good + (note in good))

@@ -33,17 +33,18 @@ from zettel.together import together
 if TYPE_CHECKING:
     from zettel.llm.ports import Asker
     from zettel.query import Ints
+    from zettel.search.slots import Slots
 
 
 class Finding:
     """Asks a store."""
 
     def __init__(
-        self, store: GraphStore, vectors: Vectors, bring_back: BringBack, asker: Asker | None = None
+        self, store: GraphStore, vectors: Vectors, bring_back: BringBack, slots: Slots, asker: Asker | None = None
     ) -> None:
         self._store = store
         self._vectors = vectors
-        self._reranking = Reranking(store, asker)
+        self._reranking = Reranking(store, asker, slots)
         self.log = SearchLog(store)
         self.faded = Faded(store, bring_back)
 

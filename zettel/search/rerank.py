@@ -18,6 +18,7 @@ from zettel.model import Kind
 from zettel.query import Shortlist
 from zettel.search.again import replaced
 from zettel.search.rank import repeats
+from zettel.search.slots import are_for
 
 if TYPE_CHECKING:
     from zettel.llm.ports import Asker
@@ -25,14 +26,16 @@ if TYPE_CHECKING:
     from zettel.ports import GraphStore, Reranker, Space
     from zettel.query import Asked, Bools, Floats, Question
     from zettel.search.rank import Ranked
+    from zettel.search.slots import Bank, Slots
 
 
 class Reranking:
     """Has rerankers read what was ranked. ``asker`` asks the memory's language model; None: it has none."""
 
-    def __init__(self, store: GraphStore, asker: Asker | None) -> None:
+    def __init__(self, store: GraphStore, asker: Asker | None, slots: Slots) -> None:
         self._store = store
         self._asker = asker
+        self._slots = slots
 
     async def reranked(
         self,
@@ -59,8 +62,22 @@ class Reranking:
             self._shortlist(scope, one, reranker, held, vectors, space)
             for one, held in zip(there, notes, strict=True)
         ]
+        if getattr(reranker, "wants_utility", False):
+            lists = [await self._with_utility(scope, one) for one in lists]
+        bank: Bank | None = getattr(reranker, "bank", None)
+        if bank is not None and bank.embedder == space.fingerprint:
+            known = await self._slots.of(scope, bank)
+            lists = [
+                replace(one, slots=known) if are_for(what) else one for one, what in zip(lists, asked, strict=True)
+            ]
         said = await rerank(reranker, [one.question for one in there], lists)
         return [_with(*one, reranker.name) for one in zip(asked, there, lists, said, strict=True)]
+
+    async def _with_utility(self, scope: Scope, one: Shortlist) -> Shortlist:
+        from zettel.scoring.taste import utilities
+
+        ids = [note.id for note in one.notes]
+        return replace(one, utility=utilities(ids, await self._store.proved(scope, ids)))
 
     def _shortlist(
         self,

@@ -1,0 +1,392 @@
+"""The server of the Model Context Protocol, asked by the official client over both transports."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import jsonschema
+import pytest
+
+from tests.integration.command import Zettel
+from tests.integration.mcp_client import (
+    COMMAND,
+    NEWEST,
+    PATIENCE,
+    Client,
+    HttpServer,
+    environment,
+    over_http,
+    over_stdio,
+)
+from zettel import Memory, Scope
+from zettel.errors import InvalidInput
+from zettel.integrations.mcp_server import require_loopback
+
+pytestmark = [pytest.mark.integration, pytest.mark.anyio]
+
+ANN = Scope(user="ann")
+MANY = 130
+"""Notes, more than one listing names."""
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+"""What a client of any version opens with."""
+MARK = "Kestrelwood"
+"""Stands in all that the other scope holds."""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("mcp") / "a.db"
+    with Memory(path, scope=ANN) as memory:
+        memory.add_many([{"content": f"Kettle {n} stands on shelf {n}."} for n in range(MANY)])
+        memory.add(f"The safe of {MARK} is green.", scope=Scope(user="bob"))
+        memory.flush()
+    return path
+
+
+@pytest.fixture(scope="module")
+def url(store: Path) -> Iterator[str]:
+    with HttpServer(store, "--user", "ann") as server:
+        yield server.url
+
+
+@asynccontextmanager
+async def client_of(transport: str, store: Path, url: str) -> AsyncIterator[Client]:
+    by_http = over_http(url, newest="newest" in transport)
+    async with over_stdio(store, "--user", "ann") if transport == "stdio" else by_http as client:
+        yield client
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http", *(["http, newest"] if NEWEST else [])])
+async def test_all_that_is_offered(transport: str, store: Path, url: str) -> None:
+    async with client_of(transport, store, url) as client:
+        assert client.hello["serverInfo"]["name"] == "zettel"
+        assert {"tools", "resources", "prompts"} <= client.hello["capabilities"].keys()
+        assert "search_memories" in client.hello["instructions"]
+        await tools(client, f"Ann keeps her cello in the hall, says {transport}.")
+        await resources(client)
+        await prompts(client)
+
+
+async def tools(client: Client, fact: str) -> None:
+    listed = (await client.ask("list_tools"))["tools"]
+    assert [tool["name"] for tool in listed] == [
+        "add_memory", "search_memories", "get_memory", "update_memory", "delete_memory", "link_memories",
+        "memory_history",
+    ]  # fmt: skip
+    for tool in listed:
+        schema = tool["inputSchema"]
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["additionalProperties"] is False
+        assert all(len(said["description"]) > 20 for said in schema["properties"].values())
+        assert len(tool["description"]) > 100
+        assert tool["annotations"]["readOnlyHint"] is (tool["name"] in READING)
+        assert tool["annotations"]["destructiveHint"] is (tool["name"] == "delete_memory")
+    added = await client.call("add_memory", text=fact, who="Ann", when="2024-05-01")
+    found = await client.call("search_memories", query="Where is Ann's cello?", limit=1)
+    assert found["memories"][0]["id"] == added["id"]
+    other = (await client.call("add_memory", text="The hall is heated now."))["id"]
+    linked = await client.call("link_memories", source=added["id"], target=other, reason="wood and heat")
+    assert linked["linked"] is True
+    assert (await client.call("get_memory", id=added["id"]))["links"]
+    assert (await client.call("update_memory", id=other, importance=0.9, pinned=True))["version"] >= 2
+    assert (await client.call("memory_history", id=other))["versions"][0]["by"] == "add"
+    assert await client.call("delete_memory", id=added["id"]) == {"deleted": 1}
+    assert await client.call("get_memory", id=added["id"]) == (
+        f"{added['id']!r} is not in user='ann': a search shows the ids that are"
+    )
+    assert "takes no 'user'" in await client.call("search_memories", query="safe", user="bob")
+    assert "there is no tool 'cypher'" in await client.call("cypher", query="MATCH (n) RETURN n")
+
+
+READING = {"search_memories", "get_memory", "memory_history"}
+
+
+async def resources(client: Client) -> None:
+    first = await client.ask("list_resources")
+    assert first["resources"][0]["uri"] == "zettel://core"
+    assert len(first["resources"]) == 101
+    templates = (await client.ask("list_resource_templates"))["resourceTemplates"]
+    assert [one["uriTemplate"] for one in templates] == ["zettel://notes/{id}", "zettel://notes/{id}/history"]
+    note = first["resources"][1]
+    assert note["name"].startswith("Kettle 0 stands")
+    (told,) = (await client.ask("read_resource", note["uri"]))["contents"]
+    assert json.loads(told["text"])["text"] == "Kettle 0 stands on shelf 0."
+    (told,) = (await client.ask("read_resource", note["uri"] + "/history"))["contents"]
+    assert json.loads(told["text"])["versions"][0]["by"] == "add"
+    (told,) = (await client.ask("read_resource", "zettel://core"))["contents"]
+    assert "\n\n## Always to be known\n- The hall is heated now." in told["text"]
+    for uri in ("zettel://notes/n_0", "zettel://notes/e_0", "zettel://scopes", "file:///etc/passwd"):
+        with pytest.raises(Exception, match=r"is not in user='ann'|is no id of a mem|there is no resource"):
+            await client.ask("read_resource", uri)
+
+
+async def prompts(client: Client) -> None:
+    listed = (await client.ask("list_prompts"))["prompts"]
+    assert [one["name"] for one in listed] == ["recall", "core", "remember"]
+    assert all(len(argument["description"]) > 20 for one in listed for argument in one["arguments"])
+    (message,) = (await client.ask("get_prompt", "recall", {"question": "On which shelf is kettle 7?"}))["messages"]
+    assert message["role"] == "user"
+    assert "Kettle 7 stands on shelf 7." in message["content"]["text"]
+    (message,) = (await client.ask("get_prompt", "core"))["messages"]
+    assert "The hall is heated now." in message["content"]["text"]
+    (message,) = (await client.ask("get_prompt", "remember"))["messages"]
+    assert "add_memory" in message["content"]["text"]
+    for name, arguments in [("forget", {}), ("recall", {}), ("recall", {"question": " "}), ("core", {"user": "bob"})]:
+        with pytest.raises(Exception, match=r"there is no prompt|takes question|takes no arg|question is empty"):
+            await client.ask("get_prompt", name, arguments)
+
+
+async def test_pages_of_resources_name_every_note_once(store: Path, url: str) -> None:
+    from mcp.types import PaginatedRequestParams
+
+    named: list[str] = []
+    async with over_http(url) as client:
+        cursor = None
+        while True:
+            params = PaginatedRequestParams(cursor=cursor)
+            answer = await client.session.list_resources(params=params)
+            page = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+            named += [one["name"] for one in page["resources"]]
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                break
+    kettles = [name for name in named if name.startswith("Kettle")]
+    assert len(kettles) == len(set(kettles)) == MANY
+    assert not any(MARK in name for name in named)
+
+
+def test_asked_to_stop_it_ends_in_good_order(tmp_path: Path) -> None:
+    with HttpServer(tmp_path / "a.db") as server:
+        status, told = post(server.url, "tools/call", name="add_memory", arguments={"text": "Tea is here."})
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(PATIENCE) == 0
+    assert (status, server.remarks) == (200, "")
+    with Memory(tmp_path / "a.db") as memory:
+        assert memory.get(json.loads(told["result"]["content"][0]["text"])["id"]).content == "Tea is here."
+
+
+def test_over_stdio_too(tmp_path: Path) -> None:
+    command = [*COMMAND, "--store", str(tmp_path / "a.db")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=environment()) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}).encode())
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0  # although stdin is still open
+        assert process.communicate() == (b"", b"")
+
+
+async def test_read_only(store: Path) -> None:
+    async with over_stdio(store, "--user", "ann", "--read-only") as client:
+        assert {tool["name"] for tool in (await client.ask("list_tools"))["tools"]} == READING
+        assert [one["name"] for one in (await client.ask("list_prompts"))["prompts"]] == ["recall", "core"]
+        assert "add_memory" not in client.hello["instructions"]
+        for name in ("add_memory", "delete_memory", "update_memory", "link_memories"):
+            assert "there is no tool" in await client.call(name, text="x", id="n_0")
+        with pytest.raises(Exception, match="there is no prompt"):
+            await client.ask("get_prompt", "remember")
+
+
+async def test_two_scopes_never_show_each_other(tmp_path: Path, soak_scale: Callable[[int], int]) -> None:
+    """Random calls by two servers of one store at the same time; all that belongs to the one is marked by a word."""
+    seed = 7
+    marks = {"ann": "Kestrelwood", "bob": "Ottermere"}
+    ids: dict[str, list[str]] = {user: [] for user in marks}
+    store = tmp_path / "a.db"
+
+    async def live(user: str, client: Client, count: int) -> None:
+        other = next(name for name in marks if name != user)
+        chance = random.Random(f"{seed}{user}")
+        for n in range(count):
+            everybody = [*ids[user], *ids[other]]
+            id = chance.choice(everybody) if everybody else "n_0"
+            name, arguments = chance.choice(
+                [
+                    ("add_memory", {"text": f"{marks[user]} has a boat number {n}.", "pinned": n % 9 == 0}),
+                    ("search_memories", {"query": f"{marks[other]} boat number {n}", "limit": 20}),
+                    ("search_memories", {"query": "Whose boat is it?", "archived": True}),
+                    ("get_memory", {"id": id}),
+                    ("memory_history", {"id": id}),
+                    ("update_memory", {"id": id, "text": f"{marks[user]} sold it, number {n}."}),
+                    ("link_memories", {"source": id, "target": chance.choice(everybody or ["n_0"]), "reason": "x"}),
+                    ("delete_memory", {"id": id}),
+                    ("list_resources", {}),
+                    ("core", {}),
+                ]
+            )
+            if name == "list_resources":
+                told = str(await client.ask(name))
+            elif name == "core":
+                told = str(await client.ask("get_prompt", "core"))
+            else:
+                answer = await client.call(name, **arguments)
+                told = str(answer)
+                if name == "add_memory" and isinstance(answer, dict):
+                    ids[user].append(answer["id"])
+                elif id in ids[other] and "id" in arguments:
+                    assert "is not in user=" in told
+            assert marks[other] not in told, (name, arguments)
+
+    count = soak_scale(2400)
+    async with (
+        over_stdio(store, "--user", "ann") as ann,
+        over_stdio(store, "--user", "bob") as bob,
+        anyio.create_task_group() as both,
+    ):
+        both.start_soon(live, "ann", ann, count)
+        both.start_soon(live, "bob", bob, count)
+    with Memory(store) as memory:
+        for user, mark in marks.items():
+            assert all(mark in note.content for note in memory.list(scope=Scope(user=user), limit=10_000).notes)
+        assert memory.check() == []
+
+
+def test_killed_while_writing_loses_nothing_acknowledged(tmp_path: Path, soak_scale: Callable[[int], int]) -> None:
+    chance = random.Random(11)
+    for n in range(soak_scale(20)):
+        store = tmp_path / f"{n}.db"
+        acknowledged: dict[str, str] = {}
+        with HttpServer(store) as server:
+            ending = threading.Timer(0.3 + 0.7 * chance.random(), server.process.kill)
+            while True:
+                text = f"Fact {len(acknowledged)} about kettles."
+                try:
+                    status, told = post(server.url, "tools/call", name="add_memory", arguments={"text": text})
+                except (ConnectionError, http.client.HTTPException):
+                    break
+                assert status == 200
+                acknowledged[json.loads(told["result"]["content"][0]["text"])["id"]] = text
+                if len(acknowledged) == 1:
+                    ending.start()
+            ending.join()
+        with Memory(store) as memory:
+            assert len(acknowledged) > 5
+            for id, text in acknowledged.items():
+                assert memory.get(id).content == text
+            assert memory.check() == []
+
+
+def test_stdout_is_the_protocols_alone(tmp_path: Path) -> None:
+    """Whatever prints, in the process or in a child, broken input comes in, and the end of input ends it."""
+    noisy = (
+        "import os, sys, logging; logging.basicConfig(stream=sys.stdout, level=0)\n"
+        "from zettel.integrations.mcp_content import Content\n"
+        "quiet = Content.call_tool\n"
+        "async def call(self, asked):\n"
+        "    print('noise', flush=True); os.system('echo noise'); os.write(1, b'noise')\n"
+        "    return await quiet(self, asked)\n"
+        "Content.call_tool = call\n"
+        "from zettel.cli.app import run; sys.exit(run(sys.argv[1:]))\n"
+    )
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+         "params": {"name": "add_memory", "arguments": {"text": "Tea 🍵 is here."}}},
+        {"jsonrpc": "2.0", "id": 3, "method": "no/such/method"},
+    ]  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-c", noisy, "mcp", "--store", str(tmp_path / "a.db")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for one in asked:
+            process.stdin.write(b"{broken\n\xff\xfe\n" if one is asked[2] else b"")
+            process.stdin.write(json.dumps(one, ensure_ascii=False).encode() + b"\n")
+        process.stdin.flush()
+        answers: dict[Any, Any] = {}
+        while not {1, 2, 3} <= answers.keys():
+            told = json.loads(process.stdout.readline())
+            assert told["jsonrpc"] == "2.0"
+            answers[told.get("id")] = told
+        rest, noise = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, rest) == (0, b"")
+    assert noise.count(b"noise") == 3
+    assert b"DEBUG" in noise
+    assert json.loads(answers[2]["result"]["content"][0]["text"])["stored"] is True
+    assert answers[3]["error"]["code"] in (-32601, -32602)  # the SDK's first major version says the second
+
+
+def post(url: str, method: str, headers: dict[str, str] | None = None, **params: Any) -> tuple[int, Any]:
+    """The status and the answer to a request that no client stands behind."""
+    address, _, path = url.removeprefix("http://").partition("/")
+    connection = http.client.HTTPConnection(address, timeout=PATIENCE)
+    plain = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": method} | ({"params": params} if params else {})
+    try:
+        connection.request("POST", f"/{path}", json.dumps(asked), plain | (headers or {}))
+        answer = connection.getresponse()
+        told = answer.read()
+        return answer.status, json.loads(told) if answer.status == 200 else told
+    finally:
+        connection.close()
+
+
+def test_http_is_for_this_machine_and_no_web_page(url: str) -> None:
+    assert post(url, "ping")[0] == 200
+    assert post(url, "ping", {"Host": "memory.example"})[0] == 421
+    assert post(url, "ping", {"Origin": "https://evil.example"})[0] == 403
+    assert post(url.removesuffix("mcp"), "ping")[0] == 404
+
+
+def test_huge_and_broken_bodies_are_refused(url: str) -> None:
+    huge = {"text": "x" * 5_000_000}
+    assert post(url, "tools/call", name="add_memory", arguments=huge)[0] == 413
+    large = {"text": "x" * 2_000_000}
+    assert post(url, "tools/call", name="add_memory", arguments=large)[1]["result"]["isError"] is True
+    assert post(url, "tools/call")[1]["error"]["code"] == -32602
+    assert post(url, "tools/call", {"Content-Length": "5"}, name="add_memory")[0] == 400
+    assert post(url, "ping")[0] == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "example.org", "", "localhost.example.org"])
+def test_no_other_machine_can_ask(host: str) -> None:
+    with pytest.raises(InvalidInput, match=r"asks for no key: use 127\.0\.0\.1"):
+        require_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_this_machine_can(host: str) -> None:
+    require_loopback(host)
+
+
+def test_mistakes_on_the_command_line(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
+    for arguments, told in [
+        (["--http", "--host", "0.0.0.0"], "asks for no key"),
+        (["--port", "8000"], "are for --http"),
+        (["--read-only"], "there is no store"),
+    ]:
+        ran = zettel("mcp", *arguments)
+        assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
+        assert told in ran.err
+    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
+    ran = zettel("mcp")
+    assert (ran.status, ran.err) == (
+        1, 'zettel: the MCP server needs more packages: pip install "zettel-graph[mcp]"\n',
+    )  # fmt: skip
+
+
+def test_a_port_that_is_taken_is_told(url: str, tmp_path: Path) -> None:
+    port = url.split(":")[2].partition("/")[0]
+    command = [*COMMAND, "--http", "--port", port, "--store", str(tmp_path / "a.db")]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 1
+    assert done.stderr.startswith("zettel: ")
+    assert "cannot listen at 127.0.0.1" in done.stderr
+    assert done.stderr.count("\n") == 1

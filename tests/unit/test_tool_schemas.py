@@ -1,0 +1,75 @@
+"""What models read of the tools: schemas that every service takes, and descriptions that say when to use them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from zettel.integrations.recalled import MOST, Recalled
+from zettel.integrations.tool_arguments import schema_of
+from zettel.integrations.tools import SPECS
+from zettel.model import Note, from_micros
+
+NAMES = ["add_memory", "search_memories", "get_memory", "update_memory", "delete_memory", "link_memories",
+         "memory_history"]  # fmt: skip
+
+
+def test_the_tools_and_their_order() -> None:
+    assert [spec.name for spec in SPECS] == NAMES
+    assert [spec.name for spec in SPECS if spec.reads_only] == ["search_memories", "get_memory", "memory_history"]
+    assert [spec.name for spec in SPECS if spec.destroys] == ["delete_memory"]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=NAMES)
+def test_schemas_are_flat_and_every_argument_is_described(spec: Any) -> None:
+    schema = schema_of(spec.takes)
+    assert schema["additionalProperties"] is False
+    assert set(schema.get("required", ())) <= schema["properties"].keys()
+    for name, said in schema["properties"].items():
+        assert name.isidentifier()
+        assert len(said["description"]) > 20
+        assert said["type"] in {"string", "integer", "number", "boolean", "array"}
+        assert not said.keys() & {"anyOf", "$ref", "title"}
+        assert said.get("default", 0) is not None
+    assert 100 < len(spec.description) < 1024  # OpenAI takes no longer one
+    # Whose memory it is and what sees past every scope are no business of a model.
+    told = str(schema).lower() + spec.description.lower()
+    assert not any(word in told for word in ("cypher", "scope", "tenant", "agent"))
+
+
+def note(n: int, content: str) -> Note:
+    return Note(id=f"n_{n}", content=content, event_ids=(f"e_{n}",), seq=n, recorded_at=from_micros(0))
+
+
+@pytest.mark.parametrize(
+    ("text", "holders"),
+    [
+        ("Ann lives in Oslo.", ["n_1"]),
+        ("- ann LIVES in\tOslo", ["n_1"]),
+        ("the red boat is Ida's", ["n_2"]),
+        ("Ann lives in Oslo.\n\nThe red boat is Ida's.", ["n_1", "n_2"]),
+        ("Ann lives in Oslo.\nShe moved there in May.", []),
+        ("Ann lives in Oslo now.", []),
+        ("in Oslo", []),
+        ("Yes.", ["n_3"]),
+        ("", []),
+        ("?!", []),
+    ],
+)
+def test_what_was_recalled_is_known_by_its_words(text: str, holders: list[str]) -> None:
+    recalled = Recalled()
+    said = ["Ann lives in Oslo.", "She said that the red boat is Ida's, not Nils'.", "Yes."]
+    for n, one in enumerate(said, 1):
+        recalled.show(note(n, one))
+    assert recalled.holders(text) == holders
+
+
+def test_only_the_last_ones_are_kept_in_mind() -> None:
+    recalled = Recalled()
+    for n in range(MOST + 1):
+        recalled.show(note(n, f"Number {n} of the lot."))
+    assert recalled.holders("Number 0 of the lot.") == []
+    assert recalled.holders("Number 1 of the lot.") == ["n_1"]
+    recalled.forget("n_1")
+    assert recalled.holders("Number 1 of the lot.") == []

@@ -1,0 +1,97 @@
+"""What each tool takes, as pydantic models, and the JSON schemas that models of language read of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MOST_HITS = 20
+"""Memories that one search may ask for: more are no answer but a dump."""
+FEW_HITS = 5
+"""Memories of a search that does not say how many."""
+
+Id = Annotated[str, Field(description="Id of a memory, copied exactly from an answer. It begins with n_.")]
+Tags = Annotated[list[str] | None, Field(max_length=20)]
+
+
+class Arguments(BaseModel):
+    """Nothing but what is named: in particular no word about whose memory it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Add(Arguments):
+    text: str = Field(
+        description="One fact or event in a full sentence that can be understood alone: names in place of pronouns, "
+        "dates in place of 'yesterday'."
+    )
+    who: str | None = Field(None, description="Who said or did it, by name.")
+    when: str | None = Field(
+        None, description="When it happened, if known, in ISO 8601, such as 2024-05-01 or 2024-05-01T09:00Z."
+    )
+    title: str | None = Field(None, description="Name of the thing it describes, by which other memories mention it.")
+    tags: Tags = Field(None, description="A few single words to find it by.")
+    pinned: bool = Field(False, description="True only for what must be known in every conversation.")
+
+
+class Search(Arguments):
+    query: str = Field(description="A full question about one thing, with the names in it.")
+    limit: int = Field(FEW_HITS, ge=1, le=MOST_HITS, description="How many memories at most.")
+    who: str | None = Field(None, description="Only what this person said, by the name under 'who' in answers.")
+    since: str | None = Field(None, description="Only what happened then or later, in ISO 8601.")
+    until: str | None = Field(None, description="Only what happened before, in ISO 8601.")
+    as_of: str | None = Field(None, description="Answer as it was true then, in ISO 8601, and not as it is now.")
+    tags: Tags = Field(None, description="Only memories with one of these tags.")
+    archived: bool = Field(False, description="True looks through the archive too, where old memories are put away.")
+
+
+class Get(Arguments):
+    id: Id
+
+
+class Update(Arguments):
+    id: Id
+    text: str | None = Field(None, description="The corrected text, in full. It takes the place of the old one.")
+    title: str | None = Field(None, description="Name of the thing it describes.")
+    tags: Tags = Field(None, description="All the tags it is to have.")
+    importance: float | None = Field(None, ge=0, le=1, description="How much it matters, from 0 to 1.")
+    pinned: bool | None = Field(None, description="Whether it must be known in every conversation.")
+
+
+class Delete(Arguments):
+    id: Id
+
+
+class Link(Arguments):
+    source: str = Field(description="Id of the memory that the link is said of; with supersedes the newer one.")
+    target: str = Field(description="Id of the other memory; with supersedes the one that holds no more.")
+    type: Literal["relates", "supersedes", "contradicts"] = Field(
+        "relates",
+        description="relates: they belong together. supersedes: source replaces target, which is true no more. "
+        "contradicts: they cannot both be true, and it is not known which is.",
+    )
+    reason: str = Field(max_length=500, description="Why, in one sentence.")
+
+
+class History(Arguments):
+    id: Id
+
+
+def schema_of(model: type[Arguments]) -> dict[str, Any]:
+    """The JSON schema of a tool's arguments: flat, and without what says nothing to a model of language.
+
+    An argument that may be left out is of its one type, not required, and not "or null"; null is taken nevertheless.
+    """
+    made = model.model_json_schema()
+    properties = {name: _plain(of) for name, of in made["properties"].items()}
+    required = {"required": made["required"]} if made.get("required") else {}
+    return {"type": "object", "properties": properties, **required, "additionalProperties": False}
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
+    kept = {key: held for key, held in schema.items() if key not in ("title", "anyOf")}
+    if "default" in kept and kept["default"] is None:
+        del kept["default"]
+    return {**(choices[0] if choices else {}), **kept}
