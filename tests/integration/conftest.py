@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import neo4j_servers
 from tests.integration.command import Ran, Zettel
+from tests.model_server import ModelServer
+from tests.scripted_model import reply
 from tests.small_model import small_model as small_model
 from zettel.cli.app import run
 
@@ -20,6 +23,15 @@ def server(request: pytest.FixtureRequest) -> neo4j_servers.Server:
     found = neo4j_servers.server(request.param)
     neo4j_servers.forget_all(found)
     return found
+
+
+@pytest.fixture
+def openai(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    """A model that answers by rule, where LiteLLM looks for OpenAI."""
+    with ModelServer(reply) as started:
+        monkeypatch.setenv("OPENAI_API_BASE", started.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        yield started
 
 
 @pytest.fixture

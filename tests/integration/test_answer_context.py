@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 
 from tests.integration.command import Zettel
 from tests.model_server import Fault, ModelServer, first
-from tests.scripted_model import reply
 from zettel import Budget, Memory
 from zettel.errors import InvalidInput, InvalidQuestion
 
@@ -27,14 +25,6 @@ LLM = "openai/gpt-4o-mini"
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    with ModelServer(reply) as started:
-        monkeypatch.setenv("OPENAI_API_BASE", started.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "none")
-        yield started
-
-
-@pytest.fixture
 def store(tmp_path: Path) -> Path:
     path = tmp_path / "a.db"
     with Memory(path) as memory:
@@ -46,19 +36,19 @@ def opened(store: Path, **how: Any) -> Memory:
     return Memory(store, llm=LLM, asks=False, **how)
 
 
-def test_each_round_follows_what_the_one_before_named(store: Path, server: ModelServer) -> None:
+def test_each_round_follows_what_the_one_before_named(store: Path, openai: ModelServer) -> None:
     with opened(store) as memory:
         once = [hit.note.content for hit in memory.search(QUESTION, k=5)]
         assert HOPS[2] not in once
         said = memory.answer_context(QUESTION, 3, k=5)
-        assert (said.calls, said.rounds, server.asked) == (3, 3, 3)
+        assert (said.calls, said.rounds, openai.asked) == (3, 3, 3)
         by_note = {one.hit.note.content: one for one in said.evidence}
         assert (by_note[HOPS[0]].round, by_note[HOPS[0]].needed) == (1, True)
         assert by_note[HOPS[2]].round in (2, 3)
         assert by_note[HOPS[2]].search.startswith("What is said of ")
         assert HOPS[2] in said.text
         again = memory.answer_context(QUESTION, 3, k=5)
-        assert (again.calls, server.asked) == (0, 3)  # the model's answers were kept
+        assert (again.calls, openai.asked) == (0, 3)  # the model's answers were kept
         assert again.text == said.text
         assert memory.stats()["llm_calls"] == 3
         memory.delete(by_note[HOPS[2]].hit.note.id)
@@ -78,8 +68,8 @@ def test_without_a_model_it_is_what_context_gives(store: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", [Fault.RUBBISH, Fault.EMPTY, Fault.REFUSAL, Fault.UNAUTHORIZED, Fault.ECHO])
-def test_a_model_that_gives_no_answer(store: Path, server: ModelServer, fault: Fault) -> None:
-    server.plan = first([None, fault])
+def test_a_model_that_gives_no_answer(store: Path, openai: ModelServer, fault: Fault) -> None:
+    openai.plan = first([None, fault])
     with opened(store) as memory:
         said = memory.answer_context(QUESTION, 3, k=5)
     assert said.rounds == 2
@@ -88,15 +78,15 @@ def test_a_model_that_gives_no_answer(store: Path, server: ModelServer, fault: F
     assert HOPS[0] in said.text
 
 
-def test_a_budget_bounds_it(store: Path, server: ModelServer) -> None:
+def test_a_budget_bounds_it(store: Path, openai: ModelServer) -> None:
     with opened(store, budget=Budget(calls=1)) as memory:
         said = memory.answer_context(QUESTION, 3, k=5)
-    assert (said.calls, server.asked, said.rounds) == (1, 1, 2)
+    assert (said.calls, openai.asked, said.rounds) == (1, 1, 2)
     assert "the budget of the day is spent" in said.ended
     assert said.missing
 
 
-def test_on_the_command_line(zettel: Zettel, store: Path, server: ModelServer) -> None:
+def test_on_the_command_line(zettel: Zettel, store: Path, openai: ModelServer) -> None:
     common = ("--store", str(store), "--llm", LLM)
     ran = zettel("context", QUESTION, "--rounds", "2", *common)
     assert (ran.status, "seabirds" in ran.out or "Sunniva" in ran.out) == (0, True)

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.integration.command import Zettel
 from tests.model_server import Fault, ModelServer, first
-from tests.scripted_model import reply
 
 pytestmark = pytest.mark.integration
 
@@ -32,15 +30,6 @@ CLOSE = 1.5
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    """A model that answers by rule, where LiteLLM looks for OpenAI."""
-    with ModelServer(reply) as started:
-        monkeypatch.setenv("OPENAI_API_BASE", started.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "none")
-        yield started
 
 
 @pytest.fixture
@@ -66,7 +55,7 @@ def long_chat(tmp_path: Path) -> str:
 
 
 class TestImporting:
-    def test_it_says_what_it_will_cost_and_does_it(self, zettel: Zettel, server: ModelServer, chat: str) -> None:
+    def test_it_says_what_it_will_cost_and_does_it(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
         ran = zettel("import", chat, "--llm", MODEL, "--yes")
         assert ran.status == 0, ran.err
         said, *rest = ran.err.splitlines()
@@ -74,13 +63,13 @@ class TestImporting:
         assert said.endswith("tokens, less than 0.01 USD")
         assert rest == []
         assert "4  added" in ran.out
-        assert f"language model: {server.asked} calls, " in ran.out
+        assert f"language model: {openai.asked} calls, " in ran.out
         (hit,) = zettel("search", "noteworthy piano on Friday", "-k", "1", "--json").json()
         assert "noteworthy" in hit["note"]["keywords"]
 
     @pytest.mark.parametrize(("answer", "goes_on"), [("y\n", True), ("n\n", False), ("\n", False), ("", False)])
     def test_it_asks_people(
-        self, zettel: Zettel, server: ModelServer, chat: str, tmp_path: Path,
+        self, zettel: Zettel, openai: ModelServer, chat: str, tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch, answer: str, goes_on: bool,
     ) -> None:  # fmt: skip
         monkeypatch.setattr(sys, "stdin", Terminal(answer))
@@ -88,10 +77,10 @@ class TestImporting:
         assert "Go on? [y/N]" in ran.err
         assert (ran.status == 0) is goes_on
         assert (tmp_path / "zettel.db").exists() is goes_on
-        assert (server.asked > 0) is goes_on
+        assert (openai.asked > 0) is goes_on
 
     def test_without_a_terminal_nothing_is_stored(
-        self, zettel: Zettel, server: ModelServer, chat: str, tmp_path: Path
+        self, zettel: Zettel, openai: ModelServer, chat: str, tmp_path: Path
     ) -> None:
         ran = zettel("import", chat, "--llm", MODEL, stdin=b"y\n")
         assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
@@ -101,61 +90,61 @@ class TestImporting:
         zettel("add", "Snow fell.")
         assert zettel("import", chat, "--llm", MODEL, stdin=b"y\n").status == 1
         assert zettel("stats", "--json").json()["events"] == 1
-        assert server.asked == 0
+        assert openai.asked == 0
 
-    def test_what_is_known_costs_nothing_again(self, zettel: Zettel, server: ModelServer, chat: str) -> None:
+    def test_what_is_known_costs_nothing_again(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
         assert zettel("import", chat, "--llm", MODEL, "--yes").status == 0
-        asked = server.asked
+        asked = openai.asked
         again = zettel("import", chat, "--llm", MODEL)  # nobody is asked: there is nothing to ask about
         assert (again.status, again.err) == (0, "")
         assert "language model" not in again.out
-        assert server.asked == asked
+        assert openai.asked == asked
 
-    def test_a_model_without_a_price(self, zettel: Zettel, server: ModelServer, chat: str) -> None:
+    def test_a_model_without_a_price(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
         ran = zettel("import", chat, "--llm", "openai/scribe", "--yes", "--json")
         assert "tokens, price not known\n" in ran.err
-        assert (ran.json()["llm_calls"], ran.json()["llm_usd"]) == (server.asked, 0)
+        assert (ran.json()["llm_calls"], ran.json()["llm_usd"]) == (openai.asked, 0)
 
     def test_without_a_model_nothing_is_said_of_one(self, zettel: Zettel, chat: str) -> None:
         ran = zettel("import", chat)
         assert (ran.status, ran.err, "language model" in ran.out) == (0, "", False)
         assert zettel("import", chat, "--json").json()["llm_calls"] == 0
 
-    def test_the_estimate_is_close(self, zettel: Zettel, server: ModelServer, long_chat: str) -> None:
+    def test_the_estimate_is_close(self, zettel: Zettel, openai: ModelServer, long_chat: str) -> None:
         ran = zettel("import", long_chat, "--llm", MODEL, "--yes", "--json")
         report = ran.json()
         words = ran.err.replace(",", "").split()
         calls, tokens = int(words[words.index("times") - 1]), int(words[words.index("tokens") - 1])
-        assert report["llm_calls"] == server.asked
+        assert report["llm_calls"] == openai.asked
         assert 1 / CLOSE < calls / report["llm_calls"] < CLOSE
         assert 1 / CLOSE < tokens / report["llm_tokens"] < CLOSE
         assert 1 / CLOSE < float(words[words.index("USD") - 1]) / report["llm_usd"] < CLOSE
 
-    def test_a_whole_memory_asks_no_model(self, zettel: Zettel, server: ModelServer, chat: str) -> None:
+    def test_a_whole_memory_asks_no_model(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
         zettel("import", chat)
         zettel("add", "The cello stands in the hall.", "--llm", MODEL)
         zettel("export", "--format", "zettel", "all.zettel")
         ran = zettel("import", "all.zettel", "--store", "new.db", "--llm", MODEL)
         assert (ran.status, ran.err) == (0, "zettel: 1 annotate job waits for a model: --llm NAME\n")
-        assert server.asked == 0
+        assert openai.asked == 0
 
 
 class TestBudget:
-    def test_it_bounds_an_import_and_the_rest_waits(self, zettel: Zettel, server: ModelServer, long_chat: str) -> None:
+    def test_it_bounds_an_import_and_the_rest_waits(self, zettel: Zettel, openai: ModelServer, long_chat: str) -> None:
         budget = ("--llm", MODEL, "--budget", "calls=3,per=day")
         ran = zettel("import", long_chat, *budget, "--yes")
         assert ", within the budget calls=3,per=day\n" in ran.err
         assert ran.status == 0, ran.err
         assert "180  added" in ran.out
         assert "jobs wait, the first with: BudgetSpent: the budget of the day is spent: 3 of 3 calls" in ran.err
-        assert server.asked == 3
+        assert openai.asked == 3
         told = zettel("stats", *budget).out
         assert f"language model  {MODEL}" in told
         assert "model use       3 calls, " in told
         assert "budget left     0 calls" in told
         assert zettel("stats", *budget, "--json").json()["budget"] == {"calls": 0}
         assert zettel("worker", "--once", *budget).out.startswith(tuple("123456789"))
-        assert server.asked == 3
+        assert openai.asked == 3
 
     @pytest.mark.parametrize(
         ("budget", "told"),
@@ -180,36 +169,36 @@ class TestBudget:
 
 
 class TestJobs:
-    def test_what_is_added_waits_for_a_worker(self, zettel: Zettel, server: ModelServer) -> None:
+    def test_what_is_added_waits_for_a_worker(self, zettel: Zettel, openai: ModelServer) -> None:
         made = zettel("add", "The cello stands in the hall.", "--llm", MODEL).out.strip()
         zettel("add", "Nils tunes it on Fridays.", "--llm", MODEL)
-        assert server.asked == 0
+        assert openai.asked == 0
         waits = "2 annotate jobs wait for a model: --llm NAME\n"
         assert zettel("jobs").err == f"zettel: {waits}"
         assert zettel("worker", "--once").out == waits
         assert "llm" not in zettel("stats").out
         ran = zettel("worker", "--once", "--llm", MODEL)
         assert (ran.status, ran.out) == (0, "no jobs are left\n")
-        assert server.asked > 0
+        assert openai.asked > 0
         assert "noteworthy" in zettel("show", made, "--json").json()["keywords"]
         assert zettel("jobs").out == "no jobs: all work is done\n"
         assert "model use" in zettel("stats").out
 
-    def test_looking_asks_no_model(self, zettel: Zettel, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_looking_asks_no_model(self, zettel: Zettel, openai: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ZETTEL_LLM", MODEL)
         monkeypatch.setenv("ZETTEL_BUDGET", "calls=10")
         made = zettel("add", "The cello stands in the hall.").out.strip()
         for command in (["search", "cello"], ["show", made], ["jobs"], ["stats"], ["context", "cello"], ["doctor"]):
             assert zettel(*command).status == 0
-        assert server.asked == 0
+        assert openai.asked == 0
         assert "budget left     10 calls" in zettel("stats").out
         assert zettel("worker", "--once").status == 0
-        assert server.asked == 1
+        assert openai.asked == 1
 
     def test_a_refused_key_is_told_and_tried_again_by_one_command(
-        self, zettel: Zettel, server: ModelServer, chat: str
+        self, zettel: Zettel, openai: ModelServer, chat: str
     ) -> None:
-        server.plan = first([Fault.UNAUTHORIZED])
+        openai.plan = first([Fault.UNAUTHORIZED])
         ran = zettel("import", chat, "--llm", MODEL, "--yes")
         assert (ran.status, "4  added" in ran.out) == (1, True)
         assert "OPENAI_API_KEY" in ran.err
@@ -218,8 +207,8 @@ class TestJobs:
         assert zettel("worker", "--once", "--llm", MODEL).out == "no jobs are left\n"
         assert all("noteworthy" in hit["note"]["keywords"] for hit in zettel("search", "piano", "--json").json()[:1])
 
-    def test_several_models_stand_in_for_each_other(self, zettel: Zettel, server: ModelServer, chat: str) -> None:
-        server.plan = first([Fault.BROKEN])
+    def test_several_models_stand_in_for_each_other(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
+        openai.plan = first([Fault.BROKEN])
         ran = zettel("import", chat, "--llm", f"{MODEL}, openai/scribe", "--yes", "--json")
-        assert ran.json()["llm_calls"] == server.asked - 1
-        assert {request["model"] for request in server.requests} == {"gpt-4o-mini", "scribe"}
+        assert ran.json()["llm_calls"] == openai.asked - 1
+        assert {request["model"] for request in openai.requests} == {"gpt-4o-mini", "scribe"}

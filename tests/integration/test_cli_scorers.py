@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.integration.command import Zettel
 from tests.model_server import Fault, ModelServer, first
-from tests.scripted_model import reply
 from zettel.scoring import cascade
 
 pytestmark = pytest.mark.integration
 
 QUESTION = "Where is the boat?"
 LLM = ("--scorer", "llm", "--llm", "openai/gpt-4o-mini")
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    """A model that answers by rule, where LiteLLM looks for OpenAI."""
-    with ModelServer(reply) as started:
-        monkeypatch.setenv("OPENAI_API_BASE", started.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "none")
-        yield started
 
 
 @pytest.fixture(autouse=True)
@@ -36,17 +24,17 @@ def scorers(zettel: Zettel, *arguments: str) -> set[str]:
     return {hit["why"]["scorer"] for hit in zettel("search", QUESTION, *arguments, "--json").json()}
 
 
-def test_by_name(zettel: Zettel, server: ModelServer) -> None:
+def test_by_name(zettel: Zettel, openai: ModelServer) -> None:
     assert scorers(zettel) == scorers(zettel, "--scorer", "fusion") == {"fusion"}
     assert scorers(zettel, *LLM) == {"fusion+llm"}
     assert "red boat" in zettel("context", QUESTION, *LLM).out
-    assert server.asked == 1  # both ask the same
+    assert openai.asked == 1  # both ask the same
     shown = zettel("search", QUESTION, "--explain", *LLM)
     assert (shown.err, "fusion+llm: near" in shown.out) == ("", True)
 
 
-def test_what_the_model_did_not_do_is_told_beside_the_hits(zettel: Zettel, server: ModelServer) -> None:
-    server.plan = first([Fault.BROKEN])
+def test_what_the_model_did_not_do_is_told_beside_the_hits(zettel: Zettel, openai: ModelServer) -> None:
+    openai.plan = first([Fault.BROKEN])
     ran = zettel("search", QUESTION, *LLM)
     assert (ran.status, ran.out.count("boat")) == (0, 2)
     assert ran.err.startswith("zettel: ranked by fusion (not llm: openai/gpt-4o-mini did not answer")

@@ -59,17 +59,23 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         yield memory
 
 
+def filled(memory: Memory, events: list[dict[str, Any]]) -> tuple[Scope, Scope]:
+    """A scope with these events alone, and an empty one."""
+    first, second = Scope(user="first"), Scope(user="second")
+    memory.delete_scope(scope=first)
+    memory.delete_scope(scope=second)
+    for event in events:
+        memory.add_many([event], on_conflict="revise", scope=first)
+    return first, second
+
+
 class TestAnyEvents:
     @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(events=EVENTS)
     def test_there_and_back_gives_the_same_bytes(
         self, memory: Memory, tmp_path: Path, events: list[dict[str, Any]]
     ) -> None:
-        first, second = Scope(user="first"), Scope(user="second")
-        memory.delete_scope(scope=first)
-        memory.delete_scope(scope=second)
-        for event in events:
-            memory.add_many([event], on_conflict="revise", scope=first)
+        first, second = filled(memory, events)
         one, two = io.BytesIO(), io.BytesIO()
         memory.export(one, scope=first)
         (tmp_path / "one.jsonl").write_bytes(one.getvalue())
@@ -83,11 +89,7 @@ class TestAnyEvents:
     def test_a_vault_keeps_texts(
         self, memory: Memory, tmp_path_factory: pytest.TempPathFactory, events: list[dict[str, Any]]
     ) -> None:
-        first, second = Scope(user="first"), Scope(user="second")
-        memory.delete_scope(scope=first)
-        memory.delete_scope(scope=second)
-        for event in events:
-            memory.add_many([event], on_conflict="revise", scope=first)
+        first, second = filled(memory, events)
         folder = tmp_path_factory.mktemp("vault")
         memory.export(folder, "markdown", scope=first)
         report = memory.import_transcript(folder, "markdown", scope=second)

@@ -9,8 +9,8 @@ import typer
 
 from zettel.errors import InvalidInput
 
-from .common import EVERYWHERE, common, writable
-from .measuring import JSON_HELP, drawable, readable, steps, tell
+from .common import EVERYWHERE, Common, common
+from .measuring import JSON_HELP, drawable, landing, readable, steps, tell
 
 _BESIDE_HELP = "Simple systems beside: bm25, vectors, rrf, minilm, amem; several with commas, or none. [default: all]"
 _ABLATE_HELP = "Also leave out each part in turn."
@@ -151,13 +151,10 @@ def speed(
         with steps() as progress:
             result = bench.run(path, progress, minilm=minilm, embedder=options.embedder)
     else:
-        if json is not None and json != "-":
-            writable(Path(json))
-        if options.store_named and "://" in options.store:
-            raise InvalidInput("--store names a folder here; `zettel bench neo4j` measures a server")
+        landing(json)
+        kept = _kept(options)
         from zettel.bench import sizes
 
-        kept = Path(options.store) if options.store_named else None
         with steps() as progress:
             result = sizes.run(_whole_numbers(notes), progress, kept, options.embedder)
     tell(result, "-" if options.json else json, plot)
@@ -302,8 +299,7 @@ def neo4j(
     if options.store.partition("://")[0].lower() not in NEO4J:
         raise InvalidInput("name the server to measure: --store neo4j://localhost:7687")
     sizes = _whole_numbers(notes)
-    if json is not None and json != "-":
-        writable(Path(json))
+    landing(json)
     from zettel.bench import server
 
     with steps() as progress:
@@ -335,13 +331,10 @@ def import_(
     """
     options = common(ctx)
     drawable(plot)
-    if json is not None and json != "-":
-        writable(Path(json))
-    if options.store_named and "://" in options.store:
-        raise InvalidInput("--store names a folder here; `zettel bench neo4j` measures a server")
+    landing(json)
+    kept = _kept(options)
     from zettel.bench import importing as bench
 
-    kept = Path(options.store) if options.store_named else None
     with steps() as progress:
         if long is not None:
             result = bench.run_long(long, progress, kept, options.embedder)
@@ -437,3 +430,12 @@ def _whole_numbers(told: str, option: str = "--notes") -> list[int]:
 
 def _parts(told: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in told.split(",") if part.strip())
+
+
+def _kept(options: Common) -> Path | None:
+    """The folder in which what is made up stays, if one is named."""
+    if not options.store_named:
+        return None
+    if "://" in options.store:
+        raise InvalidInput("--store names a folder here; `zettel bench neo4j` measures a server")
+    return Path(options.store)

@@ -25,6 +25,11 @@ def readable(path: Path, json: str | None, *, folder: bool = False) -> None:
         raise InvalidInput(f"{path}: there is no such file")
     if path.is_dir() and not folder:
         raise InvalidInput(f"{path} is a folder; name a file in it")
+    landing(json)
+
+
+def landing(json: str | None) -> None:
+    """The same for where the result goes alone."""
     if json is not None and json != "-":
         writable(Path(json))
 

@@ -65,6 +65,19 @@ def told(note: Note, longest: int) -> str:
     return clip(note.context if "context" in note.authored else said, longest)
 
 
+def card(note: Note, id: str, longest: int, about: str = "") -> str:
+    """A note as one line that is chosen from by ``id``: when, whose and what, and until when it held."""
+    return line(
+        id=id,
+        on=date_of(note),
+        by=note.role,
+        title=note.title,
+        note=clip(note.content, longest),
+        about=about,
+        until=note.valid_to.date().isoformat() if note.valid_to else "",
+    )
+
+
 def about_tokens(text: str) -> int:
     """About how many tokens a text has, in any script and for any model."""
     return len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN + 1

@@ -16,7 +16,7 @@ import numpy as np
 
 from zettel.errors import InvalidInput, ModelError, ModelUnusable
 from zettel.llm.answers import items
-from zettel.llm.lines import clip, date_of, day, line, short_ids
+from zettel.llm.lines import card, clip, day, line, short_ids
 from zettel.llm.ports import Request
 from zettel.model import from_micros
 from zettel.prompts import Prompt, load_prompt
@@ -109,15 +109,8 @@ class LLMScorer:
 
 
 def _line(note: Note, id: str) -> str:
-    return line(
-        id=id,
-        on=date_of(note),
-        by=note.role,
-        title=note.title,
-        note=clip(note.content, SHOWN_CHARS),
-        about=clip(note.context, CONTEXT_CHARS) if "context" in note.authored else "",
-        until=note.valid_to.date().isoformat() if note.valid_to else "",
-    )
+    about = clip(note.context, CONTEXT_CHARS) if "context" in note.authored else ""
+    return card(note, id, SHOWN_CHARS, about)
 
 
 def _named(found: Iterable[Any], ids: Sequence[str]) -> list[int]:

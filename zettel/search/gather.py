@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from zettel.annotate.written import one_line
 from zettel.errors import ModelError, ModelUnusable
 from zettel.llm.answers import items
-from zettel.llm.lines import clip, date_of, day, line, short_ids
+from zettel.llm.lines import card, clip, day, line, short_ids
 from zettel.llm.ports import Ask, Request
 from zettel.model import Frozen, Hit, Note
 from zettel.prompts import load_prompt
@@ -194,22 +194,11 @@ def _request(question: str, made: Sequence[_Round], shown: Sequence[Note], today
                 "searched:",
                 json.dumps(searched, ensure_ascii=False, separators=(",", ":")),
                 "cards:",
-                *(_card(note, ids[note.id]) for note in shown),
+                *(card(note, ids[note.id], SHOWN_CHARS) for note in shown),
             ]
         ),
         schema=SCHEMA,
         max_tokens=ANSWER_TOKENS,
-    )
-
-
-def _card(note: Note, id: str) -> str:
-    return line(
-        id=id,
-        on=date_of(note),
-        by=note.role,
-        title=note.title,
-        note=clip(note.content, SHOWN_CHARS),
-        until=note.valid_to.date().isoformat() if note.valid_to else "",
     )
 
 
