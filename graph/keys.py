@@ -33,6 +33,8 @@ ENTRY = np.dtype([("key", "<i8"), ("count", "<i4")])
 
 MAX_REMEMBERED = 100_000
 """Hashes of one kind kept for the next note, about 15 MB: hashing a word again costs more than storing it."""
+LONGEST_REMEMBERED = 200
+"""Characters of a name that is kept: what is longer is metadata that hardly comes twice."""
 
 
 class _Hashes(dict[str, int]):
@@ -44,9 +46,11 @@ class _Hashes(dict[str, int]):
 
     def __missing__(self, name: str) -> int:
         digest = hashlib.blake2b((self._mark + name).encode(), digest_size=8, key=self._secret).digest()
-        if len(self) >= MAX_REMEMBERED:
-            self.clear()
-        key = self[name] = int.from_bytes(digest, "little", signed=True)
+        key = int.from_bytes(digest, "little", signed=True)
+        if len(name) <= LONGEST_REMEMBERED:
+            if len(self) >= MAX_REMEMBERED:
+                self.clear()
+            self[name] = key
         return key
 
 

@@ -40,8 +40,14 @@ _ABOVE_ALL_STORES = ("test_moving_refused.py", "is_refused", "goes_wrong_once")
 """In the ids of tests that end before a store is asked, or do the same for each of many inputs."""
 
 
+_LONG = ("test_shipped_model_can_be_made_again", "test_a_server_is_ended_during_an_import[own server 5.26]")
+"""In the ids of tests that take a minute each, of what hardly changes or is tried on the newer server."""
+
+
 def is_for_soak(test: str) -> bool:
-    """Whether a test on a server is left to the soak, by its id. A memory moves to a server from a file, and back."""
+    """Whether a test is left to the soak, by its id. A memory moves to a server from a file, and back."""
+    if any(part in test for part in _LONG):
+        return True
     named = servers(test)
     file, _, rest = test.partition("::")
     if not named or not file.startswith(("tests/contract/", "tests/integration/")):

@@ -41,6 +41,8 @@ class Clock:
 
 Plan = Callable[[ScopeState, Clock], Awaitable[list[Op]]]
 """Makes the operations for a scope that stands at that state; an empty list writes nothing."""
+Look = Callable[[], Awaitable[ScopeState]]
+"""Reads where the scope stands, and whatever else its planner wants to know."""
 
 
 class Commits:
@@ -51,8 +53,9 @@ class Commits:
         # Weak: the lock of a scope that nobody writes to is forgotten.
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
-    async def commit(self, scope: Scope, plan: Plan) -> bool:
-        """Plan and apply; whether anything was written.
+    async def commit(self, scope: Scope, plan: Plan, look: Look | None = None) -> bool:
+        """Plan and apply; whether anything was written. ``look`` is called before each plan, in the place of the
+        store's ``state``.
 
         Raises ``StoreBusy`` when other writers were always first, and what the store's ``apply`` raises; then
         nothing of this plan was written.
@@ -62,7 +65,7 @@ class Commits:
         lock = self._locks.setdefault(scope.key, anyio.Lock())
         async with lock:
             while True:
-                state = await self._store.state(scope)
+                state = await (self._store.state(scope) if look is None else look())
                 clock = Clock(state)
                 try:
                     with all_alive():

@@ -9,6 +9,8 @@ about it. Catch the class whose trouble you can do something about:
     - ``InvalidQuestion``
     - ``UnknownFormat``
     - ``BadRecord``
+    - ``BadRequest``
+    - ``TooLarge``
   x ``NotFound``           - an id that this scope does not hold
   x ``IdentityConflict``   - the same identity with other content
   x ``WasDeleted``         - the same identity was deleted here before
@@ -38,6 +40,13 @@ about it. Catch the class whose trouble you can do something about:
   x ``JobFailed``          - durable work that ended in an error
   x ``RunnerUnavailable``  - the processes that should do it cannot be reached, or ended
   x ``FlushTimeout``
+  x ``ServerError``        - what a zettel server does not do, and a memory beside it would
+    - ``ServerUnreachable``
+    - ``KeyRefused``
+    - ``NotAllowed``
+    - ``TooSlow``
+    - ``ServerBusy``
+      + ``TooManyRequests``
 """
 
 from __future__ import annotations
@@ -88,6 +97,14 @@ class UnknownFormat(InvalidInput):
 
 class BadRecord(InvalidInput):
     """That record of a transcript cannot be read."""
+
+
+class BadRequest(InvalidInput):
+    """That request to a server cannot be read."""
+
+
+class TooLarge(InvalidInput):
+    """That request is larger than the server takes."""
 
 
 class NotFound(ZettelError, LookupError):
@@ -175,6 +192,8 @@ class ModelError(ZettelError):
 class ModelUnavailable(ModelError):
     """The language model did not answer."""
 
+    retry_after: float | None = None
+
     def __init__(self, message: str | None = None, retry_after: float | None = None) -> None:
         """``retry_after``: seconds that the provider asked to wait for, if it did."""
         super().__init__(message)
@@ -195,6 +214,8 @@ class ItemUnusable(ModelUnusable):
 
 class BudgetSpent(ModelError):
     """The budget for language models is spent."""
+
+    until: datetime | None = None
 
     def __init__(self, message: str | None = None, until: datetime | None = None) -> None:
         """``until``: when there is a new one; None: not by itself."""
@@ -223,3 +244,34 @@ class RunnerUnavailable(ZettelError):
 
 class FlushTimeout(ZettelError, TimeoutError):
     """Jobs were still pending when the time was up."""
+
+
+class ServerError(ZettelError):
+    """The zettel server could not do that."""
+
+
+class ServerUnreachable(ServerError):
+    """The zettel server cannot be reached."""
+
+
+class KeyRefused(ServerError):
+    """That key is not one of this server's, or no more."""
+
+
+class NotAllowed(ServerError):
+    """That key does not allow this."""
+
+
+class TooSlow(ServerError):
+    """The request did not arrive in time."""
+
+
+class ServerBusy(ServerError):
+    """The server has too much to do, or is stopping."""
+
+    retry_after: float | None = None
+    """Seconds that it asked to wait for, if it did."""
+
+
+class TooManyRequests(ServerBusy):
+    """That key was used more often than it may be."""

@@ -20,6 +20,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from zettel.async_memory import AsyncMemory as AsyncMemory
 from zettel.errors import MemoryClosed
+from zettel.face.wrapping import Wrapping
 from zettel.model import Scope
 from zettel.ports import Annotator, Embedder, GraphStore
 
@@ -102,7 +103,9 @@ class blocking(Generic[P, R]):  # a decorator, named like one
 
         @functools.wraps(self._method)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return bridge.call(functools.partial(self._method, bridge.inner, *args, **kwargs))
+            # By its name, for a memory on a server has its own.
+            method: Callable[P, Awaitable[R]] = getattr(bridge.inner, self._method.__name__)
+            return bridge.call(functools.partial(method, *args, **kwargs))
 
         return call
 
@@ -125,7 +128,7 @@ class streaming(Generic[P, R]):
 
         @functools.wraps(self._method)
         def iterate(*args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
-            items = self._method(bridge.inner, *args, **kwargs)
+            items = getattr(bridge.inner, self._method.__name__)(*args, **kwargs)
             while True:
                 try:
                     yield bridge.call(items.__anext__)
@@ -135,7 +138,7 @@ class streaming(Generic[P, R]):
         return iterate
 
 
-class Memory:
+class Memory(Wrapping):
     """A memory, for any code: the methods of ``AsyncMemory``, each waiting for its answer.
 
     Works from several threads, in notebooks and under Ctrl-C. Opened when made; close it, or use it as a context
@@ -157,16 +160,17 @@ class Memory:
         auth: tuple[str, str] | None = None,
         database: str | None = None,
         runner: RunnerSpec = None,
+        key: str | None = None,
     ) -> None:
         async def make() -> AsyncMemory:
             memory = AsyncMemory(
                 url, llm=llm, annotator=annotator, budget=budget, asks=asks, decay=decay, embedder=embedder,
-                scorer=scorer, scope=scope, auth=auth, database=database, runner=runner,
+                scorer=scorer, scope=scope, auth=auth, database=database, runner=runner, key=key,
             )  # fmt: skip
             return await memory.open()
 
         self.scope = scope or Scope()
-        self._bridge = Bridge(make, AsyncMemory.close)
+        self._bridge = Bridge(make, lambda memory: memory.close())
 
     add = blocking(AsyncMemory.add)
     add_many = blocking(AsyncMemory.add_many)
@@ -183,8 +187,10 @@ class Memory:
     tune = blocking(AsyncMemory.tune)
     get = blocking(AsyncMemory.get)
     list = blocking(AsyncMemory.list)
+    events = blocking(AsyncMemory.events)
     links = blocking(AsyncMemory.links)
     neighbors = blocking(AsyncMemory.neighbors)
+    graph = blocking(AsyncMemory.graph)
     conflicts = blocking(AsyncMemory.conflicts)
     terms = blocking(AsyncMemory.terms)
     history = blocking(AsyncMemory.history)

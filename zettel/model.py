@@ -477,6 +477,14 @@ class Evolved(NamedTuple):
     archived: int = 0
 
 
+class Graph(Frozen):
+    """Some notes and all links between them; ``cursor`` asks for the next notes, None: these were the last."""
+
+    notes: tuple[Note, ...]
+    links: tuple[Link, ...]
+    cursor: str | None = None
+
+
 class Conflict(Frozen):
     """Two notes that say otherwise of the same, and nobody knows which is right: ``note``, which arrived later or is of
     a later time, says so of ``other``."""

@@ -6,7 +6,7 @@ Each is a small async Protocol over frozen values; what is written is in ``zette
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
@@ -328,7 +328,10 @@ class GraphStore(Protocol):
     async def without_vector(self, space: int, limit: int) -> list[tuple[Scope, Note]]: ...
 
     async def activate(self, space: int) -> bool:
-        """Switch searches to this set and destroy all others in one transaction; False while a note lacks a vector."""
+        """Switch searches to this set and be rid of all others in one transaction; False while a note lacks a vector.
+
+        Their vectors may be destroyed afterwards: before this returns, or, if it was cut off, when the store is opened
+        next. Nothing tells of them meanwhile."""
         ...
 
     # jobs
@@ -381,11 +384,12 @@ class GraphStore(Protocol):
         ...
 
     # what was searched, and what was of use
-    async def log_searches(self, scope: Scope, searches: Sequence[LoggedSearch]) -> None:
-        """Add to the log of searches, durably; no Batch, for nothing that is planned rests on it.
+    async def log_searches(self, searches: Mapping[Scope, Sequence[LoggedSearch]]) -> None:
+        """Add to the log of each scope's searches, durably; no Batch, for nothing that is planned rests on it.
 
-        One of whose hits the scope does not hold any more is left out: it may have been on its way when the note was
-        erased. So are all of a scope never written to. Of each scope the newest ``zettel.evolve.feedback.LOGGED``
+        What waits of all scopes comes at once: a store that has transactions of its own file writes it in one. One of
+        whose hits its scope does not hold any more is left out: it may have been on its way when the note was erased.
+        So are all of a scope never written to. Of each scope the newest ``zettel.evolve.feedback.LOGGED``
         searches are kept, by (asked_at, id).
         """
         ...
@@ -419,6 +423,16 @@ class GraphStore(Protocol):
 
     def dump(self, scope: Scope) -> AsyncIterator[tuple[EventRecord, tuple[Note, ...]]]:
         """Every event of a scope with its notes, in ``seq`` order, streaming."""
+        ...
+
+
+@runtime_checkable
+class SurveyingStore(Protocol):
+    """What a store may do beside being a ``GraphStore``, if every call costs it a round trip: answer two in one."""
+
+    async def survey(self, scope: Scope, ask: Callable[[bytes], Lookup]) -> tuple[ScopeState, Found]:
+        """What ``state`` says, and ``lookup`` of that which ``ask`` makes of the scope's secret. ``ask`` may be called
+        twice."""
         ...
 
 

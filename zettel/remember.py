@@ -6,9 +6,9 @@ transaction. A remote embedder is never asked here: an ``embed`` job follows, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from zettel.annotate.drafts import Draft, draft
+from zettel.annotate.drafts import Draft, draft, passages_of, tokens_of
 from zettel.annotate.index import index_note
 from zettel.batch import Op, PutEvent, PutNote
 from zettel.commit import Clock, Commits
@@ -17,11 +17,15 @@ from zettel.errors import IdentityConflict, InvalidInput
 from zettel.fold import fold
 from zettel.identity import Ordinals, identity_of, new_id, same_content, telling
 from zettel.jobs.queue import FollowUps
-from zettel.link.mentions import mention_ops
+from zettel.link.mentions import mention_ops, names_in, titles_asked
 from zettel.merged import followers, histories_after, rests_on, undoing
 from zettel.model import Cause, Event, EventRecord, Note, OnConflict, Remembered, Scope, Status
-from zettel.ports import Annotator, Found, GraphStore, Lookup, ScopeState
+from zettel.ports import Annotator, Found, GraphStore, Lookup, ScopeState, SurveyingStore
 from zettel.revise import revised
+
+ASKED_AT_ONCE = 16
+"""Events of a call about which everything is asked in one question, also about those that turn out to be there already:
+for so few a further question costs more."""
 
 
 class Remembering:
@@ -73,9 +77,21 @@ class Remembering:
         on_conflict: OnConflict,
         outcome: dict[int, Remembered],
     ) -> None:
+        at_once = len(events) <= ASKED_AT_ONCE
+        found: Found
+
+        def ask(secret: bytes) -> Lookup:
+            identities = tuple(identity_of(told[place], secret) for place in events)
+            return _everything_about(events.values(), identities) if at_once else Lookup(identities=identities)
+
+        async def look() -> ScopeState:
+            nonlocal found
+            state, found = await _survey(self._store, scope, ask)
+            return state
+
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             identities = {place: identity_of(told[place], state.secret) for place in events}
-            found = await self._store.lookup(scope, Lookup(identities=tuple(identities.values())))
+            answered = found if at_once else None
             news: dict[int, Event] = {}
             for place, event in events.items():
                 status = _status(event, found, identities[place], on_conflict)
@@ -83,7 +99,7 @@ class Remembering:
                     news[place] = event
                 known = found.events.get(identities[place])
                 outcome[place] = Remembered(known[1][0] if known else None, status)
-            drafts = await draft(self._store, scope, self._annotator, list(news.values()))
+            drafts = await draft(self._store, scope, self._annotator, list(news.values()), answered)
             ops: list[Op] = []
             written: list[Note] = []
             again: list[str] = []
@@ -100,12 +116,15 @@ class Remembering:
                 written += [note for note in (*notes, *apart) if not note.archived]
                 again += [*old, *(note.id for note in apart)]
             written = list({note.id: note for note in written}.values())  # as each stands in the end
-            ops += await mention_ops(self._store, scope, written, again=again, recorded_at=clock.recorded_at)
+            ops += await mention_ops(
+                self._store, scope, written, again=again, recorded_at=clock.recorded_at,
+                known=None if again else answered,
+            )  # fmt: skip
             ops += await self._vectors.embed_now(written)
             ops += [job for note in written for job in self._follow_ups.of(scope, note, clock.recorded_at)]
             return ops
 
-        await self._commits.commit(scope, plan)
+        await self._commits.commit(scope, plan, look)
 
     async def _parts(self, scope: Scope, event: EventRecord, notes: Sequence[str]) -> list[str]:
         """Those of the notes that are parts of an event, and do not only speak for it since a merge."""
@@ -142,6 +161,26 @@ class Remembering:
             notes.append(put.note)
             apart += [one.note for one in others if one.index is not None]
         return notes
+
+
+def _everything_about(events: Iterable[Event], identities: tuple[str, ...]) -> Lookup:
+    """All that has to be known before events are written, as if none of them were there."""
+    every = list(events)
+    passages = [passage for event in every for passage in passages_of(event)]
+    return Lookup(
+        identities=identities,
+        names=names_in(passage.content for passage in passages),
+        titles=titles_asked(event.title for event in every),
+        tokens=tokens_of(passages),
+    )
+
+
+async def _survey(store: GraphStore, scope: Scope, ask: Callable[[bytes], Lookup]) -> tuple[ScopeState, Found]:
+    """Where a scope stands, and the answer to what is asked about it."""
+    if isinstance(store, SurveyingStore):
+        return await store.survey(scope, ask)
+    state = await store.state(scope)
+    return state, await store.lookup(scope, ask(state.secret))
 
 
 def _rounds(events: Sequence[Event], told: Sequence[bytes], on_conflict: OnConflict) -> list[list[int]]:

@@ -76,7 +76,7 @@ class Restoring:
                     if on_progress is not None:
                         on_progress(done + read, total)
 
-                came += await self._move(path, part, into[part], sets, told)
+                came += await self._move(path, held, part, into[part], sets, told)
             done += part.lines
         return Restored(came, existing)
 
@@ -97,7 +97,8 @@ class Restoring:
     async def _sets(self, held: Outline) -> Mapping[int, int]:
         """For the vector set of the file that this memory's embedder made, if there is one, that of the store."""
         info = self._vectors.embedder.info
-        made = [space for space in held.sets if (space.fingerprint, space.recipe) == (info.fingerprint, VECTOR_RECIPE)]
+        own = (info.fingerprint, VECTOR_RECIPE, info.dim)
+        made = [space for space in held.sets if (space.fingerprint, space.recipe, space.dim) == own]
         if not self._vectors.embedder.remote:
             return {one.id: (await self._vectors.space()).id for one in made}
         await self._vectors.embed_now([])  # nothing, but it tells of another embedder
@@ -110,11 +111,11 @@ class Restoring:
         return await self._store.add_space(space.name, space.dim, space.fingerprint, space.recipe)
 
     async def _move(
-        self, path: Path, part: Part, into: Scope, sets: Mapping[int, int], told: Callable[[int], None]
+        self, path: Path, held: Outline, part: Part, into: Scope, sets: Mapping[int, int], told: Callable[[int], None]
     ) -> int:
         """Write one scope out of sight and let it appear; how many events it has."""
         restore = Restore(part.state.secret, secrets.token_hex(8))
-        records = read(path, part, into)
+        records = read(path, part, into, held.sets)
         jobs: list[Op] = []
         events = written = 0
         whole = False

@@ -1,10 +1,10 @@
 // Of `notes` and the index nodes `found` that they have: what they rest on, where they stand in their sessions, which
 // Terms they hold, how many of them hold each word, and how long sessions are. All these come sorted by name, so that no
 // two writers wait for each other.
-CALL (notes, found) {
+CALL (notes, found, changes) {
   UNWIND range(0, size($notes) - 1) AS at
-  WITH notes[at] AS n, found[at] AS i, $notes[at] AS row
-  SET i += row.index, i.changed = $changes
+  WITH notes[at] AS n, found[at] AS i, $notes[at] AS row, changes
+  SET i += row.index, i.changed = changes
   WITH n, i, row
   CALL (n, row) {
     UNWIND row.events AS id

@@ -1,9 +1,18 @@
 // Take due jobs of one kind, most urgent first. The scope is locked; if it is gone, none are taken.
 MATCH (s:Scope {scope: $scope})
-WITH s
-MATCH (j:Job)
-WHERE j.scope = s.scope AND j.kind = $kind AND j.note IS NOT NULL AND j.version IS NOT NULL
-  AND ((j.state = 'queued' AND j.run_at <= $now) OR (j.state = 'running' AND j.lease_until <= $now))
+CALL (s) {
+  MATCH (j:Job)
+  USING INDEX j:Job(scope, kind, state, run_at, queued, number)
+  WHERE j.scope = s.scope AND j.kind = $kind AND j.state = 'queued' AND j.run_at <= $now
+    AND j.queued IS NOT NULL AND j.number IS NOT NULL
+  RETURN j ORDER BY j.scope, j.kind, j.state, j.run_at, j.queued, j.number LIMIT $limit
+  UNION ALL
+  MATCH (j:Job)
+  USING INDEX j:Job(scope, kind, state, run_at, queued, number)
+  WHERE j.scope = s.scope AND j.kind = $kind AND j.state = 'running' AND j.lease_until <= $now
+    AND j.run_at IS NOT NULL AND j.queued IS NOT NULL AND j.number IS NOT NULL
+  RETURN j ORDER BY j.scope, j.kind, j.state, j.run_at, j.queued, j.number LIMIT $limit
+}
 WITH s, j ORDER BY j.priority DESC, j.run_at, j.queued, j.number LIMIT $limit
 WITH s, collect(j) AS jobs
 UNWIND range(0, size(jobs) - 1) AS at

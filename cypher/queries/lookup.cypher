@@ -54,4 +54,7 @@ CALL (s) {
 WITH *, [] AS df
 //: end
 RETURN events, tombstones, named, naming, df, s.notes AS notes,
+  //: when standing
+  {{standing}},
+  //: end
   EXISTS { MATCH (i:Index) WHERE i.titled = $scope } AS titled

@@ -3,6 +3,6 @@
 UNWIND range(0, size($notes) - 1) AS at
 MATCH (n:Note {scope: $scope, id: $notes[at].id})-[:FOUND_BY]->(i:Index)
 WITH at, n, i ORDER BY at
-WITH collect(n) AS notes, collect(i) AS found
+WITH $changes AS changes, collect(n) AS notes, collect(i) AS found
 {{indexing}}
 RETURN size(notes) AS notes, events

@@ -1,11 +1,6 @@
-// Make this the only vector set.
+// Make this the only vector set. The others are gone for everybody; their vectors are destroyed afterwards.
 MATCH (x:Space)
-WITH x, x.id = $space AS chosen
-CALL (x, chosen) {
-  WITH x WHERE NOT chosen
-  MATCH (v:Vector) WHERE v.space = x.id
-  DETACH DELETE v
-}
-SET x.active = true
-WITH x WHERE NOT chosen
-DELETE x
+SET x.active = x.id = $space
+WITH x WHERE x.id <> $space
+SET x:LeavingSpace
+REMOVE x:Space

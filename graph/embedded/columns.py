@@ -132,7 +132,16 @@ class Columns:
 
     def rows_of(self, numbers: Ints) -> Ints:
         """Rows of notes by their numbers, GONE for unknown ones. Numbers only grow, so rows are in their order."""
-        return _places(self.notes["number"], numbers)
+        return places_of(self.notes["number"], numbers)
+
+    def shown(self) -> Bools:
+        """Which rows are shown."""
+        shown: Bools = self.notes["shown"] & self.notes["alive"]
+        return shown
+
+    def visible(self) -> Bools:
+        """The same, with a place for GONE."""
+        return self.view(None).visible
 
     def mask(self, rows: Iterable[int] | Ints) -> Bools:
         """A mask over rows, with its place for GONE."""
@@ -266,7 +275,7 @@ class Columns:
             self.events["session"][events], self.events["seq"][events], self.events["occurred_at"][events]
         )
         mine = np.flatnonzero(affected[self.notes["session"]] & self.notes["alive"])
-        places = _places(self.events["number"], self.notes["event"][mine])
+        places = places_of(self.events["number"], self.notes["event"][mine])
         times = np.append(self.events["order_time"], TIME_MIN)[places]
         notes = self.notes
         mine = mine[np.lexsort((notes["seq"][mine], notes["part"][mine], notes["event_seq"][mine], times))]
@@ -305,7 +314,7 @@ def order_times(session: Ints, seq: Ints, occurred_at: Ints) -> Ints:
     return times
 
 
-def _places(sorted_numbers: Ints, wanted: Ints) -> Ints:
+def places_of(sorted_numbers: Ints, wanted: Ints) -> Ints:
     """Positions of numbers among ascending ones, GONE where they are not."""
     if len(sorted_numbers) == 0:
         return np.full(len(wanted), GONE, np.int64)

@@ -52,8 +52,12 @@ def bytes_a_code(dim: int) -> int:
 class Inverted:
     """Codes in lists. A row's vector stands in a slot; one that is put anew takes another slot."""
 
-    def __init__(self, centroids: Floats, reach: Floats) -> None:
-        """``centroids``: (lists, dim) unit rows; ``reach``: (2, dim) least and greatest numbers, ends of the codes."""
+    def __init__(self, centroids: Floats, reach: Floats, *, at_hand: bool = True) -> None:
+        """``centroids``: (lists, dim) unit rows; ``reach``: (2, dim) least and greatest numbers, ends of the codes.
+
+        ``at_hand``: each slot has its code beside those in the lists once more, for FAISS looks single ones up too
+        slowly for a search. Without, they take half the memory, and can be neither saved nor restored.
+        """
         import faiss
 
         _, dim = centroids.shape
@@ -61,6 +65,7 @@ class Inverted:
         self._centroids, self._reach = np.ascontiguousarray(centroids), np.ascontiguousarray(reach)
         self._quantizer = faiss.IndexFlatIP(dim)
         self._quantizer.add(self._centroids)
+        self._at_hand = at_hand
         self._index = self._empty()
         self._rows = Table(slot=(np.int64, ()))
         self._slots = self._no_slots()
@@ -68,8 +73,7 @@ class Inverted:
         self.moved: list[Ints] | None = None
 
     def _no_slots(self) -> Table:
-        """Beside the codes in their lists each slot has its own at hand: FAISS looks single ones up too slowly."""
-        return Table(row=(np.int64, ()), list=(np.uint16, ()), code=(np.uint8, (self._dim,)))
+        return Table(row=(np.int64, ()), list=(np.uint16, ()), code=(np.uint8, (self._dim * self._at_hand,)))
 
     def _empty(self) -> Any:
         import faiss
@@ -79,6 +83,8 @@ class Inverted:
             faiss.METRIC_INNER_PRODUCT, False,
         )  # fmt: skip
         index.train(self._reach)
+        if not self._at_hand:
+            index.set_direct_map_type(faiss.DirectMap.Array)
         return index
 
     @property
@@ -121,22 +127,27 @@ class Inverted:
         lists = np.ascontiguousarray(lists)
         self._index.add_core(len(rows), faiss.swig_ptr(vectors), None, faiss.swig_ptr(lists))
         self._rows["slot"][rows] = np.arange(self._slots.used, self._slots.used + len(rows))
-        self._slots.append(row=rows, list=lists, code=self._index.sq.compute_codes(vectors))
+        codes = self._index.sq.compute_codes(vectors) if self._at_hand else np.zeros((len(rows), 0), np.uint8)
+        self._slots.append(row=rows, list=lists, code=codes)
 
     def _tidy(self) -> None:
         """Leave out the codes of what is gone. A code that is read and written again stays the same."""
         rows, slots = np.flatnonzero(self.embedded), self._slots
-        former = self._rows["slot"][rows]
+        former, index = self._rows["slot"][rows], self._index
         self._index, self._slots, self._gone = self._empty(), self._no_slots(), 0
         for start in range(0, len(rows), _AT_ONCE):
             some = former[start : start + _AT_ONCE]
-            vectors = self._decoded(slots["code"][some])
+            vectors = self._decoded(index, slots, some)
             self._add(rows[start : start + _AT_ONCE], vectors, slots["list"][some].astype(np.int64))
 
-    def _decoded(self, codes: NDArray[np.uint8]) -> Floats:
-        """What FAISS takes a code for: the middle of its step."""
-        low, high = self._reach
-        vectors: Floats = (codes + np.float32(0.5)) * ((high - low) / np.float32(255)) + low
+    def _decoded(self, index: Any, slots: Table, some: Ints) -> Floats:
+        """What FAISS takes the codes in these slots for: the middle of each step."""
+        vectors: Floats
+        if self._at_hand:
+            low, high = self._reach
+            vectors = (slots["code"][some] + np.float32(0.5)) * ((high - low) / np.float32(255)) + low
+        else:
+            vectors = index.reconstruct_batch(some)
         return vectors
 
     def reserve(self, rows: int) -> None:
@@ -160,7 +171,7 @@ class Inverted:
         slots = self._rows["slot"][rows[reached]]
         held = slots != _NOWHERE
         if held.any():
-            vectors[reached[held]] = self._decoded(self._slots["code"][slots[held]])
+            vectors[reached[held]] = self._decoded(self._index, self._slots, slots[held])
         return vectors
 
     def cosines(self, rows: Ints, vector: Floats) -> Floats:
@@ -274,5 +285,5 @@ class Inverted:
     @property
     def nbytes(self) -> int:
         """Memory taken."""
-        codes: int = self._slots.used * (self._dim + 8)
+        codes: int = self._slots.used * (self._dim + (8 if self._at_hand else 16))  # where each stands in its list
         return self._rows.nbytes + self._slots.nbytes + codes

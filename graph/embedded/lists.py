@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from zettel.graph.embedded.columns import Columns
 from zettel.graph.embedded.inverted import Inverted, bytes_a_code
 from zettel.graph.embedded.nearest import LARGE
 
 if TYPE_CHECKING:
-    from zettel.graph.embedded.columns import Columns
+    from zettel.graph.embedded.outline import Outline
     from zettel.query import Floats, Ints
 
 GROWTH = 4
@@ -51,9 +52,9 @@ class Listed:
         """What tells these lists from others: two processes may have found some at once."""
         return self.epoch, zlib.crc32(self.reach.tobytes(), zlib.crc32(self.centroids.tobytes()))
 
-    def inverted(self) -> Inverted:
+    def inverted(self, *, at_hand: bool = True) -> Inverted:
         """Empty lists."""
-        return Inverted(self.centroids, self.reach)
+        return Inverted(self.centroids, self.reach, at_hand=at_hand)
 
     def of(self, notes: Ints) -> Ints:
         """The list of each of these notes, -1 if it is not known."""
@@ -64,11 +65,13 @@ class Listed:
 
 
 class Wanted(NamedTuple):
-    """Lists to be found: the numbers of a scope's notes, ascending; the vectors' dimension; which training it is."""
+    """Lists to be found: the numbers of a scope's notes, ascending; the vectors' dimension; which training it is; and
+    whether codes are to be at hand."""
 
     notes: Ints
     dim: int
     epoch: int
+    at_hand: bool
 
 
 def lists_for(vectors: int) -> int:
@@ -142,7 +145,7 @@ def find(sql: sqlite3.Connection, wanted: Wanted, space: int) -> tuple[Listed, I
     training.train(sample)
     centroids = np.asarray(training.centroids, np.float32)
     reach = np.stack([sample.min(axis=0), sample.max(axis=0)])
-    inverted = Inverted(centroids, reach)
+    inverted = Inverted(centroids, reach, at_hand=wanted.at_hand)
     there: list[Ints] = []
     first = 0
     for numbers, vectors in _read(sql, notes, space, dim):
@@ -167,7 +170,7 @@ def _read(sql: sqlite3.Connection, notes: Ints, space: int, dim: int) -> Iterato
         yield numbers[there], vectors[there]
 
 
-def wanted(columns: Columns) -> Wanted | None:
+def wanted(columns: Columns | Outline) -> Wanted | None:
     """For which vectors lists are to be found now, if for any.
 
     From then on the columns keep account of what changes, until :func:`adopt`.
@@ -177,10 +180,10 @@ def wanted(columns: Columns) -> Wanted | None:
         return None
     columns.vectors.moved = []
     epoch = 1 if columns.listed is None else columns.listed.epoch + 1
-    return Wanted(columns.notes["number"][embedded], columns.dim, epoch)
+    return Wanted(columns.notes["number"][embedded], columns.dim, epoch, at_hand=isinstance(columns, Columns))
 
 
-def adopt(columns: Columns, listed: Listed, inverted: Inverted) -> None:
+def adopt(columns: Columns | Outline, listed: Listed, inverted: Inverted) -> None:
     """Go over to lists that were found meanwhile, unless the columns have been read anew."""
     old, moved = columns.vectors, columns.vectors.moved
     if moved is None:
@@ -195,7 +198,7 @@ def adopt(columns: Columns, listed: Listed, inverted: Inverted) -> None:
     columns.vectors, columns.listed = inverted, listed
 
 
-def unwritten(columns: Columns) -> Listed | None:
+def unwritten(columns: Columns | Outline) -> Listed | None:
     """All lists as they are, if a good part of them is not in the store yet."""
     listed, vectors = columns.listed, columns.vectors
     if listed is None or not isinstance(vectors, Inverted):

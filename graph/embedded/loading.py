@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from zettel.collector import all_alive
 from zettel.errors import MemoryClosed, StoreError
 from zettel.graph.embedded import lists, snapshots
 from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns, as_ints
+from zettel.graph.embedded.outline import Outline, extend
 from zettel.graph.embedded.scopes import by_key
 from zettel.graph.embedded.vectors import dim_of
 from zettel.graph.keys import columns_of
@@ -24,10 +24,9 @@ from zettel.graph.scopes import ScopeRow
 
 if TYPE_CHECKING:
     from zettel.graph.embedded.connections import Connections
+    from zettel.graph.embedded.held import Held, Scopes
     from zettel.query import Ints
 
-MEMORY_BYTES = 2_000_000_000
-"""Memory for scopes held as columns: 200 of 5,000 notes, at 8 MB each. The last used one is always held."""
 FEW_ROWS = 4096
 """Rows gone before it is asked whether reading the scope anew is cheaper."""
 PATIENCE_MS = 100
@@ -46,84 +45,21 @@ _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 _TYPE_NUMBERS = {type.value: number for number, type in enumerate(LINK_TYPES)}
 
 
-class Scopes:
-    """The scopes in use, held as columns; those not used for longest go first."""
-
-    def __init__(self) -> None:
-        self._held: dict[tuple[str, int], tuple[threading.Lock, list[Columns]]] = {}
-        self._sizes: dict[tuple[str, int], int] = {}
-        self._size = 0
-        self._spaces: dict[str, int] = {}
-        self._guard = threading.Lock()
-
-    @contextmanager
-    def locked(self, scope: str, space: int) -> Iterator[list[Columns]]:
-        """One scope's columns, nobody else's meanwhile: a list of one, or of none yet.
-
-        Take this before the transaction that reads, so that no snapshot is older than the columns.
-        """
-        with self._guard:
-            fresh: tuple[threading.Lock, list[Columns]] = (threading.Lock(), [])
-            lock, cell = self._held.pop((scope, space), fresh)
-            self._held[scope, space] = (lock, cell)  # last: most recently used
-        with lock:
-            try:
-                yield cell
-            finally:
-                self._settle((scope, space), cell)
-
-    def _settle(self, used: tuple[str, int], cell: list[Columns]) -> None:
-        with self._guard:
-            held = self._held.get(used)
-            if held is not None and held[1] is cell:  # else it was let go of meanwhile
-                self._resize(used, sum(columns.nbytes for columns in cell))
-                if not cell:
-                    del self._held[used]
-            while self._size > MEMORY_BYTES and len(self._held) > 1:
-                oldest = next(iter(self._held))
-                del self._held[oldest]
-                self._resize(oldest, 0)
-
-    def _resize(self, held: tuple[str, int], size: int) -> None:
-        self._size += size - self._sizes.pop(held, 0)
-        self._spaces.pop(held[0], None)
-        if size:
-            self._sizes[held] = size
-            self._spaces[held[0]] = held[1]
-
-    def space_of(self, scope: str) -> int | None:
-        """The vector set with which the scope was last held as columns, if it still is."""
-        with self._guard:
-            return self._spaces.get(scope)
-
-    def held(self) -> list[tuple[str, int]]:
-        """The scopes held, with the vector set of each."""
-        with self._guard:
-            return list(self._held)
-
-    def forget(self) -> None:
-        """Let go of all."""
-        with self._guard:
-            self._held.clear()
-            self._sizes.clear()
-            self._spaces.clear()
-            self._size = 0
-
-
-def in_step(sql: sqlite3.Connection, cell: list[Columns], row: ScopeRow, space: int, dim: int) -> Columns:
+def in_step(sql: sqlite3.Connection, cell: list[Held], row: ScopeRow, space: int, dim: int) -> Columns:
     """The columns as the transaction's snapshot has them."""
-    wasteful = False
-    if cell:
-        wasteful = _wasteful(cell[0])
-        if wasteful or not _fits(sql, cell[0], row, space, dim):
-            cell.clear()
-    if not cell:
+    columns, wasteful = _columns(cell), False
+    if columns is not None:
+        wasteful = _wasteful(columns)
+        if wasteful or not _fits(sql, columns, row, space, dim):
+            columns = None
+    if columns is None:
+        cell.clear()  # before others are read: they would stand in memory twice
         listed = lists.load(sql, row.number, space, dim)
         if listed is None or wasteful:  # a snapshot would have as much that is gone
-            cell.append(Columns(row.number, dim, listed))
+            columns = Columns(row.number, dim, listed)
         else:
-            cell.append(snapshots.load(sql, row, space, dim, listed))
-    columns = cell[0]
+            columns = snapshots.load(sql, row, space, dim, listed)
+        cell.append(columns)
     if columns.changed != row.changed:
         try:
             with all_alive():
@@ -135,13 +71,42 @@ def in_step(sql: sqlite3.Connection, cell: list[Columns], row: ScopeRow, space: 
     return columns
 
 
+def outlined(sql: sqlite3.Connection, cell: list[Held], row: ScopeRow, space: int, dim: int) -> Held:
+    """What is enough for who writes; the columns if they are held anyway, or soon read from a snapshot."""
+    if _columns(cell) is not None:
+        return in_step(sql, cell, row, space, dim)
+    if cell and not _fits(sql, cell[0], row, space, dim):
+        cell.clear()
+    if not cell:
+        listed = lists.load(sql, row.number, space, dim)
+        if listed is not None and snapshots.exists(sql, row, space):
+            return in_step(sql, cell, row, space, dim)
+        cell.append(Outline(row.number, dim, listed))
+    (outline,) = cell
+    assert isinstance(outline, Outline)
+    if outline.changed != row.changed:
+        try:
+            whole = extend(sql, outline, space)
+        except BaseException:
+            cell.clear()  # half a step would be neither state
+            raise
+        if not whole:
+            return in_step(sql, cell, row, space, dim)
+        outline.changed = row.changed
+    return outline
+
+
+def _columns(cell: list[Held]) -> Columns | None:
+    return cell[0] if cell and isinstance(cell[0], Columns) else None
+
+
 def _wasteful(columns: Columns) -> bool:
     """Whether so much is gone that reading the scope anew is cheaper."""
     gone = columns.rows - int(columns.notes["alive"].sum())
     return gone > FEW_ROWS and 2 * gone > columns.rows
 
 
-def _fits(sql: sqlite3.Connection, columns: Columns, row: ScopeRow, space: int, dim: int) -> bool:
+def _fits(sql: sqlite3.Connection, columns: Held, row: ScopeRow, space: int, dim: int) -> bool:
     """Whether columns can be brought in step."""
     relisted = columns.listed is not None and columns.listed.epoch < lists.epoch_of(sql, row.number, space)
     same = columns.scope == row.number and columns.dim == dim
@@ -149,7 +114,10 @@ def _fits(sql: sqlite3.Connection, columns: Columns, row: ScopeRow, space: int, 
 
 
 def leave(connections: Connections, scopes: Scopes) -> None:
-    """Before the store is closed: write snapshots that are due. Nobody is waited for long, nothing is raised."""
+    """Before the store is closed: write snapshots that are due. Nobody is waited for long, nothing is raised.
+
+    Who only wrote holds no columns, and does not read a scope for others to find it read.
+    """
     with suppress(StoreError, MemoryClosed):
         with connections.writer() as writer:
             writer.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
@@ -158,12 +126,13 @@ def leave(connections: Connections, scopes: Scopes) -> None:
                 _leave(connections, cell, key, space)
 
 
-def _leave(connections: Connections, cell: list[Columns], key: str, space: int) -> None:
-    if not cell or cell[0].listed is None or _wasteful(cell[0]):
+def _leave(connections: Connections, cell: list[Held], key: str, space: int) -> None:
+    held = _columns(cell)
+    if held is None or held.listed is None or _wasteful(held):
         return
     with connections.read() as sql:
         row, dim = by_key(sql, key), dim_of(sql, space) or 0
-        if row is None or not _fits(sql, cell[0], row, space, dim) or not snapshots.due(sql, row, space, cell[0]):
+        if row is None or not _fits(sql, held, row, space, dim) or not snapshots.due(sql, row, space, held):
             return
         columns = in_step(sql, cell, row, space, dim)
     snapshots.save(connections, columns, space)

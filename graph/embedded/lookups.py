@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from zettel.graph.bodies import read_body
 from zettel.graph.embedded import reads
 from zettel.graph.embedded.columns import Columns
+from zettel.graph.embedded.outline import Outline
 from zettel.graph.keys import Keys
 from zettel.model import EventRecord, Kind, Note
 from zettel.ports import Found, Lookup
@@ -20,7 +21,9 @@ def nothing(ask: Lookup) -> Found:
     return Found(events={}, tombstones=frozenset(), named={}, naming={}, has_titles=False, notes=0, df=df)
 
 
-def look_up(sql: sqlite3.Connection, scope: int, keys: Keys, ask: Lookup, columns: Columns | None = None) -> Found:
+def look_up(
+    sql: sqlite3.Connection, scope: int, keys: Keys, ask: Lookup, columns: Columns | Outline | None = None
+) -> Found:
     """Answer a Lookup. ``df`` counts notes that are not archived, as ``notes`` does.
 
     With the scope's ``columns`` both are known; the file's postings would have to be counted one by one.
@@ -39,12 +42,11 @@ def look_up(sql: sqlite3.Connection, scope: int, keys: Keys, ask: Lookup, column
 
 
 def _counts(
-    sql: sqlite3.Connection, scope: int, keys: Keys, tokens: Sequence[str], columns: Columns | None
+    sql: sqlite3.Connection, scope: int, keys: Keys, tokens: Sequence[str], columns: Columns | Outline | None
 ) -> tuple[int, dict[str, int]]:
     """How many notes there are, and hold each token."""
     if columns is not None:
-        shown = columns.notes["shown"] & columns.notes["alive"]
-        return int(shown.sum()), {token: columns.words.count(keys.word(token)) for token in tokens}
+        return int(columns.shown().sum()), {token: columns.words.count(keys.word(token)) for token in tokens}
     # The index holds these notes and no others; left to itself SQLite reads every note of the scope.
     count = "SELECT COUNT(*) FROM notes INDEXED BY notes_by_seq WHERE scope = ? AND NOT archived"
     return sql.execute(count, (scope,)).fetchone()[0], _df(sql, scope, keys, tokens)

@@ -92,6 +92,15 @@ def load(sql: sqlite3.Connection, row: ScopeRow, space: int, dim: int, listed: L
     return columns
 
 
+def exists(sql: sqlite3.Connection, row: ScopeRow, space: int) -> bool:
+    """Whether there is one that can be brought in step, if it is sound."""
+    (found,) = sql.execute(
+        "SELECT EXISTS (SELECT 1 FROM snapshots WHERE scope = ? AND space = ? AND piece = 0 AND changed >= ?)",
+        (row.number, space, row.floor),
+    ).fetchone()
+    return bool(found)
+
+
 def due(sql: sqlite3.Connection, row: ScopeRow, space: int, columns: Columns) -> bool:
     """Whether too much changed since the last snapshot that can be used, or too much of it has gone."""
     assert columns.listed is not None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -33,8 +34,10 @@ from zettel.graph.embedded import (
 from zettel.graph.embedded.candidates import gather
 from zettel.graph.embedded.columns import Columns
 from zettel.graph.embedded.connections import BUSY_SECONDS, READERS, Connections
+from zettel.graph.embedded.held import Scopes
 from zettel.graph.embedded.known import as_known
-from zettel.graph.embedded.loading import Scopes, in_step, leave
+from zettel.graph.embedded.loading import in_step, leave, outlined
+from zettel.graph.embedded.outline import Outline
 from zettel.graph.embedded.prepared import prepare
 from zettel.graph.embedded.scopes import RESTORING, claim_scope, find_scope, moved_on
 from zettel.graph.keys import Keys
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zettel.batch import Batch, Restore
+    from zettel.graph.embedded.held import Held
     from zettel.model import (
         EventRecord,
         Job,
@@ -230,8 +234,8 @@ class EmbeddedStore:
         """What a write has to know before it can be planned."""
         space = self._scopes.space_of(scope.key) if ask.tokens else None
         if space is not None:
-            return await self._in_columns(
-                scope, space, None, lambda sql, held, keys: lookups.look_up(sql, held.scope, keys, ask, held)
+            return await self._in_outline(
+                scope, space, lambda sql, held, keys: lookups.look_up(sql, held.scope, keys, ask, held)
             )
         return await self._read_scope(
             scope, lambda sql, row, keys: lookups.look_up(sql, row.number, keys, ask), lookups.nothing(ask)
@@ -358,9 +362,7 @@ class EmbeddedStore:
 
     async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[Near]:
         """The k nearest older notes (lower seq) of each that has a vector; exact up to ``nearest.LARGE`` notes."""
-        return await self._in_columns(
-            scope, space, None, lambda sql, held, _: vectors.nearest_older(sql, held, notes, k)
-        )
+        return await self._in_outline(scope, space, lambda sql, held, _: vectors.nearest_older(sql, held, notes, k))
 
     async def optimize(self, scope: Scope, space: int) -> None:
         """Find inverted lists for the vectors of a scope that has grown large, beside what else is asked of it."""
@@ -373,14 +375,14 @@ class EmbeddedStore:
             self._optimizing.discard((scope.key, space))
 
     async def _optimize(self, scope: Scope, space: int) -> None:
-        number, due = await self._in_columns(
-            scope, space, None, lambda _, held, __: (held.scope, lists.wanted(held) or lists.unwritten(held))
+        number, due = await self._in_outline(
+            scope, space, lambda _, held, __: (held.scope, lists.wanted(held) or lists.unwritten(held))
         )
         if isinstance(due, lists.Wanted):
             wanted = due
             found = await self._read(lambda sql: lists.find(sql, wanted, space))
             if found is not None:
-                await self._in_columns(scope, space, None, lambda _, held, __: lists.adopt(held, *found))
+                await self._in_outline(scope, space, lambda _, held, __: lists.adopt(held, *found))
                 await self._write(lambda sql: lists.save(sql, number, space, found[0]))
         elif due is not None:
             listed = due
@@ -395,19 +397,15 @@ class EmbeddedStore:
         dim: int | None = None,
     ) -> Result:
         """Work on a scope's columns in the state of one transaction."""
-        connections = self._open_connections()
 
         def run() -> Result:
-            with self._scopes.locked(scope.key, space) as cell, connections.read() as sql:
-                row = find_scope(sql, scope)
-                held_dim = vectors.dim_of(sql, space)
+            with self._cell(scope, space) as (sql, cell, row, held_dim):
                 if dim is not None and dim != held_dim:
                     raise EmbedderMismatch(
                         f"a vector of {dim} numbers cannot be compared in vector set {space}: it "
                         + ("is gone; open the memory anew" if held_dim is None else f"has {held_dim}")
                     )
                 if row is None:
-                    cell.clear()
                     return work(sql, Columns(0, held_dim or 0), Keys(b"nobody"))
                 keys = self._secrets.of(scope, row)
                 columns = in_step(sql, cell, row, space, held_dim or 0)
@@ -418,6 +416,31 @@ class EmbeddedStore:
                     raise
 
         return await anyio.to_thread.run_sync(run, limiter=self._reading)
+
+    async def _in_outline(
+        self, scope: Scope, space: int, work: Callable[[sqlite3.Connection, Held, Keys], Result]
+    ) -> Result:
+        """Work on what a write wants of a scope in the state of one transaction: the outline, if no more is held."""
+
+        def run() -> Result:
+            with self._cell(scope, space) as (sql, cell, row, dim):
+                if row is None:
+                    return work(sql, Outline(0, dim or 0), Keys(b"nobody"))
+                return work(sql, outlined(sql, cell, row, space, dim or 0), self._secrets.of(scope, row))
+
+        return await anyio.to_thread.run_sync(run, limiter=self._reading)
+
+    @contextmanager
+    def _cell(
+        self, scope: Scope, space: int
+    ) -> Iterator[tuple[sqlite3.Connection, list[Held], ScopeRow | None, int | None]]:
+        """A transaction, what is held of a scope, its row and the dimension of the vector set, if these are there."""
+        connections = self._open_connections()
+        with self._scopes.locked(scope.key, space) as cell, connections.read() as sql:
+            row = find_scope(sql, scope)
+            if row is None:
+                cell.clear()
+            yield sql, cell, row, vectors.dim_of(sql, space)
 
     # vector sets ----------------------------------------------------------------------------------------------
 
@@ -493,13 +516,14 @@ class EmbeddedStore:
 
     # what was searched, and what was of use -------------------------------------------------------------------
 
-    async def log_searches(self, scope: Scope, searches: Sequence[LoggedSearch]) -> None:
-        """Add to the log of searches, as far as what they found is there."""
+    async def log_searches(self, searches: Mapping[Scope, Sequence[LoggedSearch]]) -> None:
+        """Add to the log of searches, as far as what they found is there; all in one transaction."""
 
         def run(sql: sqlite3.Connection) -> None:
-            row = find_scope(sql, scope)
-            if row is not None:
-                feedback.log(sql, row.number, searches)
+            for scope, some in searches.items():
+                row = find_scope(sql, scope)
+                if row is not None:
+                    feedback.log(sql, row.number, some)
 
         await self._write(run)
 

@@ -13,6 +13,7 @@ from zettel.errors import InvalidInput
 from zettel.graph.bodies import read_note
 from zettel.graph.embedded import snapshots
 from zettel.graph.embedded.columns import GONE, Columns, as_ints
+from zettel.graph.embedded.outline import Outline
 from zettel.graph.embedded.scopes import RESTORING
 from zettel.model import Note, Scope
 from zettel.ports import Near, Space
@@ -85,27 +86,34 @@ def of_notes(sql: sqlite3.Connection, scope: int, ids: Sequence[str], space: int
     return {id: np.frombuffer(row, "<f4") for id, row in rows}
 
 
-def nearest_older(sql: sqlite3.Connection, columns: Columns, ids: Sequence[str], k: int) -> list[Near]:
+def nearest_older(sql: sqlite3.Connection, columns: Columns | Outline, ids: Sequence[str], k: int) -> list[Near]:
     """For each of these notes with a vector, the k of lower seq with the highest cosine, ties by seq."""
     if not columns.dim:  # the vector set is gone
         return []
-    view = columns.view(None)
+    visible = columns.visible()
     embedded = np.append(columns.vectors.embedded, False)
     rows = _rows_of(sql, columns, ids)
-    rows = rows[embedded[rows] & view.visible[rows]]
+    rows = rows[embedded[rows] & visible[rows]]
     if not len(rows):
         return []
-    near = columns.vectors.nearest_before(rows, k, view.visible)
+    near = columns.vectors.nearest_before(rows, k, visible)
+    told = np.unique(np.concatenate([rows, *(others for others, _ in near)]))
+    names = _ids(sql, columns.notes["number"][told])
+    id_of = dict(zip(told.tolist(), names, strict=True))
     return [
-        Near(
-            columns.ids[row],
-            tuple(zip([columns.ids[other] for other in others.tolist()], cosines.tolist(), strict=True)),
-        )
+        Near(id_of[row], tuple(zip([id_of[other] for other in others.tolist()], cosines.tolist(), strict=True)))
         for row, (others, cosines) in zip(rows.tolist(), near, strict=True)
     ]
 
 
-def _rows_of(sql: sqlite3.Connection, columns: Columns, ids: Sequence[str]) -> Ints:
+def _ids(sql: sqlite3.Connection, numbers: Ints) -> list[str]:
+    asked = json.dumps(numbers.tolist())
+    return [
+        id for (id,) in sql.execute("SELECT n.id FROM json_each(?) CROSS JOIN notes n ON n.number = value", (asked,))
+    ]
+
+
+def _rows_of(sql: sqlite3.Connection, columns: Columns | Outline, ids: Sequence[str]) -> Ints:
     """Rows of notes by id, in ``seq`` order; unknown ones left out."""
     numbers = sql.execute(
         "SELECT n.number FROM json_each(?) CROSS JOIN notes n ON n.scope = ? AND n.id = value",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from zettel.batch import Batch, Conflict
 from zettel.errors import EmbedderMismatch
 from zettel.graph.neo4j import writes
-from zettel.graph.neo4j.connection import Transaction
+from zettel.graph.neo4j.connection import Connection, Transaction
 from zettel.model import TIME_MIN
 
 SCOPE, RESTORING = "Scope", "Restoring"
@@ -30,23 +31,54 @@ async def apply(
     ``EmbedderMismatch``.
     """
     fill = {"label": RESTORING if restoring else SCOPE}
-    (state,) = await transaction.run(
-        "scope_lock",
-        fill=fill,
-        scope=plan.scope,
-        of=batch.scope.key,
-        name=batch.scope.model_dump_json(),
-        secret=secret,
-        token=token,
-        now=now,
-        never=TIME_MIN,
-        expects=batch.expects,
-        seq=batch.seq,
-        recorded_at=plan.recorded_at,
-        notes=plan.added.notes,
-        tokens=plan.added.tokens,
-        erased=plan.added.erased,
-    )
+    (state,) = await transaction.run("scope_lock", fill=fill, **_locking(batch, plan, secret, token, now))
+    if not _is_due(state, batch, plan, secret, token):
+        return False
+    lost = await writes.run(transaction, plan, state["changes"] + 1)
+    if lost.notes or lost.tokens:
+        await transaction.run(
+            "scope_counted", fill=fill, scope=plan.scope, notes=-lost.notes, tokens=-lost.tokens
+        )
+    return True
+
+
+async def add(
+    connection: Connection, batch: Batch, plan: writes.Plan, step: writes.Step, secret: bytes, token: str, now: int
+) -> None:
+    """Write a batch whose plan is this one ``step``, in a transaction of its own. Raises what :func:`apply` raises."""
+
+    def check(state: Mapping[str, Any]) -> None:
+        _is_due(state, batch, plan, secret, token)
+
+    fill = {"label": SCOPE, **step.fill}
+    values = {**_locking(batch, plan, secret, token, now), **step.values}
+    await connection.write(step.name, *step.flags, check=check, fill=fill, **values)
+
+
+def _locking(batch: Batch, plan: writes.Plan, secret: bytes, token: str, now: int) -> dict[str, Any]:
+    """The parameters of ``parts/locked.cypher``."""
+    return {
+        "scope": plan.scope,
+        "of": batch.scope.key,
+        "name": batch.scope.model_dump_json(),
+        "secret": secret,
+        "token": token,
+        "now": now,
+        "earliest": TIME_MIN,
+        "expects": batch.expects,
+        "seq": batch.seq,
+        "recorded_at": plan.recorded_at,
+        "more_notes": plan.added.notes,
+        "more_tokens": plan.added.tokens,
+        "erased": plan.added.erased,
+    }
+
+
+def _is_due(state: Mapping[str, Any], batch: Batch, plan: writes.Plan, secret: bytes, token: str) -> bool:
+    """Whether the locked scope stood where the batch was planned; False if the batch was written before.
+
+    Raises ``Conflict``, ``EmbedderMismatch``.
+    """
     if state["unsettled"]:
         raise Conflict(f"{batch.scope} is being deleted or imported")
     if state["written"] == token:
@@ -54,11 +86,6 @@ async def apply(
     if state["seq"] != batch.expects or state["secret"] != secret:
         raise Conflict(f"{batch.scope} stands at {state['seq']}, not at {batch.expects}")
     _require_spaces(plan.dims, dict(state["spaces"]))
-    lost = await writes.run(transaction, plan, state["changes"] + 1)
-    if lost.notes or lost.tokens:
-        await transaction.run(
-            "scope_counted", fill=fill, scope=plan.scope, notes=-lost.notes, tokens=-lost.tokens
-        )
     return True
 
 

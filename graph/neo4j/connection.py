@@ -30,7 +30,7 @@ from zettel.errors import (
 )
 
 if TYPE_CHECKING:
-    from neo4j import AsyncBookmarkManager, AsyncDriver, AsyncManagedTransaction, AsyncSession, Record
+    from neo4j import AsyncBookmarkManager, AsyncDriver, AsyncManagedTransaction, AsyncResult, AsyncSession, Record
 
 OLDEST = (5, 26)
 """The oldest release that knows all of our statements; the current long-term one."""
@@ -55,6 +55,9 @@ _MADE_BY_OTHERS = tuple(
     f"Neo.ClientError.Schema.{rule}AlreadyExists"
     for rule in ("EquivalentSchemaRule", "Constraint", "Index", "ConstraintWithName", "IndexWithName")
 )
+_TERMINATED = "Neo.ClientError.Transaction."
+"""What the error codes of a transaction that the server ended begin with; which one it is after too long depends on
+what it was at."""
 _PARAMETER = re.compile(r"\$(\w+)")
 _AGENT = re.compile(r"Neo4j/(\d+)\.(\d+)")
 _NEEDED = f"zettel needs Neo4j {OLDEST[0]}.{OLDEST[1]} or newer"
@@ -79,9 +82,7 @@ class Transaction:
                 result = await self._inner.run(text, {GIVEN: values})
                 return [record async for record in result]
         except TimeoutError:
-            raise StoreBusy(
-                f"another process was writing there for {patience:g} s; nothing was written, try again"
-            ) from None
+            raise _kept_waiting(patience) from None
 
 
 class Connection:
@@ -159,14 +160,21 @@ class Connection:
         self, name: str, /, *flags: str, fill: Mapping[str, str | int] | None = None, **values: Any
     ) -> list[Record]:
         """The rows that one statement answers, in a transaction of its own."""
+        text = statement(name, *flags, release=self.release, **(fill or {}))
+        return await self._alone(text, values, write=False)
+
+    async def in_batches(self, name: str, /, fill: Mapping[str, str | int], **values: Any) -> None:
+        """A statement that commits by itself again and again; it may be run again, to go on with what is left."""
+        await self._alone(statement(name, release=self.release, **fill), values, write=True)
+
+    async def _alone(self, text: str, values: Mapping[str, Any], *, write: bool) -> list[Record]:
         from neo4j.exceptions import DriverError, IncompleteCommit, Neo4jError
 
-        text = statement(name, *flags, release=self.release, **(fill or {}))
         deadline, pause = time.monotonic() + RETRY_SECONDS, FIRST_PAUSE
         async with self.translated():
             while True:  # as the driver does with transactions of several statements, which take three round trips
                 try:
-                    async with self._session(write=False) as session:
+                    async with self._session(write=write) as session:
                         return [record async for record in await session.run(text, {GIVEN: values})]
                 except (DriverError, Neo4jError) as error:
                     again = error.is_retryable() or isinstance(error, IncompleteCommit)
@@ -174,6 +182,48 @@ class Connection:
                         raise
                 await anyio.sleep(pause)
                 pause *= 2
+
+    async def write(
+        self,
+        name: str,
+        /,
+        *flags: str,
+        check: Callable[[Record], None],
+        fill: Mapping[str, str | int] | None = None,
+        **values: Any,
+    ) -> None:
+        """One statement that takes a lock, writes little and answers one row, in a transaction of its own; it may be
+        run again. What ``check`` raises undoes all.
+
+        This takes two round trips, where several statements take one each and two more. Raises ``StoreBusy`` if the
+        server ends it after LOCK_SECONDS.
+        """
+        from neo4j import Query, RoutingControl
+        from neo4j.exceptions import ClientError
+
+        text = statement(name, *flags, release=self.release, **(fill or {}))
+        asked = Query(text, timeout=LOCK_SECONDS)
+
+        async def checked(result: AsyncResult) -> None:
+            check(await result.single(strict=True))
+
+        async def attempt() -> None:
+            began = time.monotonic()
+            try:
+                await self.driver.execute_query(
+                    asked,
+                    {GIVEN: values},
+                    routing_=RoutingControl.WRITE,
+                    database_=self.database,
+                    bookmark_manager_=self._bookmarks,
+                    result_transformer_=checked,
+                )
+            except ClientError as error:
+                if not str(error.code).startswith(_TERMINATED) or time.monotonic() < began + LOCK_SECONDS:
+                    raise
+                raise _kept_waiting(LOCK_SECONDS) from error
+
+        await self._unless_lost(attempt)
 
     async def reading(self, work: Work[Result]) -> Result:
         """Several statements in one transaction that only reads; it may be run again."""
@@ -202,7 +252,16 @@ class Connection:
         return await self._managed(run, write=write)
 
     async def _managed(self, run: Callable[[AsyncManagedTransaction], Awaitable[Result]], *, write: bool) -> Result:
-        """A transaction that is run again after what may have passed by the next attempt.
+        """A transaction that is run again after what may have passed by the next attempt."""
+
+        async def attempt() -> Result:
+            async with self._session(write=write) as session:
+                return await (session.execute_write(run) if write else session.execute_read(run))
+
+        return await self._unless_lost(attempt)
+
+    async def _unless_lost(self, attempt: Callable[[], Awaitable[Result]]) -> Result:
+        """What a transaction of the driver answers, which is run again if its end was lost.
 
         The driver leaves it at that when it asked for a commit and the connection broke before the answer, for it may
         have happened. All that is run here may be run again: what was written then is seen, or writes the same.
@@ -213,8 +272,7 @@ class Connection:
         async with self.translated():
             while True:
                 try:
-                    async with self._session(write=write) as session:
-                        return await (session.execute_write(run) if write else session.execute_read(run))
+                    return await attempt()
                 except IncompleteCommit:
                     if time.monotonic() > deadline:
                         raise
@@ -307,6 +365,10 @@ def statement(name: str, /, *flags: str, release: int, **names: str | int) -> st
     one map. A server keeps a plan for each mixture of types and rough sizes of parameters, and a map has but one."""
     text = _PARAMETER.sub(rf"${GIVEN}.\1", load(name, *flags, release=min(release, SEARCHING), **names))
     return text if text.startswith("CYPHER") else f"CYPHER 5 {text}"
+
+
+def _kept_waiting(seconds: float | None) -> StoreBusy:
+    return StoreBusy(f"another process was writing there for {seconds:g} s; nothing was written, try again")
 
 
 def _line(error: BaseException) -> str:

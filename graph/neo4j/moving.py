@@ -14,7 +14,7 @@ import numpy as np
 
 from zettel.batch import PutEvent, PutJob, PutMention, PutNoteUse, PutTombstones, RestoreLinks
 from zettel.errors import StoreBusy
-from zettel.graph.neo4j import rows
+from zettel.graph.neo4j import rows, spaces
 from zettel.graph.neo4j.connection import Connection
 from zettel.graph.neo4j.reads import told_by
 from zettel.model import TIME_MIN, Job, JobState, Scope
@@ -48,6 +48,7 @@ async def pages(connection: Connection, scope: Scope) -> AsyncIterator[list[Kept
 
 
 async def _rest(connection: Connection, scope: Scope) -> AsyncIterator[list[Kept]]:
+    there = {space.id for space in await spaces.spaces(connection)}  # vectors of others are on their way out
     after = -1
     while told := await connection.read("whole_events", scope=scope.key, after=after, limit=PAGE):
         yield [PutEvent(rows.read_event(row["event"]), row["event"]["identity"]) for row in told]
@@ -58,7 +59,7 @@ async def _rest(connection: Connection, scope: Scope) -> AsyncIterator[list[Kept
             KeptNote(
                 rows.read_note(row["base"]),
                 told_by(row["revisions"]),
-                tuple((space, np.frombuffer(vector, "<f4")) for space, vector in row["vectors"]),
+                tuple((space, np.frombuffer(vector, "<f4")) for space, vector in row["vectors"] if space in there),
             )
             for row in told
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zettel.fold import live_versions
 from zettel.graph.bodies import read_body
@@ -13,6 +13,9 @@ from zettel.graph.neo4j.connection import Connection
 from zettel.model import EventRecord, Link, Note, Revision, Scope, Term, from_micros
 from zettel.ports import Found, Lookup, NoteHistory, TermUse
 from zettel.query import Filter
+
+if TYPE_CHECKING:
+    from neo4j import Record
 
 
 def filter_values(filter: Filter) -> dict[str, Any]:
@@ -114,20 +117,35 @@ async def dump_page(
 
 async def look_up(connection: Connection, scope: Scope, keys: Keys, ask: Lookup) -> Found:
     """Answer a Lookup. ``df`` counts notes that are not archived, as ``notes`` does."""
-    tokens = {hashes.word(keys, token): token for token in ask.tokens}
+    told = await _looked_up(connection, scope, keys, ask)
+    return await _found(connection, scope, keys, ask, told[0] if told else None)
+
+
+async def survey(connection: Connection, scope: Scope, keys: Keys, ask: Lookup) -> tuple[Record, Found] | None:
+    """The row of ``state.cypher`` and the answer to a Lookup; None if the scope is not there, or has another secret."""
+    told = await _looked_up(connection, scope, keys, ask, "standing")
+    if not told or told[0]["secret"] != keys.secret:
+        return None
+    return told[0], await _found(connection, scope, keys, ask, told[0])
+
+
+async def _looked_up(connection: Connection, scope: Scope, keys: Keys, ask: Lookup, *flags: str) -> list[Record]:
     titles = [
         {"name": title, "words": " AND ".join(hashes.word(keys, token) for token in tokens)}
         for title, tokens in ask.titles
         if tokens
     ]
     asked: dict[str, Any] = {"identities": list(ask.identities), "names": list(ask.names), "titles": titles}
-    asked["words"] = list(tokens)
-    flags = [name for name, wanted in asked.items() if wanted]
-    told = await connection.read("lookup", *flags, scope=scope.key, **asked)
+    asked["words"] = [hashes.word(keys, token) for token in ask.tokens]
+    wanted = [name for name, values in asked.items() if values]
+    return await connection.read("lookup", *wanted, *flags, scope=scope.key, **asked)
+
+
+async def _found(connection: Connection, scope: Scope, keys: Keys, ask: Lookup, row: Record | None) -> Found:
     df = dict.fromkeys(ask.tokens, 0)
-    if not told:
+    if row is None:
         return Found(events={}, tombstones=frozenset(), named={}, naming={}, has_titles=False, notes=0, df=df)
-    (row,) = told
+    tokens = {hashes.word(keys, token): token for token in ask.tokens}
     df.update((tokens[name], count) for name, count in row["df"])
     naming = _grouped(row["naming"])
     read = await notes(connection, scope, sorted({id for ids in naming.values() for id in ids}))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MAX_INDEXED_DIM = 4096
 """Longest vector that an index of the server takes; longer ones are compared one by one."""
+SWEPT_AT_ONCE = 5000
+"""Vectors destroyed in one transaction: some 20 MB of the server's memory for transactions, at 256 numbers."""
 
 
 async def spaces(connection: Connection) -> list[Space]:
@@ -60,7 +62,8 @@ async def vectors(connection: Connection, scope: Scope, notes: Sequence[str], sp
 
 
 async def activate(connection: Connection, space: int) -> bool:
-    """Make this the only set, unless a note still lacks a vector of it. Raises ``InvalidInput`` if it is not there."""
+    """Make this the only set, unless a note still lacks a vector of it; then destroy the others' vectors. Raises
+    ``InvalidInput`` if it is not there."""
 
     async def work(transaction: Transaction) -> bool:
         await transaction.run("store_lock", token=secrets.token_hex(8))
@@ -72,4 +75,16 @@ async def activate(connection: Connection, space: int) -> bool:
         await transaction.run("space_activate", space=space)
         return True
 
-    return await connection.writing(work)
+    switched = await connection.writing(work)
+    if switched:
+        await sweep(connection)
+    return switched
+
+
+async def sweep(connection: Connection) -> None:
+    """Destroy the vectors of sets that are gone: as many as there were notes, so in several transactions. If that was
+    cut off, whoever opens the database next goes on."""
+    gone = [row["id"] for row in await connection.read("spaces_leaving")]
+    if gone:
+        await connection.in_batches("spaces_sweep", fill={"page": SWEPT_AT_ONCE}, spaces=gone)
+        await connection.writing(lambda transaction: transaction.run("spaces_drop", spaces=gone))

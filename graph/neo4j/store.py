@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from zettel.graph.keys import Keys
 from zettel.graph.neo4j import checking, feedback, jobs, moving, planning, reads, rows, schema, settling, spaces
 from zettel.graph.neo4j.ask import ask
 from zettel.graph.neo4j.candidates import EXACT_NOTES, FAR, REACH, asked, flags, nothing, shaped
-from zettel.graph.neo4j.committing import apply
+from zettel.graph.neo4j.committing import add, apply
 from zettel.graph.neo4j.connection import Connection, Transaction
 from zettel.graph.neo4j.held import HeldNotes
 from zettel.graph.neo4j.known import candidates_known
@@ -80,6 +80,7 @@ class Neo4jStore:
         try:
             await schema.migrate(self.connection)
             await settling.settle(self.connection, None)
+            await spaces.sweep(self.connection)
         except BaseException:
             await self.connection.close()
             raise
@@ -109,11 +110,16 @@ class Neo4jStore:
         token, now = secrets.token_hex(8), _now()
         plan = planning.plan(batch, batch.scope.key, keys, token, now)
 
+        step = plan.as_one()
+
         async def work(transaction: Transaction) -> None:
             await apply(transaction, batch, plan, keys.secret, token, now)
 
         try:
-            await self.connection.writing(work)
+            if step is not None:
+                await add(self.connection, batch, plan, step, keys.secret, token, now)
+            else:
+                await self.connection.writing(work)
         except Conflict:
             self._secrets.forget(batch.scope)
             raise
@@ -180,13 +186,23 @@ class Neo4jStore:
             return ScopeState(0, self._secrets.of(scope, None).secret, TIME_MIN, TIME_MIN)
         (row,) = told
         self._secrets.of(scope, _scope_row(row))
-        latest = TIME_MIN if row["latest"] is None else row["latest"]
-        return ScopeState(row["seq"], row["secret"], row["recorded_at"], latest)
+        return _state(row)
 
     async def lookup(self, scope: Scope, ask: Lookup) -> Found:
         """What a write has to know before it can be planned."""
         keys = self._secrets.planned(scope) or await self._keys(scope)
         return await reads.look_up(self.connection, scope, keys, ask)
+
+    async def survey(self, scope: Scope, ask: Callable[[bytes], Lookup]) -> tuple[ScopeState, Found]:
+        """``state`` and ``lookup`` in one round trip, if the secret that is remembered is still the scope's."""
+        keys = self._secrets.planned(scope)
+        told = None if keys is None else await reads.survey(self.connection, scope, keys, ask(keys.secret))
+        if told is None:
+            state = await self.state(scope)
+            return state, await self.lookup(scope, ask(state.secret))
+        row, found = told
+        self._secrets.of(scope, _scope_row(row))
+        return _state(row), found
 
     async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
         """Those of the notes that the scope holds, by id."""
@@ -328,7 +344,8 @@ class Neo4jStore:
         return await spaces.without_vector(self.connection, space, limit)
 
     async def activate(self, space: int) -> bool:
-        """Switch searches to this set and destroy all others in one transaction; False while a note lacks a vector."""
+        """Switch searches to this set in one transaction, in which the others are gone for everybody; then destroy
+        their vectors. False while a note lacks a vector."""
         switched = await spaces.activate(self.connection, space)
         self._nearby.forget()
         self._found.forget()
@@ -389,9 +406,10 @@ class Neo4jStore:
 
     # what was searched, and what was of use -------------------------------------------------------------------
 
-    async def log_searches(self, scope: Scope, searches: Sequence[LoggedSearch]) -> None:
-        """Add to the log of searches, as far as what they found is there."""
-        await feedback.log(self.connection, scope, searches)
+    async def log_searches(self, searches: Mapping[Scope, Sequence[LoggedSearch]]) -> None:
+        """Add to the log of searches, as far as what they found is there; each scope's in one transaction."""
+        for scope, some in searches.items():
+            await feedback.log(self.connection, scope, some)
 
     async def search_logged(self, scope: Scope, id: str) -> LoggedSearch | None:
         """The search of that id, if it is in the log."""
@@ -437,6 +455,11 @@ class Neo4jStore:
             self._nearby.forget()
             self._found.forget()
         return found
+
+
+def _state(row: Any) -> ScopeState:
+    latest = TIME_MIN if row["latest"] is None else row["latest"]
+    return ScopeState(row["seq"], row["secret"], row["recorded_at"], latest)
 
 
 def _scope_row(row: Any) -> ScopeRow:

@@ -9,6 +9,9 @@ from typing import Any
 from zettel.graph.neo4j import hashes
 from zettel.graph.neo4j.connection import Transaction
 
+AT_ONCE = 100
+"""Notes that one statement adds: for so few the round trips of several cost more than all that is written."""
+
 
 @dataclass
 class Tally:
@@ -44,6 +47,18 @@ class Plan:
     """Which vector sets must be there, and how many numbers a vector of each has."""
     recorded_at: int
     added: Tally
+
+    def as_one(self) -> Step | None:
+        """All steps of a small batch that does nothing but add events with their notes, as the one statement
+        ``add``."""
+        if [step.name for step in self.steps] != ["events_put", "notes_put"]:
+            return None
+        events, notes = self.steps
+        new = {row["event"]["id"] for row in events.values["events"]}
+        rows = notes.values["notes"]
+        if len(rows) > AT_ONCE or not all(new.issuperset(row["events"]) for row in rows):
+            return None
+        return Step("add", {**events.values, **notes.values}, events.flags, notes.fill)
 
 
 async def run(transaction: Transaction, plan: Plan, changes: int) -> Tally:

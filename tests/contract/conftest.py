@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,29 @@ BACKENDS: dict[str, Callable[[Path], Any]] = {
 PERSISTENT = ["embedded", *neo4j_servers.NAMES]
 
 
-@pytest.fixture(params=BACKENDS)
+HTTP = "http"
+"""A memory that a server keeps, for the modules that are marked ``over_http``: those that use the public face alone."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what takes a ``memory`` on every store, and over HTTP where the module says so and the test not otherwise."""
+    if "memory" in metafunc.fixturenames:
+        marks = {mark.name for mark in metafunc.definition.iter_markers()}
+        over_http = "over_http" in marks and "here" not in marks
+        metafunc.parametrize("memory", [*BACKENDS, HTTP] if over_http else [*BACKENDS], indirect=True)
+
+
+@pytest.fixture
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    """An empty memory on each store."""
-    with Memory(BACKENDS[request.param](tmp_path)) as opened:
-        yield opened
+    """An empty memory on each store, and one that a server keeps."""
+    with ExitStack() as stack:
+        if request.param == HTTP:
+            from tests.http_server import served
+
+            url = stack.enter_context(served(tmp_path / "memory.db", keyed=False)).url
+        else:
+            url = BACKENDS[request.param](tmp_path)
+        yield stack.enter_context(Memory(url))
 
 
 @pytest.fixture(params=PERSISTENT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime, timezone
 from typing import Any, TypeVar
@@ -292,11 +292,12 @@ class Books(ABC):
                 sums[which] = added(use, sums.get(which))
         return [sums[which] for which in sorted(sums) if since is None or which[0] >= since]
 
-    async def log_searches(self, scope: Scope, searches: Sequence[LoggedSearch]) -> None:
-        kept = self.of(scope)
-        there = {x.id: x for x in searches if {hit.note for hit in x.hits} <= kept.bases.keys() and kept.state.seq}
-        newest = sorted((kept.searches | there).values(), key=lambda x: (x.asked_at, x.id))[-LOGGED:]
-        kept.searches = {search.id: search for search in newest}
+    async def log_searches(self, searches: Mapping[Scope, Sequence[LoggedSearch]]) -> None:
+        for scope, some in searches.items():
+            kept = self.of(scope)
+            there = {x.id: x for x in some if {hit.note for hit in x.hits} <= kept.bases.keys() and kept.state.seq}
+            newest = sorted((kept.searches | there).values(), key=lambda x: (x.asked_at, x.id))[-LOGGED:]
+            kept.searches = {search.id: search for search in newest}
 
     async def search_logged(self, scope: Scope, id: str) -> LoggedSearch | None:
         return self.of(scope).searches.get(id)

@@ -15,6 +15,8 @@ from tests.contract.support import LIFE, decide, said
 from zettel import Decay, LinkType, Memory, Note
 from zettel.errors import InvalidInput, NotFound
 
+pytestmark = pytest.mark.over_http
+
 ALL_FADES = Decay(0, strength=1.0, importance=1.0)
 
 

@@ -218,7 +218,7 @@ def test_what_is_on_its_way_when_a_note_goes_is_not_kept(memory: Memory) -> None
     (one,) = log(memory)
     memory.delete(a)
     assert log(memory) == []
-    memory._bridge.call(partial(store_of(memory).log_searches, memory.scope, [one]))
+    memory._bridge.call(partial(store_of(memory).log_searches, {memory.scope: [one]}))
     write(memory, PutFeedback(one))
     assert log(memory) == []
     with pytest.raises(NotFound):

@@ -8,6 +8,8 @@ from tests.contract.support import LIFE, said
 from zettel import LinkType, Memory, Scope
 from zettel.errors import InvalidInput, NotFound
 
+pytestmark = pytest.mark.over_http
+
 
 def by_hand(memory: Memory, id: str) -> list[tuple[str, str, str]]:
     return [(link.target, link.type.value, link.reason) for link in memory.links(id) if link.reason.startswith("I ")]
@@ -56,6 +58,7 @@ def test_it_goes_with_either_note(memory: Memory, gone: int) -> None:
     assert "luthier" not in str(memory.history(ids[1 - gone]))
 
 
+@pytest.mark.here
 def test_what_cannot_be_linked(memory: Memory) -> None:
     first, other, away = memory.add_many(LIFE[:3])
     memory.archive(away)

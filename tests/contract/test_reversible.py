@@ -14,6 +14,8 @@ from zettel import Memory
 from zettel.errors import InvalidInput, NotFound
 from zettel.model import EDITABLE
 
+pytestmark = pytest.mark.over_http
+
 FIELDS = [name for name in EDITABLE if name != "kind"]
 
 
@@ -73,6 +75,7 @@ def test_near_links_are_decisions_that_can_be_taken_back(memory: Memory) -> None
     assert memory.links(new) == []
 
 
+@pytest.mark.here
 def test_wrong_ids_and_versions_are_named(memory: Memory) -> None:
     id = memory.add("Something.")
     with pytest.raises(NotFound, match="n_nothing"):

@@ -11,6 +11,8 @@ from tests.contract.support import LIFE, picture, said
 from zettel import Memory, Scope, ZettelError
 from zettel.errors import NotFound
 
+pytestmark = pytest.mark.over_http
+
 ODD = [
     Scope(user="acme/ann"),
     Scope(user="Acme/Ann"),

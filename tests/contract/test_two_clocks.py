@@ -10,6 +10,8 @@ from tests.contract.support import LIFE, decide, said
 from zettel import LinkType, Memory
 from zettel.errors import InvalidInput
 
+pytestmark = pytest.mark.over_http
+
 
 def test_as_of_leaves_out_what_was_not_yet_true(memory: Memory) -> None:
     memory.add_many(LIFE, wait=True)
@@ -33,6 +35,7 @@ def test_statistics_as_of_a_moment_are_those_of_that_moment(memory: Memory) -> N
     assert [text for text, _ in after if text != undated] == [text for text, _ in before]
 
 
+@pytest.mark.here
 def test_what_replaced_a_note_ranks_above_it_unless_it_came_later(memory: Memory) -> None:
     old = memory.add("Ann lives in Bergen.", occurred_at="2024-01-01")
     new = memory.add("Ann has left for Oslo.", occurred_at="2024-05-01")
@@ -47,6 +50,7 @@ def test_what_replaced_a_note_ranks_above_it_unless_it_came_later(memory: Memory
     assert then[0].why.superseded_by is None
 
 
+@pytest.mark.here
 def test_valid_to_is_derived_so_nothing_needs_repair(memory: Memory) -> None:
     old = memory.add("Ann lives in Bergen.", occurred_at="2024-01-01")
     new = memory.add("Ann lives in Oslo.", occurred_at="2024-05-01")

@@ -18,6 +18,7 @@ from zettel.annotate.index import vector_text
 from zettel.batch import DropMentions
 from zettel.fold import fold
 from zettel.graph.embedded import shaping
+from zettel.graph.embedded.columns import Columns
 from zettel.model import LinkType, Scope, to_micros
 from zettel.ports import Lookup
 from zettel.query import Candidates, Filter
@@ -421,9 +422,10 @@ def test_work_that_is_broken_off_leaves_no_marks(tmp_path: Path, monkeypatch: py
                     patched.setattr(shaping, part, broken)
                     with pytest.raises(MemoryError):
                         await scribe.ask("ferry", "harbour", **asked)
-                [cell] = [cell for _, cell in store._scopes._held.values()]
-                assert (cell[0].scratch() == -1).all()
-                assert not cell[0].sums().any()
+                [(_, [columns])] = store._scopes._held.values()
+                assert isinstance(columns, Columns)
+                assert (columns.scratch() == -1).all()
+                assert not columns.sums().any()
                 found = rows(await scribe.ask("ferry", "harbour", **asked), without=set(), here={first, second})
                 assert found == expected
 

@@ -60,6 +60,7 @@ def test_random_deletes_leave_no_trace(
 
     async def work() -> None:
         stores = soak_scale(40)
+        turns = 250 if stores > 2 else 60
         for _ in range(stores):
             folder = tmp_path / str(chosen.random())
             folder.mkdir()
@@ -67,7 +68,7 @@ def test_random_deletes_leave_no_trace(
                 scribe = await Scribe(store).begin()
                 words: dict[str, set[str]] = {}
                 gone: set[str] = set()
-                for turn in range(250 if stores > 2 else 100):
+                for turn in range(turns):
                     own = [a_word(chosen) for _ in range(6)]
                     id = await scribe.add(
                         f"{own[0]} and {own[1]} met {own[2]}. " + "Filling of many lengths. " * chosen.randrange(40),
@@ -87,10 +88,11 @@ def test_random_deletes_leave_no_trace(
                         words[id].add(changed)
                         if other != id:
                             await scribe.change(id, links=[(other, LinkType.RELATES)])
-                    if turn > 100 and chosen.random() < 0.6:
+                    if turn > 0.4 * turns and chosen.random() < 0.6:
                         doomed = chosen.choice(sorted(words))
                         await scribe.erase(doomed)
                         gone |= words.pop(doomed)
+                assert gone
                 left_by_secure_delete = len(found_in(folder, gone))
                 assert await store.purge()
                 assert found_in(folder, gone) == {}

@@ -135,8 +135,14 @@ async def forty(store: EmbeddedStore) -> tuple[Scribe, list[str]]:
     return scribe, [await scribe.add(f"Number {number}.", vector=spread(number)) for number in range(40)]
 
 
-def test_two_that_find_lists_at_once_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What changes after the first began, and before the second did, is where it belongs."""
+@pytest.mark.parametrize("searched", [True, False])
+def test_two_that_find_lists_at_once_lose_nothing(
+    searched: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What changes after the first began, and before the second did, is where it belongs.
+
+    Unless somebody ``searched`` before, the lists were found for an outline, whose place columns have taken since.
+    """
     monkeypatch.setattr(lists, "LARGE", 40)
 
     async def work() -> None:
@@ -153,6 +159,8 @@ def test_two_that_find_lists_at_once_lose_nothing(tmp_path: Path, monkeypatch: p
                 return found
 
             monkeypatch.setattr(store, "_read", slow)
+            if searched:
+                await scribe.ask("late")
             first = loop.create_task(store.optimize(ANN, scribe.space))
             await begun.wait()
             late = await scribe.add("Late.", vector=spread(100))
@@ -163,6 +171,8 @@ def test_two_that_find_lists_at_once_lose_nothing(tmp_path: Path, monkeypatch: p
             await asyncio.sleep(0.05)
             go_on.set()
             await asyncio.gather(first, second)
+            if not searched:
+                await store.optimize(ANN, scribe.space)
             [(_, [columns])] = store._scopes._held.values()
             assert columns.listed is not None
             for id, number in ((late, 100), (ids[0], 101), (ids[39], 39)):
@@ -175,9 +185,7 @@ def test_two_that_find_lists_at_once_lose_nothing(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("what", ["notes", "scope"])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_what_goes_while_lists_are_found(
-    what: str, when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_goes_while_lists_are_found(what: str, when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is raised, and nothing of what is gone is written; ``before`` and ``after`` it was read."""
     monkeypatch.setattr(lists, "LARGE", 40)
 

@@ -88,6 +88,7 @@ async def fill(store: EmbeddedStore, notes: int = NOTES) -> tuple[Scribe, list[s
         )
     await scribe.change(ids[3], links=[(ids[1], LinkType.RELATES)])
     await scribe.mention(ids[4], ids[5])
+    await scribe.ask("harbour")  # who only writes leaves no snapshot
     await store.optimize(ANN, scribe.space)
     return scribe, ids
 
@@ -357,6 +358,7 @@ def test_nothing_of_what_was_deleted_stays(written: str, tmp_path: Path, monkeyp
             await scribe.ask("harbour")
             secret = (await store.state(ANN)).secret
             [(_, [columns])] = store._scopes._held.values()
+            assert isinstance(columns, Columns)
             row = columns.ids.index(id)
             stamp = int(columns.notes["stamp"][row]).to_bytes(8, "little", signed=True)
             code = columns.vectors._slots["code"][columns.vectors._rows["slot"][[row]]].tobytes()  # type: ignore[attr-defined]

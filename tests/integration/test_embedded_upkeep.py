@@ -177,7 +177,7 @@ async def a_small_world(store: Any) -> Scribe:
     await scribe.do(PutAnswer("key", "Music.", (third,)))
     found = (LoggedHit(note=third, version=1, score=0.5, features={}),)
     search = LoggedSearch(id="s_1", question="Music?", asked_at=datetime.now(timezone.utc), scorer="fusion", hits=found)
-    await store.log_searches(ANN, [search])
+    await store.log_searches({ANN: [search]})
     return scribe
 
 

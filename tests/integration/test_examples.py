@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.agent_server import AgentServer
+from tests.frameworks.known import FRAMEWORKS
 from tests.model_protocols import protocols
 from tests.model_server import ModelServer
 from tests.scripted_model import reply
+from tests.talk_server import TalkServer, recalled
 
 pytestmark = pytest.mark.integration
 
@@ -39,6 +41,8 @@ MODELS = {"OPENAI": "openai/gpt-4o-mini", "ANTHROPIC": "anthropic/claude-haiku-4
 """The models that it names, by where LiteLLM looks for the address and key of their services."""
 LOCAL = "with_llama_cpp.py"
 AGENT = "tools_in_a_loop.py"
+WRAPPED = "wrap_a_client.py"
+FROM_AMEM = "from_amem.py"
 PATIENCE = 250
 """Seconds: a real model on a busy machine takes its time."""
 LENIENT = "ignore::ResourceWarning"
@@ -51,7 +55,9 @@ ANSWERED = [
 
 
 def test_every_example_is_tested() -> None:
-    assert {path.name for path in (CHECKOUT / "examples").glob("*.py")} == {*SAYS, HOSTED, LOCAL, AGENT}
+    with_frameworks = {framework.example.name for framework in FRAMEWORKS}  # in tests/frameworks
+    tested = {*SAYS, HOSTED, LOCAL, AGENT, WRAPPED, FROM_AMEM, *with_frameworks}
+    assert {path.name for path in (CHECKOUT / "examples").glob("*.py")} == tested
 
 
 def run(name: str, folder: Path, *arguments: str, warnings: str = "error", **settings: str) -> str:
@@ -104,6 +110,38 @@ def test_example_of_an_agent(tmp_path: Path) -> None:
     ]
     assert len(server.requests) == 6
     assert len(server.requests[0]["tools"]) == 7
+
+
+def test_example_of_a_wrapped_client(tmp_path: Path) -> None:
+    with TalkServer(lambda request: recalled(request).replace("I do not know", "Noted")) as server:
+        printed = run(WRAPPED, tmp_path, OPENAI_BASE_URL=server.url, OPENAI_API_KEY="none")
+    assert printed.splitlines() == [
+        "Ann: I moved my boat, the Blue Heron, to the harbour of Risør.",
+        "  Noted.",
+        "Ann: I have sold my bicycle.",
+        "  I moved my boat, the Blue Heron, to the harbour of Risør.",
+        "Ann: Where is my boat?",
+        "  I moved my boat, the Blue Heron, to the harbour of Risør.",
+        "",
+        "remembered:",
+        "  Ann: I moved my boat, the Blue Heron, to the harbour of Risør.",
+        "  assistant: Noted.",
+        "  Ann: I have sold my bicycle.",
+        "  Ann: Where is my boat?",
+    ]
+
+
+def test_example_from_amem(tmp_path: Path) -> None:
+    with ModelServer(reply) as server:
+        printed = run(FROM_AMEM, tmp_path, warnings=LENIENT, OPENAI_API_BASE=server.url, OPENAI_API_KEY="none")
+    for said in [
+        "Ribs?\n  Maple ribs are bent by hand. \n  The iron is kept at two hundred degrees. (a link led there)\n",
+        "  The iron is kept at a hundred and eighty degrees. It was read 1 time(s), and is linked to the ribs: True\n",
+        "\n  memory content: Rosin is cooked from the resin of larches.\n",
+    ]:
+        assert said in printed, printed
+    assert "Not all was read" not in printed
+    assert server.asked
 
 
 def test_example_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

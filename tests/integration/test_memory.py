@@ -26,13 +26,14 @@ ROOT = Path(__file__).parents[2]
 
 def test_both_faces_have_the_same_methods() -> None:
     def public(cls: type) -> set[str]:
-        return {name for name in vars(cls) if not name.startswith("_")}
+        return {name for name in dir(cls) if not name.startswith("_")}
 
     assert public(AsyncMemory) - {"open"} == public(Memory)
-    for name in public(Memory) - {"close"}:
-        method = vars(Memory)[name]
+    assert Memory.wrap is AsyncMemory.wrap  # makes what is called, or awaited
+    for name in public(Memory) - {"close", "wrap"}:
+        method = inspect.getattr_static(Memory, name)
         assert isinstance(method, (blocking, streaming))
-        assert method._method is vars(AsyncMemory)[name]
+        assert method._method is getattr(AsyncMemory, name)
         assert method.__doc__
     arguments = [list(inspect.signature(cls.__init__).parameters) for cls in (Memory, AsyncMemory)]
     assert arguments[0] == arguments[1]

@@ -373,9 +373,9 @@ def test_a_deadlock_is_tried_again(
 
 def test_a_lock_that_is_kept(server: Server, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """A write waits for it, not for ever; reading goes on."""
-    monkeypatch.setattr(connection, "LOCK_SECONDS", 1.0)
     with Memory(server.url, auth=server.auth) as memory:
         memory.add("Kestrel howls.", wait=True)
+        monkeypatch.setattr(connection, "LOCK_SECONDS", 1.0)
         other = session.begin_transaction()
         other.run("MATCH (s:Scope) SET s.held = true").consume()
         began = time.monotonic()

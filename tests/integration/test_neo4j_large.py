@@ -14,11 +14,13 @@ import pytest
 
 from tests.contract.moving import BOB, live, told
 from tests.contract.support import keep_answer, picture, write
+from tests.contract.test_reembed import Letters
 from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory
 from zettel.batch import PutUse
-from zettel.graph.neo4j import settling
-from zettel.graph.neo4j.connection import Transaction
+from zettel.errors import JobFailed
+from zettel.graph.neo4j import committing, settling, spaces, store
+from zettel.graph.neo4j.connection import Connection, Transaction
 from zettel.model import ModelUse
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -173,10 +175,13 @@ def test_a_writer_waits_for_the_whole_to_go(
     inner = Transaction.run
     pages: list[str] = []
 
-    async def run(transaction: Transaction, name: str, /, *flags: str, **values: Any) -> Any:
-        if name == "scope_lock" and not planned.is_set():
+    async def add_late(*given: Any) -> None:
+        if not planned.is_set():
             planned.set()
             half.wait(60)
+        await committing.add(*given)
+
+    async def run(transaction: Transaction, name: str, /, *flags: str, **values: Any) -> Any:
         if name == "leaving_page":
             pages.append(threading.current_thread().name)
             if len(pages) == 3:
@@ -184,6 +189,7 @@ def test_a_writer_waits_for_the_whole_to_go(
         return await inner(transaction, name, *flags, **values)
 
     monkeypatch.setattr(Transaction, "run", run)
+    monkeypatch.setattr(store, "add", add_late)
     with Memory(server.url, auth=server.auth) as other:
         writer = threading.Thread(target=other.add, args=["I live in Rome."])
         writer.start()
@@ -256,3 +262,39 @@ def test_check_tells_of_it_and_goes_on(server: Server, memory: Memory, cutting: 
     memory.check(repair=True)
     assert memory.check() == []
     assert nodes(server) == 0
+
+
+def test_vectors_of_the_embedder_before_go_after_the_switch(
+    server: Server, memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In transactions of their own; if that is cut off, nothing tells of them, and the next to open goes on."""
+    monkeypatch.setattr(spaces, "SWEPT_AT_ONCE", 2)
+    memory.add_many([{"content": f"Ann saw ship {n} in the harbour."} for n in range(5)])
+    memory.flush()
+
+    async def cut(*given: Any, **named: Any) -> None:
+        raise CutOff
+
+    with monkeypatch.context() as patch, Memory(server.url, auth=server.auth, embedder=Letters()) as other:
+        patch.setattr(Connection, "in_batches", cut)
+        with pytest.raises(JobFailed):
+            other.reembed()
+        assert vectors(server) == 10
+        assert (other.stats()["embedder"], other.stats()["vectors"]) == ("letters", 5)
+        assert len(other.search("ship")) == 5
+        other.export(tmp_path / "whole.zettel", format="zettel")
+    with Memory(tmp_path / "copy.db", embedder=Letters()) as copy:
+        copy.import_transcript(tmp_path / "whole.zettel", format="zettel")
+        assert copy.stats()["vectors"] == 5
+    with Memory(server.url, auth=server.auth, embedder=Letters()) as other:
+        assert vectors(server) == 5
+        assert len(other.search("ship")) == 5
+        assert other.check() == []
+
+
+def vectors(server: Server) -> int:
+    import neo4j
+
+    with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
+        (row,) = driver.execute_query("MATCH (v:Vector) RETURN count(v) AS count", database_=DATABASE).records
+    return int(row["count"])

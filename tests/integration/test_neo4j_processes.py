@@ -22,7 +22,7 @@ from tests.neo4j_servers import Server
 from zettel import Memory, Scope
 from zettel.errors import StoreBusy, StoreUnreachable
 from zettel.graph.neo4j import committing, connection, store
-from zettel.graph.neo4j.connection import Transaction
+from zettel.graph.neo4j.connection import Connection, Transaction
 from zettel.graph.neo4j.local import jars
 from zettel.graph.neo4j.local import server as local
 from zettel.jobs.work import Work
@@ -224,7 +224,7 @@ class Watched:
         self._inside = False
         self.struck = threading.Event()
         self.hit = False
-        run = Transaction.run
+        run, write = Transaction.run, Connection.write
 
         async def watched(transaction: Transaction, name: str, /, *flags: str, **given: Any) -> Any:
             if name == "scope_lock":
@@ -235,6 +235,21 @@ class Watched:
                 self._strike()
             return await run(transaction, name, *flags, **given)
 
+        async def wrote(
+            held: Connection, name: str, /, *flags: str, check: Callable[[Any], None], **given: Any
+        ) -> None:
+            """What Transaction does not see: a write that is one statement, wherever in a write the blow falls."""
+            self._writes += 1
+            if self._blow.statement != "commit" and self._due(self._blow.statement):
+                self._strike()
+
+            def checked(row: Any) -> None:
+                check(row)
+                if self._due("commit"):
+                    self._strike()
+
+            await write(held, name, *flags, check=checked, **given)
+
         async def applied(*given: Any, **named: Any) -> bool:
             told = await committing.apply(*given, **named)
             if self._due("commit"):
@@ -243,6 +258,7 @@ class Watched:
             return told
 
         patch.setattr(Transaction, "run", watched)
+        patch.setattr(Connection, "write", wrote)
         patch.setattr(store, "apply", applied)
 
     def _due(self, place: int | str) -> bool:

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from zettel.graph.neo4j import store
 from zettel.graph.neo4j.connection import Connection, statement
 from zettel.graph.neo4j.schema import migrate
 from zettel.graph.neo4j.spaces import MAX_INDEXED_DIM
+from zettel.jobs.loop import JobLoop
 from zettel.model import LinkType
 from zettel.ports import EmbedderInfo
 
@@ -32,6 +33,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).parents[2]
 VARIANTS: dict[str, list[tuple[str, ...]]] = {
+    "add": [(), ("leading",)],
     "candidates": [
         (*narrowed, vector)
         for narrowed in ((), ("as_of", "filtered", "narrowed"))
@@ -39,7 +41,7 @@ VARIANTS: dict[str, list[tuple[str, ...]]] = {
     ],
     "events_from": [("file",), ("session",), ("file", "session")],
     "events_put": [(), ("leading",)],
-    "lookup": [(), ("identities", "names", "titles", "words")],
+    "lookup": [(), ("identities", "names", "titles", "words", "standing")],
     "jobs": [(), ("scoped",)],
     "jobs_due": [(), ("scoped",)],
     "jobs_pending": [(), ("scoped",)],
@@ -48,8 +50,9 @@ VARIANTS: dict[str, list[tuple[str, ...]]] = {
 }
 """Statements with lines that are not always there: every line in one of these."""
 OF_ALL_SCOPES = frozenset(
-    "arriving_end check_orphans check_scopes check_unembedded counts graphiti indexes leaving_end orphans_drop "
-    "restored restored_decide scope_lock scopes scopes_touch space_activate spaces unsettled without_vector".split()
+    "add arriving_end check_orphans check_scopes check_unembedded counts graphiti indexes leaving_end orphans_drop "
+    "restored restored_decide scope_lock scopes scopes_touch space_activate spaces "
+    "spaces_drop spaces_leaving spaces_sweep unsettled without_vector".split()
 )
 """Statements that look at all scopes or vector sets, of which there are few, or that doctor the whole store; and the
 one that reads what another program keeps."""
@@ -106,7 +109,7 @@ def test_every_statement_is_planned_well(server: Server) -> None:
             for flags, type in product(VARIANTS.get(name, [()]), types):
                 if "indexed" in flags and connection.searches_in_scope:
                     flags = (*flags, "newer")
-                text = statement(name, *flags, release=connection.release, dim=SPACE, type=type, label="Scope")
+                text = statement(name, *flags, release=connection.release, dim=SPACE, page=1, type=type, label="Scope")
                 if name == "space_index":
                     continue
                 language, _, rest = text.partition(" ")
@@ -211,6 +214,36 @@ def test_a_note_reads_well_in_a_browser(server: Server, memory: Memory) -> None:
     assert note["keywords"]
     assert not any(isinstance(value, (list, bytes)) and len(value) > 12 for value in note.values())
     assert not any(isinstance(one, (int, float)) for value in note.values() if isinstance(value, list) for one in value)
+
+
+def test_an_add_is_one_question_and_one_write(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three round trips: those, and the commit."""
+    asked: list[str] = []
+    monkeypatch.setattr(JobLoop, "start", lambda loop: None)  # what jobs ask is not counted
+
+    def counted(way: Callable[..., Any]) -> Callable[..., Any]:
+        async def call(connection: Connection, what: object, /, *flags: str, **given: Any) -> Any:
+            asked.append(f"{way.__name__} {what if isinstance(what, str) else ''}".strip())
+            return await way(connection, what, *flags, **given)
+
+        return call
+
+    with Memory(server.url, auth=server.auth) as memory:
+        memory.add("The mast is oak.")
+        for way in (Connection.read, Connection.write, Connection.reading, Connection.writing):
+            monkeypatch.setattr(Connection, way.__name__, counted(way))
+        id = memory.add("The keel is elm.", id="1", session="s")
+        assert asked == ["read lookup", "write add"]
+        asked.clear()
+        assert memory.add("The keel is elm.", id="1", session="s") == id
+        assert asked == ["read lookup"]
+        asked.clear()
+        memory.add("Kestrel is the name of the boat.", title="Kestrel")
+        assert asked == ["read lookup", "write add"]
+        asked.clear()
+        memory.add("Who painted Kestrel?")
+        assert asked == ["read lookup", "read notes", "writing"]  # with its link to the title
+        assert memory.check() == []
 
 
 WRITER = """

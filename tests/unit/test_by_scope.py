@@ -15,7 +15,7 @@ import pytest
 from zettel import AsyncMemory, Memory, Scope
 from zettel.errors import InvalidInput
 from zettel.model import Event
-from zettel.transcripts.by_scope import Taken, Waiting, scope_of, whose
+from zettel.transcripts.by_scope import MOST_CHARACTERS, Taken, Waiting, scope_of, whose
 from zettel.transcripts.report import ImportReport
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
@@ -91,6 +91,14 @@ class TestWaiting:
         waiting = Waiting(batch=3, held=0)
         waiting.add([Taken(Event(content="Hm."))])
         assert [user for user, _ in waiting.due()] == [None]
+
+    def test_long_ones_go_in_smaller_batches(self) -> None:
+        waiting = Waiting(batch=3, held=0)
+        half = "x" * (MOST_CHARACTERS // 2)
+        said = ["a", half, half, "b", half + half, "c", "d", "e", "f"]
+        waiting.add([Taken(Event(content=content)) for content in said])
+        due = [[event.content for event in events] for _, events in waiting.due()]
+        assert due == [said[:3], said[3:5], said[5:8], said[8:]]
 
 
 class TestImport:

@@ -82,6 +82,13 @@ def test_without_a_current_node_the_latest_message_tells_the_branch(tmp_path: Pa
     assert len(events(list(chatgpt.read(changed(tmp_path, {"current_node": last}))))) == 6
 
 
+def test_a_kind_of_content_that_is_no_word_is_as_any_other(tmp_path: Path) -> None:
+    path = changed(tmp_path, {})
+    before = list(chatgpt.read(path))
+    path.write_text(path.read_text("utf-8").replace('"content_type": "text"', '"content_type": ["text"]'), "utf-8")
+    assert len(list(chatgpt.read(path))) == len(before)
+
+
 def test_a_ring_ends(tmp_path: Path) -> None:
     mapping = {"x": {"parent": "y", "message": {"content": {"parts": ["One."]}}}, "y": {"parent": "x", "message": None}}
     path = changed(tmp_path, {"mapping": mapping, "current_node": "x"})

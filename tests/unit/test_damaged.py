@@ -1,8 +1,9 @@
-"""Damaged files of every format: bytes cut out, flipped, doubled, moved. What can be read is read, and the rest is told
-in one line; nothing else is ever raised."""
+"""Damaged files of every format: bytes cut out, flipped, doubled, moved, values of JSON of another kind than is due.
+What can be read is read, and the rest is told in one line; nothing else is ever raised."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -25,6 +26,12 @@ WEDGES = (
     *(b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\n", b'"', b"{", b"]"),
     *(b"null", b"1e999", b"-", b"\\ud800", b"9" * 5_000),
 )
+
+KINDS = (
+    *(b"null", b"true", b"7", b"-0.5", b'""', b'"x"'),
+    *(b"[]", b"{}", b'[["x"]]', b'[{"text":7}]', b'{"type":[1],"id":{}}'),
+)
+_VALUE = re.compile(rb'(?<=[:,\[])\s*(?:"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null|\[|\{)(?!\s*:)')
 
 FILES = [
     path.relative_to(SAMPLES).as_posix()
@@ -51,6 +58,7 @@ def damages(size: int) -> st.SearchStrategy[list[Damage]]:
         st.tuples(place, length).map(lambda told: lambda said: said[: told[0]] + said[sum(told) :]),
         st.tuples(place, length).map(lambda told: lambda said: said[: sum(told)] + said[told[0] :]),
         st.tuples(place, inserted).map(lambda told: lambda said: said[: told[0]] + told[1] + said[told[0] :]),
+        st.tuples(place, st.sampled_from(KINDS)).map(lambda told: lambda said: _retyped(said, *told)),
         st.randoms(use_true_random=False).map(lambda chance: lambda said: _shuffled(said, chance.sample)),
         st.sampled_from(["utf-16", "latin-1"]).map(lambda code: lambda said: _recoded(said, code)),
     )
@@ -59,6 +67,19 @@ def damages(size: int) -> st.SearchStrategy[list[Damage]]:
 
 def _flipped(said: bytes, at: int, bits: int) -> bytes:
     return said[:at] + bytes([said[at] ^ bits]) + said[at + 1 :] if at < len(said) else said
+
+
+def _retyped(said: bytes, at: int, value: bytes) -> bytes:
+    """Another value in the place of the first of JSON from there on, of an object or a list with all that is in it."""
+    if (found := _VALUE.search(said, at)) is None:
+        return said
+    end, opening = found.end(), said[found.end() - 1 : found.end()]
+    if opening in (b"[", b"{"):
+        depth = 1
+        while depth and end < len(said):
+            depth += (said[end] in b"[{") - (said[end] in b"]}")
+            end += 1
+    return said[: found.start()] + value + said[end:]
 
 
 def _shuffled(said: bytes, sample: Callable[[list[bytes], int], list[bytes]]) -> bytes:

@@ -173,7 +173,7 @@ def test_what_was_read_before_a_file_broke_off_is_stored(tmp_path: Path, monkeyp
         raise BadRecord(f"{path}:2: it breaks off")
 
     format = SimpleNamespace(name="broken", sniff=lambda path, head: True, read=broken)
-    monkeypatch.setattr("zettel.transcripts.parts.choose", lambda path, name: format)
+    monkeypatch.setattr("zettel.transcripts.parts.choose", lambda path, name, called: format)
     (tmp_path / "a").write_text("")
     with Memory(":memory:") as memory:
         told: list[tuple[int, int]] = []

@@ -127,6 +127,14 @@ def test_bad_lines_and_messages_are_told(tmp_path: Path) -> None:
     assert [one.position for one in rejected] == ["1", "2", "3", "4[1]", "4[2]", "5[1]", "6"]
 
 
+def test_lists_where_a_word_is_due_are_no_words(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", '[{"role": "user", "type": ["text"], "content": "Well."}]')
+    assert [event.content for event in events(list(messages.read(path)))] == ["Well."]
+    for told in ('{"messages": [{"role": ["user"], "content": "Well."}]}', '[{"role": {}, "content": "Well."}]'):
+        path = write(tmp_path / "b.json", told)
+        assert not messages.sniff(path, told.encode())
+
+
 def test_a_cut_array_says_so(tmp_path: Path) -> None:
     path = write(tmp_path / "talk.json", '[{"role": "user", "content": "One."}, {"role": "us')
     found = messages.read(path)

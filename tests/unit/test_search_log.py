@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -27,10 +27,10 @@ class Store:
         self.kept: list[tuple[Scope, LoggedSearch]] = []
         self.busy = False
 
-    async def log_searches(self, scope: Scope, searches: Sequence[LoggedSearch]) -> None:
+    async def log_searches(self, searches: Mapping[Scope, Sequence[LoggedSearch]]) -> None:
         if self.busy:
             raise StoreBusy
-        self.kept += [(scope, search) for search in searches]
+        self.kept += [(scope, search) for scope, some in searches.items() for search in some]
 
 
 def found(id: object, scope: Scope = ANN) -> Found:

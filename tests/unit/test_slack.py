@@ -85,6 +85,15 @@ def test_a_bad_message_is_rejected(tmp_path: Path, message: Any) -> None:
     assert (event.id, event.role, event.content) == ("general/1.5", "U1", "ok")
 
 
+def test_a_message_of_no_known_kind_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "general").mkdir()
+    (tmp_path / "users.json").write_text("[]", encoding="utf-8")
+    kinds = (None, ["x"], "x")
+    said = [{"text": "ok", "user": "U1", "ts": f"{n}.5", "subtype": kind} for n, kind in enumerate(kinds)]
+    (tmp_path / "general" / "2024-01-08.json").write_text(json.dumps(said), encoding="utf-8")
+    assert [event.id for event in read(tmp_path)] == ["general/0.5"]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -12,7 +12,7 @@ from zettel.annotate.instructions import flags_of, trust_of
 from zettel.annotate.parts import split_parts
 from zettel.annotate.tokens import tokenize
 from zettel.model import Event, EventRecord, Note, Scope, said_by
-from zettel.ports import Annotation, Annotator, GraphStore, Lookup, Passage, TermStats
+from zettel.ports import Annotation, Annotator, Found, GraphStore, Lookup, Passage, TermStats
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,32 @@ class Draft:
         return Note(id=note_id, seq=seq, recorded_at=recorded_at, **self.fields(part, record))
 
 
-async def draft(store: GraphStore, scope: Scope, annotator: Annotator, events: Sequence[Event]) -> list[Draft]:
-    """Drafts of events, in order, annotated with the scope's statistics as they stand."""
+async def draft(
+    store: GraphStore, scope: Scope, annotator: Annotator, events: Sequence[Event], known: Found | None = None
+) -> list[Draft]:
+    """Drafts of events, in order, annotated with the scope's statistics as they stand: as ``known`` by a Lookup of all
+    ``tokens_of`` the events' passages, or looked up here."""
     parts = [passages_of(event) for event in events]
-    annotations = iter(await annotate(store, scope, annotator, [passage for own in parts for passage in own]))
+    passages = [passage for own in parts for passage in own]
+    annotations = iter(await annotate(store, scope, annotator, passages, known))
     return [Draft(event, own, tuple(islice(annotations, len(own)))) for event, own in zip(events, parts, strict=True)]
 
 
 async def annotate(
-    store: GraphStore, scope: Scope, annotator: Annotator, passages: Sequence[Passage]
+    store: GraphStore,
+    scope: Scope,
+    annotator: Annotator,
+    passages: Sequence[Passage],
+    known: Found | None = None,
 ) -> list[Annotation]:
     """What the annotator makes of each passage, told how often the scope uses its tokens."""
-    tokens = {token for passage in passages for token in tokenize(passage.content)}
-    found = await store.lookup(scope, Lookup(tokens=tuple(sorted(tokens))))
+    found = known or await store.lookup(scope, Lookup(tokens=tokens_of(passages)))
     return await annotator.annotate(passages, TermStats(found.notes, found.df))
+
+
+def tokens_of(passages: Iterable[Passage]) -> tuple[str, ...]:
+    """The tokens whose numbers an annotator is told."""
+    return tuple(sorted({token for passage in passages for token in tokenize(passage.content)}))
 
 
 def passages_of(event: Event) -> tuple[Passage, ...]:

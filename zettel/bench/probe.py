@@ -249,8 +249,23 @@ def asks_scopes(
     return {"seconds": seconds[before:]}
 
 
+def threads(**asked: Any) -> dict[str, Any]:
+    """See ``zettel.bench.serving.threads``."""
+    from zettel.bench import serving
+
+    return serving.threads(**asked)
+
+
+def clients(**asked: Any) -> dict[str, Any]:
+    """See ``zettel.bench.serving.clients``."""
+    from zettel.bench import serving
+
+    return serving.clients(**asked)
+
+
 ASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "searches": searches, "flat": flat, "adds": adds, "chat": chat, "imports": imports, "asks_scopes": asks_scopes,
+    "threads": threads, "clients": clients,
 }  # fmt: skip
 """What can be asked of a fresh process."""
 

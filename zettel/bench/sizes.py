@@ -115,6 +115,7 @@ def made(folder: Path, scope: ZipfScope, model: Embedder, progress: Progress) ->
             left.unlink()
         with Memory(folder / MEMORY, embedder=model) as memory:
             seconds = import_seconds(memory, scope, progress)
+            memory.search(scope.questions(1)[0].text, log=False)  # whoever has searched leaves a snapshot
         progress(f"indexing {scope.notes:,} notes flat", 0, 1)
         anyio.run(flat.build, folder, scope, model)
         taken = datetime.now(timezone.utc).isoformat(timespec="seconds")

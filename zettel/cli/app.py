@@ -4,6 +4,7 @@ status.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,11 +24,13 @@ from . import (
     explore,
     history,
     jobs,
+    keys,
     links,
     mcp,
     neo4j,
     notes,
     scorer,
+    serve,
     transfer,
     upkeep,
 )
@@ -114,6 +117,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "export": transfer.export,
     "explore": explore.explore,
     "mcp": mcp.mcp,
+    "serve": serve.serve,
     "demo": demo.demo,
 }
 
@@ -121,6 +125,7 @@ for name, command in COMMANDS.items():
     app.command(name, epilog=EVERYWHERE)(command)
 app.add_typer(bench.app, name="bench")
 app.add_typer(embedder.app, name="embedder")
+app.add_typer(keys.app, name="keys")
 app.add_typer(neo4j.app, name="neo4j")
 app.add_typer(scorer.app, name="scorer")
 
@@ -128,6 +133,7 @@ app.add_typer(scorer.app, name="scorer")
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit status."""
     command: Any = typer.main.get_command(app)
+    logging.getLogger("stamina").setLevel(logging.ERROR)  # a command says once what went wrong, not at each attempt
     try:
         status = command.main(args=hoist(arguments), prog_name="zettel", standalone_mode=False)
     except USAGE_ERROR as error:

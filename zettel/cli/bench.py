@@ -408,6 +408,35 @@ def feedback(
     tell(result, "-" if options.json else json)
 
 
+@app.command(epilog=EVERYWHERE)
+def serve(
+    ctx: typer.Context,
+    notes: int = typer.Option(10_000, "--notes", metavar="N", min=1, help="Size of the made-up scope."),
+    clients: int = typer.Option(16, "--clients", metavar="N", min=1, help="That ask at the same time."),
+    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+) -> None:
+    """Searches a second over HTTP, beside as many threads that call a memory in their own process.
+
+    --store FOLDER has the store made there, and leaves it. Needs zettel-graph[server].
+
+    \b
+    Examples:
+      zettel bench serve
+      zettel bench serve --store made-up --json serve.json
+    """
+    options = common(ctx)
+    landing(json)
+    kept = _kept(options)
+    from zettel.server.serving import require_server
+
+    require_server()
+    from zettel.bench import serving
+
+    with steps() as progress:
+        result = serving.run(notes, clients, progress, kept, options.embedder)
+    tell(result, "-" if options.json else json)
+
+
 def _require_whole(without: str, ablate: bool, scorers: list[str]) -> None:
     if without and ablate:
         raise InvalidInput("--ablate leaves out each part in turn: do without --without")

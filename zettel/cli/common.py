@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -25,6 +26,9 @@ DEFAULT_STORE = "zettel.db"
 
 VALUED = ("--store", "--tenant", "--user", "--agent", "--embedder", "--llm", "--budget")
 """Options that every command has and that take a value."""
+
+KEY = "ZETTEL_KEY"
+"""Where the key of a zettel server stands, which is no option: others see the arguments of a process."""
 
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 """Seconds in what a period is told in."""
@@ -71,7 +75,15 @@ class Common:
         return [name.strip() for name in (self.llm or "").split(",") if name.strip()]
 
     @contextmanager
-    def memory(
+    def memory(self, *, create: bool = False, works: bool = False, **how: Any) -> Iterator[Memory]:
+        """The store, open: see ``opening``."""
+        made = self.opening(create=create, works=works, **how)
+        from zettel import Memory
+
+        with Memory(self.store, **made) as memory:
+            yield memory
+
+    def opening(
         self,
         *,
         create: bool = False,
@@ -79,26 +91,24 @@ class Common:
         auth: tuple[str, str] | None = None,
         decay: str | None = None,
         runner: str | None = None,
-    ) -> Iterator[Memory]:
-        """The store, open. A missing one is only made by commands that put something in.
+    ) -> dict[str, Any]:
+        """What a memory of the store is opened with. A missing one is only made by commands that put something in.
 
         A language model is only asked by commands that ``work`` off jobs: no look at a memory may cost money, and what
         is added waits for a worker.
         ``decay`` is the age from which what has faded is put away, such as 90d.
         ``runner`` is where jobs are done, if not here.
-        ``auth`` is a server's (user, password), by default NEO4J_USERNAME and NEO4J_PASSWORD of the environment.
+        ``auth`` is a Neo4j server's (user, password), by default NEO4J_USERNAME and NEO4J_PASSWORD of the environment.
         """
         if "://" not in self.store and not create and not Path(self.store).exists():
             raise StoreError(f"there is no store {self.store}: add or import makes one, --store names another")
-        from zettel import Memory
-
         if works and self.budget and not self.models:
             raise InvalidInput("--budget bounds what a language model costs: name one with --llm")
-        with Memory(
-            self.store, llm=self.models or None, budget=self._budget() if self.models else None, asks=works,
-            scope=self.scope(), embedder=self.embedder, auth=auth, decay=decay_of(decay), runner=runner,
-        ) as memory:  # fmt: skip
-            yield memory
+        return {
+            "llm": self.models or None, "budget": self._budget() if self.models else None, "asks": works,
+            "scope": self.scope(), "embedder": self.embedder, "auth": auth, "decay": decay_of(decay), "runner": runner,
+            "key": os.environ.get(KEY) if self.store.startswith(("http://", "https://")) else None,
+        }  # fmt: skip
 
     def _budget(self) -> Budget | None:
         if not self.budget:

@@ -103,8 +103,7 @@ async def _write_to(writer: Format, work: Work, path: Path) -> None:
         await writer.folder(work, path)
         return
     assert writer.pages is not None
-    require_writable(path)
-    _require_no_database(path)
+    require_replaceable(path)
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         with unfinished.open("wb") as file:
@@ -116,7 +115,9 @@ async def _write_to(writer: Format, work: Work, path: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def _require_no_database(path: Path) -> None:
+def require_replaceable(path: Path) -> None:
+    """Look whether a file may be written at a path, over what is there. Raises ``InvalidInput``, also for a store."""
+    require_writable(path)
     if path.is_file():
         with path.open("rb") as there:
             if there.read(len(_DATABASE)) == _DATABASE:

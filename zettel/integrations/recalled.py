@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from zettel.model import Note
 
@@ -46,6 +48,14 @@ class Recalled:
 def holds(shown: str, line: str) -> bool:
     """Whether a note of these words says a line of those, both as ``spaced`` makes them."""
     return line == shown or (line in shown and line.count(" ") > FEWEST_WORDS)
+
+
+def repeats(text: str, answers: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a text says nothing but what stands in answers of the tools that read a memory."""
+    told = [one for answer in answers for one in [answer, *answer.get("memories", ())]]
+    shown = [spaced(str(one["text"])) for one in told if "text" in one]
+    lines = [line for line in map(spaced, text.splitlines()) if line]
+    return bool(lines) and all(any(holds(words, line) for words in shown) for line in lines)
 
 
 def spaced(text: str) -> str:

@@ -18,7 +18,7 @@ from zettel.annotate.index import titles_of
 from zettel.annotate.tokens import UNSPACED, clean, phrase_key, token_of, tokenize
 from zettel.batch import DropMentions, Op, PutMention
 from zettel.model import Link, LinkType, Note, Scope
-from zettel.ports import GraphStore, Lookup
+from zettel.ports import Found, GraphStore, Lookup
 
 MAX_TITLE_WORDS = 8
 """Longer titles are sentences; texts do not name them in full."""
@@ -94,6 +94,17 @@ class _Text:
         return None
 
 
+def names_in(texts: Iterable[str]) -> tuple[str, ...]:
+    """What has to be asked to find the titles that texts name: the ``names`` of a Lookup."""
+    return tuple(sorted(set().union(*map(phrases, texts))))
+
+
+def titles_asked(titles: Iterable[str | None]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What has to be asked to find the texts that name these titles: the ``titles`` of a Lookup."""
+    asked = {key: tuple(sorted(tokens)) for title in titles for key, tokens in titles_of(title).items()}
+    return tuple(sorted(asked.items()))
+
+
 async def mention_ops(
     store: GraphStore,
     scope: Scope,
@@ -102,11 +113,13 @@ async def mention_ops(
     again: Iterable[str] = (),
     gone: Collection[str] = (),
     recorded_at: datetime,
+    known: Found | None = None,
 ) -> list[Op]:
     """Operations that bring MENTIONS in step with newly written notes.
 
     ``again`` are the ids of those that stood there before, whose MENTIONS are forgotten first; ``gone`` those that the
-    same batch destroys.
+    same batch destroys. ``known`` answers a Lookup of all ``names_in`` the notes' texts and ``titles_asked`` of their
+    titles; without it, that is looked up here.
     """
     ops: list[Op] = []
     forgotten = tuple(again)
@@ -115,10 +128,10 @@ async def mention_ops(
     if not written:
         return ops
     titled = [note for note in written if note.title and note.part == 0]
-    if not titled and not (await store.lookup(scope, Lookup())).has_titles:
+    if not titled and not (known or await store.lookup(scope, Lookup())).has_titles:
         return ops
     texts = [_Text(note) for note in written]
-    found = await store.lookup(scope, _lookup(texts, titled))
+    found = known or await store.lookup(scope, _lookup(texts, titled))
     out = {note.id for note in written} | set(gone)
     named = {note_id for ids in found.named.values() for note_id in ids} - out
     others = await store.notes(scope, sorted(named))
@@ -147,8 +160,7 @@ def _pairs(texts: Sequence[_Text], titled: Sequence[Note]) -> dict[tuple[str, st
 
 def _lookup(texts: Sequence[_Text], titled: Sequence[Note]) -> Lookup:
     names = set().union(*(text.phrases for text in texts))
-    titles = {key: tuple(sorted(tokens)) for note in titled for key, tokens in titles_of(note.title).items()}
-    return Lookup(names=tuple(sorted(names)), titles=tuple(sorted(titles.items())))
+    return Lookup(names=tuple(sorted(names)), titles=titles_asked(note.title for note in titled))
 
 
 def _link(source: str, target: str, key: str, recorded_at: datetime) -> Link:

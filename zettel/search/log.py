@@ -74,15 +74,10 @@ class SearchLog:
         async with self._one_at_a_time:
             if not self._waiting:
                 return
-            by_scope: dict[Scope, list[Found]] = defaultdict(list)
             taken = list(self._waiting)
             self._waiting.clear()
-            for found in taken:
-                by_scope[found.scope].append(found)
             try:
-                for scope, some in by_scope.items():
-                    await self._store.log_searches(scope, await anyio.to_thread.run_sync(_records, some))
-                    taken = [found for found in taken if found.scope != scope]
+                await self._store.log_searches(await anyio.to_thread.run_sync(_records, taken))
             except StoreError:
                 self._waiting = deque([*taken, *self._waiting], maxlen=BUFFERED)
                 raise
@@ -96,22 +91,26 @@ class SearchLog:
         await self._write_in_passing()
 
 
-def _records(searches: Iterable[Found]) -> list[LoggedSearch]:
-    return [
-        LoggedSearch(
-            id=search.id,
-            question=readable(search.question),
-            asked_at=search.asked_at,
-            scorer=search.scorer,
-            hits=tuple(
-                LoggedHit(
-                    note=hit.note.id,
-                    version=hit.note.version,
-                    score=hit.score,
-                    features={name: round(value, 4) for name, value in zip(search.names, row, strict=True) if value},
-                )
-                for hit, row in zip(search.hits, search.features.tolist(), strict=True)
-            ),
-        )
-        for search in searches
-    ]
+def _records(searches: Iterable[Found]) -> dict[Scope, list[LoggedSearch]]:
+    by_scope: dict[Scope, list[LoggedSearch]] = defaultdict(list)
+    for search in searches:
+        by_scope[search.scope].append(_record(search))
+    return by_scope
+
+
+def _record(search: Found) -> LoggedSearch:
+    return LoggedSearch(
+        id=search.id,
+        question=readable(search.question),
+        asked_at=search.asked_at,
+        scorer=search.scorer,
+        hits=tuple(
+            LoggedHit(
+                note=hit.note.id,
+                version=hit.note.version,
+                score=hit.score,
+                features={name: round(value, 4) for name, value in zip(search.names, row, strict=True) if value},
+            )
+            for hit, row in zip(search.hits, search.features.tolist(), strict=True)
+        ),
+    )

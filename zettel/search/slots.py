@@ -17,11 +17,13 @@ from zettel.batch import PutAnswer
 from zettel.query import Filter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from zettel.batch import Op
     from zettel.commit import Clock, Commits
     from zettel.embed.vectors import Vectors
     from zettel.model import Scope
-    from zettel.ports import GraphStore, ScopeState
+    from zettel.ports import GraphStore, Reranker, ScopeState
     from zettel.query import Asked, Floats
 
 KEY = "slots"
@@ -44,6 +46,11 @@ class Bank(Protocol):
     def write(self, vectors: Floats, slots: Floats | None) -> Floats:
         """The slots (s, d) after notes with these vectors (n, v); ``slots`` are those before, None: none yet."""
         ...
+
+
+def bank_of(stages: Sequence[Reranker]) -> Bank | None:
+    """That of the first reranker which has one."""
+    return next((bank for stage in stages if (bank := getattr(stage, "bank", None)) is not None), None)
 
 
 class Kept(NamedTuple):

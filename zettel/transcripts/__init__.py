@@ -110,15 +110,15 @@ def formats() -> dict[str, Format]:
     return found
 
 
-def choose(path: Path, name: str = "auto") -> Format:
-    """The format called ``name``, or the one the file itself looks like.
+def choose(path: Path, name: str = "auto", called: str | None = None) -> Format:
+    """The format called ``name``, or the one the file itself looks like; complaints call the file ``called``.
 
     Raises ``UnknownFormat``, which names those there are, and ``InvalidInput`` for a path that is no file, nor a
     folder of a format that reads folders.
     """
     if not path.is_dir():
         require_file(path)
-    chosen = detect(path) if name == "auto" else named(name)
+    chosen = detect(path, called) if name == "auto" else named(name)
     if not reads_folders(chosen):
         require_file(path)
     return chosen
@@ -137,7 +137,7 @@ def reads_folders(format: Format) -> bool:
     return bool(getattr(format, "folders", False))
 
 
-def detect(path: Path) -> Format:
+def detect(path: Path, called: str | None = None) -> Format:
     """The first format that recognises the file or folder; raises ``UnknownFormat`` if none does."""
     head = b"" if path.is_dir() else beginning(path)
     known = ranked()
@@ -147,8 +147,9 @@ def detect(path: Path) -> Format:
         require_file(path)
     from .guessing import looks_like
 
-    told = f"{path} {looks_like(path, head)}; name its format (--format) if it is one of {_listed(formats())}"
-    raise UnknownFormat(told)
+    raise UnknownFormat(
+        f"{called or path} {looks_like(path, head)}; name its format (--format) if it is one of {_listed(formats())}"
+    )
 
 
 def ranked() -> list[Format]:

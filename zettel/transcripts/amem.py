@@ -88,7 +88,7 @@ def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
 def _event(note: dict[str, Any], key: str, source: Source, zone: tzinfo, keys: ContentKeys) -> Record:
     note = note | {field: _decoded(note.get(field)) for field in _LISTS}
     told = note.get("timestamp")
-    when = moment(told, zone) or _locomo_time(told, zone)
+    when = time_of(told, zone)
     history = note.get("evolution_history")
     id = note.get("id") or key
     fields = {
@@ -104,8 +104,11 @@ def _event(note: dict[str, Any], key: str, source: Source, zone: tzinfo, keys: C
     return record(fields, source, keys)
 
 
-def _locomo_time(told: Any, zone: tzinfo) -> datetime | None:
-    """A-MEM keeps whatever time it was given, and its own measurements gave it LoCoMo's."""
+def time_of(told: Any, zone: tzinfo = timezone.utc) -> datetime | None:
+    """The moment that a note's time names: A-MEM keeps whatever it was given, and its own measurements gave it
+    LoCoMo's."""
+    if (when := moment(told, zone)) is not None:
+        return when
     try:
         return datetime.strptime(told, locomo.DATE_FORMAT).replace(tzinfo=zone)
     except (TypeError, ValueError):

@@ -6,7 +6,7 @@ scope of the import itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from zettel.model import Event, Scope
@@ -18,6 +18,8 @@ ScopeBy: TypeAlias = Literal["user", "channel"]
 HELD = 5_000
 """Events that wait for more of their scope, so that a transaction has many: a few seconds' work, and at 5 KB each
 25 MB."""
+MOST_CHARACTERS = 250_000
+"""Text of events that are stored together: on its way to the store it takes some hundred times its size in memory."""
 
 
 class Taken(NamedTuple):
@@ -66,4 +68,18 @@ class Waiting:
                 return
             del self._events[user]
             waiting -= len(events)
-            yield from ((user, events[at : at + self._batch]) for at in range(0, len(events), self._batch))
+            yield from ((user, some) for some in in_batches(events, self._batch))
+
+
+def in_batches(events: Sequence[Event], most: int) -> Iterator[list[Event]]:
+    """Them in order, at most ``most`` together; a batch ends where its text comes to ``MOST_CHARACTERS``."""
+    batch: list[Event] = []
+    characters = 0
+    for event in events:
+        batch.append(event)
+        characters += len(event.content)
+        if len(batch) == most or characters >= MOST_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch

@@ -47,7 +47,8 @@ def told_in(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     role = message["role"]
     if role in UNSAID:
         return
-    content = content_of([message] if message.get("type") in _ITEMS else message.get("content", message.get("parts")))
+    is_item = str(message.get("type")) in _ITEMS
+    content = content_of([message] if is_item else message.get("content", message.get("parts")))
     for answer in content.answers:
         yield from _answered(answer)
     if role == "tool":
@@ -60,7 +61,7 @@ def told_in(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     refusal = message.get("refusal")
     text = content.text or (refusal if isinstance(refusal, str) else "")
     if text or calls:
-        speaker = message.get("name") if message.get("type") not in _ITEMS else None
+        speaker = None if is_item else message.get("name")
         yield {
             "role": speaker if isinstance(speaker, str) and speaker.strip() else role,
             "content": text,

@@ -93,7 +93,7 @@ def _is_unsaid(said: dict[str, Any]) -> bool:
     told = as_dict(said.get("metadata"))
     return (
         as_dict(said.get("author")).get("role") == "system"
-        or as_dict(said.get("content")).get("content_type") in _SILENT
+        or str(as_dict(said.get("content")).get("content_type")) in _SILENT
         or told.get("is_visually_hidden_from_conversation") is True
         or told.get("is_user_system_message") is True
     )

@@ -22,7 +22,7 @@ from zettel.llm.estimate import Unread
 from zettel.model import Event, Remembered, Scope
 
 from . import HEAD_BYTES, Rejected, require_file, whole
-from .by_scope import HELD, Taken, Waiting, scope_of
+from .by_scope import HELD, MOST_CHARACTERS, Taken, Waiting, scope_of
 from .parts import Part, Transcript
 from .records import keys_of_cleaned
 from .redaction import Redactor
@@ -31,12 +31,13 @@ from .secret_shapes import secrets_among
 from .wanted import Chosen, Wanted
 
 if TYPE_CHECKING:
-    from zettel import AsyncMemory
+    from zettel.face.adding import Adding
     from zettel.remember import Remembering
     from zettel.restore import Restoring
 
 BATCH = 1000
-"""Records in one transaction: few enough that an interruption costs a second's work, many enough to be quick."""
+"""Records in one transaction: few enough that an interruption costs a second's work, many enough to be quick. There are
+fewer where they are long."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called after each batch with the number of records read and that of all there are."""
@@ -46,7 +47,7 @@ Store: TypeAlias = Callable[[Scope, Sequence[Event], Ordinals], Awaitable[list[R
 
 
 async def import_parts(
-    memory: AsyncMemory,
+    memory: Adding,
     transcript: Transcript,
     wanted: Wanted,
     report: ImportReport,
@@ -193,7 +194,12 @@ class _Batches:
         try:
             with keys_of_cleaned(None if self._redactor is None else self._redactor.text):
                 # One by one: what was read before an error counts.
-                taken.extend(islice(self._records, BATCH))
+                characters = 0
+                for record in islice(self._records, BATCH):
+                    taken.append(record)
+                    characters += len(record.event.content) if isinstance(record, Taken) else 0
+                    if characters >= MOST_CHARACTERS:
+                        break
         except BadRecord as error:
             self.error = error
         if self._tally is not None and self._redactor is None:

@@ -58,7 +58,7 @@ def _is_telling(json: JsonStream, wrapped: bool = False) -> bool:
             if key in _WRAPPINGS and json.peek() == "{" and _is_telling(json):
                 return True
             if key == "role" or (key == "type" and wrapped):
-                is_role = is_role or json.value() in KNOWN_ROLES
+                is_role = is_role or str(json.value()) in KNOWN_ROLES
     except BadRecord:  # longer than the head
         return is_role and keys.isdisjoint(_OF_EVENTS)
     return is_role and (wrapped or keys.isdisjoint(_OF_EVENTS) or not keys.isdisjoint(_OF_MESSAGES))

@@ -62,7 +62,7 @@ def look(path: Path, format: str = "auto", *, tables: bool = False, called: str 
         return _look_into(path, format, where)
     if tables and format == "auto":
         format = _TABLES.get(path.suffix.lower(), format)
-    return Transcript((Part(where, choose(path, format), path),), (), walked=False)
+    return Transcript((Part(where, choose(path, format, called), path),), (), walked=False)
 
 
 def read(part: Part, zone: tzinfo | None = None, columns: Mapping[str, str] | None = None) -> Iterator[Record]:

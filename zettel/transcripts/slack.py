@@ -119,7 +119,7 @@ def _day(file: File, folder: str, workspace: _Workspace) -> Iterator[Record]:
         source = Source(file=file.where, position=str(place))
         if not isinstance(message, dict):
             yield rejected(source, "expected an object with a message")
-        elif (message.get("subtype") or "") in SAID and not _is_hidden(message):
+        elif str(message.get("subtype") or "") in SAID and not _is_hidden(message):
             told = changed.get(message.get("ts"), message) if isinstance(message.get("ts"), str) else message
             if told is not None:
                 yield from _message(told, source, folder, workspace)

@@ -19,7 +19,7 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -32,7 +32,19 @@ from pydantic_core import PydanticSerializationError
 from zettel.batch import PutEvent, PutJob, PutMention, PutNoteUse, PutTombstones, RestoreLinks
 from zettel.errors import BadRecord
 from zettel.identity import new_id
-from zettel.model import TIME_MIN, EventRecord, Job, Link, Note, NoteUse, Revision, Scope, from_micros, to_micros
+from zettel.model import (
+    TIME_MIN,
+    EventRecord,
+    Job,
+    JobKind,
+    Link,
+    Note,
+    NoteUse,
+    Revision,
+    Scope,
+    from_micros,
+    to_micros,
+)  # fmt: skip
 from zettel.ports import KeptNote, ScopeState, Space
 from zettel.transcripts import WHOLE
 
@@ -49,6 +61,8 @@ _CRC = re.compile(rb',"crc":"([0-9a-f]{8})"\}\n')
 _CRC_BYTES = len(b',"crc":"00000000"}\n')
 _JOB = ("kind", "note", "version", "priority", "run_at", "attempts", "state", "error")
 """What is told of a job; its id is of the store that it waits in."""
+_OF_STORES = frozenset({JobKind.REEMBED, JobKind.PURGE})
+"""Jobs that nobody may bring into a store that is shared."""
 
 
 def sniff(path: Path, head: bytes) -> bool:
@@ -190,13 +204,17 @@ def outline(path: Path) -> Outline:
     return Outline(tuple(sets), tuple(parts))
 
 
-def read(path: Path, part: Part, into: Scope) -> Iterator[Kept]:
-    """The records of one scope, to be kept in the scope ``into``. Raises ``BadRecord`` at one that makes no sense."""
+def read(path: Path, part: Part, into: Scope, sets: Iterable[Space]) -> Iterator[Kept]:
+    """The records of one scope, to be kept in the scope ``into``; ``sets`` are the file's.
+
+    Raises ``BadRecord`` at one that makes no sense.
+    """
+    dims = {space.id: space.dim for space in sets}
     with path.open("rb") as file:
         file.seek(part.offset)
         for number in range(part.line, part.line + part.lines):
             with _making_sense(f"{path}:{number}"):
-                kept = _kept(json.loads(file.readline()), into)
+                kept = _kept(json.loads(file.readline()), into, dims)
             yield kept
 
 
@@ -249,14 +267,14 @@ def _space(told: dict[str, Any]) -> Space:
     return Space(told["set"], told["embedder"], told["dim"], told["fingerprint"], told["recipe"], active=False)
 
 
-def _kept(told: dict[str, Any], into: Scope) -> Kept:
+def _kept(told: dict[str, Any], into: Scope, dims: Mapping[int, int]) -> Kept:
     if "event" in told:
         return PutEvent(EventRecord.model_validate(told["event"]), told["identity"])
     if "note" in told:
         return KeptNote(
             Note.model_validate(told["note"]),
             tuple(Revision.model_validate(revision) for revision in told["revisions"]),
-            tuple((int(number), _unpacked(vector)) for number, vector in told["vectors"].items()),
+            tuple((int(number), _unpacked(vector, dims[int(number)])) for number, vector in told["vectors"].items()),
         )
     if "links" in told:
         return RestoreLinks(told["of"], tuple(Link.model_validate(link) for link in told["links"]))
@@ -267,8 +285,14 @@ def _kept(told: dict[str, Any], into: Scope) -> Kept:
     if "use" in told:
         since, *counts = (int(told["use"][name]) for name in NoteUse._fields)
         return PutNoteUse(told["of"], NoteUse(from_micros(since), *counts))
-    return PutJob(Job.model_validate({**told["job"], "id": new_id("j"), "scope": into}))
+    job = Job.model_validate({**told["job"], "id": new_id("j"), "scope": into})
+    if job.note is None or job.kind in _OF_STORES:
+        raise ValueError(f"a job to {job.kind.value} is about a store and not about a note")
+    return PutJob(job)
 
 
-def _unpacked(vector: str) -> Any:
-    return np.frombuffer(base64.b64decode(vector, validate=True), "<f4")
+def _unpacked(text: str, dim: int) -> Any:
+    vector = np.frombuffer(base64.b64decode(text, validate=True), "<f4")
+    if len(vector) != dim:
+        raise ValueError(f"a vector of {len(vector)} numbers in a set of {dim}")
+    return vector

@@ -1,0 +1,47 @@
+"""LangGraph with a memory: an agent that has its tools, and a node that keeps items in its store.
+
+pip install 'zettel-graph[langgraph]' langchain-openai
+export OPENAI_API_KEY=...
+python examples/agents_langgraph.py
+
+OPENAI_BASE_URL names another server, and the first argument another model than gpt-4o-mini.
+"""
+
+import sys
+
+from langchain_openai import ChatOpenAI
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import create_react_agent
+from langgraph.store.base import BaseStore
+
+from zettel import Memory
+from zettel.integrations.langgraph import MemoryHooks, ZettelStore, memory_tools
+
+MODEL = sys.argv[1] if len(sys.argv) > 1 else "gpt-4o-mini"
+USERS = ("users", "ann")
+
+
+def note_visit(state: MessagesState, *, store: BaseStore) -> dict[str, list[str]]:
+    """A node, as LangGraph hands the store to it."""
+    store.put(USERS, "visit", {"text": "Ann was here."})
+    return {"messages": []}
+
+
+with Memory(":memory:") as memory:
+    store, model = ZettelStore(memory), ChatOpenAI(model=MODEL)
+
+    agent = create_react_agent(model, memory_tools(memory), store=store)
+    for asked in ["Remember: Ann is allergic to walnuts.", "What is Ann allergic to?"]:
+        print(asked)
+        print(f"  {agent.invoke({'messages': [('user', asked)]})['messages'][-1].content}")
+
+    hooks = MemoryHooks(memory)  # without tools: the memory stands around the model
+    talking = create_react_agent(model, [], pre_model_hook=hooks.before, post_model_hook=hooks.after)
+    asked = "Is Ann allergic to anything?"
+    print(asked)
+    print(f"  {talking.invoke({'messages': [('user', asked)]})['messages'][-1].content}")
+
+    graph = StateGraph(MessagesState).add_node(note_visit).add_edge(START, "note_visit").compile(store=store)
+    graph.invoke({"messages": []})
+    (visit,) = store.search(USERS, query="Who was here?", limit=1)
+    print(f"kept of the run: {visit.value}")

@@ -1,0 +1,33 @@
+"""The OpenAI Agents SDK with a memory: a session that is kept item for item, and found again in later sessions.
+
+pip install 'zettel-graph[openai-agents]'
+export OPENAI_API_KEY=...
+python examples/agents_openai_agents.py
+
+OPENAI_BASE_URL names another server, and the first argument another model than gpt-4o-mini.
+"""
+
+import sys
+
+from agents import Agent, Runner, set_default_openai_api, set_tracing_disabled
+
+from zettel import Memory
+from zettel.integrations.openai_agents import ZettelSession, memory_tools
+
+MODEL = sys.argv[1] if len(sys.argv) > 1 else "gpt-4o-mini"
+
+set_default_openai_api("chat_completions")  # what other servers speak too
+set_tracing_disabled(True)  # nothing is sent anywhere but to the model
+
+with Memory(":memory:") as memory:
+    agent = Agent("helper", instructions="You have a memory. Use it.", model=MODEL, tools=memory_tools(memory))
+    for session, asked in [
+        ("monday", "Remember: Ann is allergic to walnuts."),
+        ("friday", "What is Ann allergic to?"),
+    ]:
+        said = Runner.run_sync(agent, asked, session=ZettelSession(memory, session))
+        print(f"{session}: {asked}\n  {said.final_output}")
+
+    print("What was said, as searches find it:")
+    for note in memory.list().notes:
+        print(f"  {note.session}, {note.role}: {note.content}")

@@ -1,0 +1,35 @@
+"""A client with a memory: what is said in one conversation is known in the next.
+
+Any client of the OpenAI protocol will do; here it is OpenAI's own, which is installed with zettel.
+
+export OPENAI_API_KEY=...
+python examples/wrap_a_client.py
+
+OPENAI_BASE_URL names another server, and the first argument another model than gpt-4o-mini.
+"""
+
+import sys
+
+from openai import OpenAI
+
+from zettel import Memory
+
+MODEL = sys.argv[1] if len(sys.argv) > 1 else "gpt-4o-mini"
+
+
+def conversation(client: OpenAI, asked: str) -> None:
+    """One turn of a new conversation; the program itself keeps nothing of earlier ones."""
+    print(f"Ann: {asked}\n  ", end="")
+    messages = [{"role": "user", "content": asked}]
+    for chunk in client.chat.completions.create(model=MODEL, messages=messages, stream=True):
+        print(chunk.choices[0].delta.content or "", end="")
+    print()
+
+
+with Memory(":memory:") as memory, OpenAI() as client:
+    for asked in ["I moved my boat, the Blue Heron, to the harbour of Risør.", "I have sold my bicycle.",
+                  "Where is my boat?"]:  # fmt: skip
+        conversation(memory.wrap(client, user="Ann"), asked)
+    print("\nremembered:")
+    for note in memory.list().notes:
+        print(f"  {note.role}: {note.content}")

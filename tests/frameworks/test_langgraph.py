@@ -1,0 +1,640 @@
+"""LangGraph's ``BaseStore`` as its docstrings promise it, beside its own store in memory; its tools and hooks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("langgraph")
+
+from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
+
+from tests.agent_server import AgentServer
+from tests.frameworks.known import CHECKOUT
+from zettel import AsyncMemory, Memory, Scope
+from zettel.errors import InvalidInput, ZettelError
+from zettel.integrations import langgraph_items as items
+from zettel.integrations.langgraph import MemoryHooks, ZettelStore, memory_tools
+
+ANN, BOB = ("users", "ann"), ("users", "bob")
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    with Memory(tmp_path_factory.mktemp("store") / "zettel.db") as memory:
+        yield memory
+
+
+@pytest.fixture
+def memory(opened: Memory) -> Iterator[Memory]:
+    """One memory for all tests, in a scope that is empty before each."""
+    yield opened
+    opened.delete_scope()
+
+
+@pytest.fixture
+def store(memory: Memory) -> ZettelStore:
+    return ZettelStore(memory)
+
+
+class Clock:
+    """What the store takes for the time."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2030, 1, 1, tzinfo=timezone.utc)
+
+    def pass_minutes(self, minutes: float) -> None:
+        self.now += timedelta(minutes=minutes)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    for module in ("langgraph", "langgraph_items"):
+        monkeypatch.setattr(f"zettel.integrations.{module}.now_utc", lambda: clock.now)
+    return clock
+
+
+# ------------------------------------------------------------------------------------------------------ keys and values
+
+
+def test_a_life_of_an_item(store: ZettelStore, memory: Memory) -> None:
+    assert store.get(ANN, "food") is None
+    store.put(ANN, "food", {"text": "Ann likes pizza", "n": 3})
+    first = store.get(ANN, "food")
+    assert first is not None
+    assert (first.namespace, first.key, first.value) == (ANN, "food", {"text": "Ann likes pizza", "n": 3})
+    assert first.created_at == first.updated_at
+    store.put(ANN, "food", {"text": "Ann likes rice"})
+    second = store.get(ANN, "food")
+    assert second is not None
+    assert second.value == {"text": "Ann likes rice"}
+    assert second.created_at == first.created_at < second.updated_at
+    (note,) = memory.list().notes
+    assert [version.change["content"] for version in memory.history(note.id)] == [
+        "text: Ann likes pizza\nn: 3", "Ann likes rice"
+    ]  # fmt: skip
+    memory.revert(note.id, 1)
+    assert store.get(ANN, "food").value == first.value  # type: ignore[union-attr]
+    store.put(ANN, "food", {"text": "Ann likes rice"})
+    assert store.get(ANN, "food").value == {"text": "Ann likes rice"}  # type: ignore[union-attr]
+    store.delete(ANN, "food")
+    assert store.get(ANN, "food") is None
+    assert not memory.list().notes
+    store.delete(ANN, "food")
+    for text in ("Ann likes soup", "Ann likes fish"):  # whatever was deleted, and however often
+        store.put(ANN, "food", {"text": text})
+        assert store.get(ANN, "food").value == {"text": text}  # type: ignore[union-attr]
+        store.delete(ANN, "food")
+    assert ZettelStore(memory).get(ANN, "food") is None
+    ZettelStore(memory).put(ANN, "food", {"text": "Ann likes figs"})
+    assert store.get(ANN, "food").value == {"text": "Ann likes figs"}  # type: ignore[union-attr]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+KEYS = st.text(st.characters(exclude_characters="\0"), max_size=9)
+
+
+@given(value=st.dictionaries(st.text(), JSON, max_size=4), key=KEYS)
+@settings(max_examples=25)
+def test_a_value_comes_back_exactly(opened: Memory, value: dict[str, Any], key: str) -> None:
+    store = ZettelStore(opened)
+    store.put(("exact",), key, value)
+    found = store.get(("exact",), key)
+    assert found is not None
+    assert found.value == value
+    assert json.dumps(found.value) == json.dumps(value)  # 1 and 1.0 too, and the order of the keys
+    store.delete(("exact",), key)
+
+
+def test_odd_values_are_taken_or_refused(store: ZettelStore) -> None:
+    store.put(ANN, "odd", {"n": np.int64(3), "x": np.float32(0.5), "a": np.array([1, 2]), "t": (1, 2), "b": np.True_})
+    assert store.get(ANN, "odd").value == {"n": 3, "x": 0.5, "a": [1, 2], "t": [1, 2], "b": True}  # type: ignore[union-attr]
+    for value, said in [
+        ({"when": datetime(2024, 5, 1)}, "value.when is datetime"),
+        ({"deep": [{"x": {1, 2}}]}, r"value.deep\[0\].x is set"),
+        ({"deep": {1: "x"}}, "value.deep has the key 1"),
+        ({"n": float("nan")}, "nan, which JSON cannot say"),
+        (json.loads('{"x": ' * 300 + "1" + "}" * 300), "value is nested more than 100 deep"),
+    ]:
+        with pytest.raises(InvalidInput, match=said) as refused:
+            store.put(ANN, "refused", value)
+        assert "\n" not in str(refused.value)
+    assert store.get(ANN, "refused") is None
+    with pytest.raises(InvalidInput, match="metadata: holds a NUL character") as refused:
+        store.put(ANN, "no\0key", {"n": 1})
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("namespace", [(), ("",), ("a.b",), ("langgraph", "x"), (1,)])
+def test_namespaces_that_are_none(store: ZettelStore, namespace: Any) -> None:
+    with pytest.raises(InvalidNamespaceError):
+        store.put(namespace, "key", {"x": 1})
+
+
+def test_past_the_public_methods(store: ZettelStore) -> None:
+    for namespace in [(), ("a", "")]:
+        with pytest.raises(InvalidNamespaceError, match="is no namespace"):
+            store.batch([PutOp(namespace, "key", {"x": 1})])
+    store.batch([PutOp(("langgraph", "x"), "key", {"x": 1})])
+    assert store.get(("langgraph", "x"), "key").value == {"x": 1}  # type: ignore[union-attr]
+    with pytest.raises(InvalidInput, match="str is no operation"):
+        store.batch(["get"])  # type: ignore[list-item]
+
+
+def test_what_is_not_the_stores_stays_outside(store: ZettelStore, memory: Memory) -> None:
+    memory.add("Ann likes pizza.", session="users.ann", metadata={"namespace": "users", "key": "x"})
+    store.put(ANN, "food", {"text": "Ann likes pizza"})
+    assert [item.key for item in store.search((), query="What does Ann like?")] == ["food"]
+    assert [item.key for item in store.search(())] == ["food"]
+    assert store.list_namespaces() == [ANN]
+    other = ZettelStore(memory, scope=Scope(user="bob"))
+    assert other.search(()) == []
+    other.put(ANN, "food", {"text": "Bob likes cake"})
+    assert store.get(ANN, "food").value == {"text": "Ann likes pizza"}  # type: ignore[union-attr]
+
+
+def test_an_item_that_was_put_away_is_there(store: ZettelStore, memory: Memory) -> None:
+    store.put(ANN, "food", {"text": "Ann likes pizza"})
+    (note,) = memory.list().notes
+    memory.archive(note.id)
+    assert store.get(ANN, "food").value == {"text": "Ann likes pizza"}  # type: ignore[union-attr]
+    assert [item.key for item in store.search(ANN)] == ["food"]
+    assert [item.score is not None for item in store.search(ANN, query="What does Ann like?")] == [True]
+    assert store.list_namespaces() == [ANN]
+    store.put(ANN, "food", {"text": "Ann likes rice"})
+    assert [item.value["text"] for item in store.search(ANN)] == ["Ann likes rice"]
+
+
+def test_a_former_wording_is_not_found_in_the_archive(store: ZettelStore, memory: Memory) -> None:
+    text = " ".join(f"Chapter {n} tells of the sea and of the ship number {n}." for n in range(200))
+    store.put(ANN, "book", {"text": text})
+    store.put(ANN, "book", {"text": "It was about ships."})
+    memory.archive(memory.list().notes[0].id)
+    found = store.search(ANN, query="Which chapter tells of ship number 170?")
+    assert [item.value["text"] for item in found] == ["It was about ships."]
+
+
+def test_an_item_in_quarantine_is_none_until_it_is_released(store: ZettelStore, memory: Memory) -> None:
+    store.put(ANN, "food", {"text": "Ann likes pizza"})
+    (note,) = memory.list().notes
+    memory.quarantine(note.id)
+    assert store.get(ANN, "food") is None
+    assert store.search(ANN) == store.search(ANN, query="pizza") == store.list_namespaces() == []
+    store.put(ANN, "food", {"text": "Ann likes pizza with figs"})
+    assert store.get(ANN, "food") is None
+    memory.release(note.id)
+    assert [item.value["text"] for item in store.search(ANN, query="pizza")] == ["Ann likes pizza with figs"]
+
+
+@pytest.mark.parametrize("put_away", ["archive", "quarantine"])
+def test_delete_finds_what_was_put_away(memory: Memory, clock: Clock, put_away: str) -> None:
+    store = ZettelStore(memory)
+    for key, ttl in (("deleted", None), ("swept", 5)):
+        store.put(ANN, key, {"text": f"Ann likes {key}"}, ttl=ttl)
+    for note in memory.list().notes:
+        getattr(memory, put_away)(note.id)
+    store.delete(ANN, "deleted")
+    clock.pass_minutes(6)
+    assert store.sweep_ttl() == 1
+    assert not memory.list(archived=True).notes
+
+
+def test_a_key_is_one_item_whoever_deleted_it(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in another process, in the whole scope, and as often as one likes."""
+    store, other = ZettelStore(memory), ZettelStore(memory)
+    for n in range(5):
+        store.put(ANN, "k", {"n": n})
+        store.delete(ANN, "k")
+    remember, asked = AsyncMemory.remember, []
+
+    async def counted(self: AsyncMemory, *told: Any, **more: Any) -> Any:
+        asked.append(told)
+        return await remember(self, *told, **more)
+
+    monkeypatch.setattr(AsyncMemory, "remember", counted)
+    other.put(ANN, "k", {"n": 10})
+    store.put(ANN, "k", {"n": 11})
+    assert len(asked) == 4
+    assert [item.value for item in other.search(ANN)] == [{"n": 11}]
+    (note,) = memory.list().notes
+    assert note.version == 2
+    memory.delete_scope()
+    for one in (other, store):
+        one.put(ANN, "k", {"n": 12})
+    assert [item.value for item in store.search(ANN)] == [{"n": 12}]
+    assert len(memory.list().notes) == 1
+
+
+def test_what_somebody_else_deletes_meanwhile_is_gone(
+    memory: Memory, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, delete = ZettelStore(memory), AsyncMemory.delete
+
+    async def twice(self: AsyncMemory, id: str, **more: Any) -> int:
+        await delete(self, id, **more)
+        return await delete(self, id, **more)
+
+    monkeypatch.setattr(AsyncMemory, "delete", twice)
+    store.put(ANN, "deleted", {"n": 1})
+    store.batch([PutOp(ANN, "deleted", None), PutOp(ANN, "put", {"n": 2}, ttl=5)])
+    assert [item.key for item in store.search(ANN)] == ["put"]
+    clock.pass_minutes(6)
+    assert store.sweep_ttl() == 0  # the other did
+    assert store.search(ANN) == []
+
+
+def test_items_that_say_the_same_stay_apart(store: ZettelStore, memory: Memory) -> None:
+    for key in ("one", "two"):
+        store.put(ANN, key, {"text": "Ann has moved to a house by the sea."})
+    memory.evolve()
+    assert len(store.search(ANN)) == 2
+
+
+# -------------------------------------------------------------------------------------------------------------- batches
+
+
+def test_a_batch_reads_before_it_writes(store: ZettelStore) -> None:
+    store.put(ANN, "one", {"n": 1})
+    results = store.batch([
+        PutOp(ANN, "one", {"n": 2}), GetOp(ANN, "one"), SearchOp(("users",)), ListNamespacesOp(),
+        PutOp(ANN, "one", {"n": 3}), PutOp(BOB, "two", {"n": 4}), PutOp(BOB, "gone", None), GetOp(BOB, "two"),
+    ])  # fmt: skip
+    assert [results[place] for place in (0, 4, 5, 6, 7)] == [None] * 5
+    assert results[1].value == {"n": 1}  # type: ignore[union-attr]
+    assert [item.value for item in results[2]] == [{"n": 1}]  # type: ignore[union-attr]
+    assert results[3] == [ANN]
+    assert [store.get(ANN, "one").value, store.get(BOB, "two").value] == [{"n": 3}, {"n": 4}]  # type: ignore[union-attr]
+
+
+def test_a_batch_is_written_whole_or_not_at_all(store: ZettelStore) -> None:
+    with pytest.raises(ZettelError):
+        store.batch([PutOp(ANN, "one", {"n": 1}), PutOp(ANN, "two", {"n": {1}})])
+    assert store.search(()) == []
+
+
+@pytest.mark.anyio
+async def test_awaited_with_either_memory(memory: Memory, tmp_path: Path) -> None:
+    async with AsyncMemory(tmp_path / "other.db") as awaited:
+        for store in (ZettelStore(memory), ZettelStore(awaited)):
+            await asyncio.gather(*(store.aput(ANN, f"k{n}", {"n": n}) for n in range(5)))
+            found = await asyncio.gather(*(store.aget(ANN, f"k{n}") for n in range(5)))
+            assert [item.value for item in found if item] == [{"n": n} for n in range(5)]
+            assert len(await store.asearch(("users",), query="n 3", limit=20)) == 5
+            await store.adelete(ANN, "k0")
+            assert await store.aget(ANN, "k0") is None
+            assert await store.alist_namespaces(prefix=("users",)) == [ANN]
+            assert await store.asweep_ttl() == 0
+        with pytest.raises(InvalidInput, match="has to be awaited"):
+            ZettelStore(awaited).get(ANN, "k1")
+
+
+# --------------------------------------------------------------------------------------------------------------- search
+
+LABELS = st.sampled_from(["a", "ab", "b", "abc", "/", "a b"])
+SPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
+VALUES = st.fixed_dictionaries(
+    {}, optional={"s": st.sampled_from(["x", "y", "1"]), "n": st.sampled_from([1, 1.0, 2, 3.5]),
+                  "d": st.sampled_from([{"p": 1, "q": "x"}, {"p": 2}]), "l": st.sampled_from([[1], [1, 2], []])}
+)  # fmt: skip
+NUMBER = st.tuples(st.sampled_from(["$gt", "$gte", "$lt", "$lte", "$ne", "$eq"]), st.sampled_from([1, 2, 3]))
+FILTERS = st.none() | st.sampled_from([
+    {"s": "x"}, {"s": "1"}, {"n": 1}, {"n": True}, {"s": {"$ne": "x"}}, {"d": {"p": 1}}, {"d": {"$eq": {"p": 2}}},
+    {"l": [1]}, {"l": []}, {"s": "x", "n": 1}, {"d": {"p": {"$eq": 1}, "q": "x"}}, {"missing": None},
+])  # fmt: skip
+PATHS = st.none() | st.lists(LABELS | st.just("*"), min_size=1, max_size=2).map(tuple)
+
+
+@given(data=st.data())
+@settings(max_examples=15)
+def test_as_langgraphs_own_store(opened: Memory, data: st.DataObject) -> None:
+    """Whatever is put, overwritten and deleted: the same items, filters and namespaces as the store in memory has."""
+    opened.delete_scope()
+    ours, theirs = ZettelStore(opened), InMemoryStore()
+    ops = data.draw(st.lists(st.tuples(SPACES, st.sampled_from(["k", "l"]), st.none() | VALUES), max_size=8))
+    for namespace, key, value in ops:
+        for store in (ours, theirs):
+            store.batch([PutOp(namespace, key, value)])
+    for _ in range(4):
+        prefix, filter = data.draw(SPACES | st.just(())), data.draw(FILTERS)
+        found = [store.search(prefix, filter=filter, limit=50) for store in (ours, theirs)]
+        assert len({(ns(item), item.key) for item in found[0]}) == len(found[0])
+        assert sorted(map(told, found[0])) == sorted(map(told, found[1]))
+        asked = {"prefix": data.draw(PATHS), "suffix": data.draw(PATHS)}
+        asked |= {"max_depth": data.draw(st.none() | st.integers(1, 3)), "limit": data.draw(st.integers(1, 5))}
+        spaces = [store.list_namespaces(**asked, offset=0) for store in (ours, theirs)]
+        held = {ns(item) for item in theirs.search((), limit=50)}
+        if asked["max_depth"] is None:  # the one in memory lists namespaces that are empty by now
+            spaces[1] = [one for one in theirs.list_namespaces(**(asked | {"limit": 50})) if one in held]
+            assert spaces[0] == spaces[1][: asked["limit"]]
+
+
+def ns(item: Any) -> tuple[str, ...]:
+    return tuple(item.namespace)
+
+
+def told(item: Any) -> str:
+    return json.dumps([item.namespace, item.key, item.value], sort_keys=True)
+
+
+def test_operators(store: ZettelStore) -> None:
+    store.put(ANN, "low", {"n": 1, "day": "2024-01-01"})
+    store.put(ANN, "high", {"n": 5.5, "day": "2024-06-01"})
+    store.put(ANN, "none", {})
+
+    def keys(**filter: Any) -> list[str]:
+        return sorted(item.key for item in store.search(ANN, filter=filter))
+
+    assert keys(n={"$gt": 1}) == ["high"]
+    assert keys(n={"$gte": 1}) == ["high", "low"]
+    assert keys(n={"$gte": 1, "$lt": 5}) == ["low"]
+    assert keys(n={"$lte": np.float64(5.5)}) == ["high", "low"]
+    assert keys(n={"$ne": 1}) == ["high", "none"]
+    assert keys(day={"$gt": "2024-03-01"}) == ["high"]
+    assert keys(day={"$lt": 3}) == []
+    with pytest.raises(InvalidInput, match=r"\$in is no operator"):
+        keys(n={"$in": [1]})
+
+
+def test_a_query_ranks_within_its_prefix(store: ZettelStore) -> None:
+    store.put(ANN, "drink", {"text": "Ann drinks coffee in the morning"})
+    store.put(ANN, "work", {"text": "Ann repairs violins"})
+    store.put(("users",), "house", {"text": "coffee is in the kitchen"})
+    store.put(("usersx",), "other", {"text": "coffee, coffee"})
+    store.put(("a", "users"), "other", {"text": "coffee, coffee"})
+    found = store.search(("users",), query="Who drinks coffee?")
+    assert found[0].key == "drink"
+    assert {item.key for item in found} == {"drink", "house", "work"}
+    assert all(item.score is not None and 0 <= item.score <= 1 for item in found)
+    assert [item.key for item in store.search(ANN, query="Who drinks coffee?", limit=1)] == ["drink"]
+    assert [item.key for item in store.search(ANN, query="Who drinks coffee?", limit=1, offset=1)] == ["work"]
+    assert [item.key for item in store.search(ANN, query="   ")] == ["drink", "work"]
+    assert store.search(ANN, query="coffee", limit=0) == []
+    assert [item.score for item in store.search(ANN)] == [None, None]
+    with pytest.raises(InvalidInput, match="limit=-1"):
+        store.search(ANN, limit=-1)
+
+
+def test_filters_hold_before_the_ranking(store: ZettelStore) -> None:
+    """Also where what they want is rare among what the query is about."""
+    puts = [PutOp(ANN, f"k{n}", {"text": f"coffee with milk {n}", "n": n, "type": "note"}) for n in range(150)]
+    store.batch([*puts, PutOp(ANN, "tea", {"text": "green tea", "n": 1000, "type": "rare"})])
+    assert [item.key for item in store.search(ANN, query="coffee with milk", filter={"type": "rare"})] == ["tea"]
+    assert [item.key for item in store.search(ANN, query="coffee with milk", filter={"n": {"$gt": 500}})] == ["tea"]
+    assert len(store.search(ANN, query="coffee with milk", limit=200)) == 151
+    assert len({item.key for item in store.search(ANN, query="coffee with milk", limit=200)}) == 151
+
+
+def test_what_is_indexed(memory: Memory) -> None:
+    store = ZettelStore(memory, index={"fields": ["text", "chapters[*].title"]})
+    store.put(ANN, "a", {"text": "violins", "secret": "coffee", "chapters": [{"title": "bows"}, {"title": "strings"}]})
+    store.put(ANN, "b", {"text": "violins", "secret": "coffee"}, index=["secret"])
+    store.put(ANN, "c", {"text": "coffee"}, index=False)
+    store.put(ANN, "d", {"other": "coffee"})
+    contents = {item.key: note.content for item, note in zip(store.search(ANN), memory.list().notes, strict=True)}
+    assert contents == {"a": "violins\nbows\nstrings", "b": "coffee", "c": "c", "d": "d"}
+    found = store.search(ANN, query="coffee")
+    assert [item.key for item in found[:1]] == ["b"]
+    assert {item.key for item in found if item.score is None} == {"c", "d"}
+    with pytest.raises(InvalidInput, match="vectors are the memory's"):
+        ZettelStore(memory, index={"dims": 3, "embed": lambda texts: [[0.0] * 3 for _ in texts]})
+
+
+def test_a_long_value_is_one_item(store: ZettelStore) -> None:
+    text = " ".join(f"Chapter {n} tells of the sea and of the ship number {n}." for n in range(200))
+    store.put(ANN, "book", {"text": text})
+    store.put(ANN, "other", {"text": "The ship of Ann"})
+    assert sorted(item.key for item in store.search(ANN, query="ship number 170")) == ["book", "other"]
+    assert store.get(ANN, "book").value == {"text": text}  # type: ignore[union-attr]
+    store.put(ANN, "book", {"text": "short"})
+    assert sorted(item.value["text"] for item in store.search(ANN)) == ["The ship of Ann", "short"]
+    store.delete(ANN, "book")
+    assert [item.key for item in store.search(ANN)] == ["other"]
+
+
+def test_listing_takes_conditions_of_both_ends(store: ZettelStore) -> None:
+    for namespace in [("a", "b", "c"), ("a", "b", "d", "e"), ("a", "b", "d", "i"), ("a", "b", "f"), ("a", "c", "f")]:
+        store.put(namespace, "k", {})
+    assert store.list_namespaces(prefix=("a", "b"), max_depth=3) == [("a", "b", "c"), ("a", "b", "d"), ("a", "b", "f")]
+    assert store.list_namespaces(prefix=("a", "*", "f"), suffix=("f",)) == [("a", "b", "f"), ("a", "c", "f")]
+    assert store.list_namespaces(limit=2, offset=1) == [("a", "b", "d", "e"), ("a", "b", "d", "i")]
+    with pytest.raises(InvalidInput, match="'middle' is no way to match"):
+        store.batch([ListNamespacesOp((MatchCondition("middle", ("a",)),))])  # type: ignore[arg-type]
+
+
+# --------------------------------------------------------------------------------------------------------- time to live
+
+
+def test_what_expires_is_swept(memory: Memory, clock: Clock) -> None:
+    store = ZettelStore(memory, ttl={"default_ttl": 10})
+    store.put(ANN, "short", {"n": 1}, ttl=5)
+    store.put(ANN, "usual", {"n": 2})
+    store.put(ANN, "always", {"n": 3}, ttl=None)
+    clock.pass_minutes(5)
+    assert store.sweep_ttl() == 1
+    assert [item.key for item in store.search(ANN, refresh_ttl=False)] == ["usual", "always"]
+    clock.pass_minutes(5)
+    assert store.sweep_ttl() == 1
+    assert [item.key for item in store.search(ANN)] == ["always"]
+    with pytest.raises(InvalidInput, match="ttl=-1 is no time to live"):
+        store.put(ANN, "wrong", {}, ttl=-1)
+    with pytest.raises(InvalidInput, match="longer than any calendar"):
+        store.put(ANN, "wrong", {}, ttl=1e12)
+
+
+def test_reading_and_writing_refresh(memory: Memory, clock: Clock) -> None:
+    store = ZettelStore(memory, ttl={"default_ttl": 10})
+    for key in ("got", "found", "put", "left", "only looked at"):
+        store.put((key,), key, {"text": f"It is {key}"})
+    for _ in range(3):
+        clock.pass_minutes(6)
+        assert store.get(("got",), "got") is not None
+        assert store.search(("found",), query="found")
+        store.put(("put",), "put", {"text": "It is put"})
+        if clock.now.minute <= 10:
+            assert store.get(("only looked at",), "only looked at", refresh_ttl=False) is not None
+        store.sweep_ttl()
+    assert [item.key for item in store.search((), limit=20)] == ["got", "found", "put"]
+    clock.pass_minutes(10 * (1 + items.LATE) + 0.1)
+    assert store.sweep_ttl() == 3
+
+
+def test_reading_often_writes_seldom(memory: Memory, clock: Clock) -> None:
+    store = ZettelStore(memory, ttl={"default_ttl": 10})
+    store.put(ANN, "k", {"n": 1})
+    for _ in range(100):
+        clock.pass_minutes(0.1)
+        store.get(ANN, "k")
+    (note,) = memory.list().notes
+    assert 10 <= note.version <= 12
+    clock.pass_minutes(9.99)
+    assert store.sweep_ttl() == 0
+
+
+def test_a_refresh_never_overwrites_a_value(memory: Memory, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process puts a value between the moment an item is read and the moment its time is set anew."""
+    store, other = ZettelStore(memory, ttl={"default_ttl": 10}), ZettelStore(memory)
+    store.put(ANN, "k", {"n": 1})
+    update = AsyncMemory.update
+
+    async def overtaken(self: AsyncMemory, id: str, **more: Any) -> Any:
+        monkeypatch.setattr(AsyncMemory, "update", update)
+        await other._write(self, {items.Place(ANN, "k"): PutOp(ANN, "k", {"n": 2}, ttl=10)})
+        return await update(self, id, **more)
+
+    monkeypatch.setattr(AsyncMemory, "update", overtaken)
+    clock.pass_minutes(5)
+    store.get(ANN, "k")
+    assert store.get(ANN, "k").value == {"n": 2}  # type: ignore[union-attr]
+
+
+def test_what_has_expired_can_be_left_out(memory: Memory, clock: Clock) -> None:
+    store = ZettelStore(memory, ttl={"default_ttl": 10, "omit_expired": True})
+    text = " ".join(f"Chapter {n} tells of the sea and of the ship number {n}." for n in range(100))
+    for key, ttl in {"a": None, "b": 5, "c": None}.items():
+        store.put(ANN, key, {"text": f"coffee {key}"}, ttl=ttl)
+    store.put(BOB, "k", {"text": text}, ttl=5)
+    assert [item.key for item in store.search(BOB, query="the ship number 90")] == ["k"]
+    clock.pass_minutes(6)
+    assert store.get(ANN, "b") is None
+    assert [item.key for item in store.search(ANN, limit=2)] == ["a", "c"]
+    assert {item.key for item in store.search(("users",), query="coffee")} == {"a", "c"}
+    assert store.list_namespaces() == [ANN]
+    assert len(memory.list().notes) > 4
+    assert store.sweep_ttl() == 2
+
+
+@pytest.mark.anyio
+async def test_a_sweep_spares_what_is_put_meanwhile(memory: Memory, clock: Clock) -> None:
+    store = ZettelStore(memory)
+    keys = [f"k{n}" for n in range(12)]
+    store.batch([PutOp(ANN, key, {"n": 1}, ttl=5) for key in keys])
+    clock.pass_minutes(6)
+    await asyncio.gather(store.asweep_ttl(), *(store.aput(ANN, key, {"n": 2}) for key in keys))
+    assert sorted(item.key for item in await store.asearch(ANN, limit=20)) == sorted(keys)
+
+
+def test_the_first_call_sweeps(memory: Memory, clock: Clock) -> None:
+    ZettelStore(memory).put(ANN, "k", {"n": 1}, ttl=5)
+    clock.pass_minutes(6)
+    ZettelStore(memory, ttl={"sweep_interval_minutes": 60}).get(BOB, "k")
+    assert not memory.list().notes
+
+
+def test_the_next_call_sweeps(memory: Memory, clock: Clock) -> None:
+    store = ZettelStore(memory, ttl={"default_ttl": 10, "sweep_interval_minutes": 5})
+    store.put(ANN, "k", {"n": 1})
+    clock.pass_minutes(4)
+    store.get(BOB, "k")
+    assert memory.list().notes
+    clock.pass_minutes(6)
+    store.get(BOB, "k")
+    assert not memory.list().notes
+
+
+# --------------------------------------------------------------------------------------------------------------- agents
+
+
+def test_tools(memory: Memory) -> None:
+    tools = {tool.name: tool for tool in memory_tools(memory, session="chat")}
+    assert len(tools) == 7
+    assert tools["add_memory"].args_schema["required"] == ["text"]  # type: ignore[index]
+    added = json.loads(tools["add_memory"].invoke({"text": "Ann is allergic to walnuts."}))
+    assert memory.get(added["id"]).session == "chat"
+    found = json.loads(asyncio.run(tools["search_memories"].ainvoke({"query": "What is Ann allergic to?"})))
+    assert found["memories"][0]["text"] == "Ann is allergic to walnuts."
+    assert "error" in json.loads(tools["get_memory"].invoke({"id": "walnuts"}))
+    assert [tool.name for tool in memory_tools(memory, read_only=True)] == [
+        "search_memories", "get_memory", "memory_history"
+    ]  # fmt: skip
+
+
+def test_hooks_recall_and_remember(memory: Memory) -> None:
+    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+    hooks = MemoryHooks(memory)
+    memory.add("Ann is allergic to walnuts.", role="Ben", occurred_at="2024-05-01")
+    state: dict[str, Any] = {
+        "messages": [SystemMessage("Be kind."), HumanMessage("What is Ann allergic to?", id="h1")]
+    }
+    config = {"configurable": {"thread_id": "t1"}}
+    asked = hooks.before.invoke(state, config)["llm_input_messages"]
+    assert [message.type for message in asked] == ["system", "human"]
+    assert asked[0].content.startswith("Be kind.\n\n")
+    assert "Ben: Ann is allergic to walnuts." in asked[0].content
+    called = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "c"}])
+    state["messages"] += [called]
+    assert hooks.after.invoke(state, config) == {}
+    state["messages"] += [ToolMessage("nothing", tool_call_id="c")]
+    again = asyncio.run(hooks.before.ainvoke(state, config))["llm_input_messages"]
+    assert "walnuts" in again[0].content
+    assert [message.type for message in again] == ["system", "human", "ai", "tool"]
+    state["messages"] += [AIMessage("Ann is allergic to walnuts. I shall tell the cook.")]
+    asyncio.run(hooks.after.ainvoke(state, config))
+    told = [(note.role, note.content, note.session) for note in memory.list().notes]
+    assert told == [
+        ("Ben", "Ann is allergic to walnuts.", None),
+        ("user", "What is Ann allergic to?", "t1"),
+        ("assistant", "I shall tell the cook.", "t1"),
+    ]
+    with pytest.raises(InvalidInput, match="leaves no room"):
+        MemoryHooks(memory, max_tokens=1)
+
+
+def test_hooks_that_did_not_see_the_question(memory: Memory) -> None:
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    state = {"messages": [HumanMessage("Hello"), AIMessage("Hello, I am here.")]}
+    MemoryHooks(memory, session="s").after.invoke(state, {"configurable": {"thread_id": "t"}})
+    assert [(note.content, note.session) for note in memory.list().notes] == [("Hello, I am here.", "s")]
+
+
+def test_hooks_that_did_not_see_the_question_store_nothing_again(memory: Memory) -> None:
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    memory.add("Ann is allergic to walnuts.", role="Ben")
+    answer = AIMessage("Ann is allergic to walnuts. I shall tell the cook.")
+    state = {"messages": [HumanMessage("What is Ann allergic to?\0"), answer]}
+    MemoryHooks(memory, session="s").after.invoke(state, {})
+    assert [note.content for note in memory.list().notes][1:] == ["I shall tell the cook."]
+
+
+def test_hooks_keep_the_system_message_as_it_is(memory: Memory) -> None:
+    from langchain_core.messages import HumanMessage, SystemMessage
+
+    memory.add("Ann is allergic to walnuts.", role="Ben")
+    parts: list[str | dict[str, Any]] = [{"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}]
+    state = {"messages": [SystemMessage(parts, id="s1", name="rules"), HumanMessage("What is Ann allergic to?")]}
+    system, _ = MemoryHooks(memory).before.invoke(state, {})["llm_input_messages"]
+    assert (system.id, system.name, system.content[:1]) == ("s1", "rules", parts)
+    assert "walnuts" in system.content[1]["text"]
+    assert state["messages"][0].content == parts
+
+
+def test_example(run_example: Callable[..., str], agent: AgentServer) -> None:
+    assert run_example(CHECKOUT / "examples" / "agents_langgraph.py").splitlines() == [
+        "Remember: Ann is allergic to walnuts.",
+        "  Noted.",
+        "What is Ann allergic to?",
+        "  Ann is allergic to walnuts.",
+        "Is Ann allergic to anything?",
+        "  Ann is allergic to walnuts.",
+        "kept of the run: {'text': 'Ann was here.'}",
+    ]
+    assert len(agent.requests) == 5

@@ -1,0 +1,318 @@
+"""The OpenAI Agents SDK's ``Session`` as its docstrings promise it, beside its own in SQLite, and in its runner."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+pytest.importorskip("agents")
+
+from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner, SQLiteSession
+from agents.memory import OpenAIResponsesCompactionSession, Session, SessionSettings
+from agents.tool_context import ToolContext
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openai import AsyncOpenAI
+
+from tests.agent_server import AgentServer
+from tests.frameworks.known import CHECKOUT
+from zettel import AsyncMemory, Memory, Scope
+from zettel.errors import InvalidInput
+from zettel.integrations.openai_agents import ZettelSession, memory_tools
+
+ANN, BOB = Scope(user="ann"), Scope(user="bob")
+CONVERSATION: list[Any] = [
+    {"role": "system", "content": "You are brief."},
+    {"role": "user", "content": "What is in the picture?"},
+    {"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AAAA"}]},
+    {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "A heron?"}],
+     "encrypted_content": "gAAAA"},
+    {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{\"at\": \"the reeds\"}", "id": "fc_1"},
+    {"type": "function_call_output", "call_id": "c1", "output": "a grey heron, 0.97"},
+    {"type": "message", "id": "m1", "role": "assistant", "status": "completed",
+     "content": [{"type": "output_text", "text": "A heron in the reeds.", "annotations": []}]},
+    {"type": "message", "id": "m2", "role": "assistant", "status": "completed",
+     "content": [{"type": "refusal", "refusal": "I cannot say more."}]},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    with Memory(tmp_path_factory.mktemp("agents") / "zettel.db", scope=ANN) as memory:
+        yield memory
+
+
+@pytest.fixture
+def memory(opened: Memory) -> Iterator[Memory]:
+    """One memory for all tests, empty before each."""
+    yield opened
+    opened.delete_scope()
+    opened.delete_scope(scope=BOB)
+
+
+def helper(agent: AgentServer, **more: Any) -> Agent[Any]:
+    client = AsyncOpenAI(base_url=agent.url, api_key="none")
+    return Agent("helper", instructions="Use memory.", model=OpenAIChatCompletionsModel("gpt-4o-mini", client), **more)
+
+
+QUIET = RunConfig(tracing_disabled=True)
+
+
+def texts(memory: Memory, **more: Any) -> list[str]:
+    return [note.content for note in memory.list(**more).notes]
+
+
+# --------------------------------------------------------------------------------------------------------------- agents
+
+
+def test_a_conversation_goes_on_and_is_remembered(memory: Memory, agent: AgentServer) -> None:
+    async def work() -> None:
+        one = helper(agent, tools=memory_tools(memory))
+        said = await Runner.run(one, "Remember: Ann is allergic to walnuts.", session=ZettelSession(memory, "s1"),
+                                run_config=QUIET)  # fmt: skip
+        assert said.final_output == "Noted."
+        items = await ZettelSession(memory, "s1").get_items()
+        assert [item.get("type", item.get("role")) for item in items] == [
+            "user", "function_call", "function_call_output", "message"
+        ]  # fmt: skip
+        said = await Runner.run(one, "What is Ann allergic to?", session=ZettelSession(memory, "s1"), run_config=QUIET)
+        assert "Ann is allergic to walnuts." in said.final_output
+        sent = agent.requests[-2]["messages"]  # the conversation that the model was sent, with the calls of before
+        assert [one["role"] for one in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
+        said = await Runner.run(one, "What is Ann allergic to?", session=ZettelSession(memory, "s2"), run_config=QUIET)
+        assert "Ann is allergic to walnuts." in said.final_output
+        assert len(agent.requests[-2]["messages"]) == 2  # a session of its own
+
+    asyncio.run(work())
+    assert texts(memory) == [
+        "Remember: Ann is allergic to walnuts.", "Ann is allergic to walnuts.", "Noted.",
+        "What is Ann allergic to?", "What is Ann allergic to?",
+    ]  # fmt: skip
+    assert "Ann is allergic to walnuts." not in texts(memory, archived=True)[-1]
+
+
+def test_the_same_as_the_sessions_of_the_sdk(memory: Memory, agent: AgentServer, tmp_path: Path) -> None:
+    async def work(session: Session) -> list[Any]:
+        one = helper(agent)
+        for asked in ("Hello", "How are you?", "Goodbye"):
+            await Runner.run(one, asked, session=session, run_config=QUIET)
+        limited = RunConfig(tracing_disabled=True, session_settings=SessionSettings(limit=2))
+        await Runner.run(one, "Once more", session=session, run_config=limited)
+        sent = [len(request["messages"]) for request in agent.requests]
+        return [await session.get_items(), await session.get_items(limit=3), sent]
+
+    own = asyncio.run(work(SQLiteSession("s1", tmp_path / "sdk.db")))
+    agent.requests.clear()
+    assert asyncio.run(work(ZettelSession(memory, "s1"))) == own
+    assert own[2] == [2, 4, 6, 4]
+
+
+def test_it_goes_into_what_wraps_sessions(memory: Memory) -> None:
+    async def work() -> None:
+        inner = ZettelSession(memory, "s1")
+        outer = OpenAIResponsesCompactionSession("s1", inner, client=AsyncOpenAI(api_key="none"))
+        await outer.add_items(CONVERSATION)
+        assert await outer.get_items() == await inner.get_items() == CONVERSATION
+        assert await outer.pop_item() == CONVERSATION[-1]
+        await outer.clear_session()
+        assert await inner.get_items() == []
+
+    asyncio.run(work())
+
+
+def test_a_tool_tells_mistakes(memory: Memory) -> None:
+    add = memory_tools(memory)[0]
+    context: Any = ToolContext(None, tool_name=add.name, tool_call_id="c1", tool_arguments="{")
+    assert asyncio.run(add.on_invoke_tool(context, "{")) == (
+        '{"error": "the arguments of add_memory are not JSON: write one JSON object"}'
+    )
+    assert [tool.name for tool in memory_tools(memory, read_only=True)] == [
+        "search_memories", "get_memory", "memory_history"
+    ]  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------ the interface
+
+
+@pytest.mark.parametrize("of", [Memory, AsyncMemory])
+def test_a_life(of: Callable[..., Any], tmp_path: Path) -> None:
+    async def work() -> None:
+        opened = of(tmp_path / "zettel.db")
+        session, other = ZettelSession(opened, "s1", scope=ANN), ZettelSession(opened, "s2", scope=ANN)
+        assert isinstance(session, Session)
+        assert await session.get_items() == []
+        assert await session.pop_item() is None
+        await session.add_items([])
+        given = copy.deepcopy(CONVERSATION)
+        await session.add_items(given[:3])
+        await other.add_items([{"role": "user", "content": "Elsewhere"}])
+        await session.add_items(given[3:])
+        assert given == CONVERSATION
+        assert await session.get_items() == CONVERSATION
+        assert [type(item) for item in await session.get_items()] == [dict] * len(CONVERSATION)
+        for limit, left in [(2, CONVERSATION[-2:]), (99, CONVERSATION), (0, []), (-1, [])]:
+            assert await session.get_items(limit) == left
+        settled = ZettelSession(opened, "s1", scope=ANN, session_settings=SessionSettings(limit=3))
+        assert await settled.get_items() == CONVERSATION[-3:]
+        assert await settled.get_items(limit=1) == CONVERSATION[-1:]
+        assert not await ZettelSession(opened, "s1", scope=BOB).get_items()
+        assert await session.pop_item() == CONVERSATION[-1]
+        await session.add_items([{"role": "user", "content": "Thanks"}])
+        assert await session.get_items() == [*CONVERSATION[:-1], {"role": "user", "content": "Thanks"}]
+        await session.clear_session()
+        assert await session.get_items() == []
+        assert await other.get_items() == [{"role": "user", "content": "Elsewhere"}]
+        closed = opened.close()
+        if closed is not None:
+            await closed
+
+    asyncio.run(work())
+
+
+def test_what_was_said_is_found_and_what_was_done_is_put_away(memory: Memory) -> None:
+    asyncio.run(ZettelSession(memory, "s1").add_items(CONVERSATION))
+    notes = memory.list(session="s1").notes
+    assert [(note.role, note.content) for note in notes] == [
+        ("user", "What is in the picture?"), ("user", "[image]"), ("assistant", "A heron in the reeds."),
+        ("assistant", "I cannot say more."),
+    ]  # fmt: skip
+    assert all(note.occurred_at is not None for note in notes)
+    assert texts(memory, archived=True) == [
+        "function_call_output", "function_call look", "reasoning", "message system"
+    ]  # fmt: skip
+    hits = memory.search("heron", archived=True)
+    assert [hit.note.content for hit in hits if "heron" in hit.note.content] == ["A heron in the reeds."]
+
+
+def test_an_answer_that_only_repeats_what_was_recalled_is_put_away(memory: Memory) -> None:
+    def turn(name: str, answer: str) -> list[Any]:
+        output = '{"memories": [{"text": "Ann is allergic to walnuts.", "id": "n_1"}]}'
+        return [
+            {"type": "function_call", "call_id": "c1", "name": name, "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": output},
+            {"role": "assistant", "content": answer},
+        ]
+
+    for session, name, answer in [
+        ("repeats", "search_memories", "Ann is allergic to walnuts!"),
+        ("adds", "search_memories", "Ann is allergic to walnuts.\nSo leave them out of the cake."),
+        ("elsewhere", "search_web", "Ann is allergic to walnuts."),
+    ]:
+        first, *rest = turn(name, answer)
+        asyncio.run(ZettelSession(memory, session).add_items([first]))
+        asyncio.run(ZettelSession(memory, session).add_items(rest))  # by another run, or process
+        assert texts(memory, session=session) == ([] if session == "repeats" else [answer])
+
+
+def test_items_stay_whatever_becomes_of_their_notes(memory: Memory) -> None:
+    session = ZettelSession(memory, "s1")
+    kept = "Ann keeps {} hives of bees behind the old mill."
+    said: list[Any] = [{"role": "user", "content": kept.format(n)} for n in (3, 3, 4)]
+    asyncio.run(session.add_items(said))
+    memory.evolve()
+    first = memory.list().notes[0]
+    memory.update(first.id, content="Ann keeps bees.")
+    memory.quarantine(memory.list().notes[-1].id, "not sure")
+    assert asyncio.run(session.get_items()) == said
+
+
+def test_clearing_leaves_what_else_the_session_holds(memory: Memory) -> None:
+    session = ZettelSession(memory, "s1")
+    asyncio.run(session.add_items([{"role": "user", "content": "Ann keeps bees."}]))
+    memory.add("Ann is allergic to walnuts.", session="s1")
+    asyncio.run(session.clear_session())
+    assert asyncio.run(session.get_items()) == []
+    assert texts(memory) == ["Ann is allergic to walnuts."]
+
+
+def test_many_pop_at_once_and_each_item_once(memory: Memory) -> None:
+    async def work() -> None:
+        items: list[Any] = [{"role": "user", "content": f"Line {n} of the song."} for n in range(6)]
+        await ZettelSession(memory, "s1").add_items(items)
+        popped = await asyncio.gather(*(ZettelSession(memory, "s1").pop_item() for _ in range(8)))
+        taken = [item for item in popped if item is not None]
+        assert sorted(str(item["content"]) for item in taken) == [item["content"] for item in items]  # type: ignore[typeddict-item]
+        assert not await ZettelSession(memory, "s1").get_items()
+
+    asyncio.run(work())
+
+
+def test_what_becomes_of_items_meanwhile_does_not_fail_their_adding(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error would have the SDK add them once more."""
+    archive, first = AsyncMemory.archive, True
+
+    async def late(self: AsyncMemory, id: str, **more: Any) -> Any:
+        nonlocal first
+        if first:  # another run took the item
+            await self.delete(id, **more)
+        else:  # and one put the other away
+            await archive(self, id, **more)
+        first = False
+        return await archive(self, id, **more)
+
+    monkeypatch.setattr(AsyncMemory, "archive", late)
+    calls: list[Any] = [{"type": "function_call", "name": f"look_{n}"} for n in range(3)]
+    session = ZettelSession(memory, "s1")
+    asyncio.run(session.add_items([*calls, {"role": "user", "content": "Hello"}]))
+    assert asyncio.run(session.get_items()) == [*calls[1:], {"role": "user", "content": "Hello"}]
+    assert texts(memory) == ["Hello"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+ITEMS = st.dictionaries(st.text(), JSON, max_size=3) | st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "tool"]) | JSON, "content": JSON},
+    optional={"type": JSON, "name": JSON},
+)
+
+
+@given(items=st.lists(ITEMS, max_size=4))
+@settings(max_examples=10, deadline=None)
+def test_any_item_comes_back_exactly(opened: Memory, items: list[Any]) -> None:
+    async def work() -> None:
+        session = ZettelSession(opened, uuid4().hex)
+        await session.add_items(items)
+        assert await session.get_items() == items
+
+    asyncio.run(work())
+
+
+def test_wrong_input_is_one_line(memory: Memory) -> None:
+    for id in ("", "  ", 7, None, "x\x00"):
+        with pytest.raises(InvalidInput):
+            ZettelSession(memory, id)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="str is no memory"):
+        ZettelSession("zettel.db", "s1")  # type: ignore[arg-type]
+    session = ZettelSession(memory, "s1")
+    for item, said in [("Hello", "str is no item"), ({"role": "user", "content": {1, 2}}, "item.content is set"),
+                       ({"role": "user", "content": "x", "n": float("nan")}, "nan")]:  # fmt: skip
+        with pytest.raises(InvalidInput, match=said) as refused:
+            asyncio.run(session.add_items([{"role": "user", "content": "first"}, item]))  # type: ignore[list-item]
+        assert "\n" not in str(refused.value)
+    assert asyncio.run(session.get_items()) == []  # all or none
+
+
+def test_example(run_example: Callable[..., str]) -> None:
+    printed = run_example(CHECKOUT / "examples" / "agents_openai_agents.py")
+    assert printed.splitlines() == [
+        "monday: Remember: Ann is allergic to walnuts.",
+        "  Noted.",
+        "friday: What is Ann allergic to?",
+        "  Remember: Ann is allergic to walnuts.",
+        "What was said, as searches find it:",
+        "  monday, user: Remember: Ann is allergic to walnuts.",
+        "  None, None: Ann is allergic to walnuts.",
+        "  monday, assistant: Noted.",
+        "  friday, user: What is Ann allergic to?",
+    ]

@@ -1,0 +1,277 @@
+"""A-MEM's interface does what A-MEM's documentation promises, and lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.model_server import ModelServer
+from tests.scripted_model import reply
+from zettel import AsyncMemory, Memory, Scope
+from zettel.errors import InvalidInput, JobFailed
+from zettel.integrations.amem import UNSORTED, AgenticMemorySystem, MemoryNote
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory(tmp_path / "a.db", scope=Scope(user="ann")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def system(memory: Memory) -> AgenticMemorySystem:
+    return AgenticMemorySystem(memory)
+
+
+def test_what_is_given_is_kept(system: AgenticMemorySystem) -> None:
+    one, two = system.add_note("Spruce is split, not sawn."), system.add_note("Maple is bent over a hot iron.")
+    given: dict[str, Any] = {
+        "content": "A violin is glued with hide glue.", "tags": ["glue", "violin"], "keywords": ["hide", "glue"],
+        "links": [two, one], "context": "Giulia explains her workshop.", "category": "Craft",
+    }  # fmt: skip
+    id = system.add_note(**given, timestamp="202405011830", evolution_history=["was heard"], retrieval_count=7)
+    note = system.read(id)
+    assert isinstance(note, MemoryNote)
+    assert {name: getattr(note, name) for name in given} == given
+    assert (note.id, note.retrieval_count) == (id, 0)
+    assert note.timestamp == note.last_accessed == "202405011830"
+    assert note.evolution_history[0] == "was heard"
+    assert [one["by"] for one in note.evolution_history[1:]][:1] == ["user"]
+    stored = system.memory.get(id)
+    assert str(stored.occurred_at) == "2024-05-01 18:30:00+00:00"
+    (bare,) = [system.read(one)]
+    assert bare is not None
+    assert bare.keywords  # written from the content
+    assert (bare.category, bare.links, bare.evolution_history) == (UNSORTED, [], [])
+    assert bare.timestamp == bare.last_accessed
+    assert len(bare.timestamp) == 12
+    assert system.read("nobody") is None
+
+
+def test_links_lead_to_notes_and_are_followed(system: AgenticMemorySystem) -> None:
+    """Unknown ids are left out; what was linked is found although its words have nothing to do with the question."""
+    iron = system.add_note("The iron is kept at two hundred degrees.")
+    bent = system.add_note("Maple ribs are bent by hand.", links=["nobody", iron, "n_0"])
+    for number in range(8):
+        system.add_note(f"Kettle number {number} whistles.", links=[])
+    system.memory.flush()
+    ribs = system.read(bent)
+    assert ribs is not None
+    assert ribs.links == [iron]
+    found = system.search_agentic("How are maple ribs made?", k=2)
+    assert [(one["id"], one["is_neighbor"]) for one in found] == [(bent, False), (iron, True)]
+    assert found[0]["score"] > found[1]["score"]
+    back = system.search_agentic("At how many degrees is the iron kept?", k=2)
+    assert [(one["id"], one["is_neighbor"]) for one in back] == [(iron, False), (bent, True)]
+    assert found[0].keys() == {"id", "content", "context", "keywords", "tags", "timestamp", "category", "score",
+                               "is_neighbor"}  # fmt: skip
+    raw = system.find_related_memories_raw("How are maple ribs made?", k=1)
+    assert [line.split("\t")[1] for line in raw.splitlines()] == [
+        "memory content: Maple ribs are bent by hand.", "memory content: The iron is kept at two hundred degrees.",
+    ]  # fmt: skip
+    note = system.read(iron)
+    assert note is not None
+    note.links.append(bent)
+    assert system.update(iron, links=note.links)
+    assert system.update(bent, links=[iron])  # nothing new
+    assert [one.links for one in map(system.read, (iron, bent)) if one] == [[bent], [iron]]
+    with pytest.raises(InvalidInput, match=f"links to {iron} would be lost: to take one back there is Memory.revert"):
+        system.update(bent, links=[])
+    assert system.delete(iron)
+    left = system.read(bent)
+    assert left is not None
+    assert left.links == []
+
+
+def test_near_notes_can_be_linked_by_hand(system: AgenticMemorySystem) -> None:
+    one = system.add_note("The first of the notes on glue.")
+    two = system.add_note("The second of the notes on glue.")
+    system.memory.flush()
+    assert system.memory.links(two)
+    assert [note.links for note in system.memories.values()] == [[], []]
+    system.update(two, links=[one])
+    assert [note.links for note in system.memories.values()] == [[], [one]]
+
+
+def test_find_related_memories(system: AgenticMemorySystem) -> None:
+    assert system.find_related_memories("glue") == ("", [])
+    assert system.find_related_memories_raw("glue") == ""
+    system.add_note("Hide glue is warmed.", time="202405011830", keywords=["glue"], tags=["craft"], context="On glue.")
+    system.add_note("Bone glue is brittle.")
+    text, numbers = system.find_related_memories("Which glue is warmed?", k=2)
+    assert numbers == [0, 1]
+    lines = text.splitlines()
+    assert lines[0] == (
+        "memory index:0\ttalk start time:202405011830\tmemory content: Hide glue is warmed.\tmemory context: On glue."
+        "\tmemory keywords: ['glue']\tmemory tags: ['craft']"
+    )
+    assert lines[1].startswith("memory index:1\t")
+    assert [one["content"] for one in system.search("Which glue is warmed?", k=1)] == ["Hide glue is warmed."]
+    assert system.search("glue", k=1)[0].keys() == {"id", "content", "context", "keywords", "score"}
+
+
+def test_update_and_delete(system: AgenticMemorySystem) -> None:
+    id = system.add_note("The boat is red.", category="Boats")
+    changed: dict[str, Any] = {"content": "The boat is blue.", "tags": ["boat"], "keywords": ["blue"],
+                               "context": "New.", "category": "Ships"}  # fmt: skip
+    assert system.update(id, **changed) is True
+    note = system.read(id)
+    assert {name: getattr(note, name) for name in changed} == changed
+    assert system.search_agentic("Which colour is the boat?", k=1)[0]["content"] == "The boat is blue."
+    assert note is not None
+    assert note.evolution_history[-1]["changed"]["text"] == "The boat is blue."
+    system.memory.revert(id, 1)
+    assert [one.content for one in system.memories.values()] == ["The boat is red."]
+    assert system.delete(id) is True
+    assert system.read(id) is None
+    assert system.search_agentic("The boat is blue.", k=1) == []
+    assert (system.delete(id), system.update(id, content="x")) == (False, False)
+
+
+def test_what_was_deleted_can_be_added_again(system: AgenticMemorySystem) -> None:
+    for _ in range(3):
+        assert system.add_note("The boat is red.", id="mine", time="202405011830") == "mine"
+        assert list(system.memories) == ["mine"]
+        assert system.delete("mine")
+        bare = system.add_note("The boat is red.", time="202405011830")
+        assert list(system.memories) == [bare]
+        assert system.delete(bare)
+
+
+def test_what_is_put_away_has_its_id_still(system: AgenticMemorySystem) -> None:
+    system.add_note("The boat is red.", id="mine")
+    (note,) = system.memory.list().notes
+    system.memory.archive(note.id)
+    assert list(system.memories) == []
+    kept = system.read("mine")
+    assert kept is not None
+    assert (kept.id, kept.content) == ("mine", "The boat is red.")
+    with pytest.raises(InvalidInput, match="there is a note 'mine' already"):
+        system.add_note("The boat is red.", id="mine")
+    assert system.update("mine", content="The boat is blue.")
+    assert system.delete("mine")
+    assert system.read("mine") is None
+    system.add_note("The boat is red.", id="mine")  # under an event id of its own
+    system.memory.archive(system.memory.list().notes[0].id)
+    with pytest.raises(InvalidInput, match="there is a note 'mine' already"):
+        system.add_note("The boat is red.", id="mine")
+
+
+def test_accesses_are_counted(system: AgenticMemorySystem) -> None:
+    id = system.add_note("The boat is red.", time="in spring")
+    for _ in range(2):
+        system.search("Which colour is the boat?")
+    note = system.read(id)
+    assert note is not None
+    assert (note.retrieval_count, note.timestamp) == (2, "in spring")
+    assert note.last_accessed > "2026"
+    assert system.memory.get(id).occurred_at is None
+    system.search_agentic("boat")
+    again = AgenticMemorySystem(system.memory)
+    for one in (system, again):
+        assert [note.retrieval_count for note in one.memories.values()] == [3]
+
+
+def test_it_lasts_and_others_stay_as_they_are(tmp_path: Path) -> None:
+    first = AgenticMemorySystem("all-MiniLM-L6-v2", None, url=tmp_path / "a.db")
+    id = first.add_note("The boat is red.", id="mine")
+    assert id == "mine"
+    with pytest.raises(InvalidInput, match="there is a note 'mine' already: change it with update"):
+        first.add_note("The boat is red.", id="mine")
+    other = first.add_note("It is a gaff cutter.", links=["mine"])
+    second = AgenticMemorySystem(model_name="sentence-transformers/all-MiniLM-L6-v2", llm_backend=None,
+                                 url=tmp_path / "a.db")  # fmt: skip
+    assert list(second.memories) == ["mine", other]
+    assert len(second.memories) == 2
+    assert "mine" in second.memories
+    assert second.memories[other].links == ["mine"]
+    assert second.search("Which colour is the boat?")[0]["id"] == "mine"
+    with pytest.raises(KeyError):
+        second.memories["nobody"]
+    assert second.delete("mine")
+    assert first.read("mine") is None
+    for one in (first, second):
+        one.memory.close()
+
+
+def test_scopes(memory: Memory) -> None:
+    hers, his = AgenticMemorySystem(memory), AgenticMemorySystem(memory, scope=Scope(user="bob"))
+    id = hers.add_note("The code of the safe is 4711.")
+    assert his.read(id) is None
+    assert his.search("code of the safe") == []
+    assert (his.update(id, content="x"), his.delete(id), dict(his.memories)) == (False, False, {})
+
+
+def test_notes_learn_from_each_other_after_so_many(memory: Memory) -> None:
+    twice = "Ann painted the barn and used seven brushes."
+    for number in range(2):
+        system = AgenticMemorySystem(memory, evo_threshold=3)  # as by two programs
+        system.add_note(twice, time=f"20240501090{number}")
+    memory.flush()
+    assert len(system.memories) == 2
+    system.add_note("Maple is bent over a hot iron.")
+    memory.flush()
+    assert [note.content for note in system.memories.values()].count(twice) == 1
+    system.add_note("Spruce is split, not sawn.")
+    system.consolidate_memories()
+    assert system.search_agentic("How is spruce worked?", k=1)[0]["content"] == "Spruce is split, not sawn."
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # LiteLLM leaves its connections open
+def test_a_language_model_writes_the_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ModelServer(reply) as server:
+        monkeypatch.setenv("OPENAI_API_BASE", server.url)
+        system = AgenticMemorySystem(llm_backend="openai", llm_model="gpt-4o-mini", api_key="none", url=":memory:")
+        id = system.add_note("The neck of my cello cracked tonight.")
+        system.consolidate_memories()
+        (note,) = system.memories.values()
+        assert system.memory.get(id).authored
+        assert note.evolution_history[0]["model"] == "openai/gpt-4o-mini"
+        assert server.asked
+        system.memory.close()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_without_a_key_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    system = AgenticMemorySystem(url=":memory:")
+    id = system.add_note("The neck of my cello cracked tonight.")
+    assert system.search("What cracked?")[0]["id"] == id
+    with pytest.raises(JobFailed, match="OPENAI_API_KEY"):
+        system.consolidate_memories()
+    system.memory.close()
+
+
+def test_wrong_input(system: AgenticMemorySystem) -> None:
+    id = system.add_note("The boat is red.")
+    for wrong, told in [
+        ({"llm_backend": "sglang"}, "llm_backend='sglang' is not known here: use openai, ollama, openrouter, None, or"),
+        ({"evo_threshold": 0}, "evo_threshold=0 is not a number of notes"),
+        ({"memory": AsyncMemory(":memory:")}, "AsyncMemory cannot be used here: hand in a Memory"),
+        ({"memory": system.memory, "llm_model": "gpt-5"}, "has its own models and its own file"),
+    ]:  # fmt: skip
+        with pytest.raises(InvalidInput, match=told):
+            AgenticMemorySystem(**wrong)  # type: ignore[arg-type]
+    for fields, told in [
+        ({"mood": "x"}, "mood cannot be set: of a note these can, content"),
+        ({"tags": "x"}, "tags='x' is not a list of texts"),
+        ({"keywords": [7]}, "is not a list of texts"), ({"context": 7}, "context=7 is not a text"),
+        ({"tags": ["\ud800"]}, "tags: holds a lone surrogate"),
+    ]:  # fmt: skip
+        with pytest.raises(InvalidInput, match=told):
+            system.add_note("Another.", **fields)
+        with pytest.raises(InvalidInput, match=told):
+            system.update(id, **fields)
+    with pytest.raises(InvalidInput, match="id cannot be set"):
+        system.update(id, id="x")
+    with pytest.raises(InvalidInput, match="says nothing"):
+        system.add_note(" ")
+    for k in (0, 1.5):
+        with pytest.raises(InvalidInput, match=f"k={k}"):
+            system.search("boat", k=k)  # type: ignore[arg-type]
+    assert list(system.memories) == [id]  # nothing half done

@@ -1,0 +1,434 @@
+"""The page to look at a memory, in Chromium itself: what it shows, what can be done there, and that it stays home."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.http_server import Asker, Served, served
+from zettel import Event, Memory, Scope
+from zettel.embed import load_embedder
+from zettel.errors import EmbedderError, JobFailed
+
+pytestmark = pytest.mark.integration
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+WAIT = 20_000  # milliseconds that a step may take on a busy machine
+WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
+PAINT_MS, FRAMES = 2000, 30  # first paint of the graph at most, frames a second while it is moved at least
+ANN, BOB, CLEO = Scope(user="ann"), Scope(tenant="acme", user="bob"), Scope(user="cleo")
+HTML = (
+    "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script><b>bold</b> &amp; "
+    "<h1>kettle</h1>"
+)
+MARCH, MAY, JULY = "2024-03-01T09:00Z", "2024-05-01T09:00Z", "2024-07-01T09:00Z"
+
+
+class Kept(NamedTuple):
+    """A served memory, the keys to it, and what its notes are called."""
+
+    at: Served
+    key: str
+    reader: str
+    ids: dict[str, str]
+    ann: Asker
+
+
+class Away:
+    """The default embedder, as long as it does not answer."""
+
+    remote = True
+
+    def __init__(self) -> None:
+        self.info = load_embedder(None).info
+
+    async def embed(self, texts: Any) -> Any:
+        raise EmbedderError("nobody answers")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+    store = tmp_path_factory.mktemp("page") / "a.db"
+    said = {
+        "oslo": ("Ann moved to Oslo.", MARCH), "bergen": ("Ann moved on to Bergen.", JULY),
+        "kettle": ("Ben mended the copper kettle in the harbour.", MARCH),
+        "tea": ("The copper kettle makes the best tea of the harbour.", MAY),
+        "early": ("The regatta begins at nine.", MARCH), "late": ("The regatta begins at ten.", MAY),
+        "html": (HTML, MAY), "plan": ("The slip is twenty metres long.", MAY),
+    }  # fmt: skip
+    with Memory(store, scope=ANN) as memory:
+        ids = {name: memory.add(text, role="Ann", occurred_at=at, session="chat") for name, (text, at) in said.items()}
+        memory.flush(timeout=60)
+        memory.link(ids["bergen"], ids["oslo"], "SUPERSEDES", reason="she moved again")
+        memory.link(ids["late"], ids["early"], "CONTRADICTS", reason="both say when it begins")
+        memory.link(ids["tea"], ids["kettle"], reason="one kettle")
+        memory.update(ids["plan"], content="The slip is twenty-two metres long, measured twice.", kind="semantic")
+        memory.add("Bob keeps bees.", scope=BOB)
+        memory.flush(timeout=60)
+    with Memory(store, scope=CLEO, embedder=Away()) as memory:
+        memory.add("The lighthouse keeper collects stamps.")
+        with pytest.raises(JobFailed):
+            memory.flush(timeout=60)
+    with served(store) as at:
+        ann = at.asker(at.key("tests", ANN))
+        yield Kept(at, at.key("all"), at.key("reader", ANN, right="read"), ids, ann)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed to look at the page with")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+Opener = Callable[..., Any]
+
+
+@pytest.fixture
+def look(kept: Kept, browser: Any) -> Iterator[Opener]:
+    """Opens the page. Whatever a test does there, nothing is asked of other hosts and nothing goes wrong in silence."""
+    pages: list[Any] = []
+    complaints: list[str] = []
+    homes, asked = {kept.at.url}, set()
+
+    def look(path: str = "", *, key: str | None = kept.key, scope: Scope = ANN, view: Any = WIDE, url: str = "") -> Any:
+        context = browser.new_context(viewport=view, reduced_motion="reduce", has_touch=view is NARROW)
+        page = context.new_page()
+        pages.append(page)
+        page.set_default_timeout(WAIT)
+        page.on("console", lambda told: complaints.append(told.text) if told.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: asked.add(urlsplit(request.url)[:2]))
+        if key is not None:
+            chosen = {"zettel.key": key, "zettel.scope": json.dumps(scope.model_dump(exclude_none=True))}
+            page.add_init_script(f"for (const [name, value] of Object.entries({json.dumps(chosen)})) "
+                                 "if (!sessionStorage[name]) sessionStorage[name] = value;")  # fmt: skip
+        homes.add(url or kept.at.url)
+        page.goto(f"{url or kept.at.url}/{path}")
+        if key is not None:
+            page.wait_for_selector("#graph[data-settled]", state="attached")
+        return page
+
+    yield look
+    for page in pages:
+        page.context.close()
+    refused = "Failed to load resource: the server responded with a status of"  # a key that does not fit is told so
+    assert [one for one in complaints if not one.startswith(refused)] == []
+    assert asked <= {urlsplit(home)[:2] for home in homes}
+
+
+def search(page: Any, question: str) -> None:
+    page.fill("#question", question)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#hits .score")
+
+
+def graph(page: Any, expression: str) -> Any:
+    """The value of an expression about ``graph``, what is drawn."""
+    return page.evaluate(f"() => import(new URL('app.js', document.baseURI)).then(({{ graph }}) => ({expression}))")
+
+
+def test_a_search_says_why(kept: Kept, look: Opener) -> None:
+    page = look()
+    search(page, "Who mended the kettle?")
+    first = page.locator("#hits .hit").first
+    assert first.get_attribute("data-note") == kept.ids["kettle"]
+    assert [mark.lower() for mark in first.locator(".says mark").all_text_contents()] == ["mended", "kettle"]
+    first.locator("summary").click()
+    why = first.locator(".why")
+    names, sums = (why.locator(f".sum > {part}").all_text_contents() for part in ("span:first-child", "b"))
+    parts = dict(zip(names, sums, strict=True))
+    assert {"meaning", "words"} <= parts.keys()
+    hit = kept.ann("POST", "/v1/search", {"question": "Who mended the kettle?", "explain": True}).body["hits"][0]
+    told = sum(float(value.replace("−", "-")) for value in parts.values())
+    assert told == pytest.approx(hit["why"]["near"], abs=0.05), "the bars add up to the score they explain"
+    assert why.locator(".sum .for span").first.bounding_box()["width"] > 10
+    assert "by words" in why.inner_text()
+    assert "fusion" in why.inner_text()
+    assert why.locator(".term").all_text_contents()
+    page.click("#clear")
+    page.wait_for_selector("#hits .score", state="detached")
+    assert page.inner_text("#told") == "Lately remembered"
+
+
+def test_the_graph_is_looked_around_in(kept: Kept, look: Opener) -> None:
+    page = look()
+    assert graph(page, "graph.nodes.length") == len(kept.ids)
+    box = page.locator("#graph").bounding_box()
+
+    def spot(name: str) -> tuple[float, float]:
+        at = graph(page, f"graph.spot('{kept.ids[name]}')")
+        return box["x"] + at["x"], box["y"] + at["y"]
+
+    before = graph(page, "graph.view")
+    page.locator("#graph").hover(position={"x": 200, "y": 200})
+    page.mouse.wheel(0, -400)
+    assert graph(page, "graph.view")["k"] > before["k"]
+    page.click("#zoom-all")
+    assert graph(page, "graph.view")["k"] == pytest.approx(before["k"])
+    page.mouse.move(box["x"] + 5, box["y"] + 300)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 105, box["y"] + 300, steps=4)
+    page.mouse.up()
+    assert graph(page, "graph.view")["x"] == pytest.approx(before["x"] - 100 / before["k"], abs=1)
+    x, y = spot("tea")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 40, y + 30, steps=4)
+    page.mouse.up()
+    assert spot("tea") == pytest.approx((x + 40, y + 30), abs=1.5), "a note is dragged"
+    page.mouse.click(*spot("kettle"))
+    page.wait_for_selector(f"#note code:text('{kept.ids['kettle']}')")
+    assert page.locator("#note .links a").first.inner_text().startswith("The copper kettle")
+    page.locator("#legend label", has_text="facts").click()
+    assert graph(page, "graph.shown") == len(kept.ids) - 1
+    page.click("text=Graph around it")
+    page.wait_for_selector("#around >> text=around one")
+    assert graph(page, f"graph.has('{kept.ids['tea']}')")
+    assert not graph(page, f"graph.has('{kept.ids['early']}')")
+
+
+def test_the_slider_goes_back_in_time(kept: Kept, look: Opener) -> None:
+    page = look()
+    page.locator("#as-of").focus()
+    page.keyboard.press("Home")
+    assert page.inner_text("#time output") == "1 Mar 2024"
+    assert graph(page, "graph.shown") == 3, "what began to be true later is not there yet"
+    search(page, "Where does Ann live?")
+    page.wait_for_selector("#told >> text=as of 1 Mar 2024")
+    found = [one.get_attribute("data-note") for one in page.locator("#hits .hit").all()]
+    assert kept.ids["oslo"] in found
+    assert kept.ids["bergen"] not in found
+    page.locator("#as-of").focus()
+    page.keyboard.press("End")
+    page.wait_for_selector(f"#hits [data-note={kept.ids['bergen']}]")
+    assert graph(page, "graph.shown") == len(kept.ids)
+    assert page.locator(f"#hits [data-note={kept.ids['oslo']}]").get_by_text("replaced").count() == 1
+
+
+def test_a_history_is_a_diff_and_goes_back(kept: Kept, look: Opener) -> None:
+    page = look(f"#/note/{kept.ids['plan']}")
+    version = page.locator(".history [data-version='2']")
+    version.wait_for()
+    content = version.locator(".change", has_text="content").last
+    assert content.locator("ins").all_text_contents() == ["-two", ", measured twice"]
+    assert version.locator(".change", has_text="kind").locator("del").inner_text() == "episodic"
+    again = page.locator(".history [data-version='1'] button")
+    again.click()
+    page.click("#confirm >> text=Not now")
+    assert kept.ann("GET", f"/v1/notes/{kept.ids['plan']}").body["version"] == 2
+    again.click()
+    page.click("#confirm >> text=Go back")
+    page.wait_for_selector(".history [data-version='3']")
+    note = kept.ann("GET", f"/v1/notes/{kept.ids['plan']}").body
+    assert (note["content"], note["kind"]) == ("The slip is twenty metres long.", "episodic")
+    assert page.inner_text("#note .zettel .says") == note["content"]
+    assert "taken back" in version.inner_text()
+
+
+def test_a_note_is_quarantined_and_released(kept: Kept, look: Opener) -> None:
+    page = look(f"#/note/{kept.ids['tea']}")
+    page.click("#note >> text=Quarantine…")
+    page.fill("#confirm-field", "cold <i>tea</i>")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#note .banner.warn")
+    assert "cold <i>tea</i>" in page.inner_text("#note .banner.warn")
+    assert kept.ann("GET", f"/v1/notes/{kept.ids['tea']}").body["quarantined"] == "cold <i>tea</i>"
+    page.click("nav >> text=Quarantine")
+    page.wait_for_selector(".slips .zettel")
+    assert "best tea" in page.inner_text(".slips")
+    page.click("text=Release")
+    page.wait_for_selector(".nothing")
+    assert kept.ann("GET", f"/v1/notes/{kept.ids['tea']}").body["quarantined"] is None
+
+
+def test_conflicts_stand_side_by_side(kept: Kept, look: Opener) -> None:
+    page = look("#/conflicts")
+    assert page.locator("[data-badge=conflicts]:not([hidden])").inner_text() == "1"
+    page.wait_for_selector(".pair")
+    both = page.locator(".pair .says").all_text_contents()
+    assert both == ["The regatta begins at nine.", "The regatta begins at ten."]
+    assert "both say when it begins" in page.inner_text(".pair")
+
+
+def test_jobs_are_retried_and_cost_is_told(kept: Kept, look: Opener) -> None:
+    page = look("#/jobs", scope=CLEO)
+    assert "EmbedderError: nobody answers" in page.inner_text(".job.failed")
+    page.click(".job >> text=Retry")  # the server's embedder does answer
+    page.wait_for_selector("text=All work is done.")
+    assert kept.at.asker(kept.key)("GET", "/v1/jobs?user=cleo").body == {"jobs": []}
+    page.keyboard.press("5")
+    assert "No language model is used here" in page.inner_text("#other .free")
+    assert page.locator(".figure", has_text="notes").first.inner_text().startswith("1\n")
+
+
+def test_all_of_it_by_keys(kept: Kept, look: Opener) -> None:
+    page = look()
+    page.keyboard.press("/")
+    page.keyboard.type("copper kettle")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#hits .score")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    second = page.locator("#hits .hit").nth(1).get_attribute("data-note")
+    page.wait_for_selector(f"#note code:text('{second}')")
+    assert page.evaluate("document.activeElement.id") == "note"
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#note", state="hidden")
+    page.keyboard.press("g")
+    page.keyboard.press("ArrowRight")
+    told = page.inner_text("#said")
+    assert "episodic, Ann" in told or "semantic, Ann" in told
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#note .zettel")
+    page.keyboard.press("?")
+    assert page.locator("dialog[open] kbd").count() > 10
+    page.keyboard.press("Escape")
+    page.keyboard.press("2")
+    page.wait_for_selector(".pair")
+    assert page.title() == "Conflicts · zettel"
+
+
+def test_narrow_screens(kept: Kept, look: Opener) -> None:
+    page = look(view=NARROW)
+    fits = "document.documentElement.scrollWidth <= innerWidth"
+    assert page.evaluate(fits)
+    search(page, "copper kettle")
+    page.locator("#hits summary").first.click()
+    assert page.evaluate(fits)
+    page.locator("#hits .slip").first.tap()
+    page.wait_for_selector("#note .zettel")
+    assert page.locator("#note").bounding_box() == {"x": 0, "y": 0, **NARROW}, "a note has the screen for itself"
+    assert page.evaluate("document.getElementById('note').scrollWidth") <= NARROW["width"]
+    page.tap("#note .close")
+    page.wait_for_selector("#note", state="hidden")
+    for view in ("conflicts", "quarantine", "jobs", "cost"):
+        page.evaluate("view => { location.hash = `#/${view}`; }", view)
+        page.wait_for_selector("#other h1")
+        assert page.evaluate(fits), view
+
+
+def test_html_in_notes_is_text(kept: Kept, look: Opener) -> None:
+    page = look(f"#/note/{kept.ids['html']}")
+    page.wait_for_selector("#note .zettel")
+    assert page.inner_text("#note .zettel .says") == HTML
+    search(page, "<h1>kettle</h1> bold")
+    assert HTML in page.locator(f"[data-note={kept.ids['html']}] .says").text_content()
+    for view in ("conflicts", "quarantine", "jobs", "cost"):
+        page.evaluate("view => { location.hash = `#/${view}`; }", view)
+        page.wait_for_selector("#other h1")
+    assert page.title() == "Cost · zettel"
+    assert page.locator("img:not(.mark img), script:not([src]), .says b, .says h1").count() == 0
+
+
+def test_a_key_is_asked_for_and_opens_its_scopes(kept: Kept, look: Opener) -> None:
+    page = look(key=None)
+    page.fill("#key-field", "zk_wrong")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel .wrong")
+    page.fill("#key-field", kept.key)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#graph[data-settled]")
+    assert page.evaluate("[Object.values(localStorage).length, document.cookie]") == [0, ""]
+    assert page.evaluate("sessionStorage.getItem('zettel.key')") == kept.key
+    page.click("#scope")
+    page.click("#panel >> text=acme / bob")
+    page.wait_for_selector("#hits >> text=Bob keeps bees.")
+    assert graph(page, "graph.nodes.length") == 1
+
+    page = look(f"#/note/{kept.ids['oslo']}", key=kept.reader)
+    page.click("#note >> text=Archive")
+    page.wait_for_selector("#toast.wrong")
+    assert "right to write" in page.inner_text("#toast")
+    assert kept.ann("GET", f"/v1/notes/{kept.ids['oslo']}").body["archived"] is False
+
+
+def test_a_diff_gives_both_texts_back(look: Opener) -> None:
+    page, chance = look(), random.Random(5)
+    words = ["a", "b", "c", "boat", "Boot", ",", "-", "\n", "ø", "日本"]
+    pairs = [[" ".join(chance.choices(words, k=chance.randrange(12))) for _ in range(2)] for _ in range(300)]
+    pairs.append(["w " * 3000, "v " * 3000])
+    script = "import(new URL('words.js', document.baseURI)).then(({ diff }) => pairs.map(pair => diff(...pair)))"
+    told = page.evaluate(f"pairs => {script}", pairs)
+    for (before, after), runs in zip(pairs, told, strict=True):
+        assert "".join(piece for sign, piece in runs if sign != "+") == before
+        assert "".join(piece for sign, piece in runs if sign != "-") == after
+
+
+# ---------------------------------------------------------------------------------------------------------- at its size
+
+
+def _many(count: int) -> list[Event]:
+    """Small talk of 40 sessions about few things, so that notes are linked."""
+    chance, start = random.Random(7), datetime(2024, 1, 1, tzinfo=timezone.utc)
+    things = "harbour sail loaf oven varnish keel compass lantern anchor rudder ledger archive garden violin".split()
+    acts = "mended painted lost sold found carried drew measured".split()
+    return [
+        Event(
+            id=str(n), role="Ann" if n % 2 else "Ben", session=f"s{n % 40}", occurred_at=start + timedelta(hours=7 * n),
+            content=f"The {chance.choice(things)} of {n % 40} was {chance.choice(acts)} at {chance.choice(things)}.",
+        )
+        for n in range(count)
+    ]  # fmt: skip
+
+
+FRAMES_JS = """() => new Promise(done => {
+  const canvas = document.getElementById("graph"), { left, top } = canvas.getBoundingClientRect(), times = [];
+  const at = (type, x, y) => canvas.dispatchEvent(
+    new PointerEvent(type, { pointerId: 1, bubbles: true, clientX: left + x, clientY: top + y }));
+  canvas.setPointerCapture = () => {};  // of a pointer that is none
+  const frame = now => {
+    times.push(now);
+    at("pointermove", 5 + 150 * Math.sin(times.length / 20), 5 + 80 * Math.sin(times.length / 25));
+    if (now - times[0] < 3000) return requestAnimationFrame(frame);
+    at("pointerup", 5, 5);
+    done(times);
+  };
+  at("pointerdown", 5, 5);  // the corner, where no note lies
+  requestAnimationFrame(frame);
+})"""
+"""Drags the map to and fro for three seconds; the time of each frame."""
+
+
+@pytest.mark.soak
+def test_two_thousand_notes(
+    look: Opener, tmp_path: Path, soak_scale: Callable[[int], int], request: pytest.FixtureRequest,
+    record_property: Callable[[str, object], None],
+) -> None:  # fmt: skip
+    count = soak_scale(2000)
+    with Memory(tmp_path / "many.db") as memory:
+        memory.add_many(_many(count))
+        memory.flush(timeout=300)
+    with served(tmp_path / "many.db", keyed=False) as at:
+        page = look(url=at.url, scope=Scope())
+        before = graph(page, "graph.view")
+        paint = page.evaluate("performance.getEntriesByName('graph')[0].startTime")
+        times = page.evaluate(FRAMES_JS)
+        gaps = sorted(later - earlier for earlier, later in pairwise(times))
+        frames = 1000 * len(gaps) / (times[-1] - times[0])
+        assert graph(page, "graph.nodes.length") == count
+        view = graph(page, "graph.view")
+    assert (view["x"], view["y"], view["k"]) != (before["x"], before["y"], view["k"]), "the map was not moved"
+    assert view["k"] == before["k"]
+    record_property("first_paint_ms", round(paint))
+    record_property("frames_per_second", round(frames, 1))
+    record_property("slowest_of_20_ms", round(gaps[int(len(gaps) * 0.95)], 1))
+    if request.config.getoption("soak"):
+        assert paint <= PAINT_MS
+        assert frames >= FRAMES

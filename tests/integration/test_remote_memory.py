@@ -1,0 +1,158 @@
+"""A memory on a server, as code and the command line use it: what the contract over HTTP does not say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.http_server import Served, served
+from tests.integration.command import Zettel
+from zettel import AsyncMemory, Memory, Scope
+from zettel.errors import InvalidInput, KeyRefused, NotAllowed, NotFound, ServerUnreachable, StoreError, UnknownFormat
+from zettel.model import Kind
+from zettel.server.client import RemoteMemory
+
+pytestmark = pytest.mark.integration
+HERE_TOO = {"add", "add_many", "search", "wrap", "open", "close"}
+"""Methods that are made of others, or have nothing to ask."""
+TEAM = Path(__file__).parents[1] / "data" / "team.json"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("served") / "memory.db") as made:
+        yield made
+
+
+def test_every_method_asks_the_server() -> None:
+    public = {name for name in dir(AsyncMemory) if not name.startswith("_")}
+    asked = {name for name in vars(RemoteMemory) if not name.startswith("_")}
+    assert public - HERE_TOO == asked - HERE_TOO
+
+
+@pytest.mark.anyio
+async def test_awaited(server: Served) -> None:
+    scope = Scope(user="awaited")
+    async with AsyncMemory(server.url, key=server.key("awaited", scope)) as memory:
+        assert isinstance(memory, RemoteMemory)
+        id = await memory.add("Tea is in the left cupboard.", role="Ann", wait=True)
+        assert [hit.note.id for hit in await memory.search("Where is the tea?")] == [id]
+        assert [notes[0].id async for _, notes in memory.dump()] == [id]
+        assert await memory.scopes() == [scope]
+
+
+def test_files_go_there_and_come_back(server: Served, tmp_path: Path) -> None:
+    folder, told = tmp_path / "folder", []
+    (folder / "deeper").mkdir(parents=True)
+    (folder / "deeper" / "one.md").write_text("# Tea\n\nIt is in the left cupboard.\n")
+    (folder / "two.md").write_text("# Coffee\n\nIt is beside [[one]].\n")
+    with Memory(server.url, key=server.key("files", Scope(user="files"))) as memory:
+        report = memory.import_transcript(folder, on_progress=lambda *counts: told.append(counts))
+        assert (report.added, told) == (2, [(2, 2)])
+        assert memory.import_transcript(folder).existing == 2
+        assert memory.import_transcript(TEAM, dry_run=True, speakers=["Priya"]).added < 172
+        memory.flush()
+        memory.export(tmp_path / "all.zettel", "zettel")
+        with (tmp_path / "all.jsonl").open("wb") as file:
+            assert memory.export(file).events == 2
+        with pytest.raises(InvalidInput, match="markdown"):
+            memory.export(tmp_path / "vault", "markdown")
+        (folder / "two.md").write_bytes(b"\0\1")
+        with pytest.raises(UnknownFormat, match=f"^{folder / 'two.md'} is no text"):
+            memory.import_transcript(folder / "two.md", "auto")
+        with pytest.raises(InvalidInput, match="nothing-there cannot be read"):
+            memory.import_transcript(tmp_path / "nothing-there")
+        with pytest.raises(TypeError, match="colour"):
+            memory.import_transcript(folder, colour="red")  # type: ignore[call-arg]
+        notes = {note.id for note in memory.list().notes}
+    assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.jsonl", "all.zettel", "folder"]
+    with Memory(tmp_path / "moved.db", scope=Scope(user="files")) as memory:
+        memory.import_transcript(tmp_path / "all.zettel")
+        assert {note.id for note in memory.list().notes} == notes
+
+
+def test_what_a_server_does_not_do(server: Served) -> None:
+    with Memory(server.url, key=server.key("asks", Scope(user="asks"))) as memory:
+        with pytest.raises(StoreError, match="no server answers Cypher"):
+            memory.cypher("RETURN 1")
+        with pytest.raises(InvalidInput, match="ranks by its own scorers"):
+            memory.search("Where?", scorer=lambda: None)  # type: ignore[arg-type]
+        with pytest.raises(NotAllowed, match="does not open user='other'"):
+            memory.search("Where?", scope=Scope(user="other"))
+        with pytest.raises(InvalidInput, match="id is there already"):
+            memory.update("n_1", id="n_2", content="Another's.")
+        for id in ("", "..", "n_1/history", "\ud800"):
+            with pytest.raises(NotFound):
+                memory.get(id)
+    refused = pytest.raises(InvalidInput, match="default scope cannot be named")
+    with Memory(server.url, key=server.key("all"), scope=Scope(user="asks")) as memory, refused:
+        memory.delete_scope(scope=Scope())
+
+
+def test_a_key_for_several_scopes(server: Served) -> None:
+    ann, bob = Scope(user="ann"), Scope(user="bob")
+    key = server.key("several", ann, bob)
+    with Memory(server.url, key=key, scope=ann) as memory:
+        id = memory.add("Ann is allergic to walnuts.", wait=True)
+        assert memory.stats()["notes"] == 1
+        assert memory.scopes() == [ann]
+        assert memory.add("Bob is not.", wait=True, scope=bob) != id
+        assert [note.id for note in memory.list(kinds=Kind.EPISODIC).notes] == [id]
+    with Memory(server.url, key=key) as memory, pytest.raises(InvalidInput, match="opens several scopes"):
+        memory.list()
+
+
+def test_any_text_comes_back(server: Served) -> None:
+    said = "one\u2028two\u0085three\x0bfour"
+    with Memory(server.url, key=server.key("text", Scope(user="text"))) as memory:
+        memory.add(said)
+        memory.add("Another.")
+        assert [event.content for event, _ in memory.dump()] == [said, "Another."]
+
+
+def test_files_that_are_kept(server: Served, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("It is under the mat.")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "link.md").symlink_to(tmp_path / "secret.txt")
+    (tmp_path / "folder" / "old.md").write_text("Said long ago.")
+    os.utime(tmp_path / "folder" / "old.md", (0, 0))
+    Memory(tmp_path / "store.db").close()
+    with Memory(server.url, key=server.key("kept", Scope(user="kept"))) as memory:
+        memory.import_transcript(tmp_path / "folder")
+        assert [note.content for note in memory.list().notes] == ["Said long ago."]
+        with pytest.raises(InvalidInput, match=r"store\.db is a database"):
+            memory.export(tmp_path / "store.db")
+        with pytest.raises(InvalidInput, match="make it first"):
+            memory.export(tmp_path / "nowhere" / "all.jsonl")
+        assert memory.export(tmp_path / "all.jsonl").to == str(tmp_path / "all.jsonl")
+
+
+def test_wrong_addresses_and_keys(server: Served, tmp_path: Path) -> None:
+    for key in (None, "zk_wrong"):
+        with pytest.raises(KeyRefused, match="needs a key"):
+            Memory(server.url, key=key)
+    with pytest.raises(InvalidInput, match="llm= is for whoever keeps the memory"):
+        Memory(server.url, llm="openai/gpt-4o-mini")
+    with pytest.raises(InvalidInput, match="key= is for a zettel server"):
+        Memory(tmp_path / "a.db", key="zk_x")
+    with pytest.raises(InvalidInput, match=r"would go to memory\.example unencrypted"):
+        Memory("http://memory.example", key="zk_x")
+    with pytest.raises(InvalidInput, match="names no server"):
+        Memory("https://")
+    with pytest.raises(ServerUnreachable, match=r"http://127\.0\.0\.1:9 does not answer"):
+        Memory("http://127.0.0.1:9")
+
+
+def test_the_command_line_asks_a_server(server: Served, zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ZETTEL_STORE", server.url)
+    monkeypatch.setenv("ZETTEL_KEY", server.key("line", Scope(user="line")))
+    id = zettel("add", "The ferry leaves at nine.", "--role", "Ida").out.strip()
+    assert id in zettel("search", "When does the ferry leave?").out
+    monkeypatch.setenv("ZETTEL_KEY", "zk_wrong")
+    refused = zettel("stats")
+    assert (refused.status, refused.err.count("\n")) == (1, 1)
+    assert "needs a key" in refused.err

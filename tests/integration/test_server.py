@@ -1,0 +1,462 @@
+"""The HTTP server over real sockets: the routes, who may use them, and what wrong requests are told."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+
+from tests.contract.moving import sealed
+from tests.http_server import PATIENCE, QUICK, Asker, Served, served
+from zettel import AsyncMemory, Scope
+from zettel.server import events, files, finding, notes, upkeep, wire
+from zettel.server.limits import Limits
+from zettel.server.open_paths import page_files
+
+pytestmark = pytest.mark.integration
+
+ANN, BOB = Scope(user="ann"), Scope(tenant="acme", user="bob")
+SECRET = "Kestrelwood"
+"""Stands in what only bob may see, and in no log."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("server") / "a.db", limits=QUICK._replace(body=2**21)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def ann(server: Served) -> Asker:
+    return server.asker(server.key("ann", ANN))
+
+
+@pytest.fixture(scope="module")
+def bob(server: Served) -> Asker:
+    asker = server.asker(server.key("bob", BOB))
+    assert asker("POST", "/v1/events", {"content": f"The safe of {SECRET} is green."}).status == 200
+    return asker
+
+
+@pytest.fixture(scope="module")
+def records(server: Served) -> list[dict[str, Any]]:
+    """What a scope with one note is exported as, without the ends."""
+    fay = server.asker(server.key("fay", Scope(user="fay")))
+    fay("POST", "/v1/events", {"content": "Fay paints.", "wait": True})
+    lines = [json.loads(line) for line in fay("GET", "/v1/export?format=zettel").body.splitlines()[1:-1]]
+    return [{name: one[name] for name in one if name != "crc"} for one in lines]
+
+
+def test_every_public_method_has_a_route() -> None:
+    made = {route.name for room in (events, finding, notes, upkeep, files) for route in room.routes.routes
+            if isinstance(route, APIRoute)}  # fmt: skip
+    public = {name for name, _ in inspect.getmembers(AsyncMemory, callable) if not name.startswith("_")}
+    elsewhere = {"cypher", "open", "close", "evolve_later", "wrap"}  # evolve has wait: false, and wrap is for clients
+    assert public - elsewhere == {name.rstrip("_") for name in made} - {"delete_all_of"}
+
+
+class TestWholeMemories:
+    @pytest.mark.parametrize("changed", [{"note": None}, {"kind": "purge"}, {"kind": "reembed"}])
+    def test_no_job_for_the_whole_store_comes_in(
+        self, server: Served, records: list[dict[str, Any]], changed: dict[str, Any]
+    ) -> None:
+        job = {
+            "kind": "embed", "note": "n_1", "version": 1, "priority": 0, "run_at": "2024-05-01T09:00:00Z",
+            "attempts": 0, "state": "queued", "error": None,
+        }  # fmt: skip
+        gus = server.asker(server.key(f"gus {changed}", Scope(user="gus")))
+        answer = gus("POST", "/v1/import?name=mine", sealed([*records, {"job": job | changed}]))
+        assert answer.error.startswith("BadRecord: mine:")
+        assert "is about a store and not about a note" in answer.error
+        assert gus("GET", "/v1/scopes").body == {"scopes": []}
+
+    def test_vectors_are_as_long_as_their_set_says(self, server: Served, records: list[dict[str, Any]]) -> None:
+        hal = server.asker(server.key("hal", Scope(user="hal")))
+        short = [one | {"vectors": {"1": "AAAAAA=="}} if "note" in one else one for one in records]
+        said = hal("POST", "/v1/import", sealed(short)).error
+        assert "a vector of 1 numbers in a set of " in said
+        smaller = [{"vectors": one["vectors"] | {"dim": 1}} if list(one) == ["vectors"] else one for one in short]
+        assert hal("POST", "/v1/import", sealed(smaller)).body["added"] == 1
+        found = hal("POST", "/v1/search", {"question": "Who paints?"}).body["hits"]
+        assert found[0]["note"]["content"] == "Fay paints."
+
+
+class TestTheWayOfAnEvent:
+    def test_it_is_remembered_found_changed_and_taken_back(self, ann: Asker) -> None:
+        event = {
+            "content": "Ann moved to Oslo.", "role": "Ann", "occurred_at": "2024-05-01T09:00:00Z", "session": "s1",
+            "payload": {"a": [1, 2.5, None, "\ud800", 10**30]}, "metadata": {"project": "move"}, "wait": True,
+        }  # fmt: skip
+        id = ann("POST", "/v1/events", event).body["id"]
+        found = ann("POST", "/v1/search", {"question": "Where does Ann live?", "k": 1, "explain": True}).body["hits"]
+        assert found[0]["note"]["id"] == id
+        assert found[0]["why"]["scorer"] == "fusion"
+        note = wire.NOTE.decode(wire.encode(found[0]["note"]))
+        record = ann("GET", f"/v1/notes/{note.event_ids[0]}").body
+        assert record["payload"] == event["payload"]
+        assert record["occurred_at"] == "2024-05-01T09:00:00Z"
+        told = ann("POST", "/v1/feedback", {"search_id": found[0]["search_id"], "used": [id], "outcome": "success"})
+        assert told.status == 204
+        assert ann("GET", "/v1/searches").body["searches"][-1]["used"] == [id]
+        changed = ann("PATCH", f"/v1/notes/{id}", {"tags": ["home"], "title": None}).body
+        assert changed["tags"] == ["home"]
+        revisions = ann("GET", f"/v1/notes/{id}/history").body["revisions"]
+        assert revisions[-1]["change"]["tags"] == ["home"]
+        assert ann("POST", f"/v1/notes/{id}/revert", {"version": 1}).body["tags"] != ["home"]
+        assert ann("GET", "/v1/notes?filter=%7B%22project%22:%22move%22%7D").body["notes"][0]["id"] == id
+        assert ann("POST", f"/v1/notes/{id}/archive").body["archived"] is True
+        assert ann("POST", f"/v1/notes/{id}/unarchive").body["archived"] is False
+        assert ann("POST", f"/v1/notes/{id}/quarantine", {"reason": "odd"}).body["notes"][0]["quarantined"] == "odd"
+        assert ann("POST", f"/v1/notes/{id}/release").body["notes"][0]["quarantined"] is None
+        assert ann("POST", f"/v1/notes/{id}/take-back").body == {"notes": []}
+
+    def test_many_at_once(self, ann: Asker) -> None:
+        batch = [{"id": f"b{n}", "content": f"Kettle {n} stands on shelf {n}."} for n in range(3)]
+        ids = ann("POST", "/v1/events/batch", {"events": batch, "wait": True}).body["ids"]
+        assert len(set(ids)) == 3
+        done = ann("POST", "/v1/remember", {"events": batch}).body["events"]
+        assert done == [{"id": id, "status": "existing", "flagged": False} for id in ids]
+        hits = ann("POST", "/v1/search/batch", {"questions": ["kettle 1", "kettle 2"], "k": 1}).body["hits"]
+        assert [one[0]["note"]["id"] for one in hits] == ids[1:]
+        link = ann("POST", "/v1/links", {"source": ids[0], "target": ids[1], "reason": "both"}).body
+        assert link["type"] == "RELATES"
+        assert link in ann("GET", f"/v1/notes/{ids[1]}/links").body["links"]
+        near = ann("GET", f"/v1/notes/{ids[0]}/neighbors?hops=1").body["neighbors"]
+        assert ids[1] in {one["note"]["id"] for one in near}
+        assert ann("GET", f"/v1/notes/{ids[0]}/terms").body["terms"]
+        assert "Kettle 2" in ann("POST", "/v1/context", {"question": "kettle 2", "max_tokens": 100}).body["context"]
+        gathered = ann("POST", "/v1/answer-context", {"question": "kettle 2", "rounds": 2}).body
+        assert gathered["evidence"][0]["hit"]["note"]["content"].startswith("Kettle 2")
+        first = ann("GET", "/v1/notes?limit=1").body
+        assert ann("GET", f"/v1/notes?limit=1&cursor={first['cursor']}").body["notes"] != first["notes"]
+
+    def test_what_looks_after_the_memory(self, ann: Asker) -> None:
+        assert ann("POST", "/v1/flush", {"timeout": 30}).status == 204
+        assert set(ann("POST", "/v1/evolve").body) == {"revised", "merged", "insights", "archived"}
+        assert ann("POST", "/v1/evolve", {"wait": False}).status == 202
+        assert ann("POST", "/v1/flush").status == 204
+        assert ann("GET", "/v1/jobs").body == {"jobs": []}
+        assert ann("POST", "/v1/jobs/retry").body == {"retried": 0}
+        assert ann("POST", "/v1/jobs/j_0/cancel").status == 404
+        assert ann("GET", "/v1/conflicts").body == {"conflicts": []}
+        assert ann("GET", "/v1/stats").body["store"] == "embedded"
+        assert "no bank of slots" in ann("POST", "/v1/slots").error
+
+    def test_files_go_in_and_out(self, server: Served) -> None:
+        carl = server.asker(server.key("carl", Scope(user="carl")))
+        chat = b"[2024-05-01 09:00] Ann: The piano is in the hall.\n[2024-05-01 09:01] Ben: Which hall?\n"
+        report = carl("POST", "/v1/import?name=..%2F..%2Fchat.txt&dry_run=true", chat).body
+        assert (report["added"], report["dry_run"], report["file"]) == (2, True, "../../chat.txt")
+        mapped = "map_user=%7B%22Ben%22:%22Benjamin%22%7D"
+        assert carl("POST", f"/v1/import?name=chat.txt&{mapped}", chat).body["added"] == 2
+        exported = carl("GET", "/v1/export")
+        assert [json.loads(line)["role"] for line in exported.body.splitlines()] == ["Ann", "Benjamin"]
+        assert wire.EXPORTED.decode(exported.headers[wire.EXPORT_HEADER.lower()].encode()).events == 2
+        dumped = [wire.ENTRY.decode(line) for line in carl("GET", "/v1/dump").body.splitlines()]
+        assert [entry.event.role for entry in dumped] == ["Ann", "Benjamin"]
+        whole = carl("GET", "/v1/export?format=zettel").body
+        dora = server.asker(server.key("dora", Scope(user="dora")))
+        assert dora("POST", "/v1/import?format=zettel", whole).body["added"] == 2
+        assert dora("POST", "/v1/import?format=zettel", whole).body["existing"] == 2
+        assert "UnknownFormat" in carl("GET", "/v1/export?format=docx").error
+        assert "is a folder" in carl("GET", "/v1/export?format=markdown").error
+        assert "scopes of their own" in carl("POST", "/v1/import?scope_by=user", chat).error
+
+    def test_deleting(self, server: Served) -> None:
+        eve = server.asker(server.key("eve", Scope(user="eve")))
+        for n in range(3):
+            eve("POST", "/v1/events", {"content": f"It rained, {n}.", "session": f"s{n}"})
+        (note, *_) = eve("GET", "/v1/notes").body["notes"]
+        assert eve("DELETE", f"/v1/notes/{note['id']}").body == {"deleted": 1}
+        assert eve("GET", f"/v1/notes/{note['id']}").status == 404
+        assert eve("DELETE", "/v1/events?session=s1").body == {"deleted": 1}
+        assert "a source or a session" in eve("DELETE", "/v1/events").error
+        assert eve("DELETE", "/v1/scope").body == {"deleted": 1}
+        assert eve("GET", "/v1/notes").body["notes"] == []
+
+
+class TestKeys:
+    def test_none_wrong_revoked_and_expired_are_told_the_same(self, server: Served) -> None:
+        revoked = server.key("revoked", ANN)
+        asker = server.asker(revoked)
+        assert asker("GET", "/v1/notes").status == 200
+        assert server.keys is not None
+        server.keys.revoke("revoked")
+        soon = datetime.now(timezone.utc) + timedelta(seconds=0.3)
+        expired = server.asker(server.key("expired", ANN, expires=soon))
+        time.sleep(0.4)
+        wrong = server.asker("zk_000000000000_" + "A" * 43)
+        answers = [asker("GET", "/v1/notes"), expired("GET", "/v1/notes"), wrong("GET", "/v1/notes")]
+        answers += [server.asker()("GET", "/v1/notes"), server.asker()("GET", "/metrics")]
+        answers += [server.asker()("GET", "/v1/notes", authorization=f"Basic {revoked}")]
+        answers += [server.asker()("GET", "/v1/nothing"), server.asker("zk_\xff")("GET", "/v1/notes")]
+        assert {(one.status, one.error, one.headers["www-authenticate"]) for one in answers} == {
+            (401, "KeyRefused: this needs a key: send one that is valid, as `Authorization: Bearer zk_…`", "Bearer")
+        }
+
+    def test_another_scope_is_refused_and_none_is_told_of(self, ann: Asker, bob: Asker) -> None:
+        assert SECRET in str(bob("POST", "/v1/search", {"question": "safe"}).body)
+        there = ann("POST", "/v1/search?tenant=acme&user=bob", {"question": "safe"})
+        nowhere = ann("POST", "/v1/search?tenant=acme&user=bobby", {"question": "safe"})
+        assert (there.status, nowhere.status) == (403, 403)
+        assert there.error.replace("bob", "") == nowhere.error.replace("bobby", "")
+        assert ann("GET", "/v1/notes?user=ann").status == 200
+        assert ann("GET", "/v1/scopes").body["scopes"] == [ANN.model_dump()]
+        for path in ("/v1/notes?user=bob&user=ann", "/v1/notes?usr=ann"):
+            assert ann("GET", path).status == 422
+
+    def test_several_scopes_and_all(self, server: Served, ann: Asker, bob: Asker) -> None:
+        both = server.asker(server.key("both", ANN, BOB))
+        assert "name one" in both("GET", "/v1/notes").error
+        assert {Scope(**one) for one in both("GET", "/v1/scopes").body["scopes"]} == {ANN, BOB}
+        assert both("GET", "/v1/scopes?user=eve").status == 403
+        assert both("GET", "/v1/notes?user=ann").status == 200
+        assert both("GET", "/v1/notes?user=eve").status == 403
+        every = server.asker(server.key("every"))
+        assert SECRET in str(every("GET", "/v1/notes?tenant=acme&user=bob").body)
+        assert every("GET", "/v1/notes").body["notes"] == []
+        named = every("GET", "/v1/scopes").body["scopes"]
+        assert {ANN, BOB} <= {Scope(**one) for one in named}
+        assert every("GET", "/v1/stats").body["scopes"] == len(named)
+        assert every("POST", "/v1/check").body == {"problems": []}
+        assert every("POST", "/v1/reembed").body == {"embedded": 0}
+
+    @pytest.mark.parametrize(
+        ("right", "refused"),
+        [
+            ("read", [("POST", "/v1/events", {"content": "x"}), ("POST", "/v1/flush", {}), ("POST", "/v1/evolve", {})]),
+            ("write", [("DELETE", "/v1/notes/n_0", None), ("DELETE", "/v1/scope", None), ("POST", "/v1/check", {}),
+                       ("POST", "/v1/jobs/j_0/cancel", None), ("POST", "/v1/import?format=zettel", b"{}"),
+                       ("POST", "/v1/import", b'{"zettel":{"version":2}}')]),
+            ("admin", [("POST", "/v1/check", {}), ("POST", "/v1/reembed", None)]),
+        ],
+    )  # fmt: skip
+    def test_rights(self, server: Served, right: Any, refused: list[tuple[str, str, Any]]) -> None:
+        asker = server.asker(server.key(f"right to {right}", ANN, right=right))
+        assert asker("POST", "/v1/search", {"question": "Oslo"}).status == 200
+        for method, path, body in refused:
+            assert asker(method, path, body).error.startswith("NotAllowed: ")
+        whole = asker("GET", "/v1/export?format=zettel")
+        assert whole.status == (200 if right == "admin" else 403)
+
+
+class TestWrongRequests:
+    @pytest.mark.parametrize(
+        ("method", "path", "body", "status", "told"),
+        [
+            ("POST", "/v1/search", b"{question", 400, "the body is no JSON"),
+            ("POST", "/v1/search", b'{"question": "a', 400, "the body is no JSON"),
+            ("POST", "/v1/search", b"[" * 100_000, 400, ""),
+            ("POST", "/v1/search", b'"x"', 422, "body: "),
+            ("POST", "/v1/search", {}, 422, "question: "),
+            ("POST", "/v1/search", {"question": " "}, 422, "the question is empty"),
+            ("POST", "/v1/search", {"question": "x", "qustion": "y"}, 422, "qustion: there is no such field"),
+            ("POST", "/v1/search", {"question": "x", "k": "ten"}, 422, "k: "),
+            ("POST", "/v1/search", {"question": "x", "k": 0}, 422, "k=0 asks for no notes"),
+            ("POST", "/v1/search", {"question": "x", "as_of": "yesterday"}, 422, "as_of='yesterday' is not a time"),
+            ("POST", "/v1/search", {"question": "x", "kinds": ["nix"]}, 422, "'nix' is not a valid Kind"),
+            ("POST", "/v1/search", {"question": "x", "scorer": "decoder:../.."}, 422, "keeps no tuned scorers"),
+            ("POST", "/v1/search", {"question": "x", "scorer": "cross-encoder:/etc"}, 422, "there is no scorer"),
+            ("POST", "/v1/tune", {"into": "x"}, 422, "keeps no tuned scorers"),
+            ("POST", "/v1/events", {"content": "x", "speaker": "y"}, 422, "speaker: there is no such field"),
+            ("POST", "/v1/events", {}, 422, "the event says nothing"),
+            ("POST", "/v1/events", {"content": "x" * 1_100_000}, 422, "split it into several events"),
+            ("POST", "/v1/events", b'{"content": "x", "payload": NaN}', 422, "which JSON cannot say"),
+            ("POST", "/v1/events", b'{"content": "x", "payload": ' + b"9" * 5000 + b"}", 400, ""),
+            ("POST", "/v1/events", {"content": "x", "occurred_at": "soon"}, 422, "occurred_at: "),
+            ("POST", "/v1/events", {"content": "x\0"}, 422, "NUL"),
+            ("POST", "/v1/events/batch", {"events": [{"content": "x"}, {"contnt": "y"}]}, 422, "events.1.contnt: "),
+            ("PATCH", "/v1/notes/n_0", {"seq": 3}, 422, "seq: there is no such field"),
+            ("PATCH", "/v1/notes/n_0", {}, 422, "nothing cannot be set"),
+            ("GET", "/v1/notes/n_0", None, 404, "is not in user='ann'"),
+            ("GET", "/v1/notes?limit=many", None, 422, "limit: "),
+            ("GET", "/v1/notes?cursor=x", None, 422, "'x' is not a cursor"),
+            ("GET", "/v1/notes?filter=%5B%5D", None, 422, "filter: expected a JSON object"),
+            ("GET", "/v1/notes?user=%00", None, 422, "user: holds a NUL character"),
+            ("GET", "/v1/nothing", None, 404, "there is no /v1/nothing here"),
+            ("PUT", "/v1/notes", {}, 405, "/v1/notes takes no PUT"),
+            ("GET", "/v1/search", None, 405, "/v1/search takes no GET"),
+            ("POST", "/v1/tune", {"into": "x", "scopes": [{"nope": "x"}]}, 422, "scopes.0.nope: there is no"),
+            ("POST", "/v1/import?map_user=%7B%22a%22:%7B%7D%7D", b"x", 422, "map_user: 'a' stands for"),
+            ("POST", "/v1/import?columns=%7B%22content%22:1%7D", b"x", 422, "columns: 'content' stands for"),
+            ("GET", "/metrics", None, 403, "bound to its own"),
+            ("GET", "/metrics%0A", None, 400, "control character"),
+            ("POST", "/v1/import?format=docx", b"x", 422, "docx"),
+            ("POST", "/v1/import", b"", 422, ""),
+            ("POST", "/v1/import/estimate", b"x", 403, "all scopes"),
+        ],
+    )  # fmt: skip
+    def test_are_told_in_one_line(
+        self, ann: Asker, method: str, path: str, body: Any, status: int, told: str
+    ) -> None:
+        headers = {"content_type": "application/json"} if isinstance(body, bytes) else {}
+        answer = ann(method, path, body, **headers)
+        assert (answer.status, told in answer.error) == (status, True), answer
+
+    def test_json_that_is_not_said_to_be(self, ann: Asker) -> None:
+        answer = ann("POST", "/v1/search", b'{"question": "x"}', content_type="text/plain")
+        assert answer.error == "InvalidInput: the body is to be a JSON object: send it as application/json"
+
+    def test_the_same_identity_with_other_content(self, ann: Asker) -> None:
+        assert ann("POST", "/v1/events", {"id": "same", "content": "It is red."}).status == 200
+        assert ann("POST", "/v1/events", {"id": "same", "content": "It is blue."}).status == 409
+        id = ann("POST", "/v1/events", {"id": "same", "content": "It is blue.", "on_conflict": "revise"}).body["id"]
+        ann("DELETE", f"/v1/notes/{id}")
+        assert ann("POST", "/v1/events", {"id": "same", "content": "It is red."}).status == 410
+
+
+class TestLimits:
+    def test_a_body_that_is_too_large(self, server: Served, ann: Asker) -> None:
+        answer = server.asker(server.key("large", ANN))("POST", "/v1/events", {"content": "x" * 2**21})
+        assert answer.status == 413
+        key = server.key("chunked", ANN)
+        head = f"POST /v1/search HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n"
+        head += "transfer-encoding: chunked\r\n\r\n"
+        chunk = b"100000\r\n" + b" " * 2**20 + b"\r\n"
+        assert spoken(server, head.encode(), *[chunk] * 4).startswith(b"HTTP/1.1 413 ")
+        assert spoken(server, head.encode().replace(key.encode(), b"zk_"), chunk).startswith(b"HTTP/1.1 401 ")
+        assert server.asker()("POST", "/health", b"x").status == 413, "where no key is asked for nothing is taken"
+        assert spoken(server, head.encode().replace(b"/v1/search", b"/"), chunk).startswith(b"HTTP/1.1 413 ")
+
+    def test_the_rate_of_one_key_and_of_no_other(self, tmp_path: Path) -> None:
+        with served(tmp_path / "a.db", limits=Limits(rate=2.0)) as server:
+            one, other = (server.asker(server.key(name, ANN)) for name in ("one", "other"))
+            answers = [one("GET", "/v1/jobs") for _ in range(8)]
+            assert [answer.status for answer in answers[:4]] == [200] * 4
+            refused = next(answer for answer in answers if answer.status == 429)
+            assert int(refused.headers["retry-after"]) >= 1
+            assert refused.error == "TooManyRequests: more than 2 requests a second: come later"
+            assert other("GET", "/v1/jobs").status == 200
+            time.sleep(1.1)
+            assert one("GET", "/v1/jobs").status == 200
+
+    def test_slow_heads_slow_bodies_and_too_many_at_once(self, tmp_path: Path) -> None:
+        limits = Limits(rate=0, at_once=1, head_seconds=0.5, body_seconds=0.5)
+        with served(tmp_path / "a.db", limits=limits) as server:
+            assert spoken(server, b"GET /health HTTP/1.1\r\nhost:").startswith(b"HTTP/1.1 408 ")
+            assert spoken(server).startswith(b"HTTP/1.1 408 ")
+            head = f"POST /v1/search HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {server.key('ann', ANN)}\r\n"
+            with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as slow:
+                slow.sendall(f"{head}content-length: 30\r\n\r\n".encode() + b'{"question"')
+                time.sleep(0.1)
+                full = server.asker(server.key("full"))("GET", "/v1/jobs")
+                assert (full.status, full.headers["retry-after"]) == (503, "1")
+                assert server.asker()("GET", "/health").status == 200
+                assert heard(slow).startswith(b"HTTP/1.1 408 ")
+            importing = head.replace("/v1/search", "/v1/import") + "content-length: 30\r\n\r\nAnn:"
+            assert spoken(server, importing.encode()).startswith(b"HTTP/1.1 408 ")
+            assert server.asker(server.key("after"))("GET", "/v1/jobs").status == 200
+
+
+def test_a_client_that_leaves_in_the_middle(server: Served, ann: Asker) -> None:
+    key = server.key("leaving", ANN)
+    head = f"HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\n"
+    for request in (
+        f"POST /v1/events {head}content-length: 300\r\n\r\n" + '{"content": "half',
+        f"POST /v1/import {head}content-length: 300\r\n\r\nAnn: half a",
+        f'POST /v1/search {head}content-length: 17\r\n\r\n{{"question": "x"}}',
+        f"GET /v1/dump {head}\r\n",
+    ):
+        with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as leaving:
+            leaving.sendall(request.encode())
+    assert ann("GET", "/health").status == 200
+    every = server.asker(server.key("looks on"))
+    deadline = time.monotonic() + PATIENCE
+    while b"zettel_http_requests_active 1.0" not in every("GET", "/metrics").body:
+        assert time.monotonic() < deadline, "a request of a client that left is still under way"
+    page = every("GET", "/metrics").body
+    assert b'method="POST",route="other",status="gone"' in page
+    assert b'method="POST",route="/v1/import",status="gone"' in page
+    assert b'route="/v1/import",status="500"' not in page
+    assert "half" not in str(ann("GET", "/v1/notes").body)
+
+
+class TestWhatItTells:
+    def test_imports_tell_no_path_of_the_server(self, ann: Asker) -> None:
+        told = ann("POST", "/v1/import?format=zettel&name=mine.zip", b'{"zettel":{}}').error
+        assert told.startswith("BadRecord: mine.zip:1: ")
+
+    def test_health_readiness_and_the_description(self, server: Served) -> None:
+        nobody = server.asker()
+        assert nobody("GET", "/metrics%0A").status == 400
+        assert nobody("POST", "/openapi.json").status == 405
+        assert server.asker(server.key("asks wrongly"))("PUT", "/v1/events").headers["allow"] == "DELETE, GET, POST"
+        assert nobody("GET", "/health").body == {"status": "ok"}
+        assert nobody("GET", "/ready").body == {"status": "ok"}
+        described = nobody("GET", "/openapi.json").body
+        assert described["paths"]["/v1/search"]["post"]["security"] == [{"key": []}]
+        assert "security" not in described["paths"]["/health"]["get"]
+
+    def test_the_page_is_open_and_asks_nobody_else(self, server: Served, ann: Asker) -> None:
+        page = server.asker()("GET", "/")
+        assert page.status == 200
+        assert page.headers["content-type"].startswith("text/html")
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        assert all(server.asker()("GET", f"/{name}").status == 200 for name in page_files())
+        assert server.asker()("GET", "/../server/app.py").status == 401
+        assert ann("GET", "/../server/app.py").status == 404
+        assert ann("GET", "/v1/notes").headers["cache-control"] == "no-store"
+
+    def test_neither_metrics_nor_logs_hold_content_questions_or_scopes(
+        self, server: Served, bob: Asker, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with caplog.at_level(logging.INFO, "zettel.server"):
+            bob("POST", "/v1/search", {"question": SECRET})
+            bob("GET", f"/v1/notes/{SECRET}?user={SECRET}")
+            refused = bob(SECRET, f"/{SECRET}").status
+            bob("GET", "/health")  # by now the last one is told of
+        told = [record.fields for record in caplog.records if hasattr(record, "fields")]
+        told = [one for one in told if one["key"] != "ann"]  # of the test before, told after its answer
+        assert [(one["method"], one["route"], one["status"], one["key"]) for one in told[:3]] == [
+            ("POST", "/v1/search", 200, "bob"),
+            ("GET", "/v1/notes/{id}", 403, "bob"),
+            ("other", "other", refused, "bob"),
+        ]
+        page = server.asker(server.key("scrapes"))("GET", "/metrics").body.decode()
+        assert 'zettel_http_requests_total{method="POST",route="/v1/search",status="200"}' in page
+        assert not any(word in page + str(told) for word in (SECRET, "acme", "ann", "n_"))
+
+
+class TestWithoutKeys:
+    def test_programs_of_this_machine_come_in_and_pages_do_not(self, tmp_path: Path) -> None:
+        with served(tmp_path / "a.db", keyed=False) as server:
+            here = server.asker()
+            assert here("POST", "/v1/events?user=ann", {"content": "Ann sings."}).status == 200
+            assert here("GET", "/v1/scopes").body["scopes"] == [ANN.model_dump()]
+            assert here("GET", "/v1/notes", host="evil.example").status == 403
+            assert here("GET", "/v1/notes", origin="https://evil.example").status == 403
+            for origin in (f"http://127.0.0.1:{server.port + 1}", f"http://localhost:{server.port}", "null"):
+                assert here("GET", "/v1/notes", origin=origin).status == 403, "pages of other servers here"
+            assert here("GET", "/v1/notes", origin=server.url).status == 200
+            assert here("GET", "/v1/notes", host="localhost").status == 200
+
+
+def spoken(server: Served, *parts: bytes) -> bytes:
+    """What comes back for some bytes, until the server closes."""
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as raw:
+        try:
+            for part in parts:
+                raw.sendall(part)
+        except OSError:  # refused before all of it was sent
+            pass
+        return heard(raw)
+
+
+def heard(raw: socket.socket) -> bytes:
+    """All that still comes, until the other side closes."""
+    told = b""
+    try:
+        while part := raw.recv(65_536):
+            told += part
+    except ConnectionResetError:
+        pass
+    return told

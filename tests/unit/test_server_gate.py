@@ -1,0 +1,195 @@
+"""What the gate and the routes do with requests, without a socket and a store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import pytest
+
+from zettel import Scope
+from zettel.errors import BudgetSpent, NotFound, ServerBusy, StoreBusy, TooManyRequests, ZettelError
+from zettel.server.app import application
+from zettel.server.asking import At
+from zettel.server.finding import scorers
+from zettel.server.gate import Gate, error_headers
+from zettel.server.keys import Key, Keys
+from zettel.server.limits import Limits
+from zettel.server.logs import Metrics
+from zettel.server.open_paths import is_guarded, page_files
+from zettel.server.upkeep import LONGEST_WAIT
+
+pytestmark = pytest.mark.anyio
+
+ANN = Scope(user="ann")
+
+
+class Stub:
+    """As much of a memory as is asked for here, which keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    async def get(self, id: str) -> None:
+        self.asked.append(id)
+        raise NotFound(ANN, [id])
+
+    async def stats(self, *, scope: Scope | None) -> dict[str, Any]:
+        return {"notes": 1, "budget": {"usd": 3.0}}
+
+    async def flush(self, timeout: float | None, *, scope: Scope | None) -> None:
+        self.asked.append(timeout)
+
+    async def evolve(self, timeout: float | None, *, scope: Scope | None) -> Any:
+        self.asked.append(timeout)
+        raise StoreBusy
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Iterator[Keys]:
+    made = Keys(tmp_path / "a.keys", create=True)
+    yield made
+    made.close()
+
+
+async def ask(app: Any, method: str, path: str, key: str | None = None, body: Any = None) -> tuple[int, Any]:
+    """Status and JSON of an answer."""
+    sent: list[Any] = []
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    headers += [] if key is None else [(b"authorization", f"Bearer {key}".encode())]
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(asked(method, path, headers), arriving(b"" if body is None else json.dumps(body).encode()), send)
+    told = b"".join(message.get("body", b"") for message in sent)
+    return sent[0]["status"], json.loads(told) if told else None
+
+
+def asked(method: str, path: str, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
+    return {
+        "type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"",
+        "headers": headers, "scheme": "http", "server": ("localhost", 80), "root_path": "", "http_version": "1.1",
+    }  # fmt: skip
+
+
+def arriving(body: bytes) -> Any:
+    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def receive() -> Any:
+        for message in messages:
+            return message
+        await anyio.sleep_forever()
+
+    return receive
+
+
+def test_all_but_what_is_listed_wants_a_key() -> None:
+    assert not any(map(is_guarded, ("/", "/health", "/ready", "/openapi.json", "/index.html")))
+    assert all(map(is_guarded, ("/v1/notes", "/metrics", "/metrics\n", "/health/", "//health", "/x", "", "*")))
+    assert "index.html" in page_files()
+
+
+async def test_whether_the_store_answers_is_asked_once_a_second() -> None:
+    memory = Stub()
+    app = application(memory, None)  # type: ignore[arg-type]
+    assert [await ask(app, "GET", "/ready") for _ in range(20)] == [(200, {"status": "ok"})] * 20
+    assert memory.asked == ["n_0"]
+
+
+async def test_waits_are_ten_minutes_at_most() -> None:
+    memory = Stub()
+    app = application(memory, None)  # type: ignore[arg-type]
+    for body in (None, {"timeout": 1e9}, {"timeout": 5}):
+        await ask(app, "POST", "/v1/flush", body=body)
+        await ask(app, "POST", "/v1/evolve", body=body)
+    assert memory.asked == [LONGEST_WAIT] * 4 + [5.0] * 2
+
+
+async def test_the_budget_is_told_to_whoever_has_all(keys: Keys) -> None:
+    app = application(Stub(), keys)  # type: ignore[arg-type]
+    bound, every = keys.create("bound", "admin", [ANN])[1], keys.create("every", "read", None)[1]
+    assert await ask(app, "GET", "/v1/stats", bound) == (200, {"notes": 1})
+    assert (await ask(app, "GET", "/v1/stats", every))[1]["budget"] == {"usd": 3.0}
+
+
+async def test_who_takes_nothing_of_an_answer_is_cut_off() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            await send({"type": "http.response.body", "body": b"x" * 10, "more_body": True})
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        if len(sent) == 5:
+            await anyio.sleep_forever()
+        sent.append(message)
+
+    gate = Gate(app, None, Limits(at_once=1, send_seconds=0.02), Metrics())
+    for _ in range(2):  # its place is free again
+        sent.clear()
+        with anyio.fail_after(10):
+            await gate(asked("GET", "/v1/dump", [(b"host", b"localhost")]), arriving(b""), send)
+        assert len(sent) == 5
+
+
+async def test_one_key_does_not_take_all_places_and_strangers_none(keys: Keys) -> None:
+    going, ended = anyio.Event(), anyio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["zettel.key"] is not None and scope["zettel.key"].name == "one":
+            going.set()
+            await ended.wait()
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    gate = Gate(app, keys, Limits(at_once=4), Metrics())
+    one, other = (keys.create(name, "read", [ANN])[1] for name in ("one", "other"))
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask, gate, "GET", "/v1/notes", one)
+        await going.wait()
+        status, told = await ask(gate, "GET", "/v1/notes", one)
+        assert (status, told["error"]["type"]) == (503, "ServerBusy")
+        assert (await ask(gate, "GET", "/v1/notes", other))[0] == 204
+        assert (await ask(gate, "GET", "/health"))[0] == 204
+        ended.set()
+    assert (await ask(gate, "GET", "/v1/notes", one))[0] == 204
+
+
+async def test_what_wants_no_key_is_limited_too() -> None:
+    going, ended = anyio.Event(), anyio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        going.set()
+        await ended.wait()
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    gate = Gate(app, None, Limits(at_once=1), Metrics())
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask, gate, "GET", "/ready")
+        await going.wait()
+        assert (await ask(gate, "GET", "/openapi.json"))[0] == 503
+        ended.set()
+
+
+def test_when_to_come_again_is_told_of_what_passes() -> None:
+    def tells(error: ZettelError) -> bool:
+        return b"retry-after" in dict(error_headers(error))
+
+    assert all(map(tells, (ServerBusy(), TooManyRequests(), StoreBusy())))
+    assert not any(map(tells, (BudgetSpent(), NotFound(ANN, ["n_0"]))))
+
+
+def test_scorers_of_one_scope_are_no_other_ones() -> None:
+    request: Any = SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(scorers=Path("kept"))))
+    bound, every = (Key("0" * 12, "a", "admin", scopes, "tail", None) for scopes in ((ANN,), None))  # type: ignore[arg-type]
+    memory: Any = None
+    assert scorers(request, At(memory, ANN, bound)) == Path("kept", ANN.key)
+    assert scorers(request, At(memory, ANN, every)) == Path("kept")
+    assert scorers(request, At(memory, ANN, None)) == Path("kept")

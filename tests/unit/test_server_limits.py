@@ -1,0 +1,162 @@
+"""What one client may take of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.errors import InvalidInput, ServerBusy, TooLarge, TooSlow
+from zettel.server.files import file_name
+from zettel.server.limits import BURST_SECONDS, SLOWEST, Buckets, Gone, Incoming, Limits, Places
+from zettel.server.serving import MOST_CONNECTIONS, Safety, _Joined, is_loopback, most_connections, require_safe
+
+pytestmark = pytest.mark.anyio
+
+
+@given(st.floats(0.5, 100), st.lists(st.floats(0, 3), min_size=1, max_size=200))
+def test_a_bucket_gives_its_burst_and_then_its_rate(rate: float, pauses: list[float]) -> None:
+    buckets = Buckets(rate)
+    now = taken = 0.0
+    for pause in pauses:
+        now += pause
+        wait = buckets.take("one", now)
+        taken += wait == 0.0
+        assert 0 <= wait <= 1 / rate + 1e-9
+    assert taken <= max(1.0, BURST_SECONDS * rate) + now * rate + 1e-6
+
+
+def test_who_waits_as_told_is_served_and_keys_do_not_share() -> None:
+    buckets = Buckets(1.0)
+    assert [buckets.take("one", 5.0) for _ in range(3)] == [0.0, 0.0, 1.0]
+    assert buckets.take("two", 5.0) == 0.0
+    assert buckets.take("one", 6.0) == 0.0
+    assert [Buckets(0.0).take("one", 0.0) for _ in range(1000)] == [0.0] * 1000
+
+
+def arriving(messages: Iterable[Any]) -> Any:
+    """Messages as they arrive; a number is a pause in seconds, and after the last nothing comes."""
+    waiting = iter([*messages, 3600])
+
+    async def receive() -> dict[str, Any]:
+        message = next(waiting)
+        if isinstance(message, (int, float)):
+            await anyio.sleep(message)
+            message = next(waiting)
+        return dict(message)
+
+    return receive
+
+
+def part(body: bytes, more: bool = True) -> dict[str, Any]:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+async def test_a_body_is_handed_on_whole() -> None:
+    incoming = Incoming(arriving([part(b"ab"), part(b"c"), part(b"", False), {"type": "http.disconnect"}]), 3, 5)
+    receive = await incoming.whole()
+    assert incoming.whole_read
+    assert await receive() == part(b"abc", False)
+    assert (await receive())["type"] == "http.disconnect"
+
+
+async def test_one_that_is_too_large_is_not_read_to_its_end() -> None:
+    with pytest.raises(TooLarge, match="larger than the 3 bytes"):
+        await Incoming(arriving([part(b"ab"), part(b"cd"), part(b"e")]), 3, 5).whole()
+    with pytest.raises(TooLarge):
+        Incoming(arriving([]), 3, 5).require(4)
+
+
+async def test_one_that_is_too_slow() -> None:
+    for messages in ([], [part(b"a")], [part(b"a"), 0.04, part(b"b"), 0.04, part(b"c"), 0.04, part(b"d")]):
+        with pytest.raises(TooSlow, match=r"in 0\.1 seconds"):
+            await Incoming(arriving(messages), 100, 0.1).whole()
+    quick = [part(b"x" * 16_384), 0.08, part(b"x" * 16_384), 0.08, part(b"", False)]  # as much as it takes time
+    await Incoming(arriving(quick), 100_000, 0.1).whole()
+
+
+async def test_a_client_that_leaves() -> None:
+    with pytest.raises(Gone):
+        await Incoming(arriving([part(b"a"), {"type": "http.disconnect"}]), 100, 5).whole()
+
+
+async def test_what_a_refused_client_still_sends_is_taken_for_a_while() -> None:
+    incoming = Incoming(arriving([part(b"a" * 100), part(b"", False)]), 3, 5)
+    await incoming.drain()
+    assert incoming.whole_read
+    with anyio.fail_after(10):
+        await Incoming(arriving([part(b"a")]), 3, 5).drain()
+        await Incoming(arriving([part(b"a"), {"type": "http.disconnect"}]), 3, 5).drain()
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("chat.txt", "chat.txt"), ("../../etc/passwd", "passwd"), ("C:\\a\\b.csv", "b.csv"), ("..", "transcript"),
+     ("", "transcript"), ("a\0b", "a_b"), (".hidden", "hidden"), ("é" * 200 + ".csv", "é" * 98 + ".csv")],
+)  # fmt: skip
+def test_names_of_uploads(name: str, kept: str, tmp_path: Path) -> None:
+    assert file_name(name) == kept
+    (tmp_path / kept).touch()
+
+
+def test_where_it_may_listen() -> None:
+    assert all(map(is_loopback, ("127.0.0.1", "127.1.2.3", "::1", "localhost")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.0.1", "example.org", "")))
+    require_safe("127.0.0.1", False, Safety())
+    require_safe("0.0.0.0", True, Safety(Path("c"), Path("k")))
+    require_safe("0.0.0.0", True, Safety(proxy="10.0.0.1"))
+    with pytest.raises(InvalidInput, match="there are no keys"):
+        require_safe("0.0.0.0", False, Safety(Path("c"), Path("k")))
+    with pytest.raises(InvalidInput, match="unencrypted"):
+        require_safe("0.0.0.0", True, Safety())
+    with pytest.raises(InvalidInput, match="behind a proxy"):
+        require_safe("127.0.0.1", False, Safety(proxy="127.0.0.1"))
+
+
+def test_connections_are_no_more_than_files_may_be_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
+    told = {256: 128, 1024: 824, 100_000: MOST_CONNECTIONS, resource.RLIM_INFINITY: MOST_CONNECTIONS}
+    for soft, most in told.items():
+        monkeypatch.setattr(resource, "getrlimit", lambda _, soft=soft: (soft, soft))
+        assert most_connections() == most
+
+
+def test_one_key_has_a_quarter_of_the_places() -> None:
+    places = Places(8)
+    with ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(places.one())
+            stack.enter_context(places.of("one"))
+        with pytest.raises(ServerBusy, match="2 requests of this key"), places.of("one"):
+            pass
+        for _ in range(6):
+            stack.enter_context(places.one())
+        with pytest.raises(ServerBusy, match="too much to do"), places.one():
+            pass
+        with places.of("two"):
+            pass
+    with places.one(), places.of("one"):
+        pass
+    with Places(1).of("one"):  # at least one
+        pass
+
+
+async def test_a_connection_that_nobody_empties_is_cut_off_at_last() -> None:
+    calls: list[tuple[float, Any]] = []
+    loop = SimpleNamespace(call_later=lambda seconds, do: calls.append((seconds, do)))
+    left = SimpleNamespace(
+        close=lambda: None, abort=lambda: None, is_closing=lambda: False, get_write_buffer_size=lambda: SLOWEST * 2
+    )  # fmt: skip
+    _Joined(left, loop).close()  # type: ignore[arg-type]
+    assert calls == [(Limits().send_seconds + 2, left.abort)]
+    left.is_closing = lambda: True  # when one of TLS can no more be asked for its size
+    left.get_write_buffer_size = None
+    _Joined(left, loop).close()  # type: ignore[arg-type]
+    assert len(calls) == 1

@@ -1,0 +1,179 @@
+"""How answers and errors go over HTTP and come back: nothing is lost."""
+
+from __future__ import annotations
+
+import inspect
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel import errors
+from zettel.errors import InvalidInput, NotFound, ServerBusy, ServerError, ServerUnreachable, ZettelError
+from zettel.exports.report import ExportReport
+from zettel.llm.estimate import Estimate
+from zettel.model import (
+    Cause,
+    Conflict,
+    EventRecord,
+    Evolved,
+    Graph,
+    Hit,
+    Input,
+    Job,
+    JobKind,
+    Kind,
+    Link,
+    LinkType,
+    LoggedHit,
+    LoggedSearch,
+    Neighbor,
+    Note,
+    Page,
+    Remembered,
+    Revision,
+    Scope,
+    Source,
+    Step,
+    Term,
+    Tuned,
+    Why,
+)
+from zettel.search.gather import Evidence, Gathered
+from zettel.server import wire
+from zettel.transcripts import Rejected
+from zettel.transcripts.report import ImportReport
+from zettel.transcripts.secret_shapes import Secret
+
+WHEN = datetime(2024, 5, 1, 9, 0, 0, 1, timezone.utc)
+NOTE = Note(
+    id="n_1", kind=Kind.SEMANTIC, content="Ann moved to Oslo.", title="Ann", keywords=("Oslo",), event_ids=("e_1",),
+    occurred_at=WHEN, valid_to=WHEN, metadata={"n": 1.0, "deep": [{"a": -0.0}, 10**30]}, seq=7, recorded_at=WHEN,
+)  # fmt: skip
+EVENT = EventRecord(
+    payload={"lone": "\ud800", "float": 2.0, "whole": 2}, source=Source(file="a.txt", position="3"), event_id="e_1",
+    seq=7, recorded_at=WHEN, metadata={"tags": ["ä", None]}, revises="e_0",
+)  # fmt: skip
+LINK = Link(source="n_1", target="n_2", type=LinkType.SUPERSEDES, reason="later", recorded_at=WHEN)
+HIT = Hit(
+    note=NOTE, score=0.1 + 0.2, search_id="s_1",
+    why=Why(scorer="fusion", features={"text": 1e-17}, path=(Step(kind="term", name="Oslo", note="n_2"),)),
+)  # fmt: skip
+REVISION = Revision(
+    note="n_1", version=2, seq=8, recorded_at=WHEN, change={"tags": ["a"]}, links=(LINK,), undoes=(1,),
+    cause=Cause(by="user", reason="odd"), inputs=(Input("n_2", 1),),
+)  # fmt: skip
+JOB = Job(id="j_1", scope=Scope(user="ann"), kind=JobKind.LINK, run_at=WHEN, error="no")
+LOGGED = LoggedSearch(
+    id="s_1", question="Where?", asked_at=WHEN, scorer="fusion", used=("n_1",), outcome="failure",
+    hits=(LoggedHit(note="n_1", version=1, score=0.5, features={}),),
+)  # fmt: skip
+REPORT = ImportReport(
+    file="a", format="csv", first=WHEN, estimate=Estimate("m", 1, 2, 3, 4, None), secrets_found=1,
+    rejected=[Rejected(file="a", position="1", reason="no")],
+    secrets=[Secret(**dict.fromkeys(Secret._fields, "x"))],
+)  # fmt: skip
+
+SAMPLES: dict[str, Any] = {
+    "ADDED": "n_1", "ADDED_MANY": ["n_1", "n_2"], "DELETED": 3,
+    "REMEMBERED": [Remembered("n_1", "added", True), Remembered(None, "deleted")],
+    "HITS": [HIT], "HITS_MANY": [[HIT, HIT], []], "CONTEXT": "- Ann\n- Ben",
+    "GATHERED": Gathered(text="t", evidence=(Evidence(hit=HIT, round=1, search="q", needed=True),), ended="done"),
+    "SEARCHES": [LOGGED], "TUNED": Tuned(True, 1, 2, 3, 0.1, 0.2, 0.3), "PAGE": Page(notes=(NOTE,), cursor="7"),
+    "NOTE": NOTE, "NOTE_OR_EVENT": EVENT, "NOTES": [NOTE], "HISTORY": [REVISION], "LINK": LINK, "LINKS": [LINK],
+    "NEIGHBORS": [Neighbor(note=NOTE, hops=2, link=LINK)],
+    "TERMS": [Term(key="oslo", text="Oslo", kind="name", notes=2)],
+    "EVENTS": [EVENT], "GRAPH": Graph(notes=(NOTE,), links=(LINK,), cursor=None),
+    "CONFLICTS": [Conflict(note=NOTE, other=NOTE, reason="r", recorded_at=WHEN)], "EVOLVED": Evolved(1, 2, 3, 4),
+    "QUEUED": False, "JOBS": [JOB], "JOB": JOB, "RETRIED": 0, "STATS": {"notes": 1, "llm_usd": 0.25, "budget": None},
+    "SCOPES": [Scope(), Scope(tenant="a", user="b", agent="c")], "EMBEDDED": 1, "WRITTEN": 2, "PROBLEMS": ["odd"],
+    "IMPORTED": REPORT, "ESTIMATE": Estimate("m", 1, 2, 3, 4, 0.5), "EXPORTED": ExportReport(to="-", format="jsonl"),
+    "ENTRY": wire.Entry(event=EVENT, notes=(NOTE,)),
+}  # fmt: skip
+ANSWERS = {name: value for name, value in vars(wire).items() if isinstance(value, wire.Answer)}
+
+
+def test_there_is_a_sample_of_every_answer() -> None:
+    assert SAMPLES.keys() == ANSWERS.keys()
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_comes_back_as_it_went(name: str) -> None:
+    body = ANSWERS[name].encode(SAMPLES[name])
+    back = ANSWERS[name].decode(body)
+    assert back == SAMPLES[name]
+    assert type(back) is type(SAMPLES[name])
+    assert body.startswith(b"{")
+    assert b"+00:00" not in body
+
+
+def test_a_note_and_an_event_are_told_apart() -> None:
+    assert wire.NOTE_OR_EVENT.decode(wire.NOTE_OR_EVENT.encode(NOTE)) == NOTE
+
+
+texts = st.text(st.characters(exclude_categories=()))  # lone surrogates too
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(values)
+def test_any_payload_comes_back_exactly(payload: Any) -> None:
+    event = EVENT.model_copy(update={"payload": payload})
+    back = wire.NOTE_OR_EVENT.decode(wire.NOTE_OR_EVENT.encode(event))
+    assert isinstance(back, EventRecord)
+    assert repr(back.payload) == repr(payload)
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"hits": 3}', b'{"notes": []}', b"\xff", b"[" * 10_000])
+def test_what_is_no_answer_is_told(body: bytes) -> None:
+    with pytest.raises(ServerUnreachable, match="no answer of a zettel server"):
+        wire.HITS.decode(body)
+
+
+def test_what_is_no_json_is_not_sent() -> None:
+    with pytest.raises(InvalidInput, match="cannot be sent as JSON"):
+        wire.encode({"payload": object()})
+    with pytest.raises(InvalidInput, match="cannot be sent as JSON"):
+        wire.encode({"payload": "\ud800", "more": object()})
+    assert wire.encode({"payload": float("nan")}) == b'{"payload":NaN}'  # for the server to refuse
+
+
+TREE = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, ZettelError)]
+
+
+@pytest.mark.parametrize("kind", TREE, ids=lambda kind: kind.__name__)
+def test_every_error_comes_back_as_its_own_class(kind: type[ZettelError]) -> None:
+    error = kind.__new__(kind)
+    ZettelError.__init__(error, "it says\n why")
+    back = wire.error_of(wire.status_of(error), wire.error_body(error), 3.0)
+    assert type(back) is kind
+    assert str(back) == "it says why"
+    assert 400 <= wire.status_of(error) < 600
+
+
+def test_statuses() -> None:
+    assert wire.status_of(NotFound("x", ["n_1"])) == 404
+    assert wire.status_of(errors.InvalidEvent()) == 422
+    assert wire.status_of(errors.ItemUnusable()) == 502
+    busy = wire.error_of(429, wire.error_body(errors.TooManyRequests()), 3.0)
+    assert isinstance(busy, ServerBusy)
+    assert busy.retry_after == 3.0
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"<html>bad gateway</html>", "status 502 and no reason"),
+        (b'{"error": {"type": "Newer", "message": "m"}}', "Newer: m"),
+        (b'{"error": {"type": "Iterable", "message": "m"}}', "Iterable: m"),
+    ],
+)
+def test_errors_of_others(body: bytes, told: str) -> None:
+    error = wire.error_of(502, body)
+    assert type(error) is ServerError
+    assert told in str(error)

@@ -1,0 +1,110 @@
+"""A connection to a zettel server: requests that come back as answers, or as the errors that they tell."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import stamina
+
+from zettel.errors import InvalidInput, ServerBusy, ServerUnreachable
+from zettel.server.wire import error_of
+
+if TYPE_CHECKING:
+    import httpx
+
+CONNECT_SECONDS = 10.0
+"""To reach the server; an answer may take as long as its work does."""
+ATTEMPTS = 4
+"""Of a request that was never taken up, because the server was not there yet or had too much to do."""
+LONGEST_PAUSE = 5.0
+"""Seconds between two of them, unless the server names another time."""
+LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Hosts that a key is sent to without encryption: nobody else listens there."""
+AT_ONCE = 32
+"""Connections that are kept; more requests than that wait for one."""
+
+
+class Connection:
+    """To the server at ``url``, by ``key``. Raises ``InvalidInput`` for an address that is none."""
+
+    def __init__(self, url: str, key: str | None) -> None:
+        import httpx
+
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        try:
+            self._client = httpx.AsyncClient(
+                base_url=url,
+                headers=headers,
+                timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
+                transport=httpx.AsyncHTTPTransport(
+                    limits=httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE),
+                    socket_options=[(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)],  # a server may vanish without a word
+                ),
+            )
+        except (httpx.InvalidURL, UnicodeEncodeError) as error:
+            raise InvalidInput(f"{url!r} with that key cannot be reached: {error}") from None
+        host = self._client.base_url.host
+        if not host:
+            raise InvalidInput(f"{url!r} names no server: write https://HOST:PORT")
+        if key is not None and self._client.base_url.scheme == "http" and host not in LOCAL:
+            raise InvalidInput(f"the key would go to {host} unencrypted: write https://")
+        self.name = str(self._client.base_url)
+
+    async def ask(
+        self, verb: str, path: str, query: Mapping[str, Any], body: bytes | AsyncIterator[bytes] | None
+    ) -> bytes:
+        """The body of the answer. Raises the error that it tells, and ``ServerUnreachable``."""
+        async with self.stream(verb, path, query, body) as response:
+            return await response.aread()
+
+    @asynccontextmanager
+    async def stream(
+        self, verb: str, path: str, query: Mapping[str, Any], body: bytes | AsyncIterator[bytes] | None = None
+    ) -> AsyncIterator[httpx.Response]:
+        """The same, to be read as it comes. What was sent as it came is not sent a second time."""
+        import httpx
+
+        kind = "application/json" if isinstance(body, bytes) else "application/octet-stream"
+        request = self._client.build_request(
+            verb, path, params=query, content=body, headers={} if body is None else {"Content-Type": kind}
+        )
+        try:
+            response = await self._sent(request, ATTEMPTS if body is None or isinstance(body, bytes) else 1)
+            try:
+                yield response
+            finally:
+                await response.aclose()
+        except httpx.TransportError as error:
+            raise ServerUnreachable(f"{self.name} does not answer: {error or type(error).__name__}") from error
+
+    async def _sent(self, request: httpx.Request, attempts: int) -> httpx.Response:
+        async for attempt in stamina.retry_context(on=_unheard, attempts=attempts, wait_max=LONGEST_PAUSE):
+            with attempt:
+                response = await self._client.send(request, stream=True)
+                if response.status_code >= 400:
+                    try:
+                        told = await response.aread()
+                    finally:
+                        await response.aclose()
+                    raise error_of(response.status_code, told, _seconds(response.headers.get("Retry-After")))
+        return response
+
+    async def close(self) -> None:
+        """Let the server go."""
+        await self._client.aclose()
+
+
+def _unheard(error: Exception) -> bool | float:
+    """Whether the server did nothing about a request, so that it can be sent again; if it said when, after how long."""
+    import httpx
+
+    if isinstance(error, ServerBusy):
+        return min(error.retry_after, LONGEST_PAUSE) if error.retry_after else True
+    return isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
+
+
+def _seconds(told: str | None) -> float | None:
+    return float(told) if told is not None and told.isdigit() else None

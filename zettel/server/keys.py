@@ -1,0 +1,204 @@
+"""Keys of a server: whose memory each opens, and what it may do there.
+
+A key is ``zk_ID_SECRET``. It is shown once, when it is made; a small SQLite file keeps its hash. Each request looks it
+up there, which takes some microseconds, so what is revoked is refused from the next request on, in every server.
+
+The hash is one SHA-256 and not a slow one made for passwords: the secret is 256 random bits, which nobody guesses
+however quickly they are tried, and every request pays for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+from zettel.errors import InvalidInput, StoreBusy, StoreError
+from zettel.model import Scope
+
+Right = Literal["read", "write", "admin"]
+"""``read`` looks and searches. ``write`` also adds and changes: all of it can be taken back. ``admin`` also does what
+cannot: delete, and what concerns the whole store. Each has those before it."""
+RIGHTS: tuple[Right, ...] = get_args(Right)
+
+PREFIX = "zk_"
+ID_BYTES, SECRET_BYTES = 6, 32
+TAIL = 4
+"""Characters of a key that are shown later, so that its owner knows it again."""
+BUSY_SECONDS = 2.0
+"""For another process to finish what it writes; it writes one row."""
+MAX_NAME = 100
+_FORM = re.compile(r"zk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_NOBODY = bytes(32)
+"""Compared where there is no such key, so that this takes as long."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS keys (
+    id TEXT PRIMARY KEY, hash BLOB NOT NULL, tail TEXT NOT NULL, name TEXT NOT NULL, rights TEXT NOT NULL,
+    scopes TEXT, created TEXT NOT NULL, expires TEXT, revoked TEXT
+) STRICT
+"""
+_COLUMNS = "id, hash, tail, name, rights, scopes, created, expires, revoked"
+
+
+class Key(NamedTuple):
+    """What is known of a key; ``scopes`` is None if it opens all."""
+
+    id: str
+    name: str
+    right: Right
+    scopes: tuple[Scope, ...] | None
+    tail: str
+    created: datetime
+    expires: datetime | None = None
+    revoked: datetime | None = None
+
+    def state(self, now: datetime) -> Literal["live", "expired", "revoked"]:
+        """Whether it opens anything."""
+        if self.revoked is not None:
+            return "revoked"
+        return "expired" if self.expires is not None and self.expires <= now else "live"
+
+    def may(self, right: Right) -> bool:
+        """Whether it has this right, or one that includes it."""
+        return RIGHTS.index(self.right) >= RIGHTS.index(right)
+
+
+class Keys:
+    """The keys in a file. Raises ``StoreError`` for one that holds something else, or cannot be read."""
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        if not create and not path.is_file():
+            raise StoreError(f"there is no file of keys {path}: `zettel keys create` makes one")
+        if create and not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))  # hashes alone, but whose keys they are as well
+        self.path = path
+        self._file = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            if create:
+                self._file.execute(_SCHEMA)
+            self._file.execute(f"SELECT {_COLUMNS} FROM keys LIMIT 1")
+        except sqlite3.DatabaseError as error:
+            self._file.close()
+            raise StoreError(f"{path} holds no keys of a zettel server: {error}") from None
+
+    def create(
+        self,
+        name: str,
+        right: Right,
+        scopes: Sequence[Scope] | None,
+        expires: datetime | None = None,
+    ) -> tuple[Key, str]:
+        """A new key, and its text, which is nowhere else. Raises ``InvalidInput``, also for a name that is taken."""
+        if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
+            raise InvalidInput(f"name={name!r}: a key is called by 1 to {MAX_NAME} printable characters")
+        if right not in RIGHTS:
+            raise InvalidInput(f"rights={right!r}: use {', '.join(RIGHTS)}")
+        if scopes is not None and not scopes:
+            raise InvalidInput("a key opens at least one scope: name it, or all of them")
+        now = datetime.now(timezone.utc)
+        if expires is not None and expires <= now:
+            raise InvalidInput(f"a key that expired at {expires.isoformat()} opens nothing: name a later time")
+        id, secret = secrets.token_hex(ID_BYTES), secrets.token_urlsafe(SECRET_BYTES)
+        text = f"{PREFIX}{id}_{secret}"
+        kept = None if scopes is None else json.dumps([scope.model_dump() for scope in dict.fromkeys(scopes)])
+        ends = None if expires is None else expires.isoformat()
+        row = (id, _hash(text), text[-TAIL:], name, right, kept, now.isoformat(), ends, None)
+        with self._writing():
+            if any(key.name == name and key.state(now) == "live" for key in self.all()):
+                raise InvalidInput(f"there is a key {name!r} already: take another name, or revoke it first")
+            self._file.execute(f"INSERT INTO keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        return _key(row), text
+
+    def all(self) -> list[Key]:
+        """Every key there ever was, oldest first."""
+        return [_key(row) for row in self._file.execute(f"SELECT {_COLUMNS} FROM keys ORDER BY created, id")]
+
+    def revoke(self, which: str) -> Key:
+        """Have a key open nothing any more, by its id, or else all of a name. Raises ``InvalidInput`` for none.
+
+        It is the last of them that is told.
+        """
+        now = datetime.now(timezone.utc)
+        there = self.all()
+        called = [key for key in there if key.id == which] or [key for key in there if key.name == which]
+        if not called:
+            raise InvalidInput(f"there is no key {which!r} in {self.path}: `zettel keys list` shows those there are")
+        live = [key for key in called if key.state(now) != "revoked"]
+        if not live:
+            raise InvalidInput(f"the key {which!r} was revoked already")
+        ids = [(now.isoformat(), key.id) for key in live]
+        with self._writing():
+            self._file.executemany("UPDATE keys SET revoked = ? WHERE id = ?", ids)
+        return live[-1]._replace(revoked=now)
+
+    def find(self, text: str) -> Key | None:
+        """The live key of that text; None for any other, whatever is wrong with it.
+
+        Raises ``StoreBusy``, and ``StoreError`` for a damaged file.
+        """
+        form = _FORM.fullmatch(text)
+        row = None
+        if form is not None:
+            try:
+                row = self._file.execute(f"SELECT {_COLUMNS} FROM keys WHERE id = ?", (form[1],)).fetchone()
+            except sqlite3.OperationalError as error:
+                raise StoreBusy(f"the keys cannot be read just now: {error}") from None
+            except sqlite3.DatabaseError as error:
+                raise StoreError(f"the file of keys is damaged: {error}") from None
+        if not hmac.compare_digest(_NOBODY if row is None else row[1], _hash(text)) or row is None:
+            return None
+        key = _key(row)
+        return key if key.state(datetime.now(timezone.utc)) == "live" else None
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What is read and written inside is one step; nothing of it stays if it fails."""
+        self._file.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._file.execute("ROLLBACK")
+            raise
+        self._file.execute("COMMIT")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+@lru_cache(maxsize=1024)
+def _key(row: tuple[object, ...]) -> Key:
+    id, _, tail, name, right, scopes, created, expires, revoked = row
+    bound = None if scopes is None else tuple(Scope.model_validate(scope) for scope in json.loads(str(scopes)))
+    return Key(
+        str(id), str(name), RIGHTS[RIGHTS.index(right)], bound, str(tail), _moment(created),
+        None if expires is None else _moment(expires), None if revoked is None else _moment(revoked),
+    )  # fmt: skip
+
+
+def _moment(text: object) -> datetime:
+    return datetime.fromisoformat(str(text))
+
+
+def keys_file(store: str) -> Path:
+    """Where a store's keys are kept unless said otherwise: beside its file, or for a server's in the user's folder."""
+    if "://" not in store:
+        return Path(f"{store}.keys")
+    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", store.partition("://")[2].rpartition("@")[2]).strip("-")
+    return Path(base) / "zettel" / f"{name}.keys"
