@@ -17,7 +17,8 @@ class TalkServer(CompletionServer):
     """Speaks the OpenAI protocol of chat completions, with streams.
 
     ``requests`` are the bodies it was sent; ``says`` is what it answers, by default ``recalled``. The next ``failures``
-    requests get a 500, and a stream breaks off after ``cut_after`` chunks.
+    requests get a 500, and a stream breaks off after ``cut_after`` chunks. Nothing is answered before ``awaited``
+    requests have come.
     """
 
     def __init__(self, says: Callable[[dict[str, Any]], str] | None = None) -> None:
@@ -26,9 +27,14 @@ class TalkServer(CompletionServer):
         self.requests: list[dict[str, Any]] = []
         self.failures = 0
         self.cut_after: int | None = None
+        self.awaited = 0
+        self._came = asyncio.Condition()
 
     async def answer(self, writer: asyncio.StreamWriter, request: dict[str, Any]) -> bool:
-        self.requests.append(request)
+        async with self._came:
+            self.requests.append(request)
+            self._came.notify_all()
+            await self._came.wait_for(lambda: len(self.requests) >= self.awaited)
         if self.failures:
             self.failures -= 1
             await self.send(writer, 500, problem("the model fell over"))

@@ -13,6 +13,7 @@ from zettel.errors import InvalidEvent, InvalidInput, WasDeleted
 from zettel.model import (
     MAX_CONTENT_BYTES,
     MAX_DIGITS,
+    MAX_NAME,
     MAX_NESTING,
     Event,
     Kind,
@@ -76,6 +77,13 @@ def require_storable(name: str, text: str | None) -> None:
         storable(text)
     except ValueError as error:
         raise InvalidInput(f"{name}: {error}") from None
+
+
+def require_name(name: str, text: str) -> None:
+    """The same for what things are looked up by as a whole, which may also be too long."""
+    require_storable(name, text)
+    if len(text) > MAX_NAME:
+        raise InvalidInput(f"{name} holds {len(text):,} characters, and a name at most {MAX_NAME:,}")
 
 
 def filter_of(

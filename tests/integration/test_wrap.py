@@ -242,6 +242,7 @@ async def test_async_clients(face: Callable[..., Any], tmp_path: Path, server: T
     assert [note.role for note in notes] == ["user", "assistant", "user"]  # it said the same again
     several = memory.wrap(AsyncOpenAI(base_url=server.url, api_key="none"))
     asked = user("Which boats are there?")
+    server.awaited = len(server.requests) + 3  # whoever asks again after the answer says it anew
     await asyncio.gather(*(several.chat.completions.create(model=MODEL, messages=asked) for _ in range(3)))
     await several.close()
     page = memory.list()

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 from zettel.errors import InvalidInput, ServerBusy, TooLarge, TooSlow
 from zettel.server.files import file_name
-from zettel.server.limits import BURST_SECONDS, SLOWEST, Buckets, Gone, Incoming, Limits, Places
-from zettel.server.serving import MOST_CONNECTIONS, Safety, _Joined, is_loopback, most_connections, require_safe
+from zettel.server.limits import BURST_SECONDS, SLOWEST, Buckets, Gone, Incoming, Places
+from zettel.server.patient import Joined
+from zettel.server.serving import MOST_CONNECTIONS, Safety, most_connections, require_safe
+from zettel.server.sockets import is_loopback
 
 pytestmark = pytest.mark.anyio
 
@@ -154,9 +156,9 @@ async def test_a_connection_that_nobody_empties_is_cut_off_at_last() -> None:
     left = SimpleNamespace(
         close=lambda: None, abort=lambda: None, is_closing=lambda: False, get_write_buffer_size=lambda: SLOWEST * 2
     )  # fmt: skip
-    _Joined(left, loop).close()  # type: ignore[arg-type]
-    assert calls == [(Limits().send_seconds + 2, left.abort)]
+    Joined(left, loop, 7).close()  # type: ignore[arg-type]
+    assert calls == [(7 + 2, left.abort)]
     left.is_closing = lambda: True  # when one of TLS can no more be asked for its size
     left.get_write_buffer_size = None
-    _Joined(left, loop).close()  # type: ignore[arg-type]
+    Joined(left, loop, 7).close()  # type: ignore[arg-type]
     assert len(calls) == 1

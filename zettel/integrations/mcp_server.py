@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-import ipaddress
 import os
 import socket
 import threading
@@ -25,6 +24,8 @@ from zettel.errors import InvalidInput, MissingExtra, ZettelError
 from zettel.integrations.either import Either, require_memory
 from zettel.integrations.mcp_content import Content
 from zettel.model import Scope
+from zettel.server import sockets
+from zettel.server.sockets import in_url, is_loopback
 
 PATH = "/mcp"
 """Where the protocol is spoken over HTTP."""
@@ -180,11 +181,7 @@ class _Lines:
 
 def require_loopback(host: str) -> None:
     """Raise ``InvalidInput`` for an address that other machines reach: this server knows no keys."""
-    try:
-        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        loopback = False
-    if not loopback:
+    if not is_loopback(host):
         raise InvalidInput(
             f"{host!r} may be reached by other machines, and this server asks for no key: use 127.0.0.1"
         )
@@ -201,7 +198,7 @@ def http_app(made: Any, host: str = "127.0.0.1") -> Any:
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    names = sorted({"127.0.0.1", "localhost", "[::1]", _in_url(host)})
+    names = sorted({"127.0.0.1", "localhost", "[::1]", in_url(host)})
     manager = StreamableHTTPSessionManager(
         made,
         json_response=True,
@@ -230,22 +227,13 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
     Raises ``InvalidInput`` for a host that other machines reach, ``OSError`` for a port that is taken.
     """
     require_loopback(host)
-    try:
-        made = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise OSError(f"cannot listen at {host}, port {port}: {error.strerror}") from None
-    with made:
-        yield made
+    with sockets.listening(host, port) as at:
+        yield at
 
 
 def address_of(at: socket.socket) -> str:
     """Where the protocol is spoken through a socket."""
-    host, port, *_ = at.getsockname()
-    return f"http://{_in_url(host)}:{port}{PATH}"
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+    return f"{sockets.address_of(at)}{PATH}"
 
 
 async def serve_http(made: Any, at: socket.socket) -> None:

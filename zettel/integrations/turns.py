@@ -17,14 +17,14 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from zettel.arguments import require_storable
+from zettel.arguments import require_name
 from zettel.async_memory import AsyncMemory
 from zettel.errors import InvalidInput
 from zettel.face.finding import CONTEXT_HITS
 from zettel.integrations.core import acore
 from zettel.integrations.plain import storable_text
 from zettel.integrations.recalled import FEWEST_WORDS, Recalled, spaced
-from zettel.model import MAX_CONTENT_BYTES, MAX_NAME, Hit, Scope
+from zettel.model import MAX_CONTENT_BYTES, Hit, Scope
 from zettel.search.pack import OPENING_SHARE, estimate_tokens, pack
 
 HEAD = (
@@ -74,9 +74,7 @@ class Conversation:
             raise InvalidInput(f"max_tokens={max_tokens} leaves no room for a word: use {least + 1} or more")
         if not isinstance(session, str):
             raise InvalidInput(f"session={session!r} names no session: use a text")
-        require_storable("session", session)
-        if len(session) > MAX_NAME:
-            raise InvalidInput(f"session holds {len(session):,} characters, and a name at most {MAX_NAME:,}")
+        require_name("session", session)
         self._scope, self._session = scope, session
         self._user, self._assistant = user, assistant
         self._max_tokens = max_tokens - least

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fastapi import Depends, Request, Response
 
-from zettel.arguments import require_storable
+from zettel.arguments import require_name
 from zettel.async_memory import AsyncMemory
 from zettel.errors import InvalidInput, NotAllowed
 from zettel.model import MAX_NAME, Scope
@@ -88,9 +88,7 @@ def _part(name: str, values: list[str]) -> str:
     if len(values) > 1:
         raise InvalidInput(f"{name} is named more than once")
     (part,) = values
-    if len(part) > MAX_NAME:
-        raise InvalidInput(f"{name}: holds more than {MAX_NAME:,} characters")
-    require_storable(name, part)
+    require_name(name, part)
     return part
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import stamina
 
 from zettel.errors import InvalidInput, ServerBusy, ServerUnreachable
+from zettel.server.sockets import is_loopback
 from zettel.server.wire import error_of
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ ATTEMPTS = 4
 """Of a request that was never taken up, because the server was not there yet or had too much to do."""
 LONGEST_PAUSE = 5.0
 """Seconds between two of them, unless the server names another time."""
-LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
-"""Hosts that a key is sent to without encryption: nobody else listens there."""
 AT_ONCE = 32
 """Connections that are kept; more requests than that wait for one."""
 
@@ -49,7 +48,8 @@ class Connection:
         host = self._client.base_url.host
         if not host:
             raise InvalidInput(f"{url!r} names no server: write https://HOST:PORT")
-        if key is not None and self._client.base_url.scheme == "http" and host not in LOCAL:
+        open_way = self._client.base_url.scheme == "http" and not is_loopback(host)
+        if key is not None and open_way:
             raise InvalidInput(f"the key would go to {host} unencrypted: write https://")
         self.name = str(self._client.base_url)
 

@@ -22,6 +22,7 @@ from zettel.server.keys import Key, Keys
 from zettel.server.limits import SLOWEST, Buckets, Gone, Incoming, Limits, Message, Places, Receive
 from zettel.server.logs import Metrics, tell
 from zettel.server.open_paths import is_guarded
+from zettel.server.sockets import is_loopback
 from zettel.server.wire import error_body, status_of
 
 Scope = MutableMapping[str, Any]
@@ -33,7 +34,6 @@ REFUSED = "this needs a key: send one that is valid, as `Authorization: Bearer z
 AGAIN_SECONDS = 1
 """After which to come again when the server has too much to do."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Gate:
@@ -132,15 +132,15 @@ def _require_local(headers: dict[bytes, bytes]) -> None:
     host = headers.get(b"host", b"").decode("latin-1")
     origin = headers.get(b"origin")
     foreign = origin is not None and origin.decode("latin-1").partition("://")[2].lower() != host.lower()
-    if _host(f"//{host}") not in LOCAL or foreign:
+    if not is_loopback(_host(f"//{host}")) or foreign:
         raise NotAllowed("without keys this server answers programs of its own machine alone, by the name localhost")
 
 
-def _host(url: str) -> str | None:
+def _host(url: str) -> str:
     try:
-        return urlsplit(url).hostname
+        return urlsplit(url).hostname or ""
     except ValueError:
-        return None
+        return ""
 
 
 def _length(headers: dict[bytes, bytes]) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import ipaddress
 import logging
 import signal
 import socket
@@ -16,21 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zettel.errors import InvalidInput, MissingExtra
-from zettel.server.limits import SLOWEST, Limits
+from zettel.server import sockets
+from zettel.server.limits import Limits
 from zettel.server.logs import LOG, JsonLines
+from zettel.server.patient import patient
 
 if TYPE_CHECKING:
     from zettel.server.keys import Keys
 
 DEFAULT_PORT = 8766
-LATE = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 MOST_CONNECTIONS = 2_000
 """Open at once, each with a file descriptor and some kilobytes. While there are so many, a request on any of them, old
 or new, gets a plain 503 of uvicorn's; the connections themselves are taken nevertheless."""
 OTHER_FILES = 200
 """File descriptors that are left for the store and what else there is, where the system allows few."""
-BACKLOG = 512
-"""Connections that wait to be taken."""
 IDLE_SECONDS = 75
 """That a connection without a request is kept open: longer than most proxies and clients keep theirs."""
 
@@ -60,7 +57,7 @@ def require_safe(host: str, keyed: bool, safety: Safety) -> None:
             "behind a proxy whoever reaches it would have all rights, for there are no keys: make one with "
             "`zettel keys create`, or leave --behind-proxy out"
         )
-    if is_loopback(host):
+    if sockets.is_loopback(host):
         return
     if not keyed:
         raise InvalidInput(
@@ -74,33 +71,9 @@ def require_safe(host: str, keyed: bool, safety: Safety) -> None:
         )
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only programs of this machine reach it."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-@contextmanager
-def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket at an address; ``port`` 0 takes a free one. Raises ``OSError`` in one line."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        made = socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        raise OSError(f"cannot listen at {host}, port {port}: {error.strerror or error}") from None
-    with made:
-        # Connections inherit it. asyncio sets it only on sockets that say they are of TCP, which these do not: without
-        # it the second half of an answer waits 40 ms for the client to acknowledge the first.
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        yield made
-
-
 def address_of(at: socket.socket, safety: Safety) -> str:
     """Where the server answers through a socket."""
-    host, port, *_ = at.getsockname()
-    return f"{'http' if safety.certfile is None else 'https'}://{f'[{host}]' if ':' in host else host}:{port}"
+    return sockets.address_of(at, "http" if safety.certfile is None else "https")
 
 
 async def run(
@@ -146,9 +119,10 @@ def server(app: Any, limits: Limits, safety: Safety) -> Any:
 
     _require_certificate(safety)
     config = uvicorn.Config(
-        app, http=_patient(limits.head_seconds), ws="none", lifespan="off", log_config=None, access_log=False,
-        server_header=False, timeout_keep_alive=IDLE_SECONDS, limit_concurrency=most_connections(), backlog=BACKLOG,
-        timeout_graceful_shutdown=int(limits.stop_seconds), proxy_headers=safety.proxy is not None,
+        app, http=patient(limits), ws="none", lifespan="off", log_config=None, access_log=False,
+        server_header=False, timeout_keep_alive=IDLE_SECONDS, limit_concurrency=most_connections(),
+        backlog=sockets.BACKLOG, timeout_graceful_shutdown=int(limits.stop_seconds),
+        proxy_headers=safety.proxy is not None,
         forwarded_allow_ips=safety.proxy or "", ssl_certfile=safety.certfile, ssl_keyfile=safety.keyfile,
     )  # fmt: skip
     return Server(config)
@@ -174,80 +148,6 @@ def _require_certificate(safety: Safety) -> None:
     except OSError as error:
         told = error.strerror or str(error)
         raise InvalidInput(f"{safety.certfile} with {safety.keyfile} cannot be used as a certificate: {told}") from None
-
-
-class _Joined:
-    """A transport that sends the head of an answer together with its body: half the work for both sides.
-
-    uvicorn writes them one right after the other. A head whose body lets itself be waited for goes alone.
-    """
-
-    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
-        self._head = b""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        if not self._head and data.startswith(b"HTTP/1."):
-            self._head = data
-            self._loop.call_soon(self._send)
-        else:
-            self._send(data)
-
-    def close(self) -> None:
-        self._send()
-        waiting = 0 if self._transport.is_closing() else self._transport.get_write_buffer_size()
-        self._transport.close()
-        if waiting:  # for a client that may never take it
-            self._loop.call_later(Limits().send_seconds + waiting / SLOWEST, self._transport.abort)
-
-    def _send(self, data: bytes = b"") -> None:
-        data, self._head = self._head + data, b""
-        if data and not self._transport.is_closing():
-            self._transport.write(data)
-
-
-def _patient(seconds: float) -> Any:
-    """uvicorn's protocol, which waits for a request's head only so long, and writes answers in one piece."""
-    import h11
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-
-    class Patient(H11Protocol):
-        _late: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(_Joined(transport, self.loop))
-            self._wait()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.conn.their_state is h11.IDLE:
-                self._wait()
-            else:
-                self._stop()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop()
-            super().connection_lost(exc)
-
-        def _wait(self) -> None:
-            if self._late is None:
-                self._late = self.loop.call_later(seconds, self._close)
-
-        def _stop(self) -> None:
-            if self._late is not None:
-                self._late.cancel()
-                self._late = None
-
-        def _close(self) -> None:
-            if not self.transport.is_closing():
-                self.transport.write(LATE)
-                self.transport.close()
-
-    return Patient
 
 
 @contextmanager
