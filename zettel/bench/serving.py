@@ -196,7 +196,8 @@ async def _serve(store: str, embedder: str | None) -> None:
     from zettel.server.app import application
     from zettel.server.keys import Keys
     from zettel.server.limits import Limits
-    from zettel.server.serving import Safety, address_of, listening, logged, server
+    from zettel.server.serving import Safety, address_of, logged, server
+    from zettel.server.sockets import listening
 
     limits, safety = Limits(rate=0), Safety()
     with TemporaryDirectory(prefix="zettel-bench-") as folder, logged(False), listening("127.0.0.1", 0) as at:

@@ -47,7 +47,8 @@ def serve(
       zettel serve --host 0.0.0.0 --certfile cert.pem --keyfile key.pem
     """
     from zettel.server.keys import keys_file
-    from zettel.server.serving import DEFAULT_PORT, Safety, listening, logged, require_safe, require_server
+    from zettel.server.serving import DEFAULT_PORT, Safety, logged, require_safe, require_server
+    from zettel.server.sockets import listening
 
     options = common(ctx)
     require_server()
