@@ -11,7 +11,7 @@ CALL (stood, due) {
     {{new_notes}}
     RETURN size(notes) AS notes
   }
-  CALL (sessions) {
+  CALL (sessions, changes) {
     {{mending}}
   }
 }

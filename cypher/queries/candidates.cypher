@@ -227,8 +227,7 @@ CALL (seeded, lone, anchored) {
     //: end
   }
   WITH i, sum(seeds) AS seeds, max(pool) AS pool
-  RETURN collect(i) AS found, {id: collect(i.id), changed: collect(coalesce(i.changed, 0)), seeds: collect(seeds),
-    pool: collect(pool)} AS columns
+  RETURN collect(i) AS found, {id: collect(i.id), seeds: collect(seeds), pool: collect(pool)} AS columns
 }
 // Which of the words they hold: as far as they were read above, that is known.
 CALL (postings, found) {
@@ -272,5 +271,5 @@ CALL (sessions) {
   //: end
   RETURN collect([name, length]) AS lengths
 }
-RETURN s.born AS born, s.changes AS changes, s.floor AS floor, notes, tokens, df, columns, held + held_too AS counts,
-  runs + steps AS runs, told, lengths, EXISTS { MATCH (u:Usage) WHERE u.scope = $scope AND u.note IS NOT NULL } AS used
+RETURN notes, tokens, df, columns, held + held_too AS counts, runs + steps AS runs, told, lengths,
+  EXISTS { MATCH (u:Usage) WHERE u.scope = $scope AND u.note IS NOT NULL } AS used

@@ -1,6 +1,6 @@
 // Set a scope's sums and its place in the order of arrival to what there is.
 MATCH (s:Scope {scope: $scope})
-SET s.notes = $notes, s.tokens = $tokens, s.changes = s.changes + 1, s.floor = s.changes + 1
+SET s.notes = $notes, s.tokens = $tokens, s.floor = s.changes + 1, s.changes = s.changes + 1
 WITH s
 CALL (s) {
   MATCH (x:Event) WHERE x.scope = s.scope AND x.seq >= 0 RETURN x.seq AS seq ORDER BY seq DESC LIMIT 1

@@ -1,3 +1,3 @@
 // Bring the order of sessions right.
-WITH $sessions AS sessions
+WITH $sessions AS sessions, $changes AS changes
 {{mending}}

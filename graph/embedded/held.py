@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from zettel.graph.embedded.columns import Columns
+    from zettel.graph.columnar.columns import Columns
     from zettel.graph.embedded.outline import Outline
 
     Held: TypeAlias = Columns | Outline

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zettel.graph.embedded.growing import Gathered, Table, require, within
-from zettel.graph.embedded.nearest import exact
+from zettel.graph.columnar.growing import Gathered, Table, require, within
+from zettel.graph.columnar.nearest import exact
 from zettel.search.pool import best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zettel.graph.embedded.growing import Saved
+    from zettel.graph.columnar.growing import Saved
     from zettel.query import Bools, Floats, Ints
 
 PROBED = 64
@@ -89,12 +89,12 @@ class Inverted:
 
     @property
     def embedded(self) -> Bools:
-        """See :class:`zettel.graph.embedded.nearest.Nearest`."""
+        """See :class:`zettel.graph.columnar.nearest.Nearest`."""
         embedded: Bools = self._rows["slot"] != _NOWHERE
         return embedded
 
     def put(self, rows: Ints, vectors: Floats, lists: Ints | None = None) -> None:
-        """See :class:`zettel.graph.embedded.nearest.Nearest`."""
+        """See :class:`zettel.graph.columnar.nearest.Nearest`."""
         missing = int(rows.max(initial=-1)) + 1 - self._rows.used
         if missing > 0:
             self._rows.append(slot=np.full(missing, _NOWHERE))
@@ -151,12 +151,12 @@ class Inverted:
         return vectors
 
     def reserve(self, rows: int) -> None:
-        """See :class:`zettel.graph.embedded.nearest.Nearest`."""
+        """See :class:`zettel.graph.columnar.nearest.Nearest`."""
         self._rows.reserve(self._rows.used + rows)
         self._slots.reserve(self._slots.used + rows)
 
     def drop(self, rows: Ints) -> None:
-        """See :class:`zettel.graph.embedded.nearest.Nearest`."""
+        """See :class:`zettel.graph.columnar.nearest.Nearest`."""
         rows = rows[rows < self._rows.used]
         slots = self._rows["slot"][rows]
         held = slots != _NOWHERE
@@ -165,7 +165,7 @@ class Inverted:
         self._gone += int(held.sum())
 
     def take(self, rows: Ints) -> Floats:
-        """See :class:`zettel.graph.embedded.nearest.Nearest`."""
+        """See :class:`zettel.graph.columnar.nearest.Nearest`."""
         vectors = np.zeros((len(rows), self._dim), np.float32)
         reached = np.flatnonzero(rows < self._rows.used)
         slots = self._rows["slot"][rows[reached]]
@@ -175,12 +175,12 @@ class Inverted:
         return vectors
 
     def cosines(self, rows: Ints, vector: Floats) -> Floats:
-        """See :class:`zettel.graph.embedded.nearest.Nearest`."""
+        """See :class:`zettel.graph.columnar.nearest.Nearest`."""
         cosines: Floats = self.take(rows) @ vector
         return cosines
 
     def nearest(self, vector: Floats, k: int, allowed: Bools) -> Ints:
-        """See :class:`zettel.graph.embedded.nearest.Nearest`; misses about one of a hundred."""
+        """See :class:`zettel.graph.columnar.nearest.Nearest`; misses about one of a hundred."""
         allowed = allowed[: self._rows.used] & self.embedded
         held, let_through = self._slots.used - self._gone, int(allowed.sum())
         if let_through <= FEW_ALLOWED:
@@ -198,7 +198,7 @@ class Inverted:
         return rows[best(cosines, rows, k)]
 
     def nearest_before(self, rows: Ints, k: int, allowed: Bools) -> list[tuple[Ints, Floats]]:
-        """See :class:`zettel.graph.embedded.nearest.Nearest`.
+        """See :class:`zettel.graph.columnar.nearest.Nearest`.
 
         The rows from the first asked one on are looked at one by one, those before through the lists.
         """
@@ -258,7 +258,7 @@ class Inverted:
         yield "code", Gathered(self._slots["code"], slots)
 
     def restore(self, saved: dict[str, NDArray[Any]], rows: int) -> None:
-        """Hold these codes of at most so many rows. Raises as :meth:`zettel.graph.embedded.growing.Table.restore`."""
+        """Hold these codes of at most so many rows. Raises as :meth:`zettel.graph.columnar.growing.Table.restore`."""
         import faiss
 
         sizes, held = saved["size"], len(saved["row"])

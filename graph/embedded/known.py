@@ -15,8 +15,8 @@ from zettel.annotate.extractive import is_question
 from zettel.annotate.index import index_note, vector_text
 from zettel.fold import fold
 from zettel.graph.bodies import micros_or_min, read_note
+from zettel.graph.columnar.columns import GONE, KINDS, LINK_TYPES, Columns, as_ints
 from zettel.graph.embedded import reads
-from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns, as_ints
 from zettel.graph.keys import Entry, Keys
 from zettel.model import Link, Note, to_micros
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from zettel.graph.embedded.columns import Columns
+from zettel.graph.columnar.columns import Columns
+from zettel.graph.columnar.nearest import LARGE
 from zettel.graph.embedded.inverted import Inverted, bytes_a_code
-from zettel.graph.embedded.nearest import LARGE
 
 if TYPE_CHECKING:
     from zettel.graph.embedded.outline import Outline

@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Sequence
 
 from zettel.graph.bodies import read_body
+from zettel.graph.columnar.columns import Columns
 from zettel.graph.embedded import reads
-from zettel.graph.embedded.columns import Columns
 from zettel.graph.embedded.outline import Outline
 from zettel.graph.keys import Keys
 from zettel.model import EventRecord, Kind, Note

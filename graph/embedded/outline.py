@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zettel.graph.embedded.columns import GONE, as_ints, places_of
-from zettel.graph.embedded.growing import Table
-from zettel.graph.embedded.nearest import Flat, Nearest
+from zettel.graph.columnar.columns import GONE, as_ints, places_of
+from zettel.graph.columnar.growing import Table
+from zettel.graph.columnar.nearest import Flat, Nearest
 from zettel.graph.keys import columns_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Counts:
 class Outline:
     """One scope's notes with the vectors of one set, as they stood at the scope's count ``changed``.
 
-    Rows stand for notes, as in :class:`zettel.graph.embedded.columns.Columns`.
+    Rows stand for notes, as in :class:`zettel.graph.columnar.columns.Columns`.
     """
 
     def __init__(self, scope: int, dim: int, listed: Listed | None = None) -> None:

@@ -23,14 +23,14 @@ import numpy as np
 from pydantic import BaseModel, NonNegativeInt, TypeAdapter
 
 from zettel.errors import StoreError
-from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, LINKED, Columns
-from zettel.graph.embedded.growing import require, within
+from zettel.graph.columnar.columns import GONE, KINDS, LINK_TYPES, LINKED, Columns
+from zettel.graph.columnar.growing import require, within
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from zettel.graph.columnar.growing import Gathered
     from zettel.graph.embedded.connections import Connections
-    from zettel.graph.embedded.growing import Gathered
     from zettel.graph.embedded.lists import Listed
     from zettel.graph.scopes import ScopeRow
     from zettel.query import Bools

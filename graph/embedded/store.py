@@ -18,6 +18,8 @@ import anyio.to_thread
 
 from zettel.batch import Conflict
 from zettel.errors import EmbedderMismatch, MemoryClosed
+from zettel.graph.columnar.candidates import gather
+from zettel.graph.columnar.columns import Columns
 from zettel.graph.embedded import (
     answers,
     checking,
@@ -31,8 +33,6 @@ from zettel.graph.embedded import (
     vectors,
     writes,
 )
-from zettel.graph.embedded.candidates import gather
-from zettel.graph.embedded.columns import Columns
 from zettel.graph.embedded.connections import BUSY_SECONDS, READERS, Connections
 from zettel.graph.embedded.held import Scopes
 from zettel.graph.embedded.known import as_known

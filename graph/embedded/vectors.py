@@ -11,8 +11,8 @@ import numpy as np
 
 from zettel.errors import InvalidInput
 from zettel.graph.bodies import read_note
+from zettel.graph.columnar.columns import GONE, Columns, as_ints
 from zettel.graph.embedded import snapshots
-from zettel.graph.embedded.columns import GONE, Columns, as_ints
 from zettel.graph.embedded.outline import Outline
 from zettel.graph.embedded.scopes import RESTORING
 from zettel.model import Note, Scope

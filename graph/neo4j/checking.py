@@ -263,7 +263,7 @@ async def _rebuild(transaction: Transaction, scope: Scope, keys: Keys, looked: L
     await transaction.run("derived_drop", scope=scope.key)
     await transaction.run("states_set", scope=scope.key, notes=states)
     await transaction.run("places_set", scope=scope.key, events=events)
-    await transaction.run("sessions_mend", scope=scope.key, sessions=sessions, never=hashes.NEVER)
+    await transaction.run("sessions_mend", scope=scope.key, sessions=sessions, changes=0, never=hashes.NEVER)
     await writes.run(transaction, plan, 0)
     await transaction.run("scope_recount", scope=scope.key, notes=plan.added.notes, tokens=plan.added.tokens)
 

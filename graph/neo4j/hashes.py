@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 CODE = "<f2"
 """The numbers of a vector as a search gets them: half the size of what is kept."""
 
+WORD = 17
+"""Characters from the beginning of one hash to the next one's, where they stand side by side."""
+
 _UNSIGNED = 2**64 - 1
 _PLACES = -TIME_MIN
 """Added to a time, so that its digits sort as it does."""
@@ -49,6 +52,11 @@ def stands(micros: int) -> str:
     return f"{micros + _PLACES:019}"
 
 
+def stood(place: str | None) -> int:
+    """The inverse of it, of a place; of a note that has none, any time."""
+    return int(place[48:67]) - _PLACES if place else TIME_MIN
+
+
 NEVER = stands(TIME_MIN)
 """Where an undated event stands that nothing dated came before."""
 
@@ -56,6 +64,11 @@ NEVER = stands(TIME_MIN)
 def arrived(seq: int) -> str:
     """A number in the order of arrival as the digits that a place holds: 12."""
     return f"{seq:012}"
+
+
+def event_seq(place: str | None) -> int:
+    """The inverse of it: the number of the event that a place tells of; of a note that has none, any."""
+    return int(place[67:79]) if place else 0
 
 
 def index_row(index: NoteIndex, keys: Keys, scope: str) -> dict[str, Any]:

@@ -21,8 +21,9 @@ from zettel.graph.neo4j import checking, feedback, jobs, moving, planning, reads
 from zettel.graph.neo4j.ask import ask
 from zettel.graph.neo4j.candidates import EXACT_NOTES, FAR, REACH, asked, flags, nothing, shaped
 from zettel.graph.neo4j.committing import add, apply
+from zettel.graph.neo4j.completing import completed
 from zettel.graph.neo4j.connection import Connection, Transaction
-from zettel.graph.neo4j.held import HeldNotes
+from zettel.graph.neo4j.held import HeldScopes
 from zettel.graph.neo4j.known import candidates_known
 from zettel.graph.neo4j.near import Nearby
 from zettel.graph.scopes import ScopeRow, Secrets
@@ -67,7 +68,7 @@ class Neo4jStore:
         self.connection = Connection(url, auth, database or DEFAULT_DATABASE)
         self._secrets = Secrets()
         self._nearby = Nearby(self.connection)
-        self._found = HeldNotes(self.connection)
+        self._scopes = HeldScopes(self.connection)
         self._sizes: dict[str, int] = {}
         self._spaces: dict[int, int] = {}
 
@@ -88,7 +89,7 @@ class Neo4jStore:
     async def close(self) -> None:
         """Close the connection. Closing twice does nothing."""
         self._nearby.forget()
-        self._found.forget()
+        self._scopes.forget()
         await self.connection.close()
 
     @property
@@ -125,7 +126,7 @@ class Neo4jStore:
             raise
         self._secrets.made_durable(batch.scope)
         if plan.added.erased:
-            self._found.forget()
+            self._scopes.forget()
 
     async def _restore(self, batch: Batch, restore: Restore) -> None:
         token, now = secrets.token_hex(8), _now()
@@ -171,7 +172,7 @@ class Neo4jStore:
         dropped = await self.connection.writing(work)
         self._secrets.forget(scope)
         self._sizes.pop(scope.key, None)
-        self._found.forget()
+        self._scopes.forget()
         await settling.settle(self.connection, scope.key)
         return dropped
 
@@ -271,8 +272,8 @@ class Neo4jStore:
     # answers --------------------------------------------------------------------------------------------------
 
     async def candidates(self, query: Query) -> Candidates:
-        """What the store knows about a question: one statement, and up to two about what is not held of its notes; more
-        if the vector index found too little.
+        """What the store knows about a question: one statement, of a scope that is held what changed in it, and else
+        what the question finds. That takes two more, and if the vector index found too little a fourth.
 
         Raises ``EmbedderMismatch`` if the question's vector set is gone.
         """
@@ -280,6 +281,9 @@ class Neo4jStore:
         if query.known_at is not None:
             return await candidates_known(self.connection, query)
         keys = self._secrets.planned(query.scope) or await self._keys(query.scope)
+        held = await self._scopes.candidates(query, keys, dim)
+        if held is not None:
+            return held
         large = self._sizes.get(query.scope.key, 0) > EXACT_NOTES
         indexed = large and query.vector is not None and dim <= spaces.MAX_INDEXED_DIM
         for reach in (REACH, FAR) if indexed else ():
@@ -303,7 +307,7 @@ class Neo4jStore:
         if not told:
             return nothing(query, order)
         answer = dict(told[0])
-        return shaped(answer, *await self._found.completed(query, answer), query, order)
+        return shaped(answer, *await completed(self.connection, query, answer), query, order)
 
     async def _dim(self, query: Query) -> int:
         if query.space not in self._spaces:
@@ -348,7 +352,7 @@ class Neo4jStore:
         their vectors. False while a note lacks a vector."""
         switched = await spaces.activate(self.connection, space)
         self._nearby.forget()
-        self._found.forget()
+        self._scopes.forget()
         self._spaces.clear()
         return switched
 
@@ -453,7 +457,7 @@ class Neo4jStore:
         found = await checking.check(self.connection, repair)
         if repair:
             self._nearby.forget()
-            self._found.forget()
+            self._scopes.forget()
         return found
 
 

@@ -74,5 +74,7 @@ async def run(transaction: Transaction, plan: Plan, changes: int) -> Tally:
             lost.notes += row["notes"]
             lost.tokens += row["tokens"]
         if step.mends and row["sessions"]:
-            await transaction.run("sessions_mend", scope=plan.scope, sessions=row["sessions"], never=hashes.NEVER)
+            await transaction.run(
+                "sessions_mend", scope=plan.scope, changes=changes, sessions=row["sessions"], never=hashes.NEVER
+            )
     return lost

@@ -17,8 +17,8 @@ from tests.integration.embedded import ANN, Scribe, opened, run, vector
 from zettel.annotate.index import vector_text
 from zettel.batch import DropMentions
 from zettel.fold import fold
-from zettel.graph.embedded import shaping
-from zettel.graph.embedded.columns import Columns
+from zettel.graph.columnar import shaping
+from zettel.graph.columnar.columns import Columns
 from zettel.model import LinkType, Scope, to_micros
 from zettel.ports import Lookup
 from zettel.query import Candidates, Filter

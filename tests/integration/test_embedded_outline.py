@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests.integration.embedded import ANN, Scribe, opened, run, vector
 from tests.integration.test_embedded_agreement import steps, take
+from zettel.graph.columnar.columns import Columns
 from zettel.graph.embedded import inverted, lists
-from zettel.graph.embedded.columns import Columns
 from zettel.graph.embedded.outline import Outline
 from zettel.graph.embedded.store import EmbeddedStore
 from zettel.model import LinkType

@@ -24,8 +24,8 @@ from tests.integration.embedded import ANN, DIM, Scribe, opened, run, vector
 from tests.integration.test_embedded_agreement import ANGLES, DAY_ZERO, WORDS, filters, rows, steps, take
 from zettel.annotate.tokens import tokenize
 from zettel.batch import PutVector
+from zettel.graph.columnar.columns import Columns
 from zettel.graph.embedded import inverted, lists, loading, snapshots
-from zettel.graph.embedded.columns import Columns
 from zettel.graph.embedded.connections import Connections
 from zettel.graph.embedded.store import EmbeddedStore
 from zettel.graph.keys import Keys

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests import neo4j_servers
 from tests.contract.reference import ReferenceStore
-from tests.integration.embedded import ANN, Scribe, run
+from tests.integration.embedded import ANN, Scribe, run, vector
 from tests.integration.test_embedded_agreement import (
     DAY_ZERO,
     compare_answers,
@@ -21,6 +22,7 @@ from tests.integration.test_embedded_agreement import (
     steps,
     take,
 )
+from zettel.graph.neo4j import held
 from zettel.graph.neo4j.store import Neo4jStore
 from zettel.model import to_micros
 from zettel.query import Filter
@@ -41,16 +43,17 @@ def test_same_state(name: str, soak_scale: Callable[[int], int]) -> None:
         await store.open()
         try:
             ours, theirs = await Scribe(store).begin(), await Scribe(reference).begin()
-            held: list[tuple[Scribe, list[str], dict[str, int]]] = [(ours, [], {}), (theirs, [], {})]
+            sides: list[tuple[Scribe, list[str], dict[str, int]]] = [(ours, [], {}), (theirs, [], {})]
             moments: list[tuple[int, int]] = []
             for step in plan:
-                for scribe, present, versions in held:
+                for scribe, present, versions in sides:
                     await take(scribe, step, present, versions)
+                await ours.ask("harbour", vector=vector(1, 1))  # what is held is kept in step from here on
                 states = [await each.state(ANN) for each in (store, reference)]
                 assert states[0].seq == states[1].seq
                 assert states[0].latest == states[1].latest
                 moments.append((states[0].recorded_at, states[1].recorded_at))
-            ids = held[0][1]
+            ids = sides[0][1]
             assert [line for line in await store.check(repair=False) if "no vector" not in line] == []
             await compare_reads(store, reference, ids, filter)
             known = (None, None) if back is None else moments[min(back, len(moments) - 1)]
@@ -64,8 +67,10 @@ def test_same_state(name: str, soak_scale: Callable[[int], int]) -> None:
         filter=filters,
         as_of=st.none() | st.integers(0, 9).map(lambda day: to_micros(DAY_ZERO + timedelta(days=day))),
         back=st.none() | st.integers(0, 24),
+        most=st.sampled_from([held.MOST_NOTES, -1]),  # held in memory, or asked of the database
     )
-    def agree(plan: list[tuple[str, Any]], filter: Filter, as_of: int | None, back: int | None) -> None:
-        run(work(plan, filter, as_of, back))
+    def agree(plan: list[tuple[str, Any]], filter: Filter, as_of: int | None, back: int | None, most: int) -> None:
+        with patch.object(held, "MOST_NOTES", most):
+            run(work(plan, filter, as_of, back))
 
     agree()

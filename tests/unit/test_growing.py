@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.graph.embedded import growing
-from zettel.graph.embedded.growing import Lists, Numbers, Table, spans
-from zettel.graph.embedded.segments import Index
+from zettel.graph.columnar import growing
+from zettel.graph.columnar.growing import Lists, Numbers, Table, spans
+from zettel.graph.columnar.segments import Index
 
 rows = st.integers(0, 7)
 entries = st.dictionaries(st.integers(-3, 3), st.integers(1, 9), max_size=4)

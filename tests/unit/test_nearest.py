@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from zettel.graph.columnar.nearest import Flat, at_least
 from zettel.graph.embedded import inverted, lists
 from zettel.graph.embedded.inverted import Inverted
-from zettel.graph.embedded.nearest import Flat, at_least
 
 DIM, ROWS, TOPICS = 32, 6000, 60
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zettel.graph.embedded.columns import GONE, KINDS, Columns, View
-from zettel.graph.embedded.shaping import columnar
-from zettel.graph.embedded.walking import reached, term_df
-from zettel.graph.embedded.words import Words, look_up
+from zettel.graph.columnar.columns import GONE, KINDS, Columns, View
+from zettel.graph.columnar.shaping import columnar
+from zettel.graph.columnar.walking import reached, term_df
+from zettel.graph.columnar.words import Words, look_up
 from zettel.graph.keys import FACET, Keys
 from zettel.model import TIME_MAX, TIME_MIN
 from zettel.query import Candidates, ScopeStats, Seed

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zettel.graph.embedded.columns import GONE, KINDS, LINK_TYPES, Columns, Picked, View
-from zettel.graph.embedded.walking import term_df
+from zettel.graph.columnar.columns import GONE, KINDS, LINK_TYPES, Columns, Picked, View
+from zettel.graph.columnar.walking import term_df
 from zettel.model import TIME_MAX, TIME_MIN, Kind, LinkType
 from zettel.query import Candidates, ScopeStats
 from zettel.search.pool import RARE_TERM_DF
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zettel.graph.embedded.words import Words
+    from zettel.graph.columnar.words import Words
     from zettel.query import Floats, Ints, Query
 
 _SUPERSEDES = LINK_TYPES.index(LinkType.SUPERSEDES)

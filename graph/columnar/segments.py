@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from zettel.graph.embedded.growing import Table, require, spans, within
+from zettel.graph.columnar.growing import Table, require, spans, within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import DTypeLike, NDArray
 
-    from zettel.graph.embedded.growing import Saved
+    from zettel.graph.columnar.growing import Saved
     from zettel.query import Ints
 
 MERGE_AT = 4

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from zettel.graph.embedded.growing import Table
+from zettel.graph.columnar.growing import Table
 from zettel.search.pool import best
 
 if TYPE_CHECKING:

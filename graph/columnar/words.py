@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zettel.graph.embedded.columns import Columns, View
+    from zettel.graph.columnar.columns import Columns, View
     from zettel.query import Ints
 
 

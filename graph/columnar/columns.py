@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from zettel.graph.embedded.growing import Lists, Names, Numbers, Table
-from zettel.graph.embedded.nearest import Flat, Nearest
-from zettel.graph.embedded.segments import Index
+from zettel.graph.columnar.growing import Lists, Names, Numbers, Table
+from zettel.graph.columnar.nearest import Flat, Nearest
+from zettel.graph.columnar.segments import Index
 from zettel.model import TIME_MIN, Kind, LinkType
 
 if TYPE_CHECKING:
@@ -270,19 +270,24 @@ class Columns:
         affected = np.zeros(len(self.sessions.all) + 1, bool)
         affected[sessions] = True
         affected[-1] = False  # no session
-        events = np.flatnonzero(affected[self.events["session"]])
-        self.events["order_time"][events] = order_times(
-            self.events["session"][events], self.events["seq"][events], self.events["occurred_at"][events]
-        )
         mine = np.flatnonzero(affected[self.notes["session"]] & self.notes["alive"])
-        places = places_of(self.events["number"], self.notes["event"][mine])
-        times = np.append(self.events["order_time"], TIME_MIN)[places]
+        times = self._order_times(affected, mine)
         notes = self.notes
         mine = mine[np.lexsort((notes["seq"][mine], notes["part"][mine], notes["event_seq"][mine], times))]
         session = notes["session"][self.order]
         others = self.order[(session >= 0) & ~affected[session] & notes["alive"][self.order]]
         order = np.concatenate([others, mine.astype(np.int32)])
         self.order = order[np.argsort(notes["session"][order], kind="stable")]
+
+    def _order_times(self, affected: Bools, rows: Ints) -> Ints:
+        """Where these rows' events stand in time; they are of the ``affected`` sessions."""
+        events = np.flatnonzero(affected[self.events["session"]])
+        self.events["order_time"][events] = order_times(
+            self.events["session"][events], self.events["seq"][events], self.events["occurred_at"][events]
+        )
+        places = places_of(self.events["number"], self.notes["event"][rows])
+        times: Ints = np.append(self.events["order_time"], TIME_MIN)[places]
+        return times
 
     def copied(self) -> Columns:
         """The same, to be changed apart; vectors may be dropped from it, not put."""
