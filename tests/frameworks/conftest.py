@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent_server import AgentServer
-from tests.frameworks.known import FRAMEWORKS
+from tests.frameworks.known import ANN, BOB, FRAMEWORKS
 from zettel import Memory
 
 QUIET = (
@@ -49,6 +49,20 @@ def pytest_sessionfinish() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gc.collect()
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    with Memory(tmp_path_factory.mktemp("ann") / "zettel.db", scope=ANN) as memory:
+        yield memory
+
+
+@pytest.fixture
+def anns(opened: Memory) -> Iterator[Memory]:
+    """One memory for all tests of a file, empty before each."""
+    yield opened
+    opened.delete_scope()
+    opened.delete_scope(scope=BOB)
 
 
 @pytest.fixture

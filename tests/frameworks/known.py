@@ -6,7 +6,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from zettel import Scope
+
 CHECKOUT = Path(__file__).parents[2]
+ANN, BOB = Scope(user="ann"), Scope(user="bob")
 
 
 class Framework(NamedTuple):

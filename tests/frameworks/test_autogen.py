@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -23,28 +23,17 @@ from autogen_core.models import AssistantMessage, SystemMessage, UserMessage
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
 from tests.agent_server import AgentServer
-from tests.frameworks.known import CHECKOUT
-from zettel import AsyncMemory, Memory, Scope
+from tests.frameworks.known import ANN, BOB, CHECKOUT
+from zettel import AsyncMemory, Memory
 from zettel.errors import InvalidInput, MemoryClosed, ZettelError
 from zettel.integrations.autogen import HEADING, ZettelMemory, ZettelMemoryConfig, memory_tools
 from zettel.integrations.tool_answers import CAUTION
 from zettel.search.pack import estimate_tokens
 
-ANN, BOB = Scope(user="ann"), Scope(user="bob")
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    with Memory(tmp_path_factory.mktemp("autogen") / "zettel.db", scope=ANN) as memory:
-        yield memory
-
 
 @pytest.fixture
-def memory(opened: Memory) -> Iterator[Memory]:
-    """One memory for all tests, empty before each."""
-    yield opened
-    opened.delete_scope()
-    opened.delete_scope(scope=BOB)
+def memory(anns: Memory) -> Memory:
+    return anns
 
 
 def text(content: str, **metadata: Any) -> MemoryContent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,12 +21,11 @@ from hypothesis import strategies as st
 from openai import AsyncOpenAI
 
 from tests.agent_server import AgentServer
-from tests.frameworks.known import CHECKOUT
-from zettel import AsyncMemory, Memory, Scope
+from tests.frameworks.known import ANN, BOB, CHECKOUT
+from zettel import AsyncMemory, Memory
 from zettel.errors import InvalidInput
 from zettel.integrations.openai_agents import ZettelSession, memory_tools
 
-ANN, BOB = Scope(user="ann"), Scope(user="bob")
 CONVERSATION: list[Any] = [
     {"role": "system", "content": "You are brief."},
     {"role": "user", "content": "What is in the picture?"},
@@ -42,18 +41,9 @@ CONVERSATION: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    with Memory(tmp_path_factory.mktemp("agents") / "zettel.db", scope=ANN) as memory:
-        yield memory
-
-
 @pytest.fixture
-def memory(opened: Memory) -> Iterator[Memory]:
-    """One memory for all tests, empty before each."""
-    yield opened
-    opened.delete_scope()
-    opened.delete_scope(scope=BOB)
+def memory(anns: Memory) -> Memory:
+    return anns
 
 
 def helper(agent: AgentServer, **more: Any) -> Agent[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +20,16 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
 
 from tests.agent_server import AgentServer
-from tests.frameworks.known import CHECKOUT
-from zettel import AsyncMemory, Memory, Scope
+from tests.frameworks.known import ANN, BOB, CHECKOUT
+from zettel import AsyncMemory, Memory
 from zettel.errors import InvalidInput
 from zettel.integrations.pydantic_ai import ZettelToolset
 from zettel.integrations.tools import MemoryTools
 
-ANN, BOB = Scope(user="ann"), Scope(user="bob")
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    with Memory(tmp_path_factory.mktemp("pydantic_ai") / "zettel.db", scope=ANN) as memory:
-        yield memory
-
 
 @pytest.fixture
-def memory(opened: Memory) -> Iterator[Memory]:
-    """One memory for all tests, empty before each."""
-    yield opened
-    opened.delete_scope()
-    opened.delete_scope(scope=BOB)
+def memory(anns: Memory) -> Memory:
+    return anns
 
 
 def served(agent: AgentServer) -> OpenAIChatModel:

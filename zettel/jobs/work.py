@@ -23,7 +23,7 @@ CLAIM = 1024
 LEASE_SECONDS = 30.0
 """How long a claimed batch is left to its worker before another may take it: what a killed worker delays. One that is
 only slow loses nothing but its effort, for effects are written once."""
-LINGER_SECONDS = 0.1
+LINGER_SECONDS = 0.5
 MODEL_LEASE_SECONDS = 300.0
 """The same where a model is asked: some requests of a minute each, one after the other."""
 MODEL_LINGER_SECONDS = 10.0
