@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any, NamedTuple
 
 from zettel import AsyncMemory
@@ -20,6 +21,8 @@ from zettel.server.sockets import listening
 
 PATIENCE = 60
 """Seconds for one step of a test, on a busy machine."""
+IDLE = 20
+"""Seconds after which a client takes a new connection: a server lets go of those that are idle for long."""
 QUICK = Limits(rate=0)
 """Limits of a server whose tests ask as quickly as they can."""
 
@@ -46,6 +49,7 @@ class Asker:
         self.port = port
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         self._headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        self._used = monotonic()
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         """An answer; a ``body`` that is no bytes goes as JSON."""
@@ -53,9 +57,12 @@ class Asker:
         if body is not None and not isinstance(body, bytes):
             body, sent["content-type"] = json.dumps(body).encode(), "application/json"
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+        if monotonic() - self._used > IDLE:
+            self._connection.close()
         self._connection.request(method, path, body, sent)
         answer = self._connection.getresponse()
         content = answer.read()
+        self._used = monotonic()
         told = answer.headers.get("content-type", "")
         return Answer(
             answer.status,

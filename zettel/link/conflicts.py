@@ -18,6 +18,7 @@ async def conflicts(store: GraphStore, scope: Scope) -> list[Conflict]:
         links = await store.links(scope, sorted(notes))
         made = [link for link in links if link.type is LinkType.CONTRADICTS and link.source in notes]
         others = await store.notes(scope, sorted({link.target for link in made}))
+        made = [link for link in made if link.target in others]  # one may have been deleted meanwhile
         for link in sorted(made, key=lambda link: (notes[link.source].seq, others[link.target].seq)):
             note, other = notes[link.source], others[link.target]
             if note.valid_to is None and other.valid_to is None and not other.archived:
