@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import permutations
+from typing import Any, cast
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from tests.contract.support import decide, said
-from zettel import LinkType, Memory, Note
+from zettel import LinkType, Memory, Note, Scope
+from zettel.graph import open_store
+from zettel.link.conflicts import conflicts
+from zettel.model import Conflict
+from zettel.ports import GraphStore
 
 BERGEN = "I live in Bergen, above a bakery."
 OSLO = "Big news: I live in Oslo now!"
@@ -121,3 +129,32 @@ def test_what_is_taken_back_is_as_it_was(memory: Memory) -> None:
     assert memory.conflicts() == []
     assert note(memory, turin).confidence == 1.0
     assert note(memory, rome).valid_to is None
+
+
+def test_what_is_deleted_while_conflicts_are_read_is_in_none(url: Any) -> None:
+    with Memory(url) as memory:
+        rome = memory.add("Ben lives in Rome.")
+        memory.add("Ben lives in Turin.")
+        memory.flush()
+        assert len(memory.conflicts()) == 1
+
+        class Meanwhile:
+            """The store, from which somebody deletes a note when its links have been read."""
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(store, name)
+
+            async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
+                await anyio.to_thread.run_sync(memory.delete, rome)
+                return await store.notes(scope, ids)
+
+        store = open_store(url)
+
+        async def read() -> list[Conflict]:
+            await store.open()
+            try:
+                return await conflicts(cast(GraphStore, Meanwhile()), Scope())
+            finally:
+                await store.close()
+
+        assert anyio.run(read) == []
