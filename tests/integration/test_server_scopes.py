@@ -32,7 +32,8 @@ NAMES = [f"Vy{chr(97 + n)}{chr(110 + n % 13)}elmond" for n in range(len(SCOPES))
 KEYS, ASKERS = 50, 8
 OPERATIONS = 100_000
 THINGS = "kettle lantern ferry orchard violin ledger harbour bicycle".split()
-_ID = re.compile(r"\b[ne]_[0-9a-f]{16,}|\bs_[0-9a-f]{16,}")
+_MARK = re.compile("|".join(MARKS), re.IGNORECASE)
+_ID = re.compile(r"[nes]_[0-9a-f]{16,}")
 SEED = 10
 
 
@@ -74,12 +75,13 @@ class Known:
     def look(self, scope: int, what: str, sent: str, answer: Answer) -> None:
         """Count an answer, and keep what it shows of another scope than its own."""
         told = answer.body.decode() if isinstance(answer.body, bytes) else json.dumps(answer.body)
+        marks = {mark for mark in _MARK.findall(told) if mark.lower() != MARKS[scope].lower()}
+        named = set(_ID.findall(told))
         with self.lock:
             self.done[f"{what}: {answer.status}"] += 1
             if answer.status >= 500:
                 self.shown.append(f"{what} failed: {told[:200]}")
-            marks = [mark for other, mark in enumerate(MARKS) if other != scope and mark.lower() in told.lower()]
-            ids = [id for id in set(_ID.findall(told)) if id not in sent and self.owner.setdefault(id, scope) != scope]
+            ids = [id for id in named if id not in sent and self.owner.setdefault(id, scope) != scope]
             if marks or ids:
                 self.shown.append(f"{what} in {scope} shows {marks} {ids}: {told[:300]}")
 
