@@ -3,7 +3,7 @@
 // it.
 MERGE (s:{{label}} {scope: $scope})
 ON CREATE SET s.name = $name, s.of = $of, s.secret = $secret, s.born = $now, s.seq = 0, s.recorded_at = $earliest,
-  s.changes = 0, s.floor = 0, s.notes = 0, s.tokens = 0
+  s.changes = 0, s.floor = 0, s.indexed = 0, s.notes = 0, s.tokens = 0
 SET s.locked = $token
 WITH s, s {.seq, .secret, .changes, .written} AS stood,
   EXISTS { MATCH (x:Leaving) WHERE x.of = s.scope } OR EXISTS { MATCH (x:Arriving) WHERE x.of = s.scope } AS unsettled

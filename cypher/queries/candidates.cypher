@@ -76,7 +76,15 @@ CALL (s) {
 //: end
 //: when indexed
 CALL (s) {
-  {{nearest_indexed}}
+  CALL (s) {
+    {{nearest_indexed}}
+    RETURN v, cosine
+    UNION
+    {{nearest_pending}}
+    RETURN v, cosine
+  }
+  WITH v, max(cosine) AS cosine
+  ORDER BY cosine DESC, v.seq LIMIT $pool
   MATCH (v)<-[:HAS_VECTOR]-(n)-[:FOUND_BY]->(i)
   WITH i, cosine, v.seq AS seq ORDER BY cosine DESC, seq
   RETURN collect(i) AS by_vector

@@ -20,8 +20,6 @@ from zettel.search import pool
 if TYPE_CHECKING:
     from zettel.query import Floats, Ints
 
-EXACT_NOTES = 500
-"""Notes up to which a scope's vectors are compared one by one: below, an index is hardly quicker, and it may miss."""
 REACH = 2
 """How many times the wanted number the index is asked for: it may miss some."""
 FAR = 32

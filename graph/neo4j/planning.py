@@ -281,10 +281,9 @@ class Planner:
         if not self._notes:
             return
         at_once: dict[str, list[PutVector]] = defaultdict(list)
-        dim = len(next(iter(self._vectors.values())).vector) if self._vectors else 0
         new = {op.note.id for op in self._notes}
         for key, vector in list(self._vectors.items()):
-            if vector.note in new and len(vector.vector) == dim:
+            if vector.note in new:
                 at_once[vector.note].append(self._vectors.pop(key))
         jobs: dict[str, dict[tuple[str, int], dict[str, Any]]] = defaultdict(dict)
         for job in self._puts:  # what is queued already stays as it is, and of a new note that can only be one of these
@@ -296,7 +295,7 @@ class Planner:
             row["note"] = rows.note_row(op.note, self._scope)
             row["vectors"] = [self._vector_of(one, op.note) for one in at_once[op.note.id]]
             row["jobs"] = list(jobs[op.note.id].values())
-        self._step("notes_put", fill={"dim": dim}, notes=told, **found, check=_all_rest(told))
+        self._step("notes_put", notes=told, **found, check=_all_rest(told))
 
     def _vector_of(self, op: PutVector, note: Note) -> dict[str, Any]:
         """All properties of a vector of a new note but for when it changed."""

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 MAX_INDEXED_DIM = 4096
 """Longest vector that an index of the server takes; longer ones are compared one by one."""
+EXACT_NOTES = 500
+"""Notes up to which a scope's vectors are compared one by one: below, an index is hardly quicker, and it may miss."""
+INDEXED_AT_ONCE = 2000
+"""Vectors taken into the vector index in one transaction."""
+PENDING = 500
+"""Vectors that wait for it: until there are so many, a search compares them one by one."""
 SWEPT_AT_ONCE = 5000
 """Vectors destroyed in one transaction: some 20 MB of the server's memory for transactions, at 256 numbers."""
 
@@ -59,6 +65,27 @@ async def vectors(connection: Connection, scope: Scope, notes: Sequence[str], sp
     """The vectors of those of the notes that have one."""
     told = await connection.read("vectors", scope=scope.key, ids=list(notes), space=space)
     return {row["note"]: np.frombuffer(row["bytes"], "<f4") for row in told}
+
+
+async def index(connection: Connection, scope: Scope, space: int, dim: int, least: int) -> None:
+    """Take the vectors of a scope into the vector index that are not in it, if it has more than ``EXACT_NOTES`` notes
+    and ``least`` of them wait for it: in company it costs far less than one by one, as they are written."""
+    told = await connection.read("vectors_pending", scope=scope.key, space=space)
+    if not told or told[0]["notes"] <= EXACT_NOTES or told[0]["pending"] < least or not 0 < dim <= MAX_INDEXED_DIM:
+        return
+
+    async def some(transaction: Transaction) -> int:
+        ((count,),) = await transaction.run(
+            "vectors_index", fill={"dim": dim}, scope=scope.key, space=space, most=INDEXED_AT_ONCE
+        )
+        return int(count)
+
+    async def whole(transaction: Transaction) -> None:
+        await transaction.run("vectors_indexed", scope=scope.key, changes=told[0]["changes"])
+
+    while await connection.writing(some) == INDEXED_AT_ONCE:
+        pass
+    await connection.writing(whole)
 
 
 async def activate(connection: Connection, space: int) -> bool:

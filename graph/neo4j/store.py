@@ -19,7 +19,7 @@ from zettel.errors import EmbedderMismatch
 from zettel.graph.keys import Keys
 from zettel.graph.neo4j import checking, feedback, jobs, moving, planning, reads, rows, schema, settling, spaces
 from zettel.graph.neo4j.ask import ask
-from zettel.graph.neo4j.candidates import EXACT_NOTES, FAR, REACH, asked, flags, nothing, shaped
+from zettel.graph.neo4j.candidates import FAR, REACH, asked, flags, nothing, shaped
 from zettel.graph.neo4j.committing import add, apply
 from zettel.graph.neo4j.completing import completed
 from zettel.graph.neo4j.connection import Connection, Transaction
@@ -140,6 +140,8 @@ class Neo4jStore:
         await self.connection.writing(work)
         if any(isinstance(op, EndRestore) for op in batch.ops):
             await settling.settle(self.connection, batch.scope.key)
+            for space in await self.spaces():
+                await spaces.index(self.connection, batch.scope, space.id, space.dim, 1)
 
     async def abandon_restore(self, scope: Scope) -> None:
         """Destroy what restores of this scope have written that did not come to their end."""
@@ -284,7 +286,7 @@ class Neo4jStore:
         held = await self._scopes.candidates(query, keys, dim)
         if held is not None:
             return held
-        large = self._sizes.get(query.scope.key, 0) > EXACT_NOTES
+        large = self._sizes.get(query.scope.key, 0) > spaces.EXACT_NOTES
         indexed = large and query.vector is not None and dim <= spaces.MAX_INDEXED_DIM
         for reach in (REACH, FAR) if indexed else ():
             found = await self._gathered(query, keys, dim, reach)
@@ -310,15 +312,18 @@ class Neo4jStore:
         return shaped(answer, *await completed(self.connection, query, answer), query, order)
 
     async def _dim(self, query: Query) -> int:
-        if query.space not in self._spaces:
-            self._spaces = {space.id: space.dim for space in await self.spaces()}
-        dim = self._spaces.get(query.space)
+        dim = await self._dim_of(query.space)
         if query.vector is not None and dim != len(query.vector):
             raise EmbedderMismatch(
                 f"a vector of {len(query.vector)} numbers cannot be compared in vector set {query.space}: it "
                 + ("is gone; open the memory anew" if dim is None else f"has {dim}")
             )
         return dim or 0
+
+    async def _dim_of(self, space: int) -> int | None:
+        if space not in self._spaces:
+            self._spaces = {space.id: space.dim for space in await self.spaces()}
+        return self._spaces.get(space)
 
     async def vectors(self, scope: Scope, notes: Sequence[str], space: int) -> dict[str, Floats]:
         """The vectors of those of the notes that have one in this set."""
@@ -357,7 +362,8 @@ class Neo4jStore:
         return switched
 
     async def optimize(self, scope: Scope, space: int) -> None:
-        """The server keeps its indexes in shape by itself."""
+        """Take new vectors into the vector index, when there are many."""
+        await spaces.index(self.connection, scope, space, await self._dim_of(space) or 0, spaces.PENDING)
 
     # jobs -----------------------------------------------------------------------------------------------------
 

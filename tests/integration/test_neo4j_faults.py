@@ -25,7 +25,7 @@ from tests.integration.proxy import COMMIT, Lost, Proxy
 from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory, Scope
 from zettel.errors import StoreBusy, StoreDenied, StoreError, StoreTooOld, StoreUnreachable
-from zettel.graph.neo4j import connection, store
+from zettel.graph.neo4j import connection, held, spaces
 from zettel.graph.neo4j.connection import Transaction, statement
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -434,9 +434,12 @@ def test_an_index_that_is_still_populating(
     spoiled: Server, session: Session, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
     """Whoever opens the memory waits for it; whoever has it open is answered in full or hears that it is not ready."""
-    monkeypatch.setattr(store, "EXACT_NOTES", 100)  # so that the vector index is asked
+    monkeypatch.setattr(held, "MOST_NOTES", -1)  # so that the server is asked,
+    monkeypatch.setattr(spaces, "EXACT_NOTES", 100)  # and its vector index
+    monkeypatch.setattr(spaces, "PENDING", 1)
     with Memory(spoiled.url, auth=spoiled.auth) as memory:
         memory.add_many([{"id": str(n), "content": f"Ann saw ship {n} in harbour {n % 7}."} for n in range(NOTES)])
+        memory.flush()
         session.run(OTHERS).consume()
         memory.search("harbour 3")  # from then on the scope's size is known
         questions = ["Where was ship 77?", "Ann in harbour 3", "a dog at sea"]
@@ -460,7 +463,8 @@ def test_an_index_that_is_still_populating(
         record_property("answered", len(answered))
 
 
-def test_an_index_that_is_gone(spoiled: Server, session: Session) -> None:
+def test_an_index_that_is_gone(spoiled: Server, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "MOST_NOTES", -1)
     with Memory(spoiled.url, auth=spoiled.auth) as memory:
         memory.add("Ann is in the harbour.")
         session.run("DROP INDEX zettel_words").consume()

@@ -21,7 +21,7 @@ from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory, Scope
 from zettel.cypher import queries
 from zettel.errors import InvalidInput, NotAStore, StoreDenied, StoreTooNew, StoreUnreachable
-from zettel.graph.neo4j import store
+from zettel.graph.neo4j import held, spaces
 from zettel.graph.neo4j.connection import Connection, statement
 from zettel.graph.neo4j.schema import migrate
 from zettel.graph.neo4j.spaces import MAX_INDEXED_DIM
@@ -47,6 +47,7 @@ VARIANTS: dict[str, list[tuple[str, ...]]] = {
     "jobs_pending": [(), ("scoped",)],
     "jobs_retry": [(), ("scoped",)],
     "model_use": [(), ("scoped",)],
+    "scope_since": [(), ("growing",)],
 }
 """Statements with lines that are not always there: every line in one of these."""
 OF_ALL_SCOPES = frozenset(
@@ -138,11 +139,50 @@ class Long:
 def test_vectors_too_long_for_an_index_are_compared_one_by_one(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "EXACT_NOTES", 2)
+    monkeypatch.setattr(held, "MOST_NOTES", -1)
+    monkeypatch.setattr(spaces, "EXACT_NOTES", 2)
     with Memory(server.url, auth=server.auth, embedder=Long()) as memory:
         memory.add_many([{"content": "harbour " * number} for number in range(1, 7)])
         for _ in range(2):  # the second time it is known how large the scope is
             assert len(memory.search("harbour harbour", k=6)) == 6
+
+
+def test_vectors_come_into_the_index_many_at_once(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Those that wait for it are compared one by one, so that a search finds the same before and after."""
+    monkeypatch.setattr(held, "MOST_NOTES", -1)
+    monkeypatch.setattr(spaces, "EXACT_NOTES", 10)
+    monkeypatch.setattr(spaces, "INDEXED_AT_ONCE", 10)
+    monkeypatch.setattr(spaces, "PENDING", 20)
+
+    def indexed() -> int:
+        count = "MATCH (v:Vector) WHERE any(name IN labels(v) WHERE name <> 'Vector') RETURN count(v) AS count"
+        return int(memory.cypher(count)[0]["count"])
+
+    def found() -> list[set[str]]:
+        return [{hit.note.id for hit in memory.search(f"Who sailed to island {n}?", k=12, log=False)} for n in (3, 20)]
+
+    with Memory(server.url, auth=server.auth) as memory:
+        memory.add_many([{"content": f"Ann sailed to island {n}, and Bob slept."} for n in range(15)])
+        memory.flush()
+        assert indexed() == 0
+        found()  # from then on the scope's size is known
+        memory.add_many([{"content": f"Bob sailed to island {n}, and Ann slept."} for n in range(15, 35)])
+        memory.flush()
+        assert indexed() == 35
+        memory.add("Ida sailed to island 20, and to island 3.")
+        memory.flush()
+        assert indexed() == 35
+        by_index = found()
+        with monkeypatch.context() as patch:
+            patch.setattr(spaces, "EXACT_NOTES", 1000)
+            assert found() == by_index
+        memory.export(tmp_path / "whole.zettel", "zettel")
+        memory.delete_scope()
+        memory.import_transcript(tmp_path / "whole.zettel")
+        assert indexed() == 36
+        assert memory.check() == []
 
 
 def test_auth_that_is_no_pair_is_named() -> None:

@@ -17,7 +17,7 @@ from tests.contract.support import picture, said
 from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory, Scope
 from zettel.errors import InvalidEvent
-from zettel.graph.neo4j import store
+from zettel.graph.neo4j import held, spaces
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -55,7 +55,10 @@ def test_everyone_finds_their_own_ten(
     soak_scale: Callable[[int], int],
     record_property: Callable[[str, object], None],
 ) -> None:
-    """By comparing one by one as small scopes are, and by the index of vectors, in which all of them lie."""
+    """In memory, by comparing one by one as small scopes are, and by the index of vectors, in which all of them lie."""
+    exact_up_to, most_held = spaces.EXACT_NOTES, held.MOST_NOTES
+    monkeypatch.setattr(spaces, "EXACT_NOTES", 0)
+    monkeypatch.setattr(spaces, "PENDING", 1)
     scopes = [Scope(tenant="acme", user=f"user {number}") for number in range(soak_scale(3000))]
     record_property("notes", len(TEN) * len(scopes))
     chosen = random.Random(5)
@@ -70,8 +73,10 @@ def test_everyone_finds_their_own_ten(
     with ThreadPoolExecutor(AT_ONCE) as pool:
         own = dict(zip(scopes, pool.map(remember, scopes), strict=True))
         assert len(set().union(*own.values())) == len(TEN) * len(scopes)
-        for exact_up_to in (store.EXACT_NOTES, 0):
-            monkeypatch.setattr(store, "EXACT_NOTES", exact_up_to)
+        memory.flush()
+        for exact, most in ((exact_up_to, most_held), (exact_up_to, -1), (0, -1)):
+            monkeypatch.setattr(spaces, "EXACT_NOTES", exact)
+            monkeypatch.setattr(held, "MOST_NOTES", most)
             for scope, hits in zip(scopes, pool.map(find, scopes), strict=True):
                 assert {hit.note.id for hit in hits} == own[scope]
                 assert hits[0].note.content == questions[scope]
