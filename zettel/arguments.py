@@ -79,6 +79,12 @@ def require_storable(name: str, text: str | None) -> None:
         raise InvalidInput(f"{name}: {error}") from None
 
 
+def require_one(choice: str, *values: str | None) -> None:
+    """Raise ``InvalidInput`` unless just one of the values of a ``choice`` is given."""
+    if len(values) - values.count(None) != 1:
+        raise InvalidInput(f"say {choice}, one of them")
+
+
 def require_name(name: str, text: str) -> None:
     """The same for what things are looked up by as a whole, which may also be too long."""
     require_storable(name, text)

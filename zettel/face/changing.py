@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from zettel.arguments import link_type_of, require_storable
-from zettel.errors import InvalidInput
+from zettel.arguments import link_type_of, require_one, require_storable
 from zettel.face.opened import Opened
 from zettel.model import Link, LinkType, Note, Scope
 
@@ -124,8 +123,7 @@ class Changing(Opened):
         Returns how many notes went. Raises ``NotFound`` for an unknown id.
         """
         engine, scope = await self._use(scope)
-        if [id, source, session].count(None) != 2:
-            raise InvalidInput("say what to delete: an id, a source or a session, one of them")
+        require_one("what to delete: an id, a source or a session", id, source, session)
         if id is not None:
             gone = await engine.erasing.erase(scope, [id])
         else:

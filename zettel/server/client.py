@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar, cast
 
 from pydantic import BaseModel
 
-from zettel.arguments import checked
+from zettel.arguments import checked, require_one
 from zettel.async_memory import AsyncMemory
 from zettel.errors import InvalidInput, NotFound, StoreError
 from zettel.exports import require_replaceable
@@ -156,8 +156,7 @@ class RemoteMemory(AsyncMemory):
         scope: Scope | None = None,
     ) -> int:
         """See ``AsyncMemory.delete``."""
-        if [id, source, session].count(None) != 2:
-            raise InvalidInput("say what to delete: an id, a source or a session, one of them")
+        require_one("what to delete: an id, a source or a session", id, source, session)
         given = {"source": source, "session": session} if id is None else {"id": id}
         route = Route("DELETE", "/v1/events" if id is None else "/v1/notes/{id}", wire.DELETED)
         return cast(int, await self._ask(route, scope, given))

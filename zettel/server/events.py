@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from zettel.errors import InvalidInput
+from zettel.arguments import require_one
 from zettel.server import bodies, wire
 from zettel.server.asking import Admin, Reading, Writing, told
 
@@ -42,6 +42,5 @@ async def events(at: Reading, session: str, source: str | None = None, limit: in
 @routes.delete("/events", response_model=wire.DELETED.shape)
 async def delete_all_of(at: Admin, source: str | None = None, session: str | None = None) -> Response:
     """Destroy all of a source file or of a session, with everything derived from it; how many notes went."""
-    if (source is None) == (session is None):
-        raise InvalidInput("say what to delete: a source or a session, one of them")
+    require_one("what to delete: a source or a session", source, session)
     return told(wire.DELETED, await at.memory.delete(source=source, session=session, scope=at.scope))
