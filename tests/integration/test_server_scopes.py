@@ -167,15 +167,19 @@ def look(one: Client, scope: int) -> None:
 
 
 def look_at_all(one: Client, scope: int) -> None:
-    paths = ["notes", "conflicts", "searches", "jobs", "stats", "graph", "export", "dump", "events"]
-    path = one.chance.choice(paths)
-    query: dict[str, Any] = {"limit": 20} if path in ("notes", "graph") else {}
+    path = one.chance.choice(["notes", "searches", "jobs", "stats", "graph", "events"])
+    query: dict[str, Any] = {"limit": 20} if path in ("notes", "graph", "events") else {}
     if path == "events":
         query["session"] = "s1"
     if path == "notes":
         cursor = one.chance.randrange(1000)
         query |= one.chance.choice([{}, {"cursor": cursor}, {"session": "s2"}, {"archived": "true"}])
     one.http(scope, "GET", f"/v1/{path}", **query)
+
+
+def take_all(one: Client, scope: int) -> None:
+    """What tells of the whole scope: megabytes, after a while."""
+    one.http(scope, "GET", f"/v1/{one.chance.choice(['conflicts', 'export', 'dump'])}")
 
 
 def change(one: Client, scope: int) -> None:
@@ -241,8 +245,8 @@ def by_resources(one: Client, scope: int) -> None:
 
 
 ACTIONS: dict[Callable[[Client, int], None], int] = {
-    add: 20, search: 20, pack: 6, look: 12, look_at_all: 12, change: 8, tell: 4, delete: 3, evolve: 1, trespass: 4,
-    by_tools: 14, by_resources: 6,
+    add: 20, search: 20, pack: 6, look: 12, look_at_all: 11, take_all: 1, change: 8, tell: 4, delete: 3, evolve: 1,
+    trespass: 4, by_tools: 14, by_resources: 6,
 }  # fmt: skip
 """What is done, and how often of 110 times."""
 
