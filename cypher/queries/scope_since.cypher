@@ -1,5 +1,5 @@
 // What a scope held in memory has to learn: of the notes that changed `since`, or as long as it is not held whole of the
-// next ones `after` a number, all that they are found by. See held.Told.
+// next ones `after` a number, all that they are found by, in the order in which `held` takes it.
 MATCH (s:Scope {scope: $scope})
 CALL (s) {
   //: when growing

@@ -50,9 +50,8 @@ async def add(
     def check(state: Mapping[str, Any]) -> None:
         _is_due(state, batch, plan, secret, token)
 
-    fill = {"label": SCOPE, **step.fill}
     values = {**_locking(batch, plan, secret, token, now), **step.values}
-    await connection.write(step.name, *step.flags, check=check, fill=fill, **values)
+    await connection.write(step.name, *step.flags, check=check, fill={"label": SCOPE}, **values)
 
 
 def _locking(batch: Batch, plan: writes.Plan, secret: bytes, token: str, now: int) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class Plan:
         rows = notes.values["notes"]
         if len(rows) > AT_ONCE or not all(new.issuperset(row["events"]) for row in rows):
             return None
-        return Step("add", {**events.values, **notes.values}, events.flags, notes.fill)
+        return Step("add", {**events.values, **notes.values}, events.flags)
 
 
 async def run(transaction: Transaction, plan: Plan, changes: int) -> Tally:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent_server import AgentServer
-from tests.frameworks.known import ANN, BOB, FRAMEWORKS
+from tests.frameworks.known import FRAMEWORKS
 from zettel import Memory
 
 QUIET = (
@@ -52,23 +52,19 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    with Memory(tmp_path_factory.mktemp("ann") / "zettel.db", scope=ANN) as memory:
+def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    """In the ``SCOPE`` that the file of the tests names, if it does."""
+    scope = getattr(request.module, "SCOPE", None)
+    with Memory(tmp_path_factory.mktemp("opened") / "zettel.db", scope=scope) as memory:
         yield memory
 
 
 @pytest.fixture
-def anns(opened: Memory) -> Iterator[Memory]:
+def memory(opened: Memory) -> Iterator[Memory]:
     """One memory for all tests of a file, empty before each."""
     yield opened
-    opened.delete_scope()
-    opened.delete_scope(scope=BOB)
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory(tmp_path / "zettel.db") as opened:
-        yield opened
+    for scope in opened.scopes():
+        opened.delete_scope(scope=scope)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -39,18 +39,7 @@ HERS: dict[str, Any] = {"app_name": APP, "user_id": "ann"}
 MAY = datetime(2024, 5, 1, 9, tzinfo=timezone.utc).timestamp()
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    with Memory(tmp_path_factory.mktemp("adk") / "zettel.db", scope=Scope(tenant="acme")) as memory:
-        yield memory
-
-
-@pytest.fixture
-def memory(opened: Memory) -> Iterator[Memory]:
-    """One memory for all tests, empty before each."""
-    yield opened
-    for scope in opened.scopes():
-        opened.delete_scope(scope=scope)
+SCOPE = Scope(tenant="acme")
 
 
 def event(id: str, text: str | None, author: str = "user", *parts: types.Part, **more: Any) -> Event:

@@ -30,10 +30,7 @@ from zettel.integrations.autogen import HEADING, ZettelMemory, ZettelMemoryConfi
 from zettel.integrations.tool_answers import CAUTION
 from zettel.search.pack import estimate_tokens
 
-
-@pytest.fixture
-def memory(anns: Memory) -> Memory:
-    return anns
+SCOPE = ANN
 
 
 def text(content: str, **metadata: Any) -> MemoryContent:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -24,18 +24,6 @@ from zettel.errors import InvalidInput
 from zettel.integrations.crewai import ZettelStorage
 
 DAY = datetime(2024, 5, 1)
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    with Memory(tmp_path_factory.mktemp("storage") / "zettel.db") as memory:
-        yield memory
-
-
-@pytest.fixture
-def memory(opened: Memory) -> Iterator[Memory]:
-    yield opened
-    opened.delete_scope()
 
 
 @pytest.fixture

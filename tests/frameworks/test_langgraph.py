@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -27,19 +27,6 @@ from zettel.integrations import langgraph_items as items
 from zettel.integrations.langgraph import MemoryHooks, ZettelStore, memory_tools
 
 ANN, BOB = ("users", "ann"), ("users", "bob")
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    with Memory(tmp_path_factory.mktemp("store") / "zettel.db") as memory:
-        yield memory
-
-
-@pytest.fixture
-def memory(opened: Memory) -> Iterator[Memory]:
-    """One memory for all tests, in a scope that is empty before each."""
-    yield opened
-    opened.delete_scope()
 
 
 @pytest.fixture

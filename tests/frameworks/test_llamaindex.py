@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +22,6 @@ from zettel import AsyncMemory, Memory
 from zettel.errors import InvalidInput
 from zettel.integrations.llamaindex import ZettelMemoryBlock, ZettelRetriever
 from zettel.search.pack import estimate_tokens
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    with Memory(tmp_path_factory.mktemp("block") / "zettel.db") as memory:
-        yield memory
-
-
-@pytest.fixture
-def memory(opened: Memory) -> Iterator[Memory]:
-    yield opened
-    opened.delete_scope()
 
 
 def user(text: str) -> ChatMessage:

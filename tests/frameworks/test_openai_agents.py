@@ -41,9 +41,7 @@ CONVERSATION: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def memory(anns: Memory) -> Memory:
-    return anns
+SCOPE = ANN
 
 
 def helper(agent: AgentServer, **more: Any) -> Agent[Any]:

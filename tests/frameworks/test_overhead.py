@@ -7,7 +7,8 @@ import inspect
 import json
 import random
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
@@ -126,6 +127,13 @@ PAIRS: dict[str, Callable[[Memory, list[str]], Pair]] = {
     "adk": adk,
 }
 """By framework."""
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    """One of its own for each: nothing of another one's end is under way."""
+    with Memory(tmp_path / "zettel.db") as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -26,10 +26,7 @@ from zettel.errors import InvalidInput
 from zettel.integrations.pydantic_ai import ZettelToolset
 from zettel.integrations.tools import MemoryTools
 
-
-@pytest.fixture
-def memory(anns: Memory) -> Memory:
-    return anns
+SCOPE = ANN
 
 
 def served(agent: AgentServer) -> OpenAIChatModel:
