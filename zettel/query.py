@@ -103,13 +103,15 @@ class Query:
 class ScopeStats:
     """Of the scope alone, and of what the two clocks let through: notes, their tokens in all, df of asked tokens.
 
-    ``used``: whether feedback says of any note of the scope, whatever the clocks let through, that it was of use.
+    Whatever the clocks let through: ``used`` is whether feedback says of any note of the scope that it was of use,
+    ``archived`` whether any is archived.
     """
 
     notes: int
     tokens: int
     df: Ints  # (q,)
     used: bool = False
+    archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -280,4 +280,4 @@ CALL (sessions) {
   RETURN collect([name, length]) AS lengths
 }
 RETURN notes, tokens, df, columns, held + held_too AS counts, runs + steps AS runs, told, lengths,
-  EXISTS { MATCH (u:Usage) WHERE u.scope = $scope AND u.note IS NOT NULL } AS used
+  {{anywhere}}

@@ -23,4 +23,4 @@ CALL (s) {
   ]) AS told
 }
 RETURN s.born AS born, s.changes AS changes, s.floor AS floor, s.seq AS seq, s.notes AS notes, told,
-  EXISTS { MATCH (u:Usage) WHERE u.scope = $scope AND u.note IS NOT NULL } AS used
+  {{anywhere}}

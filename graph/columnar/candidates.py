@@ -28,16 +28,16 @@ _NONE: Ints = np.zeros(0, np.int64)
 
 
 def gather(
-    columns: Columns, query: Query, keys: Keys, names_of: Callable[[Ints], Sequence[str]], *, used: bool = False
+    columns: Columns, query: Query, keys: Keys, names_of: Callable[[Ints], Sequence[str]], *, used: bool, archived: bool
 ) -> Candidates:
     """The candidates for a question. ``columns`` must stand at the question's ``known_at``.
 
-    ``names_of`` tells what Terms are called, by their keys; it is asked when somebody asks the candidates. ``used`` is
-    that of the scope's statistics.
+    ``names_of`` tells what Terms are called, by their keys; it is asked when somebody asks the candidates. ``used``
+    and ``archived`` are those of the scope's statistics.
     """
     view = columns.view(query.as_of)
     words = look_up(columns, view, [keys.word(token) for token in query.tokens], query.tokens)
-    stats = ScopeStats(notes=view.notes, tokens=view.tokens, df=words.df, used=used)
+    stats = ScopeStats(notes=view.notes, tokens=view.tokens, df=words.df, used=used, archived=archived)
     allowed = _allowed(columns, view, query.filter, keys)
     named = {columns.term_numbers.find(keys.term(name)): name for name in query.names}
     named.pop(GONE, None)

@@ -128,6 +128,14 @@ def archived(sql: sqlite3.Connection, scope: int, before: int, limit: int) -> li
     return [read_note(body, TIME_MAX if end is None else end) for body, end in rows]
 
 
+def any_archived(sql: sqlite3.Connection, scope: int) -> bool:
+    """Whether any note of the scope is archived."""
+    (found,) = sql.execute(
+        "SELECT EXISTS (SELECT 1 FROM notes INDEXED BY notes_archived WHERE scope = ? AND archived)", (scope,)
+    ).fetchone()
+    return bool(found)
+
+
 def histories(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, NoteHistory]:
     """Base and revisions of those of the notes that are there."""
     found: dict[str, NoteHistory] = {}

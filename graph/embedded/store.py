@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zettel.batch import Batch, Restore
+    from zettel.graph.columnar.columns import Columns
     from zettel.model import (
         EventRecord,
         Job,
@@ -247,15 +248,13 @@ class EmbeddedStore(Reaching):
 
     async def candidates(self, query: Query) -> Candidates:
         """What the store knows about a question. Raises ``EmbedderMismatch`` if the question's vector set is gone."""
-        return await self._in_columns(
-            query.scope,
-            query.space,
-            query.known_at,
-            lambda sql, held, keys: gather(
-                held, query, keys, self._term_names(query.scope), used=feedback.any_used(sql, held.scope)
-            ),
-            dim=None if query.vector is None else len(query.vector),
-        )
+
+        def run(sql: sqlite3.Connection, held: Columns, keys: Keys) -> Candidates:
+            used, archived = feedback.any_used(sql, held.scope), reads.any_archived(sql, held.scope)
+            return gather(held, query, keys, self._term_names(query.scope), used=used, archived=archived)
+
+        dim = None if query.vector is None else len(query.vector)
+        return await self._in_columns(query.scope, query.space, query.known_at, run, dim=dim)
 
     def _term_names(self, scope: Scope) -> Callable[[Ints], Sequence[str]]:
         connections = self._open_connections()

@@ -135,7 +135,7 @@ def nothing(query: Query, order: Sequence[int]) -> Candidates:
     """The Candidates of a scope that nothing was ever written to."""
     empty: dict[str, Any] = dict.fromkeys(("counts", "runs", "told", "lengths"), ())
     empty |= {"columns": {"id": (), "seeds": (), "pool": ()}, "df": [0] * len(order), "notes": 0, "tokens": 0}
-    return shaped(empty | {"used": False}, {}, Bound({}, {}), query, order)
+    return shaped(empty | {"used": False, "archived": False}, {}, Bound({}, {}), query, order)
 
 
 def shaped(
@@ -222,6 +222,7 @@ def shaped(
             tokens=answer["tokens"],
             df=df,
             used=answer["used"],
+            archived=answer["archived"],
         ),
     )
 

@@ -68,6 +68,8 @@ class Held:
     whole: bool = False
     used: bool = False
     """Whether feedback was told of any note."""
+    archived: bool = False
+    """Whether any note is archived."""
     names: dict[int, str] = field(default_factory=dict)
     """Terms by key."""
     events: Names = field(default_factory=Names)
@@ -112,7 +114,12 @@ class HeldScopes:
             # Nothing is awaited from here on, so nobody else changes the columns or asks them meanwhile.
             names = held.names
             return gather(
-                held.columns, query, keys, lambda asked: [names[key] for key in asked.tolist()], used=held.used
+                held.columns,
+                query,
+                keys,
+                lambda asked: [names[key] for key in asked.tolist()],
+                used=held.used,
+                archived=held.archived,
             )
 
     async def _in_step(self, of: Of, keys: Keys, dim: int) -> Held | None:
@@ -192,7 +199,8 @@ def _take(held: Held, state: Mapping[str, Any], keys: Keys) -> bool:
         if len(told) < AT_ONCE:
             take_links(columns, columns.notes["number"], held.links)
             held.links, held.whole = [], True
-    held.changes, held.seq, held.used = max(held.changes, state["changes"]), state["seq"], state["used"]
+    held.changes, held.seq = max(held.changes, state["changes"]), state["seq"]
+    held.used, held.archived = state["used"], state["archived"]
     columns.touched()
     return True
 

@@ -55,7 +55,9 @@ async def candidates_known(connection: Connection, query: Query) -> Candidates:
         "known": moment_at(known_at),
     }
 
-    async def work(transaction: Transaction) -> tuple[list[Past], list[Link], dict[str, Place]]:
+    async def work(
+        transaction: Transaction,
+    ) -> tuple[list[Past], list[Link], dict[str, Place], Mapping[str, bool]]:
         past = []
         for row in await transaction.run("known", **values):
             base, revisions = rows.read_note(row["base"]), told_by(row["revisions"])
@@ -65,13 +67,18 @@ async def candidates_known(connection: Connection, query: Query) -> Candidates:
             past.append(Past(note, links, row["cosine"] if same else 0.0))
         mentions = [rows.read_link(row) for row in await transaction.run("known_links", **values)]
         events = await transaction.run("known_events", **values)
-        return past, mentions, {row["id"]: Place(row["place"], row["file"]) for row in events}
+        (anywhere,) = await transaction.run("known_scope", scope=query.scope.key)
+        return past, mentions, {row["id"]: Place(row["place"], row["file"]) for row in events}, anywhere
 
     return _gathered(query, *await connection.reading(work))
 
 
 def _gathered(
-    query: Query, past: Sequence[Past], mentions: Sequence[Link], events: Mapping[str, Place]
+    query: Query,
+    past: Sequence[Past],
+    mentions: Sequence[Link],
+    events: Mapping[str, Place],
+    anywhere: Mapping[str, bool],
 ) -> Candidates:
     notes = {one.note.id: one for one in past}
     assert query.known_at is not None
@@ -135,7 +142,7 @@ def _gathered(
         term_index=np.array([use[1] for use in uses], np.int64),
         session_tf=sums[:, :q].astype(np.float32),
         session_length=sums[:, q].astype(np.int64),
-        stats=ScopeStats(n, int(length.sum()), (tf > 0).sum(axis=0).astype(np.int64)),
+        stats=ScopeStats(n, int(length.sum()), (tf > 0).sum(axis=0).astype(np.int64), **anywhere),
     )
 
 

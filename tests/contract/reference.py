@@ -154,7 +154,8 @@ def exhaustive(query: Query, kept: Kept, dim: int) -> Candidates:
         term_named=np.array([key in names for key in terms], bool),
         term_note=uses.row.astype(np.int64), term_index=uses.col.astype(np.int64),
         session_tf=(member @ asked).toarray(), session_length=np.asarray(member @ length, np.int64),
-        stats=ScopeStats(n, int(length.sum()), np.diff(asked.tocsc().indptr).astype(np.int64), bool(kept.used)),
+        stats=ScopeStats(n, int(length.sum()), np.diff(asked.tocsc().indptr).astype(np.int64), bool(kept.used),
+                         any(note.archived for note in kept.view(View).notes.values())),
     )  # fmt: skip
 
 

@@ -128,7 +128,7 @@ def rows(found: Candidates, *, without: set[str], here: set[str]) -> dict[str, A
 
     Of the Terms of notes that are ``here`` those that the question names, and those that bind two of these.
     """
-    ids, beside = list(found.ids), [*found.ids, None]
+    ids, beside, stats = list(found.ids), [*found.ids, None], found.stats
     uses = list(zip(found.term_note.tolist(), found.term_index.tolist(), strict=True))
     holders = Counter(term for row, term in uses if ids[row] in here)
     links = defaultdict(list)
@@ -137,7 +137,7 @@ def rows(found: Candidates, *, without: set[str], here: set[str]) -> dict[str, A
     ):
         links[ids[source]].append((ids[target], int(type), round(float(weight), 5)))
     told: dict[str, Any] = {
-        "stats": (found.stats.notes, found.stats.tokens, found.stats.df.tolist()),
+        "stats": (stats.notes, stats.tokens, stats.df.tolist(), stats.used, stats.archived),
         "order": found.seq.tolist(),
     }
     for row, id in enumerate(ids):

@@ -89,9 +89,8 @@ async def ranked(
     """The ``wanted`` items that answer a question, best first, with their scores. ``look`` tells of a note, also of a
     later part of a long one, what is to be found in its place; ``sieves``: for many of them that is None."""
     k = max(wanted, SIEVED) if sieves else wanted
-    away = await _is_any_away(memory, scope, asked)  # to search the archive too takes longer
     while True:
-        hits = await memory.search(question, k, filter=asked, archived=away, log=False, scope=scope)
+        hits = await memory.search(question, k, filter=asked, archived=True, log=False, scope=scope)
         found: dict[str, tuple[Note, float]] = {}
         for hit in hits:
             if hit.note.archived and hit.note.part > 0:  # of a former wording, which was longer
@@ -118,10 +117,3 @@ async def _heads(memory: AsyncMemory, scope: Scope, asked: Asked, archived: bool
 
 def _is_item(note: Note) -> bool:
     return note.quarantined is None and note.merged_into is None
-
-
-async def _is_any_away(memory: AsyncMemory, scope: Scope, asked: Asked) -> bool:
-    async for note in _heads(memory, scope, asked, archived=True):
-        if _is_item(note):
-            return True
-    return False

@@ -114,6 +114,8 @@ class Finding:
         self, scope: Scope, asked: Asked, question: Question, candidates: Candidates
     ) -> Candidates:
         """The candidates and what was put away: all of it if that is asked for, or what only a faded note can tell."""
+        if not candidates.stats.archived:
+            return candidates
         if asked.archived or asked.quarantined:
             looking = Looking(question, asked, self._vectors.embedder)
             async for page in archived_pages(self._store, scope, PAGE):
