@@ -7,35 +7,84 @@ time that the database would take to look at each pair.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
+import anyio
+import anyio.to_thread
 import numpy as np
 
+from zettel.graph.columnar.columns import as_ints
+from zettel.graph.columnar.nearest import Flat
 from zettel.graph.neo4j.connection import Connection, Transaction
 from zettel.model import Scope
 from zettel.ports import Near
-from zettel.search.pool import best
 
 if TYPE_CHECKING:
-    from zettel.query import Floats, Ints
+    from collections.abc import Iterable
 
-ROUNDING = 1e-5
-"""More than float32 products of unit vectors of a few hundred numbers are ever off."""
-NEAR_AT_ONCE = 64
-"""Notes compared with the whole scope at once: 64 rows of 20,000 cosines take 5 MB."""
 HELD_SCOPES = 8
 """Scopes whose vectors are held; one of 20,000 notes takes 20 MB. Those not used for longest go first."""
 
 
-@dataclass
 class Held:
-    """A scope's vectors as they stood at its count ``changes``."""
+    """A scope's vectors as they stood at its count ``changes``, in rows by ``seq``; a note that went has a row, but no
+    vector."""
 
-    secret: bytes = b""
-    changes: int = -1
-    rows: dict[str, tuple[int, bytes]] = field(default_factory=dict)
-    """By note: its ``seq`` and its vector."""
+    def __init__(self, secret: bytes = b"") -> None:
+        self.secret = secret
+        self.changes = -1
+        self._ids: list[str] = []
+        self._seqs: list[int] = []
+        self._rows: dict[str, int] = {}
+        self._vectors = Flat(0)
+
+    def take(self, told: Iterable[tuple[str, int, bool, bytes]]) -> None:
+        """Take in what changed: of each note its ``seq``, whether it is shown, and its vector."""
+        shown: list[tuple[int, str, bytes]] = []
+        gone: list[int] = []
+        for id, seq, is_shown, vector in told:
+            if is_shown:
+                shown.append((seq, id, vector))
+            elif id in self._rows:
+                gone.append(self._rows[id])
+        self._vectors.drop(as_ints(gone))
+        if shown:
+            vectors = np.frombuffer(b"".join(vector for *_, vector in shown), "<f4").reshape(len(shown), -1)
+            self._make_rows(sorted((seq, id) for seq, id, _ in shown if id not in self._rows), vectors.shape[1])
+            self._vectors.put(as_ints([self._rows[id] for _, id, _ in shown]), vectors)
+
+    def nearest_older(self, notes: Iterable[str], k: int) -> list[Near]:
+        """For each of the notes that has a vector, the k of lower seq with the highest cosine, ties by seq; by seq."""
+        embedded = self._vectors.embedded
+        rows = as_ints(sorted(self._rows[id] for id in set(notes) & self._rows.keys()))
+        rows = rows[embedded[rows]]
+        if not len(rows):
+            return []
+        near = self._vectors.nearest_before(rows, k, embedded)
+        return [
+            Near(self._ids[row], tuple(zip([self._ids[one] for one in others], cosines.tolist(), strict=True)))
+            for row, (others, cosines) in zip(rows.tolist(), near, strict=True)
+        ]
+
+    def _make_rows(self, new: Sequence[tuple[int, str]], dim: int) -> None:
+        """Rows for new notes, by seq: after the others, unless one comes late."""
+        if not self._seqs:
+            self._vectors = Flat(dim)
+        if not new or not self._seqs or new[0][0] > self._seqs[-1]:
+            self._append(new)
+            return
+        rows, vectors, there = self._rows, self._vectors, zip(self._seqs, self._ids, strict=True)
+        ordered = sorted([*there, *new])
+        self._ids, self._seqs, self._rows, self._vectors = [], [], {}, Flat(dim)
+        self._append(ordered)
+        self._vectors.put(as_ints([self._rows[id] for id in rows]), vectors.take(as_ints(list(rows.values()))))
+
+    def _append(self, new: Iterable[tuple[int, str]]) -> None:
+        for seq, id in new:
+            self._rows[id] = len(self._ids)
+            self._ids.append(id)
+            self._seqs.append(seq)
 
 
 class Nearby:
@@ -44,17 +93,13 @@ class Nearby:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._held: dict[tuple[str, int], Held] = {}
+        self._lock = anyio.Lock()
 
     async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[Near]:
         """The k nearest older notes (lower seq) of each that has a vector; by seq."""
-        held = await self._in_step(scope, space)
-        ids = sorted(held.rows, key=lambda id: held.rows[id][0])
-        if not ids:
-            return []
-        vectors = np.frombuffer(b"".join(held.rows[id][1] for id in ids), "<f4").reshape(len(ids), -1)
-        seq = np.array([held.rows[id][0] for id in ids], np.int64)
-        asked = set(notes)
-        return _nearest_older(ids, seq, vectors, [place for place, id in enumerate(ids) if id in asked], k)
+        async with self._lock:  # nobody brings them in step while a thread reads them
+            held = await self._in_step(scope, space)
+            return await anyio.to_thread.run_sync(partial(held.nearest_older, notes, k))
 
     def forget(self) -> None:
         """Let go of all."""
@@ -70,13 +115,8 @@ class Nearby:
             (state,) = states
             known = held
             if held.secret != state["secret"] or held.changes < state["floor"]:
-                known = Held(secret=state["secret"])  # something went, and nothing tells what
-            rows = await transaction.run("vectors_since", scope=scope.key, space=space, since=known.changes)
-            for note, seq, shown, vector in rows:
-                if shown:
-                    known.rows[note] = (seq, vector)
-                else:
-                    known.rows.pop(note, None)
+                known = Held(state["secret"])  # something went, and nothing tells what
+            known.take(await transaction.run("vectors_since", scope=scope.key, space=space, since=known.changes))
             known.changes = state["changes"]
             return known
 
@@ -85,21 +125,3 @@ class Nearby:
         while len(self._held) > HELD_SCOPES:
             del self._held[next(iter(self._held))]
         return held
-
-
-def _nearest_older(ids: list[str], seq: Ints, vectors: Floats, places: list[int], k: int) -> list[Near]:
-    """For each place the k places before it with the highest cosine, ties by seq."""
-    found: list[Near] = []
-    for start in range(0, len(places), NEAR_AT_ONCE):
-        some = places[start : start + NEAR_AT_ONCE]
-        for place, products in zip(some, vectors[some] @ vectors.T, strict=True):
-            older = np.arange(place)
-            rough = products[:place]
-            if place > k:  # how a product rounds depends on its size: what may count is computed again by itself
-                older = older[rough >= np.partition(rough, place - k)[place - k] - ROUNDING]
-            cosines = (vectors[older].astype(np.float64) * vectors[place].astype(np.float64)).sum(axis=1)
-            order = best(cosines, seq[older], k)
-            told = cosines[order].astype(np.float32)  # as other stores tell them: the weights of links are rounded
-            near = [(ids[other], float(cosine)) for other, cosine in zip(older[order], told, strict=True)]
-            found.append(Near(ids[place], tuple(near)))
-    return found

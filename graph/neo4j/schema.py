@@ -6,10 +6,13 @@ import re
 
 from zettel.cypher import migrations
 from zettel.errors import NotAStore, StoreTooNew
-from zettel.graph.neo4j.connection import Connection, Transaction
+from zettel.graph.neo4j.connection import Connection, Transaction, statement
 
 INDEX_SECONDS = 300
 """How long an index that is new to a full database may take before it can be asked."""
+
+MAX_INDEXED_DIM = 4096
+"""Longest vector that an index of the server takes; longer ones are compared one by one."""
 
 _MADE = re.compile(r"(?:CONSTRAINT|INDEX) (\w+) IF NOT EXISTS")
 
@@ -17,16 +20,30 @@ _MADE = re.compile(r"(?:CONSTRAINT|INDEX) (\w+) IF NOT EXISTS")
 async def missing(connection: Connection) -> list[str]:
     """The constraints and indexes of this layout that somebody has dropped. A constraint has an index of its name."""
     there = {row["name"] for row in await connection.read("indexes")}
-    wanted = [name for step in migrations() for text in step for name in _MADE.findall(text)]
+    wanted = [name for text in await _statements(connection) for name in _MADE.findall(text)]
     return [name for name in wanted if name not in there]
 
 
 async def remake(connection: Connection) -> None:
     """Make what is missing of this layout."""
-    for step in migrations():
-        for text in step:
-            await connection.command(text)
+    for text in await _statements(connection):
+        await connection.command(text)
     await wait_for_indexes(connection)
+
+
+async def index_vectors(connection: Connection, dim: int) -> None:
+    """Make the vector index for vectors of ``dim`` numbers, if it is not there and the server takes so long ones."""
+    if dim <= MAX_INDEXED_DIM:
+        await connection.command(statement("space_index", release=connection.release, dim=dim))
+        await wait_for_indexes(connection)
+
+
+async def _statements(connection: Connection) -> list[str]:
+    """All that make this layout, and the vector indexes of the sets that are there."""
+    dims = sorted({row["dim"] for row in await connection.read("spaces") if row["dim"] <= MAX_INDEXED_DIM})
+    return [text for step in migrations() for text in step] + [
+        statement("space_index", release=connection.release, dim=dim) for dim in dims
+    ]
 
 
 async def migrate(connection: Connection) -> None:

@@ -10,16 +10,14 @@ import numpy as np
 
 from zettel.errors import InvalidInput
 from zettel.graph.neo4j import rows
-from zettel.graph.neo4j.connection import Connection, Transaction, statement
-from zettel.graph.neo4j.schema import wait_for_indexes
+from zettel.graph.neo4j.connection import Connection, Transaction
+from zettel.graph.neo4j.schema import MAX_INDEXED_DIM, index_vectors
 from zettel.model import Note, Scope
 from zettel.ports import Space
 
 if TYPE_CHECKING:
     from zettel.query import Floats
 
-MAX_INDEXED_DIM = 4096
-"""Longest vector that an index of the server takes; longer ones are compared one by one."""
 EXACT_NOTES = 500
 """Notes up to which a scope's vectors are compared one by one: below, an index is hardly quicker, and it may miss."""
 INDEXED_AT_ONCE = 2000
@@ -37,9 +35,7 @@ async def spaces(connection: Connection) -> list[Space]:
 
 async def add(connection: Connection, name: str, dim: int, fingerprint: str, recipe: str) -> Space:
     """A new set, or the one of the same values; the first is active."""
-    if dim <= MAX_INDEXED_DIM:
-        await connection.command(statement("space_index", release=connection.release, dim=dim))
-        await wait_for_indexes(connection)
+    await index_vectors(connection, dim)
 
     async def work(transaction: Transaction) -> Space:
         await transaction.run("store_lock", token=secrets.token_hex(8))

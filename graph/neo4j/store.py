@@ -287,7 +287,7 @@ class Neo4jStore:
         if held is not None:
             return held
         large = self._sizes.get(query.scope.key, 0) > spaces.EXACT_NOTES
-        indexed = large and query.vector is not None and dim <= spaces.MAX_INDEXED_DIM
+        indexed = large and query.vector is not None and dim <= schema.MAX_INDEXED_DIM
         for reach in (REACH, FAR) if indexed else ():
             found = await self._gathered(query, keys, dim, reach)
             if np.count_nonzero(found.seeds & int(Seed.VECTOR)) == query.pool:

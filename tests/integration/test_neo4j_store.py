@@ -23,8 +23,7 @@ from zettel.cypher import queries
 from zettel.errors import InvalidInput, NotAStore, StoreDenied, StoreTooNew, StoreUnreachable
 from zettel.graph.neo4j import held, spaces
 from zettel.graph.neo4j.connection import Connection, statement
-from zettel.graph.neo4j.schema import migrate
-from zettel.graph.neo4j.spaces import MAX_INDEXED_DIM
+from zettel.graph.neo4j.schema import MAX_INDEXED_DIM, migrate
 from zettel.jobs.loop import JobLoop
 from zettel.model import LinkType
 from zettel.ports import EmbedderInfo
@@ -390,6 +389,7 @@ def test_what_is_broken_is_found_and_mended(server: Server, memory: Memory) -> N
             "MATCH (:Search)-[f:FOUND]->() WITH f LIMIT 1 DELETE f",
             "MATCH ()-[u:USED]->(:Usage) DELETE u",
             "DROP INDEX zettel_words",
+            "DROP INDEX zettel_vectors_256",
             "DROP CONSTRAINT zettel_note",
         ):
             driver.execute_query(damage, id=ids[2], database_=DATABASE)
