@@ -104,14 +104,14 @@ class ScopeStats:
     """Of the scope alone, and of what the two clocks let through: notes, their tokens in all, df of asked tokens.
 
     Whatever the clocks let through: ``used`` is whether feedback says of any note of the scope that it was of use,
-    ``archived`` whether any is archived.
+    ``archived`` whether any is archived; the archive of a store that does not tell is looked at.
     """
 
     notes: int
     tokens: int
     df: Ints  # (q,)
     used: bool = False
-    archived: bool = False
+    archived: bool = True
 
 
 @dataclass(frozen=True, slots=True)

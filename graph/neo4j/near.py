@@ -6,9 +6,8 @@ time that the database would take to look at each pair.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -19,9 +18,6 @@ from zettel.graph.columnar.nearest import Flat
 from zettel.graph.neo4j.connection import Connection, Transaction
 from zettel.model import Scope
 from zettel.ports import Near
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 HELD_SCOPES = 8
 """Scopes whose vectors are held; one of 20,000 notes takes 20 MB. Those not used for longest go first."""
