@@ -31,8 +31,8 @@ class AsyncMemory(Transferring, Finding, Learning, Changing, Wrapping):
     ``embedder`` is None for the static model that is shipped, a sentence-transformers name or folder, a LiteLLM
     embedding name, or an Embedder. ``scorer`` ranks what is found: a name, a Scorer or a Reranker, see
     ``zettel.scoring.load_scorer``. ``scope`` is used wherever a call names none. ``runner`` is where jobs are done, see
-    ``zettel.jobs.runners.load_runner``: here, or for ``"ray"`` by a Ray cluster. Opened by ``async with`` or by its
-    first use.
+    ``zettel.jobs.runners.load_runner``: here, for ``"process"`` in a process beside this one, for ``"ray"`` on a Ray
+    cluster. Opened by ``async with`` or by its first use.
     """
 
     def __new__(cls, url: str | Path | GraphStore = "zettel.db", **_: Any) -> AsyncMemory:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import secrets
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from zettel.errors import InvalidInput
 
 if TYPE_CHECKING:
     from zettel.evolve.decay import Decay
@@ -33,3 +37,25 @@ class Opening:
     decay: Decay | None = None
     away: bool = False
     key: str = field(default_factory=lambda: secrets.token_hex(8), repr=False)
+
+
+def sealed(opening: Opening, runner: str, dumps: Callable[[Opening], bytes] = pickle.dumps) -> bytes:
+    """An opening as it is sent to processes that may run in other folders.
+
+    Raises ``InvalidInput`` if ``dumps`` cannot write something in it, or if it would mean something else there.
+    """
+    if opening.budget is not None and opening.budget.per == "import":
+        raise InvalidInput(
+            f"a budget per import is counted by one process: with the runner {runner!r} bound it per day"
+        )
+    url, embedder = opening.url, opening.embedder
+    if isinstance(url, (str, Path)) and "://" not in str(url):
+        url = Path(url).resolve()
+    if isinstance(embedder, (str, Path)) and Path(embedder).is_dir():
+        embedder = Path(embedder).resolve()
+    try:
+        return dumps(replace(opening, url=url, embedder=embedder))
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise InvalidInput(
+            f"the runner {runner!r} cannot send this memory's parts to other processes: {error}"
+        ) from None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -11,6 +13,9 @@ from zipfile import ZipFile
 import pytest
 
 from tests.integration.command import Ran, Zettel
+from zettel.cli import transfer
+from zettel.jobs.on_processes import ProcessRunner
+from zettel.model import Evolved, Job
 
 pytestmark = pytest.mark.integration
 
@@ -337,3 +342,24 @@ class TestRejected:
         (tmp_path / "chat.txt").write_text(CHAT)
         assert zettel("import", "chat.txt", "--rejected", "gone/bad.jsonl").status == 1
         assert not (tmp_path / "zettel.db").exists()
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="with one core there is nothing to share")
+def test_what_is_large_has_a_process_beside_it(zettel: Zettel, exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    do = ProcessRunner.do
+
+    async def watched(runner: ProcessRunner, jobs: Sequence[Job]) -> Evolved:
+        asked.append(len(jobs))
+        return await do(runner, jobs)
+
+    monkeypatch.setattr(ProcessRunner, "do", watched)
+    zettel("import", "exports")
+    assert asked == []
+    monkeypatch.setattr(transfer, "LARGE", (exports / "deep" / "down" / "chat.txt").stat().st_size + 1)
+    for store, arguments, jobs in (("a.db", (), 6), ("b.db", ("--runner", "here"), 0), ("c.db", ("--dry-run",), 0)):
+        asked.clear()
+        report = zettel("import", "exports", "--store", store, "--json", *arguments)
+        assert (json.loads(report.out)["added"], sum(asked)) == (6, jobs)
+    assert zettel("jobs", "--json", "--store", "a.db").json() == []
+    refused(zettel("import", "exports", "--runner", "dask"), "there is no runner 'dask'", "process")

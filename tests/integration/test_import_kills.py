@@ -40,11 +40,12 @@ from zettel import Memory
 from zettel.jobs.work import Work
 from zettel.transcripts import importing
 from tests.integration.test_import_kills import BATCH, FLUSHING, IMPORTING, LEASE, STATE
-path, transcript, state = sys.argv[1:]
+path, transcript, state, runner = sys.argv[1:]
+how = {"runner": runner or None}
 lanes = Work.lanes
 Work.lanes = lambda self: [lane._replace(claim=BATCH, lease=LEASE) for lane in lanes(self)]
 importing.BATCH = BATCH
-with open(state, "r+b") as file, mmap.mmap(file.fileno(), STATE.size) as shared, Memory(path) as memory:
+with open(state, "r+b") as file, mmap.mmap(file.fileno(), STATE.size) as shared, Memory(path, **how) as memory:
     told = [0, 0, 0, 0]
     def tell(place, value):
         told[place] = value
@@ -94,8 +95,10 @@ def transcript(path: Path, records: int) -> list[str]:
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("runner", [None, "process"])
 def test_a_killed_import_loses_and_doubles_nothing(
     tmp_path: Path,
+    runner: str | None,
     soak_scale: Callable[[int], int],
     record_property: Callable[[str, object], None],
     monkeypatch: pytest.MonkeyPatch,
@@ -114,9 +117,9 @@ def test_a_killed_import_loses_and_doubles_nothing(
     while len(hits) < kills or imports == 0:
         path, hit = tmp_path / f"{imports}.db", None
         if len(hits) < kills:
-            hit = killed(path, file, chosen, in_write=len(hits) % 4 != 3)
+            hit = killed(path, file, runner, chosen, in_write=len(hits) % 4 != 3)
         else:
-            run(path, file).wait()
+            run(path, file, runner).wait()
         if hit is not None:
             hits.append(hit)
             require_acknowledged(path, hit)
@@ -141,16 +144,16 @@ def test_a_killed_import_loses_and_doubles_nothing(
     assert 2 * sum(hit.inside for hit in hits) >= kills
 
 
-def run(path: Path, file: Path) -> subprocess.Popen[bytes]:
+def run(path: Path, file: Path, runner: str | None) -> subprocess.Popen[bytes]:
     state = path.with_suffix(".state")
     state.write_bytes(bytes(STATE.size))
-    command = [sys.executable, "-W", "error", "-c", CHILD, str(path), str(file), str(state)]
+    command = [sys.executable, "-W", "error", "-c", CHILD, str(path), str(file), str(state), runner or ""]
     return subprocess.Popen(command, cwd=ROOT)
 
 
-def killed(path: Path, file: Path, chosen: random.Random, *, in_write: bool) -> State | None:
+def killed(path: Path, file: Path, runner: str | None, chosen: random.Random, *, in_write: bool) -> State | None:
     """Import on, and kill -9 that at a random moment; where it was. None: it had ended before."""
-    process = run(path, file)
+    process = run(path, file, runner)
     writes = chosen.randint(0, 5)
     with path.with_suffix(".state").open("rb") as shared:
         told = mmap.mmap(shared.fileno(), STATE.size, access=mmap.ACCESS_READ)

@@ -62,6 +62,7 @@ def run(
     scope_size: int = SCOPE_SIZE,
     folder: Path | None = None,
     embedder: str | None = None,
+    runner: str | None = None,
 ) -> Result:
     """Import and search each of ``sizes``, smallest first; files and stores are left in ``folder`` if one is named.
 
@@ -80,7 +81,7 @@ def run(
                 (_written(into / f"{user}.jsonl", ZipfScope(notes, SEED + number)), user)
                 for number, (user, notes) in enumerate(scopes.items())
             ]
-            done = _imported(into, files, size, embedder, progress)
+            done = _imported(into, files, size, embedder, runner, progress)
             measured.append(_import_rows(done) | _search_rows(done, scopes, embedder, progress))
     first = measured[0]
     for rows in measured:
@@ -89,19 +90,26 @@ def run(
     return result(
         bench=IMPORTING,
         ran_on={"seed": SEED, "messages": f"made up, version {VERSION}", "a scope": scope_size},
-        settings=answering(None, (), load_embedder(embedder), K),
+        settings={**answering(None, (), load_embedder(embedder), K), "runner": runner or "here"},
         columns=["messages", *(f"{size:,}" for size in sizes), "unit"],
         rows=[[name, *(rows[name][0] for rows in measured), unit] for name, (_, unit) in first.items()],
         notes=[
-            "An import counts until flush returns, jobs included, and has a process of its own; peak RSS is the most "
-            "until the store is closed, the vector index that of `zettel stats`, disk the store's files.",
+            "An import counts until flush returns, jobs included, and has a process of its own, or with a runner "
+            "several; CPU time and peak RSS, the most until the store is closed, are those of all of them. The vector "
+            "index is that of `zettel stats`, disk the store's files.",
             f"Searches: {QUESTIONS} questions to scopes taken at random, in another process, after one question to "
             f"each scope and {WARMING} more that are not counted.",
         ],
     )
 
 
-def run_long(messages: int, progress: Progress, folder: Path | None = None, embedder: str | None = None) -> Result:
+def run_long(
+    messages: int,
+    progress: Progress,
+    folder: Path | None = None,
+    embedder: str | None = None,
+    runner: str | None = None,
+) -> Result:
     """Import one file of so many messages of 5 KB into one scope, beside one of ``BESIDE``.
 
     Raises ``InvalidInput`` for fewer than these.
@@ -114,7 +122,7 @@ def run_long(messages: int, progress: Progress, folder: Path | None = None, embe
             into = _emptied(kept / f"long-{size}")
             progress(f"making {size:,} long messages", 0, size)
             file = _written(into / "long.jsonl", _long_messages(size))
-            done = _imported(into, [(file, None)], size, embedder, progress)
+            done = _imported(into, [(file, None)], size, embedder, runner, progress)
             written: Rows = {"file": (_megabytes(file.stat().st_size), "MB")}
             measured.append(written | _import_rows(done))
     small, large = measured
@@ -127,7 +135,7 @@ def run_long(messages: int, progress: Progress, folder: Path | None = None, embe
     return result(
         bench="import of a long file",
         ran_on={"seed": SEED, "messages": f"made up, version {VERSION}", "said at once": SAID_AT_ONCE},
-        settings=answering(None, (), load_embedder(embedder), K),
+        settings={**answering(None, (), load_embedder(embedder), K), "runner": runner or "here"},
         columns=["messages of 5 KB", f"{BESIDE:,}", f"{messages:,}", "more", "unit"],
         rows=rows,
         notes=["One file into one scope, each in a process of its own; peak RSS until the store is closed."],
@@ -172,13 +180,19 @@ def _emptied(folder: Path) -> Path:
 
 
 def _imported(
-    into: Path, files: Sequence[tuple[Path, str | None]], events: int, embedder: str | None, progress: Progress
+    into: Path,
+    files: Sequence[tuple[Path, str | None]],
+    events: int,
+    embedder: str | None,
+    runner: str | None,
+    progress: Progress,
 ) -> _Imported:
     progress("importing", 0, events)
     store = into / "memory.db"
     told: dict[str, Any] = in_fresh_process(
-        what="imports", store=str(store), embedder=embedder, files=[(str(path), user) for path, user in files]
-    )
+        what="imports", store=str(store), embedder=embedder, runner=runner,
+        files=[(str(path), user) for path, user in files],
+    )  # fmt: skip
     assert told.pop("events") == events, "all of it is there"
     disk = sum(path.stat().st_size for path in into.glob(f"{store.name}*"))
     return _Imported(events=events, store=store, disk=disk, **told)

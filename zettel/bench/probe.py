@@ -29,7 +29,7 @@ MEETING = 120.0
 """Seconds that a writer waits for the others, adding all the time."""
 SIDES, LOOK = 2, 0.02
 """Those that a ``chat`` is added on at the same time, and seconds between two looks whether the other is there."""
-_STATUS = Path("/proc/self/status")
+_PROCESSES = Path("/proc")
 _CHILD = "from zettel.bench.probe import main; main()"
 
 
@@ -214,23 +214,31 @@ def chat(
     return {"seconds": anyio.run(add_all)}
 
 
-def imports(store: str, embedder: str | None, files: Sequence[tuple[str, str | None]]) -> dict[str, Any]:
+def imports(
+    store: str, embedder: str | None, files: Sequence[tuple[str, str | None]], runner: str | None
+) -> dict[str, Any]:
     """Import transcripts, each into the scope of its user, and flush.
 
-    ``wall`` and ``cpu``: seconds that this took, the latter of all threads. ``peak``: the most bytes that this process
-    ever had in RAM, None where the system does not tell. ``vectors``: bytes of the vector index. ``events``: how many.
+    ``wall`` and ``cpu``: seconds that this took, the latter of all threads and of processes that did jobs. ``peak``:
+    the most bytes that this process ever had in RAM, and with them the most of each of the others; None where the
+    system does not tell. ``vectors``: bytes of the vector index. ``events``: how many.
     """
     from zettel import Memory, Scope
     from zettel.embed import load_embedder
 
-    with Memory(store, embedder=load_embedder(embedder)) as memory:
+    with Memory(store, embedder=load_embedder(embedder), runner=runner) as memory:
         began, worked = time.perf_counter(), time.process_time()
         for path, user in files:
             memory.import_transcript(path, "jsonl", scope=Scope(user=user))
         memory.flush()
         taken = {"wall": time.perf_counter() - began, "cpu": time.process_time() - worked}
         told = memory.stats()
-    return {**taken, "peak": _told_by_system("VmHWM"), "vectors": told["vector_bytes"], "events": told["events"]}
+        others = [_told_by_system("VmHWM", of) or 0 for of in _children()]
+    ended = os.times()
+    taken["cpu"] += ended.children_user + ended.children_system
+    own = _told_by_system("VmHWM")
+    peak = None if own is None else own + sum(others)
+    return {**taken, "peak": peak, "vectors": told["vector_bytes"], "events": told["events"]}
 
 
 def asks_scopes(
@@ -275,14 +283,20 @@ def resident_bytes() -> int | None:
     return _told_by_system("VmRSS")
 
 
-def _told_by_system(what: str) -> int | None:
-    """Bytes; of this program alone, where what ``getrusage`` tells begins with the process that started it."""
-    if not _STATUS.exists():
+def _told_by_system(what: str, process: str = "self") -> int | None:
+    """Bytes; of that program alone, where what ``getrusage`` tells begins with the process that started it."""
+    status = _PROCESSES / process / "status"
+    if not status.exists():
         return None
-    for line in _STATUS.read_text(encoding="utf-8").splitlines():
+    for line in status.read_text(encoding="utf-8").splitlines():
         if line.startswith(f"{what}:"):
             return int(line.split()[1]) * 1024  # /proc counts in KiB
     return None
+
+
+def _children() -> list[str]:
+    """The processes that this one has started, as far as the system tells."""
+    return [one for file in _PROCESSES.glob("self/task/*/children") for one in file.read_text().split()]
 
 
 def _own_ids(memory: Memory, found: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -317,6 +317,7 @@ def import_(
     long: int | None = typer.Option(
         None, "--long", metavar="N", help="Instead: one file of N messages of 5 KB in one scope, beside one of 4,000."
     ),
+    runner: str | None = typer.Option(None, "--runner", metavar="NAME", help="Who does the jobs, as in zettel import."),
     plot: Path | None = typer.Option(None, "--plot", metavar="FOLDER", help=_PLOT_HELP),
     json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
 ) -> None:
@@ -327,6 +328,7 @@ def import_(
     \b
     Examples:
       zettel bench import --sizes 10000,100000 --json import.json --plot pictures
+      zettel bench import --runner process
       zettel bench import --long 40000
     """
     options = common(ctx)
@@ -337,9 +339,9 @@ def import_(
 
     with steps() as progress:
         if long is not None:
-            result = bench.run_long(long, progress, kept, options.embedder)
+            result = bench.run_long(long, progress, kept, options.embedder, runner)
         else:
-            result = bench.run(_whole_numbers(sizes, "--sizes"), progress, scope_size, kept, options.embedder)
+            result = bench.run(_whole_numbers(sizes, "--sizes"), progress, scope_size, kept, options.embedder, runner)
     tell(result, "-" if options.json else json, plot)
 
 

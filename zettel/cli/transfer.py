@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -32,6 +33,9 @@ STDIO = "-"
 """Stands for stdin or stdout where a file is named."""
 
 GRAPHITI = "graphiti"
+
+LARGE = 2_000_000
+"""Bytes of a transcript, about 10,000 short messages, from which a further process is worth its start."""
 
 SHOWN_LEFT = 5
 """Files of an export that are told by name as changed by somebody else."""
@@ -70,7 +74,7 @@ def import_(
         None, "--scope-by", metavar="RULE", help="user: a scope for each speaker. channel: one for each place of talk."
     ),
     runner: str | None = typer.Option(
-        None, "--runner", metavar="NAME", help="Have a Ray do the jobs that follow: ray, or ray:ADDRESS of a cluster."
+        None, "--runner", metavar="NAME", help="Who does the jobs that follow: here, process, ray or ray:ADDRESS."
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Store nothing, and tell what would be."),
     rejected: Path | None = typer.Option(
@@ -87,6 +91,9 @@ def import_(
     comes back as it was, into scopes that are empty, or not at all.
 
     With --llm it says beforehand what that will cost, and asks; with --budget no more is spent.
+
+    While a large file is read into a store that is a file, a process of its own links what is there, which takes a
+    further core; --runner here leaves it to the one process, --runner ray to a cluster (with Neo4j).
 
     \b
     Examples:
@@ -135,7 +142,7 @@ def import_(
             remark("zettel: nothing was imported")
             raise typer.Exit(1)
         # A whole memory brings its jobs along. What these would cost nobody was asked.
-        opened = options.memory(create=True, works=not whole, runner=runner)
+        opened = options.memory(create=True, works=not whole, runner=None if whole else _runner(options, runner, file))
         with opened as memory, _watched("importing", rejected) as told:
             before = memory.stats()
             report = memory.import_transcript(file, format, **chosen, **told)
@@ -244,6 +251,20 @@ def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
             raise InvalidInput(f"{option} {pair!r}: expected NAME=VALUE")
         pairs[name] = value
     return pairs
+
+
+def _runner(options: Common, named: str | None, file: Path) -> str | None:
+    """Who does the jobs that follow an import."""
+    if named is not None:
+        return named
+    # A server works on its own cores, and a language model is waited for.
+    alone = "://" in options.store or bool(options.models) or (os.cpu_count() or 1) < 2
+    return "here" if alone or _bytes(file) < LARGE else "process"
+
+
+def _bytes(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _work_off(memory: Memory) -> JobFailed | None:

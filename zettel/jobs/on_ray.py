@@ -25,7 +25,7 @@ from anyio.from_thread import start_blocking_portal
 
 from zettel.errors import DISTRIBUTION, InvalidInput, MissingExtra, RunnerUnavailable, ZettelError
 from zettel.model import Evolved, Job
-from zettel.opening import Opening
+from zettel.opening import Opening, sealed
 
 OBJECT_STORE_BYTES = 100 * 2**20
 """Shared memory of a Ray that is started here, which by itself takes 30 % of the machine. Only batches of jobs lie
@@ -70,12 +70,17 @@ class RayRunner:
         """Connect, or start a Ray here. Raises ``InvalidInput``, ``MissingExtra``, ``RunnerUnavailable``."""
         _require_shared(opening)
         ray = await anyio.to_thread.run_sync(_import)
-        sealed = _sealed(opening)
+        from ray import cloudpickle
+
+        from zettel.graph.neo4j.connection import auth_of
+
+        opening = replace(opening, auth=auth_of(opening.auth))
+        sent = sealed(opening, "ray", cloudpickle.dumps)
         await anyio.to_thread.run_sync(_connection.join, self._address or os.environ.get("RAY_ADDRESS"))
         self._connected = True
         room = await anyio.to_thread.run_sync(_room, str(opening.url), self._cpus)
         self.at_once = self._wanted or room
-        self._opening = sealed if len(sealed) < INLINE_BYTES else ray.put(sealed)
+        self._opening = sent if len(sent) < INLINE_BYTES else ray.put(sent)
         remote = ray.remote(num_cpus=self._cpus, max_retries=RETRIES, scheduling_strategy="SPREAD")
         self._task = remote(_do)
 
@@ -159,31 +164,13 @@ def _import() -> Any:
 
 
 def _require_shared(opening: Opening) -> None:
-    """Raise ``InvalidInput`` for what several processes cannot have in common."""
+    """Raise ``InvalidInput`` for a store that only this machine reaches."""
     address = str(opening.url) if isinstance(opening.url, (str, Path)) else ""
     if "://" not in address or address.lower().startswith("file:"):
         raise InvalidInput(
             f"{address or 'that store'} belongs to one machine: the runner 'ray' needs one that all nodes reach, as "
             "neo4j://HOST:7687 is; `zettel export --format zettel` moves a memory there"
         )
-    if opening.budget is not None and opening.budget.per == "import":
-        raise InvalidInput("a budget per import is counted by one process: with the runner 'ray' bound it per day")
-
-
-def _sealed(opening: Opening) -> bytes:
-    """An opening as it is sent. Raises ``InvalidInput`` if something in it cannot be."""
-    from ray import cloudpickle
-
-    from zettel.graph.neo4j.connection import auth_of
-
-    embedder = opening.embedder
-    if isinstance(embedder, (str, Path)) and Path(embedder).is_dir():  # tasks run in other folders
-        embedder = Path(embedder).resolve()
-    try:
-        sealed: bytes = cloudpickle.dumps(replace(opening, auth=auth_of(opening.auth), embedder=embedder))
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
-        raise InvalidInput(f"the runner 'ray' cannot send this memory's parts to other processes: {error}") from None
-    return sealed
 
 
 def _connect(address: str | None) -> None:

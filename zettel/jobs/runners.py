@@ -16,7 +16,8 @@ ENTRY_POINTS = "zettel.runners"
 def load_runner(spec: RunnerSpec) -> Runner | None:
     """The runner that ``spec`` names; None for the process itself:
 
-    * None: that;
+    * None or ``"here"``: that;
+    * ``"process"``: one of its own on this machine; ``"process:N"``: N of them, see ``ProcessRunner``;
     * ``"ray"``: a Ray that is started on this machine; ``"ray:ADDRESS"``: the cluster there, see ``RayRunner``;
     * an object with ``do``: itself;
     * a name that another package announced in the entry point group ``zettel.runners``: what it stands for, called
@@ -24,7 +25,7 @@ def load_runner(spec: RunnerSpec) -> Runner | None:
 
     Raises ``InvalidInput`` for anything else.
     """
-    if spec is None:
+    if spec in (None, "here"):
         return None
     if not isinstance(spec, str):
         if isinstance(spec, type) or not callable(getattr(spec, "do", None)):
@@ -35,9 +36,15 @@ def load_runner(spec: RunnerSpec) -> Runner | None:
         from zettel.jobs.on_ray import RayRunner
 
         return RayRunner(rest or None)
+    if name == "process":
+        from zettel.jobs.on_processes import ProcessRunner
+
+        if colon and not rest.isdecimal():
+            raise InvalidInput(f"runner={spec!r}: after process: stands how many, as in process:2")
+        return ProcessRunner(int(rest or 1))
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=ENTRY_POINTS, name=name):
         made: Runner = entry.load()(rest) if colon else entry.load()()
         return made
-    raise InvalidInput(f"there is no runner {spec!r}: it is ray, or ray:ADDRESS for a cluster")
+    raise InvalidInput(f"there is no runner {spec!r}: it is process, process:N, ray, or ray:ADDRESS for a cluster")

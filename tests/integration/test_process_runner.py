@@ -1,0 +1,201 @@
+"""Jobs in processes of their own: the same memory, whatever of them ends when, and none that outlives its memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.test_runner import filled
+from tests.integration.test_workers import events
+from tests.integration.watched import Watched, entries
+from zettel import Budget, Memory
+from zettel.embed.static import SHIPPED
+from zettel.errors import InvalidInput, JobFailed
+from zettel.jobs import queue
+
+pytestmark = pytest.mark.integration
+
+PATIENCE = 30.0
+PROCFS = Path("/proc")
+linux = pytest.mark.skipif(not PROCFS.exists(), reason="which processes there are is asked of /proc")
+
+
+def children(of: int) -> list[int]:
+    """The processes that one has started and that still run."""
+    found = []
+    for status in PROCFS.glob("[0-9]*/stat"):
+        try:
+            state, parent = status.read_text().rpartition(") ")[2].split()[:2]
+        except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+            continue
+        if int(parent) == of and state != "Z":
+            found.append(int(status.parent.name))
+    return found
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there, and has not only to be buried."""
+    try:
+        return (PROCFS / str(pid) / "stat").read_text().rpartition(") ")[2][0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until(holds: Callable[[], Any]) -> Any:
+    """What holds, as soon as it does."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if found := holds():
+            return found
+        time.sleep(0.01)
+    raise AssertionError(f"not within {PATIENCE:.0f} s")
+
+
+@pytest.mark.parametrize("runner", ["process", "process:2"])
+def test_processes_make_the_same_memory(tmp_path: Path, runner: str) -> None:
+    away, told = filled(tmp_path / "away.db", runner, tmp_path / "away.log")
+    here, told_then = filled(tmp_path / "here.db", None, tmp_path / "here.log")
+    assert away == here
+    assert told == told_then
+    workers = {entry.pid for entry in entries(tmp_path / "away.log")} - {os.getpid()}
+    assert 1 <= len(workers) <= int(runner.partition(":")[2] or 1), "vectors that take long are made there"
+    assert not any(map(runs, workers))
+    assert sorted(path.name for path in tmp_path.glob("away.db*")) == ["away.db"], "each closed its store"
+
+
+def test_a_script_runs_once(tmp_path: Path) -> None:
+    """Also one that guards nothing, unlike with multiprocessing; and what a job prints disturbs nobody."""
+    (tmp_path / "printing.py").write_text(
+        "from tests.integration.watched import Watched\n\n"
+        "class Printing(Watched):\n"
+        "    async def embed(self, texts):\n"
+        "        print('embedding')\n"
+        "        return await super().embed(texts)\n"
+    )
+    (tmp_path / "script.py").write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        f"sys.path.append({str(Path(__file__).parents[2])!r})\n"
+        "from printing import Printing\n"
+        "from zettel import Memory\n"
+        "print('begun')\n"
+        "with Memory('m.db', embedder=Printing(Path('log'), 0.0), runner='process') as memory:\n"
+        "    memory.add('The ferry to Bergen leaves at nine.', wait=True)\n"
+        "    print(memory.stats()['notes'], memory.jobs())\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ran.stdout == "begun\n1 []\n"
+    assert "embedding" in ran.stderr
+
+
+@linux
+def test_a_process_that_is_killed_is_followed_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "FIRST_PAUSE", queue.FIRST_PAUSE / 100)
+    before = set(children(os.getpid()))
+    with Memory(tmp_path / "m.db", embedder=Watched(tmp_path / "log", 0.2), runner="process") as memory:
+        memory.add_many(events(0, 9))
+        wait_until(lambda: entries(tmp_path / "log"))
+        (killed,) = set(children(os.getpid())) - before
+        os.kill(killed, signal.SIGKILL)
+        memory.flush()
+        assert (memory.jobs(), memory.check()) == ([], [])
+    assert {entry.pid for entry in entries(tmp_path / "log")} > {killed}
+
+
+@linux
+def test_a_process_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
+    code = (
+        "import time\n"
+        "from tests.integration.test_workers import events\n"
+        "from zettel import Memory\n"
+        f"memory = Memory({str(tmp_path / 'm.db')!r}, runner='process')\n"
+        "memory.add_many(events(0, 9), wait=True)\n"
+        "print('done', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "done\n"
+        (child,) = children(parent.pid)
+        parent.kill()
+    wait_until(lambda: not runs(child))
+    with Memory(tmp_path / "m.db") as memory:
+        assert (memory.jobs(), memory.check()) == ([], [])
+
+
+@linux
+def test_closing_does_not_wait_for_what_takes_long(tmp_path: Path) -> None:
+    before = set(children(os.getpid()))
+    with Memory(tmp_path / "m.db", embedder=Watched(tmp_path / "log", 60.0), runner="process") as memory:
+        memory.add_many(events(0, 9))
+        wait_until(lambda: entries(tmp_path / "log"))
+        closing = time.monotonic()
+    assert time.monotonic() - closing < PATIENCE
+    assert set(children(os.getpid())) == before
+    with Memory(tmp_path / "m.db", embedder=Watched(tmp_path / "log", 0.0)) as memory:
+        memory.flush()
+        assert (len(memory.list().notes), memory.jobs(), memory.check()) == (9, [], [])
+
+
+def test_a_part_that_stands_in_no_module_fails_the_jobs_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(
+        "import sys\n"
+        f"sys.path.append({str(Path(__file__).parents[2])!r})\n"
+        "from tests.integration.watched import Watched\n"
+        "from zettel import Memory\n"
+        "from zettel.errors import JobFailed\n"
+        "class Mine(Watched): pass\n"
+        "with Memory('m.db', embedder=Mine('log', 0.0), runner='process') as memory:\n"
+        "    try:\n"
+        "        memory.add('The ferry to Bergen leaves at nine.', wait=True)\n"
+        "    except JobFailed as error:\n"
+        "        print(error)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "other processes cannot have a part of this memory" in ran.stdout
+    assert "'Mine'" in ran.stdout
+    assert ran.stderr == ""
+
+
+def test_a_memory_that_cannot_be_opened_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "MAX_ATTEMPTS", 1)
+    model = Path(shutil.copytree(SHIPPED, tmp_path / "model"))
+    with Memory(tmp_path / "m.db", embedder=model, runner="process") as memory:
+        (model / "model.safetensors").write_text("no weights")
+        memory.add("The ferry to Bergen leaves at nine.")
+        with pytest.raises(JobFailed, match=r"EmbedderUnreadable: .*model is damaged"):
+            memory.flush()
+
+
+@pytest.mark.parametrize(
+    ("url", "how", "said"),
+    [
+        (":memory:", {}, "belongs to this process"),
+        ("m.db", {"llm": "openai/any", "budget": Budget(calls=1, per="import")}, "bound it per day"),
+        ("m.db", {"embedder": (line for line in ())}, "cannot send"),
+        ("m.db", {"runner": "process:0"}, "at least one process"),
+        ("m.db", {"runner": "process:two"}, "as in process:2"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_made(
+    url: str, how: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match=said):
+        Memory(url, **{"runner": "process", **how})
+    assert list(tmp_path.iterdir()) == []
