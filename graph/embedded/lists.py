@@ -133,18 +133,11 @@ def find(sql: sqlite3.Connection, wanted: Wanted, space: int) -> tuple[Listed, I
 
     The row of a vector in the lists is its place in ``Listed.notes``. Spherical k-means on a sample.
     """
-    import faiss
-
     notes, dim = wanted.notes, wanted.dim
-    lists = lists_for(len(notes))
-    step = max(1, len(notes) // (_SAMPLED * lists))
-    sample = np.concatenate([vectors for _, vectors in _read(sql, notes[::step], space, dim)])
-    if len(sample) < lists:
+    trained = _trained(sql, notes, space, dim)
+    if trained is None:
         return None
-    training = faiss.Kmeans(dim, lists, niter=_ROUNDS, spherical=True, seed=_SEED, max_points_per_centroid=_SAMPLED)
-    training.train(sample)
-    centroids = np.asarray(training.centroids, np.float32)
-    reach = np.stack([sample.min(axis=0), sample.max(axis=0)])
+    centroids, reach = trained
     inverted = Inverted(centroids, reach, at_hand=wanted.at_hand)
     there: list[Ints] = []
     first = 0
@@ -155,6 +148,24 @@ def find(sql: sqlite3.Connection, wanted: Wanted, space: int) -> tuple[Listed, I
     found = np.concatenate(there)
     listed = Listed(wanted.epoch, len(found), centroids, reach, found, inverted.lists(np.arange(len(found))))
     return listed, inverted
+
+
+def _trained(sql: sqlite3.Connection, notes: Ints, space: int, dim: int) -> tuple[Floats, Floats] | None:
+    """Centroids and reach, see ``Inverted``, from as many vectors as FAISS takes without a copy of its own."""
+    import faiss
+
+    lists = lists_for(len(notes))
+    count = min(len(notes), _SAMPLED * lists)
+    sample, filled = np.empty((count, dim), np.float32), 0
+    for _, vectors in _read(sql, notes[np.arange(count) * len(notes) // count], space, dim):
+        sample[filled : filled + len(vectors)] = vectors
+        filled += len(vectors)
+    sample = sample[:filled]
+    if filled < lists:
+        return None
+    training = faiss.Kmeans(dim, lists, niter=_ROUNDS, spherical=True, seed=_SEED, max_points_per_centroid=_SAMPLED)
+    training.train(sample)
+    return np.asarray(training.centroids, np.float32), np.stack([sample.min(axis=0), sample.max(axis=0)])
 
 
 def _read(sql: sqlite3.Connection, notes: Ints, space: int, dim: int) -> Iterator[tuple[Ints, Floats]]:
