@@ -9,18 +9,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.integration.test_runner import filled
 from tests.integration.test_workers import events
 from tests.integration.watched import Watched, entries
-from zettel import Budget, Memory
+from zettel import AsyncMemory, Budget, Memory, Scope
 from zettel.embed.static import SHIPPED
 from zettel.errors import InvalidInput, JobFailed
 from zettel.jobs import queue
+from zettel.jobs.on_processes import ProcessRunner
+from zettel.model import Evolved, Job, JobKind
+from zettel.opening import Opening
 
 pytestmark = pytest.mark.integration
 
@@ -148,6 +153,77 @@ def test_closing_does_not_wait_for_what_takes_long(tmp_path: Path) -> None:
     with Memory(tmp_path / "m.db", embedder=Watched(tmp_path / "log", 0.0)) as memory:
         memory.flush()
         assert (len(memory.list().notes), memory.jobs(), memory.check()) == (9, [], [])
+
+
+def test_what_others_print_first_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('welcome', flush=True)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with Memory(tmp_path / "m.db", runner="process") as memory:
+        for n in range(2):
+            memory.add(f"Boat {n} left harbour.", wait=True)
+        assert memory.jobs() == []
+
+
+@linux
+def test_nobody_has_to_listen_to_stderr(tmp_path: Path) -> None:
+    code = (
+        "from zettel import Memory\n"
+        "with Memory('m.db', runner='process') as memory:\n"
+        "    memory.add('The ferry to Bergen leaves at nine.', wait=True)\n"
+        "    print(memory.jobs())\n"
+    )
+    (tmp_path / "script.py").write_text(f"import sys\nsys.path.append({str(Path(__file__).parents[2])!r})\n{code}")
+    ran = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} script.py 2>&-"], cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+        timeout=60, check=True,
+    )  # fmt: skip
+    assert ran.stdout == "[]\n"
+
+
+def test_lanes_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    """Vectors that take long hold up no link, and nobody waits for a process that another lane has."""
+    runner = ProcessRunner()
+
+    async def both() -> list[Evolved]:
+        await runner.start(Opening(tmp_path / "m.db"))
+        async with AsyncMemory(tmp_path / "m.db"):  # makes the store
+            done: list[Evolved] = []
+
+            async def one() -> None:
+                job = Job(id="j_0", scope=Scope(), kind=JobKind.LINK, run_at=datetime.now(timezone.utc))
+                done.append(await runner.do([job]))
+
+            async with anyio.create_task_group() as group:
+                for _ in range(2):
+                    group.start_soon(one)
+            started = len(runner._idle)
+            await runner.close()
+        assert started == 2
+        return done
+
+    assert anyio.run(both) == [Evolved(0, 0, 0)] * 2
+
+
+def test_a_runner_serves_one_memory(tmp_path: Path) -> None:
+    runner = ProcessRunner()
+    with Memory(tmp_path / "one.db", runner=runner), pytest.raises(InvalidInput, match="serves another memory"):
+        Memory(tmp_path / "two.db", runner=runner)
+    assert not (tmp_path / "two.db").exists()
+    with Memory(tmp_path / "two.db", runner=runner) as memory:
+        memory.add("The ferry to Bergen leaves at nine.", wait=True)
+
+
+def test_a_frozen_program_starts_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with pytest.raises(InvalidInput, match="cannot start another Python"):
+        Memory(tmp_path / "m.db", runner="process")
+    monkeypatch.undo()
+    monkeypatch.setattr(queue, "MAX_ATTEMPTS", 1)
+    with Memory(tmp_path / "m.db", runner="process") as memory:
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+        memory.add("The ferry to Bergen leaves at nine.")
+        with pytest.raises(JobFailed, match="no process could be started: FileNotFoundError"):
+            memory.flush()
 
 
 def test_a_part_that_stands_in_no_module_fails_the_jobs_and_says_so(tmp_path: Path) -> None:

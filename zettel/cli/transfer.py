@@ -254,12 +254,14 @@ def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
 
 
 def _runner(options: Common, named: str | None, file: Path) -> str | None:
-    """Who does the jobs that follow an import."""
+    """Who does the jobs that follow an import; None: this process."""
+    from zettel.jobs.on_processes import can_start
+
     if named is not None:
-        return named
+        return None if named == "here" else named
     # A server works on its own cores, and a language model is waited for.
-    alone = "://" in options.store or bool(options.models) or (os.cpu_count() or 1) < 2
-    return "here" if alone or _bytes(file) < LARGE else "process"
+    alone = "://" in options.store or bool(options.models) or (os.cpu_count() or 1) < 2 or not can_start()
+    return None if alone or _bytes(file) < LARGE else "process"
 
 
 def _bytes(path: Path) -> int:

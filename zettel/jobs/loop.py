@@ -98,11 +98,13 @@ class JobLoop:
         lanes = [lane.task for lane in self._lanes if lane.task is not None]
         await _end(lanes, [task for lane in self._lanes for task in lane.under_way])
         await _end([task for lane in self._lanes for task in lane.under_way])  # one may have begun meanwhile
-        with anyio.move_on_after(GIVE_BACK_SECONDS), suppress(StoreBusy, StoreUnreachable):
-            for task, jobs in [each for lane in self._lanes for each in lane.under_way.items()]:
-                if task.cancelled():
-                    await self._store.fail(jobs, STOPPED, datetime.now(timezone.utc))
-        await self._runner.close()
+        try:
+            with anyio.move_on_after(GIVE_BACK_SECONDS), suppress(StoreBusy, StoreUnreachable):
+                for task, jobs in [each for lane in self._lanes for each in lane.under_way.items()]:
+                    if task.cancelled():
+                        await self._store.fail(jobs, STOPPED, datetime.now(timezone.utc))
+        finally:
+            await self._runner.close()
 
     async def drain(self, scope: Scope | None, deadline: float | None) -> None:
         """Wait until all jobs of a scope (None: of all) are done that can be done here, also those waiting for another

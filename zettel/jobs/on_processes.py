@@ -9,6 +9,7 @@ import os
 import pickle
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import cast
 
 import anyio
@@ -16,19 +17,28 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from zettel.errors import InvalidInput, RunnerUnavailable, ZettelError
-from zettel.jobs.child import LENGTH, framed
+from zettel.jobs.child import LENGTH, READY, framed
 from zettel.model import Evolved, Job
 from zettel.opening import Opening, sealed
 
 ENDING_SECONDS = 10.0
 """What a process may take to close its store before it is killed."""
+PRINTED_BYTES = 2**20
+"""Most that a process may print before it is ready."""
+_GONE = (anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead, OSError)
+"""How anyio tells, in one version or another, that a process is not there any more."""
+
+
+def can_start() -> bool:
+    """Whether this program can start a Python: one that is frozen, or has Python built in, would start itself."""
+    return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
 class ProcessRunner:
-    """Does jobs in ``at_once`` further processes, each started when it is first needed.
+    """Does jobs in further processes, each started when it is first needed: ``at_once`` batches of each lane.
 
     For a memory in a file one is enough, as only one writes at a time. A process takes about a second to start, and the
-    memory of another open store.
+    memory of another open store. One runner serves one memory.
     """
 
     away = True
@@ -44,27 +54,28 @@ class ProcessRunner:
         """Processes start later. Raises ``InvalidInput`` for a memory that others cannot open."""
         if str(opening.url) == ":memory:" or not isinstance(opening.url, (str, os.PathLike)):
             raise InvalidInput(f"{opening.url} belongs to this process: the runner 'process' needs a file or a server")
+        if not can_start():
+            raise InvalidInput("this program cannot start another Python: leave the runner 'process' out")
+        if self._opening:
+            raise InvalidInput("this runner serves another memory: make a ProcessRunner for each")
         self._opening = sealed(opening, "process")
-        self._room = anyio.CapacityLimiter(self.at_once)
 
     async def do(self, jobs: Sequence[Job]) -> Evolved:
         """Have a process do a batch. Raises what opening the store there raises, and ``RunnerUnavailable``."""
-        async with self._room:  # each lane has as many batches under way
-            child = self._idle.pop() if self._idle else await _Child.start(self._opening)
-            try:
-                done = await child.do(jobs)
-            except BaseException:
-                child.kill()
-                with anyio.CancelScope(shield=True):
-                    await child.end()
-                raise
-            self._idle.append(child)
-            return done
+        child = self._idle.pop() if self._idle else await _Child.start(self._opening)
+        try:
+            done = await child.do(jobs)
+        except BaseException:
+            await child.kill()
+            raise
+        self._idle.append(child)
+        return done
 
     async def close(self) -> None:
         """End the processes."""
         while self._idle:
             await self._idle.pop().end()
+        self._opening = b""
 
 
 class _Child:
@@ -74,23 +85,36 @@ class _Child:
         self._process = process
         self._requests = cast(ByteSendStream, process.stdin)
         self._answers = BufferedByteReceiveStream(cast(ByteReceiveStream, process.stdout))
+        self._ready = False
 
     @classmethod
     async def start(cls, opening: bytes) -> _Child:
         """Start one. It has a session of its own: Ctrl-C is for whoever has the memory open, and ends it from there."""
         # Not by multiprocessing or anyio.to_process: in each process these run the caller's script again, so that one
         # without `if __name__ == "__main__"` would do everything twice.
-        code = f"import sys; sys.path[:] = {sys.path!r}; from zettel.jobs.child import main; main()"
-        child = cls(await anyio.open_process([sys.executable, "-c", code], stderr=None, start_new_session=True))
-        await child._send(opening)
+        path = [entry for entry in sys.path if isinstance(entry, str)]
+        code = f"import sys; sys.path[:] = {path!r}; from zettel.jobs.child import main; main()"
+        try:
+            process = await anyio.open_process([sys.executable, "-c", code], stderr=None, start_new_session=True)
+        except (OSError, NotImplementedError) as error:  # the latter from event loops that know no processes
+            raise RunnerUnavailable(f"no process could be started: {type(error).__name__} {error}") from None
+        child = cls(process)
+        try:
+            await child._send(opening)
+        except BaseException:
+            await child.kill()
+            raise
         return child
 
     async def do(self, jobs: Sequence[Job]) -> Evolved:
         await self._send(list(jobs))
         try:
+            if not self._ready:
+                await self._answers.receive_until(READY, PRINTED_BYTES)
+                self._ready = True
             head = await self._answers.receive_exactly(LENGTH.size)
             answer = pickle.loads(await self._answers.receive_exactly(*LENGTH.unpack(head)))
-        except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
+        except (*_GONE, anyio.DelimiterNotFound):
             raise self._gone() from None
         if isinstance(answer, ZettelError):
             raise answer
@@ -99,20 +123,24 @@ class _Child:
     async def _send(self, value: object) -> None:
         try:
             await self._requests.send(framed(value))
-        except anyio.BrokenResourceError:
+        except _GONE:
             raise self._gone() from None
 
     def _gone(self) -> RunnerUnavailable:
         return RunnerUnavailable("the process that did jobs ended; what it said stands on stderr")
 
-    def kill(self) -> None:
-        if self._process.returncode is None:
-            self._process.kill()
-
     async def end(self) -> None:
         """Let it close its store, and wait until it has."""
-        await self._requests.aclose()
         with anyio.move_on_after(ENDING_SECONDS):
+            with suppress(*_GONE):  # it ended by itself
+                await self._requests.send(framed([]))  # a fork of this process would hold the pipe open
+                await self._requests.aclose()
             await self._process.wait()
-        self.kill()
-        await self._process.aclose()
+        await self.kill()
+
+    async def kill(self) -> None:
+        """End it at once; nothing of what it is at is written."""
+        if self._process.returncode is None:
+            self._process.kill()
+        with anyio.CancelScope(shield=True):
+            await self._process.aclose()
