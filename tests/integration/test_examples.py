@@ -153,9 +153,13 @@ def test_example_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "episodic, without it: Ada, 1 March 2024: The neck of my cello cracked tonight" in printed
 
 
-@pytest.mark.timeout(PATIENCE + 50)
+@pytest.mark.timeout(2 * PATIENCE + 50)
 def test_example_with_a_model_on_this_machine(small_model: str, tmp_path: Path) -> None:
-    printed = run(LOCAL, tmp_path, warnings=LENIENT, LLAMA_CPP_URL=small_model)
+    printed = ""
+    for _ in range(2):  # so small a model spoils all three once in a while, and does so again when it is asked again
+        printed = run(LOCAL, tmp_path, warnings=LENIENT, LLAMA_CPP_URL=small_model)
+        if "episodic, by the model: " in printed:
+            break
     assert "episodic, by the model: " in printed
     assert "episodic, without it: Bo, 1 March 2024: Great, thanks!" in printed
     assert "\nWho repaired Ada's instrument?\n  " in printed
