@@ -113,6 +113,12 @@ def records(path: Path) -> bytes:
     return path.read_bytes().partition(b"\n")[2]
 
 
+def unsealed(path: Path) -> list[dict[str, Any]]:
+    """The records of a file, its end among them, without their checksums."""
+    lines = [json.loads(line) for line in records(path).splitlines()]
+    return [{key: one[key] for key in one if key != "crc"} for one in lines]
+
+
 def sealed(records: Sequence[dict[str, Any]]) -> bytes:
     """Records with checksums that are right, whatever they say."""
     lines = Lines()

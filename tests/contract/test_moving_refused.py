@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 import zettel.restore
-from tests.contract.moving import records, sealed, store_of
+from tests.contract.moving import records, sealed, store_of, unsealed
 from zettel import Memory, Scope
 from zettel.errors import BadRecord, InvalidInput, StoreBusy
 
@@ -68,9 +67,7 @@ class TestHalfAFile:
     def test_a_record_that_makes_no_sense(
         self, record: dict[str, Any], wrong: str, url: Any, exported: Path, tmp_path: Path
     ) -> None:
-        lines = [json.loads(line) for line in exported.read_bytes().splitlines()[1:4]]
-        before = [{key: one[key] for key in one if key != "crc"} for one in lines]
-        (tmp_path / "odd.zettel").write_bytes(sealed([*before, record]))
+        (tmp_path / "odd.zettel").write_bytes(sealed([*unsealed(exported)[:3], record]))
         with Memory(url) as memory:
             with pytest.raises(BadRecord, match=rf"odd\.zettel:5: .*{wrong}"):
                 memory.import_transcript(tmp_path / "odd.zettel")

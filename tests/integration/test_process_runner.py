@@ -8,18 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
 
 from tests.integration.test_runner import filled
-from tests.integration.test_workers import events
+from tests.integration.test_workers import events, wait_until
 from tests.integration.watched import Watched, entries
-from zettel import AsyncMemory, Budget, Memory, Scope
+from zettel import AsyncMemory, Memory, Scope
 from zettel.embed.static import SHIPPED
 from zettel.errors import InvalidInput, JobFailed
 from zettel.jobs import queue
@@ -29,6 +27,7 @@ from zettel.opening import Opening
 
 pytestmark = pytest.mark.integration
 
+ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
 PROCFS = Path("/proc")
 linux = pytest.mark.skipif(not PROCFS.exists(), reason="which processes there are is asked of /proc")
@@ -55,14 +54,11 @@ def runs(pid: int) -> bool:
         return False
 
 
-def wait_until(holds: Callable[[], Any]) -> Any:
-    """What holds, as soon as it does."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if found := holds():
-            return found
-        time.sleep(0.01)
-    raise AssertionError(f"not within {PATIENCE:.0f} s")
+def ran(folder: Path, script: str, *, around: str = "{}") -> subprocess.CompletedProcess[str]:
+    """A script that a person wrote, who guards nothing, and what it said; ``around`` is the shell's line."""
+    (folder / "script.py").write_text(f"import sys\nsys.path.append({str(ROOT)!r})\n{script}")
+    command = ["sh", "-c", around.format(f"exec {sys.executable} script.py")]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=True)
 
 
 @pytest.mark.parametrize("runner", ["process", "process:2"])
@@ -86,22 +82,18 @@ def test_a_script_runs_once(tmp_path: Path) -> None:
         "        print('embedding')\n"
         "        return await super().embed(texts)\n"
     )
-    (tmp_path / "script.py").write_text(
-        "import sys\n"
+    told = ran(
+        tmp_path,
         "from pathlib import Path\n"
-        f"sys.path.append({str(Path(__file__).parents[2])!r})\n"
         "from printing import Printing\n"
         "from zettel import Memory\n"
         "print('begun')\n"
         "with Memory('m.db', embedder=Printing(Path('log'), 0.0), runner='process') as memory:\n"
         "    memory.add('The ferry to Bergen leaves at nine.', wait=True)\n"
-        "    print(memory.stats()['notes'], memory.jobs())\n"
+        "    print(memory.stats()['notes'], memory.jobs())\n",
     )
-    ran = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
-    )
-    assert ran.stdout == "begun\n1 []\n"
-    assert "embedding" in ran.stderr
+    assert told.stdout == "begun\n1 []\n"
+    assert "embedding" in told.stderr
 
 
 @linux
@@ -110,7 +102,7 @@ def test_a_process_that_is_killed_is_followed_by_another(tmp_path: Path, monkeyp
     before = set(children(os.getpid()))
     with Memory(tmp_path / "m.db", embedder=Watched(tmp_path / "log", 0.2), runner="process") as memory:
         memory.add_many(events(0, 9))
-        wait_until(lambda: entries(tmp_path / "log"))
+        assert wait_until(lambda: bool(entries(tmp_path / "log")), PATIENCE)
         (killed,) = set(children(os.getpid())) - before
         os.kill(killed, signal.SIGKILL)
         memory.flush()
@@ -130,13 +122,13 @@ def test_a_process_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
         "time.sleep(60)\n"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", code], cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "done\n"
         (child,) = children(parent.pid)
         parent.kill()
-    wait_until(lambda: not runs(child))
+    assert wait_until(lambda: not runs(child), PATIENCE)
     with Memory(tmp_path / "m.db") as memory:
         assert (memory.jobs(), memory.check()) == ([], [])
 
@@ -146,7 +138,7 @@ def test_closing_does_not_wait_for_what_takes_long(tmp_path: Path) -> None:
     before = set(children(os.getpid()))
     with Memory(tmp_path / "m.db", embedder=Watched(tmp_path / "log", 60.0), runner="process") as memory:
         memory.add_many(events(0, 9))
-        wait_until(lambda: entries(tmp_path / "log"))
+        assert wait_until(lambda: bool(entries(tmp_path / "log")), PATIENCE)
         closing = time.monotonic()
     assert time.monotonic() - closing < PATIENCE
     assert set(children(os.getpid())) == before
@@ -166,18 +158,15 @@ def test_what_others_print_first_is_no_answer(tmp_path: Path, monkeypatch: pytes
 
 @linux
 def test_nobody_has_to_listen_to_stderr(tmp_path: Path) -> None:
-    code = (
+    told = ran(
+        tmp_path,
         "from zettel import Memory\n"
         "with Memory('m.db', runner='process') as memory:\n"
         "    memory.add('The ferry to Bergen leaves at nine.', wait=True)\n"
-        "    print(memory.jobs())\n"
+        "    print(memory.jobs())\n",
+        around="{} 2>&-",
     )
-    (tmp_path / "script.py").write_text(f"import sys\nsys.path.append({str(Path(__file__).parents[2])!r})\n{code}")
-    ran = subprocess.run(
-        ["sh", "-c", f"exec {sys.executable} script.py 2>&-"], cwd=tmp_path, stdout=subprocess.PIPE, text=True,
-        timeout=60, check=True,
-    )  # fmt: skip
-    assert ran.stdout == "[]\n"
+    assert told.stdout == "[]\n"
 
 
 def test_lanes_do_not_wait_for_each_other(tmp_path: Path) -> None:
@@ -227,9 +216,8 @@ def test_a_frozen_program_starts_no_other(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_part_that_stands_in_no_module_fails_the_jobs_and_says_so(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(
-        "import sys\n"
-        f"sys.path.append({str(Path(__file__).parents[2])!r})\n"
+    told = ran(
+        tmp_path,
         "from tests.integration.watched import Watched\n"
         "from zettel import Memory\n"
         "from zettel.errors import JobFailed\n"
@@ -238,14 +226,11 @@ def test_a_part_that_stands_in_no_module_fails_the_jobs_and_says_so(tmp_path: Pa
         "    try:\n"
         "        memory.add('The ferry to Bergen leaves at nine.', wait=True)\n"
         "    except JobFailed as error:\n"
-        "        print(error)\n"
+        "        print(error)\n",
     )
-    ran = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
-    )
-    assert "other processes cannot have a part of this memory" in ran.stdout
-    assert "'Mine'" in ran.stdout
-    assert ran.stderr == ""
+    assert "other processes cannot have a part of this memory" in told.stdout
+    assert "'Mine'" in told.stdout
+    assert told.stderr == ""
 
 
 def test_a_memory_that_cannot_be_opened_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,22 +241,3 @@ def test_a_memory_that_cannot_be_opened_there_is_told(tmp_path: Path, monkeypatc
         memory.add("The ferry to Bergen leaves at nine.")
         with pytest.raises(JobFailed, match=r"EmbedderUnreadable: .*model is damaged"):
             memory.flush()
-
-
-@pytest.mark.parametrize(
-    ("url", "how", "said"),
-    [
-        (":memory:", {}, "belongs to this process"),
-        ("m.db", {"llm": "openai/any", "budget": Budget(calls=1, per="import")}, "bound it per day"),
-        ("m.db", {"embedder": (line for line in ())}, "cannot send"),
-        ("m.db", {"runner": "process:0"}, "at least one process"),
-        ("m.db", {"runner": "process:two"}, "as in process:2"),
-    ],
-)
-def test_what_cannot_be_is_told_before_anything_is_made(
-    url: str, how: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidInput, match=said):
-        Memory(url, **{"runner": "process", **how})
-    assert list(tmp_path.iterdir()) == []

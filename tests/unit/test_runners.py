@@ -21,6 +21,7 @@ from zettel.jobs.runners import load_runner
 from zettel.opening import Opening
 
 SERVER = "neo4j://memory.example:7687"
+BY_IMPORT = {"llm": "openai/any", "budget": Budget(calls=1, per="import")}
 
 
 def test_names() -> None:
@@ -53,13 +54,18 @@ def test_an_opening_shows_no_password() -> None:
         ("here.db", {}, "here.db belongs to one machine"),
         (":memory:", {}, "belongs to one machine"),
         ("file:///here.db", {}, "belongs to one machine"),
-        (SERVER, {"llm": "openai/any", "budget": Budget(calls=1, per="import")}, "bound it per day"),
+        (SERVER, BY_IMPORT, "bound it per day"),
         (SERVER, {"embedder": (line for line in ())}, "cannot send"),
         (SERVER, {"runner": "ray:head"}, "no address of a Ray cluster"),
         (SERVER, {"runner": "ray:head:port"}, "no address of a Ray cluster"),
+        (":memory:", {"runner": "process"}, "belongs to this process"),
+        ("m.db", {"runner": "process", **BY_IMPORT}, "bound it per day"),
+        ("m.db", {"runner": "process", "embedder": (line for line in ())}, "cannot send"),
+        ("m.db", {"runner": "process:0"}, "at least one process"),
+        ("m.db", {"runner": "process:two"}, "as in process:2"),
     ],
 )
-def test_what_ray_cannot_do_is_told_before_anything_is_made(
+def test_what_a_runner_cannot_do_is_told_before_anything_is_made(
     url: str, more: dict[str, Any], said: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

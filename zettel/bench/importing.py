@@ -223,7 +223,7 @@ def _search_rows(done: _Imported, scopes: dict[str, int], embedder: str | None, 
     asked = {number: iter(made[number].questions(int((taken == number).sum()))) for number in set(taken.tolist())}
     questions = [(users[number], next(asked[number]).text) for number in taken.tolist()]
     first = [(user, one.questions(1)[0].text) for user, one in zip(users, made, strict=True)]
-    _read(done.store)
+    _into_cache(done.store)
     told = in_fresh_process(
         what="asks_scopes", store=str(done.store), embedder=embedder, questions=[*first, *questions],
         before=len(first) + WARMING, k=K,
@@ -232,7 +232,7 @@ def _search_rows(done: _Imported, scopes: dict[str, int], embedder: str | None, 
     return {f"search p{p}": (value, "ms") for p, value in zip(PERCENTILES, found, strict=True)}
 
 
-def _read(store: Path) -> None:
+def _into_cache(store: Path) -> None:
     with store.open("rb") as file:
         while file.read(MEGABYTE):
             pass

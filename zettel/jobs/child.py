@@ -36,6 +36,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else sys.stderr.fileno(), 1)  # whatever prints
     with suppress(BrokenPipeError):  # the other side ended: nobody waits for the answer
         answers.write(READY)
+        answers.flush()
         opening = _opening(_next(requests))
         while jobs := _next(requests):
             answers.write(framed(_answer(opening, jobs)))

@@ -81,8 +81,9 @@ class ProcessRunner:
 class _Child:
     """A process that does one batch at a time."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, opening: bytes) -> None:
         self._process = process
+        self._opening = opening
         self._requests = cast(ByteSendStream, process.stdin)
         self._answers = BufferedByteReceiveStream(cast(ByteReceiveStream, process.stdout))
         self._ready = False
@@ -98,36 +99,22 @@ class _Child:
             process = await anyio.open_process([sys.executable, "-c", code], stderr=None, start_new_session=True)
         except (OSError, NotImplementedError) as error:  # the latter from event loops that know no processes
             raise RunnerUnavailable(f"no process could be started: {type(error).__name__} {error}") from None
-        child = cls(process)
-        try:
-            await child._send(opening)
-        except BaseException:
-            await child.kill()
-            raise
-        return child
+        return cls(process, opening)
 
     async def do(self, jobs: Sequence[Job]) -> Evolved:
-        await self._send(list(jobs))
         try:
             if not self._ready:
+                await self._requests.send(framed(self._opening))
                 await self._answers.receive_until(READY, PRINTED_BYTES)
                 self._ready = True
+            await self._requests.send(framed(list(jobs)))
             head = await self._answers.receive_exactly(LENGTH.size)
             answer = pickle.loads(await self._answers.receive_exactly(*LENGTH.unpack(head)))
         except (*_GONE, anyio.DelimiterNotFound):
-            raise self._gone() from None
+            raise RunnerUnavailable("the process that did jobs ended; what it said stands on stderr") from None
         if isinstance(answer, ZettelError):
             raise answer
         return cast(Evolved, answer)
-
-    async def _send(self, value: object) -> None:
-        try:
-            await self._requests.send(framed(value))
-        except _GONE:
-            raise self._gone() from None
-
-    def _gone(self) -> RunnerUnavailable:
-        return RunnerUnavailable("the process that did jobs ended; what it said stands on stderr")
 
     async def end(self) -> None:
         """Let it close its store, and wait until it has."""

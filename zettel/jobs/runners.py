@@ -17,7 +17,7 @@ def load_runner(spec: RunnerSpec) -> Runner | None:
     """The runner that ``spec`` names; None for the process itself:
 
     * None or ``"here"``: that;
-    * ``"process"``: one of its own on this machine; ``"process:N"``: N of them, see ``ProcessRunner``;
+    * ``"process"``: one of its own on this machine; ``"process:N"``: for N batches at once, see ``ProcessRunner``;
     * ``"ray"``: a Ray that is started on this machine; ``"ray:ADDRESS"``: the cluster there, see ``RayRunner``;
     * an object with ``do``: itself;
     * a name that another package announced in the entry point group ``zettel.runners``: what it stands for, called
