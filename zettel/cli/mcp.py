@@ -57,7 +57,7 @@ def mcp(
             wire = stack.enter_context(claimed_stdout())
         memory = stack.enter_context(options.memory(create=not read_only, works=not read_only))
         made = mcp_server(memory, read_only=read_only)
-        stack.enter_context(_ended_by_a_signal())
+        stack.enter_context(ended_by_a_signal())
         if http:
             remark(f"zettel: MCP at {address_of(at)}")
             anyio.run(serve_http, made, at)
@@ -66,9 +66,13 @@ def mcp(
 
 
 @contextmanager
-def _ended_by_a_signal() -> Iterator[None]:
-    """Inside, SIGTERM and Ctrl-C are how a server ends: what it had begun is finished, and the memory closed."""
-    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def ended_by_a_signal() -> Iterator[None]:
+    """Inside, SIGTERM and Ctrl-C are how a server ends: what it had begun is finished, and the memory closed.
+
+    SIGTERM becomes Ctrl-C, by which asyncio cancels the main task. An exception raised where the signal finds the code
+    might stand in another task, and would come out in a group.
+    """
+    former = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         with suppress(KeyboardInterrupt):
             yield

@@ -1,0 +1,32 @@
+"""How a server ends that is asked to."""
+
+from __future__ import annotations
+
+import signal
+
+import anyio
+import pytest
+
+from zettel.cli.mcp import ended_by_a_signal
+
+
+@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
+def test_wherever_a_signal_finds_the_code(asked: signal.Signals, caplog: pytest.LogCaptureFixture) -> None:
+    former, ended = signal.getsignal(signal.SIGTERM), []
+
+    async def serve() -> None:
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(asked_in_mid_work)
+                await anyio.sleep_forever()
+        finally:
+            ended.append(serve)
+
+    async def asked_in_mid_work() -> None:
+        signal.raise_signal(asked)
+
+    with ended_by_a_signal():
+        anyio.run(serve)
+    assert ended == [serve]
+    assert caplog.messages == []
+    assert signal.getsignal(signal.SIGTERM) is former
