@@ -424,6 +424,27 @@ async def test_what_cannot_be_read_is_paid_but_not_kept(serve: Serve, memory: As
             await ask(REQUEST, [note])
     assert not (await ask(REQUEST, [note])).cached
     assert await use(memory) == (2, 0)
+    assert [asked["temperature"] for asked in server.requests] == [0.0, 0.2]
+
+
+async def test_each_vain_try_is_warmer_up_to_a_limit(serve: Serve, memory: AsyncMemory) -> None:
+    server = serve(*[Fault.RUBBISH] * 6)
+    note = await memory.add(SECRET)
+    ask = desk(memory, model(server, temperature=0.5)).asker(memory.scope)
+    for _ in range(4):
+        await ask(REQUEST, [note])
+    await ask(Request("annotate/2", *list_of(REQUEST)[1:]), [note])
+    assert [one["temperature"] for one in server.requests] == [0.5, 0.7, 0.8, 0.8, 0.5]
+
+
+async def test_a_fault_on_the_way_is_no_vain_answer(serve: Serve, memory: AsyncMemory) -> None:
+    server = serve(Fault.BROKEN)
+    note = await memory.add(SECRET)
+    ask = desk(memory, model(server)).asker(memory.scope)
+    with pytest.raises(ModelUnavailable):
+        await ask(REQUEST, [note])
+    await ask(REQUEST, [note])
+    assert [asked["temperature"] for asked in server.requests] == [0.0, 0.0]
 
 
 async def test_the_budget_stops_calls_but_no_kept_answers(serve: Serve, memory: AsyncMemory) -> None:

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime, timezone
 from functools import partial
 
@@ -22,6 +24,9 @@ from zettel.llm.ports import Answer, Ask, LanguageModel, Request
 from zettel.model import ModelUse, Note, Scope
 from zettel.ports import GraphStore, ScopeState
 
+LATEST = 1_000
+"""Questions of which it is known how often they were answered: who asks again does so within minutes."""
+
 
 class Desk:
     """Asks one model for one store. ``budget``: what bounds it, if anything does."""
@@ -31,6 +36,7 @@ class Desk:
         self.budget = budget
         self._store = store
         self._commits = commits
+        self._answered: OrderedDict[str, int] = OrderedDict()  # what is asked once more had no use of its answer
         self._meter = None if budget is None else Meter(budget, partial(store.model_use, None))
 
     def asker(self, scope: Scope, shown: Iterable[Note] = ()) -> Ask:
@@ -56,7 +62,7 @@ class Desk:
             await self._meter.reserve(expected)
         spent, keep = None, None
         try:
-            answer = spent = await self.model.complete(request)
+            answer = spent = await self.model.complete(replace(request, tries=self._answered.get(key, 0)))
             if is_readable(answer):
                 keep = PutAnswer(key, kept_form(answer), tuple(dict.fromkeys(notes)))
             return answer
@@ -64,12 +70,19 @@ class Desk:
             spent = error.spent
             raise
         finally:
+            if spent is not None:
+                self._count(key)
             with anyio.CancelScope(shield=True):  # what was paid is recorded, what was set aside is free again
                 await self._settle(scope, expected, spent, keep, shown or {})
 
     async def budget_left(self) -> dict[str, float]:
         """What is left of each limit of the budget: calls, tokens, usd. Empty without a budget."""
         return {} if self._meter is None else await self._meter.left()
+
+    def _count(self, key: str) -> None:
+        self._answered[key] = self._answered.pop(key, 0) + 1
+        if len(self._answered) > LATEST:
+            self._answered.popitem(last=False)
 
     async def _expected(self, request: Request) -> Cost:
         """What a call costs at most, about. Without a budget nobody needs to know."""

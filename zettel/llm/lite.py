@@ -20,6 +20,8 @@ from zettel.llm.shapes import Shape, arguments, first_shape, is_complaint, known
 
 PATIENCE = 20.0
 """Seconds that a call waits for pauses that the provider asks for; the job that asked has its own, longer, schedule."""
+WARMER, WARMEST = 0.2, 0.8
+"""Degrees of temperature for each answer that was of no use, and how far that goes."""
 
 
 def load_model(spec: LLM) -> LanguageModel:
@@ -42,7 +44,8 @@ class LiteLLM:
     Several names are asked in this order: the next one when one is unavailable or denied. ``api_base``, ``api_key``: as
     LiteLLM takes them, by default from the environment. ``timeout``: seconds per request. ``concurrency``: requests to
     each model that may be under way at once. ``max_tokens`` bounds every answer, beside what the request says.
-    ``temperature``: None leaves it to the model. Raises ``InvalidInput``.
+    ``temperature``: None leaves it to the model; a question that was answered to no use is asked a little warmer each
+    time. Raises ``InvalidInput``.
     """
 
     def __init__(
@@ -148,7 +151,7 @@ class LiteLLM:
                     api_key=key,
                     timeout=self._timeout,
                     max_tokens=min(request.max_tokens, self._max_tokens or request.max_tokens),
-                    temperature=self._temperature if self._takes_temperature[name] else None,
+                    temperature=self._warmth(request) if self._takes_temperature[name] else None,
                     max_retries=0,
                     num_retries=0,
                     drop_params=True,
@@ -161,6 +164,11 @@ class LiteLLM:
             return failure(litellm, name, error, key)
         except (AttributeError, LookupError, TypeError, ValueError) as error:  # met in a body that is not as expected
             return ModelUnusable(f"{name} answered something that is no chat completion ({type(error).__name__})")
+
+    def _warmth(self, request: Request) -> float:
+        """The temperature: at none a model says the same again."""
+        given = self._temperature or 0.0
+        return max(given, min(WARMEST, given + WARMER * request.tries))
 
     def _read(self, litellm: ModuleType, name: str, request: Request, response: Any) -> Answer | ModelError:
         """The answer in a response, or that there is none in it."""

@@ -26,7 +26,8 @@ class Request:
 
     ``prompt`` names the prompt with its version ("annotate/1"). ``system`` and ``examples`` (a user's turn and the
     model's each) are the same in every request of that prompt, so that providers can cache them; ``user`` is what
-    changes. ``schema`` is the JSON schema of the answer, an object. ``max_tokens`` bounds the answer.
+    changes. ``schema`` is the JSON schema of the answer, an object. ``max_tokens`` bounds the answer. ``tries``: how
+    often the very same was answered of late, to no use, so that more of the same is of none either.
     """
 
     prompt: str
@@ -35,6 +36,7 @@ class Request:
     user: str
     schema: Mapping[str, Any]
     max_tokens: int
+    tries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
