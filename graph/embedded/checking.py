@@ -1,7 +1,7 @@
 """Whether what is derived says what the record says, and making it anew where it does not.
 
 The record is: events, each note's base, its Revisions, MENTIONS. Everything else follows from it: the note's state and
-its decided links by the fold, its index by ``zettel.annotate.index``, postings from the index.
+its decided links by the fold, its index by ``zettel.annotate.index``, words and postings from the index.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from zettel.annotate.extractive import is_question
 from zettel.annotate.index import index_note
 from zettel.fold import fold
 from zettel.graph.bodies import micros_or_min, note_body, read_note, uses_body
-from zettel.graph.embedded import keeping, reads, snapshots
+from zettel.graph.embedded import keeping, reads, snapshots, words
 from zettel.graph.embedded.scopes import RESTORING
-from zettel.graph.keys import TITLE, Entry, Keys, packed, unpacked
+from zettel.graph.keys import TITLE, Keys, packed, unpacked
 from zettel.model import JobKind, Link, Note, to_micros
 
 _ORPHANS = {
@@ -29,7 +29,8 @@ _ORPHANS = {
     "revisions": "note NOT IN (SELECT number FROM notes)",
     "citations": "revision NOT IN (SELECT number FROM revisions)",
     "postings": "note NOT IN (SELECT number FROM notes)",
-    "terms": "NOT EXISTS (SELECT 1 FROM postings p WHERE p.scope = terms.scope AND p.key = terms.key)",
+    "words": "note NOT IN (SELECT number FROM notes)",
+    "terms": "(scope, key) NOT IN (SELECT scope, key FROM words)",
     "jobs": "scope NOT IN (SELECT number FROM scopes)",
     "snapshots": "scope NOT IN (SELECT number FROM scopes) OR space NOT IN (SELECT id FROM spaces)",
     "answers": """scope NOT IN (SELECT number FROM scopes)
@@ -42,6 +43,17 @@ _ORPHANS = {
     "note_uses": "note NOT IN (SELECT number FROM notes)",
 }
 """Rows that hang on something that is not there."""
+_POSTINGS = {"postings": "SELECT note, key, count FROM postings", "words": "SELECT note, stretch, key FROM words"}
+_POST = {
+    "postings": "INSERT INTO postings (scope, note, key, count) VALUES (?, ?, ?, ?)",
+    "words": "INSERT INTO words (scope, note, stretch, key) VALUES (?, ?, ?, ?)",
+}
+_UNPOST = {
+    "postings": "DELETE FROM postings WHERE scope = ? AND note = ? AND key = ? AND count = ?",
+    "words": "DELETE FROM words WHERE scope = ? AND note = ? AND stretch = ? AND key = ?",
+}
+Posting = tuple[str, int, int]
+"""A table with what it says of a note: a stretch and a key, or a key and its count."""
 
 
 def check(sql: sqlite3.Connection, repair: bool, now: int) -> list[str]:
@@ -83,11 +95,10 @@ class _Scope:
         notes = self._sql.execute(
             "SELECT number, id FROM notes WHERE scope = ? ORDER BY number", (self._number,)
         ).fetchall()
-        posted: dict[int, set[Entry]] = defaultdict(set)
-        for key, note, count in self._sql.execute(
-            "SELECT key, note, count FROM postings WHERE scope = ?", (self._number,)
-        ):
-            posted[note].add((key, count))
+        posted: dict[int, set[Posting]] = defaultdict(set)
+        for table, rows in _POSTINGS.items():
+            for note, *posting in self._sql.execute(f"{rows} WHERE scope = ?", (self._number,)):
+                posted[note].add((table, *posting))
         named = {key for (key,) in self._sql.execute("SELECT key FROM terms WHERE scope = ?", (self._number,))}
         for number, id in notes:
             for what, mend in self._note(number, posted[number], named):
@@ -106,7 +117,7 @@ class _Scope:
             if self._repair:
                 self._do("UPDATE scopes SET seq = ? WHERE number = ?", last, self._number)
 
-    def _note(self, number: int, posted: set[Entry], named: set[int]) -> Iterator[tuple[str, Callable[[], Any]]]:
+    def _note(self, number: int, posted: set[Posting], named: set[int]) -> Iterator[tuple[str, Callable[[], Any]]]:
         row = self._sql.execute(
             "SELECT body, COALESCE(base, body), terms FROM texts WHERE note = ?", (number,)
         ).fetchone()
@@ -139,7 +150,7 @@ class _Scope:
         note: Note,
         uses: str,
         events: list[tuple[int, int, str | None]],
-        posted: set[Entry],
+        posted: set[Posting],
         named: set[int],
     ) -> Iterator[tuple[str, Callable[[], Any]]]:
         index = index_note(note)
@@ -177,8 +188,11 @@ class _Scope:
                 "its index is not what its text gives",
                 lambda: self._reindex(number, packed(entries), packed(terms), uses_body(index.terms)),
             )
-        if posted != {*entries, *terms} or not names.keys() <= named:
-            yield "its postings are not its index", lambda: self._repost(number, posted, {*entries, *terms}, names)
+        held, others = words.split([*entries, *terms])
+        stretch = words.stretch_of(note.seq)
+        right: set[Posting] = {("words", stretch, key) for key in held} | {("postings", *one) for one in others}
+        if posted != right or not names.keys() <= named:
+            yield "its postings are not its index", lambda: self._repost(number, posted, right, names)
 
     def _unembedded(self) -> Iterator[str]:
         """Notes without a vector in the active set for which no job is waiting."""
@@ -233,15 +247,11 @@ class _Scope:
         self._do("UPDATE notes SET entries = ?, terms = ? WHERE number = ?", entries, terms, number)
         self._do("UPDATE texts SET terms = ? WHERE note = ?", uses, number)
 
-    def _repost(self, number: int, old: set[Entry], new: set[Entry], names: dict[int, str]) -> None:
-        self._sql.executemany(
-            "DELETE FROM postings WHERE scope = ? AND key = ? AND note = ?",
-            [(self._number, key, number) for key, _ in sorted(old)],
-        )
-        self._sql.executemany(
-            "INSERT INTO postings (scope, key, note, count) VALUES (?, ?, ?, ?)",
-            [(self._number, key, number, count) for key, count in sorted(new)],
-        )
+    def _repost(self, number: int, posted: set[Posting], right: set[Posting], names: dict[int, str]) -> None:
+        for table, *posting in sorted(posted - right):
+            self._do(_UNPOST[table], self._number, number, *posting)
+        for table, *posting in sorted(right - posted):
+            self._do(_POST[table], self._number, number, *posting)
         self._sql.executemany(
             "INSERT OR IGNORE INTO terms (scope, key, name) VALUES (?, ?, ?)",
             [(self._number, key, name) for key, name in sorted(names.items())],

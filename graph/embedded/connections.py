@@ -17,8 +17,8 @@ READERS = 4
 BUSY_SECONDS = 5.0
 """How long a write waits for another process that is writing."""
 _CACHE_KIB = 32_000
-"""Pages the writer keeps: the postings of a large scope are written all over the file."""
-_LOG_PAGES = 4_000
+"""Pages the writer keeps: those of the words of a large scope's newest notes, and of the Terms."""
+_LOG_PAGES = 16_000
 """Of 4 KiB, written to the log before they go into the file: many are written again and again until then."""
 _CACHED_STATEMENTS = 256
 """More than this store has, so that each is compiled once for each connection."""

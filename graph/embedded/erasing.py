@@ -5,24 +5,30 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from zettel.graph.embedded import feedback
+from zettel.graph.embedded import feedback, words
 from zettel.graph.keys import Entry, unpacked
 
 
-def unpost(sql: sqlite3.Connection, scope: int, number: int, entries: Iterable[Entry], terms: Iterable[Entry]) -> None:
-    """Take postings of a note away."""
-    keys = sorted({key for key, _ in (*entries, *terms)})
+def unpost(sql: sqlite3.Connection, scope: int, number: int, seq: int, entries: Iterable[Entry]) -> None:
+    """Take words, Terms and postings of a note with this ``seq`` away."""
+    held, others = words.split(entries)
     sql.executemany(
-        "DELETE FROM postings WHERE scope = ? AND key = ? AND note = ?", [(scope, key, number) for key in keys]
+        "DELETE FROM words WHERE scope = ? AND stretch = ? AND key = ? AND note = ?",
+        [(scope, words.stretch_of(seq), key, number) for key in sorted(held)],
+    )
+    sql.executemany(
+        "DELETE FROM postings WHERE scope = ? AND key = ? AND note = ?",
+        [(scope, key, number) for key, _ in sorted(others)],
     )
 
 
 def forget_terms(sql: sqlite3.Connection, scope: int, keys: Iterable[int]) -> None:
     """Forget the names of Terms that no note holds any more."""
+    asked = sorted(keys)
+    held = words.holders(sql, scope, asked) if asked else []
     sql.executemany(
-        """DELETE FROM terms WHERE scope = :scope AND key = :key
-        AND NOT EXISTS (SELECT 1 FROM postings WHERE scope = :scope AND key = :key)""",
-        [{"scope": scope, "key": key} for key in sorted(keys)],
+        "DELETE FROM terms WHERE scope = ? AND key = ?",
+        [(scope, key) for key, notes in zip(asked, held, strict=True) if not notes],
     )
 
 
@@ -39,9 +45,9 @@ def erase_note(sql: sqlite3.Connection, scope: int, changed: int, number: int, i
     """Destroy a note with its index, vectors, links, revisions, jobs, uses and the searches that found it; the notes
     that lost a link to it."""
     feedback.erase_note(sql, number)
-    entries, terms = sql.execute("SELECT entries, terms FROM notes WHERE number = ?", (number,)).fetchone()
+    seq, entries, terms = sql.execute("SELECT seq, entries, terms FROM notes WHERE number = ?", (number,)).fetchone()
     held = unpacked(terms)
-    unpost(sql, scope, number, unpacked(entries), held)
+    unpost(sql, scope, number, seq, [*unpacked(entries), *held])
     forget_terms(sql, scope, {key for key, _ in held})
     ends = sql.execute(
         "SELECT source FROM links WHERE target = :note OR (owner = :note AND owner != 0)", {"note": number}

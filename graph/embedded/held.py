@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 MEMORY_BYTES = 2_000_000_000
 """Memory for scopes held as columns: 200 of 5,000 notes, at 8 MB each. The last used one is always held."""
 
+UNEMBEDDED = 0
+"""Stands for the vector set of a scope that is held for the count of its words alone."""
+
 
 class Scopes:
     """The scopes in use, held as columns, or in outline; those not used for longest go first."""
@@ -37,6 +40,9 @@ class Scopes:
         Take this before the transaction that reads, so that no snapshot is older than the columns.
         """
         with self._guard:
+            if space != UNEMBEDDED and (scope, UNEMBEDDED) in self._held:  # what comes now counts words, too
+                del self._held[scope, UNEMBEDDED]
+                self._resize((scope, UNEMBEDDED), 0)
             fresh: tuple[threading.Lock, list[Held]] = (threading.Lock(), [])
             lock, cell = self._held.pop((scope, space), fresh)
             self._held[scope, space] = (lock, cell)  # last: most recently used

@@ -20,6 +20,7 @@ _OF_SCOPE = (
     "DELETE FROM citations WHERE scope = :scope",
     "DELETE FROM revisions WHERE scope = :scope",
     "DELETE FROM postings WHERE scope = :scope",
+    "DELETE FROM words WHERE scope = :scope",
     "DELETE FROM terms WHERE scope = :scope",
     "DELETE FROM removed WHERE scope = :scope",
     "DELETE FROM jobs WHERE scope = :scope",

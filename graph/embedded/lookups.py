@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from zettel.graph.bodies import read_body
 from zettel.graph.columnar.columns import Columns
-from zettel.graph.embedded import reads
+from zettel.graph.embedded import reads, words
 from zettel.graph.embedded.outline import Outline
 from zettel.graph.keys import Keys
 from zettel.model import EventRecord, Kind, Note
@@ -26,7 +26,7 @@ def look_up(
 ) -> Found:
     """Answer a Lookup. ``df`` counts notes that are not archived, as ``notes`` does.
 
-    With the scope's ``columns`` both are known; the file's postings would have to be counted one by one.
+    With the scope's ``columns`` both are known; the file's words would have to be counted one by one.
     """
     titled = sql.execute("SELECT EXISTS (SELECT 1 FROM notes WHERE scope = ? AND titled)", (scope,)).fetchone()
     notes, df = _counts(sql, scope, keys, ask.tokens, columns) if ask.tokens else (0, {})
@@ -106,24 +106,12 @@ def _naming(
         if not tokens or any(df[token] == 0 for token in tokens):
             continue
         rarest, *others = sorted(tokens, key=lambda token: (df[token], token))
-        rows = sql.execute(
-            """SELECT n.id FROM postings p JOIN notes n ON n.number = p.note WHERE p.scope = :scope AND p.key = :key
-            AND NOT EXISTS (SELECT 1 FROM json_each(:others) WHERE NOT EXISTS (SELECT 1 FROM postings o
-                WHERE o.scope = :scope AND o.key = value AND o.note = p.note)) ORDER BY n.seq""",
-            {"scope": scope, "key": keys.word(rarest), "others": json.dumps([keys.word(token) for token in others])},
-        ).fetchall()
-        if rows:
-            ids = [id for (id,) in rows]
+        ids = words.holding_all(sql, scope, keys.word(rarest), [keys.word(token) for token in others])
+        if ids:
             notes = reads.notes(sql, scope, ids)
             found[title] = tuple(notes[id] for id in ids)
     return found
 
 
 def _df(sql: sqlite3.Connection, scope: int, keys: Keys, tokens: Sequence[str]) -> dict[str, int]:
-    asked = json.dumps([keys.word(token) for token in tokens])
-    rows = sql.execute(
-        """SELECT (SELECT COUNT(*) FROM postings WHERE scope = ? AND key = value)
-        FROM json_each(?) ORDER BY json_each.key""",
-        (scope, asked),
-    )
-    return {token: df for token, (df,) in zip(tokens, rows, strict=True)}
+    return dict(zip(tokens, words.holders(sql, scope, [keys.word(token) for token in tokens]), strict=True))

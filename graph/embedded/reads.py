@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from zettel.fold import live_versions
 from zettel.graph.bodies import read_body, read_note, read_uses
+from zettel.graph.embedded import words
 from zettel.graph.keys import Keys
 from zettel.model import TIME_MAX, TIME_MIN, EventRecord, Link, LinkType, Note, Revision, Term, from_micros
 from zettel.ports import NoteHistory, TermUse
@@ -209,13 +210,11 @@ def term_names(sql: sqlite3.Connection, scope: int, keys: Sequence[int]) -> list
 
 def terms(sql: sqlite3.Connection, scope: int, keys: Keys, note: str) -> list[Term]:
     """A note's Terms by key, each with how many notes of the scope hold it; none of an archived note."""
-    found: list[Term] = []
-    for use in sorted(uses(sql, scope, [note]).get(note, ())):
-        (holders,) = sql.execute(
-            "SELECT COUNT(*) FROM postings WHERE scope = ? AND key = ?", (scope, keys.term(use.key))
-        ).fetchone()
-        found.append(Term(key=use.key, text=use.text, kind=use.kind, notes=holders))
-    return found
+    held = sorted(uses(sql, scope, [note]).get(note, ()))
+    holders = words.holders(sql, scope, [keys.term(use.key) for use in held])
+    return [
+        Term(key=use.key, text=use.text, kind=use.kind, notes=notes) for use, notes in zip(held, holders, strict=True)
+    ]
 
 
 def uses(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str, tuple[TermUse, ...]]:

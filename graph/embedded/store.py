@@ -30,6 +30,7 @@ from zettel.graph.embedded import (
     writes,
 )
 from zettel.graph.embedded.connections import BUSY_SECONDS, Connections
+from zettel.graph.embedded.held import UNEMBEDDED
 from zettel.graph.embedded.prepared import prepare
 from zettel.graph.embedded.reaching import Reaching
 from zettel.graph.embedded.scopes import RESTORING, claim_scope, find_scope, moved_on
@@ -63,6 +64,10 @@ if TYPE_CHECKING:
     from zettel.query import Candidates, Filter, Floats, Ints
 
     Dumped: TypeAlias = list[tuple[EventRecord, tuple[Note, ...]]]
+
+MANY_WORDS = 1_000
+"""From here on the words that a write asks about are not counted in the file: the scope's notes are read once, and
+their words kept account of for the writes to come."""
 
 
 class EmbeddedStore(Reaching):
@@ -145,6 +150,8 @@ class EmbeddedStore(Reaching):
     async def lookup(self, scope: Scope, ask: Lookup) -> Found:
         """What a write has to know before it can be planned."""
         space = self._scopes.space_of(scope.key) if ask.tokens else None
+        if space is None and len(ask.tokens) >= MANY_WORDS:
+            space = UNEMBEDDED
         if space is not None:
             return await self._in_outline(
                 scope, space, lambda sql, held, keys: lookups.look_up(sql, held.scope, keys, ask, held)

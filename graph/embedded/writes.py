@@ -38,7 +38,7 @@ from zettel.batch import (
 )
 from zettel.errors import EmbedderMismatch, StoreError
 from zettel.graph.bodies import body_of, micros_or_min, note_body
-from zettel.graph.embedded import answers, erasing, feedback
+from zettel.graph.embedded import answers, erasing, feedback, words
 from zettel.graph.embedded.prepared import Indexed, Prepared
 from zettel.graph.keys import FACET, TITLE, Entry, Keys, packed, unpacked
 from zettel.model import EventRecord, Link, Note, Revision, to_micros
@@ -65,6 +65,7 @@ _STATEMENTS = {
     "texts": "INSERT INTO texts (note, body, terms, base) VALUES (?, ?, ?, ?)",
     "note_events": "INSERT OR IGNORE INTO note_events (event, note) VALUES (?, ?)",
     "postings": "INSERT INTO postings (scope, key, note, count) VALUES (?, ?, ?, ?)",
+    "words": "INSERT INTO words (scope, stretch, key, note) VALUES (?, ?, ?, ?)",
     "terms": "INSERT OR IGNORE INTO terms (scope, key, name) VALUES (?, ?, ?)",
     "vectors": """INSERT INTO vectors (note, space, vector) VALUES (?, ?, ?)
         ON CONFLICT (note, space) DO UPDATE SET vector = excluded.vector""",
@@ -165,7 +166,7 @@ class Applying:
         base = note_body(one.op.base) if isinstance(one.op, RestoreNote) and one.op.revisions else None
         self._rows["texts"].append((number, one.body, index.uses, base))
         self._rows["note_events"].extend((event.number, number) for event in events)
-        self._post(number, entries, terms, index)
+        self._post(number, note.seq, [*entries, *terms], index)
         self._record(recorded_at)
 
     def _put_vector(self, one: Prepared) -> None:
@@ -269,8 +270,9 @@ class Applying:
         length = one.indexed.length if one.indexed else old_length
         if note.archived:
             entries, terms = [], []
-        erasing.unpost(self._sql, self._scope, number, set(former) - set(entries), set(former_terms) - set(terms))
-        self._post(number, set(entries) - set(former), set(terms) - set(former_terms), one.indexed)
+        before, after = {*former, *former_terms}, {*entries, *terms}
+        erasing.unpost(self._sql, self._scope, number, note.seq, before - after)
+        self._post(number, note.seq, after - before, one.indexed)
         self._flush()
         erasing.forget_terms(self._sql, self._scope, {key for key, _ in former_terms} - {key for key, _ in terms})
         columns = self._columns(note, length, events[0], entries, terms)
@@ -365,7 +367,7 @@ class Applying:
     def _flush(self) -> None:
         for table, rows in self._rows.items():
             if rows:
-                if table in ("postings", "terms"):
+                if table in ("postings", "words", "terms"):
                     rows.sort()
                 done = self._sql.executemany(_STATEMENTS[table], rows)
                 if table == "finished" and done.rowcount < len(rows):
@@ -387,12 +389,13 @@ class Applying:
         sources = {event.source for event in events if event.source is not None}
         return words + self._keys.facets(note, sources)
 
-    def _post(self, number: int, entries: Iterable[Entry], terms: Iterable[Entry], index: Indexed | None) -> None:
-        postings = self._rows["postings"]
-        postings.extend((self._scope, key, number, count) for key, count in entries)
-        terms = list(terms)
-        postings.extend((self._scope, key, number, count) for key, count in terms)
-        if index is not None and terms:
+    def _post(self, number: int, seq: int, entries: Iterable[Entry], index: Indexed | None) -> None:
+        """Put what a note is found by into the tables."""
+        held, others = words.split(entries)
+        stretch = words.stretch_of(seq)
+        self._rows["words"].extend((self._scope, stretch, key, number) for key in held)
+        self._rows["postings"].extend((self._scope, key, number, count) for key, count in others)
+        if index is not None and held:
             self._rows["terms"].extend((self._scope, key, name) for key, name in index.names)
 
     def _number(self, table: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,13 @@ from zettel.batch import DropMentions
 from zettel.fold import fold
 from zettel.graph.columnar import shaping
 from zettel.graph.columnar.columns import Columns
+from zettel.graph.embedded import words
 from zettel.model import LinkType, Scope, to_micros
 from zettel.ports import Lookup
 from zettel.query import Candidates, Filter
 from zettel.search.pool import HUB_LINKS
 
 pytestmark = pytest.mark.integration
-
 WORDS = ["harbour", "Kestrel", "cello", "Oslo", "glacier", "bakery", "ferry", "Ida"]
 ANGLES = [0, 0.31, 0.73, 1.27, 1.97, 2.71]  # no two pairs are equally far apart
 DAY_ZERO = datetime(2024, 1, 1, tzinfo=timezone.utc)
@@ -81,6 +82,14 @@ filters = st.builds(
     metadata=st.sampled_from([(), ("room=1",), ("floor=2", "room=1")]),
     source=st.sampled_from([None, "a.txt"]),
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short() -> Iterator[None]:
+    """A few notes are a stretch here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "STRETCH_BITS", 3)
+        yield
 
 
 async def take(scribe: Scribe, step: tuple[str, Any], present: list[str], versions: dict[str, int]) -> None:

@@ -182,9 +182,12 @@ async def a_small_world(store: Any) -> Scribe:
 
 
 DAMAGE = {
-    "a posting too few": "DELETE FROM postings WHERE note = 2 AND count > 0",
-    "a posting too many": "INSERT INTO postings SELECT scope, 12345, 2, 1 FROM notes WHERE number = 2",
-    "a count": "UPDATE postings SET count = count + 1 WHERE note = 1 AND count > 0",
+    "a word too few": "DELETE FROM words WHERE note = 2 AND key = (SELECT MIN(key) FROM words WHERE note = 2)",
+    "a word too many": "INSERT INTO words SELECT scope, 0, 12345, 2 FROM notes WHERE number = 2",
+    "a word elsewhere": "UPDATE words SET stretch = 5 WHERE note = 1",
+    "a posting too few": "DELETE FROM postings WHERE note = 2",
+    "a posting too many": "INSERT INTO postings SELECT scope, 12345, 2, 0 FROM notes WHERE number = 2",
+    "a title that is none": "UPDATE postings SET count = 0 WHERE note = 1 AND count < 0",
     "an index": "UPDATE notes SET entries = x'' WHERE number = 1",
     "a Term's name": "DELETE FROM terms",
     "a column": "UPDATE notes SET session = 'nowhere', occurred_at = 5 WHERE number = 1",

@@ -18,7 +18,7 @@ ScopeBy: TypeAlias = Literal["user", "channel"]
 HELD = 5_000
 """Events that wait for more of their scope, so that a transaction has many: a few seconds' work, and at 5 KB each
 25 MB."""
-MOST_CHARACTERS = 250_000
+MOST_CHARACTERS = 500_000
 """Text of events that are stored together: on its way to the store it takes some hundred times its size in memory."""
 
 
