@@ -19,7 +19,7 @@ from zettel.evolve.claims import of_one_matter, tells
 from zettel.fold import live_revisions
 from zettel.jobs.queue import Left, ending, finish, forgetting, newest, was_left_out
 from zettel.jobs.writing import is_other
-from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_links
+from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_links, speakers
 from zettel.llm.ports import Asker, Choice, Choices, Decision, Flaw, ModelLinker
 from zettel.model import Cause, Hit, Input, Job, JobKind, Kind, Link, LinkType, Note, Scope
 from zettel.ports import GraphStore, Near, ScopeState
@@ -169,12 +169,15 @@ class Linking:
             found = await self._store.near(scope, ids, space.id, NEIGHBOURS_ASKED)
             nears = [close(near) for near in found]
             around = {near.note for near in nears}.union(*(dict(near.others) for near in nears))
-            read = await self._store.notes(scope, sorted(around.union(ids, (note.id for note in shown))))
+            read = await self._store.notes(scope, sorted({*ids, *(note.id for note in shown)}))
             if any(is_other(read.get(note.id), note) for note in shown):
                 raise StaleLease("a note changed while the model read it")
-            bindings = {id: binding(terms) for id, terms in (await self._store.uses(scope, sorted(around))).items()}
-            speakers = {id: (read[id].role or "").casefold() for id in around}
-            links = {near.note: near_links(near, bindings, speakers, clock.recorded_at) for near in nears}
+            terms = await self._store.uses(scope, sorted(around))
+            bindings = {id: binding(held) for id, held in terms.items()}
+            unbinding = {id: speakers(held, read[id].role if id in read else None) for id, held in terms.items()}
+            links = {near.note: near_links(near, bindings, unbinding, clock.recorded_at) for near in nears}
+            linked = {link.target for made in links.values() for link in made} - read.keys()
+            read |= await self._store.notes(scope, sorted(linked))
             for id, changed in (await self._changes(scope, found, read, clock)).items():
                 links[id] = (*links.get(id, ()), *changed)
             for id, (decisions, _) in decided.items():

@@ -7,10 +7,11 @@ Only older notes are looked at, so the same events give the same links whenever 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
+from zettel.annotate.extractive import GENERIC_ROLES
 from zettel.model import Link, LinkType
 from zettel.ports import Near, TermUse
 
@@ -40,16 +41,22 @@ def binding(terms: Sequence[TermUse]) -> Binding:
     return {term.key: term for term in terms if term.kind in ("keyword", "name")}
 
 
+def speakers(terms: Sequence[TermUse], role: str | None = None) -> frozenset[str]:
+    """By key, the names of who speaks in a note with these Terms: they bind nothing, for everybody says them. Where its
+    ``role`` is no name ("user"), neither does what else speakers are called."""
+    named = {term.key for term in terms if term.kind == "speaker"}
+    return GENERIC_ROLES.union(named) if (role or "").casefold() in GENERIC_ROLES else frozenset(named)
+
+
 def near_links(
-    near: Near, bindings: Mapping[str, Binding], speakers: Mapping[str, str], recorded_at: datetime
+    near: Near, bindings: Mapping[str, Binding], unbinding: Mapping[str, Collection[str]], recorded_at: datetime
 ) -> tuple[Link, ...]:
     """RELATES links for one note, nearest first.
 
-    ``bindings`` and ``speakers`` hold what binds, and the case-folded role, of the note and of the others. A speaker's
-    own name binds nothing: everybody says it.
+    ``bindings`` and ``unbinding`` hold what binds, and the ``speakers``, of the note and of the others.
     """
-    unbinding = {speakers[near.note], *map(speakers.__getitem__, dict(near.others))}
-    own = {key: term for key, term in bindings[near.note].items() if key not in unbinding}
+    idle = set(unbinding[near.note]).union(*(unbinding[other] for other, _ in near.others))
+    own = {key: term for key, term in bindings[near.note].items() if key not in idle}
     links: list[Link] = []
     for other, cosine in near.others:
         keys = own.keys() & bindings[other].keys()

@@ -1,0 +1,63 @@
+"""Which of the nearest older notes a note is linked to."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+
+from zettel.link.near import MAX_NEAR_LINKS, binding, near_links, speakers
+from zettel.ports import Near, TermUse
+
+NOW = datetime(2024, 1, 1, tzinfo=timezone.utc)
+
+
+def term(key: str, kind: str = "name") -> TermUse:
+    return TermUse(key, key.title(), kind, 1)
+
+
+def linked(near: list[tuple[str, float]], role: str | None = None, **terms: list[TermUse]) -> list[tuple[str, str]]:
+    """The others that note "new" is linked to, and why."""
+    held = {"new": [], **{other: [] for other, _ in near}, **terms}
+    found = near_links(
+        Near("new", tuple(near)),
+        {id: binding(own) for id, own in held.items()},
+        {id: speakers(own, role if id == "new" else None) for id, own in held.items()},
+        NOW,
+    )
+    return [(link.target, link.reason) for link in found]
+
+
+@pytest.mark.parametrize(
+    ("cosine", "shared", "reason"),
+    [
+        (0.85, [], "cosine 0.85"),
+        (0.84, [], None),
+        (0.5, [term("kestrel")], "cosine 0.50, both have Kestrel"),
+        (0.49, [term("kestrel")], None),
+        (0.6, [term("harbour", "keyword")], None),
+        (0.6, [term("harbour", "keyword"), term("ferry", "keyword")], "cosine 0.60, both have Harbour, Ferry"),
+        (0.6, [term("sea", "tag"), term("harbour", "keyword")], None),
+    ],
+)
+def test_close_or_bound(cosine: float, shared: list[TermUse], reason: str | None) -> None:
+    found = linked([("old", cosine)], new=shared, old=shared)
+    assert found == ([("old", reason)] if reason else [])
+
+
+def test_names_of_who_speaks_bind_nothing() -> None:
+    shared = [term("bob")]
+    assert linked([("a", 0.7)], new=shared, a=shared)
+    assert not linked([("a", 0.7)], new=[*shared], a=[term("bob", "speaker")])
+    assert not linked([("a", 0.7), ("b", 0.6)], new=shared, a=shared, b=[term("bob", "speaker")])
+
+
+def test_what_speakers_are_called_binds_nothing_where_they_have_no_names() -> None:
+    shared = [term("user")]
+    assert linked([("a", 0.7)], "Ann", new=shared, a=shared)
+    assert not linked([("a", 0.7)], "User", new=shared, a=shared)
+
+
+def test_the_nearest_are_linked_and_few() -> None:
+    near = [(f"n{place}", 0.99 - place / 100) for place in range(9)]
+    assert [other for other, _ in linked(near)] == ["n0", "n1", "n2"][:MAX_NEAR_LINKS]
