@@ -1,7 +1,7 @@
 """Whether what is derived says what the record says, and making it anew where it does not.
 
 The record is: events, each note's base, its Revisions, MENTIONS. Everything else follows from it: the note's state and
-its decided links by the fold, its index by ``zettel.annotate.index``, words and postings from the index.
+its decided links by the fold, its index by ``zettel.annotate.index``, words and facets from the index.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ORPHANS = {
     "links": "source NOT IN (SELECT number FROM notes) OR target NOT IN (SELECT number FROM notes)",
     "revisions": "note NOT IN (SELECT number FROM notes)",
     "citations": "revision NOT IN (SELECT number FROM revisions)",
-    "postings": "note NOT IN (SELECT number FROM notes)",
+    "facets": "note NOT IN (SELECT number FROM notes)",
     "words": "note NOT IN (SELECT number FROM notes)",
     "terms": "(scope, key) NOT IN (SELECT scope, key FROM words)",
     "jobs": "scope NOT IN (SELECT number FROM scopes)",
@@ -43,13 +43,13 @@ _ORPHANS = {
     "note_uses": "note NOT IN (SELECT number FROM notes)",
 }
 """Rows that hang on something that is not there."""
-_POSTINGS = {"postings": "SELECT note, key, count FROM postings", "words": "SELECT note, stretch, key FROM words"}
+_POSTINGS = {"facets": "SELECT note, key, count FROM facets", "words": "SELECT note, stretch, key FROM words"}
 _POST = {
-    "postings": "INSERT INTO postings (scope, note, key, count) VALUES (?, ?, ?, ?)",
+    "facets": "INSERT INTO facets (scope, note, key, count) VALUES (?, ?, ?, ?)",
     "words": "INSERT INTO words (scope, note, stretch, key) VALUES (?, ?, ?, ?)",
 }
 _UNPOST = {
-    "postings": "DELETE FROM postings WHERE scope = ? AND note = ? AND key = ? AND count = ?",
+    "facets": "DELETE FROM facets WHERE scope = ? AND note = ? AND key = ? AND count = ?",
     "words": "DELETE FROM words WHERE scope = ? AND note = ? AND stretch = ? AND key = ?",
 }
 Posting = tuple[str, int, int]
@@ -190,9 +190,9 @@ class _Scope:
             )
         held, others = words.split([*entries, *terms])
         stretch = words.stretch_of(note.seq)
-        right: set[Posting] = {("words", stretch, key) for key in held} | {("postings", *one) for one in others}
+        right: set[Posting] = {("words", stretch, key) for key in held} | {("facets", *one) for one in others}
         if posted != right or not names.keys() <= named:
-            yield "its postings are not its index", lambda: self._repost(number, posted, right, names)
+            yield "its words or facets are not its index", lambda: self._repost(number, posted, right, names)
 
     def _unembedded(self) -> Iterator[str]:
         """Notes without a vector in the active set for which no job is waiting."""

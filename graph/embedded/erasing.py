@@ -10,26 +10,24 @@ from zettel.graph.keys import Entry, unpacked
 
 
 def unpost(sql: sqlite3.Connection, scope: int, number: int, seq: int, entries: Iterable[Entry]) -> None:
-    """Take words, Terms and postings of a note with this ``seq`` away."""
+    """Take words, Terms and facets of a note with this ``seq`` away."""
     held, others = words.split(entries)
     sql.executemany(
         "DELETE FROM words WHERE scope = ? AND stretch = ? AND key = ? AND note = ?",
         [(scope, words.stretch_of(seq), key, number) for key in sorted(held)],
     )
     sql.executemany(
-        "DELETE FROM postings WHERE scope = ? AND key = ? AND note = ?",
+        "DELETE FROM facets WHERE scope = ? AND key = ? AND note = ?",
         [(scope, key, number) for key, _ in sorted(others)],
     )
 
 
 def forget_terms(sql: sqlite3.Connection, scope: int, keys: Iterable[int]) -> None:
     """Forget the names of Terms that no note holds any more."""
-    asked = sorted(keys)
-    held = words.holders(sql, scope, asked) if asked else []
-    sql.executemany(
-        "DELETE FROM terms WHERE scope = ? AND key = ?",
-        [(scope, key) for key, notes in zip(asked, held, strict=True) if not notes],
-    )
+    forgotten = set(keys)
+    if forgotten:
+        forgotten -= words.held(sql, scope, forgotten)
+    sql.executemany("DELETE FROM terms WHERE scope = ? AND key = ?", [(scope, key) for key in sorted(forgotten)])
 
 
 def drop_mentions(sql: sqlite3.Connection, number: int) -> set[int]:

@@ -86,7 +86,7 @@ def _tombstones(sql: sqlite3.Connection, scope: int, identities: Sequence[str]) 
 def _named(sql: sqlite3.Connection, scope: int, keys: Keys, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     asked = {keys.title(name): name for name in names}
     rows = sql.execute(
-        """SELECT p.key, n.id FROM json_each(?) CROSS JOIN postings p ON p.scope = ? AND p.key = value
+        """SELECT p.key, n.id FROM json_each(?) CROSS JOIN facets p ON p.scope = ? AND p.key = value
         JOIN notes n ON n.number = p.note ORDER BY n.seq""",
         (json.dumps(list(asked)), scope),
     )
@@ -101,12 +101,13 @@ def _naming(
 ) -> dict[str, tuple[Note, ...]]:
     """Per title the notes that hold all of its tokens: its rarest token's notes, as far as the others hold them too."""
     df = _df(sql, scope, keys, sorted({token for _, tokens in titles for token in tokens}))
+    stretches = words.stretches(sql, scope)
     found: dict[str, tuple[Note, ...]] = {}
     for title, tokens in titles:
         if not tokens or any(df[token] == 0 for token in tokens):
             continue
         rarest, *others = sorted(tokens, key=lambda token: (df[token], token))
-        ids = words.holding_all(sql, scope, keys.word(rarest), [keys.word(token) for token in others])
+        ids = words.holding_all(sql, scope, stretches, keys.word(rarest), [keys.word(token) for token in others])
         if ids:
             notes = reads.notes(sql, scope, ids)
             found[title] = tuple(notes[id] for id in ids)

@@ -81,7 +81,7 @@ def page(sql: sqlite3.Connection, scope: int, keys: Keys, filter: Filter, after:
     """Notes past ``after`` that the filter lets through, archived ones left out."""
     tags, every = keys.asked(filter)
     rare = next((key for key in every if _is_rare(sql, scope, key)), None)
-    those = "" if rare is None else "postings f CROSS JOIN"
+    those = "" if rare is None else "facets f CROSS JOIN"
     of_few = "" if rare is None else "AND f.scope = :scope AND f.key = :rare AND n.number = f.note"
     rows = sql.execute(
         f"""SELECT t.body, {_VALID_TO} FROM {those} notes n JOIN texts t ON t.note = n.number
@@ -90,9 +90,9 @@ def page(sql: sqlite3.Connection, scope: int, keys: Keys, filter: Filter, after:
         AND (:session IS NULL OR n.session = :session) AND (:role IS NULL OR n.role = :role)
         AND (:since IS NULL OR (n.occurred_at >= :since AND n.occurred_at != :unknown))
         AND (:until IS NULL OR (n.occurred_at < :until AND n.occurred_at != :unknown))
-        AND (:tags = '[]' OR EXISTS (SELECT 1 FROM json_each(:tags) CROSS JOIN postings p
+        AND (:tags = '[]' OR EXISTS (SELECT 1 FROM json_each(:tags) CROSS JOIN facets p
             ON p.scope = :scope AND p.key = value AND p.note = n.number))
-        AND NOT EXISTS (SELECT 1 FROM json_each(:every) WHERE NOT EXISTS (SELECT 1 FROM postings p
+        AND NOT EXISTS (SELECT 1 FROM json_each(:every) WHERE NOT EXISTS (SELECT 1 FROM facets p
             WHERE p.scope = :scope AND p.key = value AND p.note = n.number))
         ORDER BY n.seq, n.number LIMIT :limit""",
         {
@@ -114,7 +114,7 @@ def page(sql: sqlite3.Connection, scope: int, keys: Keys, filter: Filter, after:
 
 
 def _is_rare(sql: sqlite3.Connection, scope: int, key: int) -> bool:
-    some = "SELECT 1 FROM postings WHERE scope = ? AND key = ? LIMIT ?"
+    some = "SELECT 1 FROM facets WHERE scope = ? AND key = ? LIMIT ?"
     (count,) = sql.execute(f"SELECT count(*) FROM ({some})", (scope, key, FEW)).fetchone()
     return bool(count < FEW)
 

@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     Dumped: TypeAlias = list[tuple[EventRecord, tuple[Note, ...]]]
 
 MANY_WORDS = 1_000
-"""From here on the words that a write asks about are not counted in the file: the scope's notes are read once, and
-their words kept account of for the writes to come."""
+"""Where a write asks about so many words, and is not the first, these are not counted in the file: the scope's notes
+are read once, and their words kept account of for the writes to come."""
 
 
 class EmbeddedStore(Reaching):
@@ -79,6 +79,7 @@ class EmbeddedStore(Reaching):
         super().__init__(path, busy_seconds)
         self._restoring: Keys | None = None
         self._optimizing: set[tuple[str, int]] = set()
+        self._asked_much: set[str] = set()
 
     # writes ---------------------------------------------------------------------------------------------------
 
@@ -151,7 +152,9 @@ class EmbeddedStore(Reaching):
         """What a write has to know before it can be planned."""
         space = self._scopes.space_of(scope.key) if ask.tokens else None
         if space is None and len(ask.tokens) >= MANY_WORDS:
-            space = UNEMBEDDED
+            if scope.key in self._asked_much:
+                space = UNEMBEDDED
+            self._asked_much.add(scope.key)
         if space is not None:
             return await self._in_outline(
                 scope, space, lambda sql, held, keys: lookups.look_up(sql, held.scope, keys, ask, held)
@@ -442,7 +445,7 @@ class EmbeddedStore(Reaching):
         return await self._read(lambda sql: keeping.counts(sql, _number(sql, scope)))
 
     async def check(self, repair: bool) -> list[str]:
-        """What is wrong between notes, postings, vectors and links; one line each. Empty: all is well.
+        """What is wrong between notes, words, facets, vectors and links; one line each. Empty: all is well.
 
         ``repair`` makes what is derived anew, in one transaction; the lines then tell what was mended.
         """

@@ -91,8 +91,9 @@ def nearest_older(sql: sqlite3.Connection, columns: Columns | Outline, ids: Sequ
     if not columns.dim:  # the vector set is gone
         return []
     visible = columns.visible()
-    embedded = np.append(columns.vectors.embedded, False)
+    embedded = columns.vectors.embedded
     rows = _rows_of(sql, columns, ids)
+    rows = rows[rows < len(embedded)]  # it ends with the last that has a vector
     rows = rows[embedded[rows] & visible[rows]]
     if not len(rows):
         return []

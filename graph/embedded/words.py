@@ -42,24 +42,34 @@ def holders(sql: sqlite3.Connection, scope: int, keys: Sequence[int]) -> list[in
         """SELECT (SELECT COUNT(*) FROM json_each(:stretches) s
             CROSS JOIN words w ON w.scope = :scope AND w.stretch = s.value AND w.key = a.value)
         FROM json_each(:asked) a ORDER BY a.key""",
-        {"scope": scope, "stretches": _stretches(sql, scope), "asked": json.dumps(list(keys))},
+        {"scope": scope, "stretches": stretches(sql, scope), "asked": json.dumps(list(keys))},
     )
     return [count for (count,) in rows]
 
 
-def holding_all(sql: sqlite3.Connection, scope: int, key: int, others: Sequence[int]) -> list[str]:
-    """The notes that hold ``key`` and all of the others, by ``seq``."""
+def held(sql: sqlite3.Connection, scope: int, keys: Iterable[int]) -> set[int]:
+    """Those of the keys that any note holds."""
+    rows = sql.execute(
+        """SELECT a.value FROM json_each(:asked) a WHERE EXISTS (SELECT 1 FROM json_each(:stretches) s
+            CROSS JOIN words w ON w.scope = :scope AND w.stretch = s.value AND w.key = a.value)""",
+        {"scope": scope, "stretches": stretches(sql, scope), "asked": json.dumps(list(keys))},
+    )
+    return {key for (key,) in rows}
+
+
+def holding_all(sql: sqlite3.Connection, scope: int, those: str, key: int, others: Sequence[int]) -> list[str]:
+    """The notes of ``those`` stretches that hold ``key`` and all of the others, by ``seq``."""
     rows = sql.execute(
         """SELECT n.id FROM json_each(:stretches) s
         CROSS JOIN words w ON w.scope = :scope AND w.stretch = s.value AND w.key = :key
         JOIN notes n ON n.number = w.note
         WHERE NOT EXISTS (SELECT 1 FROM json_each(:others) WHERE NOT EXISTS (SELECT 1 FROM words o
             WHERE o.scope = :scope AND o.stretch = w.stretch AND o.key = value AND o.note = w.note)) ORDER BY n.seq""",
-        {"scope": scope, "stretches": _stretches(sql, scope), "key": key, "others": json.dumps(list(others))},
+        {"scope": scope, "stretches": those, "key": key, "others": json.dumps(list(others))},
     )
     return [id for (id,) in rows]
 
 
-def _stretches(sql: sqlite3.Connection, scope: int) -> str:
-    """Those that a scope has words of."""
+def stretches(sql: sqlite3.Connection, scope: int) -> str:
+    """Those that a scope has words of, as a list in JSON."""
     return json.dumps([stretch for (stretch,) in sql.execute(_STRETCHES, {"scope": scope})])

@@ -64,7 +64,7 @@ _STATEMENTS = {
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
     "texts": "INSERT INTO texts (note, body, terms, base) VALUES (?, ?, ?, ?)",
     "note_events": "INSERT OR IGNORE INTO note_events (event, note) VALUES (?, ?)",
-    "postings": "INSERT INTO postings (scope, key, note, count) VALUES (?, ?, ?, ?)",
+    "facets": "INSERT INTO facets (scope, key, note, count) VALUES (?, ?, ?, ?)",
     "words": "INSERT INTO words (scope, stretch, key, note) VALUES (?, ?, ?, ?)",
     "terms": "INSERT OR IGNORE INTO terms (scope, key, name) VALUES (?, ?, ?)",
     "vectors": """INSERT INTO vectors (note, space, vector) VALUES (?, ?, ?)
@@ -257,7 +257,7 @@ class Applying:
             self._decide(one.op.links, number, first=one.op.revision.version == FIRST_REVISION)
 
     def _change(self, one: Prepared, note: Note, number: int) -> None:
-        """Set a note's columns, text and postings to another state."""
+        """Set a note's columns, text and facets to another state."""
         self._flush()
         events = [self._event(event, note) for event in note.event_ids]
         old_entries, old_terms, old_length = self._sql.execute(
@@ -367,7 +367,7 @@ class Applying:
     def _flush(self) -> None:
         for table, rows in self._rows.items():
             if rows:
-                if table in ("postings", "words", "terms"):
+                if table in ("facets", "words", "terms"):
                     rows.sort()
                 done = self._sql.executemany(_STATEMENTS[table], rows)
                 if table == "finished" and done.rowcount < len(rows):
@@ -394,7 +394,7 @@ class Applying:
         held, others = words.split(entries)
         stretch = words.stretch_of(seq)
         self._rows["words"].extend((self._scope, stretch, key, number) for key in held)
-        self._rows["postings"].extend((self._scope, key, number, count) for key, count in others)
+        self._rows["facets"].extend((self._scope, key, number, count) for key, count in others)
         if index is not None and held:
             self._rows["terms"].extend((self._scope, key, name) for key, name in index.names)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.contract.conftest import BACKENDS, PERSISTENT
 from tests.contract.reference import ReferenceStore
-from zettel import Event, Memory
+from zettel import Event, Memory, Scope
 from zettel.bench.counting import overlap
 from zettel.bench.synthetic import large_scope
 
@@ -143,3 +143,27 @@ def only_exact(memory: Memory) -> dict[str, Any]:
         "mentions": mentions,
         "terms": {str(keys[id]): [(t.key, t.kind, t.notes) for t in memory.terms(id)] for id in keys},
     }
+
+
+def test_near_links_do_not_depend_on_what_is_linked_together(memory: Memory) -> None:
+    turns = [
+        ("assistant", "The Assistant was very slow today, we waited an hour."),
+        ("Ann", "Why was the Assistant so slow when we asked it today?"),
+        ("user", "Why was the Assistant so slow when I asked it today?"),
+        ("Ann", "The Kestrel is slow today, we waited an hour for the Kestrel."),
+        ("Bob", "Why was the Kestrel so slow today, Ann?"),
+    ]
+    links = []
+    for at_once in (1, 2, len(turns)):
+        scope = Scope(user=f"linked by {at_once}")
+        events = [Event(id=str(n), content=said, role=role) for n, (role, said) in enumerate(turns)]
+        for start in range(0, len(events), at_once):
+            memory.add_many(events[start : start + at_once], scope=scope)
+            memory.flush()
+        said_in = {note.id: event.id for event, notes in memory.dump(scope=scope) for note in notes}
+        links.append({
+            (said_in[link.source], said_in[link.target], link.reason)
+            for id in said_in for link in memory.links(id, scope=scope)
+        })  # fmt: skip
+    assert links[0]
+    assert links[0] == links[1] == links[2]

@@ -106,6 +106,21 @@ def test_it_is_taken_for_writing_and_leaves_no_snapshot(tmp_path: Path) -> None:
     run(work())
 
 
+def test_notes_after_the_last_vector_are_near_nothing(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(tmp_path / "a.db") as store:
+            scribe = await Scribe(store).begin()
+            notes = [await scribe.add("The harbour.", vector=at(1)) for _ in range(2)]
+            notes += [await scribe.add("The ferry.", vector=None) for _ in range(100)]
+            found = await store.near(ANN, notes, scribe.space, 3)
+            assert [(one.note, [other for other, _ in one.others]) for one in found] == [
+                (notes[0], []),
+                (notes[1], [notes[0]]),
+            ]
+
+    run(work())
+
+
 @pytest.mark.parametrize("what", ["reworded", "gone", "put away"])
 def test_what_it_cannot_take_in_brings_the_columns(what: str, tmp_path: Path) -> None:
     async def work() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.embedded import ANN, Scribe, opened, run, vector
+from zettel.errors import StoreError
 from zettel.graph.embedded import store as embedded_store
 from zettel.graph.embedded import words
 from zettel.graph.embedded.held import UNEMBEDDED
@@ -107,6 +108,15 @@ def test_a_batch_writes_as_much_to_a_large_scope_as_to_a_small_one(
     run(work())
 
 
+def test_who_opened_the_file_before_it_had_stretches_cannot_write_on(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(tmp_path / "a.db") as store:
+            with pytest.raises(StoreError, match="no such table: postings"):
+                await store._write(lambda sql: sql.execute("INSERT INTO postings VALUES (1, 1, 1, 1)"))
+
+    run(work())
+
+
 def test_words_are_kept_account_of_without_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as other, opened(tmp_path / "a.db") as store:
@@ -115,6 +125,8 @@ def test_words_are_kept_account_of_without_vectors(tmp_path: Path, monkeypatch: 
             counted = await asked(store)
             assert not store._scopes.held()
             monkeypatch.setattr(embedded_store, "MANY_WORDS", 3)
+            assert await asked(store) == counted
+            assert not store._scopes.held()  # who asks once has them counted
             assert await asked(store) == counted
             assert store._scopes.held() == [(ANN.key, UNEMBEDDED)]
             ((_, [held]),) = store._scopes._held.values()

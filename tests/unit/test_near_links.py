@@ -21,8 +21,9 @@ def linked(near: list[tuple[str, float]], role: str | None = None, **terms: list
     held = {"new": [], **{other: [] for other, _ in near}, **terms}
     found = near_links(
         Near("new", tuple(near)),
+        role,
         {id: binding(own) for id, own in held.items()},
-        {id: speakers(own, role if id == "new" else None) for id, own in held.items()},
+        {id: speakers(own) for id, own in held.items()},
         NOW,
     )
     return [(link.target, link.reason) for link in found]

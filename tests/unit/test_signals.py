@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import anyio
 import pytest
@@ -10,8 +11,17 @@ import pytest
 from zettel.cli.mcp import ended_by_a_signal
 
 
+@pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["as ever", "in the background of a shell"])
+def ctrl_c(request: pytest.FixtureRequest) -> Iterator[object]:
+    former = signal.signal(signal.SIGINT, request.param)
+    yield request.param
+    signal.signal(signal.SIGINT, former)
+
+
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
-def test_wherever_a_signal_finds_the_code(asked: signal.Signals, caplog: pytest.LogCaptureFixture) -> None:
+def test_wherever_a_signal_finds_the_code(
+    asked: signal.Signals, ctrl_c: object, caplog: pytest.LogCaptureFixture
+) -> None:
     former, ended = signal.getsignal(signal.SIGTERM), []
 
     async def serve() -> None:
@@ -29,4 +39,4 @@ def test_wherever_a_signal_finds_the_code(asked: signal.Signals, caplog: pytest.
         anyio.run(serve)
     assert ended == [serve]
     assert caplog.messages == []
-    assert signal.getsignal(signal.SIGTERM) is former
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == (former, ctrl_c)

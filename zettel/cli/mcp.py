@@ -70,11 +70,16 @@ def ended_by_a_signal() -> Iterator[None]:
     """Inside, SIGTERM and Ctrl-C are how a server ends: what it had begun is finished, and the memory closed.
 
     SIGTERM becomes Ctrl-C, by which asyncio cancels the main task. An exception raised where the signal finds the code
-    might stand in another task, and would come out in a group.
+    might stand in another task, and would come out in a group. asyncio looks for Python's own handler, which is not
+    there in what a shell starts with ``&``: such processes ignore Ctrl-C.
     """
-    former = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    former = {
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT)),
+    }
     try:
         with suppress(KeyboardInterrupt):
             yield
     finally:
-        signal.signal(signal.SIGTERM, former)
+        for number, handler in former.items():
+            signal.signal(number, handler)

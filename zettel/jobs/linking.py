@@ -174,8 +174,11 @@ class Linking:
                 raise StaleLease("a note changed while the model read it")
             terms = await self._store.uses(scope, sorted(around))
             bindings = {id: binding(held) for id, held in terms.items()}
-            unbinding = {id: speakers(held, read[id].role if id in read else None) for id, held in terms.items()}
-            links = {near.note: near_links(near, bindings, unbinding, clock.recorded_at) for near in nears}
+            speaking = {id: speakers(held) for id, held in terms.items()}
+            links = {
+                near.note: near_links(near, read[near.note].role, bindings, speaking, clock.recorded_at)
+                for near in nears
+            }
             linked = {link.target for made in links.values() for link in made} - read.keys()
             read |= await self._store.notes(scope, sorted(linked))
             for id, changed in (await self._changes(scope, found, read, clock)).items():

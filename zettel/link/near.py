@@ -41,21 +41,26 @@ def binding(terms: Sequence[TermUse]) -> Binding:
     return {term.key: term for term in terms if term.kind in ("keyword", "name")}
 
 
-def speakers(terms: Sequence[TermUse], role: str | None = None) -> frozenset[str]:
-    """By key, the names of who speaks in a note with these Terms: they bind nothing, for everybody says them. Where its
-    ``role`` is no name ("user"), neither does what else speakers are called."""
-    named = {term.key for term in terms if term.kind == "speaker"}
-    return GENERIC_ROLES.union(named) if (role or "").casefold() in GENERIC_ROLES else frozenset(named)
+def speakers(terms: Sequence[TermUse]) -> frozenset[str]:
+    """By key, the names of who speaks in a note with these Terms."""
+    return frozenset(term.key for term in terms if term.kind == "speaker")
 
 
 def near_links(
-    near: Near, bindings: Mapping[str, Binding], unbinding: Mapping[str, Collection[str]], recorded_at: datetime
+    near: Near,
+    role: str | None,
+    bindings: Mapping[str, Binding],
+    speaking: Mapping[str, Collection[str]],
+    recorded_at: datetime,
 ) -> tuple[Link, ...]:
-    """RELATES links for one note, nearest first.
+    """RELATES links for one note of this role, nearest first.
 
-    ``bindings`` and ``unbinding`` hold what binds, and the ``speakers``, of the note and of the others.
+    ``bindings`` and ``speaking`` hold what binds, and the ``speakers``, of the note and of the others. A speaker's own
+    name binds nothing, for everybody says it; neither does what speakers are called where the note's is such ("user").
     """
-    idle = set(unbinding[near.note]).union(*(unbinding[other] for other, _ in near.others))
+    idle = set(speaking[near.note]).union(*(speaking[other] for other, _ in near.others))
+    if (role or "").casefold() in GENERIC_ROLES:
+        idle |= GENERIC_ROLES
     own = {key: term for key, term in bindings[near.note].items() if key not in idle}
     links: list[Link] = []
     for other, cosine in near.others:
