@@ -65,9 +65,9 @@ if TYPE_CHECKING:
 
     Dumped: TypeAlias = list[tuple[EventRecord, tuple[Note, ...]]]
 
-MANY_WORDS = 1_000
-"""Where a write asks about so many words, and is not the first, these are not counted in the file: the scope's notes
-are read once, and their words kept account of for the writes to come."""
+MANY_WORDS, MANY_NOTES = 1_000, 20_000
+"""To count so many words in the file, of a scope with so many notes, takes long. Whoever asks for it again is a batch
+among many: the notes are read once, and their words kept account of for the writes to come."""
 
 
 class EmbeddedStore(Reaching):
@@ -79,7 +79,7 @@ class EmbeddedStore(Reaching):
         super().__init__(path, busy_seconds)
         self._restoring: Keys | None = None
         self._optimizing: set[tuple[str, int]] = set()
-        self._asked_much: set[str] = set()
+        self._counted_long: set[str] = set()
 
     # writes ---------------------------------------------------------------------------------------------------
 
@@ -151,17 +151,19 @@ class EmbeddedStore(Reaching):
     async def lookup(self, scope: Scope, ask: Lookup) -> Found:
         """What a write has to know before it can be planned."""
         space = self._scopes.space_of(scope.key) if ask.tokens else None
-        if space is None and len(ask.tokens) >= MANY_WORDS:
-            if scope.key in self._asked_much:
-                space = UNEMBEDDED
-            self._asked_much.add(scope.key)
+        many = len(ask.tokens) >= MANY_WORDS
+        if space is None and many and scope.key in self._counted_long:
+            space = UNEMBEDDED
         if space is not None:
             return await self._in_outline(
                 scope, space, lambda sql, held, keys: lookups.look_up(sql, held.scope, keys, ask, held)
             )
-        return await self._read_scope(
+        found = await self._read_scope(
             scope, lambda sql, row, keys: lookups.look_up(sql, row.number, keys, ask), lookups.nothing(ask)
         )
+        if many and found.notes >= MANY_NOTES:
+            self._counted_long.add(scope.key)
+        return found
 
     async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
         """Those of the notes that the scope holds."""

@@ -125,6 +125,9 @@ def test_words_are_kept_account_of_without_vectors(tmp_path: Path, monkeypatch: 
             counted = await asked(store)
             assert not store._scopes.held()
             monkeypatch.setattr(embedded_store, "MANY_WORDS", 3)
+            assert [await asked(store) for _ in range(2)] == [counted] * 2
+            assert not store._scopes.held()  # of few notes they are soon counted
+            monkeypatch.setattr(embedded_store, "MANY_NOTES", 5)
             assert await asked(store) == counted
             assert not store._scopes.held()  # who asks once has them counted
             assert await asked(store) == counted
