@@ -43,17 +43,10 @@ _ORPHANS = {
     "note_uses": "note NOT IN (SELECT number FROM notes)",
 }
 """Rows that hang on something that is not there."""
-_POSTINGS = {"facets": "SELECT note, key, count FROM facets", "words": "SELECT note, stretch, key FROM words"}
-_POST = {
-    "facets": "INSERT INTO facets (scope, note, key, count) VALUES (?, ?, ?, ?)",
-    "words": "INSERT INTO words (scope, note, stretch, key) VALUES (?, ?, ?, ?)",
-}
-_UNPOST = {
-    "facets": "DELETE FROM facets WHERE scope = ? AND note = ? AND key = ? AND count = ?",
-    "words": "DELETE FROM words WHERE scope = ? AND note = ? AND stretch = ? AND key = ?",
-}
+_POSTINGS = {"facets": "key, count", "words": "stretch, key"}
+"""The tables of what notes are found by, with what stands in them beside scope and note."""
 Posting = tuple[str, int, int]
-"""A table with what it says of a note: a stretch and a key, or a key and its count."""
+"""Which of them says what of a note."""
 
 
 def check(sql: sqlite3.Connection, repair: bool, now: int) -> list[str]:
@@ -96,8 +89,9 @@ class _Scope:
             "SELECT number, id FROM notes WHERE scope = ? ORDER BY number", (self._number,)
         ).fetchall()
         posted: dict[int, set[Posting]] = defaultdict(set)
-        for table, rows in _POSTINGS.items():
-            for note, *posting in self._sql.execute(f"{rows} WHERE scope = ?", (self._number,)):
+        for table, columns in _POSTINGS.items():
+            rows = self._sql.execute(f"SELECT note, {columns} FROM {table} WHERE scope = ?", (self._number,))
+            for note, *posting in rows:
                 posted[note].add((table, *posting))
         named = {key for (key,) in self._sql.execute("SELECT key FROM terms WHERE scope = ?", (self._number,))}
         for number, id in notes:
@@ -249,9 +243,11 @@ class _Scope:
 
     def _repost(self, number: int, posted: set[Posting], right: set[Posting], names: dict[int, str]) -> None:
         for table, *posting in sorted(posted - right):
-            self._do(_UNPOST[table], self._number, number, *posting)
+            which = f"(scope, note, {_POSTINGS[table]}) = (?, ?, ?, ?)"
+            self._do(f"DELETE FROM {table} WHERE {which}", self._number, number, *posting)
         for table, *posting in sorted(right - posted):
-            self._do(_POST[table], self._number, number, *posting)
+            into = f"{table} (scope, note, {_POSTINGS[table]})"
+            self._do(f"INSERT INTO {into} VALUES (?, ?, ?, ?)", self._number, number, *posting)
         self._sql.executemany(
             "INSERT OR IGNORE INTO terms (scope, key, name) VALUES (?, ?, ?)",
             [(self._number, key, name) for key, name in sorted(names.items())],

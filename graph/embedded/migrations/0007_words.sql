@@ -11,13 +11,5 @@ CREATE TABLE words (
 INSERT INTO words (scope, stretch, key, note)
     SELECT p.scope, n.seq >> 14, p.key, p.note FROM postings p JOIN notes n ON n.number = p.note WHERE p.count > 0
     ORDER BY 1, 2, 3, 4;
-CREATE TABLE facets (
-    scope INTEGER NOT NULL,
-    key   INTEGER NOT NULL,
-    note  INTEGER NOT NULL,
-    count INTEGER NOT NULL,
-    PRIMARY KEY (scope, key, note)
-) WITHOUT ROWID;
-INSERT INTO facets (scope, key, note, count)
-    SELECT scope, key, note, count FROM postings WHERE count <= 0 ORDER BY 1, 2, 3;
-DROP TABLE postings;
+DELETE FROM postings WHERE count > 0;
+ALTER TABLE postings RENAME TO facets;
