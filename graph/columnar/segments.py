@@ -96,6 +96,10 @@ class Index:
             return len(self.find(key)[0])
         return sum(end - start for start, end in (_bounds(segment, key) for segment in self._segments))
 
+    def counts(self, keys: Sequence[int]) -> list[int]:
+        """The same for each of these."""
+        return [self.count(key) for key in keys]
+
     def among(self, key: int, rows: Ints) -> tuple[Ints, NDArray[Any]]:
         """Of ``rows`` those that have an entry for the key, as positions, and its value."""
         where, values = [_NONE], [np.zeros(0, self._dtype)]

@@ -46,7 +46,8 @@ def _counts(
 ) -> tuple[int, dict[str, int]]:
     """How many notes there are, and hold each token."""
     if columns is not None:
-        return int(columns.shown().sum()), {token: columns.words.count(keys.word(token)) for token in tokens}
+        df = columns.words.counts(list(map(keys.word, tokens)))
+        return int(columns.shown().sum()), dict(zip(tokens, df, strict=True))
     # The index holds these notes and no others; left to itself SQLite reads every note of the scope.
     count = "SELECT COUNT(*) FROM notes INDEXED BY notes_by_seq WHERE scope = ? AND NOT archived"
     return sql.execute(count, (scope,)).fetchone()[0], _df(sql, scope, keys, tokens)

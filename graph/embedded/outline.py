@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -43,23 +43,31 @@ class Counts:
     def add(self, keys: Ints) -> None:
         """One more note for every time that a key stands here."""
         distinct, counts = np.unique(keys, return_counts=True)
-        places = np.searchsorted(self._keys, distinct)
-        known = np.zeros(len(distinct), bool)
-        inside = places < len(self._keys)
-        known[inside] = self._keys[places[inside]] == distinct[inside]
+        places, known = self._places(distinct)
         self._counts[places[known]] += counts[known].astype(np.int32)
         self._keys = np.insert(self._keys, places[~known], distinct[~known])
         self._counts = np.insert(self._counts, places[~known], counts[~known])
 
-    def count(self, key: int) -> int:
-        """How many notes hold this one."""
-        place = int(np.searchsorted(self._keys, key))
-        return int(self._counts[place]) if place < len(self._keys) and self._keys[place] == key else 0
+    def counts(self, keys: Sequence[int]) -> list[int]:
+        """How many notes hold each of these."""
+        asked = np.array(keys, np.int64)
+        places, known = self._places(asked)
+        counts = np.zeros(len(asked), np.int32)
+        counts[known] = self._counts[places[known]]
+        return cast("list[int]", counts.tolist())
 
     @property
     def nbytes(self) -> int:
         """Memory taken."""
         return self._keys.nbytes + self._counts.nbytes
+
+    def _places(self, keys: Ints) -> tuple[Ints, Bools]:
+        """Where each of these stands or would stand, and whether it does."""
+        places = np.searchsorted(self._keys, keys)
+        known = np.zeros(len(keys), np.bool_)
+        inside = places < len(self._keys)
+        known[inside] = self._keys[places[inside]] == keys[inside]
+        return places, known
 
 
 class Outline:
@@ -120,7 +128,9 @@ def _take(
 ) -> bool:
     rows, notes = outline.rows_of(numbers), outline.notes
     old = rows != GONE
-    plain, whole = _stamps(entries), _stamps([*map(b"".join, zip(entries, [v or b"" for v in vectors], strict=True))])
+    plain = whole = _stamps(entries)
+    if outline.dim:
+        whole = _stamps([*map(b"".join, zip(entries, [v or b"" for v in vectors], strict=True))])
     stamp = notes["stamp"][rows[old]]
     same = (stamp == whole[old]) | (stamp == plain[old])  # it may have got its vector since, and nothing else
     if not (same & (notes["shown"][rows[old]] == shown[old])).all():

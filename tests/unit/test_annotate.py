@@ -18,7 +18,7 @@ from zettel.annotate.extractive import (
     tags_of,
     terms_of,
 )
-from zettel.annotate.keywords import MAX_KEYWORDS, blended_rarity, read
+from zettel.annotate.keywords import MAX_KEYWORDS, blended, read
 from zettel.annotate.names import find_names
 from zettel.annotate.tokens import phrase_key, tokenize
 from zettel.model import Note
@@ -124,7 +124,7 @@ def test_what_everyone_in_a_scope_says_is_no_keyword_there(notes: int) -> None:
 
 
 def test_the_scope_outweighs_the_background_as_it_fills() -> None:
-    weights = [blended_rarity(0.9, notes, notes) for notes in (0, 1, 10, 50, 1000)]
+    weights = [blended(notes)(0.9, notes) for notes in (0, 1, 10, 50, 1000)]
     assert weights == sorted(weights, reverse=True)
     assert weights[0] == 0.9
     assert weights[-1] < 0.1

@@ -78,7 +78,7 @@ async def annotate(
 
 def tokens_of(passages: Iterable[Passage]) -> tuple[str, ...]:
     """The tokens whose numbers an annotator is told."""
-    return tuple(sorted({token for passage in passages for token in tokenize(passage.content)}))
+    return tuple(sorted(set().union(*(tokenize(passage.content) for passage in passages))))
 
 
 def passages_of(event: Event) -> tuple[Passage, ...]:

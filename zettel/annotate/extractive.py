@@ -150,11 +150,13 @@ def _gist(text: str, reading: Reading) -> str:
     found = sentences(text)
     if len(found) <= 1:
         return found[0] if found else ""
-    telling = [(name.text, 1.0) for name in reading.names] + [(word.text, word.rarity) for word in reading.words]
+    names = [name.text for name in reading.names]
+    words = [(word.text, word.rarity) for word in reading.words]  # in lower case, all of them
 
     def said(sentence: str) -> float:
         lowered = sentence.lower()
-        return sum([weight for word, weight in telling if word in sentence or word in lowered])
+        named = sum([1.0 for name in names if name in sentence or name in lowered])
+        return sum([rarity for word, rarity in words if word in lowered], named)
 
     return max(found, key=said)
 

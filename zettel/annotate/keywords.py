@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeAlias
 
 from zettel.annotate.background import rarity_of
 from zettel.annotate.names import Name, find_names
@@ -49,6 +50,12 @@ class Keyword(NamedTuple):
     rarity: float
 
 
+_Count: TypeAlias = list[Any]
+"""The fields of a Keyword while its uses are counted."""
+_Counted: TypeAlias = dict[str, _Count]
+_keyword: partial[Keyword] = partial(tuple.__new__, Keyword)  # what Keyword(*fields) does, at a third of its cost
+
+
 class Reading(NamedTuple):
     """What a text offers: its names, its telling words, and phrases of two of them; each in order of appearance."""
 
@@ -64,14 +71,14 @@ def read(text: str) -> Reading:
         text = _URL.sub(" ", text)
     names = find_names(text)
     named = {token_of(word) for name in names for word in name.key.split()}
-    found: dict[str, Keyword] = {}
-    pairs: dict[str, Keyword] = {}
+    found: _Counted = {}
+    pairs: _Counted = {}
     text = clean(text)
     if not text.isascii():
         for word, start, rarity in unspaced_words(text):
             if rarity >= TELLING_RARITY and word not in CALENDAR:
                 _count(found, word, word, start, rarity)
-    before: Keyword | None = None
+    before: _Count | None = None
     before_end = -1
     for word, start, end in spaced_words(text):
         told = _telling(word[:MAX_TOKEN])
@@ -80,17 +87,23 @@ def read(text: str) -> Reading:
             continue
         token, shown, rarity = told
         this = _count(found, token, shown, start, rarity)
-        if before is not None and start == before_end + 1 and rarity >= PHRASE_RARITY <= before.rarity:
-            _count(pairs, f"{before.key} {token}", f"{before.text} {shown}", before.start, (rarity + before.rarity) / 2)
+        if rarity < PHRASE_RARITY:
+            before = None
+            continue
+        if before is not None and start == before_end + 1:
+            first, first_shown, _, at, other = before
+            _count(pairs, f"{first} {token}", f"{first_shown} {shown}", at, (rarity + other) / 2)
         before, before_end = this, end
-    return Reading(names, tuple(found.values()), tuple(pairs.values()))
+    return Reading(names, tuple(map(_keyword, found.values())), tuple(map(_keyword, pairs.values())))
 
 
-def _count(found: dict[str, Keyword], key: str, shown: str, start: int, rarity: float) -> Keyword:
+def _count(found: _Counted, key: str, shown: str, start: int, rarity: float) -> _Count:
     known = found.get(key)
-    keyword = Keyword(key, shown, 1, start, rarity) if known is None else known._replace(uses=known.uses + 1)
-    found[key] = keyword
-    return keyword
+    if known is None:
+        known = found[key] = [key, shown, 1, start, rarity]
+    else:
+        known[2] += 1
+    return known
 
 
 @lru_cache(maxsize=_CACHED_WORDS)
@@ -105,32 +118,38 @@ def _telling(word: str) -> tuple[str, str, float] | None:
     return (token, shown, rarity) if rarity >= TELLING_RARITY else None
 
 
-def blended_rarity(background: float, df: int, notes: int) -> float:
-    """A token's rarity 0..1: the background's, and more and more the scope's own as it fills.
+def blended(notes: int) -> Callable[[float, int], float]:
+    """From a token's rarity 0..1 in the background and its df to its rarity in a scope of so many ``notes``.
 
-    The scope's is ln((n + 1) / (df + 0.5)) over its greatest value ln((n + 1) / 0.5), and weighs n / (n + SCOPE_PRIOR).
+    It is the background's, and more and more the scope's own as it fills: that is ln((n + 1) / (df + 0.5)) over its
+    greatest value ln((n + 1) / 0.5), and weighs n / (n + SCOPE_PRIOR).
     """
     if notes <= 0:
-        return background
-    own = math.log((notes + 1) / (min(df, notes) + 0.5)) / math.log((notes + 1) / 0.5)
-    return (notes * own + SCOPE_PRIOR * background) / (notes + SCOPE_PRIOR)
+        return lambda background, df: background
+    log, greatest, whole = math.log, math.log((notes + 1) / 0.5), notes + SCOPE_PRIOR
+
+    def rarity(background: float, df: int) -> float:
+        own = log((notes + 1) / ((df if df < notes else notes) + 0.5)) / greatest
+        return (notes * own + SCOPE_PRIOR * background) / whole
+
+    return rarity
 
 
 def best_keywords(reading: Reading, stats: TermStats, length: int) -> tuple[str, ...]:
     """The 3 to 8 words, phrases and names that tell most about a text of ``length`` characters, best first."""
-    notes, df = stats.notes, stats.df
+    df, rarity_in_scope = stats.df, blended(stats.notes)
     offered: list[tuple[float, int, str, str]] = []
-    rarity: dict[str, float] = {}
-    for word in reading.words:
-        weight = rarity[word.key] = blended_rarity(word.rarity, df.get(word.key, 0), notes)
-        offered.append((_OFTEN[min(word.uses, _MANY)] * weight, -word.start, word.text, word.key))
-    for pair in reading.phrases:
-        first, _, second = pair.key.partition(" ")
-        weight = PHRASE_BONUS * (rarity[first] + rarity[second]) / 2
-        offered.append((_OFTEN[min(pair.uses, _MANY)] * weight, -pair.start, pair.text, pair.key))
+    weights: dict[str, float] = {}
+    for key, text, uses, start, rarity in reading.words:
+        weight = weights[key] = rarity_in_scope(rarity, df.get(key, 0))
+        offered.append((_OFTEN[uses if uses < _MANY else _MANY] * weight, -start, text, key))
+    for key, text, uses, start, _ in reading.phrases:
+        first, _, second = key.partition(" ")
+        weight = PHRASE_BONUS * (weights[first] + weights[second]) / 2
+        offered.append((_OFTEN[uses if uses < _MANY else _MANY] * weight, -start, text, key))
     for place, name in enumerate(reading.names):
         tokens = [token for word in name.key.split() if (token := token_of(word))]
-        weight = max([blended_rarity(rarity_of(token), df.get(token, 0), notes) for token in tokens], default=1.0)
+        weight = max([rarity_in_scope(rarity_of(token), df.get(token, 0)) for token in tokens], default=1.0)
         offered.append((NAME_BONUS * _OFTEN[min(name.uses, _MANY)] * weight, -place, name.text, " ".join(tokens)))
     offered.sort(reverse=True)
     return _apart(offered, min(MAX_KEYWORDS, max(MIN_KEYWORDS, length // CHARS_PER_KEYWORD)))

@@ -7,10 +7,11 @@ import re
 PART_CHARS = 1500
 """Longest part, in characters: about a page's half, what a vector can still stand for."""
 
+_CLOSING = "\"')]"
 _BORDERS = (
     re.compile(r"\n\s*\n"),  # a paragraph's end
     re.compile(r"\n"),
-    re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])"),  # a sentence's end
+    re.compile(rf"(?<=[.!?…])[{re.escape(_CLOSING)}]*\s+|(?<=[。！？])"),  # a sentence's end
     re.compile(r"\s+"),
 )
 
@@ -36,8 +37,11 @@ def split_parts(content: str, longest: int = PART_CHARS) -> list[str]:
 
 def _last_border(content: str, start: int, end: int) -> int:
     # A cut in the first half would leave crumbs; then the next finer border is taken.
+    half = first = (start + end) // 2
+    while first > start and (content[first - 1].isspace() or content[first - 1] in _CLOSING):
+        first -= 1  # so that a border is found whole
     for border in _BORDERS:
-        cuts = [match.end() for match in border.finditer(content, start, end) if match.end() > (start + end) // 2]
+        cuts = [match.end() for match in border.finditer(content, first, end) if match.end() > half]
         if cuts:
             return cuts[-1]
     return end

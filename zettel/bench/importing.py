@@ -7,7 +7,7 @@ so has each round of searches: peak memory is that of the import alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -154,11 +154,13 @@ def _scopes(size: int, scope_size: int) -> dict[str, int]:
 
 def _long_messages(messages: int) -> Iterator[Event]:
     """Each says what several messages of a made-up scope say, in its first one's name and time."""
-    waiting = iter(ZipfScope(messages * SAID_AT_ONCE))
+    scope = ZipfScope(messages * SAID_AT_ONCE)
+    waiting = ((session, one) for session in count() for one in scope.said(session))
     for number in range(messages):
         some = list(islice(waiting, SAID_AT_ONCE))
-        content = " ".join(event.content for event in some)
-        yield some[0].model_copy(update={"id": str(number), "content": content})
+        session, first = some[0]
+        content = " ".join(one.text for _, one in some)
+        yield Event(id=str(number), content=content, role=first.role, session=f"s{session}", occurred_at=first.at)
 
 
 def _written(path: Path, events: Iterable[Event]) -> Path:

@@ -8,9 +8,10 @@ two of them; so the most frequent are the function words, as in a language. They
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -53,6 +54,14 @@ class MadeQuestion(NamedTuple):
     source: str
 
 
+class Said(NamedTuple):
+    """What is said, by whom and when."""
+
+    text: str
+    role: str
+    at: datetime
+
+
 class ZipfScope:
     """``notes`` messages in sessions; any session, or all of them in order."""
 
@@ -73,6 +82,13 @@ class ZipfScope:
 
     def session(self, number: int) -> list[Event]:
         """The messages of one session; the last may be a short one."""
+        return [
+            Event(id=str(place), content=one.text, role=one.role, session=f"s{number}", occurred_at=one.at)
+            for place, one in enumerate(self.said(number), number * SESSION)
+        ]
+
+    def said(self, number: int) -> Iterator[Said]:
+        """The same bare, for who wants many of them."""
         chance = np.random.Generator(np.random.PCG64([self._seed, number]))
         topic = np.searchsorted(self._topical, chance.random(TOPIC))
         sizes = SHORTEST + (chance.random(SESSION) * (LONGEST + 1 - SHORTEST)).astype(int)
@@ -82,18 +98,12 @@ class ZipfScope:
         speakers = (chance.random(SESSION) * len(SPEAKERS)).astype(int)
         minutes = np.cumsum(chance.random(SESSION) * PAUSE)
         begin = BEGIN + timedelta(days=DAYS * number * SESSION / self.notes)
-        ends = np.cumsum(sizes)
         first = number * SESSION
-        return [
-            Event(
-                id=str(first + n),
-                content=self._sentence(drawn[ends[n] - sizes[n] : ends[n]], (first + n) % QUESTION_EVERY == 0),
-                role=SPEAKERS[speakers[n]],
-                session=f"s{number}",
-                occurred_at=begin + timedelta(minutes=round(float(minutes[n]), 1)),
-            )
-            for n in range(min(SESSION, self.notes - first))
-        ]
+        waiting = iter(drawn.tolist())
+        told = zip(sizes.tolist(), speakers.tolist(), minutes.tolist(), range(first, self.notes), strict=False)
+        for size, speaker, minute, place in told:
+            text = self._sentence(islice(waiting, size), place % QUESTION_EVERY == 0)
+            yield Said(text, SPEAKERS[speaker], begin + timedelta(minutes=round(minute, 1)))
 
     def questions(self, count: int) -> list[MadeQuestion]:
         """Questions of about eight words: some of one message, among common ones, in no order."""
@@ -114,8 +124,8 @@ class ZipfScope:
         """The words of a sentence as the vocabulary spells them."""
         return [word if word in self._spelled else word.lower() for word in sentence[:-1].split()]
 
-    def _sentence(self, ranks: NDArray[np.int64], asks: bool) -> str:
-        text = " ".join([self._words[rank] for rank in ranks])
+    def _sentence(self, ranks: Iterable[int], asks: bool) -> str:
+        text = " ".join(map(self._words.__getitem__, ranks))
         return f"{text[:1].upper()}{text[1:]}{'?' if asks else '.'}"
 
 
