@@ -17,8 +17,8 @@ MARK = "  # +"
 """Ends the lines of a page's first program that memory adds to it."""
 
 
-# LlamaIndex keeps a chat history by aiosqlite, whose connection outlives the event loop of a chat() that is not awaited:
-# whenever it is collected, its thread may say that the loop is closed.
+# LlamaIndex keeps a chat history by aiosqlite, whose connection outlives the event loop of a chat() that is not
+# awaited: whenever it is collected, its thread may say that the loop is closed.
 @pytest.mark.filterwarnings(
     r"ignore:Exception in thread .*\(_connection_worker_thread\):pytest.PytestUnhandledThreadExceptionWarning"
 )
