@@ -93,6 +93,10 @@ class TestRefusals:
         zettel("export", "--format", "zettel", "ann.zettel")
         self.refused(zettel("import", "ann.zettel", "--conversation", "pond", "--user", "eve"), "no conversation")
 
+    def test_no_runner_for_a_whole_memory(self, zettel: Zettel, life: str) -> None:
+        zettel("export", "--format", "zettel", "ann.zettel")
+        self.refused(zettel("import", "ann.zettel", "--runner", "process", "--user", "eve"), "leave --runner out")
+
     def test_everybody_and_somebody(self, zettel: Zettel, life: str) -> None:
         ran = zettel("export", "--format", "zettel", "--all-scopes", "--user", "ben", "all.zettel")
         self.refused(ran, "--all-scopes")

@@ -126,6 +126,8 @@ def import_(
     with _on_disk(path, format) as (file, called):
         chosen["source"] = called
         whole = is_whole(file, format)
+        if whole and runner is not None:
+            raise InvalidInput("a whole memory comes as it was, with nothing to be worked off: leave --runner out")
         # Before a store is made: what cannot be imported leaves nothing behind.
         if not whole:
             asked.require_fit(look(file, format, tables=bool(asked.columns), called=called))
@@ -258,7 +260,7 @@ def _runner(options: Common, named: str | None, file: Path) -> str | None:
     from zettel.jobs.on_processes import can_start
 
     if named is not None:
-        return None if named == "here" else named
+        return named
     # A server works on its own cores, and a language model is waited for.
     alone = "://" in options.store or bool(options.models) or (os.cpu_count() or 1) < 2 or not can_start()
     return None if alone or _bytes(file) < LARGE else "process"

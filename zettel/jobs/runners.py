@@ -47,4 +47,4 @@ def load_runner(spec: RunnerSpec) -> Runner | None:
     for entry in entry_points(group=ENTRY_POINTS, name=name):
         made: Runner = entry.load()(rest) if colon else entry.load()()
         return made
-    raise InvalidInput(f"there is no runner {spec!r}: it is process, process:N, ray, or ray:ADDRESS for a cluster")
+    raise InvalidInput(f"there is no runner {spec!r}: there are here, process, process:N, ray and ray:ADDRESS")
