@@ -125,8 +125,8 @@ def _by_text(columns: Columns, query: Query, words: Words, stats: ScopeStats, al
 
 def _by_title(columns: Columns, query: Query, allowed: Bools, keys: Keys) -> Ints:
     titled = [columns.words.find(keys.title(name))[0] for name in query.names]
-    rows: Ints = np.unique(np.concatenate([_NONE, *titled]))
-    return _only(rows, allowed)[: query.pool]
+    rows, _ = columns.distinct(np.concatenate([_NONE, *titled]))
+    return _only(np.sort(rows), allowed)[: query.pool]
 
 
 def _by_term(columns: Columns, view: View, query: Query, named: dict[int, str], allowed: Bools) -> Ints:
@@ -139,8 +139,8 @@ def _by_term(columns: Columns, view: View, query: Query, named: dict[int, str], 
         if spent > query.pool:
             break
         taken.append(columns.holders.find(number)[0])
-    rows: Ints = np.unique(np.concatenate([_NONE, *taken]))
-    return _only(rows, allowed)
+    rows, _ = columns.distinct(np.concatenate([_NONE, *taken]))
+    return _only(np.sort(rows), allowed)
 
 
 def _only(rows: Ints, allowed: Bools) -> Ints:

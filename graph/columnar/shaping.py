@@ -44,9 +44,10 @@ def columnar(
     whose, links = _links(columns, chosen, place)
     tf = _tf(columns, chosen, words, place)
     place[chosen] = GONE
-    codes = np.unique(notes["session"])
-    codes = codes[codes >= 0]
     number = np.full(len(columns.sessions.all) + 1, GONE, np.int32)  # of a session among those here
+    number[notes["session"]] = 0
+    number[GONE] = GONE  # notes of none write into the last place
+    codes = np.flatnonzero(number != GONE)
     number[codes] = np.arange(len(codes))
     starts, before = columns.sessions_of(view)
     asked = np.array(named, np.int64)
