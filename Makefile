@@ -5,6 +5,9 @@
 #   make bench   recall, speed (DATA=folder for all)       make clean   everything made here, .venv too
 # PYTHON=python3.12 chooses the interpreter, PIP="--extra-index-url https://download.pytorch.org/whl/cpu" a torch without CUDA.
 
+# Tests start hundreds of processes, which would each compile what they import where the environment forbids to keep it.
+export PYTHONDONTWRITEBYTECODE =
+
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
