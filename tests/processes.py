@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
 _CONTRACTS = (
-    "durable", "erasable", "explained", "moving", "reversible", "same_answers", "scoped", "two_clocks",
+    "erasable", "explained", "moving", "reversible", "same_answers", "scoped", "two_clocks",
 )  # fmt: skip
 _INTEGRATION = ("neo4j_agreement", "neo4j_cypher", "neo4j_processes", "neo4j_store")
 ON_ALL_SERVERS = frozenset(
@@ -49,11 +49,11 @@ def is_for_soak(test: str) -> bool:
     if any(part in test for part in _LONG):
         return True
     named = servers(test)
-    file, _, rest = test.partition("::")
+    file, parameters = test.partition("::")[0], test.partition("[")[2]
     if not named or not file.startswith(("tests/contract/", "tests/integration/")):
         return False
     alike = file.startswith("tests/contract/") and any(part in test for part in _ABOVE_ALL_STORES)
-    between_servers = "moving" in file and not rest.endswith(f"[{named[0]}]") and "embedded" not in rest
+    between_servers = "moving" in file and parameters != f"{named[0]}]" and "embedded" not in parameters
     older = named[-1] != NAMES[0]
     return alike or between_servers or (older and file not in ON_ALL_SERVERS)
 
