@@ -65,6 +65,16 @@ class Embedder(Protocol):
         ...
 
 
+@runtime_checkable
+class QuestionEmbedder(Protocol):
+    """What an embedder may do beside being an ``Embedder``: read a question otherwise than the texts that answer it,
+    with a prompt of its own before it, say."""
+
+    async def embed_questions(self, texts: Sequence[str]) -> Floats:
+        """As ``embed``, for questions."""
+        ...
+
+
 # ------------------------------------------------------------------------------------------------------------- annotate
 
 

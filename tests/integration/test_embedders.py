@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 import stamina
 
+from zettel import Memory
 from zettel.embed import load_embedder
 from zettel.embed.remote import ATTEMPTS, BATCH, RETRIES_BELOW, LiteLLMEmbedder
 from zettel.embed.static import SHIPPED, SHIPPED_NAME, StaticEmbedder
 from zettel.embed.transformer import SentenceTransformerEmbedder, find_model, fingerprint_of
 from zettel.errors import EmbedderUnavailable, EmbedderUnreadable, InvalidInput
+
+if TYPE_CHECKING:
+    from zettel.query import Floats
 
 pytestmark = pytest.mark.integration
 
@@ -98,6 +102,50 @@ def test_transformer_folder_gives_the_same_rows(minilm: SentenceTransformerEmbed
     assert isinstance(by_folder, SentenceTransformerEmbedder)
     assert by_folder.info.fingerprint == minilm.info.fingerprint
     np.testing.assert_array_equal(by_folder.encode(["Oslo"]), minilm.encode(["Oslo"]))
+
+
+@pytest.mark.anyio
+async def test_prompts_of_a_model_stand_before_questions_and_texts(
+    minilm: SentenceTransformerEmbedder, tmp_path: Path
+) -> None:
+    def with_prompts(name: str, prompts: dict[str, str]) -> SentenceTransformerEmbedder:
+        folder = tmp_path / name
+        folder.mkdir()
+        for part in find_model(MINILM).iterdir():
+            (folder / part.name).symlink_to(part)
+        settings = folder / "config_sentence_transformers.json"
+        told = json.loads(settings.read_text())
+        settings.unlink()
+        settings.write_text(json.dumps(told | {"prompts": prompts}))
+        return SentenceTransformerEmbedder(folder)
+
+    both = with_prompts("both", {"query": "question: ", "passage": "passage: "})
+    asking = with_prompts("asking", {"query": "question: "})
+    plain, question, passage = minilm.encode(["Oslo", "question: Oslo", "passage: Oslo"])
+    expected = {minilm: (plain, plain), asking: (question, plain), both: (question, passage)}
+    for embedder, (of_question, of_text) in expected.items():
+        np.testing.assert_allclose((await embedder.embed_questions(["Oslo"]))[0], of_question, atol=1e-5)
+        np.testing.assert_allclose((await embedder.embed(["Oslo"]))[0], of_text, atol=1e-5)
+    assert asking.info.fingerprint == MINILM_SHA256, "what is stored is the same"
+    assert both.info.fingerprint != MINILM_SHA256, "what is stored is another thing"
+
+
+def test_a_search_embeds_its_question_as_one(tmp_path: Path) -> None:
+    read: dict[str, list[str]] = {"texts": [], "questions": []}
+
+    class Asking(StaticEmbedder):
+        async def embed(self, texts: Sequence[str]) -> Floats:
+            read["texts"] += texts
+            return await super().embed(texts)
+
+        async def embed_questions(self, texts: Sequence[str]) -> Floats:
+            read["questions"] += texts
+            return await super().embed(texts)
+
+    with Memory(tmp_path / "m.db", embedder=Asking()) as memory:
+        memory.add("Ann lives in Oslo.", role="Ann")
+        assert memory.search("Where does Ann live?")[0].note.content == "Ann lives in Oslo."
+    assert read == {"texts": [read["texts"][0]], "questions": ["Where does Ann live?"]}
 
 
 def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:

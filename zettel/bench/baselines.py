@@ -14,6 +14,7 @@ import numpy as np
 
 from zettel.annotate.extractive import annotate
 from zettel.annotate.tokens import tokenize
+from zettel.embed.vectors import embed_questions
 from zettel.ports import Annotation, Passage, TermStats
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def amem(embedder: Embedder) -> Baseline:
     async def rank(events: Sequence[Event], questions: Sequence[str], k: int) -> Ranks:
         rows = await embedder.embed(_noted(events))
         links = _links(rows)
-        asked = await embedder.embed(questions)
+        asked = await embed_questions(embedder, questions)
         return [_with_linked(_best(rows @ vector, k), links, k) for vector in asked]
 
     return rank
@@ -148,7 +149,7 @@ def _with_linked(hits: Sequence[int], links: Sequence[Sequence[int]], k: int) ->
 
 
 async def _nearest(embedder: Embedder, texts: Sequence[str], questions: Sequence[str], k: int) -> Ranks:
-    rows, asked = await embedder.embed(texts), await embedder.embed(questions)
+    rows, asked = await embedder.embed(texts), await embed_questions(embedder, questions)
     return [_best(rows @ vector, k) for vector in asked]
 
 

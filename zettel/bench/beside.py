@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from zettel.embed import load_embedder
+from zettel.embed.vectors import embed_questions
 from zettel.errors import EmbedderUnavailable, InvalidInput, MissingExtra
 
 from .baselines import Baseline, amem, bm25, fused, vectors
@@ -83,7 +85,8 @@ class Once:
 
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner
-        self._rows: dict[str, Floats] = {}
+        self._texts: dict[str, Floats] = {}
+        self._questions: dict[str, Floats] = {}
 
     @property
     def info(self) -> EmbedderInfo:
@@ -92,7 +95,18 @@ class Once:
 
     async def embed(self, texts: Sequence[str]) -> Floats:
         """As the embedder inside."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._rows]
-        if new:
-            self._rows.update(zip(new, await self._inner.embed(new), strict=True))
-        return np.stack([self._rows[text] for text in texts])
+        return await _once(self._texts, texts, self._inner.embed)
+
+    async def embed_questions(self, texts: Sequence[str]) -> Floats:
+        """As the embedder inside."""
+        return await _once(self._questions, texts, partial(embed_questions, self._inner))
+
+
+async def _once(
+    rows: dict[str, Floats], texts: Sequence[str], embed: Callable[[list[str]], Awaitable[Floats]]
+) -> Floats:
+    """The rows of all texts; those of new ones are added to ``rows``."""
+    new = [text for text in dict.fromkeys(texts) if text not in rows]
+    if new:
+        rows.update(zip(new, await embed(new), strict=True))
+    return np.stack([rows[text] for text in texts])

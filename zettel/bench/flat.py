@@ -17,6 +17,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zettel.annotate.tokens import words
+from zettel.embed.vectors import embed_questions
 
 from .machine import usable_cores
 
@@ -62,7 +63,7 @@ async def ask(folder: Path, questions: Sequence[str], embedder: Embedder, k: int
     import faiss
 
     index = faiss.read_index(str(folder / VECTORS))
-    faiss.omp_set_num_threads(_quicker(index, await embedder.embed(questions[:TRIED])))
+    faiss.omp_set_num_threads(_quicker(index, await embed_questions(embedder, questions[:TRIED])))
     with closing(sqlite3.connect(folder / TEXTS)) as texts:
         await _ask(questions[0], index, texts, embedder, k)  # for what is loaded only once
         return [await _ask(question, index, texts, embedder, k) for question in questions]
@@ -86,7 +87,7 @@ def _quicker(index: Any, vectors: Floats) -> int:
 
 async def _ask(question: str, index: Any, texts: sqlite3.Connection, embedder: Embedder, k: int) -> Answered:
     began = time.perf_counter()
-    vector = await embedder.embed([question])
+    vector = await embed_questions(embedder, [question])
     embedded = time.perf_counter()
     _, places = index.search(vector, k)
     scanned = time.perf_counter()

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from zettel.ports import QuestionEmbedder
+
 if TYPE_CHECKING:
     from zettel.ports import Embedder, GraphStore, Scorer
 
@@ -58,7 +60,8 @@ class StageWatch:
 
     def embedder(self, embedder: Embedder) -> Embedder:
         """The embedder, watched."""
-        return self._watched(embedder, {"embed": "embed"})
+        methods = ["embed", "embed_questions"] if isinstance(embedder, QuestionEmbedder) else ["embed"]
+        return self._watched(embedder, dict.fromkeys(methods, "embed"))
 
     def _watched(self, inner: Seam, stages: dict[str, str]) -> Seam:
         return cast("Seam", _Watched(inner, {name: self._timed(inner, name, stages[name]) for name in stages}))

