@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     import pytest
     from xdist.scheduler import LoadScopeScheduling
 
-_CONTRACTS = (
-    "erasable", "explained", "moving", "reversible", "same_answers", "scoped", "two_clocks",
-)  # fmt: skip
-_INTEGRATION = ("neo4j_agreement", "neo4j_cypher", "neo4j_processes", "neo4j_store")
+_CONTRACTS = ("explained", "reversible", "same_answers", "scoped", "two_clocks")
+_INTEGRATION = ("neo4j_agreement", "neo4j_cypher", "neo4j_store")
 ON_ALL_SERVERS = frozenset(
     [f"tests/contract/test_{name}.py" for name in _CONTRACTS]
     + [f"tests/integration/test_{name}.py" for name in _INTEGRATION]
@@ -36,12 +34,20 @@ def servers(test: str) -> list[str]:
     return [name for name in NAMES if f"[{name}" in test or f"-{name}" in test]
 
 
-_ABOVE_ALL_STORES = ("test_moving_refused.py", "is_refused", "goes_wrong_once")
-"""In the ids of tests that end before a store is asked, or do the same for each of many inputs."""
+_ABOVE_ALL_STORES = (
+    "test_moving_refused.py", "is_refused", "goes_wrong_once", "test_annotated.py", "test_answers.py",
+    "test_evolved_by_model.py", "test_ranked_by_model.py", "test_reflected.py", "test_reranked.py",
+)  # fmt: skip
+"""In the ids of tests that end before a store is asked, do the same for each of many inputs, or are about what is asked
+of a model and done with its answer, which no store has a part in."""
 
 
-_LONG = ("test_shipped_model_can_be_made_again", "test_a_server_is_ended_during_an_import[own server 5.26]")
-"""In the ids of tests that take a minute each, of what hardly changes or is tried on the newer server."""
+_LONG = (
+    "test_shipped_model_can_be_made_again", "test_a_server_is_ended_during_an_import[own server 5.26]",
+    f"test_flat_memory[{NAMES[0]}]", f"test_several_processes_share_the_jobs[{NAMES[0]}]",
+    f"test_what_is_kept_is_not_made_again[{NAMES[0]}]",
+)  # fmt: skip
+"""In the ids of tests that take a minute each, of what hardly changes, or is tried on the newer server or in a file."""
 
 
 def is_for_soak(test: str) -> bool:
