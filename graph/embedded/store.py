@@ -30,6 +30,7 @@ from zettel.graph.embedded import (
     writes,
 )
 from zettel.graph.embedded.connections import BUSY_SECONDS, Connections
+from zettel.graph.embedded.heap import give_back
 from zettel.graph.embedded.held import UNEMBEDDED
 from zettel.graph.embedded.prepared import prepare
 from zettel.graph.embedded.reaching import Reaching
@@ -309,6 +310,8 @@ class EmbeddedStore(Reaching):
         elif due is not None:
             listed = due
             await self._write(lambda sql: lists.save(sql, number, space, listed))
+        if due is not None:
+            await anyio.to_thread.run_sync(give_back)
 
     # vector sets ----------------------------------------------------------------------------------------------
 
