@@ -125,8 +125,7 @@ def _by_text(columns: Columns, query: Query, words: Words, stats: ScopeStats, al
 
 def _by_title(columns: Columns, query: Query, allowed: Bools, keys: Keys) -> Ints:
     titled = [columns.words.find(keys.title(name))[0] for name in query.names]
-    rows, _ = columns.distinct(np.concatenate([_NONE, *titled]))
-    return _only(np.sort(rows), allowed)[: query.pool]
+    return _ascending(columns, titled, allowed)[: query.pool]
 
 
 def _by_term(columns: Columns, view: View, query: Query, named: dict[int, str], allowed: Bools) -> Ints:
@@ -139,8 +138,13 @@ def _by_term(columns: Columns, view: View, query: Query, named: dict[int, str], 
         if spent > query.pool:
             break
         taken.append(columns.holders.find(number)[0])
-    rows, _ = columns.distinct(np.concatenate([_NONE, *taken]))
-    return _only(np.sort(rows), allowed)
+    return _ascending(columns, taken, allowed)
+
+
+def _ascending(columns: Columns, parts: Sequence[Ints], allowed: Bools) -> Ints:
+    """The rows of these parts that are allowed, each once. NumPy's ``unique`` loads its masked arrays first."""
+    rows, _ = columns.distinct(np.concatenate([_NONE, *parts]))
+    return np.sort(_only(rows, allowed))
 
 
 def _only(rows: Ints, allowed: Bools) -> Ints:

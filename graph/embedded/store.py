@@ -22,7 +22,6 @@ from zettel.graph.embedded import (
     feedback,
     jobs,
     keeping,
-    lists,
     lookups,
     moving,
     reads,
@@ -30,10 +29,9 @@ from zettel.graph.embedded import (
     writes,
 )
 from zettel.graph.embedded.connections import BUSY_SECONDS, Connections
-from zettel.graph.embedded.heap import give_back
 from zettel.graph.embedded.held import UNEMBEDDED
+from zettel.graph.embedded.optimizing import Optimizing
 from zettel.graph.embedded.prepared import prepare
-from zettel.graph.embedded.reaching import Reaching
 from zettel.graph.embedded.scopes import RESTORING, claim_scope, find_scope, moved_on
 from zettel.graph.keys import Keys
 from zettel.graph.scopes import ScopeRow
@@ -71,7 +69,7 @@ MANY_WORDS, MANY_NOTES = 1_000, 20_000
 among many: the notes are read once, and their words kept account of for the writes to come."""
 
 
-class EmbeddedStore(Reaching):
+class EmbeddedStore(Optimizing):
     """One file, or with ``:memory:`` a folder that goes when the store is closed. Used from one event loop."""
 
     name = "embedded"
@@ -79,7 +77,6 @@ class EmbeddedStore(Reaching):
     def __init__(self, path: str | Path, *, busy_seconds: float = BUSY_SECONDS) -> None:
         super().__init__(path, busy_seconds)
         self._restoring: Keys | None = None
-        self._optimizing: set[tuple[str, int]] = set()
         self._counted_long: set[str] = set()
 
     # writes ---------------------------------------------------------------------------------------------------
@@ -286,32 +283,6 @@ class EmbeddedStore(Reaching):
     async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[Near]:
         """The k nearest older notes (lower seq) of each that has a vector; exact up to ``nearest.LARGE`` notes."""
         return await self._in_outline(scope, space, lambda sql, held, _: vectors.nearest_older(sql, held, notes, k))
-
-    async def optimize(self, scope: Scope, space: int) -> None:
-        """Find inverted lists for the vectors of a scope that has grown large, beside what else is asked of it."""
-        if (scope.key, space) in self._optimizing:  # an account is kept of what changes meanwhile, for one at a time
-            return
-        self._optimizing.add((scope.key, space))
-        try:
-            await self._optimize(scope, space)
-        finally:
-            self._optimizing.discard((scope.key, space))
-
-    async def _optimize(self, scope: Scope, space: int) -> None:
-        number, due = await self._in_outline(
-            scope, space, lambda _, held, __: (held.scope, lists.wanted(held) or lists.unwritten(held))
-        )
-        if isinstance(due, lists.Wanted):
-            wanted = due
-            found = await self._read(lambda sql: lists.find(sql, wanted, space))
-            if found is not None:
-                await self._in_outline(scope, space, lambda _, held, __: lists.adopt(held, *found))
-                await self._write(lambda sql: lists.save(sql, number, space, found[0]))
-        elif due is not None:
-            listed = due
-            await self._write(lambda sql: lists.save(sql, number, space, listed))
-        if due is not None:
-            await anyio.to_thread.run_sync(give_back)
 
     # vector sets ----------------------------------------------------------------------------------------------
 

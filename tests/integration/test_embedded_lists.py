@@ -15,7 +15,7 @@ import pytest
 from tests.integration.embedded import ANN, DIM, Scribe, opened, run
 from zettel import Memory
 from zettel.bench.synthetic import large_scope
-from zettel.graph.embedded import inverted, lists
+from zettel.graph.embedded import inverted, lists, optimizing
 from zettel.graph.embedded.store import EmbeddedStore
 
 pytestmark = pytest.mark.integration
@@ -105,6 +105,8 @@ def test_lists_found_by_another_process_are_taken_over(tmp_path: Path, small: No
 
 def test_lists_are_found_anew_after_growth(tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "LARGE", 500)
+    given_back: list[int] = []
+    monkeypatch.setattr(optimizing, "give_back", lambda: given_back.append(len(kept(tmp_path / "grown.db"))))
     events, questions = large_scope(NOTES)
     with Memory(tmp_path / "grown.db") as memory, Memory(tmp_path / "grown.db") as other:
         memory.add_many(events[:500])
@@ -121,6 +123,9 @@ def test_lists_are_found_anew_after_growth(tmp_path: Path, small: None, monkeypa
         ((epoch, trained, _),) = kept(tmp_path / "grown.db")
         assert epoch > first[0][0]
         assert trained >= lists.GROWTH * first[0][1]
+        while len(given_back) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert given_back[:2] == [1, 1], "the heap, each time that lists were kept"
         assert shared(hits(other, questions), hits(memory, questions)) >= OVERLAP
 
 
