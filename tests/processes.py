@@ -34,12 +34,8 @@ def servers(test: str) -> list[str]:
     return [name for name in NAMES if f"[{name}" in test or f"-{name}" in test]
 
 
-_ABOVE_ALL_STORES = (
-    "test_moving_refused.py", "is_refused", "goes_wrong_once", "test_annotated.py", "test_answers.py",
-    "test_evolved_by_model.py", "test_ranked_by_model.py", "test_reflected.py", "test_reranked.py",
-)  # fmt: skip
-"""In the ids of tests that end before a store is asked, do the same for each of many inputs, or are about what is asked
-of a model and done with its answer, which no store has a part in."""
+_ABOVE_ALL_STORES = ("test_moving_refused.py", "is_refused", "goes_wrong_once")
+"""In the ids of tests that end before a store is asked, or do the same for each of many inputs."""
 
 
 _LONG = (
