@@ -19,8 +19,8 @@ import pytest
 from tests import neo4j_servers, processes
 
 SERVER_TIMEOUT = 300  # seconds for a test on a Neo4j server, whose first answers of each sort take long
-SAMPLE_PERCENT = 5  # the share of a heavy test's full count that an ordinary run takes
-SERVER_PERCENT = 2  # where each of them costs many round trips to a Neo4j server
+SAMPLE_PERCENT = 3  # the share of a heavy test's full count that an ordinary run takes
+SERVER_PERCENT = 1  # where each of them costs many round trips to a Neo4j server
 
 # Both derive their examples from the test itself, so that a run can be repeated.
 # No deadline: a busy machine is not a bug.
@@ -91,12 +91,9 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def soak_scale(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Callable[[int], int]:
-    """How often to do a heavy thing: `soak_scale(full)` gives `full` under --soak, else 5 % of it, or 1. On a Neo4j
-    server 2 %, and on the older one half of that: what the two have in common is tried on the newer one."""
-    used = processes.servers(request.node.nodeid)
-    percent: float = SERVER_PERCENT if used else SAMPLE_PERCENT
-    if any(name in neo4j_servers.NAMES[1:] for name in used):
-        percent /= 2
+    """How often to do a heavy thing: `soak_scale(full)` gives `full` under --soak, else 3 % of it, or 1; on a Neo4j
+    server 1 %."""
+    percent = SERVER_PERCENT if processes.servers(request.node.nodeid) else SAMPLE_PERCENT
 
     def scale(full: int) -> int:
         count = full if request.config.getoption("soak") else max(1, int(full * percent / 100))

@@ -42,6 +42,7 @@ _LONG = (
     "test_shipped_model_can_be_made_again", "test_a_server_is_ended_during_an_import[own server 5.26]",
     f"test_flat_memory[{NAMES[0]}]", f"test_several_processes_share_the_jobs[{NAMES[0]}]",
     f"test_what_is_kept_is_not_made_again[{NAMES[0]}]",
+    f"test_many_faults_lose_no_event_and_touch_no_other_note[{NAMES[0]}]",
 )  # fmt: skip
 """In the ids of tests that take a minute each, of what hardly changes, or is tried on the newer server or in a file."""
 
