@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from zettel.scoring.attention import OPEN  # noqa: E402
 from zettel.scoring.decoder import CONFIG, SHIPPED, WEIGHTS, MemoryDecoderScorer, batched  # noqa: E402
 from zettel.scoring.decoder_model import MemoryDecoder, MemoryDecoderConfig, MemoryDecoderLayer  # noqa: E402
 from zettel.scoring.slots import PAIR_FEATURES, QUESTION_FEATURES, SLOT_FEATURES, Shown  # noqa: E402
-from zettel.scoring.training import Example, Settings, base, hold_back, recall, scores, train  # noqa: E402
+from zettel.scoring.training import Example, Settings, base, hold_back, recall, scores, talk_only, train  # noqa: E402
 
 torch.set_num_threads(1)  # several of these tests run side by side
 DIM = 8
@@ -234,6 +235,45 @@ def test_whole_conversations_are_held_back() -> None:
         held = hold_back(groups, 0.15, seed)
         assert len({groups[place] for place in np.flatnonzero(held)}) == 1
         assert len({groups[place] for place in np.flatnonzero(~held)}) == 2
+
+
+# ----------------------------------------------------------------------------------------------------------- documents
+
+
+def test_documents_can_be_left_as_they_are() -> None:
+    talk, documents = shown(9, 1), shown(12, 2)._replace(talk=False)
+    everything, talk_alone = restless(), restless(replace(SMALL, talk_only=True))
+    for model in (everything, talk_alone):
+        said, found = scores(model, [lesson(1)._replace(shown=one) for one in (talk, documents)])
+        np.testing.assert_allclose(said, odds(everything, talk)[0], rtol=1e-4)
+        assert (found == documents.score).all() == (model is talk_alone)
+        assert [len(one) for one in scores(model, [lesson(1)._replace(shown=documents)])] == [12]
+
+
+def test_what_it_gained_nothing_on_it_leaves_alone() -> None:
+    def document(one: Example) -> Example:
+        return one._replace(shown=one.shown._replace(talk=False))
+
+    talk = [lesson(seed) for seed in range(60)]
+    trained = train(talk, [lesson(seed) for seed in range(500, 540)], SMALL, QUICK, lambda *_: None).model
+    alike, other = [document(one) for one in talk[:20]], [document(one) for one in map(unlike, range(20))]
+    assert not talk_only(trained, [*talk, *alike], 3)
+    assert talk_only(trained, [*talk, *other], 3)
+    assert talk_only(trained, talk, 3), "it never saw a document"
+    assert not talk_only(trained, other, 3), "it saw nothing else"
+
+
+def unlike(seed: int) -> Example:
+    """The default scorer's best note answers, whatever the features say."""
+    return Example(shown(15, seed), np.arange(15) < 1, 1)
+
+
+def test_a_decoder_that_was_saved_before_reads_documents(tmp_path: Path) -> None:
+    MemoryDecoderScorer(restless()).save(tmp_path)
+    told = json.loads((tmp_path / CONFIG).read_text())
+    del told["talk_only"]
+    (tmp_path / CONFIG).write_text(json.dumps(told))
+    assert MemoryDecoderScorer.load(tmp_path).model.config == SMALL
 
 
 # -------------------------------------------------------------------------------------------------------------- shipped

@@ -7,6 +7,7 @@ questions through the engine; a reranker that keeps what it is shown collects th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from zettel.model import Scope
 from zettel.scoring.decoder import MemoryDecoderScorer
 from zettel.scoring.decoder_model import BIASES, MemoryDecoder, MemoryDecoderConfig
 from zettel.scoring.slots import Shown, show
-from zettel.scoring.training import Example, K, Settings, base, hold_back, recall, scores, train
+from zettel.scoring.training import Example, K, Settings, base, hold_back, recall, scores, talk_only, train
 
 from . import locomo, two_wiki
 from .evaluation import Collection, Progress, answering, embedder_called, store
@@ -85,6 +86,7 @@ async def learn(
     examples = [one for name in groups if name not in held for one in shown[name]]
     choosing = [one for name in groups if name in held for one in shown[name]]
     trained = train(examples, choosing, config, settings, progress)
+    trained.model.config = replace(config, talk_only=talk_only(trained.model, [*examples, *choosing], K_DOCUMENTS))
     MemoryDecoderScorer(trained.model).save(out)
     rows: list[list[Cell]] = []
     for name, kind in [

@@ -106,12 +106,14 @@ def odds(
     forward: Callable[[Batch], torch.Tensor], shown: Sequence[Shown], config: MemoryDecoderConfig, device: str = "cpu"
 ) -> list[Floats]:
     """What a model says of each shortlist, (m,) each; AT_ONCE questions are scored in one pass."""
-    told: list[Floats] = []
-    for start in range(0, len(shown), AT_ONCE):
-        some = shown[start : start + AT_ONCE]
+    told = [one.score for one in shown]
+    read = [place for place, one in enumerate(shown) if one.talk or not config.talk_only]
+    for start in range(0, len(read), AT_ONCE):
+        some = read[start : start + AT_ONCE]
         with torch.inference_mode():
-            values = forward(batched(some, config, device)).float().cpu().numpy()
-        told += [row[: len(one.score)] for row, one in zip(values, some, strict=True)]
+            values = forward(batched([shown[place] for place in some], config, device)).float().cpu().numpy()
+        for place, row in zip(some, values, strict=True):
+            told[place] = row[: len(told[place])]
     return told
 
 

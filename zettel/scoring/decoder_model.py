@@ -41,8 +41,9 @@ class MemoryDecoderConfig:
     """What a memory decoder is built of; ``gates``, ``setwise``, ``biases`` and ``bank`` are there for ablations.
 
     ``embedder``: the fingerprint of the embedder whose vectors it learned from; "": it reads no vectors. ``biases``:
-    those of ``BIASES`` that are learned from. ``bank``: how many slots a scope has; 0: it has none. Raises
-    ``ScorerError`` for a bank without vectors, or a bias that there is not.
+    those of ``BIASES`` that are learned from. ``bank``: how many slots a scope has; 0: it has none. ``talk_only``:
+    notes none of which belongs to a session (documents) stay in the default scorer's order. Raises ``ScorerError`` for
+    a bank without vectors, or a bias that there is not.
     """
 
     width: int = 32
@@ -56,6 +57,7 @@ class MemoryDecoderConfig:
     setwise: bool = True
     biases: tuple[str, ...] = tuple(BIASES)
     bank: int = 0
+    talk_only: bool = False
     features: int = FEATURE_VERSION
 
     def __post_init__(self) -> None:
@@ -70,7 +72,7 @@ class MemoryDecoderConfig:
         try:
             told: Mapping[str, Any] = json.loads(text)
             known = {field.name for field in fields(cls)}
-            if not isinstance(told, dict) or set(told) != known:
+            if not isinstance(told, dict) or set(told) | {"talk_only"} != known:
                 raise ScorerError("config.json is not that of a memory decoder")
             return cls(**told | {"biases": tuple(told["biases"])})
         except (ValueError, TypeError) as error:

@@ -76,6 +76,7 @@ class Shown(NamedTuple):
     vector: Floats  # (d,) of the question; zeros if it has none
     embedder: str  # fingerprint of what made the vectors
     score: Floats  # (m,) the default scorer's, the logarithm, 0 the best
+    talk: bool = True  # a note of it belongs to a session; else they are documents
     bank: Floats | None = None  # (s, width) the scope's slots; None: not known
 
 
@@ -106,6 +107,7 @@ def show(question: Question, shortlist: Shortlist) -> Shown:
         vector=vector,
         embedder=shortlist.embedder,
         score=score.astype(np.float32),
+        talk=bool((candidates.session[rows] >= 0).any()),
         bank=shortlist.slots,
     )
 

@@ -203,6 +203,15 @@ def recall(told: Sequence[Floats], examples: Sequence[Example], k: int = K) -> f
     return float(np.mean(shares)) if shares else 0.0
 
 
+def talk_only(model: MemoryDecoder, examples: Sequence[Example], k: int) -> bool:
+    """Whether a model that learned from conversations is to leave documents in the default scorer's order: recall@k of
+    none is better, not even of those that it learned from, or there were none."""
+    documents = [one for one in examples if not one.shown.talk]
+    if len(documents) in (0, len(examples)):
+        return not documents
+    return recall(scores(model, documents), documents, k) <= recall([base(one) for one in documents], documents, k)
+
+
 def hold_back(groups: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
     """Which of these examples are held back: whole groups, about ``share`` of them and one at least."""
     names = sorted(set(groups))
