@@ -26,11 +26,15 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.2
 
 
 class Clock:
-    """Numbers and dates what a batch writes: ``seq`` only grows, and recorded time never goes back in a scope."""
+    """Numbers and dates what a batch writes: ``seq`` only grows, and recorded time never goes back in a scope.
+
+    ``now`` is what the machine's clock shows: jobs are due then, however far ahead the clock of an earlier write was.
+    """
 
     def __init__(self, state: ScopeState) -> None:
         self.seq = state.seq
-        self.micros = max(to_micros(datetime.now(timezone.utc)), state.recorded_at)
+        self.now = datetime.now(timezone.utc)
+        self.micros = max(to_micros(self.now), state.recorded_at)
         self.recorded_at = from_micros(self.micros)
 
     def next(self) -> int:

@@ -10,7 +10,7 @@ erased note, and those that asked with a word that no note holds any more.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from zettel.annotate.index import searchable_text
@@ -52,21 +52,25 @@ class Erasing:
         self._follow_ups = follow_ups
         self._log = log
 
-    async def erase(self, scope: Scope, ids: Sequence[str]) -> int:
+    async def erase(self, scope: Scope, ids: Sequence[str], *, gone_ok: bool = False) -> int:
         """Destroy notes and events by id, with all that came from them; how many notes went.
 
-        Raises ``NotFound`` for an id that the scope does not hold; then nothing was destroyed.
+        Raises ``NotFound`` for an id that the scope does not hold, unless ``gone_ok``; then nothing was destroyed.
         """
         gone = 0
         await self._log.flush()
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             nonlocal gone
-            doomed = await self._roots(scope, ids)
+            doomed = await self._roots(scope, ids, gone_ok)
+            if not doomed.events and not doomed.notes:
+                gone = 0
+                return []
             doomed.notes, doomed.revisions = await consequences(self._store, scope, doomed.notes)
             gone = len(doomed.notes)
             # What was asked of a model held the wording that goes: of erased notes, and of those that fall back.
-            ops: list[Op] = [EraseAnswers(tuple(sorted(doomed.notes | doomed.revisions.keys())))]
+            held = doomed.notes | doomed.revisions.keys() | await self._told_of(scope, doomed.notes)
+            ops: list[Op] = [EraseAnswers(tuple(sorted(held)))]
             reworded: set[str] = set()
             fallen = await self._fall_back(scope, doomed, clock, ops, reworded)
             shown = [note for note in fallen if not note.archived]
@@ -86,18 +90,18 @@ class Erasing:
             ops += await self._vectors.embed_now(shown)
             for note in shown:
                 jobs = self._follow_ups.of if note.id in reworded else self._follow_ups.of_index
-                ops += jobs(scope, note, clock.recorded_at)
-            ops.append(new_job(scope, JobKind.PURGE, clock.recorded_at, version=clock.next()))
+                ops += jobs(scope, note, clock.now)
+            ops.append(new_job(scope, JobKind.PURGE, clock.now, version=clock.next()))
             return ops
 
         await self._commits.commit(scope, plan)
         return gone
 
-    async def _roots(self, scope: Scope, ids: Sequence[str]) -> Doomed:
+    async def _roots(self, scope: Scope, ids: Sequence[str], gone_ok: bool) -> Doomed:
         events = await self._store.events(scope, [id for id in ids if id.startswith("e_")])
         notes = await self._store.notes(scope, [id for id in ids if not id.startswith("e_")])
         unknown = [id for id in ids if id not in events and id not in notes]
-        if unknown:
+        if unknown and not gone_ok:
             raise NotFound(scope, unknown)
         notes |= await self._merged_with(scope, notes)
         doomed = Doomed(events=set(events))
@@ -123,6 +127,12 @@ class Erasing:
             found |= await self._store.notes(scope, sorted(into))
             into = {note.merged_into for note in found.values() if note.merged_into} - found.keys() - notes.keys()
         return found
+
+    async def _told_of(self, scope: Scope, notes: Collection[str]) -> set[str]:
+        """What a model had been told of when it wrote these notes: they stand in its answers to that."""
+        histories = await self._store.histories(scope, sorted(notes))
+        wrote = [r for history in histories.values() for r in history.revisions if r.cause.model is not None]
+        return {read.note for revision in wrote for read in revision.inputs}
 
     async def _asking(self, scope: Scope, doomed: Doomed, fallen: Sequence[Note]) -> list[str]:
         """The logged searches that ask with a word that only erased wording holds."""

@@ -384,6 +384,10 @@ class GraphStore(Protocol):
         """Remove what deletes left in the store's files; False while another reader holds the old pages."""
         ...
 
+    async def purge_due(self) -> bool:
+        """Whether a scope was dropped since the last ``purge``. After a delete of less a job waits for it."""
+        ...
+
     # what language models said and cost
     async def answer(self, scope: Scope, key: str) -> str | None:
         """The kept answer of that key, see ``PutAnswer``."""

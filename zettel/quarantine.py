@@ -132,7 +132,7 @@ class Quarantining:
         indexed = {put.note.id for put in puts if put.index is not None}
         for note in changed:
             if not note.archived and note.id not in indexed:
-                follow += self._follow_ups.of_index(scope, note, clock.recorded_at)
+                follow += self._follow_ups.of_index(scope, note, clock.now)
         return [*puts, *follow]
 
 

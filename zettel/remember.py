@@ -121,7 +121,7 @@ class Remembering:
                 known=None if again else answered,
             )  # fmt: skip
             ops += await self._vectors.embed_now(written)
-            ops += [job for note in written for job in self._follow_ups.of(scope, note, clock.recorded_at)]
+            ops += [job for note in written for job in self._follow_ups.of(scope, note, clock.now)]
             return ops
 
         await self._commits.commit(scope, plan, look)

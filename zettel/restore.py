@@ -152,7 +152,7 @@ class Restoring:
         async for notes in pages(self._store, scope, BATCH):
 
             async def plan(state: ScopeState, clock: Clock, notes: list[Note] = notes) -> list[Op]:
-                return [new_job(scope, JobKind.EMBED, clock.recorded_at, note) for note in notes]
+                return [new_job(scope, JobKind.EMBED, clock.now, note) for note in notes]
 
             await self._commits.commit(scope, plan)
 

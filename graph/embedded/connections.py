@@ -29,6 +29,7 @@ class Connections:
 
     def __init__(self, path: str, busy_seconds: float = BUSY_SECONDS) -> None:
         self.path = path
+        self._file = os.path.abspath(path)  # readers are opened later, when the process may stand in another folder
         self._busy_seconds = busy_seconds
         self._writer: sqlite3.Connection | None = None
         self._writing = threading.Lock()
@@ -110,7 +111,7 @@ class Connections:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.path,
+            self._file,
             timeout=self._busy_seconds,
             isolation_level=None,  # transactions begin and end where this file says so
             check_same_thread=False,  # one thread at a time, which the locks here see to

@@ -43,7 +43,13 @@ def drop_scope(sql: sqlite3.Connection, scope: int) -> int:
     (notes,) = sql.execute("SELECT COUNT(*) FROM notes WHERE scope = ?", (scope,)).fetchone()
     for statement in _OF_SCOPE:
         sql.execute(statement, {"scope": scope})
+    sql.execute("INSERT INTO unpurged DEFAULT VALUES")
     return int(notes)
+
+
+def purge_due(sql: sqlite3.Connection) -> bool:
+    """Whether a scope was dropped that the file has not been purged of."""
+    return sql.execute("SELECT 1 FROM unpurged LIMIT 1").fetchone() is not None
 
 
 def purge(connections: Connections) -> bool:
@@ -53,13 +59,17 @@ def purge(connections: Connections) -> bool:
     middle of pages, and these outlive a later delete.
     """
     with connections.writer() as writer:
+        (dropped,) = writer.execute("SELECT MAX(number) FROM unpurged").fetchone()
         (patience,) = writer.execute("PRAGMA busy_timeout").fetchone()
         writer.execute(f"PRAGMA busy_timeout = {PURGE_PATIENCE_MS}")
         try:
             # The first empties the log cheaply, or tells that rewriting would be in vain for now.
-            return _emptied_log(writer) and _rewritten(writer) and _emptied_log(writer)
+            done = _emptied_log(writer) and _rewritten(writer) and _emptied_log(writer)
         finally:
             writer.execute(f"PRAGMA busy_timeout = {patience}")
+        if done and dropped is not None:
+            writer.execute("DELETE FROM unpurged WHERE number <= ?", (dropped,))
+        return done
 
 
 def _rewritten(writer: sqlite3.Connection) -> bool:

@@ -54,7 +54,10 @@ def require_ours(path: Path) -> None:
 def migrate(connection: sqlite3.Connection, path: str) -> None:
     """Bring the file to this version's layout, in one transaction. Raises ``NotAStore``, ``StoreTooNew``."""
     steps = migrations()
-    if _layout(connection, path, len(steps)) == len(steps):
+    connection.execute("BEGIN")  # else another process that makes the store may come between two looks at it
+    layout = _layout(connection, path, len(steps))
+    connection.execute("ROLLBACK")
+    if layout == len(steps):
         return
     connection.execute("BEGIN EXCLUSIVE")
     try:

@@ -92,9 +92,12 @@ class EmbeddedStore(Optimizing):
 
         def run() -> None:
             keys = self._secrets.planned(batch.scope)
-            if keys is None:  # forgotten meanwhile, or planned elsewhere: the scope's own, if it has any
+            if keys is None:  # planned elsewhere, or the scope was dropped meanwhile, and its secret with it
                 with connections.read() as sql:
-                    keys = self._secrets.of(batch.scope, find_scope(sql, batch.scope))
+                    row = find_scope(sql, batch.scope)
+                if row is None:
+                    raise Conflict(f"{batch.scope} was dropped while the batch was planned")
+                keys = self._secrets.of(batch.scope, row)
             ready = prepare(batch, keys)
             try:
                 with connections.write() as sql:
@@ -404,6 +407,10 @@ class EmbeddedStore(Optimizing):
         return await self._read_scope(scope, lambda sql, row, _: feedback.proved(sql, row.number, notes), {})
 
     # looking after --------------------------------------------------------------------------------------------
+
+    async def purge_due(self) -> bool:
+        """Whether a scope was dropped since the last ``purge``."""
+        return await self._read(keeping.purge_due)
 
     async def purge(self) -> bool:
         """Remove what deletes left in the store's files; False while another reader holds the old pages."""

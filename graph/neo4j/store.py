@@ -107,7 +107,12 @@ class Neo4jStore:
         if batch.restore is not None:
             await self._restore(batch, batch.restore)
             return
-        keys = self._secrets.planned(batch.scope) or await self._keys(batch.scope)
+        keys = self._secrets.planned(batch.scope)
+        if keys is None:  # planned elsewhere, or the scope was dropped meanwhile, and its secret with it
+            row = await self._scope(batch.scope)
+            if row is None:
+                raise Conflict(f"{batch.scope} was dropped while the batch was planned")
+            keys = self._secrets.of(batch.scope, row)
         token, now = secrets.token_hex(8), _now()
         plan = planning.plan(batch, batch.scope.key, keys, token, now)
 
@@ -448,6 +453,10 @@ class Neo4jStore:
     async def purge(self) -> bool:
         """Nothing is left to do here: how a server reuses its files' space is its own affair."""
         return True
+
+    async def purge_due(self) -> bool:
+        """Never: see ``purge``."""
+        return False
 
     async def counts(self, scope: Scope | None) -> dict[str, int]:
         """How much there is of everything, in one scope or in all."""

@@ -342,6 +342,9 @@ class Books(ABC):
     async def purge(self) -> bool:
         return True
 
+    async def purge_due(self) -> bool:
+        return False
+
     # --------------------------------------------------------------------------------------------------- vector sets
 
     def dim(self, space: int) -> int:

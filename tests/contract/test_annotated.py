@@ -256,6 +256,22 @@ def test_a_deleted_word_that_a_model_spread_leaves_no_trace(
     assert traces(secret) == []
 
 
+def test_a_deleted_fact_stands_in_no_kept_answer(
+    url: Any, server: ModelServer, traces: Callable[..., list[str]]
+) -> None:
+    secret = "Quixoticville"
+    server.reply = lambda request: reply(request).replace('"facts": []', f'"facts": ["Ann lives in {secret}."]')
+    with Memory(url, llm=model(server)) as memory:
+        memory.add("That is where I live.", role="Ann", session="s")
+        memory.flush(timeout=PATIENCE)
+        (fact,) = memory.list(kinds=[Kind.SEMANTIC]).notes
+        assert secret in fact.content
+        memory.delete(fact.id)
+        memory.flush(timeout=PATIENCE)
+        assert len(memory.list().notes) == 1
+    assert traces(secret) == []
+
+
 def test_a_note_deleted_while_the_model_reads_leaves_nothing(
     url: Any, server: ModelServer, traces: Callable[..., list[str]]
 ) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 
 from tests import neo4j_servers
 from tests.contract.support import LIFE, decide, keep_answer, picture, said
-from zettel import LinkType, Memory
+from zettel import AsyncMemory, LinkType, Memory
 from zettel.annotate.tokens import tokenize
 from zettel.errors import InvalidInput, NotFound
 
@@ -100,6 +102,17 @@ def test_no_byte_of_a_deleted_word_stays(url: Any, traces: Callable[..., list[st
         assert memory.check() == []
         assert len(said(memory, "Kestrel the dog", k=3)) == (0 if way == "scope" else 3)
     assert traces(*SECRETS) == []
+
+
+def test_a_session_may_be_deleted_twice_at_once(memory: Memory) -> None:
+    memory.add_many([{"content": f"Crate {n} is full.", "session": "s"} for n in range(20)])
+
+    async def thrice(inner: AsyncMemory) -> list[int]:
+        return await asyncio.gather(*(inner.delete(session="s") for _ in range(3)))
+
+    gone = memory._bridge.call(partial(thrice, memory._bridge.inner))
+    assert sorted(gone) == [0, 0, 20]
+    assert memory.list().notes == ()
 
 
 def test_a_process_that_reads_meanwhile_only_delays_the_purge(url: Any, traces: Callable[..., list[str]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from datetime import datetime, timedelta, tzinfo
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ from zettel.errors import (
     JobFailed,
     MemoryClosed,
 )
+from zettel.jobs.work import Work
 from zettel.model import Job, JobState
 from zettel.ports import EmbedderInfo
 
@@ -76,6 +78,48 @@ def test_a_flush_that_runs_out_of_time_says_so(url: Any) -> None:
             memory.flush(timeout=0)
         memory.flush()
         assert memory.get(id).content == "Something slow."
+
+
+def test_work_that_takes_longer_than_its_lease_is_done_once(url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another worker would take it over and begin anew, and be taken over itself."""
+    lanes, asked = Work.lanes, []
+    monkeypatch.setattr(Work, "lanes", lambda work: [lane._replace(lease=1.5) for lane in lanes(work)])
+
+    class Slow(RemoteWords):
+        error = None
+
+        async def embed(self, texts: Sequence[str]) -> Any:
+            asked.append(len(texts))
+            await asyncio.sleep(5)
+            return await super().embed(texts)
+
+    with Memory(url, embedder=Slow()) as one, Memory(url, embedder=Slow()) as other:
+        one.add_many([{"content": f"Buoy number {n} is painted green."} for n in range(9)])
+        one.flush(timeout=60)
+        other.flush(timeout=60)
+        assert asked == [9]
+        assert one.stats()["vectors"] == 9
+
+
+def test_a_clock_that_was_ahead_keeps_no_job_waiting(url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + timedelta(days=3)
+
+    with Memory(url) as memory:
+        with monkeypatch.context() as patch:
+            patch.setattr("zettel.commit.datetime", Ahead)
+            first = memory.add("The ferry leaves at eight.")
+        (late,) = memory.jobs()
+        second = memory.add("The ferry leaves at nine.")
+        memory.flush()
+        assert memory.jobs() == [late]
+        assert [link.target for link in memory.links(second)] == [first]
+        assert memory.history(second)[-1].recorded_at > late.run_at - timedelta(minutes=1)  # which never goes back
+        memory.delete(second)
+        memory.flush()
+        assert memory.jobs() == [late]
 
 
 def nested(depth: int) -> Any:

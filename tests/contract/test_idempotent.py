@@ -8,13 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.conftest import BACKENDS
 from tests.contract.support import LIFE, picture, said
-from zettel import AsyncMemory, Event, Memory
+from zettel import AsyncMemory, Event, Memory, Scope
 from zettel.batch import StaleLease
 from zettel.errors import IdentityConflict, InvalidInput, WasDeleted
 from zettel.model import JobKind
@@ -187,6 +188,22 @@ async def _two_workers(memory: AsyncMemory, note: str) -> None:
     assert (await store.state(scope)).seq == seq
     await work.do(early)
     assert await store.jobs(scope) == []
+
+
+def test_a_scope_dropped_beside_its_first_event_knows_that_event(url: Any) -> None:
+    """Identities hang on the scope's secret: none may be written under another than they were made with."""
+
+    async def both(memory: AsyncMemory, scope: Scope) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(memory.add, "Ann moved to Oslo.", id="D1", scope=scope))
+            tasks.start_soon(partial(memory.delete_scope, scope=scope))
+
+    with Memory(url) as memory:
+        for number in range(6):
+            scope = Scope(user=f"user {number}")
+            memory._bridge.call(partial(both, memory._bridge.inner, scope))
+            memory.add("Ann moved to Oslo.", id="D1", scope=scope)
+            assert len(memory.list(scope=scope).notes) == 1
 
 
 def test_several_processes_share_the_jobs(url: Any) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.embedded import ANN, Scribe, opened, run, vector
+from zettel import Memory
 from zettel.annotate.tokens import tokenize
 from zettel.model import LinkType, Scope
 
@@ -49,6 +50,22 @@ def found_in(folder: Path, words: set[str]) -> dict[str, list[str]]:
         if names:
             hits[word] = names
     return hits
+
+
+def test_a_dropped_scope_is_wiped_by_whoever_comes_next(tmp_path: Path) -> None:
+    """The scope takes its jobs with it; what is left to do must survive that, a reader, and the end of a process."""
+    chosen = random.Random(3)
+    word, path = a_word(chosen), tmp_path / "memory.db"
+    with Memory(path) as other, Memory(path) as memory:
+        other.add("Somebody else's.", scope=Scope(user="other"))
+        memory.add_many([{"content": f"Crate {n} goes to {word}."} for n in range(400)], wait=True)
+        with other._bridge.inner._engine.store._connections.read() as reader:
+            reader.execute("SELECT COUNT(*) FROM notes").fetchone()
+            assert memory.delete_scope() == 400
+            memory.close()
+            assert found_in(tmp_path, {word}) != {}
+        other.flush(timeout=60)
+        assert found_in(tmp_path, {word}) == {}
 
 
 @pytest.mark.soak

@@ -7,12 +7,17 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.integration.embedded import ANN, Scribe, opened, run
+from zettel import Memory
 from zettel.errors import (
+    FlushTimeout,
     InvalidInput,
     MemoryClosed,
     NotAStore,
@@ -164,6 +169,60 @@ def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
             assert (await store.counts(ANN))["notes"] == 2
 
     run(work())
+
+
+def test_a_full_disk_only_delays_what_is_done_in_the_background(tmp_path: Path) -> None:
+    with Memory(tmp_path / "a.db") as memory:
+        memory.add("Kestrel the dog howls.")
+        memory.flush()
+        store = memory._bridge.inner._engine.store
+        with store._connections.writer() as writer:
+            (pages,) = writer.execute("PRAGMA page_count").fetchone()
+            writer.execute(f"PRAGMA max_page_count = {pages + 12}")
+        howls = (f"Kestrel the dog howls for the {n}th time, at the moon over the harbour." for n in range(200))
+        with pytest.raises(StoreFull):
+            all(map(memory.add, howls))
+        with pytest.raises((StoreFull, FlushTimeout)):
+            memory.flush(timeout=5)
+        assert memory.jobs() != []
+        with store._connections.writer() as writer:
+            writer.execute("PRAGMA max_page_count = 1073741823")
+        memory.flush(timeout=60)
+        assert memory.jobs() == []
+        assert memory.check() == []
+
+
+def test_an_open_memory_stays_with_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        with Memory("a.db") as memory:
+            memory.add(f"The code of the vault is {name * 4}.", wait=True)
+    monkeypatch.chdir(tmp_path / "a")
+    with Memory("a.db") as memory:
+        monkeypatch.chdir(tmp_path / "b")
+        with ThreadPoolExecutor(8) as threads:
+            found = list(threads.map(lambda _: memory.search("the vault")[0].note.content, range(16)))
+        assert set(found) == {"The code of the vault is aaaa."}
+
+
+def test_a_store_that_another_process_makes_meanwhile_is_ours(tmp_path: Path) -> None:
+    """Between two looks at a file that is empty so far."""
+    path = str(tmp_path / "a.db")
+
+    class Slow(sqlite3.Connection):
+        def execute(self, statement: str, *args: Any) -> sqlite3.Cursor:  # type: ignore[override]
+            if "sqlite_schema" in statement:
+                with (
+                    closing(sqlite3.connect(path, isolation_level=None, timeout=0.1)) as other,
+                    suppress(sqlite3.OperationalError),  # locked, for we are looking
+                ):
+                    schema.migrate(other, path)
+            return super().execute(statement, *args)
+
+    with closing(sqlite3.connect(path, isolation_level=None, factory=Slow)) as connection:
+        schema.migrate(connection, path)
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(schema.migrations()),)
 
 
 _AS_NOBODY = """

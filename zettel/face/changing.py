@@ -132,7 +132,8 @@ class Changing(Opened):
             require_storable("session", session)
             # By event, so that one whose newer wording came from elsewhere is found too.
             while events := await engine.store.events_from(scope, source, session, ERASE_PAGE):
-                gone += await engine.erasing.erase(scope, events)
+                # Somebody else may be at the same ones.
+                gone += await engine.erasing.erase(scope, events, gone_ok=True)
         engine.loop.wake()
         return gone
 
@@ -147,5 +148,5 @@ class Changing(Opened):
             await asyncio.sleep(pause)
             if await engine.store.purge():
                 return gone
-        engine.loop.purge_later()
+        engine.loop.wake()
         return gone

@@ -145,7 +145,7 @@ class Annotating:
             again = [note.id for note in writing.notes if note.id in reading.shown]
             ops += await mention_ops(self._store, scope, writing.notes, again=again, recorded_at=clock.recorded_at)
             ops += await self._vectors.embed_now(writing.notes)
-            ops += [job for note in writing.notes for job in self._follow_ups.of_index(scope, note, clock.recorded_at)]
+            ops += [job for note in writing.notes for job in self._follow_ups.of_index(scope, note, clock.now)]
             return ops + finish(jobs[note.id] for note in reading.stretch if note.id not in flaws)
 
         await self._commits.commit(scope, plan)

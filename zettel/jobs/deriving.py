@@ -121,7 +121,7 @@ class Deriving:
         ops += await mention_ops(self._store, scope, shown, again=again, recorded_at=clock.recorded_at)
         ops += await self._vectors.embed_now(shown)
         if self._follow_ups.embeds:
-            ops += [new_job(scope, JobKind.EMBED, clock.recorded_at, note) for note in shown]
+            ops += [new_job(scope, JobKind.EMBED, clock.now, note) for note in shown]
         return ops
 
     async def _nobody_else(self, scope: Scope, drafts: Iterable[Draft]) -> None:

@@ -55,7 +55,7 @@ class Evolution:
             if state.seq == self._queued_at.get(scope.key, 0):
                 return []
             at = clock.next()
-            return [new_job(scope, kind, clock.recorded_at, version=at) for kind in self._kinds]
+            return [new_job(scope, kind, clock.now, version=at) for kind in self._kinds]
 
         queued = await self._commits.commit(scope, plan)
         if queued:
@@ -67,6 +67,6 @@ class Evolution:
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             if not state.seq:  # nothing was ever written there
                 return []
-            return [new_job(scope, kind, clock.recorded_at, version=clock.next())]
+            return [new_job(scope, kind, clock.now, version=clock.next())]
 
         return await self._commits.commit(scope, plan)

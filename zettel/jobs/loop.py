@@ -14,8 +14,7 @@ from datetime import datetime, timedelta, timezone
 
 import anyio
 
-from zettel.errors import FlushTimeout, JobFailed, StoreBusy, StoreUnreachable
-from zettel.jobs.evolution import ROUND
+from zettel.errors import FlushTimeout, JobFailed, StoreBusy, StoreError, StoreUnreachable
 from zettel.jobs.in_process import keep
 from zettel.jobs.tally import Tally
 from zettel.jobs.work import Lane, Work
@@ -55,6 +54,8 @@ class _Lane:
         self.idle = asyncio.Event()
         self.under_way: dict[asyncio.Task[None], list[Job]] = {}
         self.task: asyncio.Task[None] | None = None
+        self.error: StoreError | None = None
+        """What was in the way of the last look at the queue."""
 
 
 class JobLoop:
@@ -72,7 +73,6 @@ class JobLoop:
         self._claiming = asyncio.Lock()  # who claims sees what the others have under way
         self._draining = 0
         self._closing = False
-        self._purge_due = False
         self._told: set[str] = set()
 
     def start(self) -> None:
@@ -85,11 +85,6 @@ class JobLoop:
         for lane in self._lanes:
             lane.woken.set()
 
-    def purge_later(self) -> None:
-        """Purge the store as soon as other readers let it."""
-        self._purge_due = True
-        self.wake()
-
     async def close(self) -> None:
         """Stop. A batch that does not end in a moment is given back: nothing of it is written."""
         self._closing = True
@@ -99,7 +94,7 @@ class JobLoop:
         await _end(lanes, [task for lane in self._lanes for task in lane.under_way])
         await _end([task for lane in self._lanes for task in lane.under_way])  # one may have begun meanwhile
         try:
-            with anyio.move_on_after(GIVE_BACK_SECONDS), suppress(StoreBusy, StoreUnreachable):
+            with anyio.move_on_after(GIVE_BACK_SECONDS), suppress(StoreError):
                 for task, jobs in [each for lane in self._lanes for each in lane.under_way.items()]:
                     if task.cancelled():
                         await self._store.fail(jobs, STOPPED, datetime.now(timezone.utc))
@@ -141,9 +136,11 @@ class JobLoop:
             with anyio.move_on_after(left):
                 for lane in self._lanes:
                     await lane.idle.wait()
+            if errors := [lane.error for lane in self._lanes if lane.error is not None]:
+                raise errors[0]
             soon = datetime.now(timezone.utc) + SOON
             waiting = await self._store.pending(scope, kinds, soon)
-            if not waiting and not self._purge_due:
+            if not waiting and not await self._store.purge_due():
                 return
             if deadline is not None and anyio.current_time() >= deadline:
                 raise FlushTimeout(f"{waiting} jobs are still pending; they go on in the background")
@@ -190,35 +187,37 @@ class JobLoop:
     async def _see_through(self, jobs: list[Job], lease: float) -> None:
         """Hold a batch while the runner is at it, and keep with it why it was not done."""
         runner = self._here if jobs[0].kind in STORE_WIDE else self._runner
-        holds = runner.away or jobs[0].kind in ROUND
-        renewing = asyncio.create_task(self._renew(jobs, lease)) if holds else None
+        renewing = asyncio.create_task(self._renew(jobs, lease))
         try:
             # Whatever goes wrong belongs to the jobs: it is kept with them, and the loop goes on.
             (outcome,) = await asyncio.gather(runner.do(jobs), return_exceptions=True)
         finally:
-            if renewing is not None:
-                renewing.cancel()
+            renewing.cancel()
         if isinstance(outcome, BaseException):
             await keep(self._store, jobs, outcome)
         else:
             self._tally.count(jobs[0].scope, **outcome._asdict())
 
     async def _renew(self, jobs: list[Job], lease: float) -> None:
-        """Hold what concerns a whole scope, or is done elsewhere, as long as it takes, which nobody knows
-        beforehand."""
+        """Hold a batch as long as it takes, which nobody knows beforehand: another worker would begin it anew."""
         while True:
             await asyncio.sleep(lease / RENEWALS)
-            with suppress(StoreBusy, StoreUnreachable):
+            with suppress(StoreError):
                 await self._store.renew(jobs, lease)
 
     async def _loop(self, at: _Lane) -> None:
         while not self._closing:
             at.woken.clear()
             worked = 0
-            with suppress(StoreBusy, StoreUnreachable):  # another process writes, or the server restarts
+            at.error = None
+            try:
                 worked = await self._run_batch(at)
-                if self._purge_due and JobKind.PURGE in at.lane.kinds:
-                    self._purge_due = not await self._store.purge()
+                if JobKind.PURGE in at.lane.kinds and await self._store.purge_due():
+                    await self._store.purge()
+            except (StoreBusy, StoreUnreachable):
+                pass  # another process writes, or the server restarts
+            except StoreError as error:  # a full disk, say: told to whoever waits, and tried again
+                at.error = error
             if not worked:
                 at.idle.set()
                 with anyio.move_on_after(IDLE_SECONDS):

@@ -19,6 +19,7 @@ from zettel.errors import (
     ModelUnusable,
     RunnerUnavailable,
     StoreBusy,
+    StoreFull,
     StoreUnreachable,
 )
 from zettel.identity import new_id
@@ -26,7 +27,7 @@ from zettel.model import Job, JobKind, Kind, Note, Scope
 from zettel.ports import ScopeState
 
 PASSING = (
-    EmbedderMismatch, EmbedderUnavailable, ModelUnavailable, ModelUnusable, RunnerUnavailable, StoreBusy,
+    EmbedderMismatch, EmbedderUnavailable, ModelUnavailable, ModelUnusable, RunnerUnavailable, StoreBusy, StoreFull,
     StoreUnreachable,
 )  # fmt: skip
 """Errors that may be gone by the next attempt; any other leaves the job failed at once."""

@@ -46,7 +46,7 @@ class Reembedding:
             return
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-            return [new_job(scope, JobKind.REEMBED, clock.recorded_at)]
+            return [new_job(scope, JobKind.REEMBED, clock.now)]
 
         await self._commits.commit(scope, plan)
         await self._store.retry(scope)

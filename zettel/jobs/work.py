@@ -136,7 +136,7 @@ class Work:
                 if note_id in now and vector_text(now[note_id]) == vector_text(note):
                     ops.append(put)
                     if note_id not in reflected:
-                        ops.append(new_job(scope, JobKind.LINK, clock.recorded_at, now[note_id]))
+                        ops.append(new_job(scope, JobKind.LINK, clock.now, now[note_id]))
             return ops + finish(job for job in jobs if job.note in now)
 
         await self._commits.commit(scope, plan)
