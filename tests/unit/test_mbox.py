@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import quopri
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -95,4 +96,163 @@ def test_own_words(text: str, kept: str) -> None:
 
 def test_html_with_a_broken_declaration() -> None:
     assert text_of_html("<p>one</p><![weird[ <p>two</p>").startswith("one")
-    assert text_of_html('<p>Yes</p><div class="gmail_quote"><div>no</div></div><p>after</p>') == "Yes\n\nafter"
+    quoting = '<p>Yes</p><div class="gmail_quote"><div>no</div></div><p>after</p>'
+    assert own_words(text_of_html(quoting)) == "Yes\n\nafter"
+
+
+def read_mail(tmp_path: Path, said: bytes) -> Event:
+    path = tmp_path / "a.eml"
+    path.write_bytes(said)
+    (event,) = read(path)
+    return event
+
+
+def test_a_bare_from_line_separates_mails_above_a_header(tmp_path: Path) -> None:
+    older = b"From - Mon Jan 08 09:00:00 2024\r\nMessage-ID: <1>\r\n\r\nFirst.\r\n\r\n"
+    newer = b"From \r\nMessage-ID: <2>\r\n\r\nSecond.\r\nFrom \r\nX: y\r\n\r\nFrom \r\nthe shed, and\r\n\r\n"
+    newer += b"From now on\r\nP: s\r\n"
+    path = tmp_path / "Inbox"
+    path.write_bytes(older + newer + b"\r\n" + newer.replace(b"\r\n", b"\n").replace(b"<2>", b"<3>"))
+    first, second, third = read(path)
+    assert (first.id, first.content) == ("1", "First.")
+    assert (second.id, third.id) == ("2", "3")
+    assert second.content == third.content == "Second.\nFrom\nX: y\n\nFrom\nthe shed, and\n\nFrom now on\nP: s"
+
+
+@pytest.mark.parametrize(
+    ("head", "is_mail"),
+    [
+        (b"From \r\nX-Mozilla-Status: 0001\r\n", True),
+        (b"From \nDate: Mon, 8 Jan 2024\n", True),
+        (b"From \nthe shed I took two oars.\n", False),
+        (b"From now on\nDate: to be told\n", False),
+    ],
+)
+def test_files_that_begin_with_a_bare_from_line(head: bytes, is_mail: bool) -> None:
+    assert mbox.sniff(Path("Inbox"), head) == is_mail
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (
+            "---------- Forwarded message ---------\nFrom: Ben Ode <ben@b.example>\nDate: Mon, 8 Jan 2024\n"
+            "Subject: Start\nTo: <mia@b.example>\n\nWe sail at noon.\n\n> Who says so?\n\n-- \nBen",
+            "---------- Forwarded message ---------\nFrom: Ben Ode <ben@b.example>\nDate: Mon, 8 Jan 2024\n"
+            "Subject: Start\nTo: <mia@b.example>\n\nWe sail at noon.\n\n> Who says so?\n\n--\nBen",
+        ),
+        (
+            "Look.\n-- \nMia\n\n-------- Weitergeleitete Nachricht --------\nVon: Ben\n\nUm zwölf.",
+            "Look.\n\n-------- Weitergeleitete Nachricht --------\nVon: Ben\n\nUm zwölf.",
+        ),
+        (
+            "Look:\n\nBegin forwarded message:\n\n> From: Ben\n> Date: 8 January 2024\n>\n> At noon.\n>> Sure?\n",
+            "Look:\n\nBegin forwarded message:\n\nFrom: Ben\nDate: 8 January 2024\n\nAt noon.\n> Sure?",
+        ),
+        (
+            "\n> Début du message réexpédié :\n>\n> De: Ben\n>\n> À midi.\n\nMia",
+            "Début du message réexpédié :\n\nDe: Ben\n\nÀ midi.\n\nMia",
+        ),
+        ("Yes.\n\nOn Monday Ann Ode wrote:\n\n> Begin forwarded message:\n>\n> From: Ben\n>\n> Noon?", "Yes."),
+        ("Yes.\n\n> See:\n>\n> Begin forwarded message:\n>\n> Noon?", "Yes."),
+        ("Yes.\n\n-----Original Message-----\n\n---------- Forwarded message ---------\nNoon?", "Yes."),
+    ],
+)
+def test_what_is_forwarded_stays(text: str, kept: str) -> None:
+    assert own_words(text) == kept
+
+
+@pytest.mark.parametrize(
+    ("html", "kept"),
+    [
+        (
+            '<div>Look.<br><br><div class="gmail_quote"><div dir="ltr" class="gmail_attr">---------- Forwarded message'
+            " ---------<br>From: <b>Ben</b><br></div><br><p>At noon.</p><ul><li>Two boats</li></ul></div></div>",
+            "Look.\n\n---------- Forwarded message ---------\nFrom: Ben\n\nAt noon.\n\n- Two boats",
+        ),
+        (
+            '<div>Yes.</div><div class="gmail_quote"><div class="gmail_attr">On Mon, 8 Jan 2024, Ann wrote:<br></div>'
+            '<blockquote class="gmail_quote">---------- Forwarded message ---------<br>Noon?</blockquote></div>',
+            "Yes.",
+        ),
+        (
+            '<div><br><blockquote type="cite"><div>Begin forwarded message:</div><br><div><b>From: </b>Ben</div><br>'
+            "<div>At noon.</div></blockquote></div>",
+            "Begin forwarded message:\n\nFrom: Ben\n\nAt noon.",
+        ),
+        (
+            '<p>Yes.</p><div class="moz-cite-prefix">Ann wrote:</div><blockquote type="cite"><div>Begin forwarded'
+            " message:</div>Noon?</blockquote>",
+            "Yes.",
+        ),
+    ],
+)
+def test_what_is_forwarded_in_html_stays(html: str, kept: str) -> None:
+    said = own_words(text_of_html(html))
+    assert "\n".join(said.split()) == "\n".join(kept.split())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"Content-Type: text/plain\n\nLook.\n\nFrom: Ben\nSent: Monday\nTo: Mia\n\nWe sail at noon.\n",
+        b"Content-Type: text/plain\n\nLook.\n\n-----Original Message-----\nFrom: Ben\n\nWe sail at noon.\n",
+        b'Content-Type: text/html\n\n<p>Look.</p><div id="divRplyFwdMsg">From: Ben</div><p>We sail at noon.</p>\n',
+    ],
+)
+def test_outlook_puts_what_is_forwarded_and_what_is_answered_alike(tmp_path: Path, body: bytes) -> None:
+    forwarded = read_mail(tmp_path, b"Subject: [crew] WG: Start\n" + body).content
+    assert forwarded.startswith("Look.\n")
+    assert "From: Ben\n" in forwarded
+    assert forwarded.endswith("\nWe sail at noon.")
+    assert read_mail(tmp_path, b"Subject: AW: WG: Start\n" + body).content == "Look."
+
+
+def test_html_gives_way_only_to_the_same_in_plain_text(tmp_path: Path) -> None:
+    html, footer = b"Content-Type: text/html\n\n<p>We sail at noon.</p>\n", b"\nSent to the crew's list\n"
+    both = b'Content-Type: multipart/alternative; boundary="b"\n\n--b\n\n%s\n--b\n' + html + b"--b--\n"
+    mixed = b'Content-Type: multipart/mixed; boundary="a"\n\n--a\n%s\n--a\n' + footer + b"--a--\n"
+    said = "We sail at noon.\nSent to the crew's list"
+    assert read_mail(tmp_path, mixed % html).content == said
+    assert read_mail(tmp_path, mixed % (both % b" ")).content == said
+    assert read_mail(tmp_path, mixed % (both % b"Noon!")).content == "Noon!\nSent to the crew's list"
+
+
+@pytest.mark.parametrize(
+    ("charset", "said", "read"),
+    [
+        ("utf-8", "Grüße aus Köln".encode() + b"\xff", "Grüße aus Köln\ufffd"),
+        ("utf-8", "Köln um 12".encode("latin-1"), "Köln um 12"),
+        ("x-unknown", "Grüße aus Köln".encode() + b"\xff", "Grüße aus Köln\ufffd"),
+        ("gb2312", "朱镕基到码头".encode("gbk"), "朱镕基到码头"),
+        ("gb2312", "朱镕基到码头".encode("gbk") + b"\xff!", "朱镕基到码头\ufffd!"),
+        ("ks_c_5601-1987", "똠방각하".encode("cp949"), "똠방각하"),
+        ("shift_jis", "①番 髙橋".encode("cp932"), "①番 髙橋"),
+        ("iso-2022-jp", b"\x1b$B-!HV\x1b(B ok \x1b(I6]\x1b(B \x1b$B|b66\x1b(J.", "①番 ok ｶﾝ 髙橋."),
+        ("iso-2022-jp", b"\x1b$B3$$N4_\x1b(B \x85 ok", "海の岸 \ufffd ok"),
+        ("iso-2022-jp", "海の岸".encode(), "海の岸"),
+        ("iso-8859-1", b"\x93Noon\x94 \x96 5 \x80", "“Noon” – 5 €"),
+        ("us-ascii", b"\x93Noon\x94 in K\xf6ln", "“Noon” in Köln"),
+        ("us-ascii", "“Noon” in Köln".encode(), "“Noon” in Köln"),
+        ("windows-1252", b"\x93Noon\x94 in K\xf6ln\x81", "“Noon” in Köln\ufffd"),
+        ("windows-1252", b"Noon\x81", "Noon\x81"),
+    ],
+)
+def test_charsets(tmp_path: Path, charset: str, said: bytes, read: str) -> None:
+    header = f"Content-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: 8bit\n\n"
+    assert read_mail(tmp_path, header.encode() + said).content == read
+
+
+@pytest.mark.parametrize(
+    ("header", "read"),
+    [
+        (b"=?gb2312?Q?" + quopri.encodestring("朱镕基".encode("gbk"), header=True) + b"?=", "朱镕基"),
+        (b"=?iso-8859-1?Q?=93Noon=94?=", "“Noon”"),
+        (b"=?utf-8?Q?K=C3=B6ln_=FF?=", "Köln \ufffd"),
+        ("Grüße ".encode() + b"\xff", "Grüße \ufffd"),
+        (b"\x93Noon\x94 in K\xf6ln", "“Noon” in Köln"),
+        ("海 – =?utf-8?Q?K=C3=B6ln?=".encode(), "海 – Köln"),
+    ],
+)
+def test_charsets_of_headers(tmp_path: Path, header: bytes, read: str) -> None:
+    assert read_mail(tmp_path, b"Subject: " + header + b"\n\nAt noon.\n").title == read

@@ -1,4 +1,7 @@
-"""What the writer of a mail wrote: without the mail it answers, without a signature, and as text where it was HTML."""
+"""What a mail says: without the mail it answers, without a signature, and as text where it was HTML.
+
+A mail that it forwards stays, with the lines that announce it.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,26 @@ from html.parser import HTMLParser
 MAX_HTML = 2_000_000
 """Characters of HTML that are looked at: far more than people write, whatever a newsletter weighs."""
 
-_QUOTE = re.compile(r"\s{0,3}>")
+_QUOTE = re.compile(r"^\s{0,3}> ?")
 _SIGNATURE = re.compile(r"--\s?")
 _LATER_LINES = 12  # more lines than that below "--" are no signature
 _ORIGINAL = re.compile(
     r"\s*[-_]{3,}\s*(?:original|ursprüngliche|message d'origine|mensaje|mensagem original|messaggio|oorspronkelijk"
     r"|исходное|original[- ]?nachricht|alkuperäinen|ursprungligt|oprindelig|opprinnelig|wiadomość).*[-_]{3,}\s*",
+    re.IGNORECASE,
+)
+_FORWARDED = re.compile(
+    r"\s*[-_]{3,}\s*(?:forwarded message|weitergeleitete nachricht|message (?:transféré|transmis)|mensaje reenviado"
+    r"|mensagem (?:re)?encaminhada|messaggio inoltrato|doorgestuurd bericht|vidarebefordrat meddelande"
+    r"|videresendt (?:melding|meddelelse)|(?:välitetty|edelleenlähetetty) viesti|przekazana wiadomość"
+    r"|treść przekazanej wiadomości|(?:пересылаемое|перенаправленное) сообщение"
+    r"|(?:переслане|перенаправлене) повідомлення|přeposlaná zpráva|转发的消息|转发邮件信息).{0,200}[-_]{3,20}\s*"
+    # Apple Mail
+    r"|\s*(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-mail)"
+    r"|début du message (?:réexpédié|transféré)|inicio del mensaje reenviado|inizio messaggio inoltrato"
+    r"|início da mensagem (?:re)?encaminhada|begin doorgestuurd bericht|vidarebefordrat (?:mejl|brev)"
+    r"|start på videresendt besked|videresendt melding|välitetty viesti alkaa|początek przekazywanej wiadomości"
+    r"|начало переадресованного сообщения)\s?:\s*",
     re.IGNORECASE,
 )
 _RULE = re.compile(r"\s*_{10,}\s*")  # Outlook draws it above the mail it answers
@@ -30,19 +47,58 @@ _WROTE = re.compile(
 _ATTRIBUTION_LINES = 3  # "On Monday, 8 January 2024 at 09:00, Ann <ann@example.org> wrote:" is wrapped so
 
 
-def own_words(text: str) -> str:
-    """A plain text's lines but for those quoted, what announces them, and what stands below a signature's dashes."""
+def own_words(text: str, *, forwards: bool = False) -> str:
+    """A plain text's lines but for those quoted, what announces them, and what stands below a signature's dashes.
+
+    What is said to be forwarded stays whole, out of quotes. ``forwards``: so does a mail that stands there as Outlook
+    puts one, for it does so whether that is answered or forwarded, and only the subject tells.
+    """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    end = next((at for at in range(len(lines)) if _is_other_mail(lines, at)), len(lines))
+    kept = _above_signature(lines[:end])
+    if end < len(lines) and (forwards or _is_forward(lines, end)):
+        kept += ["", *_forwarded(lines[end:])]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+
+
+def _above_signature(lines: list[str]) -> list[str]:
+    """The lines that are not quoted, down to the signature."""
     kept: list[str] = []
     for at, line in enumerate(lines):
         if _QUOTE.match(line):
             if kept and not _QUOTE.match(lines[at - 1]):
-                _drop_attribution(kept)
-        elif _is_signature(lines, at) or _ORIGINAL.fullmatch(line) or _is_header(lines, at):
+                while kept and not kept[-1].strip():
+                    kept.pop()
+                del kept[len(kept) - _attribution(kept) :]
+        elif _is_signature(lines, at):
             break
         else:
             kept.append(line.rstrip())
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+    return kept
+
+
+def _is_other_mail(lines: list[str], at: int) -> bool:
+    """Whether a mail that is forwarded or answered begins here."""
+    return _is_forward(lines, at) or _ORIGINAL.fullmatch(lines[at]) is not None or _is_header(lines, at)
+
+
+def _is_forward(lines: list[str], at: int) -> bool:
+    """Whether this line announces a mail that is forwarded, and not one in the mail that is answered."""
+    if not _FORWARDED.fullmatch(_QUOTE.sub("", lines[at])):
+        return False
+    if not _QUOTE.match(lines[at]):
+        return True
+    # Apple Mail, and Gmail in HTML, quote that line, too: then the quote begins with it, and nobody "wrote" it.
+    while at and not _QUOTE.sub("", lines[at - 1]).strip():
+        at -= 1
+    above = [line.rstrip() for line in lines[max(at - _ATTRIBUTION_LINES, 0) : at]]
+    return not above or not (_QUOTE.match(above[-1]) or _attribution(above))
+
+
+def _forwarded(lines: list[str]) -> list[str]:
+    """The lines from that on which announces a mail, without a level of quotes if it is quoted."""
+    begun = [line for line in lines if line.strip()][:2]
+    return [(_QUOTE.sub("", line) if any(map(_QUOTE.match, begun)) else line).rstrip() for line in lines]
 
 
 def _is_signature(lines: list[str], at: int) -> bool:
@@ -61,25 +117,21 @@ def _is_header(lines: list[str], at: int) -> bool:
     return len(below) >= 2 and all(map(_HEADER.fullmatch, below[:2]))
 
 
-def _drop_attribution(kept: list[str]) -> None:
-    """Take away the last lines if they tell who wrote, or when, what is quoted below: they end with a colon."""
-    while kept and not kept[-1].strip():
-        kept.pop()
-    if not kept or not kept[-1].endswith((":", "：")):
-        return
+def _attribution(above: list[str]) -> int:
+    """How many of the last lines tell who wrote, or when, what is quoted below: they end with a colon."""
+    if not above or not above[-1].endswith((":", "：")):
+        return 0
     for count in range(1, _ATTRIBUTION_LINES + 1):
-        lines = kept[-count:]
+        lines = above[-count:]
         if len(lines) < count or not lines[0].strip():
             break
         if _WHEN.search(" ".join(lines)):
-            del kept[-count:]
-            return
-    if _WROTE.search(kept[-1]):
-        kept.pop()
+            return count
+    return 1 if _WROTE.search(above[-1]) else 0
 
 
 def text_of_html(html: str) -> str:
-    """The text of HTML as a browser would show it, a line for each block; mails quoted inside are left out."""
+    """The text of HTML as a browser would show it, a line for each block; mails quoted inside are so by ``>``."""
     reader = _Html()
     try:
         reader.feed(html[:MAX_HTML])
@@ -92,10 +144,9 @@ def text_of_html(html: str) -> str:
 
 _BLOCKS = frozenset("address article blockquote div dl dt dd h1 h2 h3 h4 h5 h6 hr ol p pre section table tr ul".split())
 _UNSEEN = frozenset("head script style title template".split())
-_QUOTES = re.compile(
-    r"gmail_quote|gmail_attr|yahoo_quoted|moz-cite-prefix|protonmail_quote|divRplyFwdMsg|OutlookMessageHeader"
-)
-_EDGES = ("appendonsend", "divRplyFwdMsg")  # what follows is the mail that Outlook answers
+_QUOTES = re.compile(r"gmail_quote|gmail_attr|yahoo_quoted|moz-cite-prefix|protonmail_quote")
+_EDGES = re.compile(r"appendonsend|divRplyFwdMsg|OutlookMessageHeader")  # below is what Outlook answers or forwards
+_EDGE = "-----Original Message-----"
 
 
 class _Html(HTMLParser):
@@ -105,20 +156,33 @@ class _Html(HTMLParser):
         self._over = False
         self._skipped = ""  # the tag that is being skipped,
         self._depth = 0  # and how often it is open
+        self._quoted = ""  # the same for one that quotes
+        self._quoted_depth = 0
+
+    def _break(self) -> None:
+        self.parts.append("\n> " if self._quoted else "\n")
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if self._skipped:
             self._depth += tag == self._skipped
             return
         told = {key: value or "" for key, value in attrs}
-        self._over = self._over or told.get("id") in _EDGES
         marks = f"{told.get('class', '')} {told.get('id', '')}"
-        if tag in _UNSEEN or (tag == "blockquote" and "cite" in told.get("type", "")) or _QUOTES.search(marks):
+        if tag in _UNSEEN:
             self._skipped, self._depth = tag, 1
-        elif tag == "br" or tag in _BLOCKS:
-            self.parts.append("\n")
+        elif self._quoted:
+            self._quoted_depth += tag == self._quoted
+        elif (tag == "blockquote" and "cite" in told.get("type", "")) or _QUOTES.search(marks):
+            self._quoted, self._quoted_depth = tag, 1
+            self._break()
+        elif not self._over and _EDGES.search(marks):
+            self._over = True
+            self.parts.append(f"\n{_EDGE}\n")
+        if tag == "br" or tag in _BLOCKS:
+            self._break()
         elif tag == "li":
-            self.parts.append("\n- ")
+            self._break()
+            self.parts.append("- ")
         elif tag in ("td", "th"):
             self.parts.append(" ")
 
@@ -127,9 +191,15 @@ class _Html(HTMLParser):
             self._depth -= tag == self._skipped
             if not self._depth:
                 self._skipped = ""
-        elif tag in _BLOCKS:
-            self.parts.append("\n")
+            return
+        if tag == self._quoted:
+            self._quoted_depth -= 1
+            if not self._quoted_depth:
+                self._quoted = ""
+                self._break()
+        if tag in _BLOCKS:
+            self._break()
 
     def handle_data(self, data: str) -> None:
-        if not self._skipped and not self._over:
+        if not self._skipped:
             self.parts.append(re.sub(r"\s+", " ", data))

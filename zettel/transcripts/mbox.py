@@ -2,8 +2,8 @@
 
 A mail's id is its Message-ID, its title the subject, its role the sender's name, or address. A thread is a session,
 called by Gmail's own number for it or the Message-ID it began with: found by References, In-Reply-To, or for answers
-that tell neither by the subject. Quoted mails, signatures and HTML's marks are cut away; files that are attached are
-told as ``[file: plan.pdf]``. A mail that is in the file twice comes once.
+that tell neither by the subject. Quoted mails, signatures and HTML's marks are cut away, forwarded mails stay; files
+that are attached are told as ``[file: plan.pdf]``. A mail that is in the file twice comes once.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import IO, Any
 from zettel.model import Source
 
 from . import Record
+from .charsets import text_of
 from .content_blocks import told_media
 from .lines import MAX_LINE
 from .mail_text import own_words, text_of_html
@@ -34,12 +35,15 @@ name = "mbox"
 MAX_MAIL = 50_000_000
 """Longest mail in bytes with all that is attached: more than any provider lets through."""
 
-_FROM = re.compile(rb"From \S+.* \d{4}(?: [+-]\d{4})?\r?\n?")
+_FROM = re.compile(rb"From (\S+.* \d{4}(?: [+-]\d{4})?)?\r?\n?")  # newer Thunderbirds write a bare "From "
 _QUOTED_FROM = re.compile(rb">+From ")
 _HEADER = re.compile(rb"[!-9;-~]+:")
 _ID = re.compile(r"<([^<>\s]+)>")
 _ANSWER = re.compile(
     r"\s*(?:(?:re|aw|sv|vs|antw|odp|ynt|回复|答复|回覆|רע|رد|на|σχετ)\s?(?:\[\d+\])?\s?[:：]\s*)+", re.IGNORECASE
+)
+_FORWARD = re.compile(  # no "VS", for it forwards in Danish and answers in Finnish
+    r"\s*(?:\[[^\]]*\]\s*)?(?:fwd?|wg|tr|rv|enc|i|vb|vl|videresend|pd|İLT|转发|轉寄)\s?[:：]", re.IGNORECASE
 )
 _REMEMBERED = 200_000  # mails and subjects by which later ones find their thread, the latest
 _BROKEN = (ValueError, LookupError, TypeError, AttributeError, MessageError, RecursionError)
@@ -80,9 +84,11 @@ def _mails(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
     """Each mail with the line it begins on; None for one that is too long."""
     lines: list[bytes] = []
     size, begun, number, blank = 0, 1, 0, True
-    while line := stream.readline(MAX_LINE):
+    line = stream.readline(MAX_LINE)
+    while line:
+        following = stream.readline(MAX_LINE)
         number += 1
-        if blank and line.startswith(b"From ") and _FROM.fullmatch(line):
+        if blank and _separates(line, following):
             if size:
                 yield begun, b"".join(lines) if size <= MAX_MAIL else None
             lines, size, begun = [], 0, number
@@ -91,8 +97,15 @@ def _mails(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
             if size <= MAX_MAIL:
                 lines.append(line[1:] if line.startswith(b">") and _QUOTED_FROM.match(line) else line)
         blank = line in (b"\n", b"\r\n")
+        line = following
     if size:
         yield begun, b"".join(lines) if size <= MAX_MAIL else None
+
+
+def _separates(line: bytes, following: bytes) -> bool:
+    """Whether a mail begins below the line, which is blank above: a bare ``From`` is one only before a header."""
+    found = _FROM.fullmatch(line)
+    return found is not None and (found[1] is not None or _HEADER.match(following) is not None)
 
 
 def _mail(mail: Message, source: Source, threads: _Threads, keys: ContentKeys) -> Record | None:
@@ -105,7 +118,8 @@ def _mail(mail: Message, source: Source, threads: _Threads, keys: ContentKeys) -
         return None
     subject = _decoded(_first(mail, "subject"))
     text, names = _body(mail)
-    parts = [own_words(text), *(told_media("file", name) for name in names)]
+    forwards = _FORWARD.match(subject) is not None
+    parts = [own_words(text, forwards=forwards), *(told_media("file", name) for name in names)]
     content = "\n".join(part for part in parts if part) or subject
     if not content:
         return None
@@ -172,42 +186,31 @@ def _remember(known: dict[Any, Any], key: Any, value: Any) -> None:
 
 def _body(mail: Message) -> tuple[str, list[str]]:
     """The text, and the names of what is attached."""
-    plain: list[str] = []
-    html: list[str] = []
     names: list[str] = []
-    stack = [mail]
-    while stack:
-        part = stack.pop()
-        payload = part.get_payload()
-        kind = part.get_content_type()
-        name = _decoded(part.get_filename())
-        if kind == "message/rfc822":
-            inner = payload[0] if isinstance(payload, list) and payload else None
-            names.append(name or (_decoded(_first(inner, "subject")) if isinstance(inner, Message) else "") or "mail")
-        elif part.is_multipart() and isinstance(payload, list):
-            stack += [one for one in reversed(payload) if isinstance(one, Message)]
-        elif name or part.get_content_disposition() == "attachment":
-            if name and not (part.get("Content-ID") and part.get_content_maintype() == "image"):
-                names.append(name)
-        elif kind == "text/plain":
-            plain.append(_text(part))
-        elif kind == "text/html":
-            html.append(_text(part))
-    text = "\n".join(plain)
-    return (text if text.strip() else "\n".join(map(text_of_html, html))), names
+    return "\n".join(text_of_html(text) if html else text for html, text in _texts(mail, names)), names
 
 
-def _text(part: Message) -> str:
-    said = part.get_payload(decode=True)
-    if not isinstance(said, bytes):
-        return ""
-    try:
-        return said.decode(part.get_content_charset("utf-8"))
-    except (LookupError, ValueError):  # an unknown or a wrong name of its encoding
-        try:
-            return said.decode("utf-8")
-        except UnicodeDecodeError:
-            return said.decode("latin-1")
+def _texts(part: Message, names: list[str]) -> list[tuple[bool, str]]:
+    """The texts in their order, each with whether it is HTML; ``names`` gets those of what is attached."""
+    payload = part.get_payload()
+    kind = part.get_content_type()
+    name = _decoded(part.get_filename())
+    if kind == "message/rfc822":
+        inner = payload[0] if isinstance(payload, list) and payload else None
+        names.append(name or (_decoded(_first(inner, "subject")) if isinstance(inner, Message) else "") or "mail")
+    elif part.is_multipart() and isinstance(payload, list):
+        within = [_texts(one, names) for one in payload if isinstance(one, Message)]
+        if kind == "multipart/alternative":  # one text in several forms: the plain one, if any
+            return min(filter(None, within), key=lambda texts: any(html for html, _ in texts), default=[])
+        return [text for texts in within for text in texts]
+    elif name or part.get_content_disposition() == "attachment":
+        if name and not (part.get("Content-ID") and part.get_content_maintype() == "image"):
+            names.append(name)
+    elif kind in ("text/plain", "text/html"):
+        said = part.get_payload(decode=True)
+        text = text_of(said, part.get_content_charset()) if isinstance(said, bytes) else ""
+        return [(kind == "text/html", text)] if text.strip() else []
+    return []
 
 
 def _decoded(header: str | None) -> str:
@@ -222,12 +225,8 @@ def _decoded(header: str | None) -> str:
 
 
 def _word(said: str | bytes, charset: str | None) -> str:
-    if isinstance(said, str):
-        return said
-    try:
-        return said.decode(charset or "utf-8")
-    except (LookupError, ValueError):
-        return said.decode("latin-1")
+    # What stands beside encoded words comes from Python in an encoding of its own.
+    return said if isinstance(said, str) else text_of(said, charset or "raw-unicode-escape")
 
 
 def _headers(mail: Message, name: str) -> list[str]:
@@ -236,11 +235,7 @@ def _headers(mail: Message, name: str) -> list[str]:
 
 
 def _unescaped(value: str) -> str:
-    said = value.encode("utf-8", "surrogateescape")
-    try:
-        return said.decode("utf-8")
-    except UnicodeDecodeError:
-        return said.decode("latin-1")
+    return text_of(value.encode("utf-8", "surrogateescape"), None)
 
 
 def _first(mail: Message, name: str) -> str:
