@@ -94,6 +94,12 @@ def test_own_words(text: str, kept: str) -> None:
     assert own_words(text) == kept
 
 
+def test_a_long_line_of_dashes_takes_no_time() -> None:
+    """The time grew with the square of its length: minutes for this one, hours for a megabyte."""
+    line = "---original" + "-" * 100_000 + "x"
+    assert own_words(line) == line
+
+
 def test_html_with_a_broken_declaration() -> None:
     assert text_of_html("<p>one</p><![weird[ <p>two</p>").startswith("one")
     quoting = '<p>Yes</p><div class="gmail_quote"><div>no</div></div><p>after</p>'

@@ -16,14 +16,15 @@ _SIGNATURE = re.compile(r"--\s?")
 _LATER_LINES = 12  # more lines than that below "--" are no signature
 _ORIGINAL = re.compile(
     r"\s*[-_]{3,}\s*(?:original|ursprüngliche|message d'origine|mensaje|mensagem original|messaggio|oorspronkelijk"
-    r"|исходное|original[- ]?nachricht|alkuperäinen|ursprungligt|oprindelig|opprinnelig|wiadomość).*[-_]{3,}\s*",
+    r"|исходное|original[- ]?nachricht|alkuperäinen|ursprungligt|oprindelig|opprinnelig|wiadomość)"
+    r".{0,200}[-_]{3,20}\s*",
     re.IGNORECASE,
 )
 _FORWARDED = re.compile(
     r"\s*[-_]{3,}\s*(?:forwarded message|weitergeleitete nachricht|message (?:transféré|transmis)|mensaje reenviado"
     r"|mensagem (?:re)?encaminhada|messaggio inoltrato|doorgestuurd bericht|vidarebefordrat meddelande"
     r"|videresendt (?:melding|meddelelse)|(?:välitetty|edelleenlähetetty) viesti|przekazana wiadomość"
-    r"|treść przekazanej wiadomości|(?:пересылаемое|перенаправленное) сообщение"
+    r"|treść przekazanej wiadomości|wiadomość przesłana dalej|(?:пересылаемое|перенаправленное) сообщение"
     r"|(?:переслане|перенаправлене) повідомлення|přeposlaná zpráva|转发的消息|转发邮件信息).{0,200}[-_]{3,20}\s*"
     # Apple Mail
     r"|\s*(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-mail)"
