@@ -51,13 +51,26 @@ def moment_of(name: str, value: Time | None) -> datetime | None:
         ) from None
 
 
-def whole_number(name: str, value: int) -> int:
+def whole_number(name: str, value: int, of: str = "notes") -> int:
     """``value``, which asks for that many, 1 or more; as much as a store can count is as good as any more."""
     if not isinstance(value, int):
         raise InvalidInput(f"{name}={value!r} is not a whole number")
     if value < 1:
-        raise InvalidInput(f"{name}={value} asks for no notes: use 1 or more")
+        raise InvalidInput(f"{name}={value} asks for no {of}: use 1 or more")
     return min(value, MOST)
+
+
+def share(name: str, value: float | None) -> float | None:
+    """``value``, from 0 to 1."""
+    if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):
+        raise InvalidInput(f"{name}={value!r} is not a number from 0 to 1")
+    return value
+
+
+def require_room(max_tokens: int) -> None:
+    """Raise ``InvalidInput`` for a number of tokens in which nothing can be said."""
+    if not isinstance(max_tokens, int) or max_tokens < 1:
+        raise InvalidInput(f"max_tokens={max_tokens!r} leaves no room for a word: use a whole number from 1 on")
 
 
 def cursor_of(value: str | None) -> int:
@@ -105,6 +118,8 @@ def filter_of(
     tags = [tags] if isinstance(tags, str) else tags
     for name, text in [("tags", tag) for tag in tags or ()] + [("session", session), ("role", role)]:
         require_storable(name, text)
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise InvalidInput(f"filter={metadata!r}: name the metadata and their values, as in {{'team': 'red'}}")
     require_keepable("filter", dict(metadata or {}))
     try:
         chosen = tuple(Kind(kind).value for kind in kinds or ())
@@ -186,6 +201,8 @@ def first_complaint(error: ValidationError) -> str:
     """The first thing pydantic complains of, as one line: the field and what is wrong with it."""
     complaint = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in complaint["loc"][:_PLACES_TOLD]) or "value"
+    if complaint["type"].startswith("datetime_"):  # which pydantic would tell of by the character
+        return f"{where}: {complaint['input']!r} is not a time: use ISO 8601 such as 2024-05-01T09:00Z"
     return f"{where}: {complaint['msg'].removeprefix('Value error, ')}"
 
 

@@ -46,8 +46,10 @@ class Editing:
         Raises ``NotFound``, and ``InvalidInput`` for a field that cannot be set or a value that it cannot have.
         """
         unknown = sorted(set(fields) - set(EDITABLE))
-        if unknown or not fields:
-            raise InvalidInput(f"{', '.join(unknown) or 'nothing'} cannot be set: a note has {', '.join(EDITABLE)}")
+        if not fields:
+            raise InvalidInput(f"name what to set: a note has {', '.join(EDITABLE)}")
+        if unknown:
+            raise InvalidInput(f"{', '.join(unknown)} cannot be set: a note has {', '.join(EDITABLE)}")
 
         async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
             before, _ = fold(history.base, history.revisions)

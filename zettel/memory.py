@@ -93,12 +93,12 @@ class blocking(Generic[P, R]):  # a decorator, named like one
         self.__doc__ = method.__doc__
 
     @overload
-    def __get__(self, owner: None, kind: type) -> blocking[P, R]: ...
+    def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Any, P], R]: ...
     @overload
     def __get__(self, owner: Any, kind: type) -> Callable[P, R]: ...
     def __get__(self, owner: Any, kind: type) -> Any:
         if owner is None:
-            return self
+            return _of_class(self, self._method)
         bridge: Bridge = owner._bridge
 
         @functools.wraps(self._method)
@@ -107,7 +107,7 @@ class blocking(Generic[P, R]):  # a decorator, named like one
             method: Callable[P, Awaitable[R]] = getattr(bridge.inner, self._method.__name__)
             return bridge.call(functools.partial(method, *args, **kwargs))
 
-        return call
+        return _bound(call, self._method)
 
 
 class streaming(Generic[P, R]):
@@ -118,12 +118,12 @@ class streaming(Generic[P, R]):
         self.__doc__ = method.__doc__
 
     @overload
-    def __get__(self, owner: None, kind: type) -> streaming[P, R]: ...
+    def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Any, P], Iterator[R]]: ...
     @overload
     def __get__(self, owner: Any, kind: type) -> Callable[P, Iterator[R]]: ...
     def __get__(self, owner: Any, kind: type) -> Any:
         if owner is None:
-            return self
+            return _of_class(self, self._method)
         bridge: Bridge = owner._bridge
 
         @functools.wraps(self._method)
@@ -135,7 +135,23 @@ class streaming(Generic[P, R]):
                 except StopAsyncIteration:
                     return
 
-        return iterate
+        return _bound(iterate, self._method)
+
+
+def _of_class(found: Any, method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method as the class has it: with the signature that ``help`` and editors show."""
+
+    @functools.wraps(method)
+    def unbound(owner: Any, *args: Any, **kwargs: Any) -> Any:
+        return found.__get__(owner, type(owner))(*args, **kwargs)
+
+    return unbound
+
+
+def _bound(call: Callable[P, R], method: Callable[..., Any]) -> Callable[P, R]:
+    """The same with a signature that has no ``self``."""
+    vars(call)["__wrapped__"] = functools.partial(method, None)
+    return call
 
 
 class Memory(Wrapping):

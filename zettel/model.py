@@ -66,11 +66,15 @@ def storable(text: str) -> str:
     return text
 
 
+_NO_YEAR = 100_000_000
+"""Seconds since 1970 that any number has which is meant: smaller ones are years and days, such as 20240501."""
+
+
 def _no_bare_number(moment: Any) -> Any:
-    # Read as seconds since 1970, "2024" and "20240501" would be moments of that year.
-    if not isinstance(moment, str) or ":" in moment:
-        return moment
-    if moment.strip().lstrip("+-").replace(".", "", 1).isdecimal():
+    # Read as seconds since 1970, "2024" and 20240501 would be moments of that year.
+    is_small = isinstance(moment, (int, float)) and abs(moment) < _NO_YEAR
+    is_written = isinstance(moment, str) and moment.strip().lstrip("+-").replace(".", "", 1).isdecimal()
+    if is_small or is_written:
         raise ValueError(f"{moment!r} is a number, not a time: use ISO 8601 such as 2024-05-01T09:00Z")
     return moment
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, tzinfo
 from functools import partial
 from typing import Any
@@ -223,6 +223,26 @@ def test_a_bad_change_is_refused(memory: Memory, fields: dict[str, Any], complai
     with pytest.raises(InvalidInput, match=complaint):
         memory.update(id, **fields)
     assert memory.get(id).version == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        (lambda memory: memory.search("x", min_score="0.5"), "min_score='0.5' is not a number"),
+        (lambda memory: memory.search("x", min_score=2), "min_score=2 is not a number from 0 to 1"),
+        (lambda memory: memory.search("x", filter=["team"]), r"filter=\['team'\]"),
+        (lambda memory: memory.add("x", metadata=["team"]), "metadata"),
+        (lambda memory: memory.get(None), "None is not in"),
+        (lambda memory: memory.context(question="x", max_tokens=None), "max_tokens=None leaves no room"),
+        (lambda memory: memory.answer_context("x", rounds=0), "asks for no searches"),
+        (lambda memory: memory.update("n_1"), "name what to set"),
+        (lambda memory: memory.cancel_job("j_1"), "'j_1' is not in the queue: `zettel jobs`"),
+    ],
+)
+def test_a_wrong_argument_is_one_clear_line(memory: Memory, wrong: Callable[[Memory], object], complaint: str) -> None:
+    with pytest.raises(ZettelError, match=complaint) as told:
+        wrong(memory)
+    assert "\n" not in str(told.value)
 
 
 def test_jobs_go_on_when_a_note_of_their_batch_is_deleted(memory: Memory) -> None:

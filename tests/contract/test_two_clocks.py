@@ -110,6 +110,13 @@ def test_yesterday_counts_from_now_or_from_the_last_event(memory: Memory) -> Non
 def test_a_clock_that_is_no_time_is_named(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="as_of='yesterday-ish'"):
         memory.search("x", as_of="yesterday-ish")
+    for number in (2024, 20240501, 0.5, True):
+        with pytest.raises(InvalidInput, match="is a number, not a time"):
+            memory.add("x", occurred_at=number)
+        with pytest.raises(InvalidInput, match=r"is not a time|a valid string"):  # the second over HTTP
+            memory.search("x", as_of=number)
+    id = memory.add("Said when the ferry left.", occurred_at=1_714_554_000)  # seconds since 1970
+    assert memory.get(id).occurred_at == datetime(2024, 5, 1, 9, tzinfo=timezone.utc)
 
 
 def _wait_past(moment: datetime) -> None:

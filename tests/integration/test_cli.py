@@ -342,6 +342,18 @@ class TestNotes:
         assert zettel("delete", *chosen, "--yes", "--json").json() == {"deleted": 5}
         assert zettel("stats", "--json").json()["notes"] == 1
 
+    def test_a_path_may_be_written_otherwise(self, zettel: Zettel, chat: str) -> None:
+        zettel("import", chat)
+        other = zettel("delete", "--source", "elsewhere/chat.txt", "--yes")
+        assert (other.status, other.out) == (1, "")
+        assert "all from the file elsewhere/chat.txt is nothing in this scope" in other.err
+        assert zettel("delete", "--source", "./chat.txt", "--yes").out == "5 notes are gone\n"
+
+    def test_a_time_that_is_none(self, zettel: Zettel) -> None:
+        ran = zettel("add", "x", "--at", "tomorrow")
+        assert (ran.status, ran.err.count("\n")) == (1, 1)
+        assert "occurred_at: 'tomorrow' is not a time: use ISO 8601 such as 2024-05-01T09:00Z" in ran.err
+
 
 class TestUpkeep:
     def test_stats_jobs_worker_and_doctor(self, zettel: Zettel, chat: str) -> None:

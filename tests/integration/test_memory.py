@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timezone
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -36,6 +37,9 @@ def test_both_faces_have_the_same_methods() -> None:
         assert isinstance(method, (blocking, streaming))
         assert method._method is getattr(AsyncMemory, name)
         assert method.__doc__
+        told = inspect.signature(getattr(AsyncMemory, name))
+        assert inspect.signature(getattr(Memory, name)) == told
+        assert "self" not in inspect.signature(method.__get__(SimpleNamespace(_bridge=None), Memory)).parameters
     arguments = [list(inspect.signature(cls.__init__).parameters) for cls in (Memory, AsyncMemory)]
     assert arguments[0] == arguments[1]
 

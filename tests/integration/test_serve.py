@@ -91,7 +91,8 @@ def test_keys_from_their_making_to_their_end(zettel: Zettel, tmp_path: Path) -> 
     assert made.status == 0, made.err
     key = made.out.strip()
     assert re.fullmatch(r"zk_[0-9a-f]{12}_[\w-]{43}", key)
-    assert "laptop may write in user='ann'; the key is shown this once" in made.err
+    assert "laptop may write in user='ann'; the key is shown this once, a.db.keys has its hash" in made.err
+    assert "there is no store a.db yet" in made.err
     several = ("--scope", "tenant=acme,user=ann", "--scope", "user=12", "--rights", "read", "--expires", "90d")
     assert "restarted" not in zettel("keys", "create", "second", "--user", "ann", *store).err
     told = zettel("keys", "create", "several", *several, "--json", *store).json()

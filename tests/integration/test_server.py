@@ -276,7 +276,7 @@ class TestWrongRequests:
             ("POST", "/v1/events", {"content": "x\0"}, 422, "NUL"),
             ("POST", "/v1/events/batch", {"events": [{"content": "x"}, {"contnt": "y"}]}, 422, "events.1.contnt: "),
             ("PATCH", "/v1/notes/n_0", {"seq": 3}, 422, "seq: there is no such field"),
-            ("PATCH", "/v1/notes/n_0", {}, 422, "nothing cannot be set"),
+            ("PATCH", "/v1/notes/n_0", {}, 422, "name what to set"),
             ("GET", "/v1/notes/n_0", None, 404, "is not in user='ann'"),
             ("GET", "/v1/notes?limit=many", None, 422, "limit: "),
             ("GET", "/v1/notes?cursor=x", None, 422, "'x' is not a cursor"),

@@ -117,6 +117,13 @@ def test_command_fills_in_scope_and_values(capsys: pytest.CaptureFixture[str]) -
     assert f":param scope => '{KEY}';\n" in capsys.readouterr().out
 
 
+def test_command_says_which_values_are_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explore", "topic"]) == 0
+    assert "topic=mustard is an example: name yours, as topic=..." in capsys.readouterr().err
+    assert run(["explore", "topic", "topic=harbour"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_command_links_lead_to_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

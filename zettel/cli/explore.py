@@ -11,7 +11,7 @@ import typer
 
 from zettel.errors import InvalidInput, LocalServerError
 
-from .common import Common, common, console, say, say_json
+from .common import Common, common, console, remark, say, say_json
 
 if TYPE_CHECKING:
     from zettel.graph.neo4j.local.server import LocalServer
@@ -62,6 +62,9 @@ def _show(
     query = explore.named(name)
     values = explore.values_of(query, options.scope().key, given)
     ready = explore.filled(query, values)
+    for one in query.asked:
+        if one.name not in given and isinstance(one.example, str):
+            remark(f"zettel: {one.name}={one.example} is an example: name yours, as {one.name}=... ({one.meaning})")
     if options.json:
         told = {"name": name, "title": query.title, "comment": query.comment, "query": query.body, "values": values}
         say_json(told | {"link": address(ready)})

@@ -59,14 +59,16 @@ def create(
     scopes = _scopes(options, scope, all_scopes)
     ends = None if expires is None else _moment(expires)
     with opened(options, keys, create=True) as file:
-        first = not file.all()
+        first, place = not file.all(), file.path
         key, text = file.create(name, cast("Right", rights), scopes, ends)
+    if keys is None and "://" not in options.store and not Path(options.store).exists():
+        remark(f"zettel: there is no store {options.store} yet, whose keys these are")
     if first:
         remark("zettel: a server that is running without keys has to be restarted: until then it asks for none")
     if options.json:
         say_json(_told(key) | {"key": text})
         return
-    remark(f"zettel: {key.name} may {key.right} in {_where(key)}; the key is shown this once")
+    remark(f"zettel: {key.name} may {key.right} in {_where(key)}; the key is shown this once, {place} has its hash")
     say(text)
 
 

@@ -121,6 +121,8 @@ def delete(
             remark("zettel: nothing was deleted")
             raise typer.Exit(1)
         gone = memory.delete_scope() if scope else memory.delete(id, source=source, session=session)
+    if not gone and not scope:
+        raise InvalidInput(f"{what} is nothing in this scope: `zettel show NOTE` tells where a note is from")
     if options.json:
         say_json({"deleted": gone})
     else:

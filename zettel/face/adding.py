@@ -36,7 +36,7 @@ class Adding(Upkeep):
         """
         fields: dict[str, Any] = {
             "content": content, "id": id, "title": title, "role": role, "occurred_at": occurred_at,
-            "session": session, "source": source, "payload": payload, "metadata": dict(metadata or {}),
+            "session": session, "source": source, "payload": payload, "metadata": {} if metadata is None else metadata,
         }  # fmt: skip
         (added,) = await self.add_many([fields], on_conflict=on_conflict, wait=wait, scope=scope)
         return added

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import PurePath
 from typing import Any
 
 from zettel.arguments import link_type_of, require_one, require_storable
@@ -120,6 +121,7 @@ class Changing(Opened):
     ) -> int:
         """Destroy a note or an event, or all of a source file or a session, with everything derived from it.
 
+        A ``source`` is a file by the path that it was imported under, where ``./chat.txt`` is ``chat.txt``.
         Returns how many notes went. Raises ``NotFound`` for an unknown id.
         """
         engine, scope = await self._use(scope)
@@ -130,10 +132,11 @@ class Changing(Opened):
             gone = 0
             require_storable("source", source)
             require_storable("session", session)
-            # By event, so that one whose newer wording came from elsewhere is found too.
-            while events := await engine.store.events_from(scope, source, session, ERASE_PAGE):
-                # Somebody else may be at the same ones.
-                gone += await engine.erasing.erase(scope, events, gone_ok=True)
+            for file in (None,) if source is None else dict.fromkeys((source, str(PurePath(source)))):
+                # By event, so that one whose newer wording came from elsewhere is found too.
+                while events := await engine.store.events_from(scope, file, session, ERASE_PAGE):
+                    # Somebody else may be at the same ones.
+                    gone += await engine.erasing.erase(scope, events, gone_ok=True)
         engine.loop.wake()
         return gone
 

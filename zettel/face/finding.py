@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from zettel.arguments import Time, filter_of, moment_of, whole_number
+from zettel.arguments import Time, filter_of, moment_of, require_room, share, whole_number
 from zettel.errors import InvalidInput
 from zettel.face.looking import Looking
 from zettel.model import Hit, Kind, Scope
@@ -104,7 +104,7 @@ class Finding(Looking):
         common: dict[str, Any] = {
             "k": whole_number("k", k), "as_of": moment_of("as_of", as_of), "known_at": moment_of("known_at", known_at),
             "now": moment_of("now", now), "filter": filter_of(kinds, tags, session, role, since, until, filter),
-            "min_score": min_score, "explain": explain, "current_only": current_only, "log": log,
+            "min_score": share("min_score", min_score), "explain": explain, "current_only": current_only, "log": log,
             "archived": archived, "quarantined": quarantined, "recalls": True,
         }  # fmt: skip
         asked = [Asked(text=question, **common) for question in questions]
@@ -112,8 +112,8 @@ class Finding(Looking):
 
     async def context(
         self,
-        question: str,
         /,
+        question: str,
         max_tokens: int = DEFAULT_TOKENS,
         *,
         profile: bool = False,
@@ -125,8 +125,7 @@ class Finding(Looking):
         ``profile`` opens it with what ``evolve`` found of the people who speak: what lasts, and what is recent. It is
         of now, so it is left out where ``as_of`` or ``known_at`` are asked for.
         """
-        if max_tokens < 1:
-            raise InvalidInput(f"max_tokens={max_tokens} leaves no room for a word")
+        require_room(max_tokens)
 
         from zettel.search.pack import pack
 
@@ -159,13 +158,12 @@ class Finding(Looking):
         from zettel.search.gather import gather
         from zettel.search.pack import pack
 
-        if max_tokens < 1:
-            raise InvalidInput(f"max_tokens={max_tokens} leaves no room for a word")
+        require_room(max_tokens)
         engine, scope = await self._use(scope)
         wanted = {"k": CONTEXT_HITS, "log": False} | search
         return await gather(
             question,
-            whole_number("rounds", rounds),
+            whole_number("rounds", rounds, "searches"),
             partial(self.search_many, scope=scope, **wanted),
             None if engine.desk is None else partial(engine.desk.asker, scope),
             partial(pack, max_tokens=max_tokens),

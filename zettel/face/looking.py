@@ -21,7 +21,7 @@ class Looking(Opened):
         """A note (``n_…``) or an event (``e_…``) by its id. Raises ``NotFound``."""
         engine, scope = await self._use(scope)
         found: Mapping[str, Note | EventRecord]
-        if id.startswith("e_"):
+        if isinstance(id, str) and id.startswith("e_"):
             found = await engine.store.events(scope, [id])
         else:
             found = await engine.store.notes(scope, [id])

@@ -84,7 +84,7 @@ class Upkeep(Opened):
     async def _job(self, engine: Engine, id: str, scope: Scope | None) -> Job:
         job = next((job for job in await engine.store.jobs(scope) if job.id == id), None)
         if job is None:
-            raise NotFound(scope or "the queue", [id])
+            raise NotFound(scope or "the queue", [id], "`zettel jobs`, or jobs(), shows those that are")
         return job
 
     async def reembed(self, *, on_progress: Callable[[int, int], None] | None = None) -> int:

@@ -78,7 +78,7 @@ class LLMScorer:
 
     async def _order(self, question: Question, shown: Shortlist) -> Floats | ModelError:
         if shown.ask is None:
-            raise InvalidInput("the scorer llm needs a language model: open the memory with llm=...")
+            raise InvalidInput("the scorer llm needs a language model: open the memory with llm=... or --llm")
         ids = short_ids(note.id for note in shown.notes)
         try:
             answer = await shown.ask(self._request(question, shown.notes, ids), list(ids))

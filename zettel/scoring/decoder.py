@@ -65,7 +65,8 @@ class MemoryDecoderScorer:
             config = MemoryDecoderConfig.from_json((home / CONFIG).read_text(encoding="utf-8"))
             weights = load((home / WEIGHTS).read_bytes())
         except (OSError, SafetensorError, UnicodeDecodeError) as error:
-            raise ScorerError(f"{home} holds no memory decoder: {error}") from error
+            told = getattr(error, "strerror", None) or error
+            raise ScorerError(f"{home} holds no memory decoder: {told}") from error
         if config.features != FEATURE_VERSION:
             raise ScorerError(
                 f"{home} goes with features of version {config.features}, and this zettel has version "
