@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from zettel import Memory
 from zettel.transcripts import choose, formats
 
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
@@ -73,6 +74,18 @@ def test_no_other_telling_format_takes_it(name: str) -> None:
     head = b"" if path.is_dir() else path.read_bytes()
     telling = [format for format in formats().values() if format.name not in {*GENERAL, FORMAT_OF[name]}]
     assert [format.name for format in telling if _takes(format, path, head)] == []
+
+
+@pytest.mark.parametrize("name", ["locomo.json", "amem.json"])
+def test_what_an_export_carries_does_not_make_it_another_format(name: str, tmp_path: Path) -> None:
+    source, copies = SAMPLES / name, [tmp_path / "first.jsonl", tmp_path / "second.jsonl"]
+    for copy in copies:
+        with Memory(":memory:") as memory:
+            memory.import_transcript(source)
+            memory.export(copy)
+        source = copy
+    first, second = (copy.read_bytes() for copy in copies)
+    assert first == second != b""
 
 
 def _takes(format: object, path: Path, head: bytes) -> bool:

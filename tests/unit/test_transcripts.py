@@ -231,6 +231,20 @@ class TestChoosing:
             ("a.jsonl", '{"conte\n{"content": "b"}', "jsonl"),
             ("chat.txt", TestPlain.TEXT, "plain"),
             ("chat.md", "Ann: one", "plain"),
+            ("a.json", '{"content": "hi", "session": "session_1"}\n{"content": "ho"}', "jsonl"),
+            ("a.json", '{"content": "hi", "payload": {"sample_id": 7, "conversation": "c"}}', "jsonl"),
+            ("a.json", '{"messages": [{"role": "user", "content": "hi"}], "session_id": "session_1"}', "messages"),
+            ("a.jsonl", '{"messages": [{"role": "user", "content": "hi"}], "sample_id": "17"}\n', "messages"),
+            ("a.json", '[{"role": "user", "content": "qa", "name": "evidence"}]', "messages"),
+            ("a.json", '[{"role": "user", "content": "haystack_dates"}]', "messages"),
+            ("a.json", '[{"role": "user", "content": "chat_messages", "uuid": "1"}]', "messages"),
+            ("a.json", '{"content": "saved_messages", "metadata": {"type": "x", "messages": 2}}', "jsonl"),
+            (
+                "a.jsonl",
+                '{"user_id": "ann", "id": "1", "created_at": "2026-01-01", "messages": [{"role": "assistant", '
+                '"content": [{"type": "tool_use", "name": "memory", "input": {"command": "view"}}]}]}\n',
+                "messages",
+            ),
         ],
     )
     def test_formats_are_recognised(self, tmp_path: Path, name: str, content: str, format: str) -> None:

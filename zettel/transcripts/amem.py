@@ -27,7 +27,8 @@ from zettel.errors import BadRecord
 from zettel.model import Source
 
 from . import Record, locomo
-from .dumps import WAS, flat, has_marks, records
+from .dumps import WAS, flat, records
+from .json_keys import keys_in
 from .json_stream import JsonStream
 from .records import ContentKeys, record, rejected
 from .written_times import moment
@@ -71,7 +72,8 @@ def sniff(path: Path, head: bytes) -> bool:
     if path.is_dir() or head.startswith(_SQLITE):
         database = _database(path)
         return database.is_file() and _has_notes(database)
-    return has_marks(head, ("content", "keywords", "context"), _OWN)
+    keys = keys_in(head)
+    return keys >= {"content", "keywords", "context"} and not keys.isdisjoint(_OWN)
 
 
 def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:

@@ -27,7 +27,7 @@ name = "chatgpt"
 folders = True
 """Reads folders and zips too."""
 
-_MARKS = ('"mapping"', '"parent"', '"children"')
+_MARKS = {"mapping", "parent", "children"}
 _SILENT = frozenset({"user_editable_context", "model_editable_context", "thoughts", "reasoning_recap"})
 _TO_PEOPLE = "all"
 # Marks that the page draws as footnotes and cards, between private characters.

@@ -28,7 +28,7 @@ folders = True
 PASTED = "pasted text"
 """What a text is called that was pasted into the page and became an attachment without a name."""
 
-_MARKS = ('"chat_messages"', '"uuid"')
+_MARKS = {"chat_messages", "uuid"}
 
 
 def sniff(path: Path, head: bytes) -> bool:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from zettel.model import Source
 
 from . import HEAD_BYTES, Record, Rejected
+from .json_keys import keys_in
 from .json_stream import JsonStream
-from .lines import head_text
 from .records import rejected
 from .trees import File, files, is_tree
 
@@ -29,16 +29,15 @@ class Conversation(NamedTuple):
     fields: dict[str, Any]
 
 
-def looks_like(path: Path, head: bytes, marks: tuple[str, ...]) -> bool:
-    """Whether it is JSON with all of ``marks``, or a folder or zip whose conversations are."""
+def looks_like(path: Path, head: bytes, marks: set[str]) -> bool:
+    """Whether it is JSON with all of ``marks`` as keys, or a folder or zip whose conversations are."""
     if is_tree(path):
         first = next(_in_tree(path), None)
         if first is None:
             return False
         with first.open() as stream:
             head = stream.read(HEAD_BYTES)
-    text = head_text(head)
-    return text.lstrip().startswith(("[", "{")) and all(mark in text for mark in marks)
+    return keys_in(head) >= marks
 
 
 def messages(

@@ -18,6 +18,7 @@ from zettel.model import Source
 from . import Record, discord_package
 from .content_blocks import as_dict, as_list, told_media
 from .discord_text import readable
+from .json_keys import keys_in
 from .json_stream import JsonStream
 from .lines import head_text
 from .moments import iso_time
@@ -37,8 +38,7 @@ _BEGINNING = re.compile(r'\s*\{\s*"guild"\s*:\s*\{')
 def sniff(path: Path, head: bytes) -> bool:
     """JSON that begins with a ``guild`` and goes on with a ``channel``; or a data package."""
     if not is_tree(path):
-        text = head_text(head)
-        return _BEGINNING.match(text) is not None and '"channel"' in text
+        return _BEGINNING.match(head_text(head)) is not None and "channel" in keys_in(head)
     return discord_package.is_package(list(files(path)))
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from .json_stream import JsonStream
-from .lines import head_text
 
 MAX_VALUE = 300
 """Longest text that becomes metadata, in characters."""
@@ -18,8 +16,6 @@ WAS = "was"
 """The metadata key that says what an event was in the memory that it comes from."""
 
 Flat: TypeAlias = str | int | float | bool | list[str]
-
-_BEGINNING = re.compile(r"\s*[\[{]")
 
 
 def records(
@@ -75,14 +71,6 @@ def _unwrapped(item: Any, wrappers: frozenset[str], mark: str | None) -> Iterato
             yield key, inner
     if not pages:
         yield "", item
-
-
-def has_marks(head: bytes, all_of: tuple[str, ...], any_of: tuple[str, ...]) -> bool:
-    """Whether a file begins as JSON and has these keys in it."""
-    text = head_text(head)
-    if not _BEGINNING.match(text):
-        return False
-    return all(f'"{mark}"' in text for mark in all_of) and any(f'"{mark}"' in text for mark in any_of)
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Flat]:

@@ -22,7 +22,8 @@ from typing import Any
 from zettel.model import Source
 
 from . import Record
-from .dumps import WAS, flat, has_marks, records
+from .dumps import WAS, flat, records
+from .json_keys import keys_in
 from .json_stream import JsonStream
 from .records import ContentKeys, record, rejected
 from .written_times import moment
@@ -35,7 +36,7 @@ _WRAPPERS = frozenset(
     "data edges entities entity_edges entity_nodes episodes facts nodes records relationships results rels".split()
 )
 _MARK = "uuid"  # what each of Graphiti's own has, whose facts list their episodes
-_MARKS = ("fact", "source_description", "entity_edges", "Episodic", "summary")
+_MARKS = {"fact", "source_description", "entity_edges", "summary"}
 _TOLD = ("group_id", "created_at", "expired_at", "invalid_at", "source_description")
 _SPOKEN = re.compile(r"([^\n:]{1,80}?)(?:\s*\((?:user|assistant|human|ai|system)\))?:[ \t]+(\S.*)", re.DOTALL)
 _NEXT_SPEAKER = re.compile(r"^[^\n:]{1,80}:[ \t]", re.MULTILINE)
@@ -43,7 +44,8 @@ _NEXT_SPEAKER = re.compile(r"^[^\n:]{1,80}:[ \t]", re.MULTILINE)
 
 def sniff(path: Path, head: bytes) -> bool:
     """JSON with the group and the unique id that all of Graphiti's have, and what only they tell."""
-    return has_marks(head, ("group_id", "uuid"), _MARKS)
+    keys = keys_in(head)
+    return keys >= {"group_id", "uuid"} and not keys.isdisjoint(_MARKS)
 
 
 def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:

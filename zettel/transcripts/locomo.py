@@ -24,7 +24,7 @@ from zettel.model import Source
 
 from . import Record
 from .guessing import SHOWN_KEYS, is_cut
-from .lines import head_text
+from .json_keys import keys_in
 from .records import record, rejected
 
 name = "locomo"
@@ -35,7 +35,7 @@ DATE_FORMAT = "%I:%M %p on %d %B, %Y"
 CONVERSATION = "conversation"
 """The metadata key that names the conversation, where a file holds several."""
 
-_MARKS = ('"speaker_a"', '"dia_id"', '"session_1"', '"sample_id"')
+_MARKS = ({"speaker_a"}, {"dia_id"}, {"session_1"}, {"sample_id", "conversation"}, {"qa", "evidence"})
 _SESSION = re.compile(r"session_(\d+)")
 _TURN_FIELDS = {"speaker", "dia_id", "text"}
 _PHOTO = "a photo of "
@@ -43,10 +43,8 @@ _PHOTO = "a photo of "
 
 def sniff(path: Path, head: bytes) -> bool:
     """A JSON object or list with LoCoMo's own names, or with questions and their evidence before them."""
-    text = head_text(head).lstrip()
-    if not text.startswith(("{", "[")):
-        return False
-    return any(mark in text for mark in _MARKS) or ('"qa"' in text and '"evidence"' in text)
+    keys = keys_in(head)
+    return any(marks <= keys for marks in _MARKS)
 
 
 def read(path: Path) -> Iterator[Record]:

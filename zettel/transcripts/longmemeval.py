@@ -22,8 +22,8 @@ from zettel.model import Source
 
 from . import Record, Rejected
 from .content_blocks import as_list
+from .json_keys import keys_in
 from .json_records import json_records
-from .lines import head_text
 from .locomo import CONVERSATION
 from .records import inside, record, rejected
 
@@ -32,15 +32,14 @@ name = "longmemeval"
 local_times = True
 """Times have no zone; whoever reads may name one."""
 
-_MARKS = ('"haystack_sessions"', '"haystack_dates"', '"haystack_session_ids"')
+_MARKS = {"haystack_sessions", "haystack_dates", "haystack_session_ids"}
 # As in "2023/05/20 (Sat) 02:21".
 _DATE = re.compile(r"(\d{4})/(\d\d?)/(\d\d?)(?: *\(\w+\))?(?: +(\d\d?):(\d\d))?")
 
 
 def sniff(path: Path, head: bytes) -> bool:
     """JSON with LongMemEval's own names."""
-    text = head_text(head)
-    return text.lstrip().startswith(("[", "{")) and any(mark in text for mark in _MARKS)
+    return not _MARKS.isdisjoint(keys_in(head))
 
 
 def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:

@@ -20,7 +20,8 @@ from typing import Any
 from zettel.model import Source
 
 from . import Record
-from .dumps import WAS, flat, has_marks, records
+from .dumps import WAS, flat, records
+from .json_keys import keys_in
 from .json_stream import JsonStream
 from .records import ContentKeys, record, rejected
 from .written_times import moment
@@ -36,7 +37,8 @@ _TOLD = (*_OWNERS, "role", "categories", "updated_at", "expiration_date")
 
 def sniff(path: Path, head: bytes) -> bool:
     """JSON whose first record has a memory, an id, when it was made and whose it is."""
-    return has_marks(head, ("memory", "id", "created_at"), ("hash", *_OWNERS))
+    keys = keys_in(head)
+    return keys >= {"memory", "id", "created_at"} and not keys.isdisjoint({"hash", *_OWNERS})
 
 
 def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:

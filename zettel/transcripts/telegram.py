@@ -9,6 +9,7 @@ seconds since 1970, or, in old exports, those of the clock of the machine that m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timezone, tzinfo
 from pathlib import Path, PurePosixPath
@@ -18,6 +19,7 @@ from zettel.model import Source
 
 from . import HEAD_BYTES, Record
 from .content_blocks import as_dict, as_list, told_media
+from .json_keys import keys_in
 from .json_stream import JsonStream
 from .lines import head_text
 from .moments import unix_time
@@ -33,8 +35,10 @@ SAVED = "Saved messages"
 """What the chat with oneself is called; it has no name in the file."""
 
 _FILE = "result.json"
-_TYPES = ("personal_chat", "bot_chat", "saved_messages", "private_group", "private_supergroup", "public_supergroup",
-          "private_channel", "public_channel")  # fmt: skip
+_TYPE = re.compile(
+    r'"type"\s*:\s*"(?:personal_chat|bot_chat|saved_messages|private_group'
+    r'|private_supergroup|public_supergroup|private_channel|public_channel)"'
+)
 _NOT_THERE = "(File "  # "(File not included. Change data exporting settings to download.)"
 _KINDS = {"voice_message": "voice message", "video_message": "video", "video_file": "video", "audio_file": "audio",
           "animation": "animation"}  # fmt: skip
@@ -57,11 +61,11 @@ def sniff(path: Path, head: bytes) -> bool:
             return False
         with found[0].open() as stream:
             head = stream.read(HEAD_BYTES)
-    text = head_text(head).lstrip()
-    if not text.startswith("{"):
+    text, keys = head_text(head), keys_in(head)
+    if not text.lstrip().startswith("{"):
         return False
-    one = '"messages"' in text and '"type"' in text and any(f'"{type}"' in text for type in _TYPES)
-    return one or ('"about"' in text and "Telegram" in text and ('"chats"' in text or '"personal_information"' in text))
+    one = "messages" in keys and _TYPE.search(text) is not None
+    return one or ("about" in keys and "Telegram" in text and not keys.isdisjoint({"chats", "personal_information"}))
 
 
 def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:

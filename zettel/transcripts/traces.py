@@ -16,24 +16,22 @@ from pathlib import Path
 
 from . import Record, Rejected, langsmith_runs, otel_spans
 from .content_blocks import as_dict, as_list
+from .json_keys import keys_in
 from .json_records import json_records
-from .lines import head_text
 from .records import rejected
 from .trace_steps import Step, told
 
 name = "traces"
 
-_OTEL = ('"resourceSpans"', '"scopeSpans"')
-_LANGSMITH = ('"run_type"', '"start_time"')
+_OTEL = {"resourceSpans", "scopeSpans"}
+_LANGSMITH = {"run_type", "start_time"}
 _WITHIN = ("resourceSpans", "runs")
 
 
 def sniff(path: Path, head: bytes) -> bool:
     """JSON with OTLP's or LangSmith's own names."""
-    text = head_text(head)
-    return text.lstrip().startswith(("[", "{")) and any(
-        all(mark in text for mark in marks) for marks in (_OTEL, _LANGSMITH)
-    )
+    keys = keys_in(head)
+    return keys >= _OTEL or keys >= _LANGSMITH
 
 
 def read(path: Path) -> Iterator[Record]:
