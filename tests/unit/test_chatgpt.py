@@ -103,6 +103,30 @@ def test_an_impossible_time_is_told(tmp_path: Path, at: Any) -> None:
     assert "no time" in only.model_dump()["reason"]
 
 
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (
+            'The boat of <entity|["people","Runa Falk",0]> lies in <entity|["city","Visby","Sweden"]>.',
+            "The boat of Runa Falk lies in Visby.",
+        ),
+        ("See <url|the club|https://club.example>.", "See the club (https://club.example)."),
+        ("See <url|the club|turn0search1> or <url|the yard>.", "See the club or the yard."),
+        ("See <url|https://club.example|https://club.example>.", "See https://club.example."),
+        ("Six knots <cite|turn0search1|turn0search2> at most.", "Six knots at most."),
+        ("Six knots <cite|turn0search1><cite|turn0search2> <navlist|Wind|turn0news1>.", "Six knots."),
+        ('Six <cite|turn0search1><entity|["unit","knots"]>  at most <cite|turn0search2>', "Six knots  at most"),
+        ('<image_group|{"query": ["sloop"]}>Six<cite|turn0search1> knots', "Six knots"),
+        ('The <entity|["city"]> <entity|[1, 2]> <entity|["ci> <entity> <entity|7> <url> <> harbour', "The harbour"),
+        ("Six <cite|turn0 knots <cite|turn0search1>.", "Six \ue200cite\ue202turn0 knots."),
+    ],
+)
+def test_names_and_links_between_private_characters_are_words(tmp_path: Path, written: str, told: str) -> None:
+    parts = [written.translate({ord("<"): "\ue200", ord("|"): "\ue202", ord(">"): "\ue201"})]
+    path = changed(tmp_path, {"mapping": {"x": {"message": {"content": {"parts": parts}}}}, "current_node": "x"})
+    assert [event.content for event in events(list(chatgpt.read(path)))] == [told]
+
+
 def test_utf_16_is_read_and_a_cut_file_says_so(tmp_path: Path) -> None:
     path = tmp_path / "wide.json"
     path.write_text(SAMPLE.read_text("utf-8"), encoding="utf-16")

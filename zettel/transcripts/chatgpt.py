@@ -30,8 +30,10 @@ folders = True
 _MARKS = {"mapping", "parent", "children"}
 _SILENT = frozenset({"user_editable_context", "model_editable_context", "thoughts", "reasoning_recap"})
 _TO_PEOPLE = "all"
-# Marks that the page draws as footnotes and cards, between private characters.
-_FOOTNOTE = re.compile("\ue200[^\ue201]*\ue201")
+# Marks that the page draws as names, links, footnotes and cards, between private characters.
+_MARK = re.compile("\ue200([^\ue200\ue201]*)\ue201")
+_PARTS = "\ue202"
+_NO_BLANK_BEFORE = " \t\n.,;:!?)"
 
 
 def sniff(path: Path, head: bytes) -> bool:
@@ -112,7 +114,7 @@ def _content(said: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
     if not texts and content and "parts" not in content:
         raise ValueError(f"its content is of a kind that is not known: {kind!r}")
     texts += [told_media("file", file) for file in files.values() if isinstance(file, str) and file not in shown]
-    text = _FOOTNOTE.sub("", "\n".join(text for text in texts if text.strip()))
+    text = _marks_told("\n".join(text for text in texts if text.strip()))
     tool = said.get("recipient")
     if isinstance(tool, str) and tool != _TO_PEOPLE and as_dict(said.get("author")).get("role") == "assistant":
         return {"content": "", "payload": {"calls": [{"tool": tool, "input": parsed(text)}]} if text else None}
@@ -134,3 +136,29 @@ def _part(part: Any, files: dict[str, Any]) -> str:
     if "audio" in kind or "video" in kind:
         return ""  # its words stand beside it
     return told_media("file", fields.get("name"))
+
+
+def _marks_told(text: str) -> str:
+    """A text with its marks in words. One that says nothing goes, and the blank before it unless a word follows."""
+    parts = _MARK.split(text)
+    next_sign = ""
+    for mark in range(len(parts) - 2, 0, -2):  # backwards, for what follows a mark may be marks that say nothing
+        parts[mark] = _meant(parts[mark])
+        next_sign = parts[mark + 1][:1] or next_sign
+        if not parts[mark] and next_sign in _NO_BLANK_BEFORE:
+            parts[mark - 1] = parts[mark - 1].rstrip(" ")
+        next_sign = parts[mark][:1] or next_sign
+    return "".join(parts)
+
+
+def _meant(mark: str) -> str:
+    """The name or link that a mark shows; footnotes and cards show what is not in the file."""
+    kind, *told = mark.split(_PARTS)
+    if kind == "entity" and told:
+        name = as_list(parsed(told[0]))[1:2]
+        return name[0] if name and isinstance(name[0], str) else ""
+    if kind == "url" and told:
+        label, address = told[0], "".join(told[1:2])
+        is_link = address.startswith(("https://", "http://")) and address != label
+        return f"{label} ({address})" if is_link else label
+    return ""
