@@ -112,3 +112,72 @@ def test_readable(text: str, told: str) -> None:
 def test_a_message_without_text_says_what_its_blocks_say() -> None:
     blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": "*Build* failed"}, "fields": [{"text": "main"}]}]
     assert text_of({"text": "", "blocks": blocks}) == "*Build* failed\nmain"
+
+
+SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "*Build* failed"}}
+SHARED = {"is_share": True, "author_name": "Ben Øst", "text": "The regatta moved to Sunday.", "fallback": "[noon] ben"}
+
+
+@pytest.mark.parametrize("stock", ["This content can't be displayed.", "[no preview available]", " "])
+def test_stock_sentences_are_no_text(stock: str) -> None:
+    assert text_of({"text": stock, "blocks": [SECTION]}) == "*Build* failed"
+    assert text_of({"text": "", "attachments": [{"fallback": stock, "blocks": [SECTION]}]}) == "*Build* failed"
+    assert text_of({"text": stock, "attachments": [{"fallback": stock}]}) == ""
+
+
+def test_attachments_say_what_their_fields_say() -> None:
+    fields = [{"title": "Host", "value": "db-3"}, {"title": "", "value": "down"}, {"title": "Since"}, {}, 7]
+    attachment = {"fallback": "Alarm", "title": "Alarm", "fields": fields}
+    assert text_of({"text": "", "attachments": [attachment]}) == "Alarm\nHost: db-3\ndown\nSince"
+    told = {"blocks": [SECTION], "attachments": [{"fallback": "Alarm", "fields": fields[:1]}, {"fallback": "Mast"}]}
+    assert text_of(told) == "*Build* failed\nHost: db-3\nMast"
+
+
+def test_shared_messages_stand_below_the_text() -> None:
+    unfurled = {"is_msg_unfurl": True, "text": "Bring oars.", "blocks": [SECTION]}
+    page = {"title": "A page", "text": "that was linked"}
+    assert text_of({"text": "FYI", "attachments": [SHARED, unfurled, page]}) == (
+        "FYI\nBen Øst: The regatta moved to Sunday.\nBring oars."
+    )
+    assert text_of({"text": "", "attachments": [SHARED]}) == "Ben Øst: The regatta moved to Sunday."
+    assert text_of({"text": "FYI", "attachments": [SHARED | {"text": ""}]}) == "FYI\n[noon] ben"
+
+
+def test_a_sentence_of_rich_text_is_one_line() -> None:
+    elements: list[Any] = [
+        {"type": "user", "user_id": "U1"},
+        {"type": "text", "text": " and "},
+        {"type": "usergroup", "usergroup_id": "S1"},
+        {"type": "text", "text": ": see <@U1> & "},
+        {"type": "link", "url": "https://a.example/?b=1&c=2", "text": "the <list>"},
+        {"type": "text", "text": " or ", "style": {"bold": True}},
+        {"type": "link", "url": "https://b.example"},
+        {"type": "text", "text": " in "},
+        {"type": "channel", "channel_id": "C1"},
+        {"type": "text", "text": ", "},
+        {"type": "broadcast", "range": "here"},
+        {"type": "emoji", "name": "sailboat"},
+        {"type": "date", "timestamp": 1700000000, "fallback": " on 14 Nov"},
+        {"type": ["odd"]},
+        7,
+    ]
+
+    def run(kind: str, *texts: str) -> dict[str, Any]:
+        return {"type": f"rich_text_{kind}", "elements": [{"type": "text", "text": one} for one in texts]}
+
+    rich = [
+        {"type": "rich_text_section", "elements": elements},
+        {"type": "rich_text_list", "elements": [run("section", one) for one in ("Oars", "\n", "Rope")]},
+        run("preformatted", "if a < b:\n  row()\n"),
+        run("quote", "Ready ", "about!"),
+    ]
+    text = text_of({"text": "", "blocks": [{"type": "rich_text", "elements": rich}]})
+    assert readable(text, {"U1": "Ann"}, {"C1": "dock"}).splitlines() == [
+        "@Ann and @subteam: see <@U1> & the <list> (https://a.example/?b=1&c=2) or https://b.example in #dock, "
+        "@here:sailboat: on 14 Nov",
+        "Oars",
+        "Rope",
+        "if a < b:",
+        "  row()",
+        "Ready about!",
+    ]
