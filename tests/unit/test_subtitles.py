@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from zettel.model import Event
-from zettel.transcripts import Rejected, subtitles
+from zettel.transcripts import Rejected, detect, subtitles
 
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 UTC = timezone.utc
@@ -113,4 +113,23 @@ def test_what_has_no_time_is_told(tmp_path: Path, text: str, told: tuple[str, st
 
 def test_other_texts_are_left_to_others(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "Ann: at 9:00\nBen: yes\n")
+    assert not subtitles.sniff(path, path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        ("01/05/2024, 09:00 - Ann: Plan:\nCheck-in  14:00\nDinner\t19:30\n02/05/2024, 09:00 - Ben: Fine\n", "whatsapp"),
+        ("Ann: Plan:\nCheck-in  14:00\nDinner\t19:30\nBen: Fine\n", "plain"),
+        ("Ann: One thing, at\nCheck-in  14:00\nand not before.\nBen: Fine\n", "plain"),
+        ("Sync: boats\nJanuary 8, 2024, 9:00AM\n35m 12s\n\nAnn Lee   0:05\nGood morning.\n", "subtitles"),
+        ("Ann Lee   0:05\nBen Øst   0:07\nRemember: at nine.\n", "subtitles"),
+    ],
+)
+def test_a_timetable_in_a_chat_makes_no_meeting_of_it(tmp_path: Path, text: str, format: str) -> None:
+    assert detect(write(tmp_path / "trip.txt", text)).name == format
+
+
+def test_a_timetable_alone_is_no_meeting(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", "Check-in  14:00\nDinner\t19:30\n")
     assert not subtitles.sniff(path, path.read_bytes())

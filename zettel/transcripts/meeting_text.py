@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from zettel.model import MAX_CONTENT_BYTES, Source
 
-from . import Rejected
+from . import Rejected, plain
 from .records import rejected
 
 
@@ -44,6 +44,7 @@ _HEADS = (
     (re.compile(rf"{_TIME}\s+From\s+(?P<name>.{{1,100}}?)\s+to\s+[^:\n]{{1,100}}?\s?:(?P<text>.*)"), True),
     (re.compile(rf"(?P<name>\S.{{0,100}}?)(?: {{2,}}|\t){_TIME}"), False),
 )
+_DATED = re.compile(r"\b(?:19|20)\d\d\b")
 _STARTED = re.compile(r".{1,100} (?:started|stopped) transcription")
 _PREAMBLE = 8  # lines with title, date and length above the first speaker, as Teams has them
 _HALF_A_DAY, _DAY = 43_200, 86_400  # seconds
@@ -51,7 +52,30 @@ _HALF_A_DAY, _DAY = 43_200, 86_400  # seconds
 
 def begins_as_meeting(text: str) -> bool:
     """Whether one of a text's first lines is the head of a turn."""
-    return any(_head(line) is not None for line in [line for line in text.splitlines() if line.strip()][:_PREAMBLE])
+    return any(_head(line) is not None for line in _first_lines(text)[:_PREAMBLE])
+
+
+def is_meeting(text: str) -> bool:
+    """Whether a text is one even if nobody said so.
+
+    A name and a time without a sign between them stand in many a timetable too. In a meeting words stand below them,
+    and above them no message of a chat.
+    """
+    first = _first_lines(text)
+    heads = [_head(line) for line in first]
+    # A title may have a colon as a message has; the date stands below it.
+    titles = 1 if len(first) > 1 and _DATED.search(first[1]) else 0
+    for place, head in enumerate(heads[:_PREAMBLE]):
+        if head is not None and head.is_clock:
+            return True
+        if head is not None and heads[place + 1 : place + 2] == [None]:
+            return not any(map(plain.begins_message, first[titles:place]))
+    return False
+
+
+def _first_lines(text: str) -> list[str]:
+    """Those in which a first turn begins, and one more; blank ones do not count."""
+    return [line for line in text.splitlines() if line.strip()][: _PREAMBLE + 1]
 
 
 def cues_of_meeting(lines: Iterator[tuple[int, str | Rejected]], where: str) -> Iterator[Cue | Rejected]:

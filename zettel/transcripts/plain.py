@@ -48,6 +48,11 @@ def sniff(path: Path, head: bytes) -> bool:
     return bool(spoken) and spoken[0] and sum(spoken) >= _SPOKEN_SHARE * len(spoken)
 
 
+def begins_message(line: str) -> bool:
+    """Whether somebody begins to speak on that line."""
+    return _parse(line) is not None
+
+
 def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
     """The messages in order; lines before the first speaker, or that cannot be read, are rejected.
 

@@ -18,7 +18,7 @@ from zettel.model import Source
 
 from . import Record, Rejected
 from .lines import head_text, lines
-from .meeting_text import Cue, begins_as_meeting, cues_of_meeting
+from .meeting_text import Cue, begins_as_meeting, cues_of_meeting, is_meeting
 from .recorded_at import Beginning, beginning
 from .records import ContentKeys, record, rejected
 from .trees import File, files
@@ -47,7 +47,7 @@ def sniff(path: Path, head: bytes) -> bool:
     if text.startswith("WEBVTT"):
         return True
     first = [line for line in text.splitlines() if line.strip()][:2]
-    return any(map(_TIMING.fullmatch, first)) or (path.suffix.lower() == ".txt" and begins_as_meeting(text))
+    return any(map(_TIMING.fullmatch, first)) or (path.suffix.lower() == ".txt" and is_meeting(text))
 
 
 def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
