@@ -157,6 +157,18 @@ class TestStdin:
         report = zettel("import", "-", "--json", stdin=(exports / "more.zip").read_bytes()).json()
         assert [one["file"] for one in report["files"]] == ["-/b/talk.txt"]
 
+    def test_a_note_comes_once_and_takes_no_other_ones_place(self, zettel: Zettel) -> None:
+        notes = ("Reeds hum.", "Drains do not.", "---\nid: z-7\n---\nFlat.")
+        for counts in ((1, 0, 0), (0, 1, 0)):
+            for note in notes:
+                report = zettel("import", "-", "--format", "markdown", "--json", stdin=note.encode()).json()
+                assert (report["added"], report["existing"], report["revised"]) == counts
+
+    def test_an_iphones_chat(self, zettel: Zettel) -> None:
+        chat = "[31.12.23, 21:05:09] Ann: Fireworks!\n[01.01.24, 00:05:09] Ben: Indeed.\n"
+        report = zettel("import", "-", "--json", stdin=chat.encode()).json()
+        assert (report["format"], report["added"]) == ("whatsapp", 2)
+
     def test_what_is_none(self, zettel: Zettel) -> None:
         refused(zettel("import", "-", stdin=b"\0\1"), "- is no text")
 

@@ -147,6 +147,32 @@ class TestLooking:
         monkeypatch.setattr("zettel.transcripts.parts.ranked", lambda: [taker("one"), taker("two"), plain])
         assert look(tmp_path).format == "plain"
 
+    @pytest.mark.parametrize("packed", [False, True])
+    def test_files_that_nobody_named_are_taken_with_more_care(self, tmp_path: Path, packed: bool) -> None:
+        damaged, event, other = '{"conte', '{"content": "Snow."}', '{"level": "info"}'
+        said = {
+            "chat.txt": "Ann: Hm.\n", "chat.LOG": "Ann: Hm.\n", "chat": "Ann: Hm.\n", "chat.md": "Ann: Hm.\n",
+            "chat 1.5": "Ann: Hm.\n", "a.jsonl": f"{event}\n", "b.jsonl": f"{damaged}\n{other}\n{event}\n",
+            "docker-compose.yml": 'version: "3"\nservices:\n', "requests.http": "Host: example.org\n",
+            "c.jsonl": f"{other}\n{event}\n", "d.jsonl": f"{damaged}\n{other}\n",
+        }  # fmt: skip
+        folder = tmp_path / "all"
+        folder.mkdir()
+        for name, text in said.items():
+            (folder / name).write_text(text)
+        if packed:
+            with ZipFile(tmp_path / "all.zip", "w") as archive:
+                for name in said:
+                    archive.write(folder / name, name)
+        found = look(tmp_path / "all.zip" if packed else folder)
+        formats = {Path(part.where).name: part.format.name for part in found.parts}
+        assert formats == dict.fromkeys(
+            ("chat.txt", "chat.LOG", "chat", "chat.md", "chat 1.5"), "plain"
+        ) | dict.fromkeys(("a.jsonl", "b.jsonl"), "jsonl")
+        assert len(found.unknown) == 4
+        for name in ("docker-compose.yml", "c.jsonl", "d.jsonl"):
+            assert look(folder / name).format in ("plain", "jsonl"), "who names a file means it"
+
     def test_nothing_there(self, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="no such file"):
             look(tmp_path / "gone")

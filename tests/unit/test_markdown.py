@@ -149,6 +149,18 @@ class TestOneFile:
         (event,) = by_title(write(tmp_path, note=text)).values()
         assert event.metadata == {"tags": ["one"]}
 
+    def test_one_from_standard_input_is_known_by_what_it_says(self, tmp_path: Path) -> None:
+        ids = []
+        for text in ("# Reeds\nThey hum.", "# Reeds\nThey hum.", "# Drains\nThey do not.", "---\nid: z-7\n---\nFlat."):
+            path = tmp_path / "-" / "-"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+            (event,) = by_title(path).values()
+            ids.append((event.title, event.id))
+        assert ids[0] == ids[1] != ids[2]
+        assert [title for title, _ in ids] == ["Reeds", "Reeds", "Drains", "-"]
+        assert ids[3][1] == "-/z-7"
+
 
 class TestSniffing:
     def test_a_vault_and_a_collection_of_exports(self, tmp_path: Path) -> None:

@@ -215,6 +215,11 @@ class TestPlain:
         assert [event.content for event in accepted] == ["one", "three"]
         assert [one.position for one in rejected] == ["1", "3", "4"]
 
+    @pytest.mark.parametrize("stamp", ["31.12.23, 21:05:09", "2024-13-01", "5"])
+    def test_stamps_that_are_not_read_are_not_claimed(self, tmp_path: Path, stamp: str) -> None:
+        path = write(tmp_path / "chat", f"[{stamp}] Ann: one\n[{stamp}] Ben: two\n")
+        assert not plain.sniff(path, path.read_bytes())
+
     def test_windows_line_ends(self, tmp_path: Path) -> None:
         read = events(list(plain.read(write(tmp_path / "chat.txt", "Ann: one\r\n  more\r\nBen: two\r\n"))))
         assert [event.content for event in read] == ["one\nmore", "two"]

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from zettel.model import Event
-from zettel.transcripts import Rejected, whatsapp
+from zettel.transcripts import Rejected, detect, whatsapp
 from zettel.transcripts.whatsapp_dates import Order, stamp
 
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
@@ -188,6 +188,12 @@ def test_utf_16(tmp_path: Path) -> None:
     path.write_bytes("31/12/2023, 21:05 - Ann: ä\r\nö\r\n".encode("utf-16"))
     assert whatsapp.sniff(path, path.read_bytes())
     assert [event.content for event in read(path)] == ["ä\nö"]
+
+
+def test_a_chat_from_standard_input_has_no_ending(tmp_path: Path) -> None:
+    path = chat(tmp_path, "[31.12.23, 21:05:09] Ann: hi", "[01.01.24, 00:05:09] Ben: hi", name="-")
+    assert detect(path) is whatsapp
+    assert [event.role for event in read(path)] == ["Ann", "Ben"]
 
 
 @pytest.mark.parametrize(

@@ -325,7 +325,8 @@ def _on_disk(path: str, format: str) -> Iterator[tuple[Path, str]]:
         yield Path(path), str(Path(path))
         return
     with tempfile.TemporaryDirectory(prefix="zettel-") as folder:
-        file = Path(folder, STDIO)  # formats take a file's name into account, so that it has to stay the same
+        file = Path(folder, STDIO, STDIO)  # formats look at names of files and folders: they have to stay the same
+        file.parent.mkdir()
         called = STDIO
         if path == STDIO:
             with file.open("wb") as copy:

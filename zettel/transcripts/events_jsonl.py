@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timezone, tzinfo
 from pathlib import Path
+from typing import Any
 
 from . import Record, Rejected
 from .json_records import JsonRecord, json_lines
@@ -25,24 +26,31 @@ local_times = True
 KEPT = frozenset({"event_id", "seq", "recorded_at", "revises", "notes"})
 """What a store knows about an event beside the event itself; an export has it, an import must not."""
 
-_TELLING = ('"content"', '"payload"')
+_FIELDS = frozenset({"content", "payload"})
+_TELLING = tuple(f'"{field}"' for field in _FIELDS)
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """The first line is an object with content or payload; a line longer than the head goes by its start."""
+    """As ``sniff_found``; and a file called .jsonl is meant so, whatever objects it has."""
     first, newline, _ = head_text(head).lstrip().partition("\n")
+    is_meant = path.suffix == ".jsonl" and first.startswith("{") and bool(newline)
+    return is_meant or sniff_found(path, head)
+
+
+def sniff_found(path: Path, head: bytes) -> bool:
+    """The first line is an object with content or payload; a line longer than the head goes by its start.
+
+    In a file called .jsonl the first line may be damaged, if a later one is such an object.
+    """
+    first, newline, rest = head_text(head).lstrip().partition("\n")
     if not first.startswith("{"):
         return False
     if not newline:
         return any(mark in first for mark in _TELLING)
-    try:
-        fields = json.loads(first)
-    except ValueError:
-        # The first line may be the damaged one; a file called so is meant so.
-        return path.suffix == ".jsonl"
-    if not isinstance(fields, dict):
-        return False
-    return path.suffix == ".jsonl" or "content" in fields or "payload" in fields
+    fields = _object(first)
+    if fields is None and path.suffix == ".jsonl":
+        return any(_is_telling(_object(line)) for line in rest.split("\n"))
+    return _is_telling(fields)
 
 
 def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
@@ -54,6 +62,19 @@ def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
     with path.open("rb") as file:
         for line in json_lines(file, str(path)):
             yield line if isinstance(line, Rejected) else _event(line, keys, zone)
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """What stands on a line; None for what is damaged or no object."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_telling(fields: dict[str, Any] | None) -> bool:
+    return fields is not None and not _FIELDS.isdisjoint(fields)
 
 
 def _event(line: JsonRecord, keys: ContentKeys, zone: tzinfo) -> Record:

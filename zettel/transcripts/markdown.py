@@ -8,7 +8,7 @@ stand below the text, where both count. The rest of the front matter is metadata
 When it happened is what the front matter says (``date``, ``created`` and the like), else the day or time that the
 file's name begins with; the file system's own times tell of copying, and are not asked. A note's id is its place
 under the vault's name, or the front matter's ``id`` there (alone if it is long, and so unique in the world): what was
-edited since is a revision of the same note.
+edited since is a revision of the same note. One from standard input has no place, and is known by what it says.
 A vault that zettel wrote comes back with more, see :mod:`~zettel.transcripts.own_notes`.
 Attachments, and all that begins with a dot (``.obsidian``, ``.trash``), are left out. There are no conversations, so
 an event has no session, and the front matter's ``author`` is its role.
@@ -31,7 +31,7 @@ from . import Record, Rejected, own_notes, plain
 from .front_matter import MAX_CHARACTERS, Properties, split
 from .json_stream import encoding_of
 from .lines import head_text
-from .records import record, rejected
+from .records import ContentKeys, record, rejected
 from .tables import LONG_ID
 from .trees import File, files, is_tree
 from .wikilinks import SUFFIXES, Named, Names, with_titles, without_suffix
@@ -58,7 +58,8 @@ _OWN = frozenset({"title", "tags", "tag", "aliases", "alias", "author", "authors
 _NUMBER = re.compile(r"(\d{8}(?:\d{4}(?:\d{2})?)?)(?=\D|$)[ _.-]*")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?=\D|$)")
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
-_UNTOLD = frozenset({"index", "readme"})  # names that say where a note lies, and not what it is about
+_STDIN = "-"
+_UNTOLD = frozenset({_STDIN, "index", "readme"})  # names that say where a note lies, and not what it is about
 _CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 _TAG = re.compile(r"(?<![\w/&#\[(])#(\w*[^\W\d_][\w/-]*)")
 _NO_TAG = re.compile(r"\W+")
@@ -93,6 +94,7 @@ def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
     ids = Counter(own_id for own_id, _, _ in known.values() if own_id)
     names = Names(named for _, named, _ in known.values() if named is not None)
     order = {name: order for name, (_, _, order) in known.items()}
+    keys = ContentKeys()
     for file in sorted(found, key=lambda file: order.get(file.name, 0)):
         told = vault.note(file)
         if isinstance(told, Rejected):
@@ -102,8 +104,9 @@ def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
             continue
         # A copied template brings the same id to many.
         own_id = told.own_id if told.own_id and ids[told.own_id] == 1 else None
-        within = f"{vault.name}/{own_id or told.place}"
-        yield _event(told, own_id if own_id and len(own_id) >= LONG_ID else within, names, zone)
+        place = own_id or (told.place if told.place != _STDIN else None)
+        id = own_id if own_id and len(own_id) >= LONG_ID else place and f"{vault.name}/{place}"
+        yield _event(told, id, names, zone, keys)
 
 
 class _Note(NamedTuple):
@@ -197,7 +200,7 @@ class _Vault:
         return _Note(place, Source(file=file.where, position=str(line)), properties, body)
 
 
-def _event(note: _Note, id: str, names: Names, zone: tzinfo) -> Record:
+def _event(note: _Note, id: str | None, names: Names, zone: tzinfo, keys: ContentKeys) -> Record:
     if own_notes.is_note(note.properties):
         content = with_titles(note.body, note.place, names)
         return record({"id": id, **own_notes.fields_of(note.properties, content, zone)}, note.source)
@@ -221,7 +224,7 @@ def _event(note: _Note, id: str, names: Names, zone: tzinfo) -> Record:
         "occurred_at": _occurred_at(note, zone),
         "metadata": metadata,
     }
-    return record(fields, note.source)
+    return record(fields, note.source, keys)
 
 
 def _with_properties(note: _Note, tags: list[str]) -> str:

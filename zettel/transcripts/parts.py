@@ -157,14 +157,19 @@ def _readable(root: Path, file: File, called: str, known: Sequence[Format]) -> l
 def _parts(root: Path, file: File, called: str, known: Sequence[Format]) -> list[Part]:
     """A file as one part, or the files of a zip; none if no format knows it."""
     if file.entry is None:
-        format = next(recognising(file.path, beginning(file.path), known), None)
+        format = _found(file.path, beginning(file.path), known)
         if format is None and is_tree(file.path):
             return [part for one in files(file.path) for part in _parts(file.path, one, f"{called}/{one.name}", known)]
         return [] if format is None else [Part(called, format, file.path)]
     with file.open() as stream:
         head = stream.read(HEAD_BYTES)
-    format = next(recognising(root / file.name, head, known), None)
+    format = _found(root / file.name, head, known)
     return [] if format is None else [Part(called, format, root, file)]
+
+
+def _found(path: Path, head: bytes, known: Sequence[Format]) -> Format | None:
+    """The format of a file that nobody named: some recognise fewer of these."""
+    return next((format for format in known if getattr(format, "sniff_found", format.sniff)(path, head)), None)
 
 
 @contextmanager

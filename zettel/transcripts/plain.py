@@ -35,17 +35,24 @@ MAX_SPEAKER = 40
 # is one.
 _SPEAKER = r"(?P<role>[^\W_][\w.'’()+-]*(?: [\w.'’()+-]+){0,3})"
 _MESSAGE = re.compile(rf"(?:\[(?P<stamp>\d[^\]]*)\] *)?{_SPEAKER}:(?: +(?P<text>.*))?")
+_ENDINGS = (".txt", ".text", ".log", ".chat", ".md", ".markdown")
 _SNIFFED_LINES = 50
 _SPOKEN_SHARE = 0.3  # of the lines: long messages have several
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Text whose first line names a speaker, as does at least a third of the lines after it."""
+    """Text whose first line names a speaker, as does at least a third of the lines after it, with stamps as here."""
     text = head_text(head)
     if "\0" in text:
         return False
-    spoken = [_parse(line) is not None for line in text.splitlines()[:_SNIFFED_LINES] if line.strip()]
+    spoken = [_is_readable(line) for line in text.splitlines()[:_SNIFFED_LINES] if line.strip()]
     return bool(spoken) and spoken[0] and sum(spoken) >= _SPOKEN_SHARE * len(spoken)
+
+
+def sniff_found(path: Path, head: bytes) -> bool:
+    """The same, by its name a text: settings and programs have lines with colons too."""
+    ending = path.suffix.lower()
+    return (ending in _ENDINGS or not ending[1:2].isalpha()) and sniff(path, head)
 
 
 def begins_message(line: str) -> bool:
@@ -91,8 +98,7 @@ class _Message:
         occurred_at = None
         if self.stamp is not None:
             try:
-                # Python 3.10 reads no "Z".
-                occurred_at = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", self.stamp.strip()))
+                occurred_at = _moment(self.stamp)
             except ValueError:
                 return rejected(self.source, f"{self.stamp!r} is no ISO date, as 2024-05-01 09:00 is")
             occurred_at = occurred_at if occurred_at.tzinfo else occurred_at.replace(tzinfo=zone)
@@ -103,6 +109,23 @@ class _Message:
             "session": path.stem,
         }
         return record(fields, self.source, keys)
+
+
+def _is_readable(line: str) -> bool:
+    """Whether a message begins there, at a time that can be read if there is one."""
+    begun = _parse(line)
+    if begun is None or begun["stamp"] is None:
+        return begun is not None
+    try:
+        _moment(begun["stamp"])
+    except ValueError:
+        return False
+    return True
+
+
+def _moment(stamp: str) -> datetime:
+    # Python 3.10 reads no "Z".
+    return datetime.fromisoformat(re.sub("[zZ]$", "+00:00", stamp.strip()))
 
 
 def _parse(line: str) -> re.Match[str] | None:

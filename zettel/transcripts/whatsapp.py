@@ -188,7 +188,8 @@ def _survey(chat: File) -> tuple[str, bool]:
 
 
 def _looks_so(name: str, head: bytes) -> bool:
-    if PurePosixPath(name).suffix.lower() != ".txt" or (
+    # Without an ending it may be what comes by standard input.
+    if PurePosixPath(name).suffix.lower() not in ("", ".txt") or (
         b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
     ):
         return False
