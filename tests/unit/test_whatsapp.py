@@ -145,6 +145,22 @@ def test_a_folder_with_other_things_is_no_chat(tmp_path: Path) -> None:
     assert not whatsapp.sniff(tmp_path, b"")
 
 
+def test_what_the_chat_names_was_sent_there_and_the_rest_lies_beside_it(tmp_path: Path) -> None:
+    folder = tmp_path / "WhatsApp Chat with Ann"
+    folder.mkdir()
+    chat(folder, "31/12/2023, 21:05 - Ann: trip.csv (file attached)", "See yard.csv", name="WhatsApp Chat with Ann.txt")
+    for name in (
+        "trip.csv",
+        "yard.csv",
+        "IMG-20231231-WA0003.jpg",
+        "00000012-PHOTO-2024-01-01.jpg",
+        "20240101-talk.txt",
+    ):
+        (folder / name).touch()
+    assert whatsapp.sniff(folder, b"")
+    assert [file.name for file in whatsapp.beside(folder)] == ["20240101-talk.txt", "yard.csv"]
+
+
 def test_times_are_the_clocks_of_the_zone(tmp_path: Path) -> None:
     path = chat(tmp_path, "31/07/2023, 09:00 - Ann: hi")
     (event,) = whatsapp.read(path, ZoneInfo("Europe/Oslo"))

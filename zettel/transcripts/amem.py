@@ -16,6 +16,7 @@ Paper: Xu et al. 2025, "A-MEM: Agentic Memory for LLM Agents".
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -31,6 +32,7 @@ from .dumps import WAS, flat, records
 from .json_keys import keys_in
 from .json_stream import JsonStream
 from .records import ContentKeys, record, rejected
+from .trees import File, others
 from .written_times import moment
 
 name = "amem"
@@ -42,6 +44,7 @@ local_times = True
 CHROMA = "chroma.sqlite3"
 """The file of a Chroma folder that holds its texts."""
 
+_OF_CHROMA = re.compile(r"chroma\.sqlite3.*|[\da-f]{8}-[\da-f-]{27}/.*")
 _SQLITE = b"SQLite format 3\0"
 _OWN = ("evolution_history", "retrieval_count", "last_accessed")  # fields that nobody else's notes have
 _TOLD = ("context", "keywords", "tags", "category", "links")
@@ -74,6 +77,11 @@ def sniff(path: Path, head: bytes) -> bool:
         return database.is_file() and _has_notes(database)
     keys = keys_in(head)
     return keys >= {"content", "keywords", "context"} and not keys.isdisjoint(_OWN)
+
+
+def beside(path: Path) -> Iterator[File]:
+    """Files in Chroma's folder that are none of its own."""
+    return others(path, _OF_CHROMA)
 
 
 def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:

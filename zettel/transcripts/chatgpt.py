@@ -18,6 +18,7 @@ from typing import Any
 from . import Record
 from .content_blocks import as_dict, as_list, parsed, told_media
 from .conversation_files import Conversation, looks_like, messages
+from .conversation_files import beside as beside
 from .locomo import CONVERSATION
 from .moments import unix_time
 from .records import inside, record, rejected

@@ -16,6 +16,7 @@ from typing import Any
 from . import Record
 from .content_blocks import ROLES, as_list, content_of, told_media
 from .conversation_files import Conversation, looks_like, messages
+from .conversation_files import beside as beside
 from .locomo import CONVERSATION
 from .moments import iso_time
 from .records import inside, record, rejected

@@ -16,9 +16,14 @@ from . import HEAD_BYTES, Record, Rejected
 from .json_keys import keys_in
 from .json_stream import JsonStream
 from .records import rejected
-from .trees import File, files, is_tree
+from .trees import File, files, is_tree, others, wrapping
 
-_NAME = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
+_NAME = re.compile(r"conversations(?:-\d+)?\.json")
+# With them come lists, what was sent to the assistant, what it wrote (user-…/), and pictures, also by conversation.
+_OWN = re.compile(
+    rf"{_NAME.pattern}|(?:export_manifest|memories|message_feedback|model_comparisons|projects|shared_conversations|user|"
+    r"user_settings|users)\.json|file[-_].*|(?:user-[^/]*|dalle-generations|[\da-f]{8}-[\da-f-]{27})/.*"
+)
 
 
 class Conversation(NamedTuple):
@@ -38,6 +43,11 @@ def looks_like(path: Path, head: bytes, marks: set[str]) -> bool:
         with first.open() as stream:
             head = stream.read(HEAD_BYTES)
     return keys_in(head) >= marks
+
+
+def beside(path: Path) -> Iterator[File]:
+    """Files in an export's folder or zip that are neither conversations nor come with them."""
+    return others(path, _OWN)
 
 
 def messages(
@@ -71,4 +81,6 @@ def _conversations(path: Path) -> Iterator[Conversation | Rejected]:
 
 
 def _in_tree(path: Path) -> Iterator[File]:
-    return (file for file in files(path) if _NAME.fullmatch(file.name))
+    found = list(files(path))
+    base = wrapping(found)
+    return (file for file in found if _NAME.fullmatch(file.name.removeprefix(base)))

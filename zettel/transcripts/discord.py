@@ -23,7 +23,7 @@ from .json_stream import JsonStream
 from .lines import head_text
 from .moments import iso_time
 from .records import record, rejected
-from .trees import File, files, is_tree
+from .trees import File, files, is_tree, others
 
 name = "discord"
 folders = True
@@ -32,6 +32,7 @@ gaps = True
 SAID = frozenset({"Default", "Reply", "ChatInputCommand", "ContextMenuCommand", "0", "19", "20", "23"})
 """Types of messages that somebody wrote; Discord's numbers stand where the exporter had no name for them."""
 
+_OF_PACKAGE = re.compile(r"README[^/]*|(?:[^/]+/)?(?:c?\d+/.*|(?:index|user)\.json)")
 _BEGINNING = re.compile(r'\s*\{\s*"guild"\s*:\s*\{')
 
 
@@ -40,6 +41,11 @@ def sniff(path: Path, head: bytes) -> bool:
     if not is_tree(path):
         return _BEGINNING.match(head_text(head)) is not None and "channel" in keys_in(head)
     return discord_package.is_package(list(files(path)))
+
+
+def beside(path: Path) -> Iterator[File]:
+    """Files in a data package's folder or zip that neither tell whose it is nor belong to a channel or server."""
+    return others(path, _OF_PACKAGE)
 
 
 def read(path: Path) -> Iterator[Record]:

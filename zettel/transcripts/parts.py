@@ -1,7 +1,8 @@
 """What there is to read under a path: a file, a folder or zip that a format takes as a whole, or many files.
 
 A folder or zip that no format takes is walked, in sorted order and following no links. Each file in it is read by its
-own format; those that no format knows are listed and left alone.
+own format; those that no format knows are listed and left alone. What lies beside an export that a format takes as a
+whole is read too, where the format knows which files are the export's own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import tzinfo
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from zettel.errors import BadRecord, InvalidInput
 
@@ -22,6 +23,8 @@ from .trees import File, files, is_tree
 
 _TABLES = {".csv": "csv", ".tsv": "csv"}
 """Endings of tables, which are not recognised by columns of unusual names."""
+
+_TOP = PurePosixPath(".")
 
 
 class Part(NamedTuple):
@@ -91,24 +94,68 @@ def takes_columns(format: Format) -> bool:
 
 
 def _look_into(path: Path, format: str, where: str) -> Transcript:
-    known = ranked() if format == "auto" else [named(format)]
-    if whole := _taken_whole(path, known):
-        return Transcript((Part(where, whole, path),), (), walked=False)
-    parts: list[Part] = []
-    unknown: list[str] = []
-    claimed: dict[str, bool] = {}
-    for file in files(path):
-        if _is_claimed(path, file, where, known, claimed, parts):
-            continue
-        called = str(PurePath(where, file.name))
-        found = _readable(path, file, called, known)
-        parts += found
-        if not found:
-            unknown.append(called)
-    if not parts:
+    found = _Walk(path, where, ranked() if format == "auto" else [named(format)])
+    if not found.parts:
         of = "zettel knows" if format == "auto" else f"is of the format {format}"
-        raise InvalidInput(f"{where} holds no transcript that {of}; files in it: {len(unknown):,}")
-    return Transcript(tuple(parts), tuple(unknown), walked=True)
+        raise InvalidInput(f"{where} holds no transcript that {of}; files in it: {len(found.unknown):,}")
+    if found.is_one_export:
+        return Transcript(tuple(found.parts), (), walked=False)
+    return Transcript(tuple(found.parts), tuple(found.unknown), walked=True)
+
+
+_Beside: TypeAlias = frozenset[PurePosixPath]
+"""Files that lie in an export's folder or zip and are none of the export's, by their places in what is walked."""
+
+
+class _Walk:
+    """What is to be read in a folder or zip."""
+
+    def __init__(self, root: Path, where: str, known: Sequence[Format]) -> None:
+        self.parts: list[Part] = []
+        self.unknown: list[str] = []
+        self._root = root
+        self._where = where
+        self._known = known
+        self._taken: dict[PurePosixPath, _Beside | None] = {}  # folders; None: no format takes it as a whole
+        for file in files(root):
+            self._see(file)
+
+    @property
+    def is_one_export(self) -> bool:
+        """Whether one format reads all there is."""
+        return len(self.parts) == 1 and self._taken[_TOP] is not None
+
+    def _see(self, file: File) -> None:
+        place = PurePosixPath(file.name)
+        outer: _Beside | None = None
+        for folder in reversed(place.parents) if file.entry is None else [_TOP]:
+            if folder not in self._taken:
+                self._taken[folder] = self._take(folder, outer)
+            beside = self._taken[folder]
+            if beside is not None and place not in beside:
+                return
+            outer = outer if beside is None else beside
+        called = str(PurePath(self._where, file.name))
+        found = _readable(self._root, file, called, self._known)
+        self.parts += found
+        # What no format knows may well go with an export that it lies in.
+        if not found and outer is None:
+            self.unknown.append(called)
+
+    def _take(self, folder: PurePosixPath, outer: _Beside | None) -> _Beside | None:
+        """Have a folder (or the zip) read as a whole, if a format does so and ``outer`` leaves its files."""
+        path = self._root / folder
+        format = _taken_whole(path, self._known)
+        if format is None:
+            return None
+        try:
+            beside = frozenset(folder / file.name for file in _beside(path, format))
+        except BadRecord:  # which is told when the export is read
+            beside = frozenset()
+        if outer is not None and outer.isdisjoint({folder / file.name for file in files(path)} - beside):
+            return None
+        self.parts.append(Part(str(PurePath(self._where, folder)), format, path))
+        return beside
 
 
 def _taken_whole(path: Path, known: Sequence[Format]) -> Format | None:
@@ -117,7 +164,9 @@ def _taken_whole(path: Path, known: Sequence[Format]) -> Format | None:
     first, second = next(takers, None), next(takers, None)
     if first is None or second is not None:
         return None
-    return None if path.is_dir() and _is_collection(path, first, known) else first
+    # A format that knows which files are an export's own leaves the others to be read beside it.
+    is_hidden = path.is_dir() and not hasattr(first, "beside") and _is_collection(path, first, known)
+    return None if is_hidden else first
 
 
 def _is_collection(folder: Path, taker: Format, known: Sequence[Format]) -> bool:
@@ -129,22 +178,10 @@ def _is_collection(folder: Path, taker: Format, known: Sequence[Format]) -> bool
     return any(part.format is not taker for file in beside for part in _readable(folder, file, "", known))
 
 
-def _is_claimed(
-    root: Path, file: File, where: str, known: Sequence[Format], claimed: dict[str, bool], parts: list[Part]
-) -> bool:
-    """Whether a folder above the file is taken as a whole; the first file under one brings it into ``parts``."""
-    if file.entry is not None:
-        return False
-    for folder in reversed(PurePosixPath(file.name).parents[:-1]):
-        name = str(folder)
-        if name not in claimed:
-            whole = _taken_whole(root / name, known)
-            claimed[name] = whole is not None
-            if whole is not None:
-                parts.append(Part(str(PurePath(where, name)), whole, root / name))
-        if claimed[name]:
-            return True
-    return False
+def _beside(path: Path, taker: Format) -> Iterator[File]:
+    """Files in an export's folder or zip that are none of its own, as far as its format knows which are."""
+    others: Callable[[Path], Iterator[File]] | None = getattr(taker, "beside", None)
+    return iter(()) if others is None else others(path)
 
 
 def _readable(root: Path, file: File, called: str, known: Sequence[Format]) -> list[Part]:
@@ -156,10 +193,10 @@ def _readable(root: Path, file: File, called: str, known: Sequence[Format]) -> l
 
 def _parts(root: Path, file: File, called: str, known: Sequence[Format]) -> list[Part]:
     """A file as one part, or the files of a zip; none if no format knows it."""
+    if is_tree(file.path) and file.entry is None:
+        return _Walk(file.path, called, known).parts
     if file.entry is None:
         format = _found(file.path, beginning(file.path), known)
-        if format is None and is_tree(file.path):
-            return [part for one in files(file.path) for part in _parts(file.path, one, f"{called}/{one.name}", known)]
         return [] if format is None else [Part(called, format, file.path)]
     with file.open() as stream:
         head = stream.read(HEAD_BYTES)

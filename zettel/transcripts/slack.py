@@ -62,6 +62,18 @@ def read(path: Path) -> Iterator[Record]:
         yield from _day(file, folder, workspace)
 
 
+def beside(path: Path) -> Iterator[File]:
+    """Files in an export's folder or zip that are neither its lists nor in a channel's folder."""
+    found = list(files(path))
+    channels = {folder for _, folder in _days(found)}
+    own = (*_LISTS, *_PEOPLE)
+    base = wrapping(found)
+    for file in found:
+        folder, deeper, _ = file.name.removeprefix(base).partition("/")
+        if folder not in (channels if deeper else own):
+            yield file
+
+
 def _days(found: list[File]) -> list[tuple[File, str]]:
     """The files of days with their channels' folders; none unless lists of users or channels are beside them."""
     base = wrapping(found)

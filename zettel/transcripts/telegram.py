@@ -24,7 +24,7 @@ from .json_stream import JsonStream
 from .lines import head_text
 from .moments import unix_time
 from .records import record, rejected
-from .trees import File, files, is_tree, wrapping
+from .trees import File, files, is_tree, others, wrapping
 
 name = "telegram"
 folders = True
@@ -38,6 +38,10 @@ _FILE = "result.json"
 _TYPE = re.compile(
     r'"type"\s*:\s*"(?:personal_chat|bot_chat|saved_messages|private_group'
     r'|private_supergroup|public_supergroup|private_channel|public_channel)"'
+)
+_OWN = re.compile(
+    r"result\.json|(?:chats|contacts|css|files|images|js|lists|photos|profile_pictures|round_video_messages|stickers|"
+    r"stories|video_files|voice_messages)/.*"
 )
 _NOT_THERE = "(File "  # "(File not included. Change data exporting settings to download.)"
 _KINDS = {"voice_message": "voice message", "video_message": "video", "video_file": "video", "audio_file": "audio",
@@ -75,6 +79,11 @@ def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
             json = JsonStream(stream, file.where)
             yield from _export(json, file, zone)
             json.end()
+
+
+def beside(path: Path) -> Iterator[File]:
+    """Files in an export's folder or zip that are neither its messages nor were sent with them."""
+    return others(path, _OWN)
 
 
 def _results(path: Path) -> list[File]:

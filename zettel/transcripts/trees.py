@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
 import zlib
 from collections.abc import Iterator, Sequence
@@ -83,6 +84,13 @@ def wrapping(found: Sequence[File]) -> str:
     tops = {file.name.partition("/")[0] for file in found}
     inside = all("/" in file.name for file in found)
     return f"{tops.pop()}/" if inside and len(tops) == 1 else ""
+
+
+def others(path: Path, own: re.Pattern[str]) -> Iterator[File]:
+    """The files of an export's folder or zip whose places in it are not as ``own`` has them."""
+    found = list(files(path))
+    base = wrapping(found)
+    return (file for file in found if not own.fullmatch(file.name.removeprefix(base)))
 
 
 def _in_folder(root: Path) -> Iterator[File]:

@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from datetime import timezone, tzinfo
 from pathlib import Path, PurePosixPath
 
-from zettel.model import MAX_CONTENT_BYTES, Source
+from zettel.model import MAX_CONTENT_BYTES, Event, Source
 
 from . import HEAD_BYTES, Record, Rejected
-from .content_blocks import told_media
+from .content_blocks import as_list, told_media
 from .lines import head_text, lines
 from .records import record, rejected
 from .trees import File, files, is_tree, wrapping
@@ -53,7 +53,7 @@ _SHARED = re.compile(r"[^\W\d_]+: ?(?:\n|https?://)")  # a poll, a place: said b
 _CHAT = re.compile(r".*whatsapp.*?(?: with | mit | con | com | avec | met | с | - )(?P<name>.+)", re.IGNORECASE)
 _VOTES = re.compile(r" \(\d+ [^()\n]+\)$", re.MULTILINE)  # which the next export tells otherwise
 _IPHONES = "_chat.txt"
-_SENT = re.compile(r"-WA\d{4}")  # how Android calls what was sent
+_SENT = re.compile(r"-WA\d{4}|^(?:.*/)?00\d{6}-")  # how Android and iPhones call what was sent
 _COPY = re.compile(r" ?\(\d+\)$")  # what a browser calls a file that was there already
 _SNIFFED_LINES = 20
 
@@ -67,6 +67,15 @@ def sniff(path: Path, head: bytes) -> bool:
         return False
     with chat.open() as stream:
         return _looks_so(chat.name, stream.read(HEAD_BYTES))
+
+
+def beside(path: Path) -> Iterator[File]:
+    """Files in a chat's folder or zip that were not sent there: the chat would tell the names of those that were."""
+    chat = _chat(path)
+    others = [file for file in files(path) if chat and file.name != chat.name and not _SENT.search(file.name)]
+    told = read(path) if others else iter(())
+    sent = {name for said in told if isinstance(said, Event) for name in as_list(said.metadata.get("attachments"))}
+    return (file for file in others if PurePosixPath(file.name).name not in sent)
 
 
 def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
