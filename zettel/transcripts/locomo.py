@@ -3,9 +3,9 @@
 Every turn carries its session's time, for that is all the file says: the order of the turns is the order in
 which they arrive, and no minute is made up for them. A date without a zone is taken as UTC. The speaker is
 the role, the session is ``session_3``, the id is the turn's own (``D3:7``); where a file holds several
-conversations both begin with the conversation's name (``conv-1/session_3``, ``conv-1/D3:7``), which is also
-in the metadata under ``conversation``. A shared picture is told by its caption after the words; its address
-and the like are the payload.
+conversations, or lies in a folder or zip that is walked, both begin with the conversation's name
+(``conv-1/session_3``, ``conv-1/D3:7``), which is also in the metadata under ``conversation``. A shared
+picture is told by its caption after the words; its address and the like are the payload.
 
 Paper: Maharana et al. 2024, "Evaluating Very Long-Term Conversational Memory of LLM Agents".
 """
@@ -47,12 +47,18 @@ def sniff(path: Path, head: bytes) -> bool:
     return any(marks <= keys for marks in _MARKS)
 
 
-def read(path: Path) -> Iterator[Record]:
-    """The turns of all conversations in order; the file is read whole. Raises ``BadRecord`` as ``load``."""
+def read(path: Path, place: str | None = None) -> Iterator[Record]:
+    """The turns of all conversations in order; the file is read whole. Raises ``BadRecord`` as ``load``.
+
+    ``place`` is where the file lies in what is walked: with other files, which may have turns with the same ids.
+    """
     samples = load(path)
-    for place, sample in enumerate(samples):
-        several = len(samples) > 1
-        yield from turns(path, sample, str(sample.get("sample_id", place)) if several else None)
+    if len(samples) == 1:
+        names = [place]
+    else:
+        names = [f"{nth}" if place is None else f"{place}/{nth}" for nth in range(len(samples))]
+    for name, sample in zip(names, samples, strict=True):
+        yield from turns(path, sample, None if name is None else str(sample.get("sample_id", name)))
 
 
 def load(path: Path) -> list[dict[str, Any]]:

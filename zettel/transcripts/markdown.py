@@ -8,7 +8,8 @@ stand below the text, where both count. The rest of the front matter is metadata
 When it happened is what the front matter says (``date``, ``created`` and the like), else the day or time that the
 file's name begins with; the file system's own times tell of copying, and are not asked. A note's id is its place
 under the vault's name, or the front matter's ``id`` there (alone if it is long, and so unique in the world): what was
-edited since is a revision of the same note. One from standard input has no place, and is known by what it says.
+edited since is a revision of the same note. In a folder or zip that is walked a vault is called by its place there,
+for there may be another one of its name. A note from standard input has no place, and is known by what it says.
 A vault that zettel wrote comes back with more, see :mod:`~zettel.transcripts.own_notes`.
 Attachments, and all that begins with a dot (``.obsidian``, ``.trash``), are left out. There are no conversations, so
 an event has no session, and the front matter's ``author`` is its role.
@@ -21,7 +22,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timezone, tzinfo
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from zettel.errors import BadRecord
@@ -80,16 +81,17 @@ def sniff(path: Path, head: bytes) -> bool:
     return _is_note(path.name) and "\0" not in head_text(head) and not plain.sniff(path, head)
 
 
-def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
+def read(path: Path, zone: tzinfo = timezone.utc, place: str | None = None) -> Iterator[Record]:
     """The notes sorted by place, those of zettel in the order in which they arrived there.
 
-    One that is empty, damaged or no text is rejected, and the next is tried.
+    One that is empty, damaged or no text is rejected, and the next is tried. ``place`` is where the vault or file lies
+    in what is walked.
 
     The vault is read twice: links may mean a note that comes later. Between the two only names are remembered.
     """
     several = is_tree(path)
     found = [file for file in files(path) if _is_note(file.name) or not several]
-    vault = _Vault(path, found)
+    vault = _Vault(path, found, place)
     known = {name: (note.own_id, note.named() if note.is_named else None, note.order) for name, note in vault.notes()}
     ids = Counter(own_id for own_id, _, _ in known.values() if own_id)
     names = Names(named for _, named, _ in known.values() if named is not None)
@@ -104,8 +106,8 @@ def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
             continue
         # A copied template brings the same id to many.
         own_id = told.own_id if told.own_id and ids[told.own_id] == 1 else None
-        place = own_id or (told.place if told.place != _STDIN else None)
-        id = own_id if own_id and len(own_id) >= LONG_ID else place and f"{vault.name}/{place}"
+        within = own_id or (told.place if told.place != _STDIN else None)
+        id = own_id if own_id and len(own_id) >= LONG_ID else within and f"{vault.name}/{within}"
         yield _event(told, id, names, zone, keys)
 
 
@@ -159,7 +161,7 @@ class _Note(NamedTuple):
 class _Vault:
     """The notes of a folder, a zip or a single file, under a name that stays when it is exported again."""
 
-    def __init__(self, path: Path, found: list[File]) -> None:
+    def __init__(self, path: Path, found: list[File], place: str | None) -> None:
         self._files = found
         whole = path.resolve()
         tops = {file.name.partition("/")[0] for file in found if "/" in file.name}
@@ -171,6 +173,9 @@ class _Vault:
             self._cut = len(self.name) + 1
         elif path.is_file():
             self.name = whole.stem if is_tree(path) else whole.parent.name
+        if place is not None:
+            above = PurePosixPath(place).parent
+            self.name = str(above / self.name if is_tree(path) else above)
 
     def notes(self) -> Iterator[tuple[str, _Note]]:
         """Those that can be read, with their files' names."""

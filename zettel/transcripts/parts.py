@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 from zettel.errors import BadRecord, InvalidInput
 
 from . import HEAD_BYTES, Format, Record, Rejected, beginning, choose, named, ranked, reads_folders, recognising
-from .trees import File, files, is_tree
+from .trees import File, files, is_tree, wrapping
 
 _TABLES = {".csv": "csv", ".tsv": "csv"}
 """Endings of tables, which are not recognised by columns of unusual names."""
@@ -36,6 +36,8 @@ class Part(NamedTuple):
     path: Path
     """The file or folder itself; for an ``entry``, the zip that holds it."""
     entry: File | None = None
+    place: str = ""
+    """Where it lies in what is walked, which stays whatever else comes to lie there; "" if nothing is."""
 
 
 class Transcript(NamedTuple):
@@ -79,6 +81,8 @@ def read(part: Part, zone: tzinfo | None = None, columns: Mapping[str, str] | No
         options["zone"] = zone
     if columns and takes_columns(part.format):
         options["columns"] = columns
+    if part.place and _takes("place", part.format):
+        options["place"] = part.place
     reading: Callable[..., Iterator[Record]] = part.format.read
     with _on_disk(part) as path:
         try:
@@ -90,7 +94,11 @@ def read(part: Part, zone: tzinfo | None = None, columns: Mapping[str, str] | No
 
 def takes_columns(format: Format) -> bool:
     """Whether a format reads tables, and so can be told which column says what."""
-    return "columns" in inspect.signature(format.read).parameters
+    return _takes("columns", format)
+
+
+def _takes(option: str, format: Format) -> bool:
+    return option in inspect.signature(format.read).parameters
 
 
 def _look_into(path: Path, format: str, where: str) -> Transcript:
@@ -99,8 +107,16 @@ def _look_into(path: Path, format: str, where: str) -> Transcript:
         of = "zettel knows" if format == "auto" else f"is of the format {format}"
         raise InvalidInput(f"{where} holds no transcript that {of}; files in it: {len(found.unknown):,}")
     if found.is_one_export:
-        return Transcript(tuple(found.parts), (), walked=False)
-    return Transcript(tuple(found.parts), tuple(found.unknown), walked=True)
+        return Transcript((found.parts[0]._replace(place=""),), (), walked=False)
+    parts = tuple(part._replace(place=_told(part.place)) for part in found.parts)
+    return Transcript(parts, tuple(found.unknown), walked=True)
+
+
+def _told(place: str) -> str:
+    """A place as ids tell it: without the name of what is walked, as folders are called alone; its top has that."""
+    name, _, inside = place.encode("utf-8", "backslashreplace").decode().partition("/")
+    top, deeper, _ = inside.partition("/")
+    return (inside if deeper and top != name else f"{name}/{inside}").rstrip("/")
 
 
 _Beside: TypeAlias = frozenset[PurePosixPath]
@@ -108,7 +124,7 @@ _Beside: TypeAlias = frozenset[PurePosixPath]
 
 
 class _Walk:
-    """What is to be read in a folder or zip."""
+    """What is to be read in a folder or zip. Places of parts begin with its name, and those of folders end with a /."""
 
     def __init__(self, root: Path, where: str, known: Sequence[Format]) -> None:
         self.parts: list[Part] = []
@@ -117,7 +133,10 @@ class _Walk:
         self._where = where
         self._known = known
         self._taken: dict[PurePosixPath, _Beside | None] = {}  # folders; None: no format takes it as a whole
-        for file in files(root):
+        found = list(files(root))
+        self._base = "" if root.is_dir() else wrapping(found)
+        self._name = self._base.rstrip("/") or (root.resolve().name if root.is_dir() else root.stem)
+        for file in found:
             self._see(file)
 
     @property
@@ -137,7 +156,10 @@ class _Walk:
             outer = outer if beside is None else beside
         called = str(PurePath(self._where, file.name))
         found = _readable(self._root, file, called, self._known)
-        self.parts += found
+        for part in found:
+            # What is packed in a zip lies where its folder would.
+            above = file.name[: file.name.rfind("/") + 1]
+            self._add(part, f"{above}{part.place}" if part.place else file.name)
         # What no format knows may well go with an export that it lies in.
         if not found and outer is None:
             self.unknown.append(called)
@@ -154,8 +176,11 @@ class _Walk:
             beside = frozenset()
         if outer is not None and outer.isdisjoint({folder / file.name for file in files(path)} - beside):
             return None
-        self.parts.append(Part(str(PurePath(self._where, folder)), format, path))
+        self._add(Part(str(PurePath(self._where, folder)), format, path), "" if folder == _TOP else f"{folder}/")
         return beside
+
+    def _add(self, part: Part, inside: str) -> None:
+        self.parts.append(part._replace(place=f"{self._name}/{inside.removeprefix(self._base)}"))
 
 
 def _taken_whole(path: Path, known: Sequence[Format]) -> Format | None:
