@@ -32,7 +32,9 @@ class Adding(Upkeep):
     ) -> str:
         """Remember one event and return the id of its (head) note; from then on it is durable and searchable.
 
-        ``wait`` also does the jobs that follow. Raises ``InvalidEvent``, ``IdentityConflict``.
+        ``wait`` also does the jobs that follow, with all that the store has pending (of one scope, if given). Raises
+        ``InvalidEvent``, ``IdentityConflict``, ``WasDeleted``; with ``wait`` also ``JobFailed``: the event is stored
+        all the same, so do not add it again but call ``retry_jobs``.
         """
         fields: dict[str, Any] = {
             "content": content, "id": id, "title": title, "role": role, "occurred_at": occurred_at,
@@ -52,7 +54,8 @@ class Adding(Upkeep):
         """Remember events in one transaction; the ids of their head notes, in order.
 
         An event that was deleted from this scope before is not revived: ``WasDeleted`` names it, after the others
-        were stored; ``remember`` reports it instead of raising. Raises what ``add`` raises.
+        were stored; ``remember`` reports it instead of raising. Raises what ``add`` raises: before anything is stored
+        ``InvalidEvent`` and ``IdentityConflict``, after it ``WasDeleted`` and, with ``wait``, ``JobFailed``.
         """
         accepted = [checked(event) for event in events]
         done = await self.remember(accepted, on_conflict=on_conflict, scope=scope)
@@ -70,7 +73,8 @@ class Adding(Upkeep):
     ) -> list[Remembered]:
         """Like ``add_many``, but tells of each event what became of it: what an importer needs.
 
-        ``ordinals`` counts identical events over several calls of one file.
+        ``ordinals`` counts identical events over several calls of one file. Raises ``InvalidEvent``,
+        ``IdentityConflict``.
         """
         engine, scope = await self._use(scope)
         events = [checked(event) for event in events]
