@@ -77,7 +77,7 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
 class LiteLLMAnnotator:
     """Has a model write the notes.
 
-    ``mode="lean"`` asks for context, keywords and tags alone, and has no links decided: a third of the tokens.
+    ``mode="lean"`` asks for context, keywords and tags alone, and has no links decided: 38 % of the tokens.
     ``batch`` bounds the turns of one question and ``text_tokens`` their text: fewer for models with a small window.
     Raises ``InvalidInput``.
     """
