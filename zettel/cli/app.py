@@ -50,7 +50,10 @@ app = typer.Typer(name="zettel", rich_markup_mode=None, add_completion=True, pre
 def root(
     ctx: typer.Context,
     store: str = typer.Option(
-        DEFAULT_STORE, "--store", metavar="FILE", envvar="ZETTEL_STORE", help="The file that holds the memory."
+        DEFAULT_STORE, "--store", metavar="FILE", envvar="ZETTEL_STORE",
+        help="The file that holds the memory, or the address of a server: neo4j://HOST:PORT or bolt://HOST:PORT (user "
+        "and password stand in NEO4J_USERNAME and NEO4J_PASSWORD), or https://HOST:PORT of zettel serve (the key "
+        "stands in ZETTEL_KEY).",
     ),
     tenant: str | None = typer.Option(None, "--tenant", metavar="NAME", help="Whose memory: the tenant."),
     user: str | None = typer.Option(None, "--user", metavar="NAME", help="Whose memory: the user."),
