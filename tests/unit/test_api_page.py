@@ -1,0 +1,91 @@
+"""docs/api.md tells of all that is public: methods with their arguments, names to import, errors in their tree."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zettel
+from zettel import AsyncMemory, Memory, errors
+
+PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+METHODS = sorted({name for face in (Memory, AsyncMemory) for name in dir(face) if not name.startswith("_")})
+ERRORS = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.ZettelError)}
+REST = "…"
+"""Ends the arguments of a method that the page tells in full elsewhere."""
+ALIKE = {"search_many": "search"}
+"""Methods whose named arguments are those of another, where they are told."""
+
+
+def default(value: Any) -> str:
+    value = value.value if isinstance(value, Enum) else value
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def arguments(call: Any) -> str:
+    """The parameters of a function or a class as the page writes them: names and defaults, without types."""
+    parameters = [one for one in inspect.signature(call).parameters.values() if one.name != "self"]
+    told: list[str] = []
+    for place, one in enumerate(parameters):
+        if one.kind is one.KEYWORD_ONLY and "*" not in told:
+            told.append("*")
+        name = f"**{one.name}" if one.kind is one.VAR_KEYWORD else one.name
+        told.append(name if one.default is one.empty else f"{name}={default(one.default)}")
+        after = parameters[place + 1] if place + 1 < len(parameters) else None
+        if one.kind is one.POSITIONAL_ONLY and (after is None or after.kind is not one.POSITIONAL_ONLY):
+            told.append("/")
+    return ", ".join(told)
+
+
+def written(name: str) -> list[str]:
+    """What stands between the parentheses wherever the page writes that call."""
+    found = re.findall(rf"(?<![\w.]){name}\(((?:[^()]|\(\))*)\)", PAGE)
+    return [" ".join(one.split()) for one in found]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_are_told_with_their_arguments(name: str) -> None:
+    meant = arguments(getattr(AsyncMemory, name))
+    short = [one.removesuffix(REST) for one in written(name) if one.endswith(REST)]
+    assert all(meant.startswith(one) for one in short), f"docs/api.md says {name}({short}), and it is {name}({meant})"
+    if name in ALIKE:
+        assert short, f"docs/api.md does not say {name}"
+        assert meant.partition(" *, ")[2] == arguments(getattr(AsyncMemory, ALIKE[name])).partition(" *, ")[2]
+    else:
+        assert meant in written(name), f"docs/api.md does not say {name}({meant})"
+
+
+@pytest.mark.parametrize("name", ["Budget", "Decay", "LiteLLM", "LiteLLMAnnotator", "Memory", "RayRunner", "Scope"])
+def test_classes_are_told_with_what_they_are_made_of(name: str) -> None:
+    meant = arguments(getattr(zettel, name))
+    assert meant in written(name), f"docs/api.md does not say {name}({meant})"
+
+
+@pytest.mark.parametrize("name", zettel.__all__)
+def test_names_to_import_are_told(name: str) -> None:
+    (table,) = re.findall(r"^## What `zettel` exports$(.*?)^## ", PAGE, re.MULTILINE | re.DOTALL)
+    assert name in re.findall(r"`(\w+)`", "".join(row.partition("|")[2].partition("|")[0] for row in rows(table)))
+
+
+def rows(table: str) -> list[str]:
+    return [line for line in table.splitlines() if line.startswith("| `")]
+
+
+def test_errors_are_told_as_the_tree_that_they_are() -> None:
+    (tree,) = re.findall(r"^ZettelError$.*?(?=^```$)", PAGE, re.MULTILINE | re.DOTALL)
+    above: list[str] = []
+    told: set[tuple[str, str]] = set()
+    for indent, name in re.findall(r"^( *)(\w+)", tree, re.MULTILINE):
+        above[len(indent) // 4 :] = [name]
+        told.add((name, above[-2] if len(above) > 1 else "Exception"))
+    assert told == {(kind.__name__, kind.__bases__[0].__name__) for kind in ERRORS}
+
+
+def test_errors_and_methods_that_are_named_exist() -> None:
+    assert set(re.findall(r"`([a-z_]+)\(", PAGE)) <= {*METHODS, "help"}
