@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.contract.support import said
-from zettel import AsyncMemory, Memory, ZettelError
+from zettel import AsyncMemory, Memory, Scope, ZettelError
 from zettel.errors import (
     EmbedderError,
     FlushTimeout,
@@ -60,6 +60,23 @@ def test_a_remote_embedder_that_fails_loses_nothing(url: Any) -> None:
         memory.flush(timeout=30)
         assert memory.jobs() == []
         assert memory.check() == []
+
+
+def test_adding_waits_for_its_own_scope(url: Any) -> None:
+    class Picky(RemoteWords):
+        error = None
+
+        async def embed(self, texts: Sequence[str]) -> Any:
+            if any("Ben" in text for text in texts):
+                raise EmbedderError("nothing of Ben's")
+            return await super().embed(texts)
+
+    with Memory(url, embedder=Picky(), scope=Scope(user="ann")) as memory:
+        memory.add("Ben paints the fence.", scope=Scope(user="ben"))
+        memory.add("Ann paints the gate.", wait=True)
+        assert memory.jobs(scope=Scope(user="ann")) == []
+        with pytest.raises(JobFailed, match="nothing of Ben's"):
+            memory.flush(timeout=30)
 
 
 def test_a_flush_that_runs_out_of_time_says_so(url: Any) -> None:

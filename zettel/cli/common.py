@@ -37,7 +37,7 @@ MEASURING = (["bench"], ["scorer"])
 """Commands whose ``--json`` names a file."""
 
 EVERYWHERE = (
-    "Every command also takes --store FILE (or ZETTEL_STORE), --tenant, --user and --agent NAME, "
+    "Every command also takes --store PLACE (or ZETTEL_STORE), --tenant, --user and --agent NAME, "
     "--embedder NAME (or ZETTEL_EMBEDDER), --llm NAME (or ZETTEL_LLM), --budget LIMITS (or ZETTEL_BUDGET) and --json."
 )
 """Below the help of every command."""

@@ -60,7 +60,7 @@ class Adding(Upkeep):
         accepted = [checked(event) for event in events]
         done = await self.remember(accepted, on_conflict=on_conflict, scope=scope)
         if wait:
-            await self.flush(scope=scope)
+            await self.flush(scope=scope or self.scope)
         return [head_of(event, outcome) for event, outcome in zip(accepted, done, strict=True)]
 
     async def remember(

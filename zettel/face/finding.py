@@ -141,8 +141,8 @@ class Finding(Looking):
 
     async def answer_context(
         self,
-        question: str,
         /,
+        question: str,
         rounds: int = 3,
         *,
         max_tokens: int = DEFAULT_TOKENS,
