@@ -61,6 +61,15 @@ def test_the_best_hit_is_cut_rather_than_left_out() -> None:
     assert text == "- The cello needs new strings…"
 
 
+def test_the_best_hit_leaves_the_others_room() -> None:
+    others = [hit(f"We had soup {n}.", n) for n in range(2, 7)]
+    text = pack([hit("The combination of the safe is 48-15-16. " + "It stands behind the oars. " * 30, 1), *others], 60)
+    first, *rest = text.splitlines()
+    assert first.startswith("- The combination of the safe is 48-15-16. It stands")
+    assert first.endswith("…")
+    assert rest == [f"- We had soup {n}." for n in (2, 3, 4, 5)]
+
+
 def test_nothing_fits_into_nothing() -> None:
     assert pack([], 100) == ""
     assert pack([hit("something", 1)], 0) == ""

@@ -17,6 +17,8 @@ CHARACTERS_PER_TOKEN = 4
 """Of text in alphabets: what the common tokenizers make of English; of other languages they make a little more."""
 OPENING_SHARE = 1 / 3
 """Of the tokens, at most, for what a context opens with: most of them are for what was asked."""
+BEST_SHARE = 2 / 3
+"""Of the tokens, at most, for a best hit that is too long for them: the others may be nearly as good."""
 CUT = "…"
 
 _UNSPACED_SIGN = re.compile(f"[{UNSPACED}]")
@@ -31,19 +33,29 @@ def estimate_tokens(text: str) -> int:
 def pack(hits: Sequence[Hit], max_tokens: int, opening: str = "") -> str:
     """As many of ``hits`` (best first) as fit ``max_tokens``, under a heading for each day and session.
 
-    A hit that does not fit is passed over for the next that does; the best one is cut short rather than left out. As
-    many whole lines of an ``opening`` as fit its share of the tokens come first.
+    A hit that does not fit is passed over for the next that does; the best one is cut short, and leaves the others some
+    room. As many whole lines of an ``opening`` as fit its share of the tokens come first.
     """
     if opening and (head := _opened(opening, int(OPENING_SHARE * max_tokens))):
         rest = pack(hits, max(max_tokens - estimate_tokens(f"{head}\n\n"), 0))
         return f"{head}\n\n{rest}" if rest else head
+    notes = [hit.note for hit in hits]
+    if len(notes) > 1 and estimate_tokens(_render(notes[:1])) > max_tokens:
+        notes[:1] = _shortened(notes[0], int(BEST_SHARE * max_tokens))
     taken: list[Note] = []
-    for hit in hits:
-        if estimate_tokens(_render([*taken, hit.note])) <= max_tokens:
-            taken.append(hit.note)
+    for note in notes:
+        if estimate_tokens(_render([*taken, note])) <= max_tokens:
+            taken.append(note)
     if not taken and hits:
         return _cut(_render([hits[0].note]), max_tokens)
     return _render(taken)
+
+
+def _shortened(note: Note, max_tokens: int) -> list[Note]:
+    """The note with the beginning of its content, so that it fits with its heading, time and speaker; or nothing."""
+    frame = estimate_tokens(_render([note])) - estimate_tokens(note.content)
+    content = _cut(note.content, max_tokens - frame)
+    return [note.model_copy(update={"content": content})] if content else []
 
 
 def _opened(text: str, max_tokens: int) -> str:
