@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timezone
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,8 @@ from zettel import AsyncMemory, Event, Memory, Scope
 from zettel.errors import EmbedderMismatch, InvalidInput, MemoryClosed, NotFound, StoreBusy
 from zettel.graph.embedded.store import EmbeddedStore
 from zettel.memory import blocking, streaming
+from zettel.query import Question
+from zettel.search.question import parse_question
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,6 +55,22 @@ async def test_the_async_face(tmp_path: Path) -> None:
         assert [record.content async for record, _ in memory.dump()] == ["Tea is in the left cupboard."]
     with pytest.raises(MemoryClosed):
         await memory.get(id)
+
+
+@pytest.mark.anyio
+async def test_a_question_is_taken_apart_beside_the_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+
+    def parsed(text: str, **known: Any) -> Question:
+        threads.append(threading.get_ident())
+        return parse_question(text, **known)
+
+    monkeypatch.setattr("zettel.search.find.parse_question", parsed)
+    async with AsyncMemory(tmp_path / "a.db") as memory:
+        await memory.add("Tea is in the left cupboard.", wait=True)
+        await memory.search("Τι έγινε στις 3 Μαΐου 2023;")
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 def test_many_threads_may_use_one_memory(tmp_path: Path) -> None:

@@ -48,15 +48,39 @@ def micros(year: int, month: int, day: int) -> int:
         ("Was hat Ann am 3. März 2024 gemacht?", micros(2024, 3, 3), micros(2024, 3, 4)),
         ("¿Qué hizo Ann el 3 de enero de 2022?", micros(2022, 1, 3), micros(2022, 1, 4)),
         ("Что Анна делала в марте 2023?", micros(2023, 3, 1), micros(2023, 4, 1)),
+        ("Що Анна робила у травні 2023?", micros(2023, 5, 1), micros(2023, 6, 1)),
+        ("Τι έκανε η Άννα τον Μάιο του 2023;", micros(2023, 5, 1), micros(2023, 6, 1)),
+        ("Τι έκανε η Άννα στις 3 Μαΐου 2023;", micros(2023, 5, 3), micros(2023, 5, 4)),
+        ("ماذا فعلت آنا في مايو 2023؟", micros(2023, 5, 1), micros(2023, 6, 1)),
+        ("ماذا فعلت آنا في ٢٠٢٣ وأين", micros(2023, 1, 1), micros(2024, 1, 1)),
+        ("מה אנה עשתה במאי 2023?", micros(2023, 5, 1), micros(2023, 6, 1)),
+        ("मई 2023 में ऐन ने क्या किया?", micros(2023, 5, 1), micros(2023, 6, 1)),
+        ("Что было 2 недели назад?", micros(2024, 4, 22), micros(2024, 4, 29)),
     ],
 )
 def test_dates(text: str, start: int, end: int) -> None:
     assert times_in(text, FRIDAY) == ((start, end),)
 
 
-@pytest.mark.parametrize("text", ["Who was born first, Ann or Bob?", "What is Mission to Mars about?", "Route 66?"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Who was born first, Ann or Bob?",
+        "What is Mission to Mars about?",
+        "Route 66?",
+        "I’m 12, what’s on the second floor?",
+        "What’s Ann’s phone number, 555 0192?",
+        "Is “Suite 7” – the €12 one – free…?",
+        "Η Άννα είναι 12;",
+    ],
+)
 def test_no_dates(text: str) -> None:
     assert times_in(text, FRIDAY) == ()
+
+
+@pytest.mark.parametrize("text", ["Что было 5 дней назад?", "Άννα, 12", "ماذا فعلت آنا في ٣ مايو؟"])
+def test_dates_in_no_script_count_from_the_clock_of_the_machine(text: str) -> None:
+    assert times_in(text, None) == ()
 
 
 def test_nobody_knows_what_day_it_is() -> None:

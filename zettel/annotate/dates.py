@@ -86,6 +86,11 @@ def find_dates(text: str, anchor: datetime | None) -> list[TimeRange]:
     names its year is found. A day or month without a year is the one nearest the anchor, unless the text's verbs say
     past or future.
     """
+    return [time for _, time in placed_dates(text, anchor)]
+
+
+def placed_dates(text: str, anchor: datetime | None) -> list[tuple[int, TimeRange]]:
+    """The same, each with the place in ``text`` where its naming begins."""
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters grow when lowered, and spans must fit the text
         lowered = text
@@ -95,13 +100,14 @@ def find_dates(text: str, anchor: datetime | None) -> list[TimeRange]:
     named = [(match, match.lastgroup or "") for match in _DATES.finditer(lowered)]
     if not lowered.isascii() and _IDEOGRAPHS.search(lowered):
         named += [(match, "ideographic") for match in _IDEOGRAPHIC.finditer(lowered)]
+        named.sort(key=lambda one: one[0].start())
     found = []
     for match, group in named:
         try:
             days = RESOLVERS[group](match, reading)
             if days is not None and days[0] < days[1]:
                 start, end = match.span(group)
-                found.append(TimeRange(reading.midnight(days[0]), reading.midnight(days[1]), text[start:end]))
+                found.append((start, reading.stretch(days, text[start:end])))
         except (ValueError, OverflowError):  # 31 April, or a day before year 1: it names no date
             continue
     return found

@@ -14,6 +14,8 @@ from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from functools import cached_property
 from typing import TypeAlias
 
+from zettel.ports import TimeRange
+
 Days: TypeAlias = tuple[date, date]
 """First day, and the day after the last."""
 
@@ -44,6 +46,10 @@ class Reading:
     def midnight(self, day: date) -> datetime:
         return datetime.combine(day, time(), self.zone).astimezone(timezone.utc)
 
+    def stretch(self, days: Days, text: str) -> TimeRange:
+        """The days, which ``text`` names, in the zone of whoever said it."""
+        return TimeRange(self.midnight(days[0]), self.midnight(days[1]), text)
+
     @cached_property
     def lean(self) -> int:
         """-1 when the text tells of the past, 1 of the future, 0 when it does not say or says both."""
@@ -53,26 +59,26 @@ class Reading:
 # ------------------------------------------------------------------------------------------------------ calendar pieces
 
 
-def _whole_day(day: date, days: int = 1) -> Days:
+def whole_day(day: date, days: int = 1) -> Days:
     return day, day + timedelta(days=days)
 
 
-def _whole_month(year: int, month: int, months: int = 1) -> Days:
+def whole_month(year: int, month: int, months: int = 1) -> Days:
     """``month`` may lie outside 1..12: month 0 is December of the year before."""
     first, last = year * 12 + month - 1, year * 12 + month - 1 + months
     return date(first // 12, first % 12 + 1, 1), date(last // 12, last % 12 + 1, 1)
 
 
-def _whole_year(year: int, years: int = 1) -> Days:
+def whole_year(year: int, years: int = 1) -> Days:
     return date(year, 1, 1), date(year + years, 1, 1)
 
 
-def _whole_week(day: date, weeks: int = 0) -> Days:
-    return _whole_day(day - timedelta(days=day.weekday()) + timedelta(weeks=weeks), 7)
+def whole_week(day: date, weeks: int = 0) -> Days:
+    return whole_day(day - timedelta(days=day.weekday()) + timedelta(weeks=weeks), 7)
 
 
 def _weekend(day: date, weeks: int = 0) -> Days:
-    return _whole_day(_whole_week(day, weeks)[0] + timedelta(days=5), 2)
+    return whole_day(whole_week(day, weeks)[0] + timedelta(days=5), 2)
 
 
 def _month_number(name: str) -> int:
@@ -108,21 +114,21 @@ def _nearest(options: list[Days], reading: Reading) -> Days | None:
 
 def _iso(match: re.Match[str], reading: Reading) -> Days:
     year, month = int(match["iso_y"]), int(match["iso_m"])
-    return _whole_day(date(year, month, int(match["iso_d"]))) if match["iso_d"] else _whole_month(year, month)
+    return whole_day(date(year, month, int(match["iso_d"]))) if match["iso_d"] else whole_month(year, month)
 
 
 def _numeric(match: re.Match[str], reading: Reading) -> Days:
     first, second, year = int(match["num_a"]), int(match["num_b"]), int(match["num_y"])
     day_first = match["num_s"] == "." or first > 12
-    return _whole_day(date(year, second, first) if day_first else date(year, first, second))
+    return whole_day(date(year, second, first) if day_first else date(year, first, second))
 
 
 def _ideographic(match: re.Match[str], reading: Reading) -> Days | None:
     if match["only_m"]:
         return _day_of(int(match["only_m"]), int(match["only_d"]), None, None, reading)
     if match["d"]:
-        return _whole_day(date(int(match["y"]), int(match["m"]), int(match["d"])))
-    return _whole_month(int(match["y"]), int(match["m"])) if match["m"] else _whole_year(int(match["y"]))
+        return whole_day(date(int(match["y"]), int(match["m"]), int(match["d"])))
+    return whole_month(int(match["y"]), int(match["m"])) if match["m"] else whole_year(int(match["y"]))
 
 
 def _day_month(match: re.Match[str], reading: Reading) -> Days | None:
@@ -153,7 +159,7 @@ def _day_of(month: int, day: int, last: int | None, year: int | None, reading: R
 
 
 def _month_year(match: re.Match[str], reading: Reading) -> Days:
-    return _whole_month(int(match["my_y"]), _month_number(match["my_m"]))
+    return whole_month(int(match["my_y"]), _month_number(match["my_m"]))
 
 
 def _month(match: re.Match[str], reading: Reading) -> Days | None:
@@ -168,23 +174,23 @@ def _month_near(name: str, reading: Reading) -> Days | None:
     if reading.today is None:
         return None
     number, year = _month_number(name), reading.today.year
-    return _nearest([_whole_month(near, number) for near in (year - 1, year, year + 1)], reading)
+    return _nearest([whole_month(near, number) for near in (year - 1, year, year + 1)], reading)
 
 
 def _season(match: re.Match[str], reading: Reading) -> Days:
-    return _whole_month(int(match["se_y"]), _SEASON_STARTS[match["se_n"]], 3)
+    return whole_month(int(match["se_y"]), _SEASON_STARTS[match["se_n"]], 3)
 
 
 def _decade(match: re.Match[str], reading: Reading) -> Days | None:
     digits = match["de_y"]
     if len(digits) == 4:
-        return _whole_year(int(digits), 10)
-    return _whole_year(1900 + int(digits), 10) if int(digits) >= 20 else None  # "the 10s" may be anything
+        return whole_year(int(digits), 10)
+    return whole_year(1900 + int(digits), 10) if int(digits) >= 20 else None  # "the 10s" may be anything
 
 
 def _years(match: re.Match[str], reading: Reading) -> Days:
     first = int(match["ys_a"])
-    return _whole_year(first, int(match["ys_b"]) - first + 1 if match["ys_b"] else 1)
+    return whole_year(first, int(match["ys_b"]) - first + 1 if match["ys_b"] else 1)
 
 
 def _near_day(match: re.Match[str], reading: Reading) -> Days | None:
@@ -193,14 +199,14 @@ def _near_day(match: re.Match[str], reading: Reading) -> Days | None:
     words = match["near"]
     away = 2 if "day " in words else 1
     sign = -1 if "yesterday" in words else 1 if "tomorrow" in words else 0
-    return _whole_day(reading.today + timedelta(days=sign * away))
+    return whole_day(reading.today + timedelta(days=sign * away))
 
 
 def _weekday(match: re.Match[str], reading: Reading) -> Days | None:
     if reading.today is None:
         return None
     ahead = (DAY_NAMES.index(match["weekday"]) - reading.today.weekday()) % 7
-    return _nearest([_whole_day(reading.today + timedelta(days=ahead + week)) for week in (-7, 0)], reading)
+    return _nearest([whole_day(reading.today + timedelta(days=ahead + week)) for week in (-7, 0)], reading)
 
 
 def _current(match: re.Match[str], reading: Reading) -> Days | None:
@@ -217,20 +223,20 @@ def _stretch(unit: str, way: int, reading: Reading) -> Days | None:
     if today is None:
         return None
     if unit in ("night", "morning", "afternoon", "evening"):
-        return _whole_day(today + timedelta(days=way))
+        return whole_day(today + timedelta(days=way))
     if unit in ("week", "weekend"):
-        return (_whole_week if unit == "week" else _weekend)(today, way)
+        return (whole_week if unit == "week" else _weekend)(today, way)
     if unit == "month":
-        return _whole_month(today.year, today.month + way)
+        return whole_month(today.year, today.month + way)
     if unit == "year":
-        return _whole_year(today.year + way)
+        return whole_year(today.year + way)
     if unit in DAY_NAMES:
         ahead = (DAY_NAMES.index(unit) - today.weekday()) % 7
         days = (ahead or 7) if way > 0 else ahead if way == 0 else ahead - 7
-        return _whole_day(today + timedelta(days=days))
+        return whole_day(today + timedelta(days=days))
     months = 3 if unit in _SEASON_STARTS else 1
     number = _SEASON_STARTS[unit] if months == 3 else _month_number(unit)
-    options = [_whole_month(year, number, months) for year in range(today.year - 2, today.year + 3)]
+    options = [whole_month(year, number, months) for year in range(today.year - 2, today.year + 3)]
     if way < 0:
         return [days for days in options if days[1] <= today][-1]
     if way > 0:
@@ -254,11 +260,11 @@ def _away(count_text: str, unit: str, way: int, reading: Reading) -> Days | None
         return None
     count, slack = _count(count_text)
     if unit == "hour":
-        return _whole_day((reading.anchor + timedelta(hours=way * count)).date())
+        return whole_day((reading.anchor + timedelta(hours=way * count)).date())
     if unit in DAY_NAMES:
         ahead = (DAY_NAMES.index(unit) - reading.today.weekday()) % 7
         first = ahead - 7 if way < 0 else (ahead or 7)
-        return _whole_day(reading.today + timedelta(days=first + 7 * way * (count - 1)))
+        return whole_day(reading.today + timedelta(days=first + 7 * way * (count - 1)))
     near, far = _units_away(unit, way * (count - slack), reading), _units_away(unit, way * (count + slack), reading)
     return min(near[0], far[0]), max(near[1], far[1])
 
@@ -267,14 +273,14 @@ def _units_away(unit: str, count: int, reading: Reading) -> Days:
     today = reading.today
     assert today is not None
     if unit == "day":
-        return _whole_day(today + timedelta(days=count))
+        return whole_day(today + timedelta(days=count))
     if unit in ("week", "fortnight"):
-        return _whole_week(today, count if unit == "week" else 2 * count)
+        return whole_week(today, count if unit == "week" else 2 * count)
     if unit == "weekend":
         return _weekend(today, count)
     if unit == "month":
-        return _whole_month(today.year, today.month + count)
-    return _whole_year(today.year + count)
+        return whole_month(today.year, today.month + count)
+    return whole_year(today.year + count)
 
 
 def _span(match: re.Match[str], reading: Reading) -> Days | None:

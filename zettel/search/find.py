@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
 import numpy as np
 
 from zettel.embed.vectors import Vectors, embed_questions
@@ -32,7 +33,7 @@ from zettel.together import together
 
 if TYPE_CHECKING:
     from zettel.llm.ports import Asker
-    from zettel.query import Ints
+    from zettel.query import Floats, Ints
     from zettel.search.slots import Slots
 
 
@@ -210,16 +211,17 @@ class Finding:
         latest = TIME_MIN
         if any(one.now is None and one.as_of is None for one in asked):
             latest = (await self._store.state(scope)).latest
-        questions = []
-        for one, vector in zip(asked, vectors, strict=True):
-            today = one.now or one.as_of
-            micros = latest if today is None else to_micros(today)
-            questions.append(
-                parse_question(
-                    one.text, vector=vector if vector.any() else None, today=None if micros == TIME_MIN else micros
-                )
-            )
-        return questions
+        # In a thread: a question in a script that needs a dictionary takes a second the first time.
+        return await anyio.to_thread.run_sync(_parsed, asked, vectors, latest)
+
+
+def _parsed(asked: Sequence[Asked], vectors: Floats, latest: int) -> list[Question]:
+    questions = []
+    for one, vector in zip(asked, vectors, strict=True):
+        today = one.now or one.as_of
+        micros = latest if today is None else to_micros(today)
+        questions.append(parse_question(one.text, vector=vector if vector.any() else None, today=micros))
+    return questions
 
 
 def _reads_again(question: Question, scorer: Scorer) -> int:

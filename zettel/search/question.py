@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from zettel.annotate.background import background_rarity
-from zettel.annotate.dates import find_dates
+from zettel.annotate.dates import find_dates, placed_dates
 from zettel.annotate.days import DAY_NAMES
 from zettel.annotate.tokens import UNSPACED, phrase_key, tokenize
-from zettel.model import TIME_MAX, TIME_MIN, from_micros, in_utc, to_micros
+from zettel.model import TIME_MAX, TIME_MIN, from_micros, to_micros
 from zettel.ports import TimeRange
 from zettel.query import Question
+from zettel.search.foreign import foreign_dates
 
 if TYPE_CHECKING:
     from zettel.query import Floats
@@ -48,29 +49,6 @@ _SHARED_YEAR = re.compile(
 )
 _BETWEEN = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:and|to|until|till|-|–)\s+(?:the\s+)?", re.IGNORECASE)
-_FOREIGN_MONTHS = (
-    "janvier|enero|januar|gennaio|janeiro|januari|январ",
-    "f[ée]vrier|febrero|februar|febbraio|fevereiro|februari|феврал",
-    "mars|marzo|m[äa]rz|março|maart|март",
-    "avril|abril|aprile|апрел",
-    "mai|mayo|maggio|maio|mei|ма[йяе]",
-    "juin|junio|juni|giugno|junho|июн",
-    "juillet|julio|juli|luglio|julho|июл",
-    "ao[ûu]t|agosto|augustus|август",
-    "septembre|sep?tiembre|settembre|setembro|сентябр",
-    "octobre|octubre|oktober|ottobre|outubro|октябр",
-    "novembre|noviembre|novembro|ноябр",
-    "d[ée]cembre|diciembre|dezember|dicembre|dezembro|декабр",
-)
-"""Month names, or their beginnings, of other languages; they count only beside a day or a year."""
-_FOREIGN_DATE = re.compile(
-    r"(?:\b(?P<day>[12]?\d|3[01])(?:\.|º|er)?\s+(?:de\s+)?)?\b(?:"
-    + "|".join(f"(?P<m{number}>{names})" for number, names in enumerate(_FOREIGN_MONTHS, 1))
-    + r")[а-я]{0,2}\b(?:\s+(?:del?\s+)?(?P<year>(?:1[89]|20)\d\d)\b)?",
-    re.IGNORECASE,
-)
-_FOREIGN_LETTER = re.compile(r"[\u0370-\u2fff]")  # neither Latin nor Han and Kana, whose dates need no dictionary
-_NUMBER = re.compile(r"\d")
 
 
 def parse_question(text: str, *, vector: Floats | None, today: int | None) -> Question:
@@ -125,17 +103,14 @@ def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
     holds both.
     """
     text = _SHARED_YEAR.sub(_with_year, text)
-    found = _foreign_dates(text, today) or find_dates(text, today) or _learned_dates(text, today)
+    found = _apart(placed_dates(text, today) + foreign_dates(text, today))
     times: list[tuple[int, int]] = []
-    place = 0
     joined = False
-    for position, time in enumerate(found):
-        at = text.find(time.text, place)
-        at = at if at >= 0 else place
+    for position, (at, time) in enumerate(found):
         before, place = text[:at], at + len(time.text)
         if time.text.lower() in DAY_NAMES and position + 1 < len(found):
             leads = _LEADS.match(text, place)
-            if leads and text.startswith(found[position + 1].text, leads.end()):
+            if leads and found[position + 1][0] == leads.end():
                 continue  # "the Friday before 22 October": one date, not two
         start, end = to_micros(time.start), to_micros(time.end)
         if joined:
@@ -149,6 +124,17 @@ def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
             and _AND.match(text, place) is not None
         )
     return tuple(dict.fromkeys(times))
+
+
+def _apart(found: list[tuple[int, TimeRange]]) -> list[tuple[int, TimeRange]]:
+    """In the order of their naming; of those that overlap the longer one: "3 mai 2023" and not its year alone."""
+    apart: list[tuple[int, TimeRange]] = []
+    for at, time in sorted(found, key=lambda one: one[0]):
+        if not apart or at >= apart[-1][0] + len(apart[-1][1].text):
+            apart.append((at, time))
+        elif len(time.text) > len(apart[-1][1].text):
+            apart[-1] = (at, time)
+    return apart
 
 
 def _with_year(between: re.Match[str]) -> str:
@@ -184,47 +170,3 @@ def _weekday_near(name: str, edge: int, *, earlier: bool) -> tuple[int, int]:
     weekday = from_micros(edge).weekday()
     shift = -days - (weekday - days - wanted) % 7 if earlier else (wanted - weekday) % 7
     return edge + shift * _DAY, edge + (shift + days) * _DAY
-
-
-def _foreign_dates(text: str, today: datetime | None) -> list[TimeRange]:
-    """Days and months that European languages other than English name; without a year the last such day or month."""
-    found: list[TimeRange] = []
-    for match in _FOREIGN_DATE.finditer(text):
-        if not (match["day"] or match["year"]) or not (match["year"] or today):
-            continue
-        month = next(number for number in range(1, 13) if match[f"m{number}"])
-        year = int(match["year"]) if match["year"] else today.year if today else 0
-        try:
-            start = datetime(year, month, int(match["day"] or 1), tzinfo=timezone.utc)
-        except ValueError:  # 31 April
-            continue
-        if today and not match["year"] and start > in_utc(today):
-            start = start.replace(year=year - 1)
-        found.append(TimeRange(start, _end(start, "day" if match["day"] else "month"), match.group()))
-    return found
-
-
-def _learned_dates(text: str, today: datetime | None) -> list[TimeRange]:
-    """Dates in other scripts, by dateparser: it takes tens of milliseconds, and more the first time."""
-    if not (_NUMBER.search(text) and _FOREIGN_LETTER.search(text)):
-        return []
-    from dateparser import DateDataParser
-    from dateparser.search import search_dates
-
-    settings = {"RELATIVE_BASE": in_utc(today).replace(tzinfo=None)} if today else {"REQUIRE_PARTS": ["year"]}
-    found: list[TimeRange] = []
-    for phrase, _ in search_dates(text, settings=settings) or ():
-        read = DateDataParser(settings=settings).get_date_data(phrase)
-        if read.date_obj is not None and _NUMBER.search(phrase):
-            start = read.date_obj.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=timezone.utc)
-            found.append(TimeRange(start, _end(start, read.period), phrase))
-    return found
-
-
-def _end(start: datetime, period: str) -> datetime:
-    """The end of the day, month or year that begins at ``start``."""
-    if period == "year":
-        return start.replace(year=start.year + 1, month=1, day=1)
-    if period == "month":
-        return (start.replace(day=1) + timedelta(days=31)).replace(day=1)
-    return start + timedelta(days=1)
