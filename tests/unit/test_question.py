@@ -48,6 +48,8 @@ def micros(year: int, month: int, day: int) -> int:
         ("Was hat Ann am 3. März 2024 gemacht?", micros(2024, 3, 3), micros(2024, 3, 4)),
         ("¿Qué hizo Ann el 3 de enero de 2022?", micros(2022, 1, 3), micros(2022, 1, 4)),
         ("Что Анна делала в марте 2023?", micros(2023, 3, 1), micros(2023, 4, 1)),
+        ("Was hat Ann am 3. September 2023 gemacht?", micros(2023, 9, 3), micros(2023, 9, 4)),
+        ("Que s'est-il passé le 29 février ?", micros(2024, 2, 29), micros(2024, 3, 1)),
         ("Що Анна робила у травні 2023?", micros(2023, 5, 1), micros(2023, 6, 1)),
         ("Τι έκανε η Άννα τον Μάιο του 2023;", micros(2023, 5, 1), micros(2023, 6, 1)),
         ("Τι έκανε η Άννα στις 3 Μαΐου 2023;", micros(2023, 5, 3), micros(2023, 5, 4)),
@@ -60,6 +62,22 @@ def micros(year: int, month: int, day: int) -> int:
 )
 def test_dates(text: str, start: int, end: int) -> None:
     assert times_in(text, FRIDAY) == ((start, end),)
+
+
+@pytest.mark.parametrize("text", ["Que s'est-il passé le 29 février ?", "¿Qué pasó el 29 de febrero?"])
+def test_the_last_leap_day_may_be_years_ago(text: str) -> None:
+    assert times_in(text, datetime(2024, 2, 10, tzinfo=timezone.utc)) == ((micros(2020, 2, 29), micros(2020, 3, 1)),)
+    assert times_in(text, datetime(1904, 2, 10, tzinfo=timezone.utc)) == ((micros(1896, 2, 29), micros(1896, 3, 1)),)
+    assert times_in(text, datetime(3, 2, 10, tzinfo=timezone.utc)) == ()
+    assert times_in("le 31 avril", FRIDAY) == ()
+
+
+def test_dates_of_two_languages_stand_side_by_side_in_the_order_of_their_naming() -> None:
+    march, june = (micros(2020, 3, 1), micros(2020, 4, 1)), (micros(2021, 6, 1), micros(2021, 7, 1))
+    assert times_in("Did the Mars 2020 rover land before it was June 2021?", FRIDAY) == (march, june)
+    assert times_in("In June 2021, or mars 2020, or 2024年5月1日 on 3 May 2023?", FRIDAY) == (
+        june, march, (micros(2024, 5, 1), micros(2024, 5, 2)), (micros(2023, 5, 3), micros(2023, 5, 4)),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """Dates that a text names, absolute or relative to when it was said: "5 May", "last Saturday", "two weeks ago".
 
-English, and the numeric forms of everyone (2024-05-01, 01.05.2024, 2024年5月1日). One pass of one regular expression;
-what it finds is worked out with whole days in the time zone of the anchor. Weeks begin on Monday, seasons are those
-of the northern hemisphere, 3/4/2024 is the 4th of March unless only the other order is a date. "May" alone is a month
-only after a word such as "in" or "last".
+English, and the numeric forms of everyone (2024-05-01, 01.05.2024, 2024年5月1日, 3. September). One pass of one regular
+expression; what it finds is worked out with whole days in the time zone of the anchor. Weeks begin on Monday, seasons
+are those of the northern hemisphere, 3/4/2024 is the 4th of March unless only the other order is a date. "May" alone is
+a month only after a word such as "in" or "last".
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ _SEASON = "(?:spring|summer|autumn|fall|winter)"
 _YEAR = r"(?:1[89]|20)[0-9]{2}(?![0-9])"
 _DAY = r"(?:3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)?"
 _DAY_ENDS = r"(?![\w:%]|[.,][0-9])"
+_GERMAN_DOT = r"(?:\.(?=\s(?:april|august|september|november)\b))?"
+"""After the day, before the months that have the same name in both languages."""
 _TO_DAY = r"(?:\s?(?:-|\u2013|to|until)\s?"
 _COUNT = (
     r"(?:an?\scouple(?:\sof)?|couple(?:\sof)?|a\sfew|few|several|an?|one|two|three|four|five|six|seven|eight|nine|ten"
@@ -40,7 +42,7 @@ _DATES = re.compile(
     (?P<iso>(?P<iso_y>(?:1[89]|20)[0-9]{{2}})(?P<iso_s>[-/])(?P<iso_m>1[0-2]|0?[1-9])
         (?:(?P=iso_s)(?P<iso_d>3[01]|[12][0-9]|0?[1-9]))?(?![0-9]|[-/][0-9]))
   | (?P<numeric>(?P<num_a>[0-9]{{1,2}})(?P<num_s>[/.])(?P<num_b>[0-9]{{1,2}})(?P=num_s)(?P<num_y>{_YEAR})(?![./][0-9]))
-  | (?P<day_month>(?P<dm_d>{_DAY}){_TO_DAY}(?P<dm_e>{_DAY}))?\s?(?:of\s)?
+  | (?P<day_month>(?P<dm_d>{_DAY}){_TO_DAY}(?P<dm_e>{_DAY}))?{_GERMAN_DOT}\s?(?:of\s)?
         (?P<dm_m>{_MONTH})(?:,?\s(?:of\s)?(?P<dm_y>{_YEAR}))?)
   | (?P<decade>(?P<de_y>(?:1[89]|20)?[0-9]0)'?s)\b
   | (?<![-$\u20ac\u00a3\#./:,+])(?P<years>(?P<ys_a>{_YEAR})(?:\s?[-\u2013]\s?(?P<ys_b>{_YEAR}))?){_NOT_A_YEAR})
@@ -73,8 +75,8 @@ _HINTS = (
 _DIGIT = re.compile("[0-9]")
 _IDEOGRAPHIC = re.compile(
     "(?P<ideographic>(?:(?P<y>[0-9]{4})\\s?[年년]\\s?)(?:(?P<m>1[0-2]|0?[1-9])\\s?[月월]\\s?"
-    "(?:(?P<d>3[01]|[12][0-9]|0?[1-9])\\s?[日일])?)?"
-    "|(?P<only_m>1[0-2]|0?[1-9])\\s?[月월]\\s?(?P<only_d>3[01]|[12][0-9]|0?[1-9])\\s?[日일])"
+    "(?:(?P<d>3[01]|[12][0-9]|0?[1-9])\\s?[日일号號])?)?"
+    "|(?P<only_m>1[0-2]|0?[1-9])\\s?[月월]\\s?(?P<only_d>3[01]|[12][0-9]|0?[1-9])\\s?[日일号號])"
 )
 _IDEOGRAPHS = re.compile("[年년月월]")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from datetime import date, datetime
 from threading import Lock
 
@@ -35,6 +36,8 @@ _LETTER = re.compile(r"[\u0370-\u1fff]")
 _NUMBER = re.compile(r"\d")
 _YEARS = range(1800, 2100)
 """Years that people ask for: others were a number of something else."""
+_BETWEEN_LEAPS = 8
+"""Most years from one 29 February to the next."""
 _NO_DAY = datetime(2000, 1, 1)
 """Fills what a date leaves out where nobody knows what day it is, so that this machine's clock does not."""
 _one_by_one = Lock()
@@ -67,8 +70,10 @@ def _days_of(match: re.Match[str], today: date | None) -> Days | None:
         return whole_day(date(year, month, day)) if day else whole_month(year, month)
     if not day or today is None:
         return None
-    start = date(today.year, month, day)
-    return whole_day(start if start <= today else start.replace(year=today.year - 1))
+    years = range(today.year, max(today.year - 1 - _BETWEEN_LEAPS, 0), -1)
+    dates = (date(year, month, day) for year in years if day <= monthrange(year, month)[1])
+    last = next((start for start in dates if start <= today), None)
+    return whole_day(last) if last else None
 
 
 def _looked_up(text: str, reading: Reading) -> list[tuple[int, TimeRange]]:
