@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from time import perf_counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zettel.model import TIME_MAX, TIME_MIN, to_micros
-from zettel.search.question import MAX_TOKENS, NAME_WORDS, names_in, parse_question, times_in
+from zettel.search.question import (
+    DATED_CHARACTERS,
+    LOOK_BACK,
+    MAX_TIMES,
+    MAX_TOKENS,
+    NAME_WORDS,
+    names_in,
+    parse_question,
+    times_in,
+)
 
 FRIDAY = datetime(2024, 5, 10, 12, tzinfo=timezone.utc)
 
@@ -131,6 +141,23 @@ def test_any_text_is_a_question(text: str) -> None:
     question = parse_question(text, vector=None, today=to_micros(FRIDAY))
     assert len(question.tokens) == len(question.rarity) == len(set(question.tokens)) <= MAX_TOKENS
     assert all(start < end for start, end in question.times)
+
+
+def test_a_pasted_document_is_asked_for_its_first_dates_without_delay() -> None:
+    lines = [f"The week before {1 + i % 28} May {1900 + i % 100} we met." for i in range(10_000)]
+    begun = perf_counter()
+    times = times_in("\n".join(lines), FRIDAY)
+    assert perf_counter() - begun < 1  # far more if every date looked back to the beginning
+    assert len(times) == MAX_TIMES
+    assert times[1] == (micros(1901, 4, 25), micros(1901, 5, 2))
+    assert times_in("No date. " * DATED_CHARACTERS + "On 5 May 2024?", FRIDAY) == ()
+
+
+def test_a_relation_is_looked_for_right_before_its_date() -> None:
+    assert times_in("x" * 100 + " before 5 May 2024", FRIDAY) == ((TIME_MIN, micros(2024, 5, 5)),)
+    relation = "three fortnights earlier than the beginning of "
+    assert len(relation) <= LOOK_BACK
+    assert times_in("Ann, " * 30 + relation + "May 2024", FRIDAY) == ((micros(2024, 3, 20), micros(2024, 5, 1)),)
 
 
 def test_a_pasted_document_asks_for_its_rarest_words() -> None:

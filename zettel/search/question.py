@@ -27,6 +27,12 @@ READ_WORDS = 256
 """Words of a question that are searched for names: beyond it a document was pasted, and it names everything."""
 MAX_TOKENS = 128
 """Distinct tokens that are asked for; of a longer question the rarest count."""
+DATED_CHARACTERS = 4_000
+"""Beginning of a question that is searched for dates."""
+MAX_TIMES = 32
+"""Dates of a question that are asked for."""
+LOOK_BACK = 80
+"""Characters in front of a date that may hold "two weeks before the end of"."""
 
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]{{2,}}")
 _DAY = 86_400_000_000
@@ -102,12 +108,12 @@ def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
     "Before X" and "after X" are open stretches, "the week before X" is the one that ends with it, "between X and Y"
     holds both.
     """
-    text = _SHARED_YEAR.sub(_with_year, text)
-    found = _apart(placed_dates(text, today) + foreign_dates(text, today))
+    text = _SHARED_YEAR.sub(_with_year, text[:DATED_CHARACTERS])
+    found = _apart(placed_dates(text, today) + foreign_dates(text, today))[:MAX_TIMES]
     times: list[tuple[int, int]] = []
     joined = False
     for position, (at, time) in enumerate(found):
-        before, place = text[:at], at + len(time.text)
+        place = at + len(time.text)
         if time.text.lower() in DAY_NAMES and position + 1 < len(found):
             leads = _LEADS.match(text, place)
             if leads and found[position + 1][0] == leads.end():
@@ -116,11 +122,11 @@ def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
         if joined:
             times[-1] = (min(times[-1][0], start), max(times[-1][1], end))
         else:
-            times.append(_related(before, start, end))
+            times.append(_related(text, at, start, end))
         joined = (
             not joined
             and position + 1 < len(found)
-            and _BETWEEN.search(before) is not None
+            and _BETWEEN.search(text, max(0, at - LOOK_BACK), at) is not None
             and _AND.match(text, place) is not None
         )
     return tuple(dict.fromkeys(times))
@@ -143,9 +149,9 @@ def _with_year(between: re.Match[str]) -> str:
     return between["start"] + month + between["rest"] if find_dates(month, None) else between.group()
 
 
-def _related(before: str, start: int, end: int) -> tuple[int, int]:
-    """The stretch that a date stands for, given the words in front of it."""
-    relation = _RELATION.search(before)
+def _related(text: str, at: int, start: int, end: int) -> tuple[int, int]:
+    """The stretch that the date at a place in ``text`` stands for, given the words in front of it."""
+    relation = _RELATION.search(text, max(0, at - LOOK_BACK), at)
     if relation is None:
         return start, end
     word = " ".join(relation["word"].lower().split())
