@@ -26,10 +26,11 @@ _DAY_ENDS = r"(?![\w:%]|[.,][0-9])"
 _GERMAN_DOT = r"(?:\.(?=\s(?:april|august|september|november)\b))?"
 """After the day, before the months that have the same name in both languages."""
 _TO_DAY = r"(?:\s?(?:-|\u2013|to|until)\s?"
-_COUNT = (
+COUNT = (
     r"(?:an?\scouple(?:\sof)?|couple(?:\sof)?|a\sfew|few|several|an?|one|two|three|four|five|six|seven|eight|nine|ten"
     r"|eleven|twelve|[0-9]{1,3})"
 )
+"""What :func:`zettel.annotate.days.count_of` reads."""
 _UNIT = r"(?:hour|day|weekend|week|fortnight|month|year)"
 _NOT_A_YEAR = (
     r"(?![-/:%]?[0-9]|\s?[\u5e74\ub144]|[.,][0-9]|%|\s(?:people|persons|dollars|euros|pounds|meters|metres|feet|miles|km|kg|mb|gb|calories"
@@ -52,13 +53,14 @@ _DATES = re.compile(
   | (?P<month_year>(?P<my_m>{_MONTH}),?\s(?:of\s)?(?P<my_y>{_YEAR})))
   | (?=[safw])(?P<season>(?P<se_n>{_SEASON})\s(?:of\s|in\s)?(?P<se_y>{_YEAR}))
   | (?=[lpncf])(?:
-    (?P<span>(?P<sp_w>last|past|next|coming)\s(?P<sp_c>{_COUNT})\s(?P<sp_u>{_UNIT})s?)\b
+    (?P<span>(?P<sp_w>last|past|next|coming)\s(?P<sp_c>{COUNT})\s(?P<sp_u>{_UNIT})s?
+        |past\s(?P<sp_p>hour|day|week|fortnight|month|year))\b
   | (?P<shift>(?P<sh_w>last|past|previous|next|coming|following)\s
         (?P<sh_u>night|weekend|week|month|year|{_DAY_NAME}|{_SEASON}|{_MONTH}))\b)
-  | (?=[0-9acfsoten])(?P<ago>(?P<ag_c>{_COUNT})\s(?P<ag_u>{_UNIT}|{_DAY_NAME})s?\s(?P<ag_w>ago|back|later|from\snow))\b
+  | (?=[0-9acfsoten])(?P<ago>(?P<ag_c>{COUNT})\s(?P<ag_u>{_UNIT}|{_DAY_NAME})s?\s(?P<ag_w>ago|back|later|from\snow))\b
   | (?=[it])(?:
     (?P<current>this\s(?P<cu_u>morning|afternoon|evening|weekend|week|month|year|{_DAY_NAME}|{_SEASON}))\b
-  | (?P<within>in\s(?P<wi_c>{_COUNT})\s(?P<wi_u>{_UNIT})s?)\b(?!'|\sof))
+  | (?P<within>in\s(?P<wi_c>{COUNT})\s(?P<wi_u>{_UNIT})s?)\b(?!'|\sof))
   | (?=[dty])(?P<near>day\s(?:before\syesterday|after\stomorrow)|yesterday|today|tonight|tomorrow)\b
   | (?=[isutdbaflem])(?:in|since|until|till|during|of|by|before|after|from|through|early|late|mid)[\s-]
         (?:early\s|late\s|mid[\s-])?(?P<month>(?P<mo_m>{_MONTH}))(?!,?\s(?:the\s|of\s)?[0-9])

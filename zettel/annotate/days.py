@@ -30,7 +30,18 @@ _COUNTS = {
 _VAGUE = {"couple": 2, "few": 3, "several": 4}
 """Counts that may be meant one more or one less."""
 
-_FUTURE = re.compile(r"\b(?:will|going\sto|gonna|plan(?:s|ning)?|upcoming|soon|next|tomorrow|shall)\b|'ll\b")
+_BE = r"(?:\b(?:(?:what|it|that|there)['\u2019]s|is|are|am)|['\u2019](?:m|re))\s"
+_DUE = rf"{_BE}(?:planned|(?:\w+\s){{0,2}}(?:supposed|scheduled|expected|due))\b"
+"""Of what is to come: "is planned", "am I supposed"."""
+_FUTURE = re.compile(
+    r"\b(?:will|going\sto|gonna|plan(?:s|ning)?|upcoming|soon|next|tomorrow|shall|needs?\s(?:to|for))\b"
+    rf"|['\u2019]ll\b|{_DUE}"
+)
+_PRESENT = re.compile(
+    rf"{_DUE}|{_BE}(?:(?:not|still|already|also)\s)?[a-z]{{2,}}ed\b"
+    r"|\b(?:need|indeed|hundred|speed|seed|feed|breed|proceed|exceed|succeed|sacred|naked)\b"
+)
+"""What only looks like the past: "is called", "need"."""
 _PAST = re.compile(r"\b(?:was|were|did|had|went|got|took|made|met|saw|came|ago|last|yesterday|[a-z]{2,}ed)\b")
 
 
@@ -53,7 +64,7 @@ class Reading:
     @cached_property
     def lean(self) -> int:
         """-1 when the text tells of the past, 1 of the future, 0 when it does not say or says both."""
-        return bool(_FUTURE.search(self.text)) - bool(_PAST.search(self.text))
+        return bool(_FUTURE.search(self.text)) - bool(_PAST.search(_PRESENT.sub(" ", self.text)))
 
 
 # ------------------------------------------------------------------------------------------------------ calendar pieces
@@ -89,7 +100,7 @@ def _number(text: str) -> int:
     return int(text.rstrip("stndrh"))
 
 
-def _count(text: str) -> tuple[int, int]:
+def count_of(text: str) -> tuple[int, int]:
     """How many, and by how much that may be off."""
     for word, count in _VAGUE.items():
         if word in text:
@@ -258,7 +269,7 @@ def _away(count_text: str, unit: str, way: int, reading: Reading) -> Days | None
     """The day, week, month or year that lies a count of units before or after."""
     if reading.today is None or reading.anchor is None:
         return None
-    count, slack = _count(count_text)
+    count, slack = count_of(count_text)
     if unit == "hour":
         return whole_day((reading.anchor + timedelta(hours=way * count)).date())
     if unit in DAY_NAMES:
@@ -284,14 +295,14 @@ def _units_away(unit: str, count: int, reading: Reading) -> Days:
 
 
 def _span(match: re.Match[str], reading: Reading) -> Days | None:
-    """The last three months: up to today, today included."""
+    """The last three months, the past month: up to today, today included."""
     today = reading.today
     if today is None:
         return None
-    way = -1 if match["sp_w"] in ("last", "past") else 1
-    count, slack = _count(match["sp_c"])
+    way = 1 if match["sp_w"] in ("next", "coming") else -1
+    count, slack = count_of(match["sp_c"] or "a")
     count += slack
-    unit = match["sp_u"]
+    unit = match["sp_u"] or match["sp_p"]
     days = {"hour": 1 / 24, "day": 1, "week": 7, "weekend": 7, "fortnight": 14, "month": 365.25 / 12, "year": 365.25}
     other = today + way * timedelta(days=round(count * days[unit]))
     return min(today, other), max(today, other) + timedelta(days=1)

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from zettel.annotate.background import background_rarity
-from zettel.annotate.dates import find_dates, placed_dates
-from zettel.annotate.days import DAY_NAMES
+from zettel.annotate.dates import COUNT, find_dates, placed_dates
+from zettel.annotate.days import DAY_NAMES, count_of
 from zettel.annotate.tokens import UNSPACED, phrase_key, tokenize
 from zettel.model import TIME_MAX, TIME_MIN, from_micros, to_micros
 from zettel.ports import TimeRange
@@ -38,12 +38,11 @@ _UNSPACED_RUN = re.compile(f"[{UNSPACED}]{{2,}}")
 _DAY = 86_400_000_000
 """Microseconds."""
 _UNIT_DAYS = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "year": 365}
-_COUNTS = ("a", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _BEFORE = ("before", "prior to", "earlier than", "preceding")
 _UNTIL = ("until", "till", "by", "no later than")
 _AFTER = ("after", "following", "later than")
 _RELATION = re.compile(
-    rf"\b(?:(?:(?P<count>{'|'.join(_COUNTS)}|[0-9]{{1,3}})\s+)?(?P<unit>{'|'.join(_UNIT_DAYS)})s?\s+"
+    rf"\b(?:(?:(?P<count>{COUNT})\s+)?(?P<unit>{'|'.join(_UNIT_DAYS)})s?\s+"
     rf"|(?P<day>{'|'.join(DAY_NAMES)}|weekend)\s+)?(?P<word>{'|'.join((*_BEFORE, *_UNTIL, *_AFTER, 'since'))})"
     r"\s+(?:the\s+)?(?:(?:end|start|beginning)\s+of\s+)?$",
     re.IGNORECASE,
@@ -53,6 +52,11 @@ _SHARED_YEAR = re.compile(
     r"\b(?P<start>(?:between|from)\s+)(?P<month>[a-z]{3,9})(?P<rest>\s+(?:and|to|until|till)\s+[a-z]{3,9},?\s+(?P<year>[12][0-9]{3}))\b",
     re.IGNORECASE,
 )
+_SHARED_MONTH = re.compile(
+    r"\b(between\s(?:the\s|[a-z]{3,9}\s)?[0-9]{1,2}(?:st|nd|rd|th)?)\sand\s(?:the\s)?(?=[0-9]{1,2}(?:st|nd|rd|th)?\b)",
+    re.IGNORECASE,
+)
+"""Read as "3 to 5 May", which is one stretch."""
 _BETWEEN = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:and|to|until|till|-|–)\s+(?:the\s+)?", re.IGNORECASE)
 
@@ -108,7 +112,7 @@ def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
     "Before X" and "after X" are open stretches, "the week before X" is the one that ends with it, "between X and Y"
     holds both.
     """
-    text = _SHARED_YEAR.sub(_with_year, text[:DATED_CHARACTERS])
+    text = _SHARED_MONTH.sub(r"\1 to ", _SHARED_YEAR.sub(_with_year, text[:DATED_CHARACTERS]))
     found = _apart(placed_dates(text, today) + foreign_dates(text, today))[:MAX_TIMES]
     times: list[tuple[int, int]] = []
     joined = False
@@ -158,9 +162,7 @@ def _related(text: str, at: int, start: int, end: int) -> tuple[int, int]:
     if relation["day"] and word in _BEFORE + _AFTER:
         return _weekday_near(relation["day"].lower(), start if word in _BEFORE else end, earlier=word in _BEFORE)
     if relation["unit"] and word in _BEFORE + _AFTER:
-        count = (relation["count"] or "a").lower()
-        units = _COUNTS.index(count) + 1 if count in _COUNTS else int(count)
-        stretch = units * _UNIT_DAYS[relation["unit"].lower()] * _DAY
+        stretch = sum(count_of((relation["count"] or "a").lower())) * _UNIT_DAYS[relation["unit"].lower()] * _DAY
         return (start - stretch, start) if word in _BEFORE else (end, end + stretch)
     if word in _BEFORE:
         return TIME_MIN, start
