@@ -18,6 +18,7 @@ from zettel.model import (
     Event,
     Kind,
     LinkType,
+    LocalMoment,
     Moment,
     Remembered,
     as_metadata_pairs,
@@ -28,6 +29,7 @@ from zettel.model import (
 from zettel.query import Filter
 
 _moment: TypeAdapter[datetime] = TypeAdapter(Moment)
+_local: TypeAdapter[datetime] = TypeAdapter(LocalMoment)
 
 Time = datetime | str
 """A moment: a datetime or an ISO 8601 text; a naive one is taken as UTC."""
@@ -40,11 +42,12 @@ _PLACES_TOLD = 4
 _MAX_BITS = int(MAX_DIGITS * math.log2(10))
 
 
-def moment_of(name: str, value: Time | None) -> datetime | None:
+def moment_of(name: str, value: Time | None, *, local: bool = False) -> datetime | None:
+    """``value`` in UTC, or as it is if its day counts (``local``). Raises ``InvalidInput`` if it is no time."""
     if value is None:
         return None
     try:
-        return _moment.validate_python(value)
+        return (_local if local else _moment).validate_python(value)
     except ValidationError:
         raise InvalidInput(
             f"{name}={value!r} is not a time: use a datetime or ISO 8601 such as 2024-05-01T09:00Z"

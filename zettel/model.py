@@ -55,6 +55,12 @@ def in_utc(moment: datetime) -> datetime:
         raise ValueError(f"{moment.isoformat()} lies outside the calendar in UTC") from None
 
 
+def in_own_zone(moment: datetime) -> datetime:
+    """The moment as it is, a naive one in UTC. Raises ``ValueError`` where UTC has no such moment."""
+    utc = in_utc(moment)
+    return utc if moment.tzinfo is None else moment
+
+
 def storable(text: str) -> str:
     """The text, or ``ValueError`` if it holds what no store can keep."""
     if "\x00" in text:
@@ -95,6 +101,8 @@ MAX_NAME = 1000
 Text = Annotated[str, AfterValidator(storable)]
 Name = Annotated[Text, AfterValidator(_short)]
 Moment = Annotated[datetime, BeforeValidator(_no_bare_number), AfterValidator(in_utc)]
+LocalMoment = Annotated[datetime, BeforeValidator(_no_bare_number), AfterValidator(in_own_zone)]
+"""A moment whose day counts too, which is another one in another zone."""
 
 
 class Kind(str, Enum):

@@ -107,6 +107,16 @@ def test_yesterday_counts_from_now_or_from_the_last_event(memory: Memory) -> Non
     assert said(memory, "Which bread did we bake yesterday?", now="2024-05-02T12:00Z")[0] == "We baked rye bread."
 
 
+def test_today_is_a_day_where_now_was_told(memory: Memory) -> None:
+    memory.add("We baked rye bread.", occurred_at="2024-05-08T16:00Z")
+    memory.add("We baked white bread.", occurred_at="2024-05-09T16:00Z")
+    memory.flush()
+    question = "Which bread did we bake today?"
+    for now in ("2024-05-08T20:00-07:00", datetime(2024, 5, 8, 20, tzinfo=timezone(timedelta(hours=-7)))):
+        assert said(memory, question, now=now)[0] == "We baked rye bread."
+    assert said(memory, question, now="2024-05-09T03:00Z")[0] == "We baked white bread."
+
+
 def test_a_clock_that_is_no_time_is_named(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="as_of='yesterday-ish'"):
         memory.search("x", as_of="yesterday-ish")

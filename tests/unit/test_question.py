@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from time import perf_counter
 
 import pytest
@@ -123,6 +123,24 @@ def test_nobody_knows_what_day_it_is() -> None:
     )
 
 
+@pytest.mark.parametrize("hours", [-7, 0, 9])
+@pytest.mark.parametrize(
+    ("text", "first", "days"),
+    [
+        ("What did Ann do today?", (2024, 5, 8), 1),
+        ("What did Ann do in April?", (2024, 4, 1), 30),
+        ("Who called the Monday before 8 May?", (2024, 5, 6), 1),
+        ("Qui a appelé le 8 mai ?", (2024, 5, 8), 1),
+        ("Что было 3 дня назад?", (2024, 5, 5), 1),
+    ],
+)
+def test_days_are_those_of_whoever_asks(hours: int, text: str, first: tuple[int, int, int], days: int) -> None:
+    zone = timezone(timedelta(hours=hours))
+    now, start = datetime(2024, 5, 8, 20 if hours < 0 else 4, tzinfo=zone), datetime(*first, tzinfo=zone)
+    question = parse_question(text, vector=None, today=to_micros(now), zone=zone)
+    assert question.times == ((to_micros(start), to_micros(start + timedelta(days=days))),)
+
+
 def test_names_are_phrases_as_titles_have_them() -> None:
     names = names_in("Who wrote Ann's Winter-Almanac?")
     assert {"ann", "winter almanac", "ann winter almanac"} <= set(names)
@@ -156,6 +174,11 @@ def test_a_pasted_document_is_asked_for_its_first_dates_without_delay() -> None:
     assert len(times) == MAX_TIMES
     assert times[1] == (micros(1901, 4, 25), micros(1901, 5, 2))
     assert times_in("No date. " * DATED_CHARACTERS + "On 5 May 2024?", FRIDAY) == ()
+
+
+@pytest.mark.parametrize("text", ["ſix days before 9 May 2024", "the ſunday before 9 May 2024", "ſince 9 May 2024"])
+def test_letters_that_only_regular_expressions_take_for_others_are_no_error(text: str) -> None:
+    assert len(times_in(text, FRIDAY)) == 1
 
 
 def test_a_relation_is_looked_for_right_before_its_date() -> None:

@@ -54,14 +54,15 @@ class Finding(Looking):
         """The notes that answer a question, best first, each with its calibrated score and why it was found.
 
         ``as_of``: what was true then; ``known_at``: what had been recorded by then; ``since`` (included) and ``until``
-        (excluded) bound ``occurred_at``; ``now`` is what "yesterday" in the question counts from; ``filter`` asks for
-        metadata values. All of them hold before anything is ranked. ``current_only`` leaves out what was replaced by
-        today. ``archived`` searches what was put away too, ``quarantined`` what is in quarantine: page by page, so it
-        takes longer. A faded note that alone holds a rare word of the question is found without either, and comes back
-        for good. ``scorer`` names who ranks, see ``zettel.scoring.load_scorer``; ``effort`` says instead how much that
-        may take: the default scorer alone, the memory decoder after it, or a cross-encoder after both. ``explain`` adds
-        the path and all features. ``log`` gives the hits a ``search_id`` for ``feedback``, and keeps the question and
-        its hits' ids: written in the background, and destroyed with any of these notes.
+        (excluded) bound ``occurred_at``; ``now`` is what "yesterday" in the question counts from, in days of its time
+        zone; ``filter`` asks for metadata values. All of them hold before anything is ranked. ``current_only`` leaves
+        out what was replaced by today. ``archived`` searches what was put away too, ``quarantined`` what is in
+        quarantine: page by page, so it takes longer. A faded note that alone holds a rare word of the question is found
+        without either, and comes back for good. ``scorer`` names who ranks, see ``zettel.scoring.load_scorer``;
+        ``effort`` says instead how much that may take: the default scorer alone, the memory decoder after it, or a
+        cross-encoder after both. ``explain`` adds the path and all features. ``log`` gives the hits a ``search_id`` for
+        ``feedback``, and keeps the question and its hits' ids: written in the background, and destroyed with any of
+        these notes.
         Raises ``InvalidQuestion``, ``InvalidInput``, and what scorers raise: ``ScorerError``, ``MissingExtra``.
         """
         (hits,) = await self.search_many(
@@ -102,8 +103,9 @@ class Finding(Looking):
             raise InvalidInput("search_many takes a list of questions; for one there is search")
         engine, scope = await self._use(scope)
         common: dict[str, Any] = {
-            "k": whole_number("k", k), "as_of": moment_of("as_of", as_of), "known_at": moment_of("known_at", known_at),
-            "now": moment_of("now", now), "filter": filter_of(kinds, tags, session, role, since, until, filter),
+            "k": whole_number("k", k), "known_at": moment_of("known_at", known_at),
+            "as_of": moment_of("as_of", as_of, local=True), "now": moment_of("now", now, local=True),
+            "filter": filter_of(kinds, tags, session, role, since, until, filter),
             "min_score": share("min_score", min_score), "explain": explain, "current_only": current_only, "log": log,
             "archived": archived, "quarantined": quarantined, "recalls": True,
         }  # fmt: skip

@@ -219,8 +219,8 @@ def _parsed(asked: Sequence[Asked], vectors: Floats, latest: int) -> list[Questi
     questions = []
     for one, vector in zip(asked, vectors, strict=True):
         today = one.now or one.as_of
-        micros = latest if today is None else to_micros(today)
-        questions.append(parse_question(one.text, vector=vector if vector.any() else None, today=micros))
+        micros, zone = (latest, None) if today is None else (to_micros(today), today.tzinfo)
+        questions.append(parse_question(one.text, vector=vector if vector.any() else None, today=micros, zone=zone))
     return questions
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timezone, tzinfo
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -61,10 +61,11 @@ _BETWEEN = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:and|to|until|till|-|–)\s+(?:the\s+)?", re.IGNORECASE)
 
 
-def parse_question(text: str, *, vector: Floats | None, today: int | None) -> Question:
+def parse_question(text: str, *, vector: Floats | None, today: int | None, zone: tzinfo | None = None) -> Question:
     """Take ``text`` apart.
 
-    ``vector`` is its unit row, ``today`` (microseconds; None or TIME_MIN: nobody knows) what relative dates count from.
+    ``vector`` is its unit row, ``today`` (microseconds; None or TIME_MIN: nobody knows) what relative dates count from,
+    in days of ``zone`` (None: UTC).
     """
     today = None if today == TIME_MIN else today
     tokens = tuple(dict.fromkeys(tokenize(text)))
@@ -77,7 +78,7 @@ def parse_question(text: str, *, vector: Floats | None, today: int | None) -> Qu
         tokens=tokens,
         rarity=rarity,
         names=names_in(text),
-        times=times_in(text, None if today is None else from_micros(today)),
+        times=times_in(text, None if today is None else from_micros(today).astimezone(zone or timezone.utc)),
         vector=vector,
         today=today,
     )
@@ -114,6 +115,7 @@ def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
     """
     text = _SHARED_MONTH.sub(r"\1 to ", _SHARED_YEAR.sub(_with_year, text[:DATED_CHARACTERS]))
     found = _apart(placed_dates(text, today) + foreign_dates(text, today))[:MAX_TIMES]
+    zone = (today.tzinfo if today else None) or timezone.utc
     times: list[tuple[int, int]] = []
     joined = False
     for position, (at, time) in enumerate(found):
@@ -126,7 +128,7 @@ def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
         if joined:
             times[-1] = (min(times[-1][0], start), max(times[-1][1], end))
         else:
-            times.append(_related(text, at, start, end))
+            times.append(_related(text, at, start, end, zone))
         joined = (
             not joined
             and position + 1 < len(found)
@@ -153,16 +155,18 @@ def _with_year(between: re.Match[str]) -> str:
     return between["start"] + month + between["rest"] if find_dates(month, None) else between.group()
 
 
-def _related(text: str, at: int, start: int, end: int) -> tuple[int, int]:
+def _related(text: str, at: int, start: int, end: int, zone: tzinfo) -> tuple[int, int]:
     """The stretch that the date at a place in ``text`` stands for, given the words in front of it."""
     relation = _RELATION.search(text, max(0, at - LOOK_BACK), at)
     if relation is None:
         return start, end
-    word = " ".join(relation["word"].lower().split())
+    word = " ".join(relation["word"].casefold().split())
     if relation["day"] and word in _BEFORE + _AFTER:
-        return _weekday_near(relation["day"].lower(), start if word in _BEFORE else end, earlier=word in _BEFORE)
+        edge = start if word in _BEFORE else end
+        weekday = from_micros(edge).astimezone(zone).weekday()
+        return _weekday_near(relation["day"].casefold(), edge, weekday, earlier=word in _BEFORE)
     if relation["unit"] and word in _BEFORE + _AFTER:
-        stretch = sum(count_of((relation["count"] or "a").lower())) * _UNIT_DAYS[relation["unit"].lower()] * _DAY
+        stretch = sum(count_of((relation["count"] or "a").casefold())) * _UNIT_DAYS[relation["unit"].casefold()] * _DAY
         return (start - stretch, start) if word in _BEFORE else (end, end + stretch)
     if word in _BEFORE:
         return TIME_MIN, start
@@ -171,10 +175,9 @@ def _related(text: str, at: int, start: int, end: int) -> tuple[int, int]:
     return (start, TIME_MAX) if word == "since" else (end, TIME_MAX)
 
 
-def _weekday_near(name: str, edge: int, *, earlier: bool) -> tuple[int, int]:
-    """The last such day or weekend that is over by ``edge``, or the first that begins no earlier."""
+def _weekday_near(name: str, edge: int, weekday: int, *, earlier: bool) -> tuple[int, int]:
+    """The last such day or weekend that is over by ``edge``, on that weekday, or the first that begins no earlier."""
     days = 2 if name == "weekend" else 1
     wanted = DAY_NAMES.index("saturday" if name == "weekend" else name)
-    weekday = from_micros(edge).weekday()
     shift = -days - (weekday - days - wanted) % 7 if earlier else (wanted - weekday) % 7
     return edge + shift * _DAY, edge + (shift + days) * _DAY
