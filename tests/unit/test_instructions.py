@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,13 @@ def turns(value: Any) -> Iterator[str]:
             yield value["text"]
         for one in value.values():
             yield from turns(one)
+
+
+@pytest.mark.parametrize("beginning", ["ignor", "ignore instructions", "#", "ignor instruction a"])
+def test_a_text_of_beginnings_takes_no_longer_than_another(beginning: str) -> None:
+    begun = time.process_time()  # what other processes take does not count
+    flags_of(beginning * 40_000)
+    assert time.process_time() - begun < 1.0  # a pattern that looks to the end from each of them takes a minute
 
 
 def test_trust_follows_who_said_it_and_what_it_looks_like() -> None:

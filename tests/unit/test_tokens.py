@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zettel.annotate.background import COMMON_ZIPF, background_rarity, rarity_of, zipf
-from zettel.annotate.tokens import MAX_TOKEN, clean, phrase_key, tokenize, words
+from zettel.annotate.tokens import MAX_TOKEN, bare_title, clean, phrase_key, tokenize, words
 
 STORABLE = st.text(st.characters(exclude_categories=("Cs",)))
 ANYTHING = st.text(st.characters())  # lone surrogates too: a question may hold what no note can
@@ -118,3 +119,24 @@ def test_background_rarity_has_a_value_from_0_to_1_for_each_token(tokens: list[s
     assert rarity.shape == (len(tokens),)
     assert rarity.dtype == "float32"
     assert all(0 <= value <= 1 for value in rarity)
+
+
+@pytest.mark.parametrize(
+    ("title", "bare"),
+    [
+        ("Alien (1979 film)", "Alien"),
+        ("Alien \t (film) \n", "Alien"),
+        ("Alien(film)", "Alien"),
+        ("Alien (film) again", "Alien (film) again"),
+        ("  (film)", ""),
+        ("Alien (a) (b)", "Alien (a)"),
+    ],
+)
+def test_a_title_is_named_without_its_qualifier(title: str, bare: str) -> None:
+    assert bare_title(title) == bare
+
+
+def test_a_title_of_blanks_takes_no_longer_than_another() -> None:
+    begun = time.process_time()  # what other processes take does not count
+    bare_title("Alien" + " " * 40_000 + "film")
+    assert time.process_time() - begun < 0.5

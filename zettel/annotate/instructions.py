@@ -21,6 +21,8 @@ _TOOLS = frozenset({"tool", "function", "tool_result", "function_call_output", "
 """Roles, case-folded, by which chat formats call what tools brought."""
 
 _WORDS = r"(?:[\w'’-]+ ){0,4}?"
+_ENDING = r"\w{0,12}"
+"""Of a word; bounded, for it is looked for from every beginning on, and a text may be one beginning after the other."""
 _RULES = r"(?:instruction|instrucci|instruç|istruzion|instruktion|anweisung|prompt|guideline|directive|system message)"
 _FORMER = (
     r"(?:previous|prior|above|earlier|preceding|foregoing|former|all|your|any other|system|the system"
@@ -43,9 +45,9 @@ _KINDS = (
         ("ignor", "disregard", "forget", "overrid", "overrul", "bypass", "olvid", "oubli", "vergiss", "dimentic",
          "new instructions", "new system instructions"),
         re.compile(
-            rf"(?:ignor|disregard|forget|overrid|overrul|bypass|olvid|oubli|vergiss|dimentic)\w* "
+            rf"(?:ignor|disregard|forget|overrid|overrul|bypass|olvid|oubli|vergiss|dimentic){_ENDING} "
             rf"(?:{_WORDS}{_FORMER} {_WORDS}{_RULES}"
-            rf"|{_WORDS}{_RULES}\w* (?:pr[ée]c[ée]dent|anterior|precedent)"
+            rf"|{_WORDS}{_RULES}{_ENDING} (?:pr[ée]c[ée]dent|anterior|precedent)"
             r"|(?:everything|anything|all|whatever) (?:above|before this|you (?:were|have been) told))"
             r"|new (?:system )?instructions ?:"
         ),
@@ -82,7 +84,7 @@ _KINDS = (
          "system instruction"),
         re.compile(
             r"<\|[a-z_]{2,30}\|>|<<sys>>|\[/?inst\]|</?(?:system|assistant|instructions?|system_prompt|system-reminder)>"
-            r"|##+ ?(?:system|instructions?|assistant) ?:"
+            r"|## ?(?:system|instructions?|assistant) ?:"
             r"|\bsystem(?: (?:prompt|message|override|note|instructions?))? ?: ?"
             r"(?:you |ignore|disregard|from now|the assistant|new |always |never |do not|override)"
         ),

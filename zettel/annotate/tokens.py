@@ -67,7 +67,7 @@ _UNCLEAN = re.compile("[" + "".join(map(chr, _CLEAN)) + "]")
 _ENGLISH_TAIL = re.compile(r"'(?:s|d|m|ll|re|ve)$|n't$")
 _ELISION = re.compile(r"^(?:[cdjlmnst]|qu|dell|nell|all|sull|un)'(?=\w{3})")
 _POSSESSIVE = re.compile(r"(?<=\w)'s(?!\w)")
-_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+_QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 _PHRASE_GAP = re.compile(rf"[^\w{_SIGNS}]+|_+")
 
 
