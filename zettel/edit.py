@@ -148,7 +148,7 @@ class Editing:
     async def _extract(self, scope: Scope, note: Note, change: Mapping[str, Any]) -> dict[str, Any]:
         passage = Passage(note.content, note.title, note.role, note.occurred_at)
         (made,) = await annotate(self._store, scope, self._annotator, [passage])
-        flags = flags_of(f"{note.title}\n{note.content}" if note.title else note.content)
+        flags = flags_of(note.role, note.title, note.content)
         told = {**made._asdict(), "flags": flags, "trust": trust_of(note.role, flags)}
         return {name: value for name, value in told.items() if name not in (*note.authored, *change)}
 

@@ -26,7 +26,7 @@ class Draft:
     def fields(self, part: int, record: EventRecord) -> dict[str, Any]:
         """The fields that a note of this event has by its event and its part."""
         passage, annotation = self.passages[part], self.annotations[part]
-        flags = flags_of(f"{passage.title}\n{passage.content}" if passage.title else passage.content)
+        flags = flags_of(record.role, passage.title, passage.content)
         return {
             "content": passage.content,
             "title": passage.title,

@@ -102,8 +102,10 @@ _UNSEEN = re.compile("[\U000e0020-\U000e007f\u202a-\u202e\u2066-\u2069]|[\u200b\
 """Characters that models read and people do not see: tags, changes of direction, runs without width."""
 
 
-def flags_of(text: str) -> tuple[str, ...]:
-    """What in a text looks like instructions to a model: override, command, leak, role, tool, hidden; in this order."""
+def flags_of(*said: str | None) -> tuple[str, ...]:
+    """What in the fields of a note, or in one text, looks like instructions to a model: override, command, leak, role,
+    tool, hidden; in this order."""
+    text = "\n".join(field for field in said if field)
     folded = text.lower()
     found = [
         kind.name for kind in _KINDS if any(map(folded.__contains__, kind.signs)) and kind.pattern.search(folded)

@@ -16,7 +16,7 @@ from zettel.evolve.profile import PROFILE
 from zettel.integrations.either import Either, reach, wait
 from zettel.llm.lines import clip, date_of
 from zettel.model import Kind, Note, Scope
-from zettel.search.pack import estimate_tokens
+from zettel.search.pack import SPEAKER_CHARS, estimate_tokens
 
 CORE_TOKENS = 400
 """Size of the core in tokens, unless another is asked for: a page of notes in every prompt."""
@@ -75,6 +75,6 @@ def _fitting(lines: Sequence[str], max_tokens: int) -> list[str]:
 
 
 def _line(note: Note) -> str:
-    head = " ".join(part for part in (date_of(note), note.role or note.title or "") if part)
+    head = " ".join(part for part in (date_of(note), clip(note.role or note.title or "", SPEAKER_CHARS)) if part)
     text = clip(note.content, PINNED_CHARS)
     return f"- {head}: {text}" if head else f"- {text}"

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from zettel.annotate.tokens import UNSPACED
+from zettel.llm.lines import clip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,8 @@ OPENING_SHARE = 1 / 3
 """Of the tokens, at most, for what a context opens with: most of them are for what was asked."""
 BEST_SHARE = 2 / 3
 """Of the tokens, at most, for a best hit that is too long for them: the others may be nearly as good."""
+SPEAKER_CHARS = 60
+"""Characters of who speaks that are shown: no name is longer, and what is may be anything but one."""
 CUT = "…"
 
 _UNSPACED_SIGN = re.compile(f"[{UNSPACED}]")
@@ -91,18 +94,23 @@ def _place(note: Note) -> tuple[bool, float, str, int, int]:
 
 def _heading(note: Note) -> str:
     day = note.occurred_at.strftime("%A, ") + note.occurred_at.date().isoformat() if note.occurred_at else ""
-    session = f"session {note.session}" if note.session else ""
+    session = f"session {_on_one_line(note.session)}" if note.session else ""
     parts = ", ".join(part for part in (day, session) if part)
     return f"## {parts}" if parts else ""
 
 
 def _line(note: Note) -> str:
     clock = f"{note.occurred_at:%H:%M} " if note.occurred_at and note.session else ""
-    speaker = f"{note.role}: " if note.role else ""
-    title = f"{note.title}: " if note.title and not note.content.startswith(note.title) else ""
+    speaker = f"{clip(note.role, SPEAKER_CHARS)}: " if note.role else ""
+    title = f"{_on_one_line(note.title)}: " if note.title and not note.content.startswith(note.title) else ""
     ended = f" (no longer true since {note.valid_to.date().isoformat()})" if note.valid_to else ""
     body = note.content.strip().replace("\n", "\n  ")
     return f"- {clock}{speaker}{title}{body}{ended}"
+
+
+def _on_one_line(text: str) -> str:
+    """So that it cannot open a heading of its own."""
+    return " ".join(text.split())
 
 
 def _cut(text: str, max_tokens: int) -> str:
