@@ -147,6 +147,19 @@ def test_wrong_addresses_and_keys(server: Served, tmp_path: Path) -> None:
         Memory("http://127.0.0.1:9")
 
 
+def test_a_key_is_not_told(server: Served) -> None:
+    key = server.key("newline", Scope(user="newline"))
+    with Memory(server.url, key=f"{key}\n") as memory:
+        assert memory.scopes() == []
+    for wrong in (f"{key}\nX: y", f"{key}é", "zk \ud800", " "):
+        with pytest.raises(InvalidInput, match="no key of a server") as told:
+            Memory(server.url, key=wrong)
+        assert key not in str(told.value)
+    with pytest.raises(InvalidInput, match="no user and no password") as told:
+        Memory(server.url.replace("://", "://ann:walnut@"), key=key)
+    assert "walnut" not in str(told.value)
+
+
 def test_the_command_line_asks_a_server(server: Served, zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZETTEL_STORE", server.url)
     monkeypatch.setenv("ZETTEL_KEY", server.key("line", Scope(user="line")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -24,14 +25,21 @@ LONGEST_PAUSE = 5.0
 """Seconds between two of them, unless the server names another time."""
 AT_ONCE = 32
 """Connections that are kept; more requests than that wait for one."""
+_KEY = re.compile(r"[!-~]+")
+"""What a header can say: an error about any other would show the key."""
 
 
 class Connection:
-    """To the server at ``url``, by ``key``. Raises ``InvalidInput`` for an address that is none."""
+    """To the server at ``url``, by ``key``. Raises ``InvalidInput`` for an address or a key that is none."""
 
     def __init__(self, url: str, key: str | None) -> None:
         import httpx
 
+        if "@" in url.partition("://")[2].partition("/")[0]:  # which would be sent in place of the key
+            raise InvalidInput("a server's address holds no user and no password: hand in a key instead")
+        key = key if key is None else key.strip()  # files and shells end it with a newline
+        if key is not None and not _KEY.fullmatch(key):
+            raise InvalidInput("key= is no key of a server: these are printable characters without blanks, as zk_…")
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         try:
             self._client = httpx.AsyncClient(
@@ -44,7 +52,7 @@ class Connection:
                 ),
             )
         except (httpx.InvalidURL, UnicodeEncodeError) as error:
-            raise InvalidInput(f"{url!r} with that key cannot be reached: {error}") from None
+            raise InvalidInput(f"{url!r} cannot be reached: {error}") from None
         host = self._client.base_url.host
         if not host:
             raise InvalidInput(f"{url!r} names no server: write https://HOST:PORT")
