@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from tests.http_server import Served, served
 from tests.integration.command import Zettel
 from zettel import AsyncMemory, Memory, Scope
-from zettel.errors import InvalidInput, KeyRefused, NotAllowed, NotFound, ServerUnreachable, StoreError, UnknownFormat
+from zettel.errors import (
+    InvalidInput,
+    KeyRefused,
+    NotAllowed,
+    NotFound,
+    ServerError,
+    ServerUnreachable,
+    StoreError,
+    UnknownFormat,
+)
 from zettel.model import Kind
 from zettel.server.client import RemoteMemory
 
@@ -158,6 +169,45 @@ def test_a_key_is_not_told(server: Served) -> None:
     with pytest.raises(InvalidInput, match="no user and no password") as told:
         Memory(server.url.replace("://", "://ann:walnut@"), key=key)
     assert "walnut" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [(302, b"", "answered that it is at 'https://login.example/'"), (304, b"", "status 304"), (200, b"<p>", "server")],
+)
+def test_an_answer_of_another_server_is_none(status: int, body: bytes, told: str) -> None:
+    """One that stands in front, as for people who are to log in first, and lets some paths through."""
+
+    class Foreign(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            let_through = self.path == "/v1/scopes"
+            self.send_response(200 if let_through else status)
+            said = b'{"scopes": []}' if let_through else body
+            self.send_header("Location", "https://login.example/")
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        do_POST = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Foreign) as other:
+        thread = Thread(target=other.serve_forever)
+        thread.start()
+        try:
+            with Memory(f"http://127.0.0.1:{other.server_port}") as memory:
+                asks = [memory.flush, memory.stats, lambda: memory.feedback("s_1", []), lambda: list(memory.dump())]
+                for ask in asks:
+                    with pytest.raises(ServerError, match=told):
+                        ask()
+            with pytest.raises(ServerError, match=told):
+                Memory(f"http://127.0.0.1:{other.server_port}/there")
+        finally:
+            other.shutdown()
+            thread.join()
 
 
 def test_the_command_line_asks_a_server(server: Served, zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,7 @@ class Common:
         return {
             "llm": self.models or None, "budget": self._budget() if self.models else None, "asks": works,
             "scope": self.scope(), "embedder": self.embedder, "auth": auth, "decay": decay_of(decay), "runner": runner,
-            "key": os.environ.get(KEY) if self.store.startswith(("http://", "https://")) else None,
+            "key": (os.environ.get(KEY) or None) if self.store.startswith(("http://", "https://")) else None,
         }  # fmt: skip
 
     def _budget(self) -> Budget | None:

@@ -90,7 +90,7 @@ class RemoteMemory(AsyncMemory):
         async with self._opening:
             if self._loop is None:
                 try:
-                    await self._connection.ask("GET", "/v1/scopes", {}, None)
+                    wire.SCOPES.decode(await self._connection.ask("GET", "/v1/scopes", {}, None))
                 except BaseException:
                     await self.close()
                     raise
@@ -112,7 +112,7 @@ class RemoteMemory(AsyncMemory):
             query |= in_query(given)
         else:
             body = wire.encode({name: _plain(name, value) for name, value in given.items()})
-        told = await self._connection.ask(route.verb, path, query, body)
+        told = await self._connection.ask(route.verb, path, query, body, answered=route.answer is not None)
         return None if route.answer is None else route.answer.decode(told)
 
     def _query(self, scope: Scope | None) -> dict[str, Any]:

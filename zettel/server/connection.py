@@ -25,6 +25,7 @@ LONGEST_PAUSE = 5.0
 """Seconds between two of them, unless the server names another time."""
 AT_ONCE = 32
 """Connections that are kept; more requests than that wait for one."""
+NO_CONTENT = 204
 _KEY = re.compile(r"[!-~]+")
 """What a header can say: an error about any other would show the key."""
 
@@ -62,11 +63,24 @@ class Connection:
         self.name = str(self._client.base_url)
 
     async def ask(
-        self, verb: str, path: str, query: Mapping[str, Any], body: bytes | AsyncIterator[bytes] | None
+        self,
+        verb: str,
+        path: str,
+        query: Mapping[str, Any],
+        body: bytes | AsyncIterator[bytes] | None,
+        *,
+        answered: bool = True,
     ) -> bytes:
-        """The body of the answer. Raises the error that it tells, and ``ServerUnreachable``."""
+        """The body of the answer; not ``answered``: there is to be none. Raises the error that it tells, and
+        ``ServerUnreachable``."""
         async with self.stream(verb, path, query, body) as response:
-            return await response.aread()
+            told = await response.aread()
+        if not answered and response.status_code != NO_CONTENT:
+            raise ServerUnreachable(
+                f"{self.name} answered with status {response.status_code} and not with {NO_CONTENT}: "
+                "is it a zettel server?"
+            )
+        return told
 
     @asynccontextmanager
     async def stream(
@@ -92,11 +106,13 @@ class Connection:
         async for attempt in stamina.retry_context(on=_unheard, attempts=attempts, wait_max=LONGEST_PAUSE):
             with attempt:
                 response = await self._client.send(request, stream=True)
-                if response.status_code >= 400:
+                if not response.is_success:
                     try:
                         told = await response.aread()
                     finally:
                         await response.aclose()
+                    if response.has_redirect_location:
+                        raise ServerUnreachable(f"{self.name} answered that it is at {response.headers['Location']!r}")
                     raise error_of(response.status_code, told, _seconds(response.headers.get("Retry-After")))
         return response
 
