@@ -59,7 +59,7 @@ class Seed(IntFlag):
 class Asked:
     """A question with its clocks and its filter, as the caller put them; ``current_only``: without what is no longer
     valid; ``log``: to be told of by feedback; ``archived``, ``quarantined``: among what was put away too; ``recalls``:
-    brings back what has faded, where only that can answer."""
+    looks at what has faded, where only that can answer; ``brings_back``: what is found so comes back."""
 
     text: str
     k: int = 10
@@ -74,6 +74,7 @@ class Asked:
     archived: bool = False
     quarantined: bool = False
     recalls: bool = False
+    brings_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

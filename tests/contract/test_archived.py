@@ -163,6 +163,10 @@ def test_an_exact_question_brings_a_faded_note_back(fading: Memory) -> None:
     assert away(fading, id) == [True]
     hits = fading.search("Where is the astrolabe?", session="elsewhere")
     assert hits == []
+    (hit, *_) = fading.search("Where is the astrolabe?", brings_back=False)
+    assert (hit.note.id, hit.note.faded) == (id, True)
+    fading.flush()
+    assert away(fading, id) == [True]
     (hit, *_) = fading.search("Where is the astrolabe?")
     assert hit.note.id == id
     assert "archive" in hit.why.seeds

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from zettel import AsyncMemory, Memory, Scope
+from zettel import AsyncMemory, Decay, Memory, Scope
 from zettel.errors import InvalidInput
 from zettel.integrations.core import acore, core
+from zettel.integrations.mcp_content import Content
 from zettel.integrations.tool_answers import CAUTION, LINKS, SHOWN_CHARS, VERSIONS
 from zettel.integrations.tools import MemoryTools
 
@@ -104,6 +105,21 @@ def test_read_only_offers_and_does_nothing_that_changes(memory: Memory) -> None:
         told = tools.call(name, {"id": id, "text": "x"})["error"]
         assert told == f"there is no tool '{name}': there are search_memories, get_memory, memory_history"
     assert texts(tools.call("search_memories", {"query": "tea"})) == ["Tea is in the left cupboard."]
+
+
+def test_read_only_brings_nothing_back(tmp_path: Path) -> None:
+    asked = "Where is the astrolabe?"
+    with Memory(tmp_path / "fading.db", decay=Decay(0, strength=1.0, importance=1.0)) as memory:
+        id = memory.add("Ida put the astrolabe behind the clock.", wait=True)
+        assert memory.evolve().archived == 1
+        assert texts(MemoryTools(memory, read_only=True).call("search_memories", {"query": asked}))
+        prompt = {"name": "recall", "arguments": {"question": asked}}
+        assert "behind the clock" in str(asyncio.run(Content(memory, read_only=True).get_prompt(prompt)))
+        memory.flush()
+        assert memory.get(id).archived
+        MemoryTools(memory).call("search_memories", {"query": asked})
+        memory.flush()
+        assert not memory.get(id).archived
 
 
 @pytest.mark.parametrize(

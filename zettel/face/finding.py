@@ -49,6 +49,7 @@ class Finding(Looking):
         effort: Effort | None = None,
         explain: bool = False,
         log: bool = True,
+        brings_back: bool = True,
         scope: Scope | None = None,
     ) -> list[Hit]:
         """The notes that answer a question, best first, each with its calibrated score and why it was found.
@@ -58,7 +59,8 @@ class Finding(Looking):
         zone; ``filter`` asks for metadata values. All of them hold before anything is ranked. ``current_only`` leaves
         out what was replaced by today. ``archived`` searches what was put away too, ``quarantined`` what is in
         quarantine: page by page, so it takes longer. A faded note that alone holds a rare word of the question is found
-        without either, and comes back for good. ``scorer`` names who ranks, see ``zettel.scoring.load_scorer``;
+        without either, and comes back for good, unless ``brings_back`` is False. ``scorer`` names who ranks, see
+        ``zettel.scoring.load_scorer``;
         ``effort`` says instead how much that may take: the default scorer alone, the memory decoder after it, or a
         cross-encoder after both. ``explain`` adds the path and all features. ``log`` gives the hits a ``search_id`` for
         ``feedback``, and keeps the question and its hits' ids: written in the background, and destroyed with any of
@@ -69,7 +71,7 @@ class Finding(Looking):
             [question], k, as_of=as_of, known_at=known_at, since=since, until=until, now=now, kinds=kinds, tags=tags,
             session=session, role=role, filter=filter, min_score=min_score, current_only=current_only,
             archived=archived, quarantined=quarantined, scorer=scorer, effort=effort, explain=explain, log=log,
-            scope=scope,
+            brings_back=brings_back, scope=scope,
         )  # fmt: skip
         return hits
 
@@ -96,6 +98,7 @@ class Finding(Looking):
         effort: Effort | None = None,
         explain: bool = False,
         log: bool = True,
+        brings_back: bool = True,
         scope: Scope | None = None,
     ) -> list[list[Hit]]:
         """The hits of each question, in order: the same as from ``search`` one by one, sooner."""
@@ -108,6 +111,7 @@ class Finding(Looking):
             "filter": filter_of(kinds, tags, session, role, since, until, filter),
             "min_score": share("min_score", min_score), "explain": explain, "current_only": current_only, "log": log,
             "archived": archived, "quarantined": quarantined, "recalls": True,
+            "brings_back": brings_back,
         }  # fmt: skip
         asked = [Asked(text=question, **common) for question in questions]
         return await engine.finding.search(scope, asked, *await self._scorers(scorer, effort))

@@ -60,7 +60,7 @@ class MemoryTools:
     ) -> None:
         require_memory(memory)
         self._memory = memory
-        self._doing = _Doing(scope or memory.scope, session)
+        self._doing = _Doing(scope or memory.scope, session, read_only)
         chosen = [spec for spec in SPECS if spec.reads_only or not read_only]
         self._specs = {spec.name: spec for spec in chosen}
 
@@ -111,9 +111,10 @@ class MemoryTools:
 class _Doing:
     """What the tools do. Lives in the memory's loop, so its calls never run at the same time as each other's code."""
 
-    def __init__(self, scope: Scope, session: str | None) -> None:
+    def __init__(self, scope: Scope, session: str | None, read_only: bool) -> None:
         self._scope = scope
         self._session = session
+        self._read_only = read_only
         self._recalled = Recalled()
 
     async def add(self, memory: AsyncMemory, asked: takes.Add) -> Answer:
@@ -137,7 +138,7 @@ class _Doing:
     async def search(self, memory: AsyncMemory, asked: takes.Search) -> Answer:
         hits = await memory.search(
             asked.query, asked.limit, role=asked.who, since=asked.since, until=asked.until, as_of=asked.as_of,
-            tags=asked.tags, archived=asked.archived, log=False, scope=self._scope,
+            tags=asked.tags, archived=asked.archived, log=False, brings_back=not self._read_only, scope=self._scope,
         )  # fmt: skip
         for hit in hits:
             self._recalled.show(hit.note)

@@ -177,7 +177,7 @@ class Finding:
             for name, said in ranked.told.items():
                 hits = [_with_feature(hit, name, said.get(row)) for row, hit in zip(rows, hits, strict=True)]
         back = [id for row in rows if candidates.seeds[row] & Seed.ARCHIVE and notes[id := candidates.ids[row]].faded]
-        if back and asked.recalls and not asked.archived:
+        if back and asked.brings_back and not asked.archived:
             self.faded.bring_back(scope, back)
         if search is not None and hits:
             told = scores.features[rows]

@@ -75,6 +75,7 @@ class _Search(Body):
     effort: Effort | None = None
     explain: bool | None = None
     log: bool | None = None
+    brings_back: bool | None = None
 
 
 class Search(_Search):
