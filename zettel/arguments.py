@@ -80,7 +80,8 @@ def cursor_of(value: str | None) -> int:
     """The place that a page's cursor stands for."""
     if value is None:
         return 0
-    if not (isinstance(value, str) and value.isascii() and value.isdigit() and int(value) <= MOST):
+    is_number = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(MOST))
+    if not (is_number and int(value) <= MOST):
         raise InvalidInput(f"{value!r} is not a cursor: hand in the one of the page before")
     return int(value)
 

@@ -280,6 +280,7 @@ class TestWrongRequests:
             ("GET", "/v1/notes/n_0", None, 404, "is not in user='ann'"),
             ("GET", "/v1/notes?limit=many", None, 422, "limit: "),
             ("GET", "/v1/notes?cursor=x", None, 422, "'x' is not a cursor"),
+            ("GET", f"/v1/notes?cursor={'9' * 5000}", None, 422, "is not a cursor"),
             ("GET", "/v1/notes?filter=%5B%5D", None, 422, "filter: expected a JSON object"),
             ("GET", "/v1/notes?user=%00", None, 422, "user: holds a NUL character"),
             ("GET", "/v1/nothing", None, 404, "there is no /v1/nothing here"),
