@@ -100,7 +100,7 @@ def test_a_spent_budget_leaves_the_order_and_is_told(url: Any, server: ModelServ
         assert found(memory, scorer="llm")[0] == before[::-1]
         hits = memory.search("Where does Ann live?", scorer="llm")
         (by,) = {hit.why.scorer for hit in hits}
-        assert by.startswith("fusion (not llm: the budget of the day is spent: 1 of 1 calls")
+        assert by.startswith("fusion (not llm: the budget of the day is spent: no calls left")
         assert [hit.note.id for hit in hits] == [hit.note.id for hit in memory.search("Where does Ann live?")]
         assert found(memory, scorer="llm")[0] == before[::-1]  # a kept answer costs nothing
         assert server.asked == 1

@@ -136,7 +136,7 @@ class TestBudget:
         assert ", within the budget calls=3,per=day\n" in ran.err
         assert ran.status == 0, ran.err
         assert "180  added" in ran.out
-        assert "jobs wait, the first with: BudgetSpent: the budget of the day is spent: 3 of 3 calls" in ran.err
+        assert "jobs wait, the first with: BudgetSpent: the budget of the day is spent: no calls left" in ran.err
         assert openai.asked == 3
         told = zettel("stats", *budget).out
         assert f"language model  {MODEL}" in told

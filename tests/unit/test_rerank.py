@@ -88,7 +88,7 @@ def test_an_answer_that_is_no_list_at_all(memory: Memory) -> None:
         memory.search("the red boat", scorer=Silent())
 
 
-@pytest.mark.parametrize("error", [ModelUnavailable("the model sleeps"), BudgetSpent("3 of 3 calls")], ids=repr)
+@pytest.mark.parametrize("error", [ModelUnavailable("the model sleeps"), BudgetSpent("no calls left")], ids=repr)
 def test_without_the_models_answer_the_order_before_stands_and_hits_say_so(memory: Memory, error: Exception) -> None:
     before = said(memory, None)
     for scorer in (Answers(error), Cascade([Answers(error)])):

@@ -115,11 +115,13 @@ class Meter:
         return any(used >= limit for _, used, limit in self._limits(spent))
 
     def _error(self, spent: Cost) -> BudgetSpent:
-        told = ", ".join(f"{used:,.6g} of {limit:,.6g} {name}" for name, used, limit in self._limits(spent))
+        # Without numbers: hits and jobs repeat it to whoever asks, and what others spent is not for all of them.
+        none = " and ".join(f"no {name}" for name, used, limit in self._limits(spent) if used >= limit)
         if self._budget.per == "import":
-            return BudgetSpent(f"the budget is spent: {told} since the memory was opened")
+            return BudgetSpent(f"the budget is spent: {none} left since the memory was opened")
         until = next_midnight()
-        return BudgetSpent(f"the budget of the day is spent: {told}; the next begins at {until:%Y-%m-%dT%H:%MZ}", until)
+        told = f"the budget of the day is spent: {none} left; the next begins at {until:%Y-%m-%dT%H:%MZ}"
+        return BudgetSpent(told, until)
 
 
 def next_midnight() -> datetime:
