@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import logging
 import socket
 import time
+import zipfile
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -385,6 +387,19 @@ class TestWhatItTells:
     def test_imports_tell_no_path_of_the_server(self, ann: Asker) -> None:
         told = ann("POST", "/v1/import?format=zettel&name=mine.zip", b'{"zettel":{}}').error
         assert told.startswith("BadRecord: mine.zip:1: ")
+
+    def test_a_zip_that_unpacks_to_too_much(self, tmp_path: Path) -> None:
+        limits = Limits(rate=0, upload=100_000)
+        with served(tmp_path / "a.db", limits=limits) as server:
+            ann = server.asker(server.key("ann", ANN))
+            for size, status in ((90_000, 200), (110_000, 413)):
+                packed = io.BytesIO()
+                with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+                    for n in range(4):
+                        archive.writestr(f"{n}.md", "It is in the left cupboard. ".ljust(size))
+                answer = ann("POST", "/v1/import?name=notes.zip", packed.getvalue())
+                assert answer.status == status
+            assert answer.error.startswith("TooLarge: notes.zip would unpack to more than the 400,000 bytes")
 
     def test_health_readiness_and_the_description(self, server: Served) -> None:
         nobody = server.asker()

@@ -22,7 +22,7 @@ from zettel.server import events, files, finding, notes, upkeep
 from zettel.server.asking import PARAMETERS
 from zettel.server.gate import Gate, error_headers
 from zettel.server.keys import Keys
-from zettel.server.limits import Limits
+from zettel.server.limits import UNPACKED, Limits
 from zettel.server.logs import Metrics
 from zettel.server.open_paths import INDEX, PAGE, is_guarded, page_files
 from zettel.server.wire import ErrorBody, error_body, status_of
@@ -55,13 +55,15 @@ def application(
     api.state.memory, api.state.scorers, api.state.metrics = memory, scorers, metrics
     for kind, handler in _HANDLERS.items():
         api.add_exception_handler(kind, handler)
+    limits = limits or Limits()
+    api.state.unpacked = UNPACKED * limits.upload
     api.state.parameters = {
         (method.upper(), path): {one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"}
         for path, operations in schema["paths"].items()
         for method, operation in operations.items()
     }
     _show(api, json.dumps(schema).encode())
-    return Gate(api, keys, limits or Limits(), metrics)
+    return Gate(api, keys, limits, metrics)
 
 
 def _routed() -> FastAPI:

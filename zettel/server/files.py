@@ -13,13 +13,14 @@ import anyio.to_thread
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from zettel.errors import InvalidInput, NotAllowed, ZettelError
+from zettel.errors import InvalidInput, NotAllowed, TooLarge, ZettelError
 from zettel.server import wire
 from zettel.server.asking import At, Reading, Writing, json_texts, told
 from zettel.server.bodies import Time
 from zettel.transcripts import WHOLE
 from zettel.transcripts.by_scope import ScopeBy
 from zettel.transcripts.importing import is_whole
+from zettel.transcripts.trees import unpacked_bytes
 
 routes = APIRouter(prefix="/v1", tags=["files"])
 
@@ -141,6 +142,9 @@ async def _received(request: Request, name: str) -> AsyncIterator[Path]:
             async for chunk in request.stream():
                 await file.write(chunk)
         try:
+            most: int = request.app.state.unpacked
+            if await anyio.to_thread.run_sync(unpacked_bytes, path) > most:
+                raise TooLarge(f"{name} would unpack to more than the {most:,} bytes that this server takes: send less")
             yield path
         except ZettelError as error:  # where the file lies here is nobody's business
             error.args = (str(error).replace(str(path), name).replace(folder, name),)

@@ -38,6 +38,8 @@ class Limits(NamedTuple):
     """For requests under way when the server is asked to stop."""
 
 
+UNPACKED = 4
+"""How many times ``Limits.upload`` a zip may unpack to."""
 DRAIN_SECONDS = 1.0
 """That what a refused client still sends is taken and thrown away: one that is cut off may not hear the reason."""
 SLOWEST = 16_384

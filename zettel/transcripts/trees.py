@@ -79,6 +79,14 @@ def files(path: Path) -> Iterator[File]:
         yield File(path.name, _told(path), size, path)
 
 
+def unpacked_bytes(path: Path) -> int:
+    """Bytes of all that is read of a file, once it is unpacked, as a zip tells them; no entry gives more than it tells.
+
+    Raises ``BadRecord`` for a zip that is unfit.
+    """
+    return sum(file.size for file in files(path))
+
+
 def wrapping(found: Sequence[File]) -> str:
     """The folder, with a ``/``, that all files of an export are in, as many zips have one; "" if there is none."""
     tops = {file.name.partition("/")[0] for file in found}
