@@ -401,6 +401,24 @@ class TestWhatItTells:
                 assert answer.status == status
             assert answer.error.startswith("TooLarge: notes.zip would unpack to more than the 400,000 bytes")
 
+    def test_no_request_has_a_model_fetched(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("torch")
+        pytest.importorskip("huggingface_hub")
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+        monkeypatch.setattr("zettel.embed.transformer.from_hub", lambda name: pytest.fail(f"{name} is fetched"))
+        with served(tmp_path / "a.db", scorers=tmp_path / "scorers") as server:
+            ann = server.asker(server.key("reader", ANN, right="read"))
+            for chosen in ({"scorer": "cross-encoder"}, {"effort": "high"}):
+                refused = ann("POST", "/v1/search", {"question": "x", **chosen})
+                assert (refused.status, "has no cross-encoder" in refused.error) == (422, True)
+            refused = ann("POST", "/v1/search", {"question": "x", "scorer": "decoder:nix"})
+            assert refused.status == 422
+            assert refused.error == "InvalidInput: nothing was tuned here under the name 'nix': /v1/tune does that"
+            (tmp_path / "scorers" / ANN.key / "nix").mkdir(parents=True)
+            refused = ann("POST", "/v1/search", {"question": "x", "scorer": "decoder:nix"})
+            assert "holds no memory decoder" in refused.error
+            assert str(tmp_path) not in refused.error
+
     def test_health_readiness_and_the_description(self, server: Served) -> None:
         nobody = server.asker()
         assert nobody("GET", "/metrics%0A").status == 400

@@ -158,6 +158,21 @@ def _full_name(name: str) -> str:
     return name if "/" in name else f"{DEFAULT_OWNER}/{name}"
 
 
+def in_cache(name: str) -> Path | None:
+    """The folder with the files of a model that the hub has given before; asks nobody. Raises ``MissingExtra``."""
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HFValidationError
+    except ImportError as error:
+        raise MissingExtra(f"the model {name}", "torch") from error
+
+    try:
+        folder = Path(snapshot_download(name, local_files_only=True))
+    except (HFValidationError, OSError):
+        return None
+    return folder if any(folder.rglob("*.safetensors")) or any(folder.rglob("*.bin")) else None
+
+
 def from_hub(name: str) -> Path:
     """The folder with the files of a model on the hub. Raises ``EmbedderUnavailable``, ``MissingExtra``."""
     try:

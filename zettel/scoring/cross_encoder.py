@@ -98,8 +98,8 @@ def _require_head(folder: Path) -> None:
 
 
 def _folder(model: str | Path) -> Path:
-    """Where the files of a model are: itself, or the hub's (kept in its cache)."""
-    from zettel.embed.transformer import from_hub
+    """Where the files of a model are: itself, or the hub's, which is asked for what is not in its cache."""
+    from zettel.embed.transformer import from_hub, in_cache
 
     folder = Path(model).expanduser()
     if folder.is_dir():
@@ -107,7 +107,8 @@ def _folder(model: str | Path) -> Path:
     name = str(model)
     if isinstance(model, Path) or name.startswith((".", "~", os.sep)) or not name.strip():
         raise ScorerError(f"no folder {name!r} to read a cross-encoder from")
+    name = name if "/" in name else f"{OWNER}/{name}"
     try:
-        return from_hub(name if "/" in name else f"{OWNER}/{name}")
+        return in_cache(name) or from_hub(name)
     except EmbedderUnavailable as error:
         raise ScorerError(f"the cross-encoder cannot be had: {error}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
@@ -17,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 from zettel import __version__
 from zettel.async_memory import AsyncMemory
-from zettel.errors import BadRequest, InvalidInput, NotAllowed, NotFound, ServerError, ZettelError
+from zettel.errors import BadRequest, InvalidInput, NotAllowed, NotFound, ScorerError, ServerError, ZettelError
 from zettel.server import events, files, finding, notes, upkeep
 from zettel.server.asking import PARAMETERS
 from zettel.server.gate import Gate, error_headers
@@ -157,6 +158,13 @@ async def _of_memory(_: Request, error: Any) -> Response:
     return _refused(error)
 
 
+async def _of_scorer(request: Request, error: Any) -> Response:
+    """Where the server keeps tuned scorers is nobody's business."""
+    folder: Path | None = request.app.state.scorers
+    told = str(error) if folder is None else str(error).replace(f"{folder}{os.sep}", "")
+    return _refused(ScorerError(told))
+
+
 async def _of_shape(request: Request, error: Any) -> Response:
     """What does not look as it should, in one line that names the field."""
     complaint = error.errors()[0]
@@ -191,6 +199,7 @@ async def _unforeseen(_: Request, error: Any) -> Response:
 
 _HANDLERS: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {
     ZettelError: _of_memory,
+    ScorerError: _of_scorer,
     RequestValidationError: _of_shape,
     HTTPException: _of_http,
     Exception: _unforeseen,

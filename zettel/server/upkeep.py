@@ -87,7 +87,7 @@ async def reembed(at: Admin) -> Response:
 async def write_slots(at: Writing, request: Request, body: bodies.WriteSlots | None = None) -> Response:
     """Write what is not there yet to the scope's slots; how many notes stand in them."""
     body = body or bodies.WriteSlots()
-    scorer = None if body.scorer is None else scorer_of(scorers(request, at), body.scorer)
+    scorer = None if body.scorer is None else await scorer_of(scorers(request, at), body.scorer)
     return told(wire.WRITTEN, await at.memory.write_slots(anew=body.anew, scorer=scorer, scope=at.scope))
 
 
