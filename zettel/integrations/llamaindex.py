@@ -38,7 +38,7 @@ SESSION = "session_id"
 MESSAGES = 100_000
 """Messages that are kept in mind, so that they need not be looked for in the memory again."""
 SESSIONS = 1000
-"""Sessions of which it is kept in mind what was recalled in them last."""
+"""Sessions of which it is kept in mind what was recalled in them last, and texts that were made of it."""
 SPEAKERS = ("user", "assistant")
 """Roles of the messages that are remembered: what tools say and what a model is told to do is not."""
 
@@ -62,7 +62,7 @@ class ZettelMemoryBlock(BaseMemoryBlock[str]):  # type: ignore[misc]
     _left: Counter[str] = PrivateAttr(default_factory=Counter)
     _remembered: dict[str, None] = PrivateAttr(default_factory=dict)
     _known: dict[str, Known] = PrivateAttr(default_factory=dict)
-    _last: tuple[str, list[Hit]] = PrivateAttr(default=("", []))
+    _told: dict[str, list[Hit]] = PrivateAttr(default_factory=dict)
 
     def __init__(
         self,
@@ -97,9 +97,10 @@ class ZettelMemoryBlock(BaseMemoryBlock[str]):  # type: ignore[misc]
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
         """The same, so many tokens shorter: with fewer notes, the best of them."""
-        text, hits = self._last
+        if not content:  # a block that told nothing is asked too, and handed a list
+            return None
         room = estimate_tokens(content) - tokens_to_truncate - estimate_tokens(f"{HEAD}\n\n")
-        return _headed(pack(hits, room)) or None if content == text and room > 0 else None
+        return _headed(pack(self._told.get(content, []), room)) or None if room > 0 else None
 
     # -------------------------------------------------------------------------------------------- in the memory's loop
 
@@ -116,8 +117,11 @@ class ZettelMemoryBlock(BaseMemoryBlock[str]):  # type: ignore[misc]
         self._known.pop(session, None)
         self._known[session] = Known(hits, packed, self._roles["user"])
         _bound(self._known, SESSIONS)
-        self._last = (_headed(packed), new)
-        return self._last[0]
+        text = _headed(packed)
+        self._told.pop(text, None)
+        self._told[text] = new
+        _bound(self._told, SESSIONS)
+        return text
 
     async def _remember(
         self, messages: Sequence[ChatMessage], session: str, leaving: bool, memory: AsyncMemory
