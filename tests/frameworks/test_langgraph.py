@@ -584,6 +584,21 @@ def test_hooks_recall_and_remember(memory: Memory) -> None:
         MemoryHooks(memory, max_tokens=1)
 
 
+def test_hooks_take_a_state_that_is_no_mapping(memory: Memory) -> None:
+    from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+    from pydantic import BaseModel
+
+    class State(BaseModel):
+        messages: list[AnyMessage]
+
+    memory.add("Ann is allergic to walnuts.", role="Ben")
+    hooks = MemoryHooks(memory, session="s")
+    asked = HumanMessage("What is Ann allergic to?", id="h1")
+    assert "walnuts" in hooks.before.invoke(State(messages=[asked]), {})["llm_input_messages"][0].content
+    hooks.after.invoke(State(messages=[asked, AIMessage("I shall tell the cook.")]), {})
+    assert [note.content for note in memory.list().notes][1:] == ["What is Ann allergic to?", "I shall tell the cook."]
+
+
 def test_hooks_that_did_not_see_the_question(memory: Memory) -> None:
     from langchain_core.messages import AIMessage, HumanMessage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,8 @@ THREADS = 1000
 ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 """The types of LangChain's messages, by the roles of the protocol."""
 
-State = dict[str, Any]
+State = Any
+"""A graph's state: a mapping, or a pydantic model or dataclass of the same fields."""
 
 
 def memory_tools(
@@ -89,20 +90,20 @@ class MemoryHooks:
         self.before = RunnableLambda(self._before, self._abefore, name="recall")
         self.after = RunnableLambda(self._after, self._aafter, name="remember")
 
-    def _before(self, state: State, config: RunnableConfig) -> State:
+    def _before(self, state: State, config: RunnableConfig) -> dict[str, Any]:
         return wait(self._memory, partial(self._recall, state, config))
 
-    async def _abefore(self, state: State, config: RunnableConfig) -> State:
+    async def _abefore(self, state: State, config: RunnableConfig) -> dict[str, Any]:
         return await reach(self._memory, partial(self._recall, state, config))
 
-    def _after(self, state: State, config: RunnableConfig) -> State:
+    def _after(self, state: State, config: RunnableConfig) -> dict[str, Any]:
         return wait(self._memory, partial(self._remember, state, config))
 
-    async def _aafter(self, state: State, config: RunnableConfig) -> State:
+    async def _aafter(self, state: State, config: RunnableConfig) -> dict[str, Any]:
         return await reach(self._memory, partial(self._remember, state, config))
 
-    async def _recall(self, state: State, config: RunnableConfig, memory: AsyncMemory) -> State:
-        messages: list[BaseMessage] = state["messages"]
+    async def _recall(self, state: State, config: RunnableConfig, memory: AsyncMemory) -> dict[str, Any]:
+        messages = _messages(state)
         session = self._session_of(config)
         spoken = [_plain(message) for message in messages if message.type != "system"]
         turn = await self._conversation(session).begin(spoken, memory)
@@ -110,8 +111,8 @@ class MemoryHooks:
         recalled = turn.messages[0]["content"] if len(turn.messages) > len(spoken) else ""
         return {"llm_input_messages": _with(messages, recalled)}
 
-    async def _remember(self, state: State, config: RunnableConfig, memory: AsyncMemory) -> State:
-        messages: list[BaseMessage] = state["messages"]
+    async def _remember(self, state: State, config: RunnableConfig, memory: AsyncMemory) -> dict[str, Any]:
+        messages = _messages(state)
         answer = messages[-1]
         if isinstance(answer, AIMessage) and not answer.tool_calls:
             session = self._session_of(config)
@@ -143,6 +144,11 @@ def _keep(known: OrderedDict[Any, Any], key: Any, value: Any) -> None:
     known.move_to_end(key)
     if len(known) > THREADS:
         known.popitem(last=False)
+
+
+def _messages(state: State) -> list[BaseMessage]:
+    messages: list[BaseMessage] = state["messages"] if isinstance(state, Mapping) else state.messages
+    return messages
 
 
 def _plain(message: BaseMessage) -> dict[str, Any]:
