@@ -21,7 +21,7 @@ from tests.agent_server import AgentServer
 from tests.frameworks.known import CHECKOUT
 from zettel import AsyncMemory, Memory
 from zettel.errors import InvalidInput
-from zettel.integrations.crewai import ZettelStorage
+from zettel.integrations.crewai import CONTENT, ZettelStorage
 
 DAY = datetime(2024, 5, 1)
 
@@ -199,6 +199,28 @@ def test_what_is_no_json_is_refused(storage: ZettelStorage) -> None:
     with pytest.raises(InvalidInput, match="content: holds a NUL character") as refused:
         storage.save([record("a", "one\0")])
     assert "\n" not in str(refused.value)
+
+
+def test_a_long_record_is_kept_once(storage: ZettelStorage, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = " ".join(f"Chapter {n} tells of the sea and of the ship number {n}." for n in range(200))
+    told = record("book", content, "/crew", categories=["books"], metadata={"n": 1})
+    storage.save([told])
+    notes = memory.list().notes
+    assert len(notes) > 5
+    assert max(len(str(note.metadata)) for note in notes) < 1000
+    storage.update(record("book", "short", "/crew"))
+    assert storage.get_record("book").content == "short"  # type: ignore[union-attr]
+    memory.revert(notes[0].id, 1)
+    assert [one.content for one in storage.list_records()] == [content]
+    assert [one.content for one, _ in storage.search([0.5] * len(storage.embedder(["sea"])[0]))] == [content]
+    with monkeypatch.context() as before:  # as it was kept in earlier versions
+        before.setattr("zettel.integrations.crewai.is_long", lambda text: False)
+        storage.save([told])
+    assert CONTENT in memory.list().notes[0].metadata["record"]  # type: ignore[operator]
+    (found,) = storage.search(storage.embedder(["ship number 170"])[0], categories=["books"])
+    assert found[0].model_dump() == told.model_dump()
+    assert storage.delete(record_ids=["book"]) == 1
+    assert not memory.list(archived=True).notes
 
 
 @pytest.mark.anyio

@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:
 from zettel.arguments import checked
 from zettel.async_memory import AsyncMemory
 from zettel.integrations.either import Either, reach, require_memory, wait
-from zettel.integrations.keyed import destroy, first, notes, ranked, write
+from zettel.integrations.keyed import destroy, first, is_long, notes, payload_of, ranked, write
 from zettel.integrations.plain import plain
 from zettel.model import Event, Note, Scope, in_utc
 
@@ -35,6 +35,8 @@ ASKED = 10_000
 """Vectors whose words are kept in mind, those that were made last."""
 RECORD, ID = "record", "record_id"
 """Keys of the metadata: what CrewAI keeps, as JSON, and what it is known by."""
+CONTENT = "content"
+"""Key of a record that is the payload of the event where it is long."""
 
 Found = list[tuple[MemoryRecord, float]]
 
@@ -131,8 +133,7 @@ class ZettelStorage:
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
         """The record of an id."""
-        note = wait(self._memory, lambda memory: first(memory, self._scope, {ID: record_id}))
-        return None if note is None else _record(note)
+        return wait(self._memory, partial(self._get, record_id))
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
         """The records of a scope and those below it, the newest first."""
@@ -177,7 +178,23 @@ class ZettelStorage:
     # -------------------------------------------------------------------------------------------- in the memory's loop
 
     def _records(self, scope_prefix: str | None) -> list[MemoryRecord]:
-        return [_record(note) for note in wait(self._memory, partial(self._fitting, _Fits(scope_prefix)))]
+        return wait(self._memory, partial(self._all, _Fits(scope_prefix)))
+
+    async def _all(self, fits: _Fits, memory: AsyncMemory) -> list[MemoryRecord]:
+        found = [await self._record(memory, note) for note in await self._fitting(fits, memory)]
+        return [record for record in found if record is not None]
+
+    async def _get(self, id: str, memory: AsyncMemory) -> MemoryRecord | None:
+        note = await first(memory, self._scope, {ID: id})
+        return None if note is None else await self._record(memory, note)
+
+    async def _record(self, memory: AsyncMemory, note: Note) -> MemoryRecord | None:
+        """The record of a note; None if somebody deleted it just now."""
+        record: Any = note.metadata[RECORD]
+        if CONTENT in record:
+            return MemoryRecord.model_validate(record)
+        content = await payload_of(memory, self._scope, note)
+        return None if content is None else MemoryRecord.model_validate({**record, CONTENT: content})
 
     async def _fitting(self, fits: _Fits, memory: AsyncMemory, everything: bool = False) -> list[Note]:
         found = notes(memory, self._scope, fits.asked, everything=everything)
@@ -213,12 +230,13 @@ class ZettelStorage:
             found = await self._nearest(asked, fits, memory)
         else:
             hits = await ranked(memory, self._scope, words, fits.asked, limit, fits.look, sieves=fits.sieves)
-            found = [(_record(note), score) for note, score in hits]
+            told = [(await self._record(memory, note), score) for note, score in hits]
+            found = [(record, score) for record, score in told if record is not None]
         return [(record, score) for record, score in found if score >= min_score][:limit]
 
     async def _nearest(self, asked: Any, fits: _Fits, memory: AsyncMemory) -> Found:
         """All records that fit by the cosine of their vectors with one whose words nobody knows."""
-        records = [_record(note) for note in await self._fitting(fits, memory)]
+        records = await self._all(fits, memory)
         if not records:
             return []
         rows = await _vectors([record.content for record in records], memory)
@@ -285,6 +303,9 @@ def _json(record: MemoryRecord) -> dict[str, Any]:
 
 def _event(record: dict[str, Any], created_at: datetime) -> Event:
     labels = _labels(record["scope"])
+    content = record[CONTENT]
+    if is_long(content):
+        record = {name: value for name, value in record.items() if name != CONTENT}
     metadata: dict[str, Any] = {ID: record["id"], RECORD: record}
     for depth in range(len(labels) + 1):
         metadata |= _below(labels[:depth])
@@ -292,15 +313,11 @@ def _event(record: dict[str, Any], created_at: datetime) -> Event:
         metadata |= _of_category(name)
     return checked({
         "id": json.dumps(["crewai", record["id"], 0]),
-        "content": record["content"],
-        "payload": None if record["content"].strip() else record["content"],  # an event has to say something
+        "content": content,
+        "payload": content if is_long(content) or not content.strip() else None,  # an event has to say something
         "occurred_at": created_at,
         "metadata": metadata,
     })  # fmt: skip
-
-
-def _record(note: Note) -> MemoryRecord:
-    return MemoryRecord.model_validate(note.metadata[RECORD])
 
 
 def _labels(scope: str) -> list[str]:

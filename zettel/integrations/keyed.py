@@ -2,6 +2,9 @@
 
 A note that was put away or has faded is an item like the others; one that was merged into another or is in quarantine
 is none, until it comes back. All of them are destroyed when the item is.
+
+What an item is stands in the metadata of its note. A long one has many parts, each of which has all the metadata: there
+it is kept once, as the payload of the event.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
+from zettel.annotate.parts import PART_CHARS
 from zettel.async_memory import AsyncMemory
 from zettel.errors import NotFound
 from zettel.model import Event, Note, Scope
@@ -47,6 +51,21 @@ async def _anew(memory: AsyncMemory, scope: Scope, event: Event, asked: Asked) -
         assert not isinstance(known, Note)
         return event.model_copy(update={"id": known.id})
     return event.model_copy(update={"id": f"{event.id} {secrets.token_hex(8)}"})
+
+
+def is_long(text: str) -> bool:
+    """Whether an item that says this has several parts."""
+    return len(text) > PART_CHARS
+
+
+async def payload_of(memory: AsyncMemory, scope: Scope, note: Note) -> Any:
+    """What is kept with the event of an item; None if somebody deleted it just now."""
+    try:
+        event = await memory.get(note.event_ids[0], scope=scope)
+    except NotFound:
+        return None
+    assert not isinstance(event, Note)
+    return event.payload
 
 
 async def destroy(memory: AsyncMemory, scope: Scope, note: Note) -> bool:

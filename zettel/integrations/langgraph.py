@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 from zettel.errors import InvalidInput, MissingExtra, NotFound
 
@@ -54,6 +53,7 @@ from zettel.integrations.langgraph_items import (
     require_namespace,
     search_item_of,
     texts_asked,
+    value_of,
     within,
 )
 from zettel.integrations.plain import plain
@@ -146,9 +146,12 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
         note = await self._note(memory, place)
         if note is None or self._hides(note):
             return None
+        value = await value_of(memory, self._scope, note)
+        if value is None:
+            return None
         if op.refresh_ttl:
             read[place] = note
-        return item_of(note)
+        return item_of(note, value)
 
     async def _note(self, memory: AsyncMemory, place: Place) -> Note | None:
         return await first(memory, self._scope, place.asked())
@@ -162,14 +165,19 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
             found |= await self._ranked(memory, op, wanted)
         if len(found) < wanted:
             async for note in notes(memory, self._scope, within(op.namespace_prefix) | texts_asked(op.filter or {})):
-                if self._passes(note, op) and place_of(note) not in found:
+                if place_of(note) not in found and await self._passes(memory, note, op):
                     found[place_of(note)] = (note, None)
                     if len(found) == wanted:
                         break
         chosen = list(found.values())[op.offset : wanted]
         if op.refresh_ttl:
             read |= {place_of(note): note for note, _ in chosen}
-        return [search_item_of(note, score) for note, score in chosen]
+        values = [await value_of(memory, self._scope, note) for note, _ in chosen]
+        return [
+            search_item_of(note, value, score)
+            for (note, score), value in zip(chosen, values, strict=True)
+            if value is not None
+        ]
 
     async def _ranked(
         self, memory: AsyncMemory, op: SearchOp, wanted: int
@@ -179,7 +187,9 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
 
         async def look(note: Note) -> Note | None:
             head = await self._head(memory, note)
-            return head if head and UNINDEXED not in head.metadata and self._passes(head, op) else None
+            if head is None or UNINDEXED in head.metadata:
+                return None
+            return head if await self._passes(memory, head, op) else None
 
         hits = await ranked(memory, self._scope, op.query, asked, wanted, look, sieves=bool(op.filter))
         return {place_of(note): (note, score) for note, score in hits}
@@ -197,10 +207,12 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
                 found.add(namespace[: op.max_depth])
         return sorted(found)[op.offset : op.offset + op.limit]
 
-    def _passes(self, note: Note, op: SearchOp) -> bool:
-        value: Any = note.metadata["value"]
+    async def _passes(self, memory: AsyncMemory, note: Note, op: SearchOp) -> bool:
         asked = plain("filter", op.filter or {})
-        return not self._hides(note) and all(fits(value.get(name), wanted) for name, wanted in asked.items())
+        if self._hides(note) or not asked:
+            return not self._hides(note)
+        value = await value_of(memory, self._scope, note)
+        return value is not None and all(fits(value.get(name), wanted) for name, wanted in asked.items())
 
     def _hides(self, note: Note) -> bool:
         return bool((self.ttl_config or {}).get("omit_expired")) and expired(note, now_utc())

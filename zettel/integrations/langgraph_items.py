@@ -1,8 +1,9 @@
 """Items of LangGraph's store as events and notes: what is kept of them, what they are found by, which fit a filter.
 
 An item is one event, and each ``put`` of its key a new version of its note. The value stands in the metadata, as JSON,
-and so do the namespace and each of its beginnings, since a filter asks for what metadata says as a whole: a prefix of
-``("a",)`` never meets ``("ab",)``. The note says the texts of the value, which is what a query searches.
+or is the payload of the event if the item is long. In the metadata stand the namespace and each of its beginnings too,
+since a filter asks for what metadata says as a whole: a prefix of ``("a",)`` never meets ``("ab",)``. The note says the
+texts of the value, which is what a query searches.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import Any, NamedTuple
 from langgraph.store.base import InvalidNamespaceError, Item, PutOp, SearchItem, get_text_at_path
 
 from zettel.arguments import checked
+from zettel.async_memory import AsyncMemory
 from zettel.errors import InvalidInput
+from zettel.integrations.keyed import is_long, payload_of
 from zettel.integrations.plain import plain
-from zettel.model import MAX_NAME, Event, Note, storable
+from zettel.model import MAX_NAME, Event, Note, Scope, storable
 
 NAMESPACE, KEY, VALUE, UPDATED = "namespace", "key", "value", "updated_at"
 EXPIRING, TTL, EXPIRES, UNINDEXED = "expires", "ttl_minutes", "expires_at", "unindexed"
@@ -57,7 +60,7 @@ def event_of(place: Place, op: PutOp, fields: Sequence[str], now: datetime) -> E
     ``InvalidInput`` for what is no JSON, and for what no store keeps."""
     assert op.value is not None
     value = plain("value", op.value)
-    metadata: dict[str, Any] = {**place.asked(), VALUE: value, UPDATED: now.isoformat()}
+    metadata: dict[str, Any] = {**place.asked(), UPDATED: now.isoformat()}
     for depth in range(len(place.namespace) + 1):
         metadata |= within(place.namespace[:depth])
     metadata |= texts_asked(value)
@@ -66,11 +69,13 @@ def event_of(place: Place, op: PutOp, fields: Sequence[str], now: datetime) -> E
     text = "" if op.index is False else text_of(value, fields if op.index is None else op.index)
     if not text:
         metadata[UNINDEXED] = True
+    if not is_long(text):
+        metadata[VALUE] = value
     session = ".".join(place.namespace)
     return checked({
         "id": json.dumps(["langgraph", list(place.namespace), place.key, 0]),
         "content": text or place.key,
-        "payload": None if text or place.key.strip() else value,  # an event has to say something
+        "payload": value if is_long(text) or not (text or place.key.strip()) else None,  # an event has to say something
         "session": session if len(session) <= MAX_NAME else None,
         "metadata": metadata,
     })  # fmt: skip
@@ -114,20 +119,27 @@ def place_of(note: Note) -> Place:
     return Place(tuple(told[NAMESPACE]), told[KEY])
 
 
-def item_of(note: Note) -> Item:
-    return Item(**_told(note))
+async def value_of(memory: AsyncMemory, scope: Scope, note: Note) -> dict[str, Any] | None:
+    """The value of an item; None if somebody deleted it just now."""
+    told: Any = note.metadata.get(VALUE)
+    value: dict[str, Any] | None = await payload_of(memory, scope, note) if told is None else told
+    return value
 
 
-def search_item_of(note: Note, score: float | None = None) -> SearchItem:
-    return SearchItem(**_told(note), score=score)
+def item_of(note: Note, value: dict[str, Any]) -> Item:
+    return Item(**_told(note, value))
 
 
-def _told(note: Note) -> dict[str, Any]:
+def search_item_of(note: Note, value: dict[str, Any], score: float | None = None) -> SearchItem:
+    return SearchItem(**_told(note, value), score=score)
+
+
+def _told(note: Note, value: dict[str, Any]) -> dict[str, Any]:
     told: Any = note.metadata
     namespace, key = place_of(note)
     created = note.recorded_at
     updated = max(created, datetime.fromisoformat(told[UPDATED]))  # the first put is recorded a moment after it began
-    return {"namespace": namespace, "key": key, "value": told[VALUE], "created_at": created, "updated_at": updated}
+    return {"namespace": namespace, "key": key, "value": value, "created_at": created, "updated_at": updated}
 
 
 def expired(note: Note, now: datetime) -> bool:
