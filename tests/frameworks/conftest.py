@@ -68,6 +68,15 @@ def memory(opened: Memory) -> Iterator[Memory]:
 
 
 @pytest.fixture
+def little_room(monkeypatch: pytest.MonkeyPatch) -> int:
+    """As many bytes as the content of an event may have here, so that few are too many."""
+    room = 4000
+    for module in ("arguments", "integrations.plain"):
+        monkeypatch.setattr(f"zettel.{module}.MAX_CONTENT_BYTES", room)
+    return room
+
+
+@pytest.fixture
 def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentServer]:
     """An agent's model by rule, where clients look for OpenAI."""
     with AgentServer() as server:

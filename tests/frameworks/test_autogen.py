@@ -154,6 +154,20 @@ def test_what_cannot_be_remembered_is_refused(memory: Memory, content: MemoryCon
     assert not memory.list().notes
 
 
+@pytest.mark.parametrize(
+    "content", ["The heron\0 stands.", "The heron \ud83d stands.", "\0", "The heron stands. " * 1000,
+                {"text": "The heron stands. " * 1000}, {"heron\0": "\ud83d"}],
+)  # fmt: skip
+def test_what_no_note_can_say_is_kept_as_it_is(memory: Memory, content: Any, little_room: int) -> None:
+    mime = MemoryMimeType.JSON if isinstance(content, dict) else MemoryMimeType.TEXT
+    asyncio.run(ZettelMemory(memory, session="s").add(MemoryContent(content=content, mime_type=mime)))
+    (event,) = memory.events("s")
+    assert event.payload == content
+    if "heron" in str(content):
+        (found, *_) = asyncio.run(ZettelMemory(memory).query("heron")).results
+        assert "heron" in str(found.content)
+
+
 def test_a_picture_is_refused(memory: Memory) -> None:
     pixel = Image.from_base64(
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -27,12 +27,12 @@ except ModuleNotFoundError as error:
 from zettel.async_memory import AsyncMemory
 from zettel.face.finding import DEFAULT_TOKENS
 from zettel.integrations.either import Either, reach, require_memory
-from zettel.integrations.plain import plain
+from zettel.integrations.plain import plain, storable_text
 from zettel.integrations.recalled import spaced
 from zettel.integrations.tool_answers import CAUTION
 from zettel.integrations.tools import MemoryTools, Tool
 from zettel.memory import Memory
-from zettel.model import Hit, Note, Scope
+from zettel.model import Event, Hit, Note, Scope, said_by
 from zettel.search.pack import estimate_tokens, pack
 
 R = TypeVar("R")
@@ -213,9 +213,14 @@ def _event_of(given: core.MemoryContent, session: str | None) -> dict[str, Any]:
     if mime != _TEXT:
         metadata[MIME] = mime
     if isinstance(given.content, dict):
-        return {**own, "payload": plain("content", given.content), "metadata": metadata}
+        told = plain("content", given.content)
+        said = said_by(Event(payload=told))
+        cut = storable_text(said)
+        return {**own, "content": "" if cut == said else cut, "payload": told, "metadata": metadata}
     if isinstance(given.content, str):
-        return {**own, "content": given.content, "metadata": metadata}
+        text = storable_text(given.content)
+        payload = None if text == given.content else given.content  # what no store searches is kept all the same
+        return {**own, "content": text, "payload": payload, "metadata": metadata}
     raise InvalidInput(f"{type(given.content).__name__} of type {mime} cannot be remembered: hand in a text or a dict")
 
 

@@ -28,7 +28,7 @@ from zettel.arguments import checked
 from zettel.async_memory import AsyncMemory
 from zettel.integrations.either import Either, reach, require_memory, wait
 from zettel.integrations.keyed import destroy, first, is_long, notes, payload_of, ranked, write
-from zettel.integrations.plain import plain
+from zettel.integrations.plain import plain, storable_text
 from zettel.model import Event, Note, Scope, in_utc
 
 ASKED = 10_000
@@ -304,7 +304,8 @@ def _json(record: MemoryRecord) -> dict[str, Any]:
 def _event(record: dict[str, Any], created_at: datetime) -> Event:
     labels = _labels(record["scope"])
     content = record[CONTENT]
-    if is_long(content):
+    text = storable_text(content)  # what is searched; the record itself stays exact
+    if is_long(text):
         record = {name: value for name, value in record.items() if name != CONTENT}
     metadata: dict[str, Any] = {ID: record["id"], RECORD: record}
     for depth in range(len(labels) + 1):
@@ -313,8 +314,8 @@ def _event(record: dict[str, Any], created_at: datetime) -> Event:
         metadata |= _of_category(name)
     return checked({
         "id": json.dumps(["crewai", record["id"], 0]),
-        "content": content,
-        "payload": content if is_long(content) or not content.strip() else None,  # an event has to say something
+        "content": text,
+        "payload": content if is_long(text) or not text.strip() else None,  # an event has to say something
         "occurred_at": created_at,
         "metadata": metadata,
     })  # fmt: skip
