@@ -435,6 +435,13 @@ def test_a_long_value_is_kept_once(store: ZettelStore, memory: Memory, monkeypat
     assert found.value == {"text": text, "n": 2}
 
 
+def test_a_value_longer_than_any_note_is_kept_whole(store: ZettelStore, little_room: int) -> None:
+    value = {"text": "The ship sails. " * 1000, "odd": "a\0b"}
+    store.put(ANN, "book", value)
+    (found,) = store.search(ANN, query="Which ship sails?")
+    assert found.value == value
+
+
 def test_listing_takes_conditions_of_both_ends(store: ZettelStore) -> None:
     for namespace in [("a", "b", "c"), ("a", "b", "d", "e"), ("a", "b", "d", "i"), ("a", "b", "f"), ("a", "c", "f")]:
         store.put(namespace, "k", {})

@@ -276,6 +276,14 @@ def test_any_item_comes_back_exactly(opened: Memory, items: list[Any]) -> None:
     asyncio.run(work())
 
 
+def test_an_item_longer_than_any_note_comes_back_exactly(memory: Memory, little_room: int) -> None:
+    session = ZettelSession(memory, "s1")
+    said: list[Any] = [{"role": "user", "content": "The heron stands in the reeds. " * 1000}]
+    asyncio.run(session.add_items(said))
+    assert asyncio.run(session.get_items()) == said
+    assert "heron" in memory.search("Where is the heron?", 1)[0].note.content
+
+
 def test_wrong_input_is_one_line(memory: Memory) -> None:
     for id in ("", "  ", 7, None, "x\x00"):
         with pytest.raises(InvalidInput):

@@ -19,7 +19,7 @@ from zettel.arguments import checked
 from zettel.async_memory import AsyncMemory
 from zettel.errors import InvalidInput
 from zettel.integrations.keyed import is_long, payload_of
-from zettel.integrations.plain import plain
+from zettel.integrations.plain import plain, storable_text
 from zettel.model import MAX_NAME, Event, Note, Scope, storable
 
 NAMESPACE, KEY, VALUE, UPDATED = "namespace", "key", "value", "updated_at"
@@ -89,8 +89,7 @@ def text_of(value: dict[str, Any], fields: Sequence[str]) -> str:
         if len(leaves) == 1:
             leaves = [("", leaves[0][1])]  # a value of one field is what that says
         lines += [f"{name}: {text}" if name else text for name, text in leaves]
-    text = "\n".join(line for line in lines if line.strip())
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
+    return storable_text("\n".join(line for line in lines if line.strip())).strip()
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
 
 from zettel.arguments import checked, require_storable
 from zettel.integrations.either import Either, reach, require_memory
-from zettel.integrations.plain import plain
+from zettel.integrations.plain import plain, storable_text
 from zettel.integrations.recalled import repeats
 from zettel.integrations.tools import SPECS, MemoryTools, Tool
 from zettel.model import Event, Scope, Source
@@ -141,15 +141,16 @@ def _tool(tool: Tool) -> FunctionTool:
 
 
 def _event_of(item: object, session: str, now: datetime) -> Event:
-    """An item as an event: what was said with its words and speaker, all else under the name of what it is."""
+    """An item as an event: what was said with its words and speaker, all else under the name of what it is.
+    What no store searches of it, the payload keeps."""
     if not isinstance(item, Mapping):
         raise InvalidInput(f"{type(item).__name__} is no item of a session: hand in dicts, as the SDK makes them")
     kind, role = item.get("type", "message"), item.get("role")
-    said = _printable(content_of(item.get("content")).text) if kind == "message" and role in SPOKEN else ""
+    said = storable_text(content_of(item.get("content")).text) if kind == "message" and role in SPOKEN else ""
     called = " ".join(str(part) for part in (kind, item.get("name") or role) if part)
     fields = {
         "id": f"openai-agents:{uuid4().hex}",
-        "content": said or _printable(called),
+        "content": said or storable_text(called),
         "role": role if said else None,
         "occurred_at": now,
         "session": session,
@@ -170,8 +171,3 @@ def _recalled(items: Iterable[Any]) -> list[dict[str, Any]]:
             answer = parsed(item.get("output"))
             answers += [answer] if isinstance(answer, dict) else []
     return answers
-
-
-def _printable(text: str) -> str:
-    """The text without what no store can search; the item itself keeps it."""
-    return text.replace("\x00", "").encode("utf-8", "replace").decode()
