@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,21 @@ def test_an_answer_that_only_repeats_what_was_recalled_is_put_away(memory: Memor
         asyncio.run(ZettelSession(memory, session).add_items([first]))
         asyncio.run(ZettelSession(memory, session).add_items(rest))  # by another run, or process
         assert texts(memory, session=session) == ([] if session == "repeats" else [answer])
+
+
+def test_a_long_answer_that_only_repeats_is_put_away_with_all_its_parts(memory: Memory) -> None:
+    known = [f"Ann keeps {n} hives of bees behind the old mill." for n in range(60)]
+    recalled = json.dumps({"memories": [{"text": text} for text in known]})
+    items: list[Any] = [
+        {"type": "function_call", "call_id": "c1", "name": "search_memories", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": recalled},
+        {"role": "assistant", "content": "\n".join(known)},
+        {"role": "assistant", "content": "\n".join(known) + "\nThat is all."},
+    ]
+    asyncio.run(ZettelSession(memory, "s1").add_items(items))
+    assert "".join(texts(memory)) == items[-1]["content"]
+    assert {note.parts for note in memory.list(role="assistant", archived=True).notes} == {2}
+    assert asyncio.run(ZettelSession(memory, "s1").get_items()) == items
 
 
 def test_items_stay_whatever_becomes_of_their_notes(memory: Memory) -> None:

@@ -27,7 +27,8 @@ from zettel.integrations.either import Either, reach, require_memory
 from zettel.integrations.plain import plain, storable_text
 from zettel.integrations.recalled import repeats
 from zettel.integrations.tools import SPECS, MemoryTools, Tool
-from zettel.model import Event, Scope, Source
+from zettel.integrations.wholes import parts_of
+from zettel.model import Event, Note, Scope, Source
 from zettel.transcripts.content_blocks import content_of, parsed
 
 if TYPE_CHECKING:
@@ -99,10 +100,20 @@ class ZettelSession:
         recalled = _recalled([*before, *(cast(TResponseInputItem, event.payload) for event in events)])
         for id, event in zip(ids, events, strict=True):
             if event.role not in SPOKEN or (event.role == "assistant" and repeats(event.content, recalled)):
-                try:
-                    await memory.archive(id, scope=self._scope)
-                except (NotFound, InvalidInput):  # somebody took it meanwhile, or it is away: the items are stored
-                    continue
+                await self._put_away(memory, id)
+
+    async def _put_away(self, memory: AsyncMemory, id: str) -> None:
+        """Put an item away that was just added. Whatever somebody else did to it meanwhile: the items are stored."""
+        try:
+            head = await memory.get(id, scope=self._scope)
+        except NotFound:
+            return
+        assert isinstance(head, Note)
+        for part in await parts_of(head, self._scope, memory):
+            try:
+                await memory.archive(part.id, scope=self._scope)
+            except (NotFound, InvalidInput):  # somebody took it, or it is away
+                continue
 
     async def _pop(self, memory: AsyncMemory) -> TResponseInputItem | None:
         while found := await memory.events(self.session_id, source=SOURCE.file, limit=1, scope=self._scope):
