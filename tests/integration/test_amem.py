@@ -133,6 +133,37 @@ def test_update_and_delete(system: AgenticMemorySystem) -> None:
     assert (system.delete(id), system.update(id, content="x")) == (False, False)
 
 
+LONG = " ".join(f"Chapter {n} tells of the sea and of ship {n}." for n in range(100))
+
+
+@pytest.mark.parametrize("own", [None, "mine"])
+def test_a_long_note_is_one_note(system: AgenticMemorySystem, own: str | None) -> None:
+    short = system.add_note("The harbour closes at ten.")
+    id = system.add_note(LONG, tags=["sea"], links=[short], id=own)
+    later = system.memory.list().notes[-1]
+    assert later.part > 0
+    assert list(system.memories) == [short, id]
+    for asked in (id, later.id):
+        note = system.read(asked)
+        assert note is not None
+        assert (note.id, note.content, note.tags, note.links) == (id, LONG, ["sea"], [short])
+    (found,) = system.search("What does chapter 97 tell of?", 1)
+    assert (found["id"], found["content"]) == (id, LONG)
+    assert system.search_agentic("What does chapter 97 tell of?", 1)[0]["tags"] == ["sea"]
+    assert LONG in system.find_related_memories("What does chapter 97 tell of?", 1)[0]
+    assert system.memories[id].retrieval_count == 3
+    for content in ("The book was lost.", LONG + "\n" + LONG):
+        assert system.update(id, content=content, category="Books")
+        note = system.read(id)
+        assert note is not None
+        assert (note.content, note.category, note.tags) == (content, "Books", ["sea"])
+    system.update(id, content="The book was found.")
+    assert system.search("chapter 97 book", 5)[0]["content"] == "The book was found."
+    assert [note.content for note in system.memory.list().notes][1:] == ["The book was found."]
+    assert system.delete(later.id)
+    assert list(system.memories) == [short]
+
+
 def test_what_was_deleted_can_be_added_again(system: AgenticMemorySystem) -> None:
     for _ in range(3):
         assert system.add_note("The boat is red.", id="mine", time="202405011830") == "mine"

@@ -13,15 +13,18 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from zettel.arguments import require_storable
 from zettel.errors import IdentityConflict, InvalidInput, NotFound, WasDeleted
+from zettel.integrations.either import wait
 from zettel.integrations.tool_answers import changes
+from zettel.integrations.wholes import correct, parts_of, whole_of
 from zettel.llm.lite import LiteLLM
 from zettel.memory import Memory
-from zettel.model import Hit, LinkType, Note, Revision, Scope
+from zettel.model import Hit, LinkType, Note, Scope
 from zettel.revise import BY_HAND
 from zettel.search.explain import REVERSED
 from zettel.transcripts.amem import time_of
@@ -179,7 +182,7 @@ class AgenticMemorySystem:
         if note is None:
             return False
         given = _checked(fields)
-        has = self._links(note) if "links" in given else []
+        has = self._links(self._parts(note)) if "links" in given else []
         if gone := sorted(set(has) - set(given.get("links", has))):
             raise InvalidInput(f"links to {', '.join(gone)} would be lost: to take one back there is Memory.revert")
         if "category" in given:
@@ -227,7 +230,7 @@ class AgenticMemorySystem:
         lines: dict[str, None] = {}
         for hit in self._hits(query, k):
             linked = self.memory.neighbors(hit.note.id, 1, scope=self.scope)[:k]
-            lines.update(dict.fromkeys(map(_line, [hit.note, *(one.note for one in linked)])))
+            lines.update(dict.fromkeys(map(_line, [hit.note, *(self._whole(one.note) for one in linked)])))
         return "".join(lines)
 
     def consolidate_memories(self) -> None:
@@ -240,7 +243,17 @@ class AgenticMemorySystem:
         hits = self.memory.search(query, k, explain=explain, scope=self.scope)
         if self._uses is not None:
             self._count(self._uses, (hit.note.id for hit in hits), datetime.now(timezone.utc))
-        return hits
+        return [hit.model_copy(update={"note": self._whole(hit.note)}) for hit in hits]
+
+    def _whole(self, note: Note) -> Note:
+        """A long note, of which this may be a part."""
+        return note if note.parts == 1 else wait(self.memory, partial(whole_of, note, self.scope))
+
+    def _parts(self, note: Note) -> list[str]:
+        """The ids of a long note's parts."""
+        if note.parts == 1:
+            return [note.id]
+        return [part.id for part in wait(self.memory, partial(parts_of, note, self.scope))]
 
     def _find(self, id: object, away: bool = True) -> Note | None:
         """A note by zettel's id, or by that which it was added with; unless told otherwise in the archive too, all of
@@ -253,21 +266,21 @@ class AgenticMemorySystem:
             for archived in (False, True) if away else (False,):
                 notes = self.memory.list(filter={_ID: id}, archived=archived, limit=1, scope=self.scope).notes
                 if notes:
-                    return notes[0]
+                    return self._whole(notes[0])
             return None
-        return note if isinstance(note, Note) else None
+        return self._whole(note) if isinstance(note, Note) else None
 
     def _set(self, id: str, fields: dict[str, Any], linked: Sequence[str] = ()) -> None:
         links = fields.pop("links", ())
         if fields:
-            self.memory.update(id, scope=self.scope, **fields)
+            wait(self.memory, partial(correct, id, fields, self.scope))
         for link in dict.fromkeys(link for link in links if link not in linked):
             other = self._find(link)
             if other is not None and other.id != id:
                 self.memory.link(id, other.id, reason="linked by hand", scope=self.scope)
 
     def _told(self, note: Note) -> MemoryNote:
-        changed = self.memory.history(note.id, scope=self.scope)
+        ids = self._parts(note)
         event = self.memory.get(note.event_ids[0], scope=self.scope)
         payload = None if isinstance(event, Note) else event.payload
         before = payload.get("evolution_history") if isinstance(payload, dict) else None
@@ -275,25 +288,28 @@ class AgenticMemorySystem:
             self._uses = {}
             for search in self.memory.searches(scope=self.scope):
                 self._count(self._uses, (hit.note for hit in search.hits), search.asked_at)
-        count, last = self._uses.get(note.id, (0, None))
+        uses = [self._uses[id] for id in ids if id in self._uses]
+        last = max((when for _, when in uses), default=None)
         fields = _fields(note)
         history = before if isinstance(before, list) else []
+        changed = self.memory.history(note.id, scope=self.scope)
         return MemoryNote(
             **fields,
-            links=self._links(note, changed),
-            retrieval_count=count,
+            links=self._links(ids),
+            retrieval_count=sum(count for count, _ in uses),
             last_accessed=fields["timestamp"] if last is None else last.strftime(STAMP),
             evolution_history=[*history, *changes(changed[1:]).get("versions", ())],
         )
 
-    def _links(self, note: Note, changed: Sequence[Revision] | None = None) -> list[str]:
-        """The notes that somebody linked this one to, in that order; near ones, that a measure linked, are not told."""
-        if changed is None:
-            changed = self.memory.history(note.id, scope=self.scope)
-        said = [one for one in changed if one.live and (one.cause == BY_HAND or one.cause.model)]
-        there = {link.target for link in self.memory.links(note.id, scope=self.scope)}
-        targets = dict.fromkeys(link.target for one in said for link in one.links if link.target in there)
-        return [_name(other) for id in targets if (other := self._find(id)) is not None]
+    def _links(self, ids: Iterable[str]) -> list[str]:
+        """The notes that somebody linked these to, in that order; near ones, that a measure linked, are not told."""
+        targets: dict[str, None] = {}
+        for id in ids:
+            there = {link.target for link in self.memory.links(id, scope=self.scope)}
+            for one in self.memory.history(id, scope=self.scope):
+                if one.live and (one.cause == BY_HAND or one.cause.model):
+                    targets |= dict.fromkeys(link.target for link in one.links if link.target in there)
+        return list(dict.fromkeys(_name(other) for id in targets if (other := self._find(id)) is not None))
 
     @staticmethod
     def _count(uses: Uses, ids: Iterable[str], when: datetime) -> None:
@@ -317,7 +333,7 @@ class _Memories(Mapping[str, MemoryNote]):
         cursor: str | None = None
         while True:
             page = self._system.memory.list(limit=PAGE, cursor=cursor, scope=self._system.scope)
-            yield from (_name(note) for note in page.notes)
+            yield from (_name(note) for note in page.notes if note.part == 0)
             if (cursor := page.cursor) is None:
                 return
 

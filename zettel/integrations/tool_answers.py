@@ -55,7 +55,7 @@ def whole(note: Note, links: Sequence[Link], others: Mapping[str, Note]) -> dict
         version=note.version,
         merged_into=note.merged_into,
     )
-    rows = [_link(note, link, others) for link in sorted(links, key=_rank)]
+    rows = [_link(link, others) for link in sorted(links, key=_rank)]
     kept = [row for row in rows if row][:LINKS]
     return told | ({"links": kept} if kept else {})
 
@@ -82,8 +82,8 @@ def _rank(link: Link) -> tuple[bool, float]:
     return link.type is LinkType.RELATES, -link.weight
 
 
-def _link(note: Note, link: Link, others: Mapping[str, Note]) -> dict[str, Any]:
-    out = link.source == note.id
+def _link(link: Link, others: Mapping[str, Note]) -> dict[str, Any]:
+    out = link.target in others
     other = others.get(link.target if out else link.source)
     if other is None:
         return {}

@@ -26,7 +26,8 @@ from zettel.integrations import tool_answers as tells
 from zettel.integrations import tool_arguments as takes
 from zettel.integrations.either import Either, reach, require_memory, wait
 from zettel.integrations.recalled import Recalled, holds, spaced
-from zettel.model import Note, Scope
+from zettel.integrations.wholes import correct, whole_of
+from zettel.model import Link, Note, Scope
 
 Answer = dict[str, Any]
 
@@ -146,10 +147,13 @@ class _Doing:
 
     async def get(self, memory: AsyncMemory, asked: takes.Get) -> Answer:
         note = await self._note(memory, asked.id)
-        links = await memory.links(note.id, scope=self._scope)
-        near = await memory.neighbors(note.id, 1, scope=self._scope)
+        links: list[Link] = []
+        others: dict[str, Note] = {}
+        for id in dict.fromkeys((note.id, asked.id)):  # a search may have told of a later part
+            links += await memory.links(id, scope=self._scope)
+            others |= {near.note.id: near.note for near in await memory.neighbors(id, 1, scope=self._scope)}
         self._recalled.show(note)
-        return {"already_stored": True, **tells.whole(note, links, {one.note.id: one.note for one in near})}
+        return {"already_stored": True, **tells.whole(note, links, others)}
 
     async def update(self, memory: AsyncMemory, asked: takes.Update) -> Answer:
         note = await self._note(memory, asked.id)
@@ -161,8 +165,9 @@ class _Doing:
             fields["tags"] = [tag for tag in tags if tag != PINNED] + ([PINNED] if stays else [])
         if not fields:
             raise InvalidInput("nothing to change: give text, title, tags, importance or pinned")
-        changed = await memory.update(note.id, scope=self._scope, **fields)
-        self._recalled.forget(note.id)
+        changed = await correct(note.id, fields, self._scope, memory)
+        for id in (note.id, asked.id):
+            self._recalled.forget(id)
         return {"id": changed.id, "version": changed.version, "changed": sorted(tells.NAMES.get(f, f) for f in fields)}
 
     async def delete(self, memory: AsyncMemory, asked: takes.Delete) -> Answer:
@@ -182,13 +187,14 @@ class _Doing:
         return {"id": note.id, **tells.changes(await memory.history(note.id, scope=self._scope))}
 
     async def _note(self, memory: AsyncMemory, id: str) -> Note:
-        """A note that a model may see. Raises ``NotFound``, and ``InvalidInput`` for one in quarantine."""
+        """A note that a model may see, of a part all that it is a part of. Raises ``NotFound``, and ``InvalidInput``
+        for one in quarantine."""
         _require_note(id)
         note = await memory.get(id, scope=self._scope)
         assert isinstance(note, Note)
         if note.quarantined is not None:
             raise InvalidInput(f"{id} is in quarantine: only a person can look at it")
-        return note
+        return await whole_of(note, self._scope, memory)
 
     async def _known(self, memory: AsyncMemory, text: str) -> str | None:
         """The note that a text was recalled from, if that still says it."""

@@ -1,10 +1,13 @@
-"""A long event as the one thing that it is to whoever reads it: all its parts, each of which is a note."""
+"""A long event as the one thing that it is to whoever reads or corrects it: all its parts, each of which is a note."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import zip_longest
 from typing import Any
 
+from zettel.annotate.parts import split_parts
+from zettel.arguments import require_size, require_storable
 from zettel.async_memory import AsyncMemory
 from zettel.model import Kind, Note, Scope
 from zettel.revise import BY_HAND
@@ -23,6 +26,37 @@ async def parts_of(note: Note, scope: Scope, memory: AsyncMemory) -> list[Note]:
     if any(other.archived for other in others) and await _is_corrected(head, scope, memory):
         others = [other for other in others if not other.archived]
     return [head, *others]
+
+
+async def whole_of(note: Note, scope: Scope, memory: AsyncMemory) -> Note:
+    """The head of the event that a note is a part of, with the content of all parts."""
+    parts = await parts_of(note, scope, memory)
+    return parts[0].model_copy(update={"content": "".join(part.content for part in parts)})
+
+
+async def correct(id: str, fields: dict[str, Any], scope: Scope, memory: AsyncMemory) -> Note:
+    """Set fields of the event that a note is a part of; its head as it is then. A new content is that of all parts:
+    those that it does not need are put away. Each part is changed in a transaction of its own, the head first. Raises
+    what ``update`` raises."""
+    note = await memory.get(id, scope=scope)
+    assert isinstance(note, Note)
+    head, *others = await parts_of(note, scope, memory)
+    content = fields.get("content")
+    if content is None or not others:
+        return await memory.update(head.id, scope=scope, **fields)
+    require_storable("content", content)
+    require_size(content)
+    others = [other for other in others if not other.archived]
+    pieces = split_parts(content)
+    last = len(others)
+    first, *rest = [*pieces[:last], "".join(pieces[last:])] if len(pieces) > last else pieces
+    changed = await memory.update(head.id, scope=scope, **(fields | {"content": first}))
+    for other, piece in zip_longest(others, rest):
+        if piece is None:
+            await memory.archive(other.id, scope=scope)
+        else:
+            await memory.update(other.id, content=piece, scope=scope)
+    return changed
 
 
 async def _found(note: Note, scope: Scope, memory: AsyncMemory) -> dict[int, Note]:
