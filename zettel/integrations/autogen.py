@@ -162,8 +162,8 @@ class ZettelMemory(core.Memory, Component[ZettelMemoryConfig]):  # type: ignore[
         return made
 
     def _is_said(self, hit: Hit, said: str) -> bool:
-        """Whether a text, as ``spaced`` makes it, says a memory, or as much of it as there is room for."""
-        return any(spaced(told) in said for told in (hit.note.content, pack([hit], self._room)) if told)
+        """Whether a text, as ``spaced`` makes it, says a memory, or the beginning of one that there is no room for."""
+        return any(spaced(told) in said for told in (hit.note.content, pack([hit], self._room // 2)) if told)
 
     async def _search(self, question: str, **search: Any) -> list[Hit]:
         wanted: dict[str, Any] = {"k": self._k, "log": False, "scope": self._scope, **search}
