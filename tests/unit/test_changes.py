@@ -49,6 +49,14 @@ My boss is Helen. => My new boss is Ivan.
 A day pass is 8 euros. => A day pass is 10 euros now.
 The request timeout is 30 seconds. => The request timeout is 60 seconds.
 I take notes on paper. => I no longer take notes on paper, I take notes on a tablet.
+The ferry ticket costs 20 euros for adults. => For adults the ferry ticket is 25 euros.
+A small coffee is 3 euros. => A small coffee is 4 euros.
+The upload timeout is 30 seconds. => The timeout for uploads is 60 seconds.
+My seat to Oslo is number 12. => My seat to Oslo is number 14.
+My piano teacher is Eva Lund. => My lovely piano teacher Karl Moe came with cake.
+My sister Eva lives in Oslo. => My sister Eva moved to Bergen.
+My dentist Eva Lund is nice. => My dentist Karl Moe is nice.
+I work at Nordlys on weekdays. => I work at Kafe Moen on weekdays.
 """)
 KEPT = _pairs("""
 I live in Bergen. => Did you move to Oslo?
@@ -70,6 +78,30 @@ I found 20 euros in my coat. => I found 50 euros in my coat.
 Ben is in charge of catering. => Ben is in charge of the music now.
 Ida painted the mill number 2 red. => Ida painted the mill number 3 red.
 We met at 10 in the cafe. => We met at 11 in the cafe.
+The ferry ticket costs 20 euros for adults. => The ferry ticket costs 10 euros for children.
+A single room costs 90 euros. => A double room costs 140 euros.
+A small coffee costs 3 euros. => A large coffee costs 5 euros.
+The pool is 8 euros on weekdays. => The pool is 12 euros on weekends.
+The deposit for the flat is 2000 euros. => The rent for the flat is 900 euros.
+My flight to Oslo is on 3 May. => My flight to Rome is on 9 May.
+The port of the staging server is 8080. => The port of the production server is 9090.
+My seat to Oslo is number 12. => My seat back is number 14.
+The room number on floor 2 is 214. => The room number on floor 3 is 317.
+My tennis coach is Eva Lund. => My swimming coach is Karl Moe.
+My tutor for maths is Eva Lund. => My tutor for physics is Karl Moe.
+My sister Eva lives in Oslo. => My sister Marit lives in Bergen.
+I live in Bergen. => My sister Eva lives in Oslo.
+My favourite tea is Earl Grey. => My sister Eva's favourite tea is rooibos.
+Ann takes care of the garden. => Ben takes care of the garden too.
+Ann lives in Bergen. => Ann also lives in Oslo.
+I work at Nordlys. => I work at Kafe Moen as well.
+Ann works at Nordlys on weekdays. => Ann works at Kafe Moen on Saturdays.
+""")
+IN_DOUBT = _pairs("""
+My teacher is Eva Lund. => My piano teacher is Karl Moe.
+My doctor is Eva Lund. => My doctor for the knee is Karl Moe.
+The ticket costs 20 euros. => The ticket costs 10 euros for children.
+Ann works at Nordlys. => Ann works at Kafe Moen on Saturdays.
 """)
 
 
@@ -84,6 +116,29 @@ def test_a_change_replaces_what_it_changed(before: str, after: str) -> None:
 @pytest.mark.parametrize(("before", "after"), KEPT)
 def test_what_is_no_change_replaces_nothing(before: str, after: str) -> None:
     assert _change(before, after) is None
+
+
+@pytest.mark.parametrize(("before", "after"), IN_DOUBT)
+def test_what_may_be_told_of_another_thing_only_contradicts(before: str, after: str) -> None:
+    change = _change(before, after)
+    assert change is not None
+    assert change.type is LinkType.CONTRADICTS
+
+
+@pytest.mark.parametrize(
+    ("after", "fields", "type"),
+    [
+        ("The rent is 900 euros.", {}, LinkType.CONTRADICTS),
+        ("The rent is 900 euros now.", {}, LinkType.SUPERSEDES),
+        ("Sorry, I was wrong. The rent is 900 euros.", {}, LinkType.SUPERSEDES),
+        ("The rent is 900 euros.", {"session": "later"}, LinkType.SUPERSEDES),
+    ],
+)
+def test_in_the_same_breath_only_who_says_so_replaces(after: str, fields: dict[str, object], type: LinkType) -> None:
+    soon = START + timedelta(minutes=5)
+    change = change_of(_note(1, "The rent is 800 euros.", day=0), _note(2, after, valid_from=soon, **fields), True)
+    assert change is not None
+    assert change.type is type
 
 
 def test_the_reason_tells_what_changed_from_what_to_what() -> None:

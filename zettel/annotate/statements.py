@@ -84,6 +84,12 @@ _OF_KIN = re.compile(
     r"(?:^|[.!?;,:]\s+|\b(?:that|and|but|because)\s+)(?:my|our|his|her|their|[\w-]+'s) (?:\w+ )?"
     rf"(?P<kin>{_KIN})(?:'s? | (?=(?:\w+(?:s|ed)|has|had|will|can|lives?|works?|likes?|have|are|were|went|got|said)\b))"
 )
+_NAMED = re.compile(
+    r"^(?i:(?:well|so|oh|but|and|by the way),? )?(?i:my|our|his|her|their|[\w-]+'s) (?:\w+ )?"
+    rf"(?i:{_KIN}|wife|husband|partner|colleague) ([A-Z\u00c0-\u00de]\w+)(?! (?:and|&) )"
+)
+"""A relative by name as the subject."""
+_ME = frozenset("i i'm i've i'd i'll we we're we've we'd we'll".split())
 _ABOUT = re.compile(
     r"\b(?:about|regarding|concerning|around|near|because of|to do with|forward to)(?: [^\s,.;:!?]+){1,6}",
     re.IGNORECASE,
@@ -223,6 +229,12 @@ class Statement:
         told = (word.removesuffix("'s") for word in self.words)
         found = None if _KIN_WORDS.isdisjoint(told) else _OF_KIN.search(self.low)
         return found.group("kin") if found else ""
+
+    @cached_property
+    def relative(self) -> str:
+        """The name of a relative of somebody, in small letters, where a sentence is about that one alone, or ""."""
+        found = _NAMED.search(self.text) if _ME.isdisjoint(self.words) else None
+        return found[1].lower() if found else ""
 
     @cached_property
     def changed(self) -> bool:

@@ -3,7 +3,8 @@
 Both must claim something of the same subject, in the same frame, with another value. A frame is where somebody lives or
 works, a day, a price or a number of something that both name, who is something to somebody or looks after a thing, what
 somebody likes best; and anything at all where the later one says that it changed. Pure functions of two notes. A false
-replacement buries a true memory, so what is in doubt replaces nothing.
+replacement buries a true memory, so what is in doubt replaces nothing: what may be told of two things, or is said
+otherwise in the same breath without a word of change, only contradicts.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 from zettel.annotate.statements import Matter
 from zettel.annotate.tokens import tokenize
+from zettel.evolve.apart import adds, one_narrowed, other_times, two_things
 from zettel.evolve.claims import MINE, Claim, claims, may_change, rarity
 from zettel.model import Link, LinkType, Note
 
@@ -27,6 +29,8 @@ _DENIES = re.compile(
     r"\b(?:no longer|(?:any|no) ?more|any ?longer|instead of|switched (?:from|to)|swapped|used to\b.*\b(?:but|now"
     r"|these days)|(?:have|has|'ve|'s) stopped)\b"
 )
+_CORRECTS = re.compile(r"\b(?:actually|correction|sorry|i was wrong|i mean|i meant|my mistake|scratch that)\b")
+"""What one says who corrects oneself."""
 _LEAVES = re.compile(r"\b(?:quit|gave up|given up|handed in|left|goodbye|moved from|resigned)\b")
 ROLES = frozenset(
     tokenize(
@@ -69,6 +73,7 @@ def change_of(earlier: Note, later: Note, dated: bool) -> Change | None:
     """What the later note says about the earlier one; ``dated``: their dates tell which is which."""
     if set(earlier.event_ids) & set(later.event_ids):
         return None
+    unsaid = _in_one_sitting(earlier, later) and not _CORRECTS.search(later.content.lower())
     for new in claims(later):
         for old in claims(earlier):
             if old.whom.isdisjoint(new.whom) and old.topic.isdisjoint(new.topic):
@@ -76,10 +81,16 @@ def change_of(earlier: Note, later: Note, dated: bool) -> Change | None:
             found = _between(old, new)
             if found is not None:
                 what, before, after = found
-                if dated or new.said.changed:
+                if new.said.changed or (dated and not unsaid and not one_narrowed(old, new)):
                     return Change(LinkType.SUPERSEDES, f"says that {what} changed: {before} \u2192 {after}")
                 return Change(LinkType.CONTRADICTS, f"says otherwise of {what}: {before} / {after}")
     return None
+
+
+def _in_one_sitting(earlier: Note, later: Note) -> bool:
+    """Whether both were said in one session on one day: what changes meanwhile is told as a change."""
+    days = [note.valid_from and note.valid_from.date() for note in (earlier, later)]
+    return earlier.session == later.session and days[0] == days[1]
 
 
 def change_links(note: Note, others: Iterable[Note], recorded_at: datetime) -> tuple[Link, ...]:
@@ -122,6 +133,8 @@ def _link(source: Note, target: Note, change: Change, recorded_at: datetime) -> 
 
 def _between(old: Claim, new: Claim) -> tuple[str, str, str] | None:
     """What changed, from what, to what; the first frame that both fill with different values."""
+    if adds(new):
+        return None
     for frame in _FRAMES:
         found = frame(old, new)
         if found is not None:
@@ -132,7 +145,7 @@ def _between(old: Claim, new: Claim) -> tuple[str, str, str] | None:
 def _place(old: Claim, new: Claim) -> tuple[str, str, str] | None:
     """Where one lives, or works: the same person, the same field, another name behind a preposition."""
     whom = _persons(old, new)
-    if not whom:
+    if not whom or other_times(old, new):
         return None
     for matter, name in ((Matter.HOME, "home"), (Matter.WORK, "job")):
         if not (old.said.matter & matter and new.said.matter & matter):
@@ -147,7 +160,7 @@ def _place(old: Claim, new: Claim) -> tuple[str, str, str] | None:
 def _value(old: Claim, new: Claim) -> tuple[str, str, str] | None:
     """A price, a day or a number of what both name."""
     shared = _shared(old, new)
-    if not shared or not _alike(old, new):
+    if not shared or not _alike(old, new) or two_things(old, new, shared):
         return None
     one, other = old.said, new.said
     if one.amounts and other.amounts:
@@ -169,7 +182,7 @@ def _person(old: Claim, new: Claim) -> tuple[str, str, str] | None:
     """Who is something to somebody."""
     shared = _shared(old, new)
     owner = _owner(old) & _owner(new) if shared & ROLES else frozenset()
-    if not owner:
+    if not owner or two_things(old, new, shared):
         return None
     before, after = _other(_names(old), _names(new), owner)
     return (f"{_called(owner)}'s {_told(shared, old)}", before, after) if before and after else None
@@ -180,7 +193,7 @@ def _owner(claim: Claim) -> frozenset[str]:
     possessors = frozenset(name.lower() for name in _POSSESSED.findall(claim.said.text))
     if possessors:
         return possessors
-    return claim.whom - claim.said.whom if MINE.search(claim.said.low) else claim.whom
+    return claim.speaker if MINE.search(claim.said.low) else claim.whom
 
 
 def _best(old: Claim, new: Claim) -> tuple[str, str, str] | None:
@@ -202,7 +215,9 @@ def _care(old: Claim, new: Claim) -> tuple[str, str, str] | None:
     shared = _shared(old, new)
     if not shared or not (new.said.matter & Matter.CARE or new.said.changed) or not old.said.matter & Matter.CARE:
         return None
-    if not shared & old.said.definite & new.said.definite or _value_of(old) or _value_of(new):
+    if not shared & old.said.definite & new.said.definite or two_things(old, new, shared):
+        return None
+    if _value_of(old) or _value_of(new):
         return None
     if not old.whom or not new.whom or new.whom <= old.whom:
         return None

@@ -24,7 +24,7 @@ TELLING = 0.2
 OF_ONE, OF_ONE_THING = 0.3, 0.5
 """Share of the topic, by rarity, that two facts have in common which a model is to compare: if both name somebody, and
 if they do not."""
-_GENERIC = frozenset(
+GENERIC = frozenset(
     tokenize(
         "cost costs price prices pay paid charge euro euros dollar dollars longer more now new instead change changed"
         " become became switch switched move moved left day date today week since year yearly"
@@ -71,11 +71,12 @@ _DIGIT = re.compile(r"\d")
 
 
 class Claim(NamedTuple):
-    """One sentence that is meant to be so: whom it may be about, its topic by telling tokens, and the sentence."""
+    """One sentence that is meant to be so: whom it may be about, its topic by telling tokens, who speaks, and it."""
 
     said: Statement
     whom: frozenset[str]
     topic: frozenset[str]
+    speaker: frozenset[str]
 
 
 def claims(note: Note) -> tuple[Claim, ...]:
@@ -90,18 +91,24 @@ def _claims(content: str, role: str | None) -> tuple[Claim, ...]:
     sentences = statements(content)
     if len(sentences) > MAX_SENTENCES or content.isupper():  # shouted, it shows no names
         return ()
+    speaker = frozenset((role or "").lower().split())
     return tuple(
-        Claim(said, _whom(said, role), _topic(said))
+        Claim(said, _whom(said, speaker), _topic(said), speaker)
         for said in sentences
         if not said.asks and said.mood is Mood.CLAIMED and not said.kin and not said.past
     )
 
 
-def _whom(said: Statement, role: str | None) -> frozenset[str]:
-    """Names, and the speaker's if it has a "my" or an "I" that does more than to see or to tell of somebody."""
+def _whom(said: Statement, speaker: frozenset[str]) -> frozenset[str]:
+    """Names, and the speaker's if it has a "my" or an "I" that does more than to see or to tell of somebody.
+
+    "My sister Eva lives in Oslo" is about Eva alone.
+    """
+    if said.relative:
+        return frozenset({said.relative})
     places = {part for text in said.located for part in text.lower().split()}
-    if role and said.of_self and (MINE.search(said.low) or said.whom <= places):
-        return said.whom.union(role.lower().split())
+    if speaker and said.of_self and (MINE.search(said.low) or said.whom <= places):
+        return said.whom | speaker
     return said.whom | {"you"} if "your" in said.words else said.whom
 
 
@@ -109,7 +116,7 @@ def _topic(said: Statement) -> frozenset[str]:
     """The telling tokens of what a sentence states, without names, values and words of change."""
     values = frozenset(token for value in (*said.days, *said.amounts) for token in tokenize(value))
     named = frozenset(token for word in said.whom for token in tokenize(word))
-    rest = said.stated - named - values - _GENERIC
+    rest = said.stated - named - values - GENERIC
     return frozenset(token for token in rest if rarity_of(token) >= TELLING and not token[0].isdecimal())
 
 
