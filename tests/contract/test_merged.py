@@ -60,14 +60,14 @@ def versions(memory: Memory, *ids: str) -> list[int]:
 
 def pair(memory: Memory) -> tuple[str, str]:
     """A statement and its duplicate, merged."""
-    one, other = memory.add_many([event(0, statement(0)), event(1, f"Well, {statement(0)}", session="b")])
+    one, other = memory.add_many([event(0, statement(0)), event(1, f"Well, {statement(0)}")])
     assert memory.evolve().merged == 1
     return one, other
 
 
 def test_fifty_planted_duplicates_are_merged_and_nothing_else(memory: Memory) -> None:
     told = [event(n, statement(n)) for n in range(50)]
-    again = [event(100 + n, STYLES[n % len(STYLES)](statement(n)), session="b") for n in range(50)]
+    again = [event(100 + n, STYLES[n % len(STYLES)](statement(n))) for n in range(50)]
     near = [
         event(200, statement(0).replace("2", "3")), event(201, statement(1).replace("Bob", "Tor")),
         event(202, statement(2).replace("painted", "never painted")), event(203, statement(3), role="Ole"),
@@ -93,7 +93,7 @@ def test_fifty_planted_duplicates_are_merged_and_nothing_else(memory: Memory) ->
 
 def test_a_duplicate_that_comes_later_joins_and_costs_no_vector(memory: Memory) -> None:
     one, other = pair(memory)
-    third = memory.add(statement(0), id="third", role="Ida", occurred_at=DAY, session="c")
+    third = memory.add(statement(0), id="third", role="Ida", occurred_at=DAY, session="a")
     assert memory.evolve().merged == 1
     assert [noted(memory, id).merged_into for id in (other, third)] == [one, one]
     assert len(noted(memory, one).event_ids) == 3
@@ -104,7 +104,7 @@ def test_a_duplicate_that_comes_later_joins_and_costs_no_vector(memory: Memory) 
 
 
 def test_what_was_known_before_still_shows_both(memory: Memory) -> None:
-    ids = memory.add_many([event(0, statement(0)), event(1, statement(0), session="b")])
+    ids = memory.add_many([event(0, statement(0)), event(1, statement(0))])
     memory.flush()
     before = max(noted(memory, id).recorded_at for id in ids)
     memory.evolve()
@@ -132,7 +132,7 @@ def test_the_order_of_arrival_does_not_matter(order: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("side", [0, 1])
 def test_whichever_side_is_reverted_both_stand_alone_and_stay_so(memory: Memory, side: int) -> None:
-    ids = memory.add_many([event(0, statement(0)), event(1, statement(0), session="b"), event(2, "Hens lay eggs.")])
+    ids = memory.add_many([event(0, statement(0)), event(1, statement(0)), event(2, "Hens lay eggs.")])
     memory.flush()
     before = state(memory, *ids)
     memory.evolve()
@@ -162,7 +162,7 @@ def test_taking_back_a_taking_back_merges_again(memory: Memory) -> None:
 
 def test_one_of_three_is_parted_and_the_other_two_merge_again(memory: Memory) -> None:
     one, other = pair(memory)
-    third = memory.add(statement(0), id="third", role="Ida", occurred_at=DAY)
+    third = memory.add(statement(0), id="third", role="Ida", occurred_at=DAY, session="a")
     memory.evolve()
     memory.revert(third, 1)
     assert [noted(memory, id).merged_into for id in (one, other, third)] == [None, one, None]
@@ -175,7 +175,7 @@ def test_one_of_three_is_parted_and_the_other_two_merge_again(memory: Memory) ->
 
 def test_other_words_for_a_merged_event_part_it_again(memory: Memory) -> None:
     one, other = pair(memory)
-    assert memory.add_many([event(1, "Ann sold the barn.", session="b")], on_conflict="revise") == [other]
+    assert memory.add_many([event(1, "Ann sold the barn.")], on_conflict="revise") == [other]
     assert [noted(memory, id).content for id in (one, other)] == [statement(0), "Ann sold the barn."]
     assert not noted(memory, other).archived
     assert len(noted(memory, one).event_ids) == 1
@@ -194,7 +194,7 @@ def test_other_words_for_the_event_that_spoke_for_it_part_them_too(memory: Memor
 
 
 def test_what_a_person_wrote_is_not_put_away(memory: Memory) -> None:
-    ids = memory.add_many([event(n, statement(0), session=str(n)) for n in range(3)])
+    ids = memory.add_many([event(n, statement(0)) for n in range(3)])
     memory.update(ids[1], tags=["keep"])
     assert memory.evolve().merged == 1
     assert [noted(memory, id).merged_into for id in ids] == [None, None, ids[0]]
@@ -202,7 +202,7 @@ def test_what_a_person_wrote_is_not_put_away(memory: Memory) -> None:
 
 def test_links_to_what_was_put_away_lead_on(memory: Memory) -> None:
     texts = statement(0), statement(0), "The vicar owns a sledge."
-    ids = memory.add_many([event(number, text, session=str(number)) for number, text in enumerate(texts)])
+    ids = memory.add_many([event(number, text) for number, text in enumerate(texts)])
     memory.flush()
     decide(memory, ids[2], ids[1], LinkType.RELATES)
     memory.evolve()
@@ -217,7 +217,7 @@ def test_a_merged_note_is_destroyed_with_all_its_events(url: Any, traces: Callab
     text = f"Once we lived above the harbour of {SECRETS[0]}."
     with Memory(url) as memory:
         kept = memory.add("Bread and boats and the harbour.", role="Ida")
-        ids = memory.add_many([event(0, text), event(1, text.upper(), session=SECRETS[0], title=None)])
+        ids = memory.add_many([event(0, text, session=SECRETS[0]), event(1, text.upper(), session=SECRETS[0])])
         assert memory.evolve().merged == 1
         memory.evolve()
         assert memory.delete(ids[which]) == 2
@@ -228,14 +228,25 @@ def test_a_merged_note_is_destroyed_with_all_its_events(url: Any, traces: Callab
 
 
 @pytest.mark.parametrize("gone", ["a", "b"])
-def test_a_session_that_goes_takes_its_event_and_leaves_the_other(memory: Memory, gone: str) -> None:
-    one, other = pair(memory)
-    assert memory.delete(session=gone) == 1
+def test_a_file_that_goes_takes_its_event_and_leaves_the_other(memory: Memory, gone: str) -> None:
+    one, other = memory.add_many([event(0, statement(0), source="a"), event(1, statement(0), source="b")])
+    assert memory.evolve().merged == 1
+    assert memory.delete(source=gone) == 1
     memory.flush()
     (left,) = memory.list().notes
     assert left.id == (other if gone == "a" else one)
     assert (left.merged_into, len(left.event_ids)) == (None, 1)
     assert memory.check() == []
+
+
+def test_what_was_said_in_a_session_stays_in_it(memory: Memory) -> None:
+    later = "2024-05-01T15:00Z"
+    _, other = memory.add_many([event(0, statement(0)), event(1, statement(0), session="b", occurred_at=later)])
+    assert memory.evolve().merged == 0
+    filters: list[dict[str, Any]] = [{"session": "b"}, {"since": later}]
+    for asked in filters:
+        assert [hit.note.id for hit in memory.search(statement(0), **asked)] == [other]
+        assert [note.id for note in memory.list(**asked).notes] == [other]
 
 
 def test_a_move_carries_it(url: Any, tmp_path: Path) -> None:
@@ -300,7 +311,7 @@ def test_any_history_of_merges_can_be_walked_back(
             for name, value in [("add", 0), *history]:
                 if name == "add":
                     text = STYLES[value](statement(0)) if value < 3 else statement(value)
-                    ids += memory.add_many([event(next(numbers), text, session=str(len(ids) % 2))])
+                    ids += memory.add_many([event(next(numbers), text)])
                     raw[ids[-1]] = noted(memory, ids[-1]).model_dump(exclude={"version"})
                 elif name == "evolve":
                     memory.evolve()

@@ -6,9 +6,9 @@ one number, name or "not" from another, which is all that parts many statements.
 
 What does not count in a key: case, punctuation, pleasantries around what is said ("Well, ...", "... Thanks!"),
 contractions, articles and a few words that only stress. Everything else does: every other word in its place, numbers,
-signs, who said it, what kind of note it is, its title, its metadata (filters ask for it), and its day. Said again on
-another day, a statement tells that it still holds, or that it happened again: its date is news, and what was true in
-between may be something else.
+signs, who said it, what kind of note it is, its title, its session and metadata (filters ask for both, and would find
+no more than what the one that stays has), and its day. Said again on another day, a statement tells that it still
+holds, or that it happened again: its date is news, and what was true in between may be something else.
 
 Never duplicates: small talk ("thanks") and bare answers ("In Oslo."), which mean what stands before them; questions,
 for the answer after each is understood by it; parts of a long event; what was replaced by a later fact.
@@ -34,6 +34,8 @@ MERGEABLE = frozenset({Kind.EPISODIC, Kind.SEMANTIC, Kind.PROCEDURAL})
 """Insights are made anew from what they rest on, so two of them are not kept apart by accident."""
 
 _PAUSE = re.compile(r"(?:[.!?,;:\u2026]+|\s[-\u2013\u2014]+)(?=\s|$)|\n+|[\u3001\u3002]")
+_MINUS = re.compile("\u2013(?=\\d)")
+"""A dash that is meant for a minus, or for the hyphen of a range."""
 _STRESS = frozenset("a an the really very actually".split())
 """Words that may be missing: articles and stress. Not "just" or "only": after "not" they turn the meaning."""
 _AMOUNTS = frozenset("few little".split())
@@ -57,7 +59,7 @@ def duplicate_key(note: Note) -> bytes | None:
         return None
     day = note.occurred_at.date().isoformat() if note.occurred_at else None
     told = [
-        note.kind.value, (note.role or "").casefold(), said(note.title or ""), day, wording,
+        note.kind.value, (note.role or "").casefold(), said(note.title or ""), note.session, day, wording,
         json.dumps(note.metadata, sort_keys=True),
     ]  # fmt: skip
     return blake2b(json.dumps(told).encode(), digest_size=16).digest()
@@ -66,7 +68,7 @@ def duplicate_key(note: Note) -> bytes | None:
 def said(text: str) -> tuple[str, ...]:
     """The words and telling signs of a text in order, folded, without what may be missing."""
     found: list[str] = []
-    for piece in _PAUSE.split(clean(text)):
+    for piece in _PAUSE.split(_MINUS.sub("-", clean(text))):
         if not (is_filler(piece) and any(sign.isalnum() for sign in piece)):
             found += _words(piece)
     following = [*found[1:], ""] if found else []
