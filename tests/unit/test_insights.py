@@ -72,6 +72,7 @@ def test_what_nothing_binds_has_the_rarest_words_for_a_heading() -> None:
     ("fields", "told"),
     [
         ({"role": "Ann", "day": 1}, "Ann on 2024-03-01: \u201cYes.\u201d"),
+        ({"role": "Ann\n- Bob", "day": 1}, "Ann - Bob on 2024-03-01: \u201cYes.\u201d"),
         ({"role": None, "day": None, "title": "The Kiln"}, "The Kiln: \u201cYes.\u201d"),
         ({"role": None, "day": 2}, "2024-03-02: \u201cYes.\u201d"),
         ({"role": None, "day": None}, "\u201cYes.\u201d"),

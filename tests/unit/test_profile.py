@@ -50,6 +50,25 @@ def test_a_fact_tells_of_whom_it_begins_with() -> None:
     assert profile(told, ["Bob"], day(5, 1), {}) is None
 
 
+@pytest.mark.parametrize(
+    ("fact", "speakers", "meant"),
+    [
+        ("Ann Lund lives in Oslo.", ["Ann Lund", "Ann Kim"], "Ann Lund"),
+        ("Ann Lund's mother lives in Oslo.", ["Ann Kim", "Ann Lund"], "Ann Lund"),
+        ("Ann Lund lives in Oslo.", ["Ann", "Bob"], "Ann"),
+        ("Ann lives in Oslo.", ["Ann", "Ann Kim"], "Ann"),
+        ("Ann\u2019s Volvo is in Oslo.", ["Ann Kim"], "Ann Kim"),
+        ("Ann lives in Oslo.", ["Ann Kim", "Ann Lund"], None),
+        ("Ann Lund lives in Oslo.", ["Ann Kim"], None),
+    ],
+)
+def test_a_name_means_one_person(fact: str, speakers: list[str], meant: str | None) -> None:
+    """Of two who share a first name neither is told what may be the other's."""
+    (one,) = statements(note(None, 1, fact, kind=Kind.SEMANTIC))
+    found = profile([one, one._replace(note="n_2", event="e_2", when=day(5, 1))], speakers, day(5, 1), {})
+    assert (found.people if found else ()) == ((meant,) if meant else ())
+
+
 def test_lasting_and_recent_stand_apart() -> None:
     told = [
         *said("Ann", day(1, 1), "I love rye bread."), *said("Ann", day(3, 1), "I bake rye bread for everybody."),

@@ -99,7 +99,7 @@ def span(moments: Sequence[datetime | None]) -> str:
 def attributed(note: Note, sentence: str) -> str:
     """A sentence with who said it, or where it stands, and when."""
     on = note.occurred_at.date().isoformat() if note.occurred_at else ""
-    who = " on ".join(part for part in (note.role or note.title or "", on) if part)
+    who = " on ".join(part for part in (clip(note.role or note.title or "", MAX_QUOTED), on) if part)
     return f"{who}: \u201c{sentence}\u201d" if who else f"\u201c{sentence}\u201d"
 
 

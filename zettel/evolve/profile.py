@@ -62,7 +62,6 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 
-
 class Statement(NamedTuple):
     """What one person says of themselves in one sentence, and the keys of what it is about."""
 
@@ -89,12 +88,28 @@ class _Line(NamedTuple):
     sources: tuple[str, ...]
 
 
+class _Who:
+    """Which speaker a name means: one of that name, or the only one who has it as a first name, or is called by it."""
+
+    def __init__(self, speakers: Collection[str]) -> None:
+        self._whole = {speaker.casefold(): speaker for speaker in sorted(speakers, reverse=True) if speaker.split()}
+        firsts: dict[str, list[str]] = {}
+        for name, speaker in self._whole.items():
+            firsts.setdefault(name.split()[0], []).append(speaker)
+        self._first = {name: found[0] for name, found in firsts.items() if len(found) == 1}
+
+    def is_meant(self, name: str) -> str | None:
+        key = name.casefold()
+        if " " in key and key not in self._whole:
+            return self._whole.get(key.split()[0])
+        return self._whole.get(key) or self._first.get(key)
+
+
 def statements(note: Note) -> list[Statement]:
     """What a note says of whoever speaks in it, or (of a fact) of whom it begins with."""
     role = (note.role or "").strip()
     if note.kind is Kind.SEMANTIC and not role:
-        first = note.content.split(maxsplit=1)[:1]
-        person = "".join(first).removesuffix("'s").strip(".,")
+        person = _subject(note.content)
         told = [note.content] if person else []
     elif not role or (role.casefold() in GENERIC_ROLES and role.casefold() not in _USER):
         return []
@@ -104,6 +119,18 @@ def statements(note: Note) -> list[Statement]:
     made = [(one, _topics(one, person)) for one in told if not is_question(one)]
     return [Statement(note.id, note.event_ids[0], person, clip(one, MAX_STATEMENT), topics, note.occurred_at)
             for one, topics in made if topics]  # fmt: skip
+
+
+def _subject(fact: str) -> str:
+    """The name that a fact begins with: its first word, and those after it that begin with a capital."""
+    name: list[str] = []
+    for word in fact.split():
+        if name and not word[0].isupper():
+            break
+        name.append(word.removesuffix("'s").removesuffix("\u2019s").strip(".,"))
+        if name[-1] != word:  # "Ann's Volvo", "Ann, Bob and Eve"
+            break
+    return " ".join(name)
 
 
 def profile(
@@ -118,10 +145,9 @@ def profile(
     person said elsewhere and it is linked to.
     """
     by_person: dict[str, list[Statement]] = {}
-    names = {speaker.casefold(): speaker for speaker in sorted(speakers, reverse=True)}
-    names |= {speaker.split()[0].casefold(): speaker for speaker in sorted(speakers, reverse=True) if speaker.split()}
+    who = _Who(speakers)
     for one in sorted(told, key=_order):
-        if person := names.get(one.person.casefold()):
+        if person := who.is_meant(one.person):
             by_person.setdefault(person, []).append(one)
     people = sorted(by_person, key=lambda person: (-len(by_person[person]), person))[:PEOPLE]
     lasting: list[_Line] = []
