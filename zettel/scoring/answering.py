@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 READ_AGAIN = 20
 """Best notes that are read again: an answer that words and vectors leave further behind is seldom one."""
+ASKED_CHARACTERS = 1_000
+"""Longest question that is taken for one: beyond it a document was pasted, and it asks for more than one thing."""
 KEPT = 10
 """Best notes that stay the best ten or so, but for those behind them that answer."""
 COVERED = 0.6
@@ -83,7 +85,7 @@ class Wanted(NamedTuple):
 
 def wanted(text: str) -> Wanted | None:
     """What ``text`` asks for, or None: it asks for no single state of the present."""
-    if not _STATE.search(text) or _NO_STATE.search(text):
+    if len(text) > ASKED_CHARACTERS or not _STATE.search(text) or _NO_STATE.search(text):
         return None
     whom = frozenset(token for name in find_names(text) for token in tokenize(name.text))
     topic = frozenset(token for token in tokenize(text) if token not in whom and token not in _EMPTY)
