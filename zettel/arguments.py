@@ -87,9 +87,11 @@ def cursor_of(value: str | None) -> int:
 
 
 def require_storable(name: str, text: str | None) -> None:
-    """Raise ``InvalidInput`` for a text that no store can keep, and so none can look for."""
+    """Raise ``InvalidInput`` for what is no text, or one that no store can keep, and so none can look for."""
     if text is None:
         return
+    if not isinstance(text, str):
+        raise InvalidInput(f"{name} is one text, and not of type {type(text).__name__}")
     try:
         storable(text)
     except ValueError as error:
@@ -119,8 +121,8 @@ def filter_of(
     metadata: Mapping[str, Any] | None,
 ) -> Filter:
     kinds = [kinds] if isinstance(kinds, str) else kinds
-    tags = [tags] if isinstance(tags, str) else tags
-    for name, text in [("tags", tag) for tag in tags or ()] + [("session", session), ("role", role)]:
+    tags = [tags] if isinstance(tags, str) else tuple(tags or ())
+    for name, text in [("tags", tag) for tag in tags] + [("session", session), ("role", role)]:
         require_storable(name, text)
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InvalidInput(f"filter={metadata!r}: name the metadata and their values, as in {{'team': 'red'}}")
@@ -132,7 +134,7 @@ def filter_of(
     start, end = moment_of("since", since), moment_of("until", until)
     return Filter(
         kinds=chosen,
-        tags=tuple(tags or ()),
+        tags=tuple(tags),
         session=session,
         role=role,
         since=None if start is None else to_micros(start),

@@ -174,6 +174,19 @@ def test_scopes_pages_filters_and_neighbours(tmp_path: Path) -> None:
             memory.neighbors("n_nothing")
 
 
+def test_a_filter_holds_however_it_is_handed_in(tmp_path: Path) -> None:
+    with Memory(tmp_path / "a.db") as memory:
+        kept = memory.add("The kettle sings.", role="Ann", session="s")
+        memory.update(kept, tags=["kitchen"])
+        memory.add("The kettle leaks.", role="Ben", session="s")
+        for tags in (["kitchen"], "kitchen", {"kitchen"}, iter(["kitchen"])):
+            assert [hit.note.id for hit in memory.search("kettle", tags=tags)] == [kept]
+        assert [note.id for note in memory.list(tags=iter(["kitchen"])).notes] == [kept]
+        for wrong in ({"role": ["Ann", "Ben"]}, {"session": 3}, {"tags": [3]}):
+            with pytest.raises(InvalidInput, match=next(iter(wrong))):
+                memory.search("kettle", **wrong)
+
+
 def test_context_is_packed_in_time_order_within_its_budget(tmp_path: Path) -> None:
     with Memory(tmp_path / "a.db") as memory:
         for month in (5, 1, 3):
