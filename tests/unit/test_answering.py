@@ -53,6 +53,21 @@ def test_what_claims_it_stands_above_what_supposes_it(question: str, told: tuple
 
 
 @pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        (
+            "What is the code of the garden gate?",
+            ("The code of the garden gate is 4711.", "The code of the house gate is 9922."),
+        ),
+        ("What does the small blue tent cost?", ("The small blue tent costs 90 euros.", "The blue tent is 150 euros.")),
+        ("Where is the boat Mira moored?", ("The boat Mira is moored in Risør.", "The boat Delta is moored in Oslo.")),
+    ],
+)
+def test_what_is_said_later_of_a_thing_of_the_same_kind_is_no_answer(question: str, told: tuple[str, ...]) -> None:
+    assert _first(question, *told) == _first(question, *reversed(told)) == told[0]
+
+
+@pytest.mark.parametrize(
     "question",
     ["Where did Ann live?", "Why does Ann live there?", "What books has Ann?", "Ann's flat", "What do they do?"],
 )

@@ -30,7 +30,7 @@ KEPT = 10
 COVERED = 0.6
 """Share of the asked words besides names that an answer has."""
 LATER_WITHIN = 1.5
-"""Log-odds within which two notes answer alike, so that the later one holds."""
+"""Log-odds within which two notes with as many of the asked words answer alike, so that the later one holds."""
 PLACE = 0.7
 """What a place further down costs, times ln(1 + place)."""
 SUPPOSED, DOUBTED, ASKED = -4.0, -2.0, -3.0
@@ -94,10 +94,12 @@ def wanted(text: str) -> Wanted | None:
 
 
 class Told(NamedTuple):
-    """How well a note answers, in log-odds, and whether one of its sentences is all that was asked for."""
+    """How well a note answers, in log-odds, whether one of its sentences is all that was asked for, and how many of the
+    asked words besides names that holds."""
 
     worth: float
     answers: bool
+    held: int = 0
 
 
 def telling(asked: Wanted, note: Note, speakers: Collection[str] = ()) -> Told:
@@ -110,7 +112,8 @@ def telling(asked: Wanted, note: Note, speakers: Collection[str] = ()) -> Told:
 
 
 def _told(asked: Wanted, said: Statement, role: frozenset[str], speakers: Collection[str]) -> Told:
-    covered = len(asked.topic & said.stated) / len(asked.topic) if asked.topic else 1.0
+    held = len(asked.topic & said.stated)
+    covered = held / len(asked.topic) if asked.topic else 1.0
     claimed = said.mood is Mood.CLAIMED and not said.asks
     about = not asked.whom or _is_about(asked.whom, said, role)
     field = bool(asked.matter & said.matter)
@@ -121,7 +124,7 @@ def _told(asked: Wanted, said: Statement, role: frozenset[str], speakers: Collec
     worth += (ABOUT if about else NOT_ABOUT) if asked.whom else 0.0
     worth += (FIELD if field else 0.0) + (VALUE if asked.value and holds else 0.0)
     enough = covered >= (COVERED if asked.value else 1.0) and (field or bool(asked.topic))
-    return Told(worth, claimed and about and holds and enough and not said.past)
+    return Told(worth, claimed and about and holds and enough and not said.past, held)
 
 
 def _is_about(whom: frozenset[str], said: Statement, role: frozenset[str]) -> bool:
@@ -171,21 +174,24 @@ def order(
     told = [telling(asked, note, speakers) for note in notes]
     read = [one.worth for one in told]
     answers = [one.answers and (bool(asked.value) or place < KEPT) for place, one in enumerate(told)]
+    held = [one.held for one in told]
     over = replaced or {}
     for old, new in sorted(over.items(), key=lambda pair: notes[pair[0]].seq):
         if answers[old]:
             answers[new], read[new] = True, max(read[new], read[old])
+            held[new] = max(held[new], held[old])
     best = max((read[place] for place, it in enumerate(answers) if it), default=None)
     if best is None:
         return None
     line = best - LATER_WITHIN
+    most = max(held[place] for place, it in enumerate(answers) if it)  # "garden gate": the house's gate is another
     worth = [value - PLACE * log1p(place) for place, value in enumerate(read)]
 
     def rank(place: int) -> tuple[int, float, float]:
         since = notes[place].valid_from
         if not answers[place]:
             return (2, 0.0, -worth[place]) if place < KEPT else (3, 0.0, place)
-        if read[place] < line or place in over:
+        if read[place] < line or held[place] < most or place in over:
             return 1, 0.0, -worth[place]
         return 0, -since.timestamp() if since else 0.0, -worth[place]
 
