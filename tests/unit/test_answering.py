@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from time import perf_counter
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tiny import Row, Tiny
-from zettel.model import LinkType, Note
+from zettel.model import Kind, LinkType, Note
 from zettel.scoring.answering import order, wanted
 from zettel.search.again import read_again, replaced
 
@@ -123,3 +124,19 @@ def test_scores_fall_with_the_new_order_and_what_went_is_left_out() -> None:
     assert rows == [2, 0, 3]
     assert changed[rows].tolist() == sorted(score[[0, 2, 3]].tolist(), reverse=True)
     assert worth[2] > worth[0]
+
+
+def test_an_insight_stays_after_the_notes_that_are_read() -> None:
+    texts = ["If Ann lived in Rome, she would sail.", "I live in Bergen.", "Ann, Bergen (3 notes)."]
+    tiny = Tiny([Row(text, role="Ann") for text in texts])
+    question = tiny.ask(ASKED[0])
+    insight = tuple(Kind).index(Kind.INSIGHT)
+    candidates = replace(tiny.about(question), kind=np.array([0, 0, insight], np.int64))
+    score = np.array([0.5, 0.4, 0.9], np.float32)
+    notes = {f"n_{place}": _note(place, text) for place, text in enumerate(texts)}
+    rows, changed, worth = read_again(question, candidates, score, [0, 1, 2], notes, most=20)
+    assert rows == [1, 0, 2]
+    assert changed.tolist() == pytest.approx([0.4, 0.5, 0.9])
+    assert worth.keys() == {0, 1}
+    rows, *_, worth = read_again(question, candidates, score, [2, 0, 1], notes, most=20, insights=True)
+    assert worth.keys() == {0, 1, 2}

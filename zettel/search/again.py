@@ -13,7 +13,7 @@ import numpy as np
 
 from zettel.model import LinkType
 from zettel.scoring.answering import Answering, order
-from zettel.search.rank import outdated
+from zettel.search.rank import outdated, repeats
 
 if TYPE_CHECKING:
     from zettel.model import Note
@@ -23,14 +23,23 @@ _SUPERSEDES, _DERIVED = (tuple(LinkType).index(kind) for kind in (LinkType.SUPER
 
 
 def read_again(
-    question: Question, candidates: Candidates, score: Floats, rows: Sequence[int], notes: Mapping[str, Note], most: int
+    question: Question,
+    candidates: Candidates,
+    score: Floats,
+    rows: Sequence[int],
+    notes: Mapping[str, Note],
+    most: int,
+    *,
+    insights: bool = False,
 ) -> tuple[list[int], Floats, dict[int, float]]:
     """The rows in their new order, all scores with those of the rows exchanged to fit it, and what each row was worth.
 
-    The first ``most`` rows are read; ``notes`` are by id, and a row without one is gone.
+    The first ``most`` rows are read; ``notes`` are by id, and a row without one is gone. Insights stay after all
+    others, unless ``insights`` were asked for.
     """
     rows = [row for row in rows if candidates.ids[row] in notes]
-    read = rows[:most]
+    last = repeats(candidates, np.array(rows, np.int64), insights=insights)
+    read = rows[: min(most, len(rows) - int(last.sum()))]
     found: Answering | None = order(
         question.text,
         [notes[candidates.ids[row]] for row in read],
@@ -42,7 +51,7 @@ def read_again(
     moved = [read[place] for place in found.places]
     changed = score.copy()
     changed[moved] = np.sort(score[read])[::-1]
-    return moved + rows[most:], changed, dict(zip(read, found.worth, strict=True))
+    return moved + rows[len(read) :], changed, dict(zip(read, found.worth, strict=True))
 
 
 def replaced(candidates: Candidates, rows: Sequence[int], today: int | None) -> dict[int, int]:

@@ -236,7 +236,10 @@ def _again(asked: Asked, ranked: Ranked, notes: Mapping[str, Note], scorer: Scor
     if not most:
         return ranked
     question, candidates, scores = ranked.question, ranked.candidates, ranked.scores
-    rows, score, worth = read_again(question, candidates, scores.score, ranked.rows, notes, most)
+    insights = Kind.INSIGHT.value in asked.filter.kinds
+    rows, score, worth = read_again(
+        question, candidates, scores.score, ranked.rows, notes, most, insights=insights
+    )
     rows = rows[: max(asked.k, reads)]
     return ranked._replace(rows=rows, scores=replace(scores, score=score), told={"statement": worth})
 
