@@ -23,6 +23,7 @@ from zettel import AsyncMemory, Event, Memory, Scope
 from zettel.errors import EmbedderMismatch, InvalidInput, MemoryClosed, NotFound, StoreBusy
 from zettel.graph.embedded.store import EmbeddedStore
 from zettel.memory import blocking, streaming
+from zettel.model import Kind
 from zettel.query import Question
 from zettel.search.question import parse_question
 
@@ -185,6 +186,20 @@ def test_a_filter_holds_however_it_is_handed_in(tmp_path: Path) -> None:
         for wrong in ({"role": ["Ann", "Ben"]}, {"session": 3}, {"tags": [3]}):
             with pytest.raises(InvalidInput, match=next(iter(wrong))):
                 memory.search("kettle", **wrong)
+
+
+def test_what_scores_too_low_takes_no_place_of_an_insight(tmp_path: Path) -> None:
+    with Memory(tmp_path / "a.db") as memory:
+        for day in range(1, 13):
+            for month, role, text in ((2, "Ann", "We sailed the Blue Heron to island"), (3, "Ben", "Rye bread")):
+                when = f"2024-{month:02d}-{day:02d}T10:00Z"
+                memory.add(f"{text} {day}.", role=role, session=f"{role} {day}", occurred_at=when)
+        memory.evolve()
+        every = memory.search("island 3", k=100)
+        least = max(hit.score for hit in every if hit.note.kind is Kind.INSIGHT)
+        told = [hit.note.id for hit in every if hit.score >= least]
+        assert len(told) < 13
+        assert [hit.note.id for hit in memory.search("island 3", k=len(told), min_score=least)] == told
 
 
 def test_context_is_packed_in_time_order_within_its_budget(tmp_path: Path) -> None:

@@ -94,22 +94,22 @@ class Finding:
         )
         candidates = await self._with_archive(scope, asked, question, candidates)
         scores = scorer.score(question, candidates)
-        without = outdated(candidates, question.today) if asked.current_only else None
+        least = asked.min_score or 0.0
+        old = outdated(candidates, question.today) & asked.current_only
         insights = Kind.INSIGHT.value in asked.filter.kinds
         k = max(asked.k, reads, _reads_again(question, scorer))
-        best = rank(scores, candidates, k, without, insights=insights)
+        best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
         faint: Mapping[int, float] = {}
         if best and candidates.stats.used and asked.as_of is None and asked.known_at is None:
-            last = scores.score[best].min() if len(best) == k else 0.0
+            last = scores.score[best].min() if len(best) == k else least
             rivals = np.flatnonzero(candidates.pool & (scores.score >= FAINTEST * last))
             faint = await self._faint(scope, candidates, rivals, asked.now or datetime.now(timezone.utc))
         if faint:
             score = scores.score.copy()
             score[list(faint)] *= weights(list(faint.values()))
             scores = replace(scores, score=score)
-            best = rank(scores, candidates, k, without, insights=insights)
-        rows = [row for row in best if scores.score[row] >= (asked.min_score or 0.0)]
-        return Ranked(question, candidates, scores, rows, scorer.name, faint)
+            best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
+        return Ranked(question, candidates, scores, best, scorer.name, faint)
 
     async def _with_archive(
         self, scope: Scope, asked: Asked, question: Question, candidates: Candidates
