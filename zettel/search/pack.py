@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zettel.annotate.tokens import UNSPACED
 from zettel.llm.lines import clip
@@ -45,13 +45,13 @@ def pack(hits: Sequence[Hit], max_tokens: int, opening: str = "") -> str:
     notes = [hit.note for hit in hits]
     if len(notes) > 1 and estimate_tokens(_render(notes[:1])) > max_tokens:
         notes[:1] = _shortened(notes[0], int(BEST_SHARE * max_tokens))
-    taken: list[Note] = []
-    for note in notes:
-        if estimate_tokens(_render([*taken, note])) <= max_tokens:
-            taken.append(note)
+    taken: list[_Entry] = []
+    for entry in map(_entry, notes):
+        if estimate_tokens(_rendered([*taken, entry])) <= max_tokens:
+            taken.append(entry)
     if not taken and hits:
         return _cut(_render([hits[0].note]), max_tokens)
-    return _render(taken)
+    return _rendered(taken)
 
 
 def _shortened(note: Note, max_tokens: int) -> list[Note]:
@@ -73,15 +73,29 @@ def _opened(text: str, max_tokens: int) -> str:
     return "\n".join(kept)
 
 
+class _Entry(NamedTuple):
+    place: tuple[bool, float, str, int, int]
+    heading: str
+    line: str
+
+
+def _entry(note: Note) -> _Entry:
+    return _Entry(_place(note), _heading(note), _line(note))
+
+
 def _render(notes: Sequence[Note]) -> str:
+    return _rendered([_entry(note) for note in notes])
+
+
+def _rendered(entries: Sequence[_Entry]) -> str:
     lines: list[str] = []
     heading = ""
-    for note in sorted(notes, key=_place):
-        due = _heading(note)
-        if due != heading:
+    for entry in sorted(entries):
+        if entry.heading != heading:
+            due = entry.heading
             lines += ["", due] if lines and due else [due] if due else [""]
             heading = due
-        lines.append(_line(note))
+        lines.append(entry.line)
     return "\n".join(lines)
 
 
