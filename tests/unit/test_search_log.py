@@ -13,7 +13,7 @@ import pytest
 from zettel.errors import StoreBusy
 from zettel.model import Hit, LoggedSearch, Note, Scope, Why
 from zettel.search import log
-from zettel.search.log import BUFFERED, Found, SearchLog
+from zettel.search.log import BUFFERED, QUESTION_CHARACTERS, Found, SearchLog
 
 NOW = datetime(2024, 5, 1, tzinfo=timezone.utc)
 ANN, BEN = Scope(user="ann"), Scope(user="ben")
@@ -106,5 +106,17 @@ def test_a_question_that_no_store_can_keep_is_kept_as_it_can_be() -> None:
         waiting.add(found(1)._replace(question="lone \ud800 sign"))
         await waiting.close()
         assert [search.question for _, search in store.kept] == ["lone ? sign"]
+
+    run(work())
+
+
+def test_of_a_pasted_document_only_the_beginning_is_kept() -> None:
+    async def work() -> None:
+        store: Any = Store()
+        waiting = SearchLog(store)
+        waiting.add(found(1)._replace(question="Snow? " * 100_000))
+        await waiting.flush()
+        ((_, search),) = store.kept
+        assert search.question == ("Snow? " * 100_000)[:QUESTION_CHARACTERS]
 
     run(work())

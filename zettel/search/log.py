@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 BUFFERED = 1_000
 """Searches that wait in memory at most; then the oldest are dropped."""
+QUESTION_CHARACTERS = 2_000
+"""Beginning of a question that is kept: what is longer is a pasted document, and its beginning tells it from others."""
 WRITTEN_AFTER = 5.0
 """Seconds until what waits is written, unless something asks for it before."""
 
@@ -57,7 +59,7 @@ class SearchLog:
 
     def add(self, found: Found) -> None:
         """Remember a search."""
-        self._waiting.append(found)
+        self._waiting.append(found._replace(question=found.question[:QUESTION_CHARACTERS]))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(WRITTEN_AFTER, self._begin)
 
