@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.scoring.names import ALIKE, capitalised, jaro_winkler, likeness, speakers_named, terms_meant, unheard
+from zettel.scoring.names import (
+    ALIKE,
+    MOST_NAMES,
+    capitalised,
+    jaro_winkler,
+    likeness,
+    may_be_alike,
+    speakers_named,
+    terms_meant,
+    unheard,
+)
 from zettel.search.question import parse_question
 
 
@@ -34,6 +46,21 @@ def test_two_names(one: str, other: str) -> None:
 def test_likeness_is_a_share_and_the_same_both_ways(one: str, other: str) -> None:
     assert 0.0 <= likeness(one, other) == likeness(other, one) <= 1.0 + 1e-9
     assert (likeness(one, other) == 1.0) == (one == other)
+
+
+@given(st.text(alphabet="abcde", min_size=1, max_size=12), st.text(alphabet="abcde", min_size=1, max_size=12))
+def test_what_is_alike_may_be(one: str, other: str) -> None:
+    assert may_be_alike(one, other) == may_be_alike(other, one)
+    assert may_be_alike(one, other) or likeness(one, other) < ALIKE
+
+
+def test_a_pasted_document_is_compared_with_many_speakers_without_delay() -> None:
+    words = [f"{first}{second}orini" for first in "BCDFGHKLMNPRSTVZ" for second in "abcdefghijklmnopqrstuvwxyz"]
+    question = parse_question(" ".join(words), vector=None, today=None)
+    begun = process_time()
+    assert not any(speakers_named(question, [f"{word[::-1]}x {word[::-1]}y" for word in words]))
+    assert process_time() - begun < 2  # far more if every word was compared letter by letter with every name
+    assert len(capitalised(question.text)) == MOST_NAMES
 
 
 @pytest.mark.parametrize(

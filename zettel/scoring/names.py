@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from zettel.annotate.tokens import phrase_key, tokenize
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     from zettel.query import Ints, Question
 
+MOST_NAMES = 32
+"""Capitalised words of a question that may be names: beyond it a document was pasted."""
 SHORTEST_PREFIX = 3
 """Letters that a name must have to be taken for the beginning of another."""
 SHORTEST_SPELLING = 5
@@ -36,6 +39,16 @@ def likeness(one: str, other: str) -> float:
         return 1.0
     beginning = PREFIX if len(shorter) >= SHORTEST_PREFIX and longer.startswith(shorter) else 0.0
     return max(beginning, jaro_winkler(shorter, longer) if len(shorter) >= SHORTEST_SPELLING else 0.0)
+
+
+def may_be_alike(one: str, other: str) -> bool:
+    """Whether their likeness may reach ALIKE, by the letters of both in whatever order: a small part of its work."""
+    shorter, longer = sorted((one, other), key=len)
+    if len(shorter) < SHORTEST_SPELLING:
+        return longer.startswith(shorter)
+    m = sum(min(shorter.count(letter), longer.count(letter)) for letter in set(shorter))
+    jaro = (m / len(shorter) + m / len(longer) + 1) / 3
+    return jaro + WINKLER * 4 * (1 - jaro) >= ALIKE or longer.startswith(shorter)
 
 
 def jaro_winkler(one: str, other: str) -> float:
@@ -81,7 +94,9 @@ def speakers_named(question: Question, role_names: Sequence[str]) -> list[float]
     if any(part):
         return part
     asked = capitalised(question.text)
-    likes = [max((likeness(a, word) for a in asked for word in own), default=0.0) for own in words]
+    likes = [
+        max((likeness(a, word) for a in asked for word in own if may_be_alike(a, word)), default=0.0) for own in words
+    ]
     best = max(likes, default=0.0)
     return [like if like >= ALIKE and like == best else 0.0 for like in likes]
 
@@ -108,6 +123,6 @@ def unheard(question: Question, df: Ints) -> list[str]:
 
 
 def capitalised(text: str) -> list[str]:
-    """Its words with a capital letter that are no function words, in their normal form."""
-    found = (word for word in _CAPITALISED.findall(text) if word[0].isupper())
-    return [phrase_key(word) for word in found if tokenize(word)]
+    """Its first MOST_NAMES words with a capital letter that are no function words, each once, in their normal form."""
+    found = (word for word in _CAPITALISED.findall(text) if word[0].isupper() and tokenize(word))
+    return list(dict.fromkeys(phrase_key(word) for word in islice(found, MOST_NAMES)))
