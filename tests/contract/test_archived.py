@@ -117,6 +117,20 @@ def test_both_clocks_hold_for_the_archive(memory: Memory) -> None:
     assert [hit.note.id for hit in hits].count(ids[0]) == 1
 
 
+def test_what_is_put_away_is_found_by_the_words_that_it_had_then(memory: Memory) -> None:
+    one = memory.add("A recipe for walnuts.", occurred_at="2024-05-01", wait=True)
+    memory.archive(one)
+    then = memory.history(one)[-1].recorded_at
+    memory.update(one, content="A recipe for almonds.")
+    (hit,) = memory.search("walnuts", archived=True, known_at=then)
+    assert hit.note.content == "A recipe for walnuts."
+    assert "text" in hit.why.seeds
+    (other,) = memory.search("almonds", archived=True, known_at=then)
+    assert "text" not in other.why.seeds
+    assert other.score < hit.score
+    assert "text" in memory.search("almonds", archived=True)[0].why.seeds
+
+
 def test_nothing_fades_unasked(memory: Memory) -> None:
     ids = memory.add_many(LIFE, wait=True)
     assert memory.evolve().archived == 0

@@ -120,6 +120,8 @@ class Finding:
         if asked.archived or asked.quarantined:
             looking = Looking(question, asked, self._vectors.embedder)
             async for page in archived_pages(self._store, scope, PAGE):
+                if asked.known_at is not None:
+                    page = await self._archived_then(scope, page, asked.known_at)
                 await looking.look([note for note in page if is_asked_for(note, asked)])
             return looking.joined(candidates)
         if not asked.recalls or asked.as_of is not None or asked.known_at is not None:
@@ -130,6 +132,15 @@ class Finding:
         looking = Looking(question, asked, self._vectors.embedder)
         await looking.look([note for note in named if passes(note, asked.filter)])
         return looking.joined(candidates)
+
+    async def _archived_then(self, scope: Scope, page: Sequence[Note], known_at: datetime) -> list[Note]:
+        """Those notes of the archive that were in it then, as they were known then."""
+        then = await self._known_then(scope, [note.id for note in page], known_at)
+        return [
+            then[note.id].model_copy(update={"valid_to": note.valid_to})  # which no state tells
+            for note in page
+            if note.id in then and then[note.id].archived
+        ]
 
     async def _faint(self, scope: Scope, candidates: Candidates, rows: Ints, now: datetime) -> dict[int, float]:
         """The strengths of those of the rows that are no longer fresh at ``now``."""
@@ -149,14 +160,18 @@ class Finding:
 
     async def _notes_then(self, scope: Scope, asked: Asked, ranked: Ranked) -> dict[str, Note]:
         """Notes in the state known then, replaced by what was true then."""
-        upto = None if asked.known_at is None else to_micros(asked.known_at)
-        histories = await self._store.histories(scope, _ids(ranked))
-        states = {id: fold(base, revisions, upto)[0] for id, (base, revisions) in histories.items()}
+        states = await self._known_then(scope, _ids(ranked), asked.known_at)
         ends = dict(zip(_ids(ranked), ranked.candidates.valid_to[ranked.rows].tolist(), strict=True))
         return {
             id: note.model_copy(update={"valid_to": None if ends[id] >= TIME_MAX else from_micros(ends[id])})
             for id, note in states.items()
         }
+
+    async def _known_then(self, scope: Scope, ids: Sequence[str], known_at: datetime | None) -> dict[str, Note]:
+        """Notes in the state known then; None: by now. What is gone is left out."""
+        upto = None if known_at is None else to_micros(known_at)
+        histories = await self._store.histories(scope, ids)
+        return {id: fold(base, revisions, upto)[0] for id, (base, revisions) in histories.items()}
 
     def _hits(self, scope: Scope, asked: Asked, ranked: Ranked, notes: Mapping[str, Note]) -> list[Hit]:
         """The hits, which are logged if that was asked for. A note that went since it was ranked is no hit."""
