@@ -122,7 +122,7 @@ def test_ctrl_c_interrupts_a_wait_and_loses_nothing(tmp_path: Path) -> None:
 
             await anyio.sleep(30)
 
-    memory = Memory(tmp_path / "a.db", embedder=Slow())  # type: ignore[arg-type]
+    memory = Memory(tmp_path / "a.db", embedder=Slow())
     memory.add("Kept all the same.")
     threading.Timer(0.3, lambda: os.kill(os.getpid(), 2)).start()
     began = time.monotonic()
@@ -130,7 +130,7 @@ def test_ctrl_c_interrupts_a_wait_and_loses_nothing(tmp_path: Path) -> None:
         memory.flush()
     assert time.monotonic() - began < 10
     memory.close()
-    with Memory(tmp_path / "a.db", embedder=Slow()) as again:  # type: ignore[arg-type]
+    with Memory(tmp_path / "a.db", embedder=Slow()) as again:
         assert [note.content for note in again.list().notes] == ["Kept all the same."]
         assert len(again.jobs()) == 1
 
@@ -171,6 +171,9 @@ def test_scopes_pages_filters_and_neighbours(tmp_path: Path) -> None:
         for wrong in ({"limit": 0}, {"cursor": "n_1"}):
             with pytest.raises(InvalidInput):
                 memory.list(**wrong)
+        for hops in (0, "2", 2.5, None):
+            with pytest.raises(InvalidInput, match="hops="):
+                memory.neighbors(first.notes[5].id, hops=hops)
         with pytest.raises(NotFound):
             memory.neighbors("n_nothing")
 

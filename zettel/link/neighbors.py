@@ -15,8 +15,8 @@ async def neighbors(store: GraphStore, scope: Scope, note_id: str, hops: int) ->
 
     Without what is in quarantine.
     """
-    if not 1 <= hops <= MAX_HOPS:
-        raise InvalidInput(f"hops={hops}: use 1 to {MAX_HOPS}")
+    if not (isinstance(hops, int) and 1 <= hops <= MAX_HOPS):
+        raise InvalidInput(f"hops={hops!r}: use 1 to {MAX_HOPS}")
     reached: dict[str, tuple[int, Link]] = {}
     border = {note_id}
     for hop in range(1, hops + 1):
