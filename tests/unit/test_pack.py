@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from time import process_time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,8 +49,11 @@ def test_documents_need_no_heading() -> None:
     )
 
 
-def test_what_is_no_longer_true_says_so() -> None:
-    assert "(no longer true since 2024-05-01)" in pack([hit("Ann lives in Bergen.", 1, valid_to=NOON)], 800)
+@pytest.mark.parametrize("told", ["no longer valid since 2024-05-01", "valid until 2024-05-01"])
+def test_what_was_replaced_says_so_and_what_will_be_that_it_holds(told: str) -> None:
+    found = hit("Ann lives in Bergen.", 1, valid_to=NOON).model_copy(update={"why": Why(scorer="fusion", time=told)})
+    assert pack([found], 800).endswith(f"- Ann lives in Bergen. ({told})")
+    assert pack([hit("Ann lives in Oslo.", 1)], 800).endswith("- Ann lives in Oslo.")
 
 
 def test_who_speaks_opens_no_heading() -> None:

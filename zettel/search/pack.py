@@ -42,23 +42,23 @@ def pack(hits: Sequence[Hit], max_tokens: int, opening: str = "") -> str:
     if opening and (head := _opened(opening, int(OPENING_SHARE * max_tokens))):
         rest = pack(hits, max(max_tokens - estimate_tokens(f"{head}\n\n"), 0))
         return f"{head}\n\n{rest}" if rest else head
-    notes = [hit.note for hit in hits]
-    if len(notes) > 1 and estimate_tokens(_render(notes[:1])) > max_tokens:
-        notes[:1] = _shortened(notes[0], int(BEST_SHARE * max_tokens))
+    chosen = list(hits)
+    if len(chosen) > 1 and estimate_tokens(_render([_entry(chosen[0])])) > max_tokens:
+        chosen[:1] = _shortened(chosen[0], int(BEST_SHARE * max_tokens))
     taken: list[_Entry] = []
-    for entry in map(_entry, notes):
-        if estimate_tokens(_rendered([*taken, entry])) <= max_tokens:
+    for entry in map(_entry, chosen):
+        if estimate_tokens(_render([*taken, entry])) <= max_tokens:
             taken.append(entry)
     if not taken and hits:
-        return _cut(_render([hits[0].note]), max_tokens)
-    return _rendered(taken)
+        return _cut(_render([_entry(hits[0])]), max_tokens)
+    return _render(taken)
 
 
-def _shortened(note: Note, max_tokens: int) -> list[Note]:
-    """The note with the beginning of its content, so that it fits with its heading, time and speaker; or nothing."""
-    frame = estimate_tokens(_render([note])) - estimate_tokens(note.content)
-    content = _cut(note.content, max_tokens - frame)
-    return [note.model_copy(update={"content": content})] if content else []
+def _shortened(hit: Hit, max_tokens: int) -> list[Hit]:
+    """The hit with the beginning of its content, so that it fits with its heading, time and speaker; or nothing."""
+    frame = estimate_tokens(_render([_entry(hit)])) - estimate_tokens(hit.note.content)
+    content = _cut(hit.note.content, max_tokens - frame)
+    return [hit.model_copy(update={"note": hit.note.model_copy(update={"content": content})})] if content else []
 
 
 def _opened(text: str, max_tokens: int) -> str:
@@ -79,15 +79,11 @@ class _Entry(NamedTuple):
     line: str
 
 
-def _entry(note: Note) -> _Entry:
-    return _Entry(_place(note), _heading(note), _line(note))
+def _entry(hit: Hit) -> _Entry:
+    return _Entry(_place(hit.note), _heading(hit.note), _line(hit.note, hit.why.time if hit.note.valid_to else ""))
 
 
-def _render(notes: Sequence[Note]) -> str:
-    return _rendered([_entry(note) for note in notes])
-
-
-def _rendered(entries: Sequence[_Entry]) -> str:
+def _render(entries: Sequence[_Entry]) -> str:
     lines: list[str] = []
     heading = ""
     for entry in sorted(entries):
@@ -113,11 +109,11 @@ def _heading(note: Note) -> str:
     return f"## {parts}" if parts else ""
 
 
-def _line(note: Note) -> str:
+def _line(note: Note, validity: str) -> str:
     clock = f"{note.occurred_at:%H:%M} " if note.occurred_at and note.session else ""
     speaker = f"{clip(note.role, SPEAKER_CHARS)}: " if note.role else ""
     title = f"{_on_one_line(note.title)}: " if note.title and not note.content.startswith(note.title) else ""
-    ended = f" (no longer true since {note.valid_to.date().isoformat()})" if note.valid_to else ""
+    ended = f" ({validity})" if validity else ""
     body = note.content.strip().replace("\n", "\n  ")
     return f"- {clock}{speaker}{title}{body}{ended}"
 
