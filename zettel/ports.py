@@ -359,9 +359,12 @@ class GraphStore(Protocol):
         taken over or ended meanwhile are left alone."""
         ...
 
-    async def fail(self, jobs: Sequence[Job], error: str, retry_at: datetime | None) -> None:
+    async def fail(
+        self, jobs: Sequence[Job], error: str, retry_at: datetime | None, counts: bool = True
+    ) -> None:
         """Keep the error with jobs that were claimed together; queue them again at ``retry_at``, or leave them failed
-        when that is None. Those that were taken over meanwhile are left alone."""
+        when that is None. ``counts``: False takes the claim off their attempts, for nothing was tried. Those that were
+        taken over meanwhile are left alone."""
         ...
 
     async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]: ...

@@ -79,14 +79,17 @@ def renew(sql: sqlite3.Connection, jobs: Sequence[Job], lease: float, now: int) 
     )
 
 
-def fail(sql: sqlite3.Connection, jobs: Sequence[Job], error: str, retry_at: datetime | None) -> None:
+def fail(
+    sql: sqlite3.Connection, jobs: Sequence[Job], error: str, retry_at: datetime | None, counts: bool
+) -> None:
     """Keep why jobs failed, and queue them again if a time is given. Those that were taken over are left alone."""
     state = (JobState.FAILED if retry_at is None else JobState.QUEUED).value
     run_at = None if retry_at is None else to_micros(retry_at)
     sql.executemany(
-        """UPDATE jobs SET state = ?, run_at = COALESCE(?, run_at), error = ?, token = NULL, lease_until = 0
+        """UPDATE jobs SET state = ?, run_at = COALESCE(?, run_at), error = ?, attempts = attempts - ?, token = NULL,
+            lease_until = 0
         WHERE id = ? AND token = ?""",
-        [(state, run_at, error, job.id, job.token) for job in jobs],
+        [(state, run_at, error, not counts, job.id, job.token) for job in jobs],
     )
 
 

@@ -327,9 +327,11 @@ class EmbeddedStore(Optimizing):
         """Leave jobs to their worker for ``lease`` seconds from now on."""
         await self._write(lambda sql: jobs.renew(sql, held, lease, _now()))
 
-    async def fail(self, failed: Sequence[Job], error: str, retry_at: datetime | None) -> None:
+    async def fail(
+        self, failed: Sequence[Job], error: str, retry_at: datetime | None, counts: bool = True
+    ) -> None:
         """Keep the error; queue again at ``retry_at``, or leave them failed when that is None."""
-        await self._write(lambda sql: jobs.fail(sql, failed, error, retry_at))
+        await self._write(lambda sql: jobs.fail(sql, failed, error, retry_at, counts))
 
     async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]:
         """Jobs in the order they were queued."""

@@ -73,7 +73,9 @@ async def renew(connection: Connection, jobs: Sequence[Job], lease: float, now: 
     await connection.writing(work)
 
 
-async def fail(connection: Connection, jobs: Sequence[Job], error: str, retry_at: datetime | None) -> None:
+async def fail(
+    connection: Connection, jobs: Sequence[Job], error: str, retry_at: datetime | None, counts: bool
+) -> None:
     """Keep why jobs of one scope failed, and queue them again if a time is given. Those that were taken over are left
     alone."""
     scope = jobs[0].scope.key
@@ -87,6 +89,7 @@ async def fail(connection: Connection, jobs: Sequence[Job], error: str, retry_at
             state=(JobState.FAILED if retry_at is None else JobState.QUEUED).value,
             run_at=None if retry_at is None else to_micros(retry_at),
             error=error,
+            untried=int(not counts),
         )
 
     await connection.writing(work)

@@ -410,12 +410,13 @@ class Books(ABC):
             if job.id in self._jobs and self._jobs[job.id].token == job.token:
                 self._leased[job.id] = time.monotonic() + lease
 
-    async def fail(self, jobs: Sequence[Job], error: str, retry_at: datetime | None) -> None:
+    async def fail(self, jobs: Sequence[Job], error: str, retry_at: datetime | None, counts: bool = True) -> None:
         for job in jobs:
             if job.id in self._jobs and self._jobs[job.id].token == job.token:
                 state = JobState.QUEUED if retry_at else JobState.FAILED
+                attempts = self._jobs[job.id].attempts - (not counts)
                 update = {"state": state, "error": error, "token": None, "run_at": in_utc(retry_at or job.run_at)}
-                self._jobs[job.id] = self._jobs[job.id].model_copy(update=update)
+                self._jobs[job.id] = self._jobs[job.id].model_copy(update={**update, "attempts": attempts})
 
     async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]:
         return [job for job in self._jobs.values() if scope in (None, job.scope) and state in (None, job.state)]

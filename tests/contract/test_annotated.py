@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from tests.scripted_model import reply
 from zettel import Budget, Kind, LinkType, LiteLLM, LiteLLMAnnotator, Memory, Note
 from zettel.errors import InvalidInput, JobFailed
 from zettel.jobs import queue
+from zettel.llm import budget
 from zettel.model import JobKind, JobState
 
 PATIENCE = 60
@@ -226,6 +227,24 @@ def test_jobs_wait_when_the_budget_is_spent(url: Any, server: ModelServer) -> No
         told = memory.stats()
         assert told["llm_calls"] == 1
         assert told["budget"]["calls"] == 0
+
+
+def test_turns_that_waited_for_many_days_are_still_read_together(
+    url: Any, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days: list[datetime] = []
+
+    def tomorrow() -> datetime:
+        days.append(datetime.now(timezone.utc))
+        return days[-1]
+
+    monkeypatch.setattr(budget, "next_midnight", tomorrow)
+    monkeypatch.setattr(budget.Meter, "_reached", lambda *_: len(days) < 6)
+    with Memory(url, llm=model(server), budget=Budget(calls=9), annotator=LiteLLMAnnotator("lean")) as memory:
+        ids = memory.add_many([turn | {"session": "a"} for turn in LIFE[:6]])
+        memory.flush(timeout=PATIENCE)
+        assert all(annotated(memory, ids))
+        assert server.asked == 1
 
 
 def test_what_it_cost_is_told(url: Any, server: ModelServer) -> None:

@@ -124,6 +124,19 @@ def test_what_was_begun_is_given_back_at_once(backend: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_a_claim_for_which_nothing_was_tried_counts_as_no_attempt(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            await put(store, ANN, JobKind.LINK)
+            for counts, attempts in ((True, 1), (False, 1), (False, 1), (True, 2)):
+                claimed = await store.claim(ALL, 9, LONG, None)
+                await store.fail(claimed, "stopped", datetime.now(timezone.utc), counts)
+                assert [job.attempts for job in await store.jobs(ANN)] == [attempts]
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_job_is_dropped_unless_somebody_is_at_it(backend: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(backend, tmp_path) as store:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
 from zettel.batch import StaleLease
-from zettel.errors import ZettelError
+from zettel.errors import BudgetSpent, ZettelError
 from zettel.jobs.queue import next_attempt
 from zettel.jobs.tally import Tally
 from zettel.jobs.work import Work
@@ -60,11 +60,11 @@ async def keep(store: GraphStore, jobs: Sequence[Job], error: BaseException) -> 
         raise error
     now = datetime.now(timezone.utc)
     if isinstance(error, StaleLease):  # one job is somebody else's now, or was deleted: the others are still ours
-        await store.fail(jobs, GONE, now)
+        await store.fail(jobs, GONE, now, counts=False)
         return
     # What is not ours may quote what a model was asked: a text that would outlive its deletion.
     quotes = jobs[0].kind in QUOTING and not isinstance(error, ZettelError)
     told = type(error).__name__ + ("" if quotes else f": {error}")
     for attempts in sorted({job.attempts for job in jobs}):
         alike = [job for job in jobs if job.attempts == attempts]
-        await store.fail(alike, told, next_attempt(error, attempts, now))
+        await store.fail(alike, told, next_attempt(error, attempts, now), counts=not isinstance(error, BudgetSpent))

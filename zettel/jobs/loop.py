@@ -97,7 +97,7 @@ class JobLoop:
             with anyio.move_on_after(GIVE_BACK_SECONDS), suppress(StoreError):
                 for task, jobs in [each for lane in self._lanes for each in lane.under_way.items()]:
                     if task.cancelled():
-                        await self._store.fail(jobs, STOPPED, datetime.now(timezone.utc))
+                        await self._store.fail(jobs, STOPPED, datetime.now(timezone.utc), counts=False)
         finally:
             await self._runner.close()
 
