@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from zettel.errors import (
     ModelUnavailable,
     ModelUnusable,
 )
+from zettel.jobs.queue import next_attempt
 from zettel.llm import lanes
 from zettel.llm.answers import items
 from zettel.llm.desk import Desk
@@ -299,6 +301,26 @@ async def test_without_a_time_the_pause_grows(serve: Serve, monkeypatch: pytest.
     await model(server).complete(REQUEST)
     assert time.monotonic() - began >= 0.05 + 0.1 + 0.2
     assert server.asked == 4
+
+
+@pytest.mark.parametrize("told", ["0", "-5", "nan", "Wed, 01 May 2024 09:00:00 GMT"])
+async def test_a_pause_of_no_time_is_one_of_our_own(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    monkeypatch.setattr(lanes, "FIRST_PAUSE", 0.05)
+    server = serve(*[Fault.RATE_LIMITED] * 3, retry_after=told)
+    began = time.monotonic()
+    await model(server).complete(REQUEST)
+    assert time.monotonic() - began >= 0.05 + 0.1 + 0.2
+    assert server.asked == 4
+
+
+@pytest.mark.parametrize("told", ["1e300", "inf", "1000000000000", "Fri, 31 Dec 9999 23:59:59 GMT"])
+async def test_no_pause_is_longer_than_a_day(serve: Serve, told: str) -> None:
+    error = await failing(model(serve(Fault.RATE_LIMITED, retry_after=told)))
+    assert isinstance(error, ModelUnavailable)
+    assert error.retry_after == pytest.approx(86_400, abs=5)
+    assert next_attempt(error, 1, datetime.now(timezone.utc)) is not None
 
 
 async def test_a_long_pause_is_left_to_the_caller(serve: Serve) -> None:

@@ -12,6 +12,8 @@ import anyio
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds that all requests wait after a refusal that does not say how long; doubled with each in a row."""
+DAY = 86_400.0
+"""Seconds that a service is believed to want at most; what asks for years means nothing by it."""
 
 
 class Lane:
@@ -51,15 +53,16 @@ class Lane:
 
 
 def seconds_asked(headers: Mapping[str, str]) -> float | None:
-    """What the headers of a refusal ask to wait for, in seconds; None if they do not say.
+    """What the headers of a refusal ask to wait for, in seconds, DAY at most; None if they do not say.
 
-    ``Retry-After`` of RFC 9110, 10.2.3, in seconds or as a date, and the ``retry-after-ms`` of some providers.
+    ``Retry-After`` of RFC 9110, 10.2.3, in seconds or as a date, and the ``retry-after-ms`` of some providers. No time,
+    or one that has passed, says nothing: to ask again at once would be refused again.
     """
     lowered = {name.lower(): value for name, value in headers.items()}
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         told = lowered.get(name, "")
         try:
-            return max(0.0, float(told) * unit)
+            return _sensible(float(told) * unit)
         except ValueError:
             pass
     try:
@@ -68,4 +71,8 @@ def seconds_asked(headers: Mapping[str, str]) -> float | None:
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=timezone.utc)
-    return max(0.0, when.timestamp() - time.time())
+    return _sensible(when.timestamp() - time.time())
+
+
+def _sensible(seconds: float) -> float | None:
+    return min(seconds, DAY) if seconds > 0 else None
