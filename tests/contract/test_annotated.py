@@ -137,6 +137,20 @@ def test_new_wording_is_read_anew_and_former_facts_are_put_away(url: Any, server
         assert "Tromsø" in noted(memory, id).context
 
 
+def test_a_lesson_stays_when_turns_that_it_rests_on_are_read_anew(url: Any, server: ModelServer) -> None:
+    told = ("The upload of large files times out.", "Raise UPLOAD_TIMEOUT.", "That worked!")
+    with Memory(url, llm=model(server)) as memory:
+        turns = [{"content": text, "session": session} for session in "ab" for text in told]
+        ids = memory.add_many(turns)
+        memory.evolve()
+        (lesson,) = memory.list(kinds=[Kind.PROCEDURAL]).notes
+        for id, text in zip(ids[:2], told, strict=False):
+            memory.update(id, content=f"{text} It is for the archive.")
+        memory.flush(timeout=PATIENCE)
+        assert [note.id for note in memory.list(kinds=[Kind.PROCEDURAL]).notes] == [lesson.id]
+        assert all("archive" in noted(memory, id).context for id in ids[:2])
+
+
 def test_what_a_person_wrote_stays(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         id = memory.add("The keel was laid in spring.", role="Ida")

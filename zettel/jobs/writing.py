@@ -64,8 +64,8 @@ class Writing:
         histories = await self._store.histories(self._scope, derived) if derived else {}
         kept: set[str] = set()
         for history in histories.values():
-            if history.base.kind not in (Kind.SEMANTIC, Kind.PROCEDURAL):
-                continue
+            if not _is_fact_of(note, history):
+                continue  # such as a lesson, which others have the say over
             if history.base.content in facts:
                 kept.add(history.base.content)
             else:
@@ -103,6 +103,11 @@ class Writing:
     def _put(self, put: PutRevision) -> None:
         self.ops.append(put)
         self.notes.append(put.note)
+
+
+def _is_fact_of(note: Note, history: NoteHistory) -> bool:
+    """Whether a derived note came of reading this one."""
+    return any(r.links and (r.cause.by, r.cause.note) == (READER, note.id) for r in history.revisions)
 
 
 def _tags(note: Note, said: Written) -> tuple[str, ...]:
