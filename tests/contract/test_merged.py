@@ -20,6 +20,7 @@ from tests.contract.test_erasable import SECRETS
 from tests.contract.test_erasable import traces as traces  # a fixture
 from zettel import Event, LinkType, Memory, Note
 from zettel.errors import NotFound
+from zettel.jobs import merging
 from zettel.model import Kind
 
 PEOPLE = ("Ann", "Bob", "Ida", "Ole", "Tove")
@@ -101,6 +102,18 @@ def test_a_duplicate_that_comes_later_joins_and_costs_no_vector(memory: Memory) 
     merging = [r for r in memory.history(one) if r.cause.by == "merge" and r.live]
     assert [set(r.change) for r in merging] == [{"event_ids"}]
     assert {read.note for read in merging[0].inputs} == {one, other, third}
+
+
+def test_what_is_said_all_day_costs_no_square_of_it(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "MOST", 4)
+    ids = memory.add_many([event(n, "The nightly deploy of the barn server finished.") for n in range(10)])
+    assert memory.evolve().merged == 3 + 3 + 1
+    assert [len(noted(memory, id).event_ids) for id in (ids[0], ids[4], ids[8])] == [4, 4, 2]
+    assert max(len(revision.inputs) for id in ids for revision in memory.history(id)) == 4
+    assert not any(memory.evolve())
+    memory.add_many([event(10, "The nightly deploy of the barn server finished.")])
+    assert memory.evolve().merged == 1
+    assert [len(noted(memory, id).event_ids) for id in (ids[0], ids[4], ids[8])] == [4, 4, 3]
 
 
 def test_what_was_known_before_still_shows_both(memory: Memory) -> None:

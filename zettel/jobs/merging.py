@@ -6,7 +6,7 @@ the state that the merge is committed on. No model is asked and nothing is embed
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zettel.batch import DropMentions, Op, PutRevision
 from zettel.commit import Clock, Commits
@@ -24,6 +24,8 @@ PAGE = 500
 """Notes read at once."""
 TOGETHER = 50
 """Groups merged in one transaction."""
+MOST = 50
+"""Notes that one speaks for at most, itself among them: each keeps the list of all, and so it grows by the square."""
 _DISPUTE = frozenset({LinkType.SUPERSEDES, LinkType.CONTRADICTS})
 """Links by which a note has a part in a change of fact: then it stands for its own moment, and is left alone."""
 
@@ -71,10 +73,10 @@ class Merging:
                 same = _still_the_same([notes[id] for id in group if id in notes])
                 fit = [note for note in same if not _stays_alone(histories[note.id], links.get(note.id, ()))]
                 kept = fit[:1] + [note for note in fit[1:] if not _set_by_people(histories[note.id])]
-                if len(kept) > 1:
-                    puts = _merge(kept, histories, links, clock)
+                for together in _pieces(kept, histories):
+                    puts = _merge(together, histories, links, clock)
                     gone = [put.note.id for put in puts if put.note.archived]
-                    merged += len(kept) - 1
+                    merged += len(together) - 1
                     ops += [*puts, DropMentions(tuple(gone))]
             return ops + finish(jobs)
 
@@ -87,12 +89,36 @@ class Merging:
         return await self._store.histories(scope, sorted(ids)) if ids else {}
 
 
+def _pieces(kept: Sequence[Note], histories: Mapping[str, NoteHistory]) -> Iterator[list[Note]]:
+    """The notes in order, as many together as stand for MOST; none alone."""
+    piece: list[Note] = []
+    size = 0
+    for note in kept:
+        members = len(_members([note], histories))
+        if size + members > MOST:
+            if len(piece) > 1:
+                yield piece
+            piece, size = [], 0
+        piece.append(note)
+        size += members
+    if len(piece) > 1:
+        yield piece
+
+
+def _members(kept: Iterable[Note], histories: Mapping[str, NoteHistory]) -> set[str]:
+    """The ids of notes and of those that were merged with them before."""
+    return {
+        id
+        for note in kept
+        for id in (note.id, *(read.note for decision in live_merges(histories[note.id]) for read in decision))
+    }
+
+
 def _merge(
     kept: Sequence[Note], histories: Mapping[str, NoteHistory], links: Mapping[str, Sequence[Link]], clock: Clock
 ) -> list[PutRevision]:
     """One decision about all that say the same, those that were merged before among them."""
-    members = {read.note for note in kept for decision in live_merges(histories[note.id]) for read in decision}
-    states = {id: alone(histories[id]) for id in members.union(note.id for note in kept) if id in histories}
+    states = {id: alone(histories[id]) for id in _members(kept, histories) if id in histories}
     first, *others = sorted(states.values(), key=lambda note: note.seq)
     decision = tuple(Input(note.id, worded_at(*histories[note.id])) for note in (first, *others))
     events = dict.fromkeys(event for note in (first, *others) for event in note.event_ids)
