@@ -3,6 +3,7 @@ event, and only a note that a valid answer names is changed."""
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -174,6 +175,23 @@ def test_a_model_decides_typed_links_with_a_reason(url: Any, server: ModelServer
         assert decided
         seq = {note.id: note.seq for note in memory.list().notes}
         assert all(link.type is LinkType.RELATES and seq[link.target] < seq[link.source] for link in decided)
+
+
+def test_keywords_that_a_model_leaves_out_stay_those_of_the_text(url: Any, server: ModelServer) -> None:
+    def without(request: dict[str, Any]) -> str:
+        said = json.loads(reply(request))
+        return json.dumps({name: [one | {"keywords": []} for one in told] if name == "notes" else told
+                           for name, told in said.items()})  # fmt: skip
+
+    server.reply = without
+    with Memory(url, llm=model(server)) as memory:
+        id = memory.add("The keel of the Blue Heron was laid in spring.", role="Ida")
+        extracted = noted(memory, id).keywords
+        memory.flush(timeout=PATIENCE)
+        note = noted(memory, id)
+        assert "noteworthy" in note.context
+        assert note.keywords == extracted != ()
+        assert note.authored == ("context", "tags")
 
 
 def test_filler_is_not_sent(url: Any, server: ModelServer) -> None:

@@ -43,6 +43,8 @@ class Writing:
         change: dict[str, Any] = {"context": said.context, "keywords": said.keywords, "tags": _tags(note, said)}
         if said.importance is not None:
             change["importance"] = said.importance
+        if not said.keywords:
+            del change["keywords"]  # those of the text stay
         for name in set_by_people(history):
             change.pop(name, None)
         self._put(revised(history, self._clock, cause, change, inputs=self._inputs))
