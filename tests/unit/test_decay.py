@@ -57,6 +57,21 @@ def test_days_or_a_timedelta() -> None:
         Decay(90, strength=2)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"older_than": float("nan")},
+        {"older_than": float("inf")},
+        {"older_than": -1},
+        {"older_than": 90, "strength": "x"},
+        {"older_than": 90, "importance": None},
+    ],
+)
+def test_nonsense_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        Decay(**fields)
+
+
 def test_what_people_say_of_themselves_does_not_fade() -> None:
     said = a_note(role="Ann").model_copy(update={"content": "I love salt glazes."})
     assert not POLICY.fades(said, used(1000), 0.5, NOW)

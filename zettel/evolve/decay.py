@@ -36,11 +36,14 @@ class Decay:
         if not isinstance(self.older_than, timedelta):
             try:
                 object.__setattr__(self, "older_than", timedelta(days=self.older_than))
-            except (TypeError, OverflowError):
+            except (TypeError, ValueError, OverflowError):
                 raise InvalidInput(f"older_than={self.older_than!r} is no number of days") from None
+        if self.older_than < timedelta(0):  # type: ignore[operator]  # a timedelta by now
+            raise InvalidInput(f"older_than={self.older_than} lies before now: all would have faded")
         for name in ("strength", "importance"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InvalidInput(f"{name}={getattr(self, name)} lies outside of 0 to 1")
+            bound = getattr(self, name)
+            if not (isinstance(bound, (int, float)) and 0 <= bound <= 1):
+                raise InvalidInput(f"{name}={bound!r} is no number from 0 to 1")
 
     def fades(self, note: Note, use: NoteUse, importance: float, now: datetime) -> bool:
         """Whether a note has faded at ``now``; ``importance`` is what its links give it."""
