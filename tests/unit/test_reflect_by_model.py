@@ -11,9 +11,10 @@ import pytest
 
 from tests.unit.test_insights import note
 from zettel.annotate.written import NO_ITEM, UNREADABLE
-from zettel.errors import InvalidInput
+from zettel.errors import InvalidInput, ModelUnusable
 from zettel.evolve.insights import MAX_CHARS
 from zettel.evolve.reflect_by_model import DOUBLED, TOO_LONG, UNFOUNDED, LiteLLMReflector
+from zettel.llm.failures import costly
 from zettel.llm.lines import line, short_ids
 from zettel.llm.ports import Answer, Flaw, Reflected, Request
 from zettel.prompts import load_prompt
@@ -72,6 +73,21 @@ def test_a_flawed_item_costs_its_own_theme(items: list[Any], flaw: Flaw) -> None
 
 def test_an_answer_that_cannot_be_read_costs_all() -> None:
     assert reflect("I would rather not.")[0].insights == (UNREADABLE, UNREADABLE)
+
+
+@pytest.mark.parametrize("spent", [Answer("", "some/model", prompt_tokens=9), None])
+def test_a_refusal_costs_all_and_a_model_that_was_not_asked_is_an_error(spent: Answer | None) -> None:
+    async def ask(request: Request, notes: Sequence[str]) -> Answer:
+        raise costly(ModelUnusable("some/model refused"), spent)
+
+    async def reflected() -> Reflected:
+        return await LiteLLMReflector().reflect([KILN, FERRY], ask)
+
+    if spent is not None:
+        assert asyncio.run(reflected()).insights == (UNREADABLE, UNREADABLE)
+    else:
+        with pytest.raises(ModelUnusable):
+            asyncio.run(reflected())
 
 
 def test_worked_examples_are_answers_that_would_be_taken() -> None:

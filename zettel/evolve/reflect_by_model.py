@@ -66,11 +66,17 @@ class LiteLLMReflector:
     async def reflect(self, groups: Sequence[Sequence[Note]], ask: Ask) -> Reflected:
         """One question about all of the groups. Raises what ``ask`` raises."""
         ids = list(short_ids([min(note.id for note in group) for group in groups]).values())
-        answer = await ask(self._request(groups, ids), [note.id for group in groups for note in group])
+        unreadable = Reflected((UNREADABLE,) * len(groups))
+        try:
+            answer = await ask(self._request(groups, ids), [note.id for group in groups for note in group])
+        except ModelUnusable as error:
+            if error.spent is None:
+                raise
+            return unreadable  # the model was asked, and refused or said nothing
         try:
             found = items(answer.text, answer.cut)
         except ModelUnusable:
-            return Reflected((UNREADABLE,) * len(groups))
+            return unreadable
         said = tuple(_insight(id, group, found) for id, group in zip(ids, groups, strict=True))
         return Reflected(said, answer.model, self.prompt.name)
 
