@@ -55,6 +55,12 @@ TURNS = tuple(_turn(text, place) for place, text in enumerate(SAID))
 IDS = short_ids(turn.note for turn in TURNS)
 
 
+def test_an_id_that_comes_back_as_a_number_is_the_id() -> None:
+    (turn,) = TURNS[:1]
+    item = {"id": 34, "context": TOLD[0], "keywords": ["canoe"]}
+    assert judged([turn], [], {turn.note: "34"}, [item], frozenset()) == [Written(TOLD[0], ("canoe",), ())]
+
+
 def _item(place: int, **fields: Any) -> dict[str, Any]:
     return {"id": IDS[TURNS[place].note], "context": TOLD[place], "keywords": ["Ann"], "tags": ["life"], **fields}
 

@@ -107,6 +107,19 @@ def test_what_is_not_as_it_should_be_touches_nothing(wrong: Any) -> None:
     assert kept.because == NEW[1].id
 
 
+def test_an_id_that_comes_back_as_a_number_is_the_id() -> None:
+    notes = [_note(seq, OLD[0].content) for seq in range(1, 300)]
+    ids = {note.id: short_ids([note.id])[note.id] for note in notes}
+    old, new = [note for note in notes if ids[note.id].isdigit()][:2]
+    said = {"because": int(ids[new.id]), "card": int(ids[old.id]), "do": "link", "why": "the same boat"}
+
+    async def ask(request: Request, shown: Sequence[str]) -> Answer:
+        return Answer(json.dumps({"changes": [said]}), "some/model")
+
+    rewrote = asyncio.run(LiteLLMEvolver().evolve(Choices((Choice(new, (0,)),), (old,)), ask))
+    assert rewrote.changes == (Retie(new.id, old.id, "the same boat", True),)
+
+
 def test_a_note_is_rewritten_once() -> None:
     first, second = _change(), _change(NEW[1], context="The Heron has a new sail, and is at sea.")
     assert _changes(first, second) == _changes(first)

@@ -158,6 +158,15 @@ def test_what_was_not_offered_is_dropped(link: Any) -> None:
     )
 
 
+def test_an_id_that_comes_back_as_a_number_is_the_id() -> None:
+    notes = [_note(seq) for seq in range(1, 300)]
+    ids = {note.id: short_ids([note.id])[note.id] for note in notes}
+    old, new = [note for note in notes if ids[note.id].isdigit()][:2]
+    said = {"from": int(ids[new.id]), "to": int(ids[old.id]), "type": "RELATES", "reason": "why"}
+    linked = _link(_whole(said), Choices((Choice(new, (0,)),), (old,)))
+    assert linked.notes == ((Decision(new.id, old.id, LinkType.RELATES, "why"),),)
+
+
 def test_only_what_held_before_is_superseded() -> None:
     told_late = _note(21, days=-5)
     undated = _note(22)

@@ -135,8 +135,8 @@ def judged(
     """
     by_id: dict[str, list[Mapping[str, Any]]] = {}
     for item in items:
-        if isinstance(item, dict) and isinstance(item.get("id"), str):
-            by_id.setdefault(item["id"].strip(), []).append(item)
+        if isinstance(item, dict):  # an id of digits alone comes back as a number from weak models
+            by_id.setdefault(str(item.get("id")).strip(), []).append(item)
     outcomes = [_outcome(turn, by_id.get(ids[turn.note], ()), shown) for turn in turns]
     return _compared(turns, before, outcomes)
 

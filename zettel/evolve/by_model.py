@@ -62,9 +62,10 @@ SCHEMA: Mapping[str, Any] = {
 
 
 class _Change(BaseModel):
-    """One change of an answer, by short ids; what it says of the note's fields is judged apart."""
+    """One change of an answer, by short ids (weak models write those of digits alone as numbers); what it says of the
+    note's fields is judged apart."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
     because: str
     card: str

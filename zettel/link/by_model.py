@@ -57,9 +57,9 @@ SCHEMA: Mapping[str, Any] = {
 
 
 class _Item(BaseModel):
-    """One link of an answer, by short ids."""
+    """One link of an answer, by short ids; weak models write those of digits alone as numbers."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
     source: Annotated[str, Field(alias="from")]
     target: Annotated[str, Field(alias="to")]
