@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from zettel.llm.ports import LLM, ModelAnnotator
     from zettel.ports import Annotator, Embedder, GraphStore
 
+_PARTS = (
+    ("annotator", "annotate", 'LiteLLMAnnotator("lean")'),
+    ("budget", "per", "Budget(usd=2)"),
+    ("decay", "fades", "Decay(older_than=90)"),
+)
+"""Parts of an opening, what each of them has, and how one is written."""
+
 
 @dataclass(frozen=True)
 class Opening:
@@ -37,6 +44,13 @@ class Opening:
     decay: Decay | None = None
     away: bool = False
     key: str = field(default_factory=lambda: secrets.token_hex(8), repr=False)
+
+    def __post_init__(self) -> None:
+        """Raise ``InvalidInput`` for a part that cannot do what it stands for, told by what it has."""
+        for name, has, example in _PARTS:
+            part = getattr(self, name)
+            if part is not None and (isinstance(part, type) or not hasattr(part, has)):
+                raise InvalidInput(f"{name}={part!r} is none: write {name}={example}, say")
 
 
 def sealed(opening: Opening, runner: str, dumps: Callable[[Opening], bytes] = pickle.dumps) -> bytes:

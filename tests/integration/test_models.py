@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from tests.model_server import Fault, ModelServer, first
-from zettel import AsyncMemory, Budget
+from zettel import AsyncMemory, Budget, LiteLLMAnnotator, Memory
 from zettel.commit import Commits
 from zettel.errors import (
     BudgetSpent,
@@ -164,10 +164,33 @@ def test_what_is_no_model_is_refused(spec: Any) -> None:
         load_model(spec)
 
 
-@pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": float("nan")}, {"concurrency": 0}, {"max_tokens": 0}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"timeout": 0},
+        {"timeout": float("nan")},
+        {"timeout": "60"},
+        {"concurrency": 0},
+        {"concurrency": 2.5},
+        {"max_tokens": 0},
+        {"max_tokens": "5"},
+        {"temperature": "warm"},
+        {"temperature": float("nan")},
+        {"temperature": -1},
+    ],
+)
 def test_nonsense_is_refused(options: Any) -> None:
     with pytest.raises(InvalidInput):
         LiteLLM("openai/scribe", **options)
+
+
+@pytest.mark.parametrize(
+    "part", [{"budget": "usd=2"}, {"decay": 90}, {"annotator": "lean"}, {"annotator": LiteLLMAnnotator}]
+)
+def test_a_part_of_another_kind_is_refused_in_one_line(part: Any) -> None:
+    (name,) = part
+    with pytest.raises(InvalidInput, match=f"{name}=.* is none: write {name}="):
+        Memory(":memory:", llm="openai/scribe", **part)
 
 
 def test_load_model_takes_names_and_models() -> None:

@@ -38,6 +38,10 @@ def load_model(spec: LLM) -> LanguageModel:
     raise InvalidInput(f"{spec!r} is no language model: write its LiteLLM name, such as openai/gpt-4o-mini")
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
 class LiteLLM:
     """Asks the LiteLLM model ``model``, such as ``openai/gpt-4o-mini``.
 
@@ -62,10 +66,15 @@ class LiteLLM:
         self._names = (model,) if isinstance(model, str) else tuple(model)
         if not self._names or not all(isinstance(name, str) and name.strip() for name in self._names):
             raise InvalidInput("a language model has an empty name; write it as openai/gpt-4o-mini")
-        if not (timeout > 0 and math.isfinite(timeout)):
-            raise InvalidInput(f"timeout is {timeout}: it is a number of seconds above 0")
-        if concurrency < 1 or (max_tokens is not None and max_tokens < 1):
-            raise InvalidInput(f"concurrency is {concurrency} and max_tokens {max_tokens}: they are at least 1")
+        if not (_is_number(timeout) and timeout > 0):
+            raise InvalidInput(f"timeout is {timeout!r}: it is a number of seconds above 0")
+        counts = (concurrency,) if max_tokens is None else (concurrency, max_tokens)
+        if not all(type(count) is int and count > 0 for count in counts):
+            raise InvalidInput(
+                f"concurrency is {concurrency!r} and max_tokens {max_tokens!r}: they are whole numbers from 1 on"
+            )
+        if temperature is not None and not (_is_number(temperature) and temperature >= 0):
+            raise InvalidInput(f"temperature is {temperature!r}: it is a number from 0 on, or None")
         self.name = self._names[0]
         self.concurrency = concurrency
         self._api_base, self._api_key = api_base, api_key
