@@ -55,6 +55,13 @@ TURNS = tuple(_turn(text, place) for place, text in enumerate(SAID))
 IDS = short_ids(turn.note for turn in TURNS)
 
 
+def test_the_same_may_be_said_of_turns_that_say_the_same() -> None:
+    turns = [_turn(SAID[0], place) for place in range(3)]
+    ids = short_ids(turn.note for turn in turns)
+    items = [{"id": ids[turn.note], "context": TOLD[0], "keywords": ["canoe"]} for turn in turns]
+    assert judged(turns, [], ids, items, frozenset()) == [Written(TOLD[0], ("canoe",), ())] * 3
+
+
 def test_an_id_that_comes_back_as_a_number_is_the_id() -> None:
     (turn,) = TURNS[:1]
     item = {"id": 34, "context": TOLD[0], "keywords": ["canoe"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
@@ -31,7 +30,7 @@ NO_ITEM = Flaw("the model's answer holds no item for this note")
 DOUBLED = Flaw("the model's answer holds several items for this note")
 NOT_FIELDS = "the model's item for this note is not as it should be: "
 ECHO = Flaw("the model's item for this note repeats what it was shown")
-SAME = Flaw("the model's answer says the same of several notes")
+SAME = Flaw("the model's answer says the same of several notes that do not")
 MISPLACED = Flaw("the model's item for this note tells of another one")
 UNFOUNDED = Flaw("the model's item for this note has no word in common with what it was shown")
 
@@ -159,13 +158,17 @@ def _compared(
 ) -> list[Written | Flaw]:
     said = [_tokens(turn) for turn in turns]
     around = frozenset[str]().union(*said, *map(_tokens, before))
-    contexts = Counter(phrase_key(outcome.context) for outcome in outcomes if isinstance(outcome, Written))
+    told_of: dict[str, set[tuple[str | None, str]]] = {}  # of turns that say the same a model may say the same
+    for turn, outcome in zip(turns, outcomes, strict=True):
+        if isinstance(outcome, Written):
+            own_words = turn.passage.role, phrase_key(turn.passage.content)
+            told_of.setdefault(phrase_key(outcome.context), set()).add(own_words)
     checked: list[Written | Flaw] = []
     for own, outcome in zip(said, outcomes, strict=True):
         flaw = None
         if isinstance(outcome, Written):
             told = frozenset(tokenize(" ".join((outcome.context, *outcome.keywords))))
-            if contexts[phrase_key(outcome.context)] > 1:
+            if len(told_of[phrase_key(outcome.context)]) > 1:
                 flaw = SAME
             elif not told & around and (len(said) > 1 or not outcome.keywords):
                 flaw = UNFOUNDED
