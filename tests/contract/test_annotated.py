@@ -231,6 +231,21 @@ def test_the_good_items_of_a_bad_answer_are_kept_and_the_rest_read_alone(
         assert all(annotated(memory, ids))
 
 
+@pytest.mark.parametrize(
+    ("fault", "questions"), [(Fault.OVERLOADED, [3, 3, 3, 3]), (Fault.RUBBISH, [3, 3, 3, 1, 1, 1])]
+)
+def test_turns_are_read_alone_after_three_vain_answers_but_not_after_an_outage(
+    url: Any, server: ModelServer, fault: Fault, questions: list[int]
+) -> None:
+    server.plan = first([fault] * 3)
+    with Memory(url, llm=model(server), annotator=LiteLLMAnnotator("lean")) as memory:
+        ids = memory.add_many([{"content": turn["content"], "session": "a"} for turn in LIFE[:3]])
+        memory.flush(timeout=PATIENCE)
+        asked = [request["messages"][-1]["content"].partition("items:\n")[2] for request in server.requests]
+        assert [len(said.splitlines()) for said in asked] == questions
+        assert all(annotated(memory, ids))
+
+
 def test_a_refused_key_is_one_clear_line_and_one_command_goes_on(url: Any, server: ModelServer) -> None:
     server.plan = lambda: Fault.UNAUTHORIZED
     with Memory(url, llm=model(server)) as memory:

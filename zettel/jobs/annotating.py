@@ -15,8 +15,8 @@ from zettel.annotate.segments import segments
 from zettel.batch import EraseAnswers, Op, StaleLease
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
-from zettel.errors import ItemUnusable, ModelUnusable
-from zettel.jobs.queue import FollowUps, Left, ending, finish, newest, was_left_out
+from zettel.errors import ItemUnusable, ModelUnavailable, ModelUnusable
+from zettel.jobs.queue import MAX_ATTEMPTS, FollowUps, Left, ending, finish, newest, was_left_out
 from zettel.jobs.writing import Writing
 from zettel.link.mentions import mention_ops
 from zettel.llm.ports import Asker, Flaw, ModelAnnotator, Reading, Turn, Written
@@ -31,7 +31,9 @@ LOOK_BACK = 400
 SUMMED_UP = 4
 """Turns that a stretch must have for a summary of its own."""
 TOGETHER = 3
-"""Attempts in company; after these a turn is read alone, whatever was wrong before."""
+"""Attempts in company; after these a turn is read alone, for the company may be what is wrong."""
+TOGETHER_AWAY = MAX_ATTEMPTS - 1
+"""The same where a model did not answer: it was away for all, but for the last time they may be too much for it."""
 
 
 class Annotating:
@@ -175,7 +177,8 @@ def _turn(note: Note, events: Mapping[str, EventRecord]) -> Turn:
 
 
 def _reads_alone(job: Job) -> bool:
-    return was_left_out(job) or job.attempts > TOGETHER
+    away = (job.error or "").startswith(ModelUnavailable.__name__)
+    return was_left_out(job) or job.attempts > (TOGETHER_AWAY if away else TOGETHER)
 
 
 def _wording(note: Note | None) -> tuple[Any, ...] | None:
