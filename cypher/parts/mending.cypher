@@ -2,18 +2,21 @@
 // their new place, their notes with them, and NEXT leads from each event to the one after it.
 UNWIND sessions AS session
 CALL (session, changes) {
+  WITH [{seq: -1, stands: $never}] + COLLECT {
+    MATCH (e:Event)
+    USING INDEX e:Event(scope, session, seq)
+    WHERE e.scope = $scope AND e.session = session AND e.seq >= 0 AND e.occurred_at IS NOT NULL
+    RETURN e {.seq, stands: substring(e.place, 48, 19)} ORDER BY e.seq
+  } AS dated
+  UNWIND range(0, size(dated) - 1) AS at
+  WITH dated[at] AS last, coalesce(dated[at + 1].seq, 9223372036854775807) AS next
   MATCH (e:Event)
-  WHERE e.scope = $scope AND e.session = session AND e.seq >= 0 AND e.occurred_at IS NULL
-  CALL (e) {
-    MATCH (dated:Event)
-    WHERE dated.scope = $scope AND dated.session = e.session AND dated.seq < e.seq AND dated.occurred_at IS NOT NULL
-    WITH dated ORDER BY dated.seq DESC LIMIT 1
-    RETURN collect(substring(dated.place, 48, 19)) AS stands
-  }
-  WITH e, changes, left(e.place, 48) + coalesce(stands[0], $never) + right(e.place, 12) AS place
+  USING INDEX e:Event(scope, session, seq)
+  WHERE e.scope = $scope AND e.session = session AND e.seq > last.seq AND e.seq < next AND e.occurred_at IS NULL
+  WITH e, left(e.place, 48) + last.stands + right(e.place, 12) AS place
   WHERE place <> e.place
   SET e.place = place
-  WITH e, changes
+  WITH e
   MATCH (e)<-[:FROM]-(n:Note)-[:FOUND_BY]->(i:Index)
   WHERE n.event_ids[0] = e.id AND i.place IS NOT NULL
   SET i.place = left(i.place, 48) + right(e.place, 31) + substring(i.place, 79), i.changed = changes

@@ -21,7 +21,7 @@ from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory, Scope
 from zettel.cypher import queries
 from zettel.errors import InvalidInput, NotAStore, StoreDenied, StoreTooNew, StoreUnreachable
-from zettel.graph.neo4j import held, spaces
+from zettel.graph.neo4j import hashes, held, spaces
 from zettel.graph.neo4j.connection import Connection, statement
 from zettel.graph.neo4j.schema import MAX_INDEXED_DIM, migrate
 from zettel.jobs.loop import JobLoop
@@ -121,6 +121,28 @@ def test_every_statement_is_planned_well(server: Server) -> None:
                 if name not in OF_ALL_SCOPES:
                     wrong += [(name, flags, one) for one in planned.intersection(SCANS)]
     assert wrong == []
+
+
+def test_mending_the_order_of_a_session_costs_its_length(server: Server, memory: Memory) -> None:
+    import neo4j
+
+    said: list[dict[str, str]] = [{"content": f"Turn {turn}.", "session": "talk"} for turn in range(200)]
+    for turn, event in enumerate(said[::2]):
+        event["occurred_at"] = f"2024-05-{1 + turn % 28:02}T09:00Z"
+    memory.add_many(said)
+    text = statement("sessions_mend", release=5).replace("CYPHER 5 ", "CYPHER 5 PROFILE ", 1)
+    given = {"scope": memory.scope.key, "sessions": ["talk"], "changes": 0, "never": hashes.NEVER}
+    with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
+        told = driver.execute_query(text, given=given, database_=DATABASE)
+    cost = sum(hits(told.summary.profile or {}))
+    assert cost < 50 * len(said)
+
+
+def hits(profile: dict[str, Any]) -> Iterator[int]:
+    """How often each operator of a plan that was run looked at the database."""
+    yield profile.get("dbHits", 0)
+    for child in profile.get("children", ()):
+        yield from hits(child)
 
 
 class Long:
