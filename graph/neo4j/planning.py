@@ -105,6 +105,7 @@ class Planner:
         self._notes: list[PutNote] = []
         self._histories: list[RestoreNote] = []
         self._restored: list[tuple[str, Link]] = []
+        self._erased: list[dict[str, Any]] = []
         self._revisions: dict[str, PutRevision] = {}
         self._vectors: dict[tuple[str, int], PutVector] = {}
         self._mentions: dict[tuple[str, str], Link] = {}
@@ -121,6 +122,7 @@ class Planner:
         self._flush_events()
         self._flush_notes()
         self._flush_histories()
+        self._step("revisions_erase", revisions=self._erased)
         self._flush_revisions()
         self._flush_vectors()
         self._decided(self._restored)
@@ -186,8 +188,9 @@ class Planner:
         self.steps.append(Step("events_erase", {"ids": list(op.events)}, mends=True))
 
     def _erase_revisions(self, op: EraseRevisions) -> None:
-        self.flush()
-        self._step("revisions_erase", revisions=[{"note": op.note, "versions": list(op.versions)}])
+        if op.note in self._revisions:
+            self.flush()
+        self._erased.append({"note": op.note, "versions": list(op.versions)})
 
     # what language models said and cost ---------------------------------------------------------------------
 

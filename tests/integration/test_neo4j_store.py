@@ -22,7 +22,7 @@ from zettel import Memory, Scope
 from zettel.cypher import queries
 from zettel.errors import InvalidInput, NotAStore, StoreDenied, StoreTooNew, StoreUnreachable
 from zettel.graph.neo4j import hashes, held, spaces
-from zettel.graph.neo4j.connection import Connection, statement
+from zettel.graph.neo4j.connection import Connection, Transaction, statement
 from zettel.graph.neo4j.schema import MAX_INDEXED_DIM, migrate
 from zettel.jobs.loop import JobLoop
 from zettel.model import LinkType
@@ -304,6 +304,26 @@ def test_an_add_is_one_question_and_one_write(server: Server, monkeypatch: pytes
         asked.clear()
         memory.add("Who painted Kestrel?")
         assert asked == ["read lookup", "read notes", "writing"]  # with its link to the title
+        assert memory.check() == []
+
+
+def test_a_delete_takes_as_many_statements_for_many_neighbours(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    run = Transaction.run
+
+    async def counted(transaction: Transaction, name: str, /, *flags: str, **values: Any) -> Any:
+        ran.append(name)
+        return await run(transaction, name, *flags, **values)
+
+    with Memory(server.url, auth=server.auth) as memory:
+        memory.add_many([{"content": f"The boat left pier {n} of Bergen.", "session": "gone"} for n in range(12)])
+        memory.add_many([{"content": f"The boat lies at pier {n} of Bergen.", "session": "kept"} for n in range(12)])
+        memory.flush()
+        monkeypatch.setattr(JobLoop, "start", lambda loop: None)
+        monkeypatch.setattr(Transaction, "run", counted)
+        assert memory.delete(session="gone") == 12
+        monkeypatch.undo()
+        assert ran.count("notes_revise") == ran.count("revisions_erase") == 1
         assert memory.check() == []
 
 
