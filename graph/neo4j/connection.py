@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 
@@ -90,7 +91,7 @@ class Connection:
     NEO4J_PASSWORD."""
 
     def __init__(self, url: str, auth: Any, database: str) -> None:
-        self.url, self.database = url, database
+        self.url, self.database = _address(url), database
         auth = auth_of(auth)
         if isinstance(auth, (str, bytes)):
             raise InvalidInput("auth is (user, password), or an auth object of the neo4j driver")
@@ -348,6 +349,24 @@ def auth_of(auth: Any) -> Any:
     return auth
 
 
+def _address(url: str) -> str:
+    """An address, which may be shown. Raises ``InvalidInput`` if it holds a password or a database, or is none."""
+    scheme, _, place = url.partition("://")
+    if "@" in place:
+        raise InvalidInput(
+            f"{scheme}://{place.rpartition('@')[2]}: an address holds no user or password: "
+            "give auth=(user, password), or set NEO4J_USERNAME and NEO4J_PASSWORD"
+        )
+    try:
+        parts = urlsplit(url.strip())
+        _ = parts.port
+    except ValueError as error:
+        raise InvalidInput(f"{url} is no address of a server: {error}") from None
+    if parts.path.strip("/") or "database" in parse_qs(parts.query):
+        raise InvalidInput(f"{url}: an address holds no database: name it with database=…")
+    return url
+
+
 async def _keep(driver: AsyncDriver) -> None:
     """Close the driver when this task is cancelled, be it because the loop ends that its connections live in.
 
@@ -372,8 +391,11 @@ def _kept_waiting(seconds: float | None) -> StoreBusy:
 
 
 def _line(error: BaseException) -> str:
-    """The first line of what an error says."""
-    return str(getattr(error, "message", None) or error).strip().partition("\n")[0].rstrip(".")
+    """The first line of what an error says. The driver's own errors say in ``message`` nothing."""
+    from neo4j.exceptions import Neo4jError
+
+    said = error.message if isinstance(error, Neo4jError) else None
+    return str(said or error).strip().partition("\n")[0].rstrip(".")
 
 
 def _reason(error: BaseException) -> str:

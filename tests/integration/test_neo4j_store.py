@@ -211,6 +211,25 @@ def test_auth_that_is_no_pair_is_named() -> None:
         Memory("neo4j://127.0.0.1:1", auth="secret")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("neo4j://ann:secret@127.0.0.1:1", "neo4j://127.0.0.1:1: an address holds no user or password"),
+        ("bolt://ann:s/ecret@127.0.0.1:1", "bolt://127.0.0.1:1: an address holds no user or password"),
+        ("neo4j://127.0.0.1:bolt", "neo4j://127.0.0.1:bolt is no address of a server"),
+        ("neo4j://127.0.0.1:70000", "Port out of range"),
+        ("neo4j://127.0.0.1:1?database=graphs", "name it with database="),
+        ("neo4j://127.0.0.1:1/graphs", "name it with database="),
+        ("neo4j://127.0.0.1:1?policy", "Invalid parameters"),
+    ],
+)
+def test_an_address_that_is_none_is_told_so(url: str, told: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        Memory(url, auth=("ann", "pass"))
+    assert told in str(error.value)
+    assert "ecret" not in str(error.value)
+
+
 ODD = ["acme/ann", "Acme/Ann", "acme ann", "acme ann bob", "acme", "ann", "acme:ann", "*", "acme/ann OR 1", "`n`", "ä"]
 
 
