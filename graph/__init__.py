@@ -32,18 +32,18 @@ def open_store(url: str | Path, auth: Any = None, database: str | None = None) -
     A path (``file:///…`` too) is an embedded store; ``:memory:`` is one that is gone when it is closed. ``neo4j://``,
     ``bolt://`` and their encrypted forms are Neo4j servers: ``auth`` is (user, password), ``database`` which of the
     server's databases. Every other scheme must have been brought by a package. Raises ``InvalidInput`` for an unknown
-    scheme.
+    scheme, and for a file with ``auth`` or ``database``.
     """
     address = str(url)
     if not address.strip() or "\x00" in address:
         raise InvalidInput("the store has no name that a file can have: give a path such as 'zettel.db'")
     scheme = _SCHEME.match(address)
     if scheme is None:
-        return _embedded(address)
+        return _embedded(address, auth, database)
     if scheme[1].lower() == "file":
         from urllib.parse import unquote, urlsplit
 
-        return _embedded(unquote(urlsplit(address).path))
+        return _embedded(unquote(urlsplit(address).path), auth, database)
     if scheme[1].lower() in NEO4J:
         from zettel.graph.neo4j.store import Neo4jStore
 
@@ -59,7 +59,12 @@ def open_store(url: str | Path, auth: Any = None, database: str | None = None) -
     )
 
 
-def _embedded(path: str) -> GraphStore:
+def _embedded(path: str, auth: Any, database: str | None) -> GraphStore:
+    if auth is not None or database is not None:
+        raise InvalidInput(
+            f"{path} names a file, and auth= and database= are for a server: write its address as "
+            "neo4j://localhost:7687, or leave them out"
+        )
     from zettel.graph.embedded.store import EmbeddedStore
 
     return EmbeddedStore(path)

@@ -211,6 +211,14 @@ def test_auth_that_is_no_pair_is_named() -> None:
         Memory("neo4j://127.0.0.1:1", auth="secret")  # type: ignore[arg-type]
 
 
+def test_a_server_without_its_scheme_makes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for options in ({"auth": ("neo4j", "secret")}, {"database": "graphs"}):
+        with pytest.raises(InvalidInput, match="localhost:7687 names a file"):
+            Memory("localhost:7687", **options)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("url", "told"),
     [
