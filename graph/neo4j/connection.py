@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import re
+import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -404,6 +405,8 @@ def _reason(error: BaseException) -> str:
         error = inner
     if "looks like HTTP" in str(error):
         return "that is its port for browsers; the one for drivers is usually 7687"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message}); for one of your own write +ssc:// for +s://"
     if isinstance(error, OSError) and error.errno:  # below zero where a name could not be looked up
         why = os.strerror(error.errno) if error.errno > 0 else error.strerror
     else:

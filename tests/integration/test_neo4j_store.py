@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import subprocess
 import sys
 import time
@@ -209,6 +210,17 @@ def test_vectors_come_into_the_index_many_at_once(
 def test_auth_that_is_no_pair_is_named() -> None:
     with pytest.raises(InvalidInput, match="auth is \\(user, password\\)"):
         Memory("neo4j://127.0.0.1:1", auth="secret")  # type: ignore[arg-type]
+
+
+@pytest.mark.anyio
+async def test_a_certificate_that_is_not_trusted_is_told_so() -> None:
+    from neo4j.exceptions import ServiceUnavailable
+
+    refused = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    refused.verify_message = "self-signed certificate"
+    with pytest.raises(StoreUnreachable, match=r"its certificate is not trusted \(self-signed certificate\)"):
+        async with Connection("neo4j+s://localhost", ("neo4j", "pass"), DATABASE).translated():
+            raise ServiceUnavailable("Couldn't connect") from refused
 
 
 def test_a_server_without_its_scheme_makes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
