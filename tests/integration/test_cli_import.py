@@ -355,6 +355,14 @@ class TestRejected:
         assert zettel("import", "chat.txt", "--rejected", "gone/bad.jsonl").status == 1
         assert not (tmp_path / "zettel.db").exists()
 
+    def test_neither_the_transcript_nor_a_store_is_overwritten(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "chat.txt").write_text(CHAT)
+        refused(zettel("import", "chat.txt", "--rejected", str(tmp_path / "chat.txt")), "chat.txt", "overwrite")
+        assert (tmp_path / "chat.txt").read_text() == CHAT
+        assert zettel("import", "chat.txt").status == 0
+        refused(zettel("import", "chat.txt", "--rejected", "zettel.db"), "zettel.db is a database")
+        assert len(events(zettel)) == 4
+
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="with one core there is nothing to share")
 def test_what_is_large_has_a_process_beside_it(zettel: Zettel, exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:

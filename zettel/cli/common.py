@@ -219,7 +219,10 @@ def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
 
 
 def writable(path: Path) -> None:
-    """Look whether a file can be made at a path, before the work that fills it. Raises ``InvalidInput``."""
-    from zettel.exports import require_writable
+    """Look whether a file can be made at a path, before the work that fills it.
 
-    require_writable(path)
+    Raises ``InvalidInput``, also where a store would be overwritten.
+    """
+    from zettel.exports import require_replaceable
+
+    require_replaceable(path)

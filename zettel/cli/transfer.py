@@ -123,6 +123,8 @@ def import_(
         raise InvalidInput("--scope-by sets the user of each scope: leave --user out")
     if rejected is not None:
         writable(rejected)
+        if rejected.exists() and Path(path).exists() and rejected.samefile(path):
+            raise InvalidInput(f"--rejected {rejected} would overwrite the file that is imported: name another")
     with _on_disk(path, format) as (file, called):
         chosen["source"] = called
         whole = is_whole(file, format)
