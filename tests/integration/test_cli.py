@@ -404,6 +404,7 @@ class TestUpkeep:
         zettel("add", "Snow fell.")
         ran = zettel("jobs", action, "j_nothing")
         assert (ran.status, ran.out, ran.err.count("\n"), "j_nothing" in ran.err) == (1, "", 1, True)
+        assert "`zettel jobs`" in ran.err
 
     def test_one_job_is_shown_and_cancelled(self, zettel: Zettel) -> None:
         zettel("add", "The keel was laid in spring, and Ida painted it blue.", "--llm", "openai/nobody")
@@ -533,3 +534,19 @@ class TestMistakes:
         assert exporting.stderr.read() == ""
         assert exporting.wait(timeout=60) != 0
         exporting.stderr.close()
+
+    @pytest.mark.parametrize(("encoding", "role"), [("ascii", "\\xc5se"), ("latin-1", "Åse")])
+    def test_a_pipe_that_is_not_utf_8(self, zettel: Zettel, tmp_path: Path, encoding: str, role: str) -> None:
+        text = "Party – at noon 🎉"
+        zettel("add", text, "--role", "Åse")
+        env = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+
+        def said(*arguments: str) -> str:
+            command = [sys.executable, "-c", MAIN, "search", "party", *arguments]
+            ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=True)
+            return ran.stdout.decode(encoding)
+
+        assert json.loads(said("--json"))[0]["note"]["content"] == text
+        told = said()
+        assert role in told
+        assert "Party \\u2013 at noon \\U0001f389" in told

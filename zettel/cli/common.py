@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -188,8 +190,9 @@ def remark(text: str) -> None:
 
 
 def say_json(value: Any) -> None:
-    """The answer as JSON; pydantic models as they dump themselves."""
-    say(json.dumps(plain(value), indent=2, ensure_ascii=False))
+    """The answer as JSON; pydantic models as they dump themselves. Where stdout is not UTF-8 it is escaped to ASCII."""
+    unicode = codecs.lookup(sys.stdout.encoding).name == "utf-8"
+    say(json.dumps(plain(value), indent=2, ensure_ascii=not unicode))
 
 
 def plain(value: Any) -> Any:
