@@ -108,7 +108,7 @@ def _show_job(job: Job | None, id: str, as_json: bool) -> None:
     from .layout import labelled
 
     if job is None:
-        raise NotFound("the queue", [id])
+        raise NotFound("the queue", [id], "`zettel jobs` shows those that are")
     if as_json:
         say_json(job.model_dump(mode="json", exclude={"token"}))
         return
