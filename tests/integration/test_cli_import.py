@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -362,6 +363,22 @@ class TestRejected:
         assert zettel("import", "chat.txt").status == 0
         refused(zettel("import", "chat.txt", "--rejected", "zettel.db"), "zettel.db is a database")
         assert len(events(zettel)) == 4
+
+
+@pytest.mark.skipif(os.name == "nt" or sys.platform == "darwin", reason="names of files are text there")
+def test_a_name_with_bytes_that_are_no_text(zettel: Zettel, tmp_path: Path) -> None:
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    (folder / os.fsdecode(b"m\xe6l.txt")).write_text(CHAT)
+    (folder / "log.jsonl").write_text('{"id": "1", "content": "Wind from the west."}\n')
+    assert zettel("import", "exports", "--json").json()["added"] == 5
+    alone = zettel("import", str(Path("exports", os.fsdecode(b"m\xe6l.txt"))), "--json").json()
+    assert (alone["file"], alone["existing"]) == ("exports/m\\udce6l.txt", 4)
+    told = {(event["source"]["file"], event["session"]) for event in events(zettel)}
+    assert told == {("exports/m\\udce6l.txt", "m\\udce6l"), ("exports/log.jsonl", None)}
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / os.fsdecode(b"\xe6.md")).write_text("# Moor")
+    assert zettel("import", "vault", "--store", "vault.db", "--json").json()["added"] == 1
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="with one core there is nothing to share")

@@ -66,7 +66,7 @@ class Transferring(Adding):
         ``BadRecord``, ``MissingExtra`` to redact without the packages of ``[redact]``, and ``InvalidInput``, also for a
         whole memory that would come into a scope that is not empty.
         """
-        from zettel.transcripts import importing, parts, wanted
+        from zettel.transcripts import importing, parts, trees, wanted
         from zettel.transcripts.report import ImportReport
 
         engine, named = await self._use(scope)
@@ -89,7 +89,7 @@ class Transferring(Adding):
         transcript = await anyio.to_thread.run_sync(
             partial(parts.look, path, format, tables=bool(columns), called=source)
         )
-        report = ImportReport(file=source or str(path), format=transcript.format, dry_run=dry_run)
+        report = ImportReport(file=trees.as_text(source or str(path)), format=transcript.format, dry_run=dry_run)
         told: dict[str, Any] = {"on_progress": on_progress, "on_rejected": on_rejected}
         if not dry_run:
             await importing.import_parts(self, transcript, chosen, report, scope=named, **told)

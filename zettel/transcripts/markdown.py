@@ -34,7 +34,7 @@ from .json_stream import encoding_of
 from .lines import head_text
 from .records import ContentKeys, record, rejected
 from .tables import LONG_ID
-from .trees import File, files, is_tree
+from .trees import File, as_text, files, is_tree
 from .wikilinks import SUFFIXES, Named, Names, with_titles, without_suffix
 from .written_times import moment
 
@@ -176,6 +176,7 @@ class _Vault:
         if place is not None:
             above = PurePosixPath(place).parent
             self.name = str(above / self.name if is_tree(path) else above)
+        self.name = as_text(self.name)
 
     def notes(self) -> Iterator[tuple[str, _Note]]:
         """Those that can be read, with their files' names."""
@@ -200,7 +201,7 @@ class _Vault:
         except UnicodeDecodeError as error:
             return rejected(source, f"byte {error.start} is not UTF-8")
         properties, body, line = split(text.replace("\r\n", "\n"))
-        place = unicodedata.normalize("NFC", file.name[self._cut :])
+        place = unicodedata.normalize("NFC", as_text(file.name[self._cut :]))
         body = own_notes.text_of(text, body) if own_notes.is_note(properties) else body.strip()
         return _Note(place, Source(file=file.where, position=str(line)), properties, body)
 

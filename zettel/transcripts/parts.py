@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 from zettel.errors import BadRecord, InvalidInput
 
 from . import HEAD_BYTES, Format, Record, Rejected, beginning, choose, named, ranked, reads_folders, recognising
-from .trees import File, files, is_tree, wrapping
+from .trees import File, as_text, files, is_tree, wrapping
 
 _TABLES = {".csv": "csv", ".tsv": "csv"}
 """Endings of tables, which are not recognised by columns of unusual names."""
@@ -62,7 +62,7 @@ def look(path: Path, format: str = "auto", *, tables: bool = False, called: str 
     only files that it recognises are taken from a folder. Raises ``UnknownFormat`` for a file, and ``InvalidInput`` for
     a folder or zip, with nothing in it that can be read, or a path where nothing is.
     """
-    where = called or str(path)
+    where = as_text(called or str(path))
     if path.exists() and is_tree(path):
         return _look_into(path, format, where)
     if tables and format == "auto":
@@ -114,7 +114,7 @@ def _look_into(path: Path, format: str, where: str) -> Transcript:
 
 def _told(place: str) -> str:
     """A place as ids tell it: without the name of what is walked, as folders are called alone; its top has that."""
-    name, _, inside = place.encode("utf-8", "backslashreplace").decode().partition("/")
+    name, _, inside = as_text(place).partition("/")
     top, deeper, _ = inside.partition("/")
     return (inside if deeper and top != name else f"{name}/{inside}").rstrip("/")
 
@@ -154,7 +154,7 @@ class _Walk:
             if beside is not None and place not in beside:
                 return
             outer = outer if beside is None else beside
-        called = str(PurePath(self._where, file.name))
+        called = as_text(str(PurePath(self._where, file.name)))
         found = _readable(self._root, file, called, self._known)
         for part in found:
             # What is packed in a zip lies where its folder would.
@@ -176,7 +176,8 @@ class _Walk:
             beside = frozenset()
         if outer is not None and outer.isdisjoint({folder / file.name for file in files(path)} - beside):
             return None
-        self._add(Part(str(PurePath(self._where, folder)), format, path), "" if folder == _TOP else f"{folder}/")
+        called = as_text(str(PurePath(self._where, folder)))
+        self._add(Part(called, format, path), "" if folder == _TOP else f"{folder}/")
         return beside
 
     def _add(self, part: Part, inside: str) -> None:
@@ -236,17 +237,23 @@ def _found(path: Path, head: bytes, known: Sequence[Format]) -> Format | None:
 
 @contextmanager
 def _on_disk(part: Part) -> Iterator[Path]:
-    """The file itself; what is packed in a zip, unpacked for as long as it is read, under its own name."""
-    if part.entry is None:
+    """The file itself; what is packed in a zip, unpacked for as long as it is read, under its own name.
+
+    Formats tell sessions and sources by the path: one with bytes that are no text is read by way of a link.
+    """
+    if part.entry is None and as_text(str(part.path)) == str(part.path):
         yield part.path
         return
-    inside = PurePosixPath(part.entry.name)
+    inside = part.path.absolute() if part.entry is None else PurePosixPath(part.entry.name)
     with tempfile.TemporaryDirectory(prefix="zettel-") as folder:
-        path = Path(folder, inside.parent.name or part.path.stem, inside.name)
+        path = Path(folder, as_text(inside.parent.name or part.path.stem), as_text(inside.name))
         try:
             path.parent.mkdir()
-            with part.entry.open() as packed, path.open("wb") as file:
-                shutil.copyfileobj(packed, file)
+            if part.entry is None:
+                path.symlink_to(inside)
+            else:
+                with part.entry.open() as packed, path.open("wb") as file:
+                    shutil.copyfileobj(packed, file)
         except OSError as error:
             raise BadRecord(f"{part.where}: cannot be unpacked: {error.strerror}") from None
         yield path

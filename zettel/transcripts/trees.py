@@ -145,9 +145,14 @@ def _require_harmless(path: Path, entries: list[ZipInfo]) -> None:
             raise BadRecord(f"{path}: {entry.filename} is encrypted: unpack the zip and name the folder")
 
 
+def as_text(name: str) -> str:
+    """A name or path of a file as it can be told and stored: some have bytes that are no text."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 def _told(path: Path) -> str:
-    """A path as it can be told and stored: some have bytes that are no text, and a long one is told by its end."""
-    told = str(path).encode("utf-8", "backslashreplace").decode()
+    """A path as it can be told and stored; a long one is told by its end."""
+    told = as_text(str(path))
     return told if len(told) <= MAX_NAME else f"…{told[1 - MAX_NAME :]}"
 
 
