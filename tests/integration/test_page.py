@@ -212,6 +212,17 @@ def test_the_graph_is_looked_around_in(kept: Kept, look: Opener) -> None:
     assert not graph(page, f"graph.has('{kept.ids['early']}')")
 
 
+def test_a_part_of_the_memory_is_not_told_as_its_latest(look: Opener) -> None:
+    page = look()
+    page.route("**/v1/graph?*", lambda route: route.continue_(url=route.request.url.replace("limit=2000", "limit=5")))
+    page.reload()
+    page.click("#around >> text=Later")
+    page.wait_for_selector("#told >> text=Lately remembered")
+    page.click("#around >> text=Earlier")
+    page.wait_for_selector("#told >> text=The latest on the map")
+    assert page.locator("#hits .hit").count() == 5
+
+
 def test_the_slider_goes_back_in_time(kept: Kept, look: Opener) -> None:
     page = look()
     page.locator("#as-of").focus()

@@ -22,7 +22,7 @@ const KEYS = [
 
 const narrow = matchMedia("(max-width: 820px)");  // as in the style sheet
 let question = "", asOf = null, asking = null, drawing = null;
-let drawn = { around: null, cursor: null };
+let drawn = { around: null, cursor: null, last: true };  // last: it reaches to the note that arrived last
 let pages = [null];  // cursors of the pages of the graph that were seen
 
 export const graph = new Graph(by("graph"), id => { location.hash = id ? `#/note/${id}` : "#/"; });
@@ -53,7 +53,7 @@ async function show(around = null, cursor = null, { stay = false } = {}) {
     if (error.name === "AbortError") return;
     throw error;
   }
-  drawn = { around, cursor };
+  drawn = { around, cursor, last: !around && !answer.cursor };
   graph.show(answer, { stay });
   time.span(graph.nodes);
   by("empty").hidden = answer.notes.length > 0;
@@ -122,10 +122,10 @@ function clear() {
   latest();
 }
 
-/** What arrived last, of what was there then, as long as nobody asks. */
+/** What arrived last of what is on the map, and was there then, as long as nobody asks. */
 function latest() {
   const notes = graph.nodes.filter(node => isThere(node, asOf)).map(node => node.note).sort((a, b) => b.seq - a.seq).slice(0, LATEST);
-  by("told").textContent = notes.length ? "Lately remembered" : "";
+  by("told").textContent = !notes.length ? "" : drawn.last ? "Lately remembered" : "The latest on the map";
   by("hits").replaceChildren(...notes.map(note => h("li", { class: "hit", "data-note": note.id },
     h("a", { href: `#/note/${note.id}`, class: "slip" },
       h("span", { class: "by" }, sign(note.kind), h("b", {}, note.role ?? note.kind), note.occurred_at && when(note.occurred_at)),
