@@ -252,9 +252,11 @@ def test_a_history_is_a_diff_and_goes_back(kept: Kept, look: Opener) -> None:
     again.click()
     page.click("#confirm >> text=Not now")
     assert kept.ann("GET", f"/v1/notes/{kept.ids['plan']}").body["version"] == 2
-    again.click()
-    page.click("#confirm >> text=Go back")
+    again.focus()
+    for key in ("Enter", "Tab", "Enter"):
+        page.keyboard.press(key)
     page.wait_for_selector(".history [data-version='3']")
+    assert page.evaluate("document.activeElement.id") == "note", "keys go on where they were"
     note = kept.ann("GET", f"/v1/notes/{kept.ids['plan']}").body
     assert (note["content"], note["kind"]) == ("The slip is twenty metres long.", "episodic")
     assert page.inner_text("#note .zettel .says") == note["content"]

@@ -28,11 +28,12 @@ export async function showNote(id, { stems, changed, around }) {
     return;
   }
   if (wanted !== id) return;
+  const focused = other || panel.contains(document.activeElement);  // who is in the panel stays there when it is made anew
   const again = () => changed().then(() => showNote(id, { stems, changed, around }));
   panel.replaceChildren(close(), card(note, stems), ...banners(note, again), actions(note, again, around), linked(note, links),
     past(note, again));
   panel.setAttribute("aria-label", `Note: ${nameOf(note)}`);
-  if (other) panel.focus({ preventScroll: true });
+  if (focused) panel.focus({ preventScroll: true });
 }
 
 export function hideNote() {
