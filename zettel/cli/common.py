@@ -208,12 +208,14 @@ def day_and_time(moment: Any) -> str:
 
 
 def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
-    """``name=value`` pairs as metadata; a value that is JSON is read as such, any other is text."""
+    """``name=value`` pairs as metadata; a value that is JSON is read as such, any other is text. A name comes once."""
     pairs: dict[str, Any] = {}
     for pair in given or ():
         name, sign, value = pair.partition("=")
         if not sign or not name:
             raise InvalidInput(f"{option} {pair!r}: expected NAME=VALUE")
+        if name in pairs:
+            raise InvalidInput(f"{option} {pair!r}: {name} has a value already; give it one")
         try:
             pairs[name] = json.loads(value)
         except ValueError:

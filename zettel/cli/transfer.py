@@ -247,12 +247,14 @@ def _show(options: Common, report: ImportReport) -> None:
 
 
 def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
-    """``NAME=VALUE`` pairs of texts."""
+    """``NAME=VALUE`` pairs of texts; a name comes once."""
     pairs: dict[str, str] = {}
     for pair in given:
         name, sign, value = (part.strip() for part in pair.partition("="))
         if not (name and sign and value):
             raise InvalidInput(f"{option} {pair!r}: expected NAME=VALUE")
+        if name in pairs:
+            raise InvalidInput(f"{option} {pair!r}: {name} has a value already; give it one")
         pairs[name] = value
     return pairs
 
