@@ -95,6 +95,17 @@ class TestManyFiles:
         report = zettel("import", ".", "--json").json()
         assert (report["added"], report["existing"]) == (4, 2)
 
+    def test_any_large_json_in_a_folder_is_no_event(self, zettel: Zettel, tmp_path: Path) -> None:
+        """Only one that begins as an event does, however far down it says "content"."""
+        folder = tmp_path / "model"
+        folder.mkdir()
+        vocabulary = {f"word {number}": number for number in range(9_000)}
+        (folder / "tokenizer.json").write_text(json.dumps({"version": "1", "added": [{"content": ""}], "v": vocabulary}))
+        (folder / "long.json").write_text(json.dumps({"id": "1", "content": "A lantern. " * 9_000}))
+        told = zettel("import", "model", "--json").json()
+        assert (told["added"], told["rejected"]) == (1, [])
+        assert told["unknown"] == ["model/tokenizer.json"]
+
     def test_a_zip_is_walked(self, zettel: Zettel, exports: Path) -> None:
         report = zettel("import", "exports/more.zip", "--json").json()
         assert [one["file"] for one in report["files"]] == ["exports/more.zip/b/talk.txt"]

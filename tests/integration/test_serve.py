@@ -29,7 +29,7 @@ pytestmark = pytest.mark.integration
 @contextmanager
 def serving(store: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process, and where it answers."""
-    command = [sys.executable, "-m", "zettel.cli", "serve", "--store", str(store), "--port", "0", *arguments]
+    command = [sys.executable, "-m", "zettel", "serve", "--store", str(store), "--port", "0", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(), cwd=store.parent) as process:
         assert process.stderr is not None
         try:

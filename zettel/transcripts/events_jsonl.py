@@ -8,11 +8,14 @@ out again. A ``source`` of null is none; of a record that says nothing of it, it
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timezone, tzinfo
 from pathlib import Path
 from typing import Any
+
+from zettel.model import Event
 
 from . import Record, Rejected
 from .json_records import JsonRecord, json_lines
@@ -26,8 +29,11 @@ local_times = True
 KEPT = frozenset({"event_id", "seq", "recorded_at", "revises", "notes"})
 """What a store knows about an event beside the event itself; an export has it, an import must not."""
 
+OF_EVENTS = Event.model_fields.keys() | KEPT
+"""The keys that the object of an event may have."""
 _FIELDS = frozenset({"content", "payload"})
 _TELLING = tuple(f'"{field}"' for field in _FIELDS)
+_FIRST_KEY = re.compile(r'\{\s*"([^"\\]*)"\s*:')
 
 
 def sniff(path: Path, head: bytes) -> bool:
@@ -38,7 +44,8 @@ def sniff(path: Path, head: bytes) -> bool:
 
 
 def sniff_found(path: Path, head: bytes) -> bool:
-    """The first line is an object with content or payload; a line longer than the head goes by its start.
+    """The first line is an object with content or payload; a line longer than the head goes by its start, and
+    by its first key unless the file is called .jsonl.
 
     In a file called .jsonl the first line may be damaged, if a later one is such an object.
     """
@@ -46,7 +53,9 @@ def sniff_found(path: Path, head: bytes) -> bool:
     if not first.startswith("{"):
         return False
     if not newline:
-        return any(mark in first for mark in _TELLING)
+        key = _FIRST_KEY.match(first)
+        begins = path.suffix == ".jsonl" or (key is not None and key[1] in OF_EVENTS)
+        return begins and any(mark in first for mark in _TELLING)
     fields = _object(first)
     if fields is None and path.suffix == ".jsonl":
         return any(_is_telling(_object(line)) for line in rest.split("\n"))

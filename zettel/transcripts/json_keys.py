@@ -7,14 +7,12 @@ import re
 from contextlib import suppress
 
 from zettel.errors import BadRecord
-from zettel.model import Event
 
-from .events_jsonl import KEPT
+from .events_jsonl import OF_EVENTS
 from .json_stream import JsonStream
 from .lines import head_text
 
 _KEY = re.compile(r'"([^"\\]*)"\s*:')
-_OF_EVENTS = Event.model_fields.keys() | KEPT
 
 
 def keys_in(head: bytes) -> set[str]:
@@ -32,7 +30,7 @@ def _begins_with_event(head: bytes) -> bool:
     found = False
     with suppress(BadRecord):  # an array, or longer than the head
         for key in JsonStream(io.BytesIO(head), "").members():
-            if key not in _OF_EVENTS:
+            if key not in OF_EVENTS:
                 return False
             found = True
     return found

@@ -1,0 +1,5 @@
+"""``python -m zettel`` is ``zettel``."""
+
+from zettel.cli import main
+
+main()
