@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import re
 import tracemalloc
 from collections.abc import Iterator
@@ -191,6 +192,17 @@ class TestCommand:
             memory.export(tmp_path / "out", format, on_progress=lambda *told: seen.append(told))
         assert seen[0][0] == 0
         assert seen[-1][0] == seen[-1][1] > 0
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_is_not_put_aside_for_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with Memory(":memory:") as memory:
+        memory.add("The sails are at the loft.")
+        with pytest.raises(InvalidInput, match=r"pipe is a device or a pipe: write to stdout \(-\)"):
+            memory.export(pipe)
+    assert pipe.is_fifo()
 
 
 def test_an_open_file_takes_no_folder(tmp_path: Path) -> None:

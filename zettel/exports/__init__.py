@@ -118,6 +118,8 @@ async def _write_to(writer: Format, work: Work, path: Path) -> None:
 def require_replaceable(path: Path) -> None:
     """Look whether a file may be written at a path, over what is there. Raises ``InvalidInput``, also for a store."""
     require_writable(path)
+    if path.exists() and not path.is_file():  # a file would be put in its place
+        raise InvalidInput(f"{path} is a device or a pipe: write to stdout (-), or hand in an open file")
     if path.is_file():
         with path.open("rb") as there:
             if there.read(len(_DATABASE)) == _DATABASE:
