@@ -205,6 +205,31 @@ def test_a_pipe_is_not_put_aside_for_a_file(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
+def test_two_exports_at_once_to_one_name(tmp_path: Path) -> None:
+    to = tmp_path / "backup.jsonl"
+    with Memory(":memory:") as memory, Memory(":memory:") as other:
+        memory.add("The sails are at the loft.")
+        other.add("Ben dried the storm sail in the barn, and nobody knows since when.")
+        memory.export(to, on_progress=lambda done, total: done or other.export(to))
+        assert "at the loft" in to.read_text()
+        assert len(to.read_text().splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["backup.jsonl"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are others here")
+def test_a_file_that_is_replaced_stays_private_and_a_link_a_link(tmp_path: Path) -> None:
+    (tmp_path / "large").mkdir()
+    held, link = tmp_path / "large" / "all.zettel", tmp_path / "all.zettel"
+    held.touch(mode=0o600)
+    link.symlink_to(held)
+    with Memory(":memory:") as memory:
+        memory.add("The sails are at the loft.")
+        memory.export(link, "zettel")
+    assert link.is_symlink()
+    assert b"at the loft" in held.read_bytes()
+    assert held.stat().st_mode & 0o777 == 0o600
+
+
 def test_an_open_file_takes_no_folder(tmp_path: Path) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="folder of files"):
         memory.export(io.BytesIO(), "markdown")

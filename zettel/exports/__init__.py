@@ -7,6 +7,8 @@ A format is one small file. Most write one stream of bytes, which goes into a fi
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -104,9 +106,12 @@ async def _write_to(writer: Format, work: Work, path: Path) -> None:
         return
     assert writer.pages is not None
     require_replaceable(path)
-    unfinished = path.with_name(f".{path.name}.unfinished")
+    path = Path(await anyio.to_thread.run_sync(os.path.realpath, path))  # a link goes on leading there
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")  # no other export writes to it
     try:
-        with unfinished.open("wb") as file:
+        with unfinished.open("xb") as file:
+            if path.exists():
+                shutil.copymode(path, unfinished)
             await _write(writer.pages(work), file)
             file.flush()
             await anyio.to_thread.run_sync(os.fsync, file.fileno())
