@@ -130,6 +130,20 @@ class TestVault:
         assert {path.name for path in vault.glob("*.md")} == {"Another name.md", "Boat C left.md", "Index.md"}
         assert not any(one.id in path.read_text() for path in vault.rglob("*.*"))
 
+    def test_a_file_that_somebody_changed_stays_beside_the_note_under_its_new_name(
+        self, filled: Memory, tmp_path: Path
+    ) -> None:
+        vault, scope = tmp_path / "vault", Scope(user="renamer")
+        id = filled.add("The sails are at the loft.", title="Sails", scope=scope)
+        filled.export(vault, "markdown", scope=scope)
+        (vault / "Sails.md").write_text("My own words.")
+        filled.update(id, title="Canvas", scope=scope)
+        filled.export(vault, "markdown", scope=scope)
+        for _ in range(2):
+            report = filled.export(vault, "markdown", scope=scope)
+            assert (report.changed, report.removed, report.left) == (0, 0, ["Sails.md"])
+            assert {path.name for path in vault.glob("*.md")} == {"Canvas.md", "Index.md", "Sails.md"}
+
 
 def mentions(memory: Memory, called: dict[str, str]) -> set[tuple[str, str]]:
     found = {link for id in called for link in memory.links(id) if link.type is LinkType.MENTIONS}

@@ -26,6 +26,7 @@ BOOK = ".zettel-export.jsonl"
 UNFINISHED = ".zettel-export.unfinished"
 
 _DIGEST_BYTES = 16
+_NUMBER = re.compile(r"(?: \d+)?")
 
 
 class _Own(NamedTuple):
@@ -45,7 +46,9 @@ class OwnFiles:
     def __init__(self, path: Path, folders: tuple[str, ...]) -> None:
         self._path = path
         self._own = dict(_written(path, folders))
-        self._names = {own.of: name for name, own in self._own.items()}
+        self._names: dict[str, list[str]] = {}
+        for name, own in self._own.items():  # several, if somebody changed the file under an earlier name
+            self._names.setdefault(own.of, []).append(name)
         self._taken = {folded(name) for name in self._own} | set(_others(path, folders))
         self._number: Counter[str] = Counter()
         self._kept: dict[str, _Own] = {}
@@ -55,16 +58,16 @@ class OwnFiles:
 
     def name(self, of: str, stem: str, folder: str = "") -> str:
         """What the file of something is called: as it was before, if that fits the ``stem``, else a free name."""
-        before = self._names.get(of)
-        if before is not None and re.fullmatch(re.escape(_join(folder, stem)) + r"( \d+)?", before):
-            return before
+        first = _join(folder, stem)
+        for before in self._names.get(of, ()):
+            if before.startswith(first) and _NUMBER.fullmatch(before, len(first)):
+                return before
         while True:
-            first = _join(folder, stem)
             self._number[folded(first)] += 1
             name = _join(folder, numbered(stem, self._number[folded(first)]))
             if folded(name) not in self._taken:
                 self._taken.add(folded(name))
-                self._names[of] = name
+                self._names[of] = [name]
                 return name
 
     def write(self, of: str, name: str, text: str) -> None:
