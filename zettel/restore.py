@@ -23,7 +23,6 @@ from zettel.errors import InvalidInput, StoreBusy
 from zettel.fold import fold
 from zettel.jobs.queue import new_job
 from zettel.model import JobKind, Note, Scope
-from zettel.pages import pages
 from zettel.ports import GraphStore, KeptNote, ScopeState, Space
 from zettel.transcripts.whole import Outline, Part, outline, read
 
@@ -116,14 +115,17 @@ class Restoring:
         """Write one scope out of sight and let it appear; how many events it has."""
         restore = Restore(part.state.secret, secrets.token_hex(8))
         records = read(path, part, into, held.sets)
-        jobs: list[Op] = []
+        jobs: list[PutJob] = []
+        bare: list[str] = []
         events = written = 0
         whole = False
         await self._store.abandon_restore(into)  # what a run that was killed has left
         try:
             while taken := await anyio.to_thread.run_sync(_take, records):
                 jobs += [one for one in taken if isinstance(one, PutJob)]
-                ops = await self._ops(taken, sets)
+                ops, without = await anyio.to_thread.run_sync(_planned, taken, sets)
+                ops += await self._vectors.embed_now(without)
+                bare += [note.id for note in without] if self._vectors.later else []
                 await self._store.apply(Batch(into, written, written + len(taken), tuple(ops), restore))
                 written += len(taken)
                 events += sum(isinstance(one, PutEvent) for one in taken)
@@ -137,22 +139,17 @@ class Restoring:
             if not whole:
                 with anyio.CancelScope(shield=True):
                     await self._store.abandon_restore(into)
-        if self._vectors.embedder.remote and not sets:
-            await self._embed_later(into)
+        waiting = {one.job.note for one in jobs if one.job.kind is JobKind.EMBED}
+        await self._embed_later(into, [id for id in bare if id not in waiting])
         return events
 
-    async def _ops(self, taken: list[Kept], sets: Mapping[int, int]) -> list[Op]:
-        """Records as operations; jobs are left for the end."""
-        ops, notes = await anyio.to_thread.run_sync(_planned, taken, sets)
-        if not sets:  # another embedder made the vectors
-            ops += await self._vectors.embed_now(notes)
-        return ops
+    async def _embed_later(self, scope: Scope, ids: list[str]) -> None:
+        for start in range(0, len(ids), BATCH):
+            some = ids[start : start + BATCH]
 
-    async def _embed_later(self, scope: Scope) -> None:
-        async for notes in pages(self._store, scope, BATCH):
-
-            async def plan(state: ScopeState, clock: Clock, notes: list[Note] = notes) -> list[Op]:
-                return [new_job(scope, JobKind.EMBED, clock.now, note) for note in notes]
+            async def plan(state: ScopeState, clock: Clock, some: list[str] = some) -> list[Op]:
+                notes = await self._store.notes(scope, some)
+                return [new_job(scope, JobKind.EMBED, clock.now, note) for note in notes.values()]
 
             await self._commits.commit(scope, plan)
 
@@ -162,15 +159,17 @@ def _take(records: Iterator[Kept]) -> list[Kept]:
 
 
 def _planned(taken: list[Kept], sets: Mapping[int, int]) -> tuple[list[Op], list[Note]]:
-    """Operations for records that are no jobs, and the notes among them that searches can find."""
+    """Operations for records that are no jobs, and the notes among them that searches can find and that have no
+    vector: another embedder made these, or the store was being changed over to this one."""
     ops: list[Op] = []
-    shown: list[Note] = []
+    bare: list[Note] = []
     for one in taken:
         if isinstance(one, KeptNote):
             note, _ = fold(one.base, one.revisions)
             ops.append(RestoreNote(one.base, one.revisions, note, index_note(note)))
-            ops += [PutVector(note.id, sets[number], vector) for number, vector in one.vectors if number in sets]
-            shown += [] if note.archived else [note]
+            vectors = [PutVector(note.id, sets[number], vector) for number, vector in one.vectors if number in sets]
+            ops += vectors
+            bare += [] if vectors or note.archived else [note]
         elif not isinstance(one, (PutJob, ScopeState)):
             ops.append(one)
-    return ops, shown
+    return ops, bare

@@ -14,8 +14,10 @@ import zettel.restore
 from tests.contract.conftest import BACKENDS, PERSISTENT
 from tests.contract.moving import BOB, PAYLOAD, Remote, found, leave_jobs, live, records, store_of, told
 from tests.contract.support import LIFE
+from tests.contract.test_reembed import Letters
 from zettel import Event, Memory, Scope
-from zettel.errors import InvalidInput, StoreBusy
+from zettel.errors import InvalidInput, JobFailed, StoreBusy
+from zettel.jobs import reembed
 from zettel.model import JobKind, JobState
 from zettel.ports import KeptNote
 
@@ -170,6 +172,26 @@ class TestAnotherEmbedder:
         with Memory(url, embedder=embedder) as memory:
             memory.import_transcript(tmp_path / "far.zettel")
             assert memory.jobs() == []
+            assert memory.check() == []
+
+    @pytest.mark.parametrize("remote", [False, True])
+    def test_half_way_to_another_embedder_what_lacks_a_vector_gets_one(
+        self, tmp_path: Path, url: Any, remote: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Letters, "remote", remote)
+        monkeypatch.setattr(reembed, "REEMBED_BATCH", 3)
+        with Memory(tmp_path / "half.db") as memory:
+            memory.add_many(LIFE)
+            memory.flush()
+        with Memory(tmp_path / "half.db", embedder=Letters(breaks_after=5)) as memory, pytest.raises(JobFailed):
+            memory.reembed()
+        with Memory(tmp_path / "half.db") as memory:
+            memory.export(tmp_path / "half.zettel", "zettel")
+        letters = Letters()
+        with Memory(url, embedder=letters) as memory:
+            memory.import_transcript(tmp_path / "half.zettel")
+            memory.flush()
+            assert letters.embedded == len(LIFE) - 3
             assert memory.check() == []
 
 
