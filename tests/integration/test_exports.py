@@ -216,6 +216,35 @@ def test_two_exports_at_once_to_one_name(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["backup.jsonl"]
 
 
+def test_two_exports_at_once_to_one_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one writes its files while this one is about to give a file its name."""
+    replace, vault = Path.replace, tmp_path / "vault"
+    with Memory(":memory:") as memory, Memory(":memory:") as other:
+        memory.add("The sails are at the loft.", title="Sails")
+        other.add("Ben dried the boat in the barn.", title="Boat")
+
+        def slow(path: Path, to: Path) -> Path:
+            monkeypatch.setattr(Path, "replace", replace)
+            other.export(vault, "markdown")
+            return path.replace(to)
+
+        monkeypatch.setattr(Path, "replace", slow)
+        memory.export(vault, "markdown")
+    assert "at the loft" in (vault / "Sails.md").read_text()
+    assert "in the barn" in (vault / "Boat.md").read_text()
+
+
+def test_what_killed_exports_left_is_removed_in_time(tmp_path: Path) -> None:
+    """Not at once: somebody may be writing it."""
+    new, old = tmp_path / ".a.jsonl.00000000.unfinished", tmp_path / ".a.jsonl.11111111.unfinished"
+    new.touch()
+    old.touch()
+    os.utime(old, (0, 0))
+    with Memory(":memory:") as memory:
+        memory.export(tmp_path / "a.jsonl")
+    assert {path.name for path in tmp_path.iterdir()} == {new.name, "a.jsonl"}
+
+
 @pytest.mark.skipif(os.name == "nt", reason="permissions are others here")
 def test_a_file_that_is_replaced_stays_private_and_a_link_a_link(tmp_path: Path) -> None:
     (tmp_path / "large").mkdir()

@@ -7,7 +7,6 @@ A format is one small file. Most write one stream of bytes, which goes into a fi
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -22,6 +21,7 @@ from zettel.ports import GraphStore
 
 from . import events_jsonl, graphml, vault, whole
 from .report import ExportReport
+from .unfinished import unfinished
 from .work import Progress, Work
 
 
@@ -107,17 +107,17 @@ async def _write_to(writer: Format, work: Work, path: Path) -> None:
     assert writer.pages is not None
     require_replaceable(path)
     path = Path(await anyio.to_thread.run_sync(os.path.realpath, path))  # a link goes on leading there
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")  # no other export writes to it
+    part = unfinished(path)
     try:
-        with unfinished.open("xb") as file:
+        with part.open("xb") as file:
             if path.exists():
-                shutil.copymode(path, unfinished)
+                shutil.copymode(path, part)
             await _write(writer.pages(work), file)
             file.flush()
             await anyio.to_thread.run_sync(os.fsync, file.fileno())
-        unfinished.replace(path)
+        part.replace(path)
     finally:
-        unfinished.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
 
 
 def require_replaceable(path: Path) -> None:

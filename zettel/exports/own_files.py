@@ -19,11 +19,11 @@ from zettel.errors import InvalidInput
 from zettel.transcripts.wikilinks import without_suffix
 
 from .file_names import folded, numbered
+from .unfinished import unfinished
 
 SUFFIX = ".md"
 BOOK = ".zettel-export.jsonl"
 """What the folder's own files are written down in."""
-UNFINISHED = ".zettel-export.unfinished"
 
 _DIGEST_BYTES = 16
 _NUMBER = re.compile(r"(?: \d+)?")
@@ -45,6 +45,7 @@ class OwnFiles:
 
     def __init__(self, path: Path, folders: tuple[str, ...]) -> None:
         self._path = path
+        self._unfinished = unfinished(path / "zettel-export")
         self._own = dict(_written(path, folders))
         self._names: dict[str, list[str]] = {}
         for name, own in self._own.items():  # several, if somebody changed the file under an earlier name
@@ -126,12 +127,11 @@ class OwnFiles:
         self._book.flush()
 
     def _replace(self, path: Path, data: bytes) -> None:
-        unfinished = self._path / UNFINISHED
         try:
-            unfinished.write_bytes(data)
-            unfinished.replace(path)
+            self._unfinished.write_bytes(data)
+            self._unfinished.replace(path)
         finally:
-            unfinished.unlink(missing_ok=True)
+            self._unfinished.unlink(missing_ok=True)
 
 
 def require_folder(path: Path) -> None:
