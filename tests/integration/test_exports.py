@@ -259,6 +259,14 @@ def test_a_file_that_is_replaced_stays_private_and_a_link_a_link(tmp_path: Path)
     assert held.stat().st_mode & 0o777 == 0o600
 
 
+def test_all_scopes_of_an_empty_store(tmp_path: Path) -> None:
+    with Memory(":memory:") as memory:
+        assert memory.export(tmp_path / "none.jsonl", all_scopes=True).events == 0
+        memory.export(tmp_path / "none.zettel", "zettel", all_scopes=True)
+        assert memory.import_transcript(tmp_path / "none.zettel").added == 0
+    assert (tmp_path / "none.jsonl").read_bytes() == b""
+
+
 def test_an_open_file_takes_no_folder(tmp_path: Path) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="folder of files"):
         memory.export(io.BytesIO(), "markdown")

@@ -165,7 +165,7 @@ class Transferring(Adding):
         from zettel.exports import export
 
         engine, scope = await self._use(scope)
-        scopes = await engine.store.scopes() if all_scopes else [scope]
+        scopes = (await engine.store.scopes() if all_scopes else []) or [scope]
         wanted = [include] if isinstance(include, str) else [*include]
         return await export(engine.store, scopes, to, format, wanted, on_progress)
 
