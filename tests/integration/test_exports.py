@@ -267,6 +267,12 @@ def test_all_scopes_of_an_empty_store(tmp_path: Path) -> None:
     assert (tmp_path / "none.jsonl").read_bytes() == b""
 
 
+def test_a_file_of_text_is_told_to_be_opened_otherwise() -> None:
+    text: Any = io.StringIO()
+    with Memory(":memory:") as memory, pytest.raises(InvalidInput, match=r"written as bytes: .* sys\.stdout\.buffer"):
+        memory.export(text)
+
+
 def test_an_open_file_takes_no_folder(tmp_path: Path) -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="folder of files"):
         memory.export(io.BytesIO(), "markdown")

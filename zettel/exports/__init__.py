@@ -6,6 +6,7 @@ A format is one small file. Most write one stream of bytes, which goes into a fi
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import time
@@ -67,6 +68,8 @@ async def export(
     report = ExportReport(to="-" if path is None else str(path), format=format)
     work = Work(store, scopes, report, frozenset(include), on_progress)
     began = time.perf_counter()
+    if isinstance(to, io.TextIOBase):
+        raise InvalidInput("an export is written as bytes: open the file with 'wb', or hand in sys.stdout.buffer")
     if writer.pages is not None and not isinstance(to, (str, Path)):
         await _write(writer.pages(work), to)
     elif path is None:
