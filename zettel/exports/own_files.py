@@ -54,8 +54,13 @@ class OwnFiles:
         self._number: Counter[str] = Counter()
         self._kept: dict[str, _Own] = {}
         self._book: IO[str] | None = None
-        self.left: list[str] = []
+        self._left: dict[str, None] = {}
         self.changed = self.removed = 0
+
+    @property
+    def left(self) -> list[str]:
+        """Files that somebody else changed, and that stay as they are."""
+        return [*self._left]
 
     def name(self, of: str, stem: str, folder: str = "") -> str:
         """What the file of something is called: as it was before, if that fits the ``stem``, else a free name."""
@@ -114,8 +119,7 @@ class OwnFiles:
         self._book = None
 
     def _leave(self, name: str) -> None:
-        if f"{name}{SUFFIX}" not in self.left:
-            self.left.append(f"{name}{SUFFIX}")
+        self._left[f"{name}{SUFFIX}"] = None
         if name in self._own:  # it may be as it was again some day
             self._kept[name] = self._own[name]
 
