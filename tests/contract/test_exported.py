@@ -144,6 +144,20 @@ class TestVault:
             assert (report.changed, report.removed, report.left) == (0, 0, ["Sails.md"])
             assert {path.name for path in vault.glob("*.md")} == {"Canvas.md", "Index.md", "Sails.md"}
 
+    def test_lines_that_a_tool_ended_its_way_are_nobodys_change(self, filled: Memory, tmp_path: Path) -> None:
+        vault, scope = tmp_path / "vault", Scope(user="windows")
+        names = ("Sails", "Boat", "Barn")
+        one, other, _ = [filled.add(f"{name}\nis here.", title=name, scope=scope) for name in names]
+        filled.flush(scope=scope)
+        filled.export(vault, "markdown", scope=scope)
+        for path in vault.glob("*.md"):
+            path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        filled.update(one, content="The sails are at the loft.", scope=scope)
+        filled.delete(other, scope=scope)
+        report = filled.export(vault, "markdown", scope=scope)
+        assert (report.left, {path.name for path in vault.glob("*.md")}) == ([], {"Sails.md", "Barn.md", "Index.md"})
+        assert "at the loft" in (vault / "Sails.md").read_text()
+
 
 def mentions(memory: Memory, called: dict[str, str]) -> set[tuple[str, str]]:
     found = {link for id in called for link in memory.links(id) if link.type is LinkType.MENTIONS}

@@ -83,9 +83,9 @@ class OwnFiles:
         path = self._path / f"{name}{SUFFIX}"
         own = self._own.get(name)
         now = _read(path)
-        if now == data:
+        if now is not None and (now == data or _with_own_ends(now) == data):
             self._kept[name] = _Own(of, (hash,))
-        elif now is not None and (own is None or _hash(now) not in own.hashes):
+        elif now is not None and (own is None or not _is_as_written(now, own)):
             self._leave(name)
         else:
             self._write_down(name, of, hash)
@@ -103,7 +103,7 @@ class OwnFiles:
             now = _read(path)
             if now is None:
                 continue
-            if _hash(now) in own.hashes:
+            if _is_as_written(now, own):
                 path.unlink()
                 self.removed += 1
             else:
@@ -192,6 +192,15 @@ def _read(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
+
+
+def _is_as_written(now: bytes, own: _Own) -> bool:
+    return not {_hash(now), _hash(_with_own_ends(now))}.isdisjoint(own.hashes)
+
+
+def _with_own_ends(now: bytes) -> bytes:
+    """The bytes with lines ended as zettel does: git and others end them their way, which is nobody's change."""
+    return now.replace(b"\r\n", b"\n")
 
 
 def _hash(data: bytes) -> str:
