@@ -63,7 +63,7 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand in an empty folder, with ``zettel`` on the path, even where it is not installed."""
     command = folder / "bin" / "zettel"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m zettel.cli "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m zettel "$@"\n')
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{command.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))

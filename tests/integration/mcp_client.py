@@ -18,7 +18,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 CHECKOUT = Path(__file__).parents[2]
-COMMAND = [sys.executable, "-m", "zettel.cli", "mcp"]
+COMMAND = [sys.executable, "-m", "zettel", "mcp"]
 NEWEST = hasattr(mcp.client, "Client")
 """Whether the SDK that is installed speaks the newest protocol; its first major version does not."""
 PATIENCE = 60

@@ -100,7 +100,7 @@ class TestManyFiles:
         folder = tmp_path / "model"
         folder.mkdir()
         vocabulary = {f"word {number}": number for number in range(9_000)}
-        (folder / "tokenizer.json").write_text(json.dumps({"version": "1", "added": [{"content": ""}], "v": vocabulary}))
+        (folder / "tokenizer.json").write_text(json.dumps({"version": "1", "a": [{"content": ""}], "v": vocabulary}))
         (folder / "long.json").write_text(json.dumps({"id": "1", "content": "A lantern. " * 9_000}))
         told = zettel("import", "model", "--json").json()
         assert (told["added"], told["rejected"]) == (1, [])

@@ -154,7 +154,7 @@ def test_the_command_line_says_one_line(server: Server, proxy: Proxy) -> None:
 
     def stats(url: str, *options: str) -> tuple[int, str]:
         ran = subprocess.run(
-            [sys.executable, "-m", "zettel.cli", "--store", url, *options, "stats"], cwd=ROOT, text=True,
+            [sys.executable, "-m", "zettel", "--store", url, *options, "stats"], cwd=ROOT, text=True,
             capture_output=True, check=False,
             env=os.environ | {"NEO4J_USERNAME": server.auth[0], "NEO4J_PASSWORD": server.auth[1]},
         )  # fmt: skip

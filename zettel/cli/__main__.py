@@ -1,5 +1,0 @@
-"""``python -m zettel.cli`` is ``zettel``."""
-
-from zettel.cli import main
-
-main()
