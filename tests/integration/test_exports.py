@@ -205,6 +205,18 @@ def test_a_pipe_is_not_put_aside_for_a_file(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [("all.zettel", "zettel"), ("all.GraphML", "graphml"), ("all.txt", "jsonl"), ("all", "jsonl")],
+)
+def test_the_ending_of_a_file_says_what_is_meant(tmp_path: Path, name: str, format: str) -> None:
+    with Memory(":memory:") as memory:
+        memory.add("The sails are at the loft.")
+        assert memory.export(tmp_path / name).format == format
+        assert memory.export(str(tmp_path / name)).format == format
+        assert memory.export(tmp_path / name, "jsonl").format == "jsonl"
+
+
 def test_two_exports_at_once_to_one_name(tmp_path: Path) -> None:
     to = tmp_path / "backup.jsonl"
     with Memory(":memory:") as memory, Memory(":memory:") as other:

@@ -66,7 +66,7 @@ def test_files_go_there_and_come_back(server: Served, tmp_path: Path) -> None:
         assert memory.import_transcript(folder).existing == 2
         assert memory.import_transcript(TEAM, dry_run=True, speakers=["Priya"]).added < 172
         memory.flush()
-        memory.export(tmp_path / "all.zettel", "zettel")
+        assert memory.export(tmp_path / "all.zettel").format == "zettel"
         with (tmp_path / "all.jsonl").open("wb") as file:
             assert memory.export(file).events == 2
         with pytest.raises(InvalidInput, match="markdown"):

@@ -167,7 +167,10 @@ def export(
         None, metavar="[PATH]", help="The file, or for markdown the folder; stdout if left out, or for -."
     ),
     format: str = typer.Option(
-        "jsonl", "--format", help="jsonl: the events. markdown: an Obsidian vault. graphml: a graph. zettel: all."
+        "auto",
+        "--format",
+        help="jsonl: the events. markdown: an Obsidian vault. graphml: a graph. zettel: all. "
+        "auto: as the file is called, else jsonl.",
     ),
     include: list[str] = typer.Option(
         [], "--include", metavar="WHAT", help="Also notes (jsonl), terms or events (graphml). Repeatable."
@@ -186,14 +189,15 @@ def export(
       zettel export backup.jsonl
       zettel export --user ann | gzip > ann.jsonl.gz
       zettel export --format markdown vault
-      zettel export --format graphml ann.graphml --include terms
-      zettel export --format zettel --all-scopes all.zettel
+      zettel export ann.graphml --include terms
+      zettel export --all-scopes all.zettel
     """
     options = common(ctx)
-    from zettel.exports import FORMATS, require_format
+    from zettel.exports import AUTO, FORMATS, format_for, require_format
 
-    if format not in FORMATS:
-        raise typer.BadParameter(f"there are {', '.join(FORMATS)}", param_hint="--format")
+    if format not in {AUTO, *FORMATS}:
+        raise typer.BadParameter(f"there are {AUTO}, {', '.join(FORMATS)}", param_hint="--format")
+    format = format_for("" if path is None else path, format)
     writer = require_format(format, include)
     if all_scopes and options.scoped:
         raise InvalidInput("--all-scopes means everybody's: leave --tenant, --user and --agent out")

@@ -44,6 +44,9 @@ FORMATS: Mapping[str, Format] = {
     "zettel": Format(whole.pages, scopes=True),
 }
 """What an export can be written as."""
+AUTO = "auto"
+"""Stands for the format that the ending of a file names, and for ``jsonl`` where it names none."""
+_BY_ENDING = {".graphml": "graphml", ".zettel": "zettel"}
 
 _DATABASE = b"SQLite format 3\0"
 
@@ -61,6 +64,7 @@ async def export(
     A file is written beside its name and then moved. Raises ``UnknownFormat``, and ``InvalidInput`` for a path that
     cannot be written.
     """
+    format = format_for(to, format)
     writer = require_format(format, include)
     if len(scopes) > 1 and not writer.scopes:
         raise InvalidInput(f"{format} names no scopes: export them one by one, or all of them with format='zettel'")
@@ -81,6 +85,13 @@ async def export(
             raise InvalidInput(f"{path} cannot be written: {error.strerror or error}") from error
     report.seconds = round(time.perf_counter() - began, 3)
     return report
+
+
+def format_for(to: str | Path | BinaryIO, format: str) -> str:
+    """The name of the format that is meant."""
+    if format != AUTO:
+        return format
+    return _BY_ENDING.get(Path(to).suffix.lower(), "jsonl") if isinstance(to, (str, Path)) else "jsonl"
 
 
 def require_format(format: str, include: Collection[str] = ()) -> Format:

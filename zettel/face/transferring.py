@@ -145,7 +145,7 @@ class Transferring(Adding):
     async def export(
         self,
         to: str | Path | BinaryIO,
-        format: str = "jsonl",
+        format: str = "auto",
         *,
         include: Iterable[str] = (),
         all_scopes: bool = False,
@@ -159,7 +159,8 @@ class Transferring(Adding):
         that were changed since, are never touched. ``graphml``: notes and links for Gephi and the like, and with
         ``include=["terms", "events"]`` these. ``zettel``: all there is, with histories, links, vectors and tombstones,
         to be brought back by ``import_transcript`` in any store as it was, of ``all_scopes`` if asked; it holds the
-        scope's secret too. A file is complete or not there. ``on_progress`` is told what is done and what there is.
+        scope's secret too. Unless told, a file called .graphml or .zettel is written as that, and all else as
+        ``jsonl``. A file is complete or not there. ``on_progress`` is told what is done and what there is.
         Raises ``UnknownFormat``, ``InvalidInput``.
         """
         from zettel.exports import export

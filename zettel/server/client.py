@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from zettel.arguments import checked, require_one
 from zettel.async_memory import AsyncMemory
 from zettel.errors import InvalidInput, NotFound, StoreError
-from zettel.exports import require_replaceable
+from zettel.exports import format_for, require_replaceable
 from zettel.face.opened import require_scope
 from zettel.identity import Ordinals
 from zettel.model import Event, EventRecord, Note, OnConflict, Remembered, Scope
@@ -266,7 +266,7 @@ class RemoteMemory(AsyncMemory):
     async def export(
         self,
         to: str | Path | BinaryIO,
-        format: str = "jsonl",
+        format: str = "auto",
         *,
         include: Iterable[str] = (),
         all_scopes: bool = False,
@@ -275,7 +275,8 @@ class RemoteMemory(AsyncMemory):
     ) -> ExportReport:
         """See ``AsyncMemory.export``; not as ``markdown``. ``on_progress`` is told nothing."""
         await self.open()
-        query = self._query(scope) | in_query({"format": format, "include": include, "all_scopes": all_scopes})
+        asked = {"format": format_for(to, format), "include": include, "all_scopes": all_scopes}
+        query = self._query(scope) | in_query(asked)
         if isinstance(to, str | Path):
             require_replaceable(Path(to))
         async with self._connection.stream("GET", "/v1/export", query) as response:
