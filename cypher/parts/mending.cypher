@@ -4,14 +4,14 @@ UNWIND sessions AS session
 CALL (session, changes) {
   WITH [{seq: -1, stands: $never}] + COLLECT {
     MATCH (e:Event)
-    USING INDEX e:Event(scope, session, seq)
+    USING INDEX SEEK e:Event(scope, session, seq)
     WHERE e.scope = $scope AND e.session = session AND e.seq >= 0 AND e.occurred_at IS NOT NULL
     RETURN e {.seq, stands: substring(e.place, 48, 19)} ORDER BY e.seq
   } AS dated
   UNWIND range(0, size(dated) - 1) AS at
   WITH dated[at] AS last, coalesce(dated[at + 1].seq, 9223372036854775807) AS next
   MATCH (e:Event)
-  USING INDEX e:Event(scope, session, seq)
+  USING INDEX SEEK e:Event(scope, session, seq)
   WHERE e.scope = $scope AND e.session = session AND e.seq > last.seq AND e.seq < next AND e.occurred_at IS NULL
   WITH e, left(e.place, 48) + last.stands + right(e.place, 12) AS place
   WHERE place <> e.place

@@ -307,6 +307,7 @@ def test_what_a_config_cannot_say_is_refused(tmp_path: Path, memory: Memory) -> 
 
     class Named:
         name = "mine"
+        annotate = None
 
     for arguments, said in [
         ({"url": ":memory:"}, "in no file"),

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tests import neo4j_servers
 from tests.contract.support import keep_answer
+from tests.integration.test_workers import wait_until
 from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory, Scope
 from zettel.cypher import queries
@@ -192,7 +193,7 @@ def test_vectors_come_into_the_index_many_at_once(
         found()  # from then on the scope's size is known
         memory.add_many([{"content": f"Bob sailed to island {n}, and Ann slept."} for n in range(15, 35)])
         memory.flush()
-        assert indexed() == 35
+        assert wait_until(lambda: indexed() == 35)  # after the jobs that flush waits for
         memory.add("Ida sailed to island 20, and to island 3.")
         memory.flush()
         assert indexed() == 35
