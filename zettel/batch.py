@@ -203,7 +203,7 @@ class RestoreLinks:
 
 @dataclass(frozen=True, slots=True)
 class PutTombstones:
-    """Keyed hashes of identities that were deleted, as ``EraseEvents`` leaves them."""
+    """Keyed hashes of identities that were deleted, beside those that ``EraseEvents`` leaves."""
 
     identities: tuple[str, ...]
 

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 
 from zettel.annotate.index import searchable_text
 from zettel.annotate.tokens import tokenize
-from zettel.batch import EraseAnswers, EraseEvents, EraseNotes, EraseRevisions, EraseSearches, Op
+from zettel.batch import EraseAnswers, EraseEvents, EraseNotes, EraseRevisions, EraseSearches, Op, PutTombstones
 from zettel.commit import Clock, Commits
 from zettel.consequences import consequences
 from zettel.embed.vectors import Vectors
 from zettel.errors import NotFound
 from zettel.fold import WORDLESS
+from zettel.identity import identity_of, telling_of_id
 from zettel.jobs.queue import FollowUps, new_job
 from zettel.link.mentions import mention_ops
 from zettel.merged import rests_on
@@ -79,6 +80,9 @@ class Erasing:
             ops += await erased(self._store, scope)
             if doomed.events:
                 ops.append(EraseEvents(tuple(sorted(doomed.events))))
+            # A file that was exported of one of them revives it no more than its event does.
+            named = sorted(identity_of(telling_of_id(id), state.secret) for id in doomed.notes)
+            ops.append(PutTombstones(tuple(named)))
             ops += await mention_ops(
                 self._store,
                 scope,

@@ -39,10 +39,15 @@ class Ordinals:
 def telling(event: Event, ordinal: int) -> bytes:
     """What tells an event from every other one; of an event with neither id nor time, random bytes: always new."""
     if event.id is not None:
-        return json.dumps(["id", event.id]).encode()
+        return telling_of_id(event.id)
     if event.occurred_at is None:
         return secrets.token_bytes(20)
     return json.dumps(["said", ordinal]).encode() + _said(event)
+
+
+def telling_of_id(id: str) -> bytes:
+    """What tells an event with this ``Event.id`` from every other one."""
+    return json.dumps(["id", id]).encode()
 
 
 def identity_of(told: bytes, secret: bytes) -> str:

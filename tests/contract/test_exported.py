@@ -83,6 +83,12 @@ class TestVault:
         assert report.notes == len(live(filled))
         return tmp_path / "vault"
 
+    def test_it_brings_nothing_new_to_its_own_memory(self, filled: Memory, vault: Path) -> None:
+        before = {note.id: note.version for note in live(filled)}
+        report = filled.import_transcript(vault)
+        assert (report.added, report.revised, report.existing, report.rejections) == (0, 0, len(before), 0)
+        assert {note.id: note.version for note in live(filled)} == before
+
     def test_every_link_leads_to_a_file(self, filled: Memory, vault: Path) -> None:
         files = {path.relative_to(vault).with_suffix("").as_posix() for path in vault.rglob("*.md")}
         links = 0

@@ -76,8 +76,8 @@ class OwnFiles:
                 self._names[of] = [name]
                 return name
 
-    def write(self, of: str, name: str, text: str) -> None:
-        """Make or replace a file, unless somebody else changed it."""
+    def write(self, of: str, name: str, text: str, *, anyway: bool = False) -> bool:
+        """Make or replace a file, unless somebody else changed it (but ``anyway``); whether it is written."""
         data = text.encode()
         hash = _hash(data)
         path = self._path / f"{name}{SUFFIX}"
@@ -85,14 +85,21 @@ class OwnFiles:
         now = _read(path)
         if now is not None and (now == data or _with_own_ends(now) == data):
             self._kept[name] = _Own(of, (hash,))
-        elif now is not None and (own is None or not _is_as_written(now, own)):
+        elif now is not None and not anyway and (own is None or not _is_as_written(now, own)):
             self._leave(name)
+            return False
         else:
             self._write_down(name, of, hash)
             path.parent.mkdir(exist_ok=True)
             self._replace(path, data)
             self._kept[name] = _Own(of, (hash,))
             self.changed += 1
+        self._left.pop(f"{name}{SUFFIX}", None)
+        return True
+
+    def read(self, name: str) -> str:
+        """What a file says."""
+        return (_read(self._path / f"{name}{SUFFIX}") or b"").decode(errors="replace").replace("\r\n", "\n")
 
     def end(self) -> None:
         """Remove what is not there any more, and write down what is."""

@@ -19,10 +19,12 @@ import anyio.to_thread
 
 from zettel.model import TIME_MAX, Link, Note, to_micros
 from zettel.pages import pages as pages_of
-from zettel.transcripts.own_notes import INDEX, LINKS
+from zettel.transcripts.front_matter import split
+from zettel.transcripts.own_notes import INDEX, LINKS, NoteFile
+from zettel.transcripts.own_properties import properties, sign
+from zettel.transcripts.returning import is_told
 
 from .file_names import stem_of
-from .front_matter import properties, sign
 from .own_files import OwnFiles, require_folder
 from .work import PAGE, Work
 
@@ -98,15 +100,29 @@ async def _write_notes(work: Work, files: OwnFiles, contents: _Contents) -> None
         texts = {
             id: _text(note, links.get(id, []), contents.names, pages.get(note.session)) for id, note in here.items()
         }
-        await anyio.to_thread.run_sync(_write_page, files, contents.names, texts)
+        left = await anyio.to_thread.run_sync(_write_page, files, contents.names, texts)
+        await _write_taken(work, files, {id: (contents.names[id], texts[id]) for id in left})
         work.report.notes += len(texts)
         work.report.links += sum(map(len, links.values()))
         work.told(len(notes))
 
 
-def _write_page(files: OwnFiles, names: Mapping[str, str], texts: Mapping[str, str]) -> None:
-    for id, text in texts.items():
-        files.write(id, names[id], text)
+def _write_page(files: OwnFiles, names: Mapping[str, str], texts: Mapping[str, str]) -> list[str]:
+    """Write files of notes by id; those that somebody changed are left."""
+    return [id for id, text in texts.items() if not files.write(id, names[id], text)]
+
+
+async def _write_taken(work: Work, files: OwnFiles, left: Mapping[str, tuple[str, str]]) -> None:
+    """Write those of the ``left`` files, by note (name, text), whose edits the memory has been told of."""
+    if not left:
+        return
+    histories = await work.store.histories(work.scope, sorted(left))
+    for id, (name, text) in left.items():
+        parts = split(await anyio.to_thread.run_sync(files.read, name))
+        words, _, below = parts.body.rpartition(f"\n\n{LINKS}\n")
+        file = NoteFile.of(parts.properties, words)
+        if file is not None and file.note == id and id in histories and is_told(file, below, histories[id]):
+            await anyio.to_thread.run_sync(partial(files.write, id, name, text, anyway=True))
 
 
 def _heading(note: Note) -> str:

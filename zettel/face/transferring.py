@@ -92,13 +92,13 @@ class Transferring(Adding):
         report = ImportReport(file=trees.as_text(source or str(path)), format=transcript.format, dry_run=dry_run)
         told: dict[str, Any] = {"on_progress": on_progress, "on_rejected": on_rejected}
         if not dry_run:
-            await importing.import_parts(self, transcript, chosen, report, scope=named, **told)
+            await importing.import_parts(self, engine, transcript, chosen, report, scope=named, **told)
             return report
         from zettel.llm.estimate import estimate, waiting
 
         reads = engine.desk is not None and engine.reader is not None
         turns = await waiting(engine.store) if reads else None
-        await importing.foresee(engine.remembering, transcript, chosen, report, scope=named, unread=turns, **told)
+        await importing.foresee(engine, transcript, chosen, report, scope=named, unread=turns, **told)
         if turns is not None and engine.desk is not None and engine.reader is not None:
             report.estimate = await estimate(turns, engine.reader, engine.desk.model)
         return report

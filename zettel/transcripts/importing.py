@@ -7,32 +7,33 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 
 from zettel.annotate.drafts import passages_of
-from zettel.errors import BadRecord, InvalidInput
+from zettel.errors import BadRecord, InvalidInput, NotFound
 from zettel.identity import Ordinals
 from zettel.llm.estimate import Unread
-from zettel.model import Event, Remembered, Scope
+from zettel.model import Event, Remembered, Scope, Source
 
-from . import HEAD_BYTES, Rejected, require_file, whole
+from . import HEAD_BYTES, Rejected, require_file, returning, whole
 from .by_scope import HELD, MOST_CHARACTERS, Taken, Waiting, scope_of
+from .own_notes import Written
 from .parts import Part, Transcript
-from .records import keys_of_cleaned
+from .records import keys_of_cleaned, rejected
 from .redaction import Redactor
 from .report import FileReport, ImportReport, OnRejected, Tally
 from .secret_shapes import secrets_among
 from .wanted import Chosen, Wanted
 
 if TYPE_CHECKING:
+    from zettel.engine import Engine
     from zettel.face.adding import Adding
-    from zettel.remember import Remembering
     from zettel.restore import Restoring
 
 BATCH = 1000
@@ -42,12 +43,13 @@ fewer where they are long."""
 Progress: TypeAlias = Callable[[int, int], None]
 """Called after each batch with the number of records read and that of all there are."""
 
-Store: TypeAlias = Callable[[Scope, Sequence[Event], Ordinals], Awaitable[list[Remembered]]]
-"""What is done with some events of one file and scope."""
+Store: TypeAlias = Callable[[Scope, Sequence[Event], Ordinals], Awaitable[Sequence[Remembered | Rejected]]]
+"""What is done with some events of one file and scope, and what became of each."""
 
 
 async def import_parts(
     memory: Adding,
+    engine: Engine,
     transcript: Transcript,
     wanted: Wanted,
     report: ImportReport,
@@ -56,21 +58,41 @@ async def import_parts(
     on_progress: Progress | None = None,
     on_rejected: OnRejected | None = None,
 ) -> None:
-    """Store what is wanted of a transcript; where a record's content has changed since, its note is revised.
+    """Store what is wanted of a transcript; where a record's content has changed since, its note is revised, and so is
+    a note that was exported from here and edited.
 
     Each batch is one transaction, so whatever stops an import, what was stored stays, and another run goes on. Raises
     ``InvalidInput`` for a conversation that is not in it, and ``BadRecord`` for a file of which nothing more can be
     read (what came before is stored); in a folder that file is told as rejected there, and the next is read.
     """
 
-    async def store(scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> list[Remembered]:
-        return await memory.remember(events, on_conflict="revise", ordinals=ordinals, scope=scope)
+    async def store(scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> Sequence[Remembered | Rejected]:
+        edited = await returning.edits(engine.store, scope, events)
+        others = [event for place, event in enumerate(events) if place not in edited]
+        done = iter(await memory.remember(others, on_conflict="revise", ordinals=ordinals, scope=scope))
+        return [
+            await _returned(engine, scope, event, edited[place]) if place in edited else next(done)
+            for place, event in enumerate(events)
+        ]
 
     await _each(transcript, wanted, report, store, scope, on_progress, on_rejected)
 
 
+async def _returned(engine: Engine, scope: Scope, event: Event, edits: Mapping[str, Any]) -> Remembered | Rejected:
+    """A note that came back to this scope, with its edits if there are any."""
+    assert isinstance(event, Written)
+    if not edits:
+        return Remembered(event.file.note, "existing")
+    try:
+        note = await engine.editing.update(scope, event.file.note, edits)
+    except (InvalidInput, NotFound) as error:  # NotFound: it was deleted just now
+        return rejected(event.source or Source(file=""), str(error))
+    engine.loop.wake()
+    return Remembered(note.id, "revised", flagged=bool(note.flags))
+
+
 async def foresee(
-    remembering: Remembering,
+    engine: Engine,
     transcript: Transcript,
     wanted: Wanted,
     report: ImportReport,
@@ -86,9 +108,11 @@ async def foresee(
     """
     seen: dict[int, int] = {}
 
-    async def look(scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> list[Remembered]:
-        outcome = []
-        foreseen = await remembering.foresee(scope, events, ordinals)
+    async def look(scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> Sequence[Remembered]:
+        edited = await returning.edits(engine.store, scope, events)
+        outcome = [Remembered(None, "revised" if edits else "existing") for edits in edited.values()]
+        events = [event for place, event in enumerate(events) if place not in edited]
+        foreseen = await engine.remembering.foresee(scope, events, ordinals)
         for event, (identity, status) in zip(events, foreseen, strict=True):
             said = hash(repr(event.model_copy(update={"source": None})))
             known = hash((scope.key, identity))
@@ -172,8 +196,10 @@ class _Keep:
     async def _put(self, due: Iterable[tuple[str | None, list[Event]]]) -> None:
         for user, events in due:
             scope = scope_of(self._scope, user)
-            done = await self._store(scope, events, self._ordinals[user])
+            outcome = await self._store(scope, events, self._ordinals[user])
+            done = [one for one in outcome if isinstance(one, Remembered)]
             self._tally.count(self._file, done, scope if self._by_rule else None)
+            self._tally.reject(self._file, [one for one in outcome if isinstance(one, Rejected)])
             self._tally.look_at(events)
 
 

@@ -209,7 +209,9 @@ class _Vault:
 def _event(note: _Note, id: str | None, names: Names, zone: tzinfo, keys: ContentKeys) -> Record:
     if own_notes.is_note(note.properties):
         content = with_titles(note.body, note.place, names)
-        return record({"id": id, **own_notes.fields_of(note.properties, content, zone)}, note.source)
+        told = record({"id": id, **own_notes.fields_of(note.properties, content, zone)}, note.source)
+        file = own_notes.NoteFile.of(note.properties, note.body, content)
+        return told if isinstance(told, Rejected) else own_notes.written(told, file)
     tags = _tags(note)
     content = with_titles(_with_properties(note, tags), note.place, names)
     if not content:

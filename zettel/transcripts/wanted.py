@@ -18,6 +18,7 @@ from .by_scope import ScopeBy, Taken, whose
 from .gaps import Gaps
 from .locomo import CONVERSATION
 from .moments import in_zone
+from .own_notes import Written
 from .parts import Part, Transcript, read, takes_columns
 from .redaction import MARK, Redactor, require_region
 
@@ -72,6 +73,8 @@ class Wanted(NamedTuple):
                     yield cleaned
                     continue
                 event = cleaned
+                if isinstance(event, Written):
+                    event = event.model_copy(update={"file": event.file.cleaned(redactor.text)})
             user = whose(event, self.scope_by, PurePath(where).stem)
             event = gaps.placed(event) if gaps is not None else event
             if not has:

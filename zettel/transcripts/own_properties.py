@@ -9,8 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 from zettel.model import Note
-from zettel.transcripts.front_matter import MAX_CHARACTERS
-from zettel.transcripts.own_notes import NOTE, SIGN
+
+from .front_matter import MAX_CHARACTERS
+from .own_notes import NOTE, SIGN
 
 _FENCE = "---\n"
 _WIDE = 2**31 - 1  # a value stays on its line
@@ -33,16 +34,22 @@ def properties(note: Note) -> str:
     return told
 
 
+def as_tag(tag: str) -> str:
+    """A tag as Obsidian takes it."""
+    return _NO_TAG.sub("_", tag)
+
+
 def _values(note: Note) -> dict[str, Any]:
     part = f"{note.part + 1} of {note.parts}" if note.parts > 1 else None
     # Of several parts the first has the title: what names it is linked to that one alone.
     values = [
         (SIGN, NOTE), ("id", note.id), ("title", note.title if note.part == 0 else None), ("kind", note.kind.value),
         ("date", note.occurred_at), ("role", note.role), ("session", note.session), ("part", part),
-        ("tags", [_NO_TAG.sub("_", tag) for tag in note.tags]), ("keywords", list(note.keywords)),
+        ("tags", [as_tag(tag) for tag in note.tags]), ("keywords", list(note.keywords)),
         ("context", note.context), ("importance", note.importance), ("confidence", note.confidence),
         ("valid_from", note.valid_from), ("valid_to", note.valid_to), ("recorded_at", note.recorded_at),
-        ("seq", note.seq), ("metadata", json.dumps(note.metadata) if note.metadata else None),
+        ("seq", note.seq), ("version", note.version),
+        ("metadata", json.dumps(note.metadata) if note.metadata else None),
     ]  # fmt: skip
     return {name: value for name, value in values if value not in (None, "", [])}
 
