@@ -51,6 +51,15 @@ def test_members_may_be_taken_or_left(fields: dict[str, Any], taken: set[int], c
     assert got == {key: value for place, (key, value) in enumerate(fields.items()) if place in taken}
 
 
+@given(st.integers(4, 30))
+def test_control_characters_as_telegram_desktop_writes_them(chunk: int) -> None:
+    said = r'[{"a": "one\x0Btwo\x1F", "b": "C:\\x0B"}, "\x01"]'
+    with patch.object(json_stream, "_CHUNK_BYTES", chunk):
+        assert read_items(said) == [{"a": "one\x0btwo\x1f", "b": r"C:\x0B"}, "\x01"]
+    with pytest.raises(BadRecord, match=r"a\.json:1:3: the JSON is damaged here \(Invalid \\escape\)"):
+        read_items(r'["\xZZ", "and much more"]')
+
+
 def test_steps_go_into_items() -> None:
     found = stream('{"a": {"list": [{"name": "x", "n": [1]}, 7, {"name": "y"}]}, "b": 2}')
     names = []

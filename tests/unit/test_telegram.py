@@ -30,6 +30,13 @@ def export(tmp_path: Path, *messages: Any) -> Path:
     return path
 
 
+def test_a_control_character_in_a_message_does_not_end_the_file(tmp_path: Path) -> None:
+    messages = [{"id": nth, "date_unixtime": "1700000000", "from": "Ann", "text": "One\x0btwo."} for nth in (1, 2)]
+    path = export(tmp_path, *messages)
+    path.write_text(path.read_text("utf-8").replace(r"\u000b", r"\x0B"), "utf-8")  # as Telegram Desktop has it
+    assert [event.content for event in read(path)] == ["One\x0btwo."] * 2
+
+
 def test_one_chat() -> None:
     events = read(SAMPLES / "telegram-chat.json")
     assert [(event.id, event.role, event.content) for event in events] == [

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Iterator
 from json.decoder import scanstring  # type: ignore[attr-defined]  # the decoder's own, in C
 from typing import IO, Any
@@ -28,6 +29,7 @@ MAX_PIECE = 64_000_000
 _CHUNK_BYTES = 1 << 18
 _LONGEST_WORD = 12  # characters of an escape, a literal or a sign that the end of what was read may have cut
 _LONGEST_TAIL = 2  # of a number: a sign after an "e"
+_HEX_ESCAPE = re.compile(r"\\x([01][\dA-F])")  # no JSON, but what Telegram Desktop writes for control characters
 _BLANK = " \t\r\n"
 _CLOSING = {"{": "}", "[": "]"}
 
@@ -70,7 +72,9 @@ class JsonStream:
                 value, end = self._json.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 cut = error.pos >= len(self._text) - _LONGEST_WORD or error.msg.startswith("Unterminated string")
-                if not cut or not self._grow(wanted):
+                if found := _HEX_ESCAPE.match(self._text, error.pos):
+                    self._text = f"{self._text[: error.pos]}\\u00{found[1]}{self._text[found.end() :]}"
+                elif not cut or not self._grow(wanted):
                     raise self._wrong(error.msg.removesuffix(" at"), error.pos) from None
             except RecursionError:
                 raise self._wrong("is nested too deeply") from None
