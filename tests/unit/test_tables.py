@@ -56,6 +56,11 @@ class TestSamples:
         assert events[0].content == "The lock on shed 4 sticks.\nEvery morning."
         assert events[0].metadata["priority"] == "high"
 
+    @pytest.mark.parametrize("clock", ["9:05 PM", "09:05:00\u202fpm", "21:05"])
+    def test_a_clock_apart_may_be_of_twelve_hours(self, tmp_path: Path, clock: str) -> None:
+        (event,), _ = parted(table(tmp_path, f"date,time,author,text\n2024-05-01,{clock},Ann,Hm.\n"))
+        assert (event.occurred_at, event.metadata) == (utc(2024, 5, 1, 21, 5), {})
+
     def test_semicolons_and_a_day_and_a_clock_apart(self) -> None:
         events, rejected = parted(SAMPLES / "csv-protokoll.csv", CET)
         assert [event.content for event in events] == [
@@ -193,6 +198,12 @@ NINE = utc(2024, 5, 1, 9)
         ("1714554000.5", NINE.replace(microsecond=500000)), (1714554000123, NINE.replace(microsecond=123000)),
         (1714554000123456, NINE.replace(microsecond=123456)), (1714554000123456789, NINE.replace(microsecond=123456)),
         (datetime(2024, 5, 1, 10), NINE), ("2024-05-01", utc(2024, 4, 30, 23)), (NINE.date(), utc(2024, 4, 30, 23)),
+        ("May 1, 2024 10:00 AM", NINE), ("2024-05-01 10:00\u202fa.m.", NINE), ("1.5.2024 9:00 PM", utc(2024, 5, 1, 20)),
+        ("1 May 2024 12:30 AM", utc(2024, 4, 30, 23, 30)), ("1 May 2024 12:30 pm", utc(2024, 5, 1, 11, 30)),
+        ("1 May 2024 13:00 PM", utc(2024, 5, 1, 12)), ("2024-05-01 9:05", utc(2024, 5, 1, 8, 5)),
+        ("Wed May 01 2024 11:00:00 GMT+0200 (Central European Summer Time)", NINE),
+        ("Wed, 01 May 2024 11:00:00 CEST", None), ("Wed May  1 05:00:00 EDT 2024", NINE),
+        ("1/5/2024 9:00 PM", None),
         ("1/5/2024", None), ("31.02.2024", None), ("2024-13-01", None), ("20241301", None), ("0", None), (12, None),
         ("soon", None), ("", None), (None, None), (True, None), (-1, None), (10**30, None), (float("nan"), None),
         (float("inf"), None), ("9999-12-31T23:59-05:00", None), ("٢٠٢٤-٠٥-٠١", None), ("9" * 5000, None), ([], None),

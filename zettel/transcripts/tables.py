@@ -56,7 +56,7 @@ LONG_ID = 16
 MAX_VALUE = 300
 """Longest text that becomes metadata, in characters."""
 
-_CLOCK = re.compile(r"\d\d:\d\d(?::\d\d(?:\.\d+)?)?")
+_CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
 _SIGNS = re.compile(r"[\W_]+")
 
 

@@ -2,7 +2,8 @@
 
 ISO 8601 in its usual forms; seconds, milliseconds, microseconds or nanoseconds since 1970; digits alone
 (``202405010900``); days with dots (``1.5.2024 09:00``, which is always the first of May); the dates of e-mail. What
-could be two days, as ``1/5/2024``, is none of them.
+could be two days, as ``1/5/2024``, is none of them, nor is what names a zone by letters that are not known. ``9:05 PM``
+is told as well as ``21:05``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ _COMPACT = re.compile(r"(?:19|20)\d{6}(?:\d{4}(?:\d{2})?)?")
 _COMPACT_FORMATS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 _LOOKS_ISO = re.compile(r"\d{4}[-/]\d\d[-/]\d\d(?!\d)")
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:,? +(\d{1,2}:\d\d(?::\d\d)?))?")
-_LONGEST = 60  # characters: no time is longer
+_CLOCK = re.compile(r"(?<![\d:])(\d{1,2})(:\d\d(?::\d\d(?:[.,]\d+)?)?)(?: ?([ap])\.?m\b\.?)?", re.IGNORECASE)
+_NAMED_OFFSET = re.compile(r"\b(?:GMT|UTC)(?=[+-]\d)")  # as JavaScript writes them
+_UNKNOWN_ZONE = re.compile(r"\d:\d\d.*[A-Za-z]")
+_LONGEST = 80  # characters: no time is longer, with the zone's name in brackets
 _UNITS = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3), (0, 1))
 """From which number on it counts what part of a second: 10^11 seconds would be in the year 5138."""
 
@@ -38,10 +42,20 @@ def moment(told: Any, zone: tzinfo = timezone.utc) -> datetime | None:
         return _since_epoch(f"{told:.6f}")
     if isinstance(told, int) and not isinstance(told, bool):
         told = str(told) if 0 < told < 10**20 else ""
-    if not isinstance(told, str) or len(told) > _LONGEST or not told.isascii():
+    if not isinstance(told, str) or len(told) > _LONGEST:
         return None
-    told = told.strip()
+    told = " ".join(told.split())  # newer programs put fixed blanks before AM and PM
+    if not told.isascii():
+        return None
+    told = _CLOCK.sub(_of_24_hours, told, count=1)
     return _compact(told, zone) or _since_epoch(told) or _iso(told, zone) or _dotted(told, zone) or _mailed(told, zone)
+
+
+def _of_24_hours(clock: re.Match[str]) -> str:
+    hour, rest, half = int(clock[1]), clock[2], (clock[3] or "").lower()
+    if half and 1 <= hour <= 12:
+        hour = hour % 12 + (12 if half == "p" else 0)
+    return f"{hour:02d}{rest}"
 
 
 def _compact(told: str, zone: tzinfo) -> datetime | None:
@@ -94,7 +108,9 @@ def _dotted(told: str, zone: tzinfo) -> datetime | None:
 
 def _mailed(told: str, zone: tzinfo) -> datetime | None:
     try:
-        return _in_utc(parsedate_to_datetime(told), zone)
+        moment = parsedate_to_datetime(_NAMED_OFFSET.sub("", told))
+        # Of a zone that it does not know, the library tells as little as where none is named.
+        return None if moment.tzinfo is None and _UNKNOWN_ZONE.search(told) else _in_utc(moment, zone)
     except (TypeError, ValueError, IndexError, OverflowError):  # Python 3.10 says TypeError for what is no date
         return None
 
