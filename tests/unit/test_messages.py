@@ -37,6 +37,14 @@ def test_lines_for_fine_tuning() -> None:
     assert len({event.id for event in read}) == len(read), "each can be known again"
 
 
+@pytest.mark.parametrize("key", ["conversation_id", "thread_id", "session_id"])
+def test_messages_on_lines_are_in_the_conversations_that_they_tell(tmp_path: Path, key: str) -> None:
+    said = [("a", "One."), ("b", "Two."), ("a", "Three."), (None, "Four.")]
+    lines = [json.dumps({"role": "user", "content": text} | ({key: told} if told else {})) for told, text in said]
+    read = events(list(messages.read(write(tmp_path / "log.jsonl", "\n".join(lines)))))
+    assert [event.session for event in read] == ["a", "b", "a", "log"]
+
+
 def test_blocks_of_anthropic() -> None:
     slips, looks, manual, measured, due, bought = sample("messages-anthropic.json")
     assert (slips.role, slips.metadata) == ("user", {"model": "claude-sonnet-4-5"})

@@ -1,10 +1,10 @@
 """Lists of messages as OpenAI's and Anthropic's programs take them: JSON, or JSON lines.
 
 Each line, or each entry of an array, is a conversation (``{"messages": […]}`` as for fine-tuning and batches, or a
-bare list), or is a message, and then the file is one conversation. System texts are left out. A model's calls of
-tools are the payload, what a tool answered is an event with the role ``tool``. A conversation's own id is the session,
-else one made of the file's name and how it begins. Where messages have ids and times (``created_at``, as in
-exported threads), these are kept; one with neither gets an id
+bare list), or is a message, and then the file is one conversation, but for messages that tell theirs. System texts
+are left out. A model's calls of tools are the payload, what a tool answered is an event with the role ``tool``. A
+conversation's own id is the session, else one made of the file's name and how it begins. Where messages have ids and
+times (``created_at``, as in exported threads), these are kept; one with neither gets an id
 (:class:`~zettel.transcripts.records.ContentKeys`).
 """
 
@@ -28,7 +28,8 @@ from .records import ContentKeys, record, rejected
 
 name = "messages"
 
-_IDS = ("conversation_id", "thread_id", "session_id", "custom_id", "id")
+_THREADS = ("conversation_id", "thread_id", "session_id")
+_IDS = (*_THREADS, "custom_id", "id")
 _TIMES = ("created_at", "timestamp", "created")
 _WRAPPINGS = ("body", "params")  # of OpenAI's and of Anthropic's batches
 _OF_EVENTS = Event.model_fields.keys() - {"role", "content"}
@@ -71,8 +72,8 @@ def read(path: Path) -> Iterator[Record]:
         if isinstance(one, Rejected):
             yield one
         elif is_message(one.value):
-            session = one.value.get("thread_id")
-            yield from _told(one.value, session if isinstance(session, str) else path.stem, {}, one.source, keys)
+            session = _named(one.value, _THREADS) or path.stem
+            yield from _told(one.value, session, {}, one.source, keys)
         else:
             yield from _conversation(one.value, path.stem, one.source, keys, beginnings)
 
@@ -86,13 +87,17 @@ def _conversation(
     if not isinstance(messages, list):
         yield rejected(source, "expected messages, or a message with role and content")
         return
-    session = next((fields[key] for key in _IDS if isinstance(fields.get(key), str)), None)
-    session = session or f"{file}/{beginnings.key(file, None, _beginning(messages))[:12]}"
+    session = _named(fields, _IDS) or f"{file}/{beginnings.key(file, None, _beginning(messages))[:12]}"
     model = inner.get("model")
     metadata = {"model": model} if isinstance(model, str) else {}
     for place, message in enumerate(messages, start=1):
         where = Source(file=source.file, position=f"{source.position}[{place}]")
         yield from _told(message, session, metadata, where, keys)
+
+
+def _named(fields: dict[str, Any], keys: tuple[str, ...]) -> str | None:
+    """The first of the ``keys`` that is told."""
+    return next((fields[key] for key in keys if isinstance(fields.get(key), str)), None)
 
 
 def _beginning(messages: list[Any]) -> str:
