@@ -6,6 +6,7 @@ import json
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -43,6 +44,15 @@ def test_messages_on_lines_are_in_the_conversations_that_they_tell(tmp_path: Pat
     lines = [json.dumps({"role": "user", "content": text} | ({key: told} if told else {})) for told, text in said]
     read = events(list(messages.read(write(tmp_path / "log.jsonl", "\n".join(lines)))))
     assert [event.session for event in read] == ["a", "b", "a", "log"]
+
+
+@pytest.mark.parametrize(
+    "told", ["2024-07-01 09:00", "2024-07-01T07:00:00Z", 1719817200, 1719817200000, 1719817200000.0, 1719817200000000]
+)
+def test_a_time_without_a_zone_is_of_the_zone_that_is_asked_for(tmp_path: Path, told: Any) -> None:
+    path = write(tmp_path / "log.jsonl", {"role": "user", "content": "Hm.", "timestamp": told})
+    (event,) = events(list(messages.read(path, zone=ZoneInfo("Europe/Oslo"))))
+    assert event.occurred_at == datetime(2024, 7, 1, 7, tzinfo=timezone.utc)
 
 
 def test_blocks_of_anthropic() -> None:

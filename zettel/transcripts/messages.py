@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from datetime import timezone, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from .moments import any_time
 from .records import ContentKeys, record, rejected
 
 name = "messages"
+local_times = True
+"""Its times may have no zone."""
 
 _THREADS = ("conversation_id", "thread_id", "session_id")
 _IDS = (*_THREADS, "custom_id", "id")
@@ -65,21 +68,24 @@ def _is_telling(json: JsonStream, wrapped: bool = False) -> bool:
     return is_role and (wrapped or keys.isdisjoint(_OF_EVENTS) or not keys.isdisjoint(_OF_MESSAGES))
 
 
-def read(path: Path) -> Iterator[Record]:
-    """The messages in order; one conversation at a time is in memory. Raises ``BadRecord``."""
+def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
+    """The messages in order; one conversation at a time is in memory. Raises ``BadRecord``.
+
+    ``zone`` is that of times that name none.
+    """
     keys, beginnings = ContentKeys(), ContentKeys()
     for one in json_records(path):
         if isinstance(one, Rejected):
             yield one
         elif is_message(one.value):
             session = _named(one.value, _THREADS) or path.stem
-            yield from _told(one.value, session, {}, one.source, keys)
+            yield from _told(one.value, session, {}, one.source, keys, zone)
         else:
-            yield from _conversation(one.value, path.stem, one.source, keys, beginnings)
+            yield from _conversation(one.value, path.stem, one.source, keys, beginnings, zone)
 
 
 def _conversation(
-    value: Any, file: str, source: Source, keys: ContentKeys, beginnings: ContentKeys
+    value: Any, file: str, source: Source, keys: ContentKeys, beginnings: ContentKeys, zone: tzinfo
 ) -> Iterator[Record]:
     fields = as_dict(value)
     inner = next((fields[key] for key in _WRAPPINGS if isinstance(fields.get(key), dict)), fields)
@@ -92,7 +98,7 @@ def _conversation(
     metadata = {"model": model} if isinstance(model, str) else {}
     for place, message in enumerate(messages, start=1):
         where = Source(file=source.file, position=f"{source.position}[{place}]")
-        yield from _told(message, session, metadata, where, keys)
+        yield from _told(message, session, metadata, where, keys, zone)
 
 
 def _named(fields: dict[str, Any], keys: tuple[str, ...]) -> str | None:
@@ -107,14 +113,16 @@ def _beginning(messages: list[Any]) -> str:
     return f"{first.get('role')}: {first.get('content') or first.get('payload')}"
 
 
-def _told(message: Any, session: str, metadata: dict[str, Any], source: Source, keys: ContentKeys) -> Iterator[Record]:
+def _told(
+    message: Any, session: str, metadata: dict[str, Any], source: Source, keys: ContentKeys, zone: tzinfo
+) -> Iterator[Record]:
     if not is_message(message):
         yield rejected(source, "expected a message with role and content")
         return
     message = unwrapped(message)
     own, model = message.get("id"), message.get("model")
     try:
-        occurred_at = any_time(next((message[key] for key in _TIMES if key in message), None))
+        occurred_at = any_time(next((message[key] for key in _TIMES if key in message), None), zone)
     except ValueError as error:
         yield rejected(source, str(error))
         return

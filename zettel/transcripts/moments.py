@@ -1,4 +1,4 @@
-"""Moments as programs write them: numbers of seconds since 1970, and ISO 8601."""
+"""Moments as programs write them: numbers of seconds, or parts of them, since 1970, and ISO 8601."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from typing import Any
 
 from zettel.arguments import moment_of
 from zettel.errors import InvalidInput
+
+from . import written_times
+
+_MOST_SECONDS = 10**11
+"""Since 1970: what is more counts parts of seconds."""
 
 
 def unix_time(seconds: Any) -> datetime | None:
@@ -33,9 +38,16 @@ def iso_time(text: Any) -> datetime | None:
         raise ValueError(f"{text[:40]!r} is no time as ISO 8601 has them") from None
 
 
-def any_time(told: Any) -> datetime | None:
-    """The moment that a number of seconds since 1970 or an ISO 8601 text tells; ``ValueError`` for anything else."""
-    return iso_time(told) if isinstance(told, str) else unix_time(told)
+def any_time(told: Any, zone: tzinfo = timezone.utc) -> datetime | None:
+    """The moment that a number of seconds, milliseconds or less since 1970 or an ISO 8601 text tells.
+
+    A text that names no zone is of ``zone``. ``ValueError`` for anything else.
+    """
+    if isinstance(told, str):
+        moment = iso_time(told)
+        return None if moment is None else in_zone(told, moment, zone)
+    parts = isinstance(told, (int, float)) and told >= _MOST_SECONDS
+    return (written_times.moment(told) if parts else None) or unix_time(told)
 
 
 def in_zone(told: datetime | str, moment: datetime, zone: tzinfo) -> datetime:
