@@ -51,6 +51,24 @@ def test_a_single_mail() -> None:
     assert event.occurred_at == datetime(2024, 1, 10, 17, tzinfo=UTC)
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_from_may_to_june_begins_no_mail(tmp_path: Path, end: bytes) -> None:
+    said = [b"From: a@b", b"", b"We sail.", b"", b"From May to June 2024", b"", b"Bring food.", b""]
+    (tmp_path / "a.mbox").write_bytes(end.join([b"From a@b Mon Jan  8 08:00:00 2024", *said]))
+    (tmp_path / "a.eml").write_bytes(end.join(said))
+    for name in ("a.mbox", "a.eml"):
+        (event,) = read(tmp_path / name)
+        assert event.content == "We sail.\n\nFrom May to June 2024\n\nBring food."
+
+
+def test_a_single_mail_is_one_whatever_it_holds(tmp_path: Path) -> None:
+    patch = "From 1c2d3e Mon Sep 17 00:00:00 2001\nFrom: A <a@b>\nSubject: Tar the hull"
+    path = tmp_path / "a.eml"
+    path.write_text(f"From: c@d\n\nHere it is.\n\n{patch}\n\nMore tar.\n")
+    (event,) = read(path)
+    assert (event.role, event.content) == ("c@d", f"Here it is.\n\n{patch}\n\nMore tar.")
+
+
 def test_threads_are_found_by_references(tmp_path: Path) -> None:
     path = tmp_path / "a.mbox"
     mails = [("1", ""), ("2", "In-Reply-To: <1>"), ("3", "References: <1> <2>"), ("4", "In-Reply-To: <3>"), ("5", "")]

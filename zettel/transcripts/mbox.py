@@ -32,10 +32,12 @@ from .trees import files
 
 name = "mbox"
 
+_ONE_MAIL = ".eml"
+
 MAX_MAIL = 50_000_000
 """Longest mail in bytes with all that is attached: more than any provider lets through."""
 
-_FROM = re.compile(rb"From (\S+.* \d{4}(?: [+-]\d{4})?)?\r?\n?")  # newer Thunderbirds write a bare "From "
+_FROM = re.compile(rb"From (?:\S+.* \d{4}(?: [+-]\d{4})?)?\r?\n?")  # newer Thunderbirds write a bare "From "
 _QUOTED_FROM = re.compile(rb">+From ")
 _HEADER = re.compile(rb"[!-9;-~]+:")
 _ID = re.compile(r"<([^<>\s]+)>")
@@ -54,7 +56,7 @@ _SHOWN_RECEIVERS = 10
 def sniff(path: Path, head: bytes) -> bool:
     """A ``From`` line and a header below it; or a header alone in a file that is called ``.eml``."""
     first, _, rest = head.partition(b"\n")
-    if path.suffix.lower() == ".eml":
+    if path.suffix.lower() == _ONE_MAIL:
         return _HEADER.match(head.lstrip()) is not None
     return _FROM.fullmatch(first) is not None and _HEADER.match(rest.removeprefix(b">")) is not None
 
@@ -65,7 +67,7 @@ def read(path: Path) -> Iterator[Record]:
     keys = ContentKeys()
     for file in files(path):
         with file.open() as stream:
-            for line, said in _mails(stream):
+            for line, said in _mails(stream, alone=path.suffix.lower() == _ONE_MAIL):
                 source = Source(file=file.where, position=str(line))
                 if said is None:
                     yield rejected(source, f"the mail is longer than {MAX_MAIL:,} bytes")
@@ -80,15 +82,15 @@ def read(path: Path) -> Iterator[Record]:
                     yield told
 
 
-def _mails(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
-    """Each mail with the line it begins on; None for one that is too long."""
+def _mails(stream: IO[bytes], *, alone: bool) -> Iterator[tuple[int, bytes | None]]:
+    """Each mail with the line it begins on; None for one that is too long. ``alone``: it is one, whatever it says."""
     lines: list[bytes] = []
     size, begun, number, blank = 0, 1, 0, True
     line = stream.readline(MAX_LINE)
     while line:
         following = stream.readline(MAX_LINE)
         number += 1
-        if blank and _separates(line, following):
+        if blank and not (alone and number > 1) and _separates(line, following):
             if size:
                 yield begun, b"".join(lines) if size <= MAX_MAIL else None
             lines, size, begun = [], 0, number
@@ -103,9 +105,8 @@ def _mails(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
 
 
 def _separates(line: bytes, following: bytes) -> bool:
-    """Whether a mail begins below the line, which is blank above: a bare ``From`` is one only before a header."""
-    found = _FROM.fullmatch(line)
-    return found is not None and (found[1] is not None or _HEADER.match(following) is not None)
+    """Whether a mail begins below the line, which is blank above: "From May to June 2024" may stand in any mail."""
+    return _FROM.fullmatch(line) is not None and _HEADER.match(following.removeprefix(b">")) is not None
 
 
 def _mail(mail: Message, source: Source, threads: _Threads, keys: ContentKeys) -> Record | None:
