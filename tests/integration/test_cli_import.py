@@ -375,6 +375,14 @@ class TestRejected:
         refused(zettel("import", "chat.txt", "--rejected", "zettel.db"), "zettel.db is a database")
         assert len(events(zettel)) == 4
 
+    def test_they_are_not_written_into_the_folder_that_is_imported(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "exports/deep").mkdir(parents=True)
+        (tmp_path / "exports/deep/chat.txt").write_text(CHAT)
+        for inside in ("exports/deep/chat.txt", "exports/bad.jsonl"):
+            refused(zettel("import", "exports", "--rejected", inside), inside, "lies in the folder")
+        assert (tmp_path / "exports/deep/chat.txt").read_text() == CHAT
+        assert zettel("import", "exports", "--rejected", "exports.jsonl").status == 0
+
 
 @pytest.mark.skipif(os.name == "nt" or sys.platform == "darwin", reason="names of files are text there")
 def test_a_name_with_bytes_that_are_no_text(zettel: Zettel, tmp_path: Path) -> None:

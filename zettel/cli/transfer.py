@@ -125,6 +125,9 @@ def import_(
         writable(rejected)
         if rejected.exists() and Path(path).exists() and rejected.samefile(path):
             raise InvalidInput(f"--rejected {rejected} would overwrite the file that is imported: name another")
+        # There it would be read by the next import, and may be a file of the export now.
+        if Path(path).is_dir() and rejected.resolve().is_relative_to(Path(path).resolve()):
+            raise InvalidInput(f"--rejected {rejected} lies in the folder that is imported: name a file elsewhere")
     with _on_disk(path, format) as (file, called):
         chosen["source"] = called
         whole = is_whole(file, format)
