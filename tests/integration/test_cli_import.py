@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -155,6 +156,8 @@ class TestManyFiles:
         (tmp_path / "empty" / "photo.jpg").write_bytes(b"\0")
         refused(zettel("import", "empty"), "empty holds no transcript that zettel knows")
         refused(zettel("import", "empty/photo.jpg"), "empty/photo.jpg is no text")
+        (tmp_path / "empty" / "ann.jsonl.gz").write_bytes(gzip.compress(LOG.encode()))
+        refused(zettel("import", "empty/ann.jsonl.gz"), "empty/ann.jsonl.gz is packed by gzip: unpack it")
         assert not (tmp_path / "zettel.db").exists()
 
 

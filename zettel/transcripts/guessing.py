@@ -10,6 +10,7 @@ SHOWN_KEYS = 6
 """Keys of an object that are told: enough to know it again."""
 
 _TAIL_BYTES = 64
+_GZIP = b"\x1f\x8b"
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _ADVICE = (
     "zettel reads events as JSON lines, an object with content, role, occurred_at and session on each line "
@@ -22,6 +23,8 @@ def looks_like(path: Path, head: bytes) -> str:
     said = head.lstrip(_BLANK)
     if not said:
         return "is empty"
+    if head.startswith(_GZIP):
+        return "is packed by gzip: unpack it (gunzip), or pipe it in (gunzip -c FILE | zettel import -)"
     if b"\0" in head:
         return "is no text"
     if said.startswith(b"[") and not _ends_with(path, b"]"):
