@@ -56,6 +56,13 @@ class TestSamples:
         assert events[0].content == "The lock on shed 4 sticks.\nEvery morning."
         assert events[0].metadata["priority"] == "high"
 
+    @pytest.mark.parametrize("end", ["", "\n"])
+    def test_a_quotation_mark_that_is_not_closed_tells_what_it_takes_away(self, tmp_path: Path, end: str) -> None:
+        rows = ["author,text", "Ann,One.", 'Ann,"Two.', "Ann,Three.", "Ann,Four."]
+        read, rejected = parted(table(tmp_path, "\n".join(rows) + end))
+        assert [event.content for event in read] == ["One."]
+        assert rejected == {"3": "a quotation mark is opened here and never closed: 3 lines are lost"}
+
     @pytest.mark.parametrize("clock", ["9:05 PM", "09:05:00\u202fpm", "21:05"])
     def test_a_clock_apart_may_be_of_twelve_hours(self, tmp_path: Path, clock: str) -> None:
         (event,), _ = parted(table(tmp_path, f"date,time,author,text\n2024-05-01,{clock},Ann,Hm.\n"))

@@ -34,6 +34,7 @@ MAX_COLUMN_NAME = 100
 
 _NO_UTF8 = re.compile("[\udc80-\udcff]")  # what bytes become that are none
 _SEPARATOR = re.compile(r"sep=(.)\s*")  # a first line for Excel alone
+_OPEN_AT_END = "unexpected end of data"  # Python's words for it
 _USUAL = frozenset(name for names in FIELDS.values() for name in names)
 
 
@@ -71,13 +72,18 @@ def read(path: Path, zone: tzinfo = timezone.utc, columns: Mapping[str, str] | N
         keys = ContentKeys()
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         while True:
-            source = Source(file=str(path), position=str(lines.number + 1))
+            begun = lines.number + 1
+            source = Source(file=str(path), position=str(begun))
             try:
                 cells = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
-                yield rejected(source, f"no row of a table: {error}")
+                reason = f"no row of a table: {error}"
+                if str(error) == _OPEN_AT_END:
+                    lost = lines.number - begun
+                    reason = f"a quotation mark is opened here and never closed: {lost:,} lines are lost"
+                yield rejected(source, reason)
                 continue
             while len(cells) > len(names) and not cells[-1]:  # some end each row with a comma
                 cells.pop()
