@@ -37,6 +37,18 @@ def test_a_control_character_in_a_message_does_not_end_the_file(tmp_path: Path) 
     assert [event.content for event in read(path)] == ["One\x0btwo."] * 2
 
 
+def test_topics_of_one_name_are_two_sessions(tmp_path: Path) -> None:
+    created = [{"id": nth, "type": "service", "action": "topic_created", "title": "Tides"} for nth in (1, 2)]
+    said = [
+        {"id": nth + 2, "date_unixtime": "1700000000", "from": "Ann", "text": "Hm.", "reply_to_message_id": nth}
+        for nth in (1, 2)
+    ]
+    events = read(export(tmp_path, *created, *said))
+    assert [(event.session, event.metadata["topic"]) for event in events] == [
+        ("1/Tides", "Tides"), ("1/Tides (2)", "Tides (2)"),
+    ]  # fmt: skip
+
+
 def test_one_chat() -> None:
     events = read(SAMPLES / "telegram-chat.json")
     assert [(event.id, event.role, event.content) for event in events] == [

@@ -128,7 +128,8 @@ def _messages(json: JsonStream, file: File, chat: _Chat, zone: tzinfo) -> Iterat
             yield rejected(source, "expected an object with a message")
         elif message.get("type") == "service" and message.get("action") == "topic_created":
             if isinstance(number := message.get("id"), int):
-                topics[number] = str(message.get("title", number))
+                title = str(message.get("title", number))
+                topics[number] = f"{title} ({number})" if title in topics.values() else title
         elif message.get("type") in ("message", None):
             yield from _message(message, source, chat, zone, _topic(message, topics, of))
 
