@@ -58,6 +58,15 @@ def test_teams() -> None:
     assert (second.role, second.content, second.metadata["offset"]) == ("Ben Øst", "Yes.", 3607)
 
 
+@pytest.mark.parametrize("between", ["\n", "</v>", "</v> ", "</v>\n"])
+def test_several_may_speak_in_one_subtitle(tmp_path: Path, between: str) -> None:
+    said = f"<v.loud Ann Lee>Is that a heron?{between}<v Ben>No,\na bittern.</v>"
+    events = read(write(tmp_path / "a.vtt", f"WEBVTT\n\n00:01.000 --> 00:03.000\n{said}\n"))
+    assert [(event.role, event.content) for event in events] == [
+        ("Ann Lee", "Is that a heron?"), ("Ben", "No, a bittern."),
+    ]  # fmt: skip
+
+
 def test_zooms_captions_have_the_clock_and_the_folder_the_date(tmp_path: Path) -> None:
     text = (SAMPLES / "zoom-captions.txt").read_text(encoding="utf-8")
     assert [event.metadata["offset"] for event in read(SAMPLES / "zoom-captions.txt")] == [0, 20]

@@ -31,6 +31,7 @@ _ENOUGH, _MOST = 200, 1000  # characters of an event that ends with its sentence
 _CLOCK = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMING = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?:\s.*)?")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+(?P<name>[^>]+)>")
+_VOICES = re.compile(r"(?<=[\n>])\s*(?=<v[\s.])")
 _TAG = re.compile(
     r"</?(?:v|c|i|b|u|s|em|strong|font|lang|ruby|rt)(?:[\s.][^<>]*)?>|<[\d:.]+>|\{\\[^{}]*\}", re.IGNORECASE
 )
@@ -86,16 +87,17 @@ def _subtitles(file: File, named: bool, rolling: bool) -> Iterator[Cue | Rejecte
         if isinstance(cue, Rejected):
             yield cue
             continue
-        voice = _VOICE.search(cue.text)
-        speaker = " ".join(html.unescape(voice["name"]).split()) if voice else None
-        told = [line for line in map(_clean, cue.text.split("\n")) if line]
-        fresh = [line for line in told if line not in shown] if rolling else told
-        shown = told
-        text = "\n".join(fresh)
-        if named and speaker is None and (found := _NAMED.fullmatch(text)):
-            speaker, text = found["name"].strip(), found["text"]
-        if text:
-            yield cue._replace(speaker=speaker, text=text)
+        before, shown = shown, []
+        for said in _VOICES.split(cue.text):  # several may speak in one
+            voice = _VOICE.search(said)
+            speaker = " ".join(html.unescape(voice["name"]).split()) if voice else None
+            told = [line for line in map(_clean, said.split("\n")) if line]
+            shown += told
+            text = "\n".join(line for line in told if line not in before) if rolling else "\n".join(told)
+            if named and speaker is None and (found := _NAMED.fullmatch(text)):
+                speaker, text = found["name"].strip(), found["text"]
+            if text:
+                yield cue._replace(speaker=speaker, text=text)
 
 
 def _cues(file: File) -> Iterator[Cue | Rejected]:
