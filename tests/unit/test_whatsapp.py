@@ -49,6 +49,7 @@ def chat(tmp_path: Path, *lines: str, name: str = "chat.txt") -> Path:
         ("31.12.23 г., 21:05 ч.", "dmy"),
         ("\u200f٣١\u200f/١٢\u200f/٢٠٢٣، ٩:٠٥ م", "dmy"),
         ("31/12/2566 21:05", "dmy"),
+        ("31/12/66 21:05:00", "dmy"),
         ("31/12/23, 9:05 μ.μ.", "dmy"),
     ],
 )
@@ -80,6 +81,7 @@ def test_midnight_and_noon(written: str, hour: int) -> None:
         (["3/1/23, 08:00", "3/2/23, 08:00", "3/3/23, 08:00"], "mdy"),
         (["1/2/23, 8:00 AM"], "mdy"),
         (["01/02/23, 8:00 am"], "dmy"),
+        (["24/03/08, 08:00"], "ymd"),  # 2008 is before WhatsApp began
         (["23/12/30, 08:00", "23/12/31, 08:00", "24/01/01, 08:00"], "ymd"),
     ],
 )
@@ -90,6 +92,15 @@ def test_day_or_month_first_is_told_by_the_whole_file(dates: list[str], order: s
         assert told is not None
         seen.see(told)
     assert seen.best() == order
+
+
+def test_years_of_other_calendars_become_none_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "WhatsApp Chat with Ann.txt"
+    path.write_text("۱۴۰۲/۱۰/۱۰، ۲۱:۰۵ - Ann: Hm.\n2023/12/31, 21:05 - Ann: Yes.\n", encoding="utf-8")
+    refused, event = whatsapp.read(path)
+    assert isinstance(refused, Rejected)
+    assert refused.reason == "there is no such day since WhatsApp began, as the file's dates go (ymd)"
+    assert isinstance(event, Event)
 
 
 def test_android() -> None:
@@ -194,7 +205,7 @@ def test_what_cannot_be_read_is_told_with_its_line(tmp_path: Path) -> None:
     records = list(whatsapp.read(path))
     assert [(one.position, one.reason[:21]) for one in records if isinstance(one, Rejected)] == [
         ("1", "no date: a message be"), ("3", "byte 0 of the line is"),
-        ("4", "there is no such day,"), ("5", "content: holds a NUL "),
+        ("4", "there is no such day "), ("5", "content: holds a NUL "),
     ]  # fmt: skip
     assert [one.content for one in records if isinstance(one, Event)] == ["a"]
 

@@ -125,7 +125,7 @@ class _Message:
         try:
             occurred_at = self._stamp.moment(order, zone)
         except ValueError:
-            yield rejected(self._source, f"there is no such day, as the file's dates go ({order})")
+            yield rejected(self._source, f"there is no such day since WhatsApp began, as the file's dates go ({order})")
             return
         text = "\n".join([said["text"] or "", *self._lines[1:]])
         content, attached, edited = _content(text)

@@ -37,8 +37,10 @@ _STAMP = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _SPACED_HALF = re.compile(r"\b([ap])\. m\b")  # as in Spanish
-_CENTURY = 2000  # WhatsApp began in 2009
-_BUDDHIST_FROM, _BUDDHIST = 2400, 543  # Thai phones count years from there
+_CENTURY = 2000
+_BEGAN = 2009  # what is told to be older is of another calendar, or the numbers stand in another order
+_BUDDHIST_FROM, _BUDDHIST = 2400, 543  # Thai phones count years from there, iPhones in two digits: 67 for 2567
+_BUDDHIST_CENTURY = 2500
 
 
 class Stamp(NamedTuple):
@@ -54,11 +56,15 @@ class Stamp(NamedTuple):
     """Whether it is written as in the United States: slashes, no leading zeros, AM or PM in capitals."""
 
     def moment(self, order: str, zone: tzinfo) -> datetime:
-        """Raises ``ValueError`` if there is no such day when the numbers are, say, ``dmy``."""
+        """Raises ``ValueError`` if there is no such day since WhatsApp began when the numbers are, say, ``dmy``."""
         told = dict(zip(order, self.numbers, strict=True))
-        year = told["y"] if told["y"] > 99 else told["y"] + _CENTURY
+        year = told["y"]
+        if year <= 99:
+            year += _BUDDHIST_CENTURY if year >= _BEGAN + _BUDDHIST - _BUDDHIST_CENTURY else _CENTURY
         if year >= _BUDDHIST_FROM:
             year -= _BUDDHIST
+        if year < _BEGAN:
+            raise ValueError(f"{year} is before WhatsApp began")
         return datetime(year, told["m"], told["d"], self.hour, self.minute, self.second or 0, tzinfo=zone)
 
 
