@@ -156,6 +156,10 @@ class TestManyFiles:
         (tmp_path / "empty" / "photo.jpg").write_bytes(b"\0")
         refused(zettel("import", "empty"), "empty holds no transcript that zettel knows")
         refused(zettel("import", "empty/photo.jpg"), "empty/photo.jpg is no text")
+        with ZipFile(tmp_path / "all.zip", "w") as archive:
+            archive.writestr("chat.txt", CHAT)
+        (tmp_path / "empty" / "cut.zip").write_bytes((tmp_path / "all.zip").read_bytes()[:-30])
+        refused(zettel("import", "empty/cut.zip"), "empty/cut.zip is a zip that is cut or damaged: copy or download")
         (tmp_path / "empty" / "ann.jsonl.gz").write_bytes(gzip.compress(LOG.encode()))
         refused(zettel("import", "empty/ann.jsonl.gz"), "empty/ann.jsonl.gz is packed by gzip: unpack it")
         assert not (tmp_path / "zettel.db").exists()

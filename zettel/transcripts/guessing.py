@@ -25,6 +25,8 @@ def looks_like(path: Path, head: bytes) -> str:
         return "is empty"
     if head.startswith(_GZIP):
         return "is packed by gzip: unpack it (gunzip), or pipe it in (gunzip -c FILE | zettel import -)"
+    if path.suffix.lower() == ".zip":  # one that can be opened is read as a folder
+        return "is a zip that is cut or damaged: copy or download it again"
     if b"\0" in head:
         return "is no text"
     if said.startswith(b"[") and not _ends_with(path, b"]"):
