@@ -50,6 +50,14 @@ class TestVault:
         assert times["Drain nothing"] == datetime(2024, 3, 4, tzinfo=CET)
         assert times["reeve"] is None, "the file system is not asked"
 
+    @pytest.mark.parametrize(
+        ("name", "day"), [("2024_03_04", 4), ("2024-03-04 Monday", 4), ("2024_03-04", None), ("2024_03_041", None)]
+    )
+    def test_a_day_is_told_by_the_name_of_a_journal(self, tmp_path: Path, name: str, day: int | None) -> None:
+        write(tmp_path, **{name: "Wind."})
+        (note,) = by_title(tmp_path / f"{name}.md").values()
+        assert note.occurred_at == (day and datetime(2024, 3, day, tzinfo=CET))
+
     def test_properties_become_metadata_tags_and_links(self) -> None:
         bittern = by_title(VAULT)["Great bittern"]
         assert bittern.metadata == {

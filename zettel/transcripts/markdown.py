@@ -57,7 +57,7 @@ _MEDIA = (".avif", ".bmp", ".canvas", ".css", ".flac", ".gif", ".jpeg", ".jpg", 
 _DATED = ("date", "created", "created_at", "creation date", "creation_date", "date created", "date_created")
 _OWN = frozenset({"title", "tags", "tag", "aliases", "alias", "author", "authors", "cssclass", "cssclasses"})
 _NUMBER = re.compile(r"(\d{8}(?:\d{4}(?:\d{2})?)?)(?=\D|$)[ _.-]*")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d(?=\D|$)")
+_DAY = re.compile(r"\d{4}([-_])\d\d\1\d\d(?=\D|$)")  # Logseq's journals are called 2024_05_01
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _STDIN = "-"
 _UNTOLD = frozenset({_STDIN, "index", "readme"})  # names that say where a note lies, and not what it is about
@@ -267,7 +267,7 @@ def _occurred_at(note: _Note, zone: tzinfo) -> datetime | None:
             if told := moment(value.strip("[]"), zone):
                 return told
     begun = _NUMBER.match(note.stem) or _DAY.match(note.stem)
-    return moment(begun[0].rstrip(" _.-"), zone) if begun else None
+    return moment(begun[0].rstrip(" _.-").replace("_", "-"), zone) if begun else None
 
 
 def _is_note(file: str) -> bool:
