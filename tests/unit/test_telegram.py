@@ -37,6 +37,14 @@ def test_a_control_character_in_a_message_does_not_end_the_file(tmp_path: Path) 
     assert [event.content for event in read(path)] == ["One\x0btwo."] * 2
 
 
+def test_an_answer_to_another_chat_is_in_no_topic_of_this_one(tmp_path: Path) -> None:
+    created = {"id": 1, "type": "service", "action": "topic_created", "title": "Tides"}
+    said = {"id": 2, "date_unixtime": "1700000000", "from": "Ann", "text": "Hm.", "reply_to_message_id": 1}
+    here, there = read(export(tmp_path, created, said, {**said, "id": 3, "reply_to_peer_id": "channel101"}))
+    assert (here.session, here.metadata["reply_to"]) == ("1/Tides", "1/1")
+    assert (there.session, there.metadata["reply_to"]) == (None, "101/1")
+
+
 def test_topics_of_one_name_are_two_sessions(tmp_path: Path) -> None:
     created = [{"id": nth, "type": "service", "action": "topic_created", "title": "Tides"} for nth in (1, 2)]
     said = [

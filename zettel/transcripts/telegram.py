@@ -48,6 +48,8 @@ _KINDS = {"voice_message": "voice message", "video_message": "video", "video_fil
           "animation": "animation"}  # fmt: skip
 
 
+_ELSEWHERE = "reply_to_peer_id"  # of a message that answers one in another chat, as "channel101"
+_NUMBER = re.compile(r"\d+")
 _LONGEST_NAME = 200  # characters: Telegram allows 128
 _REMEMBERED = 100_000  # messages of a forum whose topic is known for those that answer them
 
@@ -137,7 +139,7 @@ def _messages(json: JsonStream, file: File, chat: _Chat, zone: tzinfo) -> Iterat
 def _topic(message: dict[str, Any], topics: dict[int, str], of: dict[int, int]) -> str | None:
     """The forum's topic that a message is in: messages there answer one another, the first the topic itself."""
     number, answered = message.get("id"), message.get("reply_to_message_id")
-    if not topics or not isinstance(answered, int) or not isinstance(number, int):
+    if not topics or not isinstance(answered, int) or not isinstance(number, int) or _ELSEWHERE in message:
         return None
     topic = answered if answered in topics else of.get(answered)
     if topic is None:
@@ -164,7 +166,8 @@ def _message(message: dict[str, Any], source: Source, chat: _Chat, zone: tzinfo,
     if attachments := [name for _, name in names if name]:
         metadata["attachments"] = attachments
     if isinstance(answered := message.get("reply_to_message_id"), int):
-        metadata["reply_to"] = f"{chat.id}/{answered}"
+        elsewhere = _NUMBER.search(str(message.get(_ELSEWHERE, "")))
+        metadata["reply_to"] = f"{elsewhere[0] if elsewhere else chat.id}/{answered}"
     if isinstance(origin := message.get("forwarded_from") or message.get("saved_from"), str):
         metadata["forwarded_from"] = origin
     if _was_edited(message):
