@@ -45,6 +45,13 @@ def test_an_answer_to_another_chat_is_in_no_topic_of_this_one(tmp_path: Path) ->
     assert (there.session, there.metadata["reply_to"]) == (None, "101/1")
 
 
+def test_a_polls_texts_may_be_in_pieces(tmp_path: Path) -> None:
+    pieces = ["At ", {"type": "custom_emoji", "text": "9️⃣", "document_id": "1"}]
+    poll = {"question": ["When", {"type": "bold", "text": "?"}], "answers": [{"text": pieces}, {"text": "Later"}]}
+    (event,) = read(export(tmp_path, {"id": 1, "date_unixtime": "1700000000", "from": "Ann", "text": "", "poll": poll}))
+    assert event.content == "[poll: When? At 9️⃣ / Later]"
+
+
 def test_topics_of_one_name_are_two_sessions(tmp_path: Path) -> None:
     created = [{"id": nth, "type": "service", "action": "topic_created", "title": "Tides"} for nth in (1, 2)]
     said = [

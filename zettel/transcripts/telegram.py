@@ -228,7 +228,7 @@ def _media(message: dict[str, Any]) -> list[tuple[str, str | None]]:
         found.append((told_media("contact", " ".join(one for one in told if isinstance(one, str) and one)), None))
     poll = as_dict(message.get("poll"))
     if poll:
-        answers = [str(as_dict(one).get("text", "")) for one in as_list(poll.get("answers"))]
+        answers = [_text(as_dict(one)) for one in as_list(poll.get("answers"))]
         question = poll.get("question")
         asked = _text({"text": question})
         found.append((told_media("poll", f"{asked} {' / '.join(answers)}"), None))
