@@ -94,6 +94,21 @@ def test_day_or_month_first_is_told_by_the_whole_file(dates: list[str], order: s
     assert seen.best() == order
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("POLL:\nLunch?\nOPTION: Pie (2 votes)\nOPTION: Soup (1 vote)", "POLL:\nLunch?\nOPTION: Pie\nOPTION: Soup"),
+        ("UMFRAGE:\nWann?\nOPTION: 9 (0 Stimmen)\nOPTION: 10 (2 Stimmen)\n", "UMFRAGE:\nWann?\nOPTION: 9\nOPTION: 10"),
+        ("List:\nFor Ann\nApples: red (2 kilos)\nApples: green (1 kilo)", None),
+        ("POLL:\nLunch?\nPie (2 votes)", None),
+    ],
+)
+def test_a_poll_is_the_same_whoever_voted_since(tmp_path: Path, said: str, kept: str | None) -> None:
+    path = tmp_path / "WhatsApp Chat with Ann.txt"
+    path.write_text(f"31/12/2023, 21:05 - Ann: {said}\n", encoding="utf-8")
+    assert [event.content for event in read(path)] == [kept or said]
+
+
 def test_years_of_other_calendars_become_none_of_ours(tmp_path: Path) -> None:
     path = tmp_path / "WhatsApp Chat with Ann.txt"
     path.write_text("۱۴۰۲/۱۰/۱۰، ۲۱:۰۵ - Ann: Hm.\n2023/12/31, 21:05 - Ann: Yes.\n", encoding="utf-8")

@@ -52,6 +52,8 @@ _EDITED = re.compile(rf"[^<>\n]{{0,60}}(?:{EDITED})[^<>\n]{{0,60}}>", re.IGNOREC
 _SHARED = re.compile(r"[^\W\d_]+: ?(?:\n|https?://)")  # a poll, a place: said by a person, in WhatsApp's words
 _CHAT = re.compile(r".*whatsapp.*?(?: with | mit | con | com | avec | met | с | - )(?P<name>.+)", re.IGNORECASE)
 _VOTES = re.compile(r" \(\d+ [^()\n]+\)$", re.MULTILINE)  # which the next export tells otherwise
+_OPTION = r"[^\n]* \(\d+ [^()\n]+\)"
+_POLL = re.compile(rf"([^\W\d_]+):\n[^\n]*\n([^\W\d_]+): {_OPTION}(?:\n\2: {_OPTION})+")  # on Androids, without a sign
 _IPHONES = "_chat.txt"
 _SENT = re.compile(r"-WA\d{4}|^(?:.*/)?00\d{6}-")  # how Android and iPhones call what was sent
 _COPY = re.compile(r" ?\(\d+\)$")  # what a browser calls a file that was there already
@@ -157,7 +159,7 @@ def _content(text: str) -> tuple[str, list[str], bool]:
     text = before if edited else text
     by_whatsapp = text.startswith(_LRM)
     text = text.translate(MARKS).strip()
-    if by_whatsapp and _SHARED.match(text):
+    if (by_whatsapp and _SHARED.match(text)) or ((poll := _POLL.fullmatch(text)) and poll[1].isupper()):
         text = _VOTES.sub("", text)
     elif by_whatsapp or (_LEFT_OUT.fullmatch(text) and (" " in text or not text.isascii())):
         text = ""
