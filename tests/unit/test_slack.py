@@ -23,6 +23,31 @@ def read(path: Path) -> list[Event]:
     return [one for one in records if isinstance(one, Event)]
 
 
+def test_what_was_changed_or_deleted_on_a_later_day(tmp_path: Path) -> None:
+    def message(nth: int, text: str, **more: Any) -> dict[str, Any]:
+        return {"type": "message", "user": "U1", "text": text, "ts": f"170470{nth}000.000100", **more}
+
+    def change(**more: Any) -> dict[str, Any]:
+        return {"type": "message", "subtype": "message_changed", "hidden": True, "ts": "1704900000.000100", **more}
+
+    days = {
+        "2024-01-08": [message(nth, f"Said {nth}.") for nth in (1, 2, 3, 4)],
+        "2024-01-09": [
+            change(message=message(1, "First mended.")),
+            change(subtype="message_deleted", deleted_ts=message(2, "")["ts"]),
+            change(message=message(3, "This message was deleted.", subtype="tombstone")),
+        ],
+        "2024-01-10": [change(message=message(1, "Mended.", edited={"user": "U1"}))],
+    }
+    (tmp_path / "general").mkdir()
+    (tmp_path / "users.json").write_text("[]")
+    for day, messages in days.items():
+        (tmp_path / "general" / f"{day}.json").write_text(json.dumps(messages))
+    events = read(tmp_path)
+    assert [event.content for event in events] == ["Mended.", "Said 4."]
+    assert events[0].metadata["edited"] is True
+
+
 def test_the_sample() -> None:
     events = read(SAMPLE)
     assert [(event.id, event.role, event.content) for event in events] == [

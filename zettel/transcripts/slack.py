@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from zettel.errors import BadRecord
 from zettel.model import Source
@@ -33,9 +36,14 @@ SAID = frozenset({"", "bot_message", "file_comment", "file_share", "me_message",
 """Kinds of messages that somebody said; all others tell of the channel, or what Slack did."""
 
 _CHANGED, _DELETED = "message_changed", "message_deleted"  # kept beside the message by some workspaces
+_CHANGES = (_CHANGED.encode(), _DELETED.encode())
 _DAY = re.compile(r"(?P<folder>[^/]+)/\d{4}-\d\d-\d\d\.json")
 _LISTS = ("channels.json", "groups.json", "dms.json", "mpims.json")
 _PEOPLE = ("users.json", "org_users.json")
+
+
+_Changes: TypeAlias = dict[str, dict[str, Any] | None]
+"""How messages of a channel stand at last, by their ids; None: deleted."""
 
 
 class _Workspace(NamedTuple):
@@ -58,8 +66,13 @@ def read(path: Path) -> Iterator[Record]:
     """The messages, channel by channel in order of time; a file of a day that is damaged is rejected from there on."""
     found = list(files(path))
     workspace = _workspace(found)
-    for file, folder in _days(found):
-        yield from _day(file, folder, workspace)
+    for folder, days in groupby(_days(found), key=itemgetter(1)):
+        channel = [file for file, _ in days]
+        changed: _Changes = {}
+        for file in channel:
+            changed |= _changed(file)
+        for file in channel:
+            yield from _day(file, folder, workspace, changed)
 
 
 def beside(path: Path) -> Iterator[File]:
@@ -116,37 +129,45 @@ def _name(person: dict[str, Any]) -> str:
     return next((one.strip() for one in names if isinstance(one, str) and one.strip()), str(person.get("id", "")))
 
 
-def _day(file: File, folder: str, workspace: _Workspace) -> Iterator[Record]:
+def _day(file: File, folder: str, workspace: _Workspace, changed: _Changes) -> Iterator[Record]:
+    messages, broken = _messages(file)
+    for place, message in enumerate(messages, start=1):
+        source = Source(file=file.where, position=str(place))
+        if not isinstance(message, dict):
+            yield rejected(source, "expected an object with a message")
+        elif _is_said(message):
+            told = changed.get(message["ts"], message) if isinstance(message.get("ts"), str) else message
+            if told is not None and _is_said(told):
+                yield from _message(told, source, folder, workspace)
+    if broken is not None:
+        yield rejected(Source(file=file.where), str(broken))
+
+
+def _messages(file: File) -> tuple[list[Any], BadRecord | None]:
+    """The messages of a day, and why there are no more if it is damaged."""
     messages: list[Any] = []
-    broken: BadRecord | None = None
     try:
         with file.open() as stream:
             json = JsonStream(stream, file.where)
             messages.extend(json.items())
             json.end()
     except BadRecord as error:
-        broken = error
-    changed = _changed(messages)
-    for place, message in enumerate(messages, start=1):
-        source = Source(file=file.where, position=str(place))
-        if not isinstance(message, dict):
-            yield rejected(source, "expected an object with a message")
-        elif str(message.get("subtype") or "") in SAID and not _is_hidden(message):
-            told = changed.get(message.get("ts"), message) if isinstance(message.get("ts"), str) else message
-            if told is not None:
-                yield from _message(told, source, folder, workspace)
-    if broken is not None:
-        yield rejected(Source(file=file.where), str(broken))
+        return messages, error
+    return messages, None
 
 
-def _is_hidden(message: dict[str, Any]) -> bool:
-    return message.get("type", "message") != "message" or not isinstance(message.get("subtype", ""), (str, type(None)))
+def _is_said(message: dict[str, Any]) -> bool:
+    kind = message.get("subtype") or ""
+    return message.get("type", "message") == "message" and isinstance(kind, str) and kind in SAID
 
 
-def _changed(messages: list[Any]) -> dict[Any, dict[str, Any] | None]:
-    """How messages of a day stand at last, by their ids, where the export tells changes beside them; None: deleted."""
-    changed: dict[Any, dict[str, Any] | None] = {}
-    for message in messages:
+def _changed(file: File) -> _Changes:
+    """What a day tells of how messages stand since, where the export tells changes beside them."""
+    with suppress(BadRecord), file.open() as stream:  # what is damaged is told when the day is read
+        if not any(mark in line for line in stream for mark in _CHANGES):  # as in most exports
+            return {}
+    changed: _Changes = {}
+    for message in _messages(file)[0]:
         kind = message.get("subtype") if isinstance(message, dict) else None
         if kind == _CHANGED and isinstance(inner := message.get("message"), dict) and isinstance(inner.get("ts"), str):
             changed[inner["ts"]] = inner
