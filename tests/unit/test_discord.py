@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from zettel import Memory
 from zettel.errors import BadRecord
 from zettel.model import Event
 from zettel.transcripts import Rejected, discord
@@ -55,13 +56,13 @@ def test_the_data_package(tmp_path: Path) -> None:
     assert discord.sniff(archive, archive.read_bytes())
     events = read(archive)
     assert [(event.id, event.role, event.content) for event in events] == [
-        ("900200000000000012", "Ann K.", "Found a second box @900100000000000002"),
         ("900200000000000016", "Ann K.", "[file: ribs dry.jpg]\n[file: b.png]"),
-        ("900200000000000015", "Ann K.", 'two\nlines, "quoted"'),
+        ("900200000000000012", "Ann K.", "Found a second box @900100000000000002"),
         ("900200000000000014", "Ann K.", "hei"),
+        ("900200000000000015", "Ann K.", 'two\nlines, "quoted"'),
     ]
-    assert events[0].occurred_at == datetime(2024, 3, 13, 7, 30, tzinfo=UTC)
-    assert events[0].metadata == {"channel": "Boat Builders/workshop"}
+    assert events[1].occurred_at == datetime(2024, 3, 13, 7, 30, tzinfo=UTC)
+    assert events[1].metadata == {"channel": "Boat Builders/workshop"}
     assert events[2].metadata == {"channel": "Direct Message with bob#0"}
 
 
@@ -75,6 +76,31 @@ def test_a_bad_message_is_rejected_with_its_place(tmp_path: Path, message: Any) 
     (rejected,) = discord.read(path)
     assert isinstance(rejected, Rejected)
     assert rejected.position == "1"
+
+
+def test_a_package_has_its_newest_message_first_and_a_session_begins_with_the_oldest(tmp_path: Path) -> None:
+    folder = tmp_path / "p" / "messages" / "c1"
+    folder.mkdir(parents=True)
+    (folder / "channel.json").write_text('{"id": "1", "name": "yard"}')
+    told = [{"ID": 9 - nth, "Timestamp": f"2024-05-{day}:00", "Contents": day}
+            for nth, day in enumerate(("02 00:30", "01 23:30", "01 22:10", "01 22:10"))]  # fmt: skip
+    (folder / "messages.json").write_text(json.dumps(told))
+    with Memory(":memory:") as memory:
+        memory.import_transcript(tmp_path / "p")
+        said = memory.events("yard 2024-05-01")
+    assert [(event.id, event.content) for event in said] == [
+        ("6", "01 22:10"), ("7", "01 22:10"), ("8", "01 23:30"), ("9", "02 00:30"),
+    ]  # fmt: skip
+
+
+def test_a_package_that_breaks_off_is_read_until_there(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "discord-package", tmp_path / "p")
+    whole = tmp_path / "p" / "messages" / "c900000000000000002" / "messages.json"
+    whole.write_bytes(whole.read_bytes()[:-40])
+    records = discord.read(tmp_path / "p")
+    assert [next(records).model_dump()["id"] for _ in range(2)] == ["900200000000000016", "900200000000000012"]
+    with pytest.raises(BadRecord, match="breaks off"):
+        next(records)
 
 
 def test_a_damaged_table_is_told_with_its_line(tmp_path: Path) -> None:

@@ -1,14 +1,16 @@
 """Discord's data package: all that its owner ever wrote there, and nothing of the others.
 
-A folder for each channel has ``channel.json`` and ``messages.json`` (``messages.csv`` until 2023), newest first, and
-that is the order they are read in. Whose package it is ``user.json`` tells. Times are in UTC.
+A folder for each channel has ``channel.json`` and ``messages.json`` (``messages.csv`` until 2023), the newest first;
+they are read from the oldest on. Whose package it is ``user.json`` tells. Times are in UTC.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -27,6 +29,7 @@ from .trees import File, wrapping
 
 _MESSAGES = re.compile(r"(?P<folder>(?:[^/]+/)?c?\d+)/messages\.(?:json|csv)")
 _MARK_BYTES = 4
+_IN_MEMORY = 1 << 20  # bytes of messages that wait for their turn before a temporary file takes them
 _OWNER = "user"  # who speaks, if user.json is missing
 
 
@@ -39,7 +42,7 @@ def is_package(found: list[File]) -> bool:
 
 
 def read(found: list[File]) -> Iterator[Record]:
-    """The messages, channel by channel. Raises ``BadRecord`` where no more can be read."""
+    """The messages, channel by channel in order of time. Raises ``BadRecord`` where no more can be read."""
     base = wrapping(found)
     by_name = {file.name.removeprefix(base): file for file in found}
     owner = next((name for file in found if (name := _owner(file))), _OWNER)
@@ -54,7 +57,7 @@ def read(found: list[File]) -> Iterator[Record]:
             names[folder] = _whole(by_name.get(f"{folder}/index.json"))
         channel.setdefault("name", names[folder].get(str(channel.get("id"))))
         rows = _rows(file) if file.name.endswith(".csv") else _items(file)
-        for place, row in rows:
+        for place, row in _oldest_first(rows):
             yield from _message(row, Source(file=file.where, position=str(place)), owner, channel)
 
 
@@ -63,10 +66,10 @@ def _owner(file: File) -> str | None:
         return None
     names: dict[str, Any] = {}
     with file.open() as stream:
-        json = JsonStream(stream, file.where)
-        for key in json.members():
+        whole = JsonStream(stream, file.where)
+        for key in whole.members():
             if key in ("username", "global_name"):
-                names[key] = json.value()
+                names[key] = whole.value()
     return next((one for key in ("global_name", "username") if isinstance(one := names.get(key), str) and one), None)
 
 
@@ -79,9 +82,9 @@ def _whole(file: File | None) -> dict[str, Any]:
 
 def _items(file: File) -> Iterator[tuple[int, Any]]:
     with file.open() as stream:
-        json = JsonStream(stream, file.where)
-        yield from enumerate(json.items(), start=1)
-        json.end()
+        whole = JsonStream(stream, file.where)
+        yield from enumerate(whole.items(), start=1)
+        whole.end()
 
 
 def _rows(file: File) -> Iterator[tuple[int, Any]]:
@@ -96,6 +99,27 @@ def _rows(file: File) -> Iterator[tuple[int, Any]]:
             raise BadRecord(f"{file.where}:{rows.line_num}: the CSV is damaged here ({error})") from None
         except UnicodeError:
             raise BadRecord(f"{file.where}:{rows.line_num + 1}: the text is neither UTF-8 nor UTF-16") from None
+
+
+def _oldest_first(rows: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    """The rows of a channel in the order of time; until then they wait in a temporary file.
+
+    Raises what ``rows`` raises, at the end.
+    """
+    index: list[tuple[str, int, int]] = []
+    broken: BadRecord | None = None
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as waiting:
+        try:
+            for place, row in rows:
+                index.append((str(as_dict(row).get("Timestamp")), -place, waiting.tell()))
+                waiting.write(json.dumps(row).encode() + b"\n")
+        except BadRecord as error:  # what was read until here is told nevertheless
+            broken = error
+        for _, place, offset in sorted(index):
+            waiting.seek(offset)
+            yield -place, json.loads(waiting.readline())
+    if broken is not None:
+        raise broken
 
 
 def _message(row: Any, source: Source, owner: str, channel: dict[str, Any]) -> Iterator[Record]:
