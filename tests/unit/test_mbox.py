@@ -105,7 +105,12 @@ def test_what_is_no_mail_is_rejected_with_its_line(tmp_path: Path) -> None:
         ("Yes.\n--\nAnn", "Yes."),
         ("Yes.\n\n-----Original Message-----\nComing?", "Yes."),
         ("Yes.\n\nFrom: Ann <a@b>\nSent: Monday\nTo: Ben\n\nComing?", "Yes."),
+        ("Ja.\n\nVon: Ann Lee\nGesendet: Montag\nAn: Ben\nBetreff: Boot\n\nKommst du?", "Ja."),
+        ("はい\n\n差出人: Ann\n送信日時: 2024年1月8日\n宛先: Ben\n\n何", "はい"),
+        ("Yes.\n\nFrom: Ann Lee\nDate: Monday\nTo: Ben\nCc: Mia\nSubject: Boat\n\nComing?", "Yes."),
         ("From: the shed\nI took it", "From: the shed\nI took it"),
+        (trip := "Hi,\n\nFrom: Visby\nTo: Fårö\nDate: 3 June 2024\n\nBring food.", trip),
+        (form := "De: Marie\nÀ: midi\nLieu: quai 4\n\nApportez du pain.", form),
     ],
 )
 def test_own_words(text: str, kept: str) -> None:

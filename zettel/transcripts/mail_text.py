@@ -41,6 +41,14 @@ _FROM = re.compile(
     re.IGNORECASE,
 )
 _HEADER = re.compile(r"\s*\*?[^\W\d_]+(?: [^\W\d_]+)?\*?\s?[:：]\*?\s?\S.*")
+_SENT_OR_SUBJECT = re.compile(
+    r"\s*\*?(?:sent|gesendet|envoyé|enviad[ao]|inviat[ao]|verzonden|skickat|sendt|lähetetty|wysłan[oey]|отправлено"
+    r"|надіслано|odesláno|gönder(?:ilen|ildi|me)|发送时间|發送時間|寄件日期|送信日時|보낸|נשלח"
+    r"|subject|betreff|objet|asunto|assunto|oggetto|onderwerp|ämne|emne|aihe|temat|тема|předmět|konu|主题|主旨|件名"
+    r"|제목|נושא|الموضوع)\b",
+    re.IGNORECASE,
+)
+_HEADER_LINES = 5  # below the sender's, as far as one of these stands
 _WHEN = re.compile(r"\b\d{4}\b|\d[:.]\d\d")
 _WROTE = re.compile(
     r"wrote|writes|schrieb|a écrit|escribió|escreveu|ha scritto|schreef|skrev|kirjoitti|писал|пишет|napisał|@"
@@ -109,13 +117,17 @@ def _is_signature(lines: list[str], at: int) -> bool:
 
 
 def _is_header(lines: list[str], at: int) -> bool:
-    """Whether the head of an answered mail begins here, as Outlook puts it: a sender, and lines alike below."""
+    """Whether the head of an answered mail begins here, as Outlook puts it: a sender, and lines alike below.
+
+    "From: Oslo", "To: Bergen" is none: of a mail the address is told, or when it was sent, or its subject.
+    """
     if _RULE.fullmatch(lines[at]):
         at = next((later for later in range(at + 1, min(at + 3, len(lines))) if lines[later].strip()), at)
     if not _FROM.fullmatch(lines[at]):
         return False
     below = [line for line in lines[at + 1 : at + 4] if line.strip()]
-    return len(below) >= 2 and all(map(_HEADER.fullmatch, below[:2]))
+    is_mail = "@" in lines[at] or any(map(_SENT_OR_SUBJECT.match, lines[at + 1 : at + 1 + _HEADER_LINES]))
+    return is_mail and len(below) >= 2 and all(map(_HEADER.fullmatch, below[:2]))
 
 
 def _attribution(above: list[str]) -> int:
