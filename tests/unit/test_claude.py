@@ -44,6 +44,18 @@ def test_an_old_export_and_a_branch() -> None:
     assert [event.content for event in read if event.session == ROSE] == ["Name a rose.", "Madame Hardy."]
 
 
+def test_the_latest_message_tells_the_branch_wherever_it_stands(tmp_path: Path) -> None:
+    said = [("a", "root", 0), ("c", "a", 2), ("d", "c", 3), ("b", "a", 1)]  # b was answered anew by c
+    told = [
+        {"uuid": uuid, "parent_message_uuid": parent, "text": uuid, "sender": "human",
+         "created_at": f"2025-05-01T08:0{at}:00Z"}
+        for uuid, parent, at in said
+    ]  # fmt: skip
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([{"uuid": "x", "chat_messages": told}]))
+    assert [event.content for event in events(list(claude.read(path)))] == ["a", "c", "d"]
+
+
 def test_the_current_leaf_tells_the_branch(tmp_path: Path) -> None:
     rose = json.loads(SAMPLE.read_text("utf-8"))[2]
     rose["current_leaf_message_uuid"] = rose["chat_messages"][1]["uuid"]

@@ -76,14 +76,14 @@ def _messages(conversation: Conversation) -> Iterator[Record]:
 
 
 def _kept(fields: dict[str, Any]) -> list[tuple[int, Any]]:
-    """Places and messages, from the first on, of the branch that ends in the current or the last message."""
+    """Places and messages, from the first on, of the branch that ends in the current or the latest message."""
     messages = list(enumerate(fields["chat_messages"], start=1))
     known = {one["uuid"]: (place, one) for place, one in messages if isinstance(one, dict) and _is_linked(one)}
     if len(known) < len(messages):  # not all say what they follow
         return messages
     last = fields.get("current_leaf_message_uuid")
     if not isinstance(last, str) or last not in known:
-        last = messages[-1][1]["uuid"] if messages else None
+        last = max(known, key=lambda uuid: (str(known[uuid][1].get("created_at")), known[uuid][0]), default=None)
     branch: dict[str, tuple[int, Any]] = {}
     while isinstance(last, str) and last in known and last not in branch:
         branch[last] = known[last]
