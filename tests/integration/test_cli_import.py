@@ -89,6 +89,16 @@ class TestManyFiles:
         again = zettel("import", "exports", "--json").json()
         assert (again["added"], again["existing"]) == (0, 5)
 
+    def test_the_rows_of_two_tables_of_one_name_are_not_each_others(self, zettel: Zettel, tmp_path: Path) -> None:
+        for folder in ("exports/one", "exports/two"):
+            (tmp_path / folder).mkdir(parents=True)
+            (tmp_path / folder / "log.csv").write_text(f"id,author,text\n1,Ann,Of {folder}.\n")
+        (tmp_path / "exports/log.csv").write_text("id,author,text\n1,Ann,Above.\n")
+        for counts in ((3, 0, 0), (0, 3, 0)):
+            report = zettel("import", "exports", "--json").json()
+            assert (report["added"], report["existing"], report["revised"]) == counts
+        assert zettel("import", "exports/log.csv", "--json").json()["existing"] == 1, "by itself it is the same table"
+
     def test_overlapping_files_add_what_they_share_once(self, zettel: Zettel, tmp_path: Path) -> None:
         for name, lines in (("a", CHAT.splitlines()[:3]), ("b", CHAT.splitlines()[1:])):
             (tmp_path / name).mkdir()

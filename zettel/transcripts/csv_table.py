@@ -49,12 +49,18 @@ def sniff(path: Path, head: bytes) -> bool:
     return looks_like_messages(columns) and not sentence
 
 
-def read(path: Path, zone: tzinfo = timezone.utc, columns: Mapping[str, str] | None = None) -> Iterator[Record]:
+def read(
+    path: Path,
+    zone: tzinfo = timezone.utc,
+    columns: Mapping[str, str] | None = None,
+    called: str | None = None,
+) -> Iterator[Record]:
     """The rows in order, as they are read; one that is damaged is rejected, and the next is tried.
 
     ``columns`` names the column of a field of an event (``content``, ``role``, ``occurred_at``, ``session``, ``id``,
-    ``title``) where its name is none of the usual ones. Raises ``InvalidInput`` where there is no such column or
-    none that could be the content, ``BadRecord`` where no more can be read.
+    ``title``) where its name is none of the usual ones; ``called`` is another name than the file's. Raises
+    ``InvalidInput`` where there is no such column or none that could be the content, ``BadRecord`` where no more can be
+    read.
     """
     with path.open("rb") as file:
         encoding = encoding_of(file.read(4))
@@ -68,7 +74,7 @@ def read(path: Path, zone: tzinfo = timezone.utc, columns: Mapping[str, str] | N
             first, delimiter = next(lines, ""), told[1]
         delimiter = delimiter or _delimiter(first, tuple((columns or {}).values()))
         names = [cell.strip() for cell in _cells(first, delimiter)]
-        table = Columns(path, names, columns)
+        table = Columns(path, names, columns, called)
         keys = ContentKeys()
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         while True:

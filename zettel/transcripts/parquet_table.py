@@ -35,8 +35,15 @@ def sniff(path: Path, head: bytes) -> bool:
     return head.startswith(_MAGIC)
 
 
-def read(path: Path, zone: tzinfo = timezone.utc, columns: Mapping[str, str] | None = None) -> Iterator[Record]:
+def read(
+    path: Path,
+    zone: tzinfo = timezone.utc,
+    columns: Mapping[str, str] | None = None,
+    called: str | None = None,
+) -> Iterator[Record]:
     """The rows in order, batch by batch; ``columns`` names the column of a field where its name is no usual one.
+
+    ``called`` is another name than the file's.
 
     Raises ``MissingExtra`` without pyarrow, ``InvalidInput`` as ``Columns``, and ``BadRecord`` for a file that is
     damaged: what came before has been read.
@@ -51,7 +58,7 @@ def read(path: Path, zone: tzinfo = timezone.utc, columns: Mapping[str, str] | N
     try:
         with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
             names = [name for name in file.schema_arrow.names if not name.startswith(_INDEX)]
-            table = Columns(path, names, columns)
+            table = Columns(path, names, columns, called)
             for batch in file.iter_batches(BATCH_ROWS, columns=names):
                 for row in _rows(batch):
                     number += 1

@@ -17,6 +17,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple, TypeAlias
 
 from zettel.errors import BadRecord, InvalidInput
+from zettel.model import MAX_NAME
 
 from . import HEAD_BYTES, Format, Record, Rejected, beginning, choose, named, ranked, reads_folders, recognising
 from .trees import File, as_text, files, is_tree, wrapping
@@ -38,6 +39,13 @@ class Part(NamedTuple):
     entry: File | None = None
     place: str = ""
     """Where it lies in what is walked, which stays whatever else comes to lie there; "" if nothing is."""
+    folder: str = ""
+    """The folders that it lies in below what is walked."""
+
+    @property
+    def called(self) -> str:
+        """A file's name as ids have it that count its records: in a folder below there may be others of the name."""
+        return f"{self.folder}/{PurePosixPath(self.where).stem}"[-MAX_NAME:]
 
 
 class Transcript(NamedTuple):
@@ -83,6 +91,8 @@ def read(part: Part, zone: tzinfo | None = None, columns: Mapping[str, str] | No
         options["columns"] = columns
     if part.place and _takes("place", part.format):
         options["place"] = part.place
+    if part.folder and _takes("called", part.format):
+        options["called"] = part.called
     reading: Callable[..., Iterator[Record]] = part.format.read
     with _on_disk(part) as path:
         try:
@@ -181,7 +191,9 @@ class _Walk:
         return beside
 
     def _add(self, part: Part, inside: str) -> None:
-        self.parts.append(part._replace(place=f"{self._name}/{inside.removeprefix(self._base)}"))
+        place = inside.removeprefix(self._base)
+        folder = as_text(place.rpartition("/")[0])
+        self.parts.append(part._replace(place=f"{self._name}/{place}", folder=folder))
 
 
 def _taken_whole(path: Path, known: Sequence[Format]) -> Format | None:

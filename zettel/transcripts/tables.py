@@ -13,7 +13,8 @@ Capitals, blanks and signs do not count. The first of several columns that says 
 others go to the metadata, with all that is left: short values as they are, long or nested ones to the payload.
 
 A row's id is unique in the world if it is long (16 characters and more). A shorter one counts the rows of some table,
-so it is kept together with the row's time, or without one with the session, or with the file's name.
+so it is kept together with the row's time, or without one with the session, or with the file's name and, in what is
+walked, its folder.
 """
 
 from __future__ import annotations
@@ -74,12 +75,15 @@ def looks_like_messages(columns: Sequence[str]) -> bool:
 class Columns:
     """Which column says what in a table."""
 
-    def __init__(self, path: Path, columns: Sequence[str], given: Mapping[str, str] | None = None) -> None:
-        """``given`` names the column of a field where the usual names do not. Raises ``InvalidInput``.
+    def __init__(
+        self, path: Path, columns: Sequence[str], given: Mapping[str, str] | None = None, called: str | None = None
+    ) -> None:
+        """``given`` names the column of a field where the usual names do not, ``called`` the table. Raises
+        ``InvalidInput``.
 
         That is for a field that no event has, for a column that the table has not, and for a table without content.
         """
-        self._stem = path.stem
+        self._called = called or path.stem
         self._by_field = {field: [given[field]] for field in given} if given else {}
         told = ", ".join(columns) or "none"
         for field, column in (given or {}).items():
@@ -114,7 +118,7 @@ class Columns:
         if not content:
             return rejected(source, "the row has no content")
         if "id" in said:
-            said["id"] = _id(said["id"], when, said.get("session") or self._stem)
+            said["id"] = _id(said["id"], when, said.get("session") or self._called)
         rest = {column: value for column, value in row.items() if column and column not in used and _says(value)}
         metadata = {column: _plain(value) for column, value in rest.items() if _is_short(value)}
         payload = {column: _plain(value) for column, value in rest.items() if column not in metadata}
