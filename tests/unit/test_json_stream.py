@@ -53,9 +53,9 @@ def test_members_may_be_taken_or_left(fields: dict[str, Any], taken: set[int], c
 
 @given(st.integers(4, 30))
 def test_control_characters_as_telegram_desktop_writes_them(chunk: int) -> None:
-    said = r'[{"a": "one\x0Btwo\x1F", "b": "C:\\x0B"}, "\x01"]'
+    said = r'[{"a": "one\x0Btwo\x1F", "b": "C:\\x0B\\\x0B"}, "\x01\x02"]'
     with patch.object(json_stream, "_CHUNK_BYTES", chunk):
-        assert read_items(said) == [{"a": "one\x0btwo\x1f", "b": r"C:\x0B"}, "\x01"]
+        assert read_items(said) == [{"a": "one\x0btwo\x1f", "b": "C:\\x0B\\\x0b"}, "\x01\x02"]
     with pytest.raises(BadRecord, match=r"a\.json:1:3: the JSON is damaged here \(Invalid \\escape\)"):
         read_items(r'["\xZZ", "and much more"]')
 

@@ -29,7 +29,8 @@ MAX_PIECE = 64_000_000
 _CHUNK_BYTES = 1 << 18
 _LONGEST_WORD = 12  # characters of an escape, a literal or a sign that the end of what was read may have cut
 _LONGEST_TAIL = 2  # of a number: a sign after an "e"
-_HEX_ESCAPE = re.compile(r"\\x([01][\dA-F])")  # no JSON, but what Telegram Desktop writes for control characters
+# No JSON, but what Telegram Desktop writes for control characters; before it only backslashes that are escaped.
+_HEX_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\x([01][\dA-F])")
 _BLANK = " \t\r\n"
 _CLOSING = {"{": "}", "[": "]"}
 
@@ -72,8 +73,8 @@ class JsonStream:
                 value, end = self._json.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 cut = error.pos >= len(self._text) - _LONGEST_WORD or error.msg.startswith("Unterminated string")
-                if found := _HEX_ESCAPE.match(self._text, error.pos):
-                    self._text = f"{self._text[: error.pos]}\\u00{found[1]}{self._text[found.end() :]}"
+                if _HEX_ESCAPE.match(rest := self._text[error.pos :]):
+                    self._text = self._text[: error.pos] + _HEX_ESCAPE.sub(r"\1\\u00\2", rest)
                 elif not cut or not self._grow(wanted):
                     raise self._wrong(error.msg.removesuffix(" at"), error.pos) from None
             except RecursionError:
