@@ -26,7 +26,7 @@ _LOOKS_ISO = re.compile(r"\d{4}[-/]\d\d[-/]\d\d(?!\d)")
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:,? +(\d{1,2}:\d\d(?::\d\d)?))?")
 _CLOCK = re.compile(r"(?<![\d:])(\d{1,2})(:\d\d(?::\d\d(?:[.,]\d+)?)?)(?: ?([ap])\.?m\b\.?)?", re.IGNORECASE)
 _NAMED_OFFSET = re.compile(r"\b(?:GMT|UTC)(?=[+-]\d)")  # as JavaScript writes them
-_UNKNOWN_ZONE = re.compile(r"\d:\d\d.*[A-Za-z]")
+_UNKNOWN_ZONE = re.compile(r"\d:\d\d[^(]*[A-Za-z]")
 _LONGEST = 80  # characters: no time is longer, with the zone's name in brackets
 _UNITS = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3), (0, 1))
 """From which number on it counts what part of a second: 10^11 seconds would be in the year 5138."""
@@ -107,8 +107,9 @@ def _dotted(told: str, zone: tzinfo) -> datetime | None:
 
 
 def _mailed(told: str, zone: tzinfo) -> datetime | None:
+    told = _NAMED_OFFSET.sub("", told).replace(" -0000", " +0000")  # which mails write for UTC, and Python for none
     try:
-        moment = parsedate_to_datetime(_NAMED_OFFSET.sub("", told))
+        moment = parsedate_to_datetime(told)
         # Of a zone that it does not know, the library tells as little as where none is named.
         return None if moment.tzinfo is None and _UNKNOWN_ZONE.search(told) else _in_utc(moment, zone)
     except (TypeError, ValueError, IndexError, OverflowError):  # Python 3.10 says TypeError for what is no date
