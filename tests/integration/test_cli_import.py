@@ -89,6 +89,15 @@ class TestManyFiles:
         again = zettel("import", "exports", "--json").json()
         assert (again["added"], again["existing"]) == (0, 5)
 
+    def test_what_is_packed_is_told_to_be_unpacked(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "exports").mkdir()
+        (tmp_path / "exports/chat.txt").write_text(CHAT)
+        (tmp_path / "exports/log.jsonl.gz").write_bytes(gzip.compress(LOG.encode()))
+        (tmp_path / "exports/photo.jpg").write_bytes(b"\0")
+        ran = zettel("import", "exports")
+        assert "exports/log.jsonl.gz: it is packed: unpack it first" in ran.out
+        assert "exports/photo.jpg: no format knows it" in ran.out
+
     def test_the_rows_of_two_tables_of_one_name_are_not_each_others(self, zettel: Zettel, tmp_path: Path) -> None:
         for folder in ("exports/one", "exports/two"):
             (tmp_path / folder).mkdir(parents=True)
@@ -168,6 +177,9 @@ class TestManyFiles:
         refused(zettel("import", "empty/photo.jpg"), "empty/photo.jpg is no text")
         with ZipFile(tmp_path / "all.zip", "w") as archive:
             archive.writestr("chat.txt", CHAT)
+        with ZipFile(tmp_path / "outer.zip", "w") as archive:
+            archive.write(tmp_path / "all.zip", "in/all.zip")
+        refused(zettel("import", "outer.zip"), "outer.zip holds no transcript", "in it: 1; some are packed: unpack")
         (tmp_path / "empty" / "cut.zip").write_bytes((tmp_path / "all.zip").read_bytes()[:-30])
         refused(zettel("import", "empty/cut.zip"), "empty/cut.zip is a zip that is cut or damaged: copy or download")
         (tmp_path / "empty" / "ann.jsonl.gz").write_bytes(gzip.compress(LOG.encode()))

@@ -39,6 +39,8 @@ def show_report(report: ImportReport) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from zettel.transcripts.trees import is_packed
+
     from .layout import paragraph
 
     out = console()
@@ -69,7 +71,8 @@ def show_report(report: ImportReport) -> None:
         rest = report.rejections - SHOWN_REJECTIONS
         out.print(Text(f"  and {rest:,} more; --rejected FILE has them all", style="yellow"))
     for file in report.unknown[:SHOWN_UNKNOWN]:
-        paragraph(out, Text(f"{file}: no format knows it", style="yellow"), indent=2, hang=2)
+        reason = "it is packed: unpack it first" if is_packed(file) else "no format knows it"
+        paragraph(out, Text(f"{file}: {reason}", style="yellow"), indent=2, hang=2)
     if len(report.unknown) > SHOWN_UNKNOWN:
         rest = len(report.unknown) - SHOWN_UNKNOWN
         out.print(Text(f"  and {rest:,} more files that no format knows; --json has them all", style="yellow"))

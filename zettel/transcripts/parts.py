@@ -20,7 +20,7 @@ from zettel.errors import BadRecord, InvalidInput
 from zettel.model import MAX_NAME
 
 from . import HEAD_BYTES, Format, Record, Rejected, beginning, choose, named, ranked, reads_folders, recognising
-from .trees import File, as_text, files, is_tree, wrapping
+from .trees import File, as_text, files, is_packed, is_tree, wrapping
 
 _TABLES = {".csv": "csv", ".tsv": "csv"}
 """Endings of tables, which are not recognised by columns of unusual names."""
@@ -115,7 +115,8 @@ def _look_into(path: Path, format: str, where: str) -> Transcript:
     found = _Walk(path, where, ranked() if format == "auto" else [named(format)])
     if not found.parts:
         of = "zettel knows" if format == "auto" else f"is of the format {format}"
-        raise InvalidInput(f"{where} holds no transcript that {of}; files in it: {len(found.unknown):,}")
+        packed = "; some are packed: unpack them first" if any(map(is_packed, found.unknown)) else ""
+        raise InvalidInput(f"{where} holds no transcript that {of}; files in it: {len(found.unknown):,}{packed}")
     if found.is_one_export:
         return Transcript((found.parts[0]._replace(place=""),), (), walked=False)
     parts = tuple(part._replace(place=_told(part.place)) for part in found.parts)

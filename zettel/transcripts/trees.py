@@ -31,6 +31,7 @@ MAX_ENTRIES = 1_000_000
 MAX_RATIO = 200
 """How many times longer than packed an entry may be: chats as JSON are ten to thirty times as long."""
 
+_PACKED = re.compile(r".*\.(?:7z|bz2|gz|rar|tar|tgz|xz|zst|zip/.*\.zip)", re.IGNORECASE | re.DOTALL)
 _SMALL_BYTES = 16_000_000  # what an entry may unpack to at any ratio: a file of blanks is no danger
 _BUFFER_BYTES = 1 << 17
 _ENCRYPTED = 1  # bit of an entry's flags
@@ -63,6 +64,11 @@ class File(NamedTuple):
 def is_tree(path: Path) -> bool:
     """Whether ``path`` is a folder, or by name and content a zip."""
     return path.is_dir() or (path.suffix.lower() == ".zip" and is_zipfile(path))
+
+
+def is_packed(where: str) -> bool:
+    """Whether a file is packed in a way that is not read: zips are, but for those in others."""
+    return _PACKED.fullmatch(where) is not None
 
 
 def files(path: Path) -> Iterator[File]:
