@@ -55,6 +55,30 @@ def test_a_time_without_a_zone_is_of_the_zone_that_is_asked_for(tmp_path: Path, 
     assert event.occurred_at == datetime(2024, 7, 1, 7, tzinfo=timezone.utc)
 
 
+def test_items_of_openais_responses(tmp_path: Path) -> None:
+    items = [
+        {"role": "user", "content": "Any boats?"},
+        {"type": "web_search_call", "id": "ws", "action": {"type": "search", "query": "boats"}},
+        {"type": "mcp_call", "id": "m", "name": "tide", "arguments": '{"at": "Husum"}', "output": "14:10"},
+        {"type": "custom_tool_call", "call_id": "c", "name": "note", "input": "a sloop"},
+        {"type": "custom_tool_call_output", "call_id": "c", "output": "Noted."},
+        {"type": "computer_call", "call_id": "d", "action": {"type": "screenshot"}},
+        {"type": "computer_call_output", "call_id": "d", "output": {"type": "x", "image_url": "data:image/png,"}},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "One."}]},
+    ]
+    read = events(list(messages.read(write(tmp_path / "items.json", items))))
+    assert [(event.role, event.content, (event.payload or {"calls": [None]})["calls"][0]) for event in read] == [
+        ("user", "Any boats?", None),
+        ("assistant", "", {"tool": "web_search", "input": {"type": "search", "query": "boats"}, "id": "ws"}),
+        ("assistant", "", {"tool": "tide", "input": {"at": "Husum"}, "id": "m", "output": "14:10"}),
+        ("assistant", "", {"tool": "note", "input": "a sloop", "id": "c"}),
+        ("tool", "Noted.", None),
+        ("assistant", "", {"tool": "computer", "input": {"type": "screenshot"}, "id": "d"}),
+        ("tool", "[image]", None),
+        ("assistant", "One.", None),
+    ]
+
+
 def test_blocks_of_anthropic() -> None:
     slips, looks, manual, measured, due, bought = sample("messages-anthropic.json")
     assert (slips.role, slips.metadata) == ("user", {"model": "claude-sonnet-4-5"})

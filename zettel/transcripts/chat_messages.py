@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .content_blocks import ROLES, UNSAID, Answer, calls_in, content_of
+from .content_blocks import CALL, CALL_OUTPUT, ROLES, UNSAID, Answer, calls_in, content_of
 
 KNOWN_ROLES = frozenset({"user", "assistant", "tool"}) | UNSAID | ROLES.keys()
-
-_ITEMS = {"function_call": "assistant", "function_call_output": "tool", "reasoning": "assistant"}
-"""Items of OpenAI's responses that have no role."""
 
 
 def unwrapped(message: dict[str, Any]) -> dict[str, Any]:
@@ -27,8 +24,16 @@ def unwrapped(message: dict[str, Any]) -> dict[str, Any]:
         inner = {"role": called, **message["kwargs"]}
     elif isinstance(message.get("data"), dict) and "role" not in message:
         inner = {"role": message.get("type"), **message["data"]}
-    role: Any = inner.get("role") or _ITEMS.get(str(inner.get("type"))) or inner.get("type")
+    role: Any = inner.get("role") or _role_of_item(inner) or inner.get("type")
     return {**inner, "role": ROLES.get(role, role) if isinstance(role, str) else role}
+
+
+def _role_of_item(message: dict[str, Any]) -> str | None:
+    """Whose the items of OpenAI's responses are that have no role; None for anything else."""
+    kind = str(message.get("type"))
+    if kind.endswith(CALL_OUTPUT):
+        return "tool"
+    return "assistant" if kind.endswith(CALL) or kind == "reasoning" else None
 
 
 def is_message(value: Any) -> bool:
@@ -47,7 +52,7 @@ def told_in(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     role = message["role"]
     if role in UNSAID:
         return
-    is_item = str(message.get("type")) in _ITEMS
+    is_item = _role_of_item(message) is not None
     content = content_of([message] if is_item else message.get("content", message.get("parts")))
     for answer in content.answers:
         yield from _answered(answer)

@@ -19,7 +19,10 @@ ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "
 
 _TEXTS = frozenset({"text", "input_text", "output_text", "summary_text"})
 _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content", "thoughts"})
-_CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call"})
+_CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+CALL, CALL_OUTPUT = "_call", "_call_output"
+"""How the kinds of all other calls end, and of what they gave: OpenAI has a kind for each tool of its own."""
+_GIVEN = ("input", "arguments", "args", "action", "queries", "code")
 _MEDIA = {"image": "image", "image_url": "image", "input_image": "image", "input_audio": "audio", "audio": "audio",
           "video": "video", "document": "file", "file": "file", "input_file": "file", "blob": "file",
           "uri": "file"}  # fmt: skip
@@ -52,9 +55,9 @@ def content_of(value: Any) -> Content:
             texts.append(block)
         elif isinstance(block, dict):
             kind = str(block.get("type") or "text")
-            if kind in _CALLS:
+            if kind in _CALLS or kind.endswith(CALL):
                 calls.append(call_of(block))
-            elif kind.endswith(("tool_result", "tool_call_response", "function_call_output")):
+            elif kind.endswith(("tool_result", "tool_call_response", CALL_OUTPUT)):
                 answers.append(_answer(block))
             elif kind not in _THOUGHTS:
                 texts.append(_told(kind, block))
@@ -65,9 +68,12 @@ def call_of(block: dict[str, Any]) -> dict[str, Any]:
     """A call of a tool as data: arguments that are JSON in a text are read."""
     function = block.get("function")
     inner = function if isinstance(function, dict) else block
-    given = next((inner[key] for key in ("input", "arguments", "args") if key in inner), None)
+    given = next((inner[key] for key in _GIVEN if key in inner), None)
     id = block.get("call_id") or block.get("id")
-    return {"tool": inner.get("name"), "input": parsed(given)} | ({"id": id} if id else {})
+    kind = str(block.get("type"))
+    tool = inner.get("name") or (kind.removesuffix(CALL) if kind.endswith(CALL) else None)
+    told = {"id": id, "output": block.get("output")}  # a call by MCP tells what it gave
+    return {"tool": tool, "input": parsed(given)} | {key: value for key, value in told.items() if value}
 
 
 def calls_in(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -125,6 +131,8 @@ def _answer(block: dict[str, Any]) -> Answer:
     said = next((block[key] for key in ("content", "output", "response", "result") if key in block), None)
     if isinstance(said, list) and all(isinstance(one, dict) and "type" in one for one in said):
         said = content_of(said).text
+    if isinstance(said, dict) and "image_url" in said:  # a screenshot
+        said = told_media("image")
     call = block.get("tool_use_id") or block.get("call_id") or block.get("id")
     tool = block.get("name")
     return Answer(said, tool if isinstance(tool, str) else None, call if isinstance(call, str) else None)
