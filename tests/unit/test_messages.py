@@ -40,10 +40,10 @@ def test_lines_for_fine_tuning() -> None:
 
 @pytest.mark.parametrize("key", ["conversation_id", "thread_id", "session_id"])
 def test_messages_on_lines_are_in_the_conversations_that_they_tell(tmp_path: Path, key: str) -> None:
-    said = [("a", "One."), ("b", "Two."), ("a", "Three."), (None, "Four.")]
-    lines = [json.dumps({"role": "user", "content": text} | ({key: told} if told else {})) for told, text in said]
+    said = [("a", "One."), ("b", "Two."), ("a", "Three."), (None, "Four."), (0, "Five."), (7, "Six.")]
+    lines = [json.dumps({"role": "user", "content": text, key: told}) for told, text in said]
     read = events(list(messages.read(write(tmp_path / "log.jsonl", "\n".join(lines)))))
-    assert [event.session for event in read] == ["a", "b", "a", "log"]
+    assert [event.session for event in read] == ["a", "b", "a", "log", "log/0", "log/7"]
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
         if isinstance(one, Rejected):
             yield one
         elif is_message(one.value):
-            session = _named(one.value, _THREADS) or path.stem
+            session = _named(one.value, _THREADS) or _numbered(one.value, path.stem)
             yield from _told(one.value, session, {}, one.source, keys, zone)
         else:
             yield from _conversation(one.value, path.stem, one.source, keys, beginnings, zone)
@@ -104,6 +104,12 @@ def _conversation(
 def _named(fields: dict[str, Any], keys: tuple[str, ...]) -> str | None:
     """The first of the ``keys`` that is told."""
     return next((fields[key] for key in keys if isinstance(fields.get(key), str)), None)
+
+
+def _numbered(fields: dict[str, Any], file: str) -> str:
+    """The conversation whose number a message tells, in its file; else the file."""
+    number = next((fields[key] for key in _THREADS if isinstance(fields.get(key), int)), None)
+    return file if number is None else f"{file}/{number}"
 
 
 def _beginning(messages: list[Any]) -> str:
