@@ -90,6 +90,13 @@ def test_zooms_chat(tmp_path: Path) -> None:
     assert [(event.role, event.content) for event in read(path)] == [("Ann Lee", "Here is\nthe link"), ("Ben", "ok")]
 
 
+def test_zooms_chat_of_older_years(tmp_path: Path) -> None:
+    said = "09:00:12\t From  Ann to Be : Here: the link\n09:01:00\t From Ben Øst : ok\n"
+    path = write(tmp_path / "meeting_saved_chat.txt", said)
+    assert subtitles.sniff(path, path.read_bytes())
+    assert [(event.role, event.content) for event in read(path)] == [("Ann", "Here: the link"), ("Ben Øst", "ok")]
+
+
 def test_rolling_captions_say_each_line_once(tmp_path: Path) -> None:
     path = write(
         tmp_path / "a.vtt",

@@ -8,7 +8,7 @@
     Ann Lee   0:05                          (Teams; the time since the beginning)
     Good morning.
 
-    09:00:12 From Ann Lee to Everyone:      (Zoom's chat)
+    09:00:12 From Ann Lee to Everyone:      (Zoom's chat; until 2021 without "to", and with the words behind it)
         Here is the link.
 """
 
@@ -41,7 +41,7 @@ class Cue(NamedTuple):
 _TIME = r"(?:(?P<hours>\d{1,2}):)?(?P<minutes>\d{1,2}):(?P<seconds>\d\d)"
 _HEADS = (
     (re.compile(rf"\[(?P<name>[^\]\n]{{1,100}})\] {_TIME}"), True),
-    (re.compile(rf"{_TIME}\s+From\s+(?P<name>.{{1,100}}?)\s+to\s+[^:\n]{{1,100}}?\s?:(?P<text>.*)"), True),
+    (re.compile(rf"{_TIME}\s+From\s+(?P<name>.{{1,100}}?)(?:\s+to\s+[^:\n]{{1,100}}?)?\s?:(?P<text>.*)"), True),
     (re.compile(rf"(?P<name>\S.{{0,100}}?)(?: {{2,}}|\t){_TIME}"), False),
 )
 _DATED = re.compile(r"\b(?:19|20)\d\d\b")
