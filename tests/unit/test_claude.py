@@ -56,6 +56,16 @@ def test_the_latest_message_tells_the_branch_wherever_it_stands(tmp_path: Path) 
     assert [event.content for event in events(list(claude.read(path)))] == ["a", "c", "d"]
 
 
+def test_where_a_message_is_missing_nothing_before_it_is_lost(tmp_path: Path) -> None:
+    told = [
+        {"uuid": uuid, "parent_message_uuid": parent, "text": uuid, "sender": "human"}
+        for uuid, parent in (("a", "root"), ("b", "a"), ("d", "c"))
+    ]
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([{"uuid": "x", "chat_messages": told}]))
+    assert [event.content for event in events(list(claude.read(path)))] == ["a", "b", "d"]
+
+
 def test_the_current_leaf_tells_the_branch(tmp_path: Path) -> None:
     rose = json.loads(SAMPLE.read_text("utf-8"))[2]
     rose["current_leaf_message_uuid"] = rose["chat_messages"][1]["uuid"]

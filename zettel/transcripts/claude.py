@@ -79,7 +79,8 @@ def _kept(fields: dict[str, Any]) -> list[tuple[int, Any]]:
     """Places and messages, from the first on, of the branch that ends in the current or the latest message."""
     messages = list(enumerate(fields["chat_messages"], start=1))
     known = {one["uuid"]: (place, one) for place, one in messages if isinstance(one, dict) and _is_linked(one)}
-    if len(known) < len(messages):  # not all say what they follow
+    begun = {one["parent_message_uuid"] for _, one in known.values()} - known.keys()
+    if len(known) < len(messages) or len(begun) > 1:  # not all say what they follow, or one that they follow is missing
         return messages
     last = fields.get("current_leaf_message_uuid")
     if not isinstance(last, str) or last not in known:
