@@ -43,8 +43,8 @@ _FROM = re.compile(
 _HEADER = re.compile(r"\s*\*?[^\W\d_]+(?: [^\W\d_]+)?\*?\s?[:：]\*?\s?\S.*")
 _SENT_OR_SUBJECT = re.compile(
     r"\s*\*?(?:sent|gesendet|envoyé|enviad[ao]|inviat[ao]|verzonden|skickat|sendt|lähetetty|wysłan[oey]|отправлено"
-    r"|надіслано|odesláno|gönder(?:ilen|ildi|me)|发送时间|發送時間|寄件日期|送信日時|보낸|נשלח"
-    r"|subject|betreff|objet|asunto|assunto|oggetto|onderwerp|ämne|emne|aihe|temat|тема|předmět|konu|主题|主旨|件名"
+    r"|надіслано|изпратено|odesláno|odoslané|poslano|στάλθηκε|εστάλη|gönder(?:ilen|ildi|me)|发送时间|發送時間|寄件日期|送信日時|보낸|נשלח"
+    r"|subject|betreff|objet|asunto|assunto|oggetto|onderwerp|ämne|emne|aihe|temat|тема|относно|předmět|predmet|θέμα|konu|主题|主旨|件名"
     r"|제목|נושא|الموضوع)\b",
     re.IGNORECASE,
 )
