@@ -97,6 +97,16 @@ def test_zooms_chat_of_older_years(tmp_path: Path) -> None:
     assert [(event.role, event.content) for event in read(path)] == [("Ann", "Here: the link"), ("Ben Øst", "ok")]
 
 
+def test_zooms_chat_beside_a_recording_in_the_cloud(tmp_path: Path) -> None:
+    said = "00:05:12\tAnn Lee:\tHere: the link\nand more\n01:00:00\tBen Øst:\tok\n"
+    path = write(tmp_path / "GMT20240108-090000_Recording.txt", said)
+    assert subtitles.sniff(path, path.read_bytes())
+    assert [(event.role, event.content, event.metadata["offset"]) for event in read(path)] == [
+        ("Ann Lee", "Here: the link\nand more", 312), ("Ben Øst", "ok", 3600),
+    ]  # fmt: skip
+    assert read(path)[0].occurred_at == datetime(2024, 1, 8, 9, 5, 12, tzinfo=UTC)
+
+
 def test_rolling_captions_say_each_line_once(tmp_path: Path) -> None:
     path = write(
         tmp_path / "a.vtt",

@@ -10,6 +10,8 @@
 
     09:00:12 From Ann Lee to Everyone:      (Zoom's chat; until 2021 without "to", and with the words behind it)
         Here is the link.
+
+    00:05:12   Ann Lee:   Here is the link.   (Zoom's chat beside a recording in its cloud, parted by tabs)
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ _HEADS = (
     (re.compile(rf"\[(?P<name>[^\]\n]{{1,100}})\] {_TIME}"), True),
     (re.compile(rf"{_TIME}\s+From\s+(?P<name>.{{1,100}}?)(?:\s+to\s+[^:\n]{{1,100}}?)?\s?:(?P<text>.*)"), True),
     (re.compile(rf"(?P<name>\S.{{0,100}}?)(?: {{2,}}|\t){_TIME}"), False),
+    (re.compile(rf"{_TIME}\t\s*(?P<name>[^\t:]{{1,100}}?)\s?:\t(?P<text>.*)"), False),
 )
 _DATED = re.compile(r"\b(?:19|20)\d\d\b")
 _STARTED = re.compile(r".{1,100} (?:started|stopped) transcription")
@@ -66,7 +69,7 @@ def is_meeting(text: str) -> bool:
     # A title may have a colon as a message has; the date stands below it.
     titles = 1 if len(first) > 1 and _DATED.search(first[1]) else 0
     for place, head in enumerate(heads[:_PREAMBLE]):
-        if head is not None and head.is_clock:
+        if head is not None and (head.is_clock or head.text):
             return True
         if head is not None and heads[place + 1 : place + 2] == [None]:
             return not any(map(plain.begins_message, first[titles:place]))
