@@ -115,6 +115,17 @@ class TestManyFiles:
         report = zettel("import", ".", "--json").json()
         assert (report["added"], report["existing"]) == (4, 2)
 
+    def test_runs_of_an_agent_in_folders_of_their_own_are_conversations_of_their_own(
+        self, zettel: Zettel, tmp_path: Path
+    ) -> None:
+        for run in ("one", "two"):
+            (tmp_path / "runs" / run).mkdir(parents=True)
+            said = [{"role": "user", "content": "Start."}, {"role": "assistant", "content": f"Run {run} is done."}]
+            (tmp_path / "runs" / run / "messages.json").write_text(json.dumps(said))
+        report = zettel("import", "runs", "--json").json()
+        assert (report["added"], report["existing"], report["sessions"]) == (4, 0, 2)
+        assert zettel("import", "runs", "--json").json()["existing"] == 4
+
     def test_any_large_json_in_a_folder_is_no_event(self, zettel: Zettel, tmp_path: Path) -> None:
         """Only one that begins as an event does, however far down it says "content"."""
         folder = tmp_path / "model"

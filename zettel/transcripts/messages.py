@@ -3,7 +3,8 @@
 Each line, or each entry of an array, is a conversation (``{"messages": […]}`` as for fine-tuning and batches, or a
 bare list), or is a message, and then the file is one conversation, but for messages that tell theirs. System texts
 are left out. A model's calls of tools are the payload, what a tool answered is an event with the role ``tool``. A
-conversation's own id is the session, else one made of the file's name and how it begins. Where messages have ids and
+conversation's own id is the session, else one made of the file's name (in what is walked with its folder, for the
+runs of an agent are often called alike) and how it begins. Where messages have ids and
 times (``created_at``, as in exported threads), these are kept; one with neither gets an id
 (:class:`~zettel.transcripts.records.ContentKeys`).
 """
@@ -68,20 +69,21 @@ def _is_telling(json: JsonStream, wrapped: bool = False) -> bool:
     return is_role and (wrapped or keys.isdisjoint(_OF_EVENTS) or not keys.isdisjoint(_OF_MESSAGES))
 
 
-def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
+def read(path: Path, zone: tzinfo = timezone.utc, called: str | None = None) -> Iterator[Record]:
     """The messages in order; one conversation at a time is in memory. Raises ``BadRecord``.
 
-    ``zone`` is that of times that name none.
+    ``zone`` is that of times that name none, ``called`` another name than the file's.
     """
     keys, beginnings = ContentKeys(), ContentKeys()
+    called = called or path.stem
     for one in json_records(path):
         if isinstance(one, Rejected):
             yield one
         elif is_message(one.value):
-            session = _named(one.value, _THREADS) or _numbered(one.value, path.stem)
+            session = _named(one.value, _THREADS) or _numbered(one.value, called)
             yield from _told(one.value, session, {}, one.source, keys, zone)
         else:
-            yield from _conversation(one.value, path.stem, one.source, keys, beginnings, zone)
+            yield from _conversation(one.value, called, one.source, keys, beginnings, zone)
 
 
 def _conversation(
