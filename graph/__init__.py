@@ -37,13 +37,10 @@ def open_store(url: str | Path, auth: Any = None, database: str | None = None) -
     address = str(url)
     if not address.strip() or "\x00" in address:
         raise InvalidInput("the store has no name that a file can have: give a path such as 'zettel.db'")
+    address = file_named(address)
     scheme = _SCHEME.match(address)
     if scheme is None:
         return _embedded(address, auth, database)
-    if scheme[1].lower() == "file":
-        from urllib.parse import unquote, urlsplit
-
-        return _embedded(unquote(urlsplit(address).path), auth, database)
     if scheme[1].lower() in NEO4J:
         from zettel.graph.neo4j.store import Neo4jStore
 
@@ -57,6 +54,15 @@ def open_store(url: str | Path, auth: Any = None, database: str | None = None) -
         f"no store is known for {scheme[1]}:// addresses: give a path such as 'zettel.db', "
         f"or install the package that brings that store ({DISTRIBUTION} finds it by the entry point {ENTRY_POINTS!r})"
     )
+
+
+def file_named(address: str) -> str:
+    """The path that a ``file:///…`` address names; every other address, and a path, as it is."""
+    if not address.lower().startswith("file://"):
+        return address
+    from urllib.parse import unquote, urlsplit
+
+    return unquote(urlsplit(address).path)
 
 
 def _embedded(path: str, auth: Any, database: str | None) -> GraphStore:

@@ -97,6 +97,13 @@ class TestOptionsEverywhere:
         zettel("add", "Snow fell.")
         assert (tmp_path / "elsewhere.db").exists()
 
+    def test_a_file_may_be_named_by_its_address(self, zettel: Zettel, tmp_path: Path) -> None:
+        address = (tmp_path / "by address.db").as_uri()
+        ran = zettel("search", "x", "--store", address)
+        assert (ran.status, "there is no store" in ran.err, list(tmp_path.iterdir())) == (1, True, [])
+        zettel("add", "The door is green.", "--store", address)
+        assert zettel("stats", "--store", address, "--json").json()["bytes"] > 0
+
     def test_scopes_are_apart(self, zettel: Zettel) -> None:
         made = zettel("add", "Snow fell.", "--user", "ann").out.strip()
         ran = zettel("show", made, "--user", "ben")

@@ -84,9 +84,11 @@ def root(
       zettel import chat.json
       zettel search "Where does Ann live?"
     """
+    from zettel.graph import file_named
+
     source = ctx.get_parameter_source("store")
     named = source is not None and source.name == "COMMANDLINE"
-    ctx.obj = Common(store, named, tenant, user, agent, embedder, llm, budget, json)
+    ctx.obj = Common(file_named(store), named, tenant, user, agent, embedder, llm, budget, json)
     if version:
         say(f"zettel {__version__}")
         raise typer.Exit
