@@ -162,6 +162,13 @@ class TestBudget:
         assert told in ran.err
         assert not (tmp_path / "zettel.db").exists()
 
+    def test_what_is_no_budget_is_told_by_a_command_that_asks_no_model(self, zettel: Zettel) -> None:
+        zettel("add", "The door is green.")
+        ran = zettel("search", "door", "--budget", "a=1")
+        assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
+        assert "there is no limit 'a'" in ran.err
+        assert zettel("search", "door", "--budget", "usd=1").status == 0
+
     def test_without_a_model_it_bounds_nothing(self, zettel: Zettel, chat: str) -> None:
         ran = zettel("import", chat, "--budget", "calls=3")
         assert (ran.status, ran.err.count("\n")) == (1, 1)

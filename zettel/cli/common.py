@@ -104,10 +104,11 @@ class Common:
         """
         if "://" not in self.store and not create and not Path(self.store).exists():
             raise StoreError(f"there is no store {self.store}: add or import makes one, --store names another")
+        budget = self._budget()  # one that is none is told also where nothing is asked of a model
         if works and self.budget and not self.models:
             raise InvalidInput("--budget bounds what a language model costs: name one with --llm")
         return {
-            "llm": self.models or None, "budget": self._budget() if self.models else None, "asks": works,
+            "llm": self.models or None, "budget": budget if self.models else None, "asks": works,
             "scope": self.scope(), "embedder": self.embedder, "auth": auth, "decay": decay_of(decay), "runner": runner,
             "key": (os.environ.get(KEY) or None) if self.store.startswith(("http://", "https://")) else None,
         }  # fmt: skip
