@@ -24,15 +24,15 @@ class AsyncMemory(Transferring, Finding, Learning, Changing, Wrapping):
     ``url`` is a file (made when it is not there), the address of a Neo4j server such as ``neo4j://localhost:7687``,
     that of a zettel server such as ``https://memory.example``, where ``key`` opens it, or a GraphStore. ``auth`` is the
     server's (user, password), or None for NEO4J_USERNAME and NEO4J_PASSWORD of the environment; ``database`` names
-    another of its databases than ``neo4j``. ``llm`` names a language model that writes the notes and decides their
-    links, in the background: any LiteLLM name such as ``openai/gpt-4o-mini``, several of which the next is asked when
-    one fails, or a ``LiteLLM``. ``budget`` bounds what it costs. ``annotator`` replaces what makes note fields, with or
-    without a model. ``decay`` is a Decay by which ``evolve`` puts away what has faded: nothing, without one.
-    ``embedder`` is None for the static model that is shipped, a sentence-transformers name or folder, a LiteLLM
-    embedding name, or an Embedder. ``scorer`` ranks what is found: a name, a Scorer or a Reranker, see
-    ``zettel.scoring.load_scorer``. ``scope`` is used wherever a call names none. ``runner`` is where jobs are done, see
-    ``zettel.jobs.runners.load_runner``: here, for ``"process"`` in a process beside this one, for ``"ray"`` on a Ray
-    cluster. Opened by ``async with`` or by its first use.
+    another of its databases than ``neo4j``, as NEO4J_DATABASE does. ``llm`` names a language model that writes the
+    notes and decides their links, in the background: any LiteLLM name such as ``openai/gpt-4o-mini``, several of which
+    the next is asked when one fails, or a ``LiteLLM``. ``budget`` bounds what it costs. ``annotator`` replaces what
+    makes note fields, with or without a model. ``decay`` is a Decay by which ``evolve`` puts away what has faded:
+    nothing, without one. ``embedder`` is None for the static model that is shipped, a sentence-transformers name or
+    folder, a LiteLLM embedding name, or an Embedder. ``scorer`` ranks what is found: a name, a Scorer or a Reranker,
+    see ``zettel.scoring.load_scorer``. ``scope`` is used wherever a call names none. ``runner`` is where jobs are done,
+    see ``zettel.jobs.runners.load_runner``: here, for ``"process"`` in a process beside this one, for ``"ray"`` on a
+    Ray cluster. Opened by ``async with`` or by its first use.
     """
 
     def __new__(cls, url: str | Path | GraphStore = "zettel.db", **_: Any) -> AsyncMemory:

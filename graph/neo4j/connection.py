@@ -34,6 +34,8 @@ from zettel.errors import (
 if TYPE_CHECKING:
     from neo4j import AsyncBookmarkManager, AsyncDriver, AsyncManagedTransaction, AsyncResult, AsyncSession, Record
 
+DEFAULT_DATABASE = "neo4j"
+"""What a server's first database is called; the Community edition has no other."""
 OLDEST = (5, 26)
 """The oldest release that knows all of our statements; the current long-term one."""
 SEARCHING = 2026
@@ -331,7 +333,9 @@ class Connection:
         if "AuthenticationRateLimit" in code:
             return StoreDenied(f"{self.url} was told too many wrong passwords: try again in some seconds")
         if "DatabaseNotFound" in code:
-            return NotAStore(f"{self.url} has no database {self.database!r}: name another one with database=…")
+            return NotAStore(
+                f"{self.url} has no database {self.database!r}: name another one with database=… or NEO4J_DATABASE"
+            )
         if isinstance(error, (ServiceUnavailable, SessionExpired)):
             return StoreUnreachable(f"{self.url} cannot be reached: {_reason(error)}")
         if isinstance(error, Forbidden) or "ReadOnly" in code or "NotALeader" in code:
@@ -350,6 +354,11 @@ def auth_of(auth: Any) -> Any:
     return auth
 
 
+def database_of(database: str | None) -> str:
+    """What was given, or that of the environment, as Aura hands it out, or the server's first."""
+    return database or os.environ.get("NEO4J_DATABASE") or DEFAULT_DATABASE
+
+
 def _address(url: str) -> str:
     """An address, which may be shown. Raises ``InvalidInput`` if it holds a password or a database, or is none."""
     scheme, _, place = url.partition("://")
@@ -364,7 +373,7 @@ def _address(url: str) -> str:
     except ValueError as error:
         raise InvalidInput(f"{url} is no address of a server: {error}") from None
     if parts.path.strip("/") or "database" in parse_qs(parts.query):
-        raise InvalidInput(f"{url}: an address holds no database: name it with database=…")
+        raise InvalidInput(f"{url}: an address holds no database: name it with database=… or NEO4J_DATABASE")
     return url
 
 

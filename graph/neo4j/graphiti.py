@@ -11,8 +11,7 @@ import anyio
 
 from zettel.errors import InvalidInput
 from zettel.graph import NEO4J
-from zettel.graph.neo4j.connection import GIVEN, Connection, statement
-from zettel.graph.neo4j.store import DEFAULT_DATABASE
+from zettel.graph.neo4j.connection import DEFAULT_DATABASE, GIVEN, Connection, statement
 
 ROWS = 500
 """Rows fetched at once."""

@@ -57,7 +57,7 @@ async def migrate(connection: Connection) -> None:
     if layout is None and others:
         raise NotAStore(
             f"database {connection.database!r} at {connection.url} holds nodes of another program under names that "
-            "zettel uses; it was left as it is: name another one with database=…"
+            "zettel uses; it was left as it is: name another one with database=… or NEO4J_DATABASE"
         )
     if (layout or 0) > len(steps):
         raise StoreTooNew(

@@ -22,7 +22,7 @@ from zettel.graph.neo4j.ask import ask
 from zettel.graph.neo4j.candidates import FAR, REACH, asked, flags, nothing, shaped
 from zettel.graph.neo4j.committing import add, apply
 from zettel.graph.neo4j.completing import completed
-from zettel.graph.neo4j.connection import Connection, Transaction
+from zettel.graph.neo4j.connection import Connection, Transaction, database_of
 from zettel.graph.neo4j.held import HeldScopes
 from zettel.graph.neo4j.known import candidates_known
 from zettel.graph.neo4j.near import Nearby
@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 
 DUMP_PAGE = 256
 """Events fetched at once while streaming."""
-DEFAULT_DATABASE = "neo4j"
-"""What a server's first database is called; the Community edition has no other."""
 
 
 class Neo4jStore:
@@ -65,7 +63,7 @@ class Neo4jStore:
 
     def __init__(self, url: str, auth: Any = None, database: str | None = None) -> None:
         self.url = url
-        self.connection = Connection(url, auth, database or DEFAULT_DATABASE)
+        self.connection = Connection(url, auth, database_of(database))
         self._secrets = Secrets()
         self._nearby = Nearby(self.connection)
         self._scopes = HeldScopes(self.connection)

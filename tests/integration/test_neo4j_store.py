@@ -24,8 +24,9 @@ from zettel import Memory, Scope
 from zettel.cypher import queries
 from zettel.errors import InvalidInput, NotAStore, StoreDenied, StoreTooNew, StoreUnreachable
 from zettel.graph.neo4j import hashes, held, spaces
-from zettel.graph.neo4j.connection import Connection, Transaction, statement
+from zettel.graph.neo4j.connection import DEFAULT_DATABASE, Connection, Transaction, statement
 from zettel.graph.neo4j.schema import MAX_INDEXED_DIM, migrate
+from zettel.graph.neo4j.store import Neo4jStore
 from zettel.jobs.loop import JobLoop
 from zettel.model import LinkType
 from zettel.ports import EmbedderInfo
@@ -249,6 +250,14 @@ def test_an_address_that_is_none_is_told_so(url: str, told: str) -> None:
         Memory(url, auth=("ann", "pass"))
     assert told in str(error.value)
     assert "ecret" not in str(error.value)
+
+
+def test_the_environment_may_name_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEO4J_DATABASE", "graphs")
+    assert Neo4jStore("neo4j://127.0.0.1:1").connection.database == "graphs"
+    assert Neo4jStore("neo4j://127.0.0.1:1", database="mine").connection.database == "mine"
+    monkeypatch.setenv("NEO4J_DATABASE", "")
+    assert Neo4jStore("neo4j://127.0.0.1:1").connection.database == DEFAULT_DATABASE
 
 
 ODD = ["acme/ann", "Acme/Ann", "acme ann", "acme ann bob", "acme", "ann", "acme:ann", "*", "acme/ann OR 1", "`n`", "ä"]

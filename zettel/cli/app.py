@@ -52,7 +52,8 @@ def root(
     store: str = typer.Option(
         DEFAULT_STORE, "--store", metavar="FILE", envvar="ZETTEL_STORE",
         help="The file that holds the memory, or the address of a server: neo4j://HOST:PORT or bolt://HOST:PORT (user "
-        "and password stand in NEO4J_USERNAME and NEO4J_PASSWORD), or https://HOST:PORT of zettel serve (the key "
+        "and password stand in NEO4J_USERNAME and NEO4J_PASSWORD, the database, if it is not neo4j, in "
+        "NEO4J_DATABASE), or https://HOST:PORT of zettel serve (the key "
         "stands in ZETTEL_KEY).",
     ),
     tenant: str | None = typer.Option(None, "--tenant", metavar="NAME", help="Whose memory: the tenant."),

@@ -72,9 +72,9 @@ class RayRunner:
         ray = await anyio.to_thread.run_sync(_import)
         from ray import cloudpickle
 
-        from zettel.graph.neo4j.connection import auth_of
+        from zettel.graph.neo4j.connection import auth_of, database_of
 
-        opening = replace(opening, auth=auth_of(opening.auth))
+        opening = replace(opening, auth=auth_of(opening.auth), database=database_of(opening.database))
         sent = sealed(opening, "ray", cloudpickle.dumps)
         await anyio.to_thread.run_sync(_connection.join, self._address or os.environ.get("RAY_ADDRESS"))
         self._connected = True
