@@ -290,6 +290,12 @@ def remote(service: Service) -> LiteLLMEmbedder:
 
 
 @pytest.mark.anyio
+async def test_a_key_may_end_with_a_newline(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k\n")
+    assert (await LiteLLMEmbedder("openai/letters", api_base=service.url).embed(["ab"])).shape == (1, 26)
+
+
+@pytest.mark.anyio
 async def test_service_gives_unit_rows_and_its_dimension(service: Service, remote: LiteLLMEmbedder) -> None:
     assert remote.info.dim == 0
     rows = await remote.embed(["ab", "", "bbbb", "  "])

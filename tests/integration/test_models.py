@@ -143,6 +143,15 @@ async def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "OPENAI_API_KEY" in str(error)
 
 
+@pytest.mark.parametrize("given", [None, "k\r\n"])
+async def test_a_key_may_end_with_a_newline(serve: Serve, monkeypatch: pytest.MonkeyPatch, given: str | None) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k\n")
+    server = serve(None, Fault.UNAUTHORIZED)
+    asked = model(server, api_key=given)
+    assert (await asked.complete(REQUEST)).text == SAID
+    assert ("OPENAI_API_KEY" if given is None else "look at api_key") in str(await failing(asked))
+
+
 async def test_a_server_of_ones_own_needs_no_key(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     server = serve(None, Fault.UNAUTHORIZED)

@@ -13,6 +13,7 @@ import numpy as np
 
 from zettel.embed.rows import readable, unit_rows
 from zettel.errors import EmbedderUnavailable
+from zettel.llm.keys import sendable
 from zettel.ports import EmbedderInfo
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class LiteLLMEmbedder:
         import stamina
         from openai import OpenAIError
 
+        key = sendable(litellm, self._name, self._arguments["api_key"])
         passing = (
             litellm.RateLimitError,
             litellm.Timeout,
@@ -117,7 +119,7 @@ class LiteLLMEmbedder:
             ):
                 with attempt:
                     response = await litellm.aembedding(
-                        model=self._name, input=texts, max_retries=RETRIES_BELOW, **self._arguments
+                        model=self._name, input=texts, max_retries=RETRIES_BELOW, **{**self._arguments, "api_key": key}
                     )
         except OpenAIError as error:  # the root of LiteLLM's own errors
             raise EmbedderUnavailable(f"{self._name}: {short_message(error)}") from error

@@ -11,9 +11,9 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from zettel.errors import ModelDenied, ModelError, ModelUnavailable, ModelUnusable
+from zettel.llm.keys import key_name
 from zettel.llm.lanes import seconds_asked
 from zettel.llm.ports import Answer
-from zettel.llm.shapes import known_as
 
 NO_KEY = "none"
 """Sent to a server of one's own that may need no key: the clients insist on one."""
@@ -39,7 +39,7 @@ def failure(litellm: ModuleType, name: str, error: Any, key: str | None) -> Mode
     if missing and (key is None or status in DENIED):
         return ModelDenied(f"{name} needs a key: set {' or '.join(missing)}, or pass LiteLLM(..., api_key=...)")
     if status in DENIED:
-        where = "api_key" if key else _key_name(litellm, name)
+        where = "api_key" if key else key_name(litellm, name)
         return ModelDenied(f"{name} refused the key ({shown}): look at {where}")
     if status == LIMITED and "insufficient_quota" in message:
         return ModelDenied(f"{name}: the account has no credit left ({shown})")
@@ -92,11 +92,3 @@ def _why(litellm: ModuleType, error: Any, status: int, message: str) -> str:
     if "LLM Provider NOT provided" in message:
         return "names no provider: write it as openai/gpt-4o-mini"
     return "is not there: check its name and api_base" if status == 404 else "refused the request"
-
-
-def _key_name(litellm: ModuleType, name: str) -> str:
-    """The environment variable in which the key that was refused most likely stands."""
-    provider, slash, _ = name.partition("/")
-    if not slash:
-        provider = (known_as(litellm, name) or {}).get("litellm_provider", "openai")
-    return f"{provider.upper()}_API_KEY"

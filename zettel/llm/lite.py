@@ -14,6 +14,7 @@ from anyio.lowlevel import RunVar
 from zettel.embed.remote import import_litellm
 from zettel.errors import InvalidInput, ModelError, ModelUnavailable, ModelUnusable
 from zettel.llm.failures import LIMITED, NO_KEY, Refusal, costly, failure, joined, missing_keys
+from zettel.llm.keys import sendable
 from zettel.llm.lanes import Lane
 from zettel.llm.ports import LLM, Answer, LanguageModel, Request
 from zettel.llm.shapes import Shape, arguments, first_shape, is_complaint, known_as, text_of
@@ -157,7 +158,7 @@ class LiteLLM:
                 response = await litellm.acompletion(
                     model=name,
                     api_base=self._api_base,
-                    api_key=key,
+                    api_key=sendable(litellm, name, key),
                     timeout=self._timeout,
                     max_tokens=min(request.max_tokens, self._max_tokens or request.max_tokens),
                     temperature=self._warmth(request) if self._takes_temperature[name] else None,
