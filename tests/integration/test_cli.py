@@ -9,12 +9,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from tests.integration.command import Zettel
-from zettel.cli.app import COMMANDS
+from zettel.cli.app import COMMANDS, app
 from zettel.cli.common import hoist
 
 pytestmark = pytest.mark.integration
@@ -46,6 +49,19 @@ def process(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def command_at(path: list[str]) -> Any:
+    found: Any = typer.main.get_command(app)
+    for name in path:
+        found = found.commands[name]
+    return found
+
+
+def paths(above: tuple[str, ...] = ()) -> Iterator[list[str]]:
+    """The names of every command, below those of its group."""
+    for name, command in command_at([*above]).commands.items():
+        yield from paths((*above, name)) if hasattr(command, "commands") else [[*above, name]]
 
 
 class TestHelp:
@@ -87,6 +103,11 @@ class TestOptionsEverywhere:
 
     def test_bench_keeps_its_own_json(self) -> None:
         assert hoist(["bench", "locomo", "x", "--json", "f"]) == ["bench", "locomo", "x", "--json", "f"]
+
+    @pytest.mark.parametrize("path", [*paths()], ids=" ".join)
+    def test_json_may_stand_behind_every_command(self, path: list[str]) -> None:
+        own = any(one.name == "json" for one in command_at(path).params)  # it takes a file
+        assert hoist([*path, "--json"]) == ([*path, "--json"] if own else ["--json", *path])
 
     def test_before_and_after_are_the_same(self, zettel: Zettel) -> None:
         made = zettel("add", "Snow fell.", "--store", "a.db", "--user", "ann", "--json").json()["id"]

@@ -137,7 +137,8 @@ def test_questions_taken_out_and_trained_on(
 
     two = tmp_path / "two.jsonl"
     two.write_text(one.read_text().replace("ben", "zoe"))
-    assert run(["scorer", "export", str(one), str(two), "--to", str(tmp_path / "both.jsonl")]) == 0
+    assert run(["scorer", "export", str(one), str(two), "--to", str(tmp_path / "both.jsonl"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["to"] == str(tmp_path / "both.jsonl")
     assert len(labels.read(tmp_path / "both.jsonl")) == 2
     trained = ["scorer", "train", str(tmp_path / "both.jsonl"), "--out", str(tmp_path / "decoder"), "--epochs", "1"]
     assert run(trained) == 0

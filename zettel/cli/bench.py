@@ -9,7 +9,7 @@ import typer
 
 from zettel.errors import InvalidInput
 
-from .common import EVERYWHERE, Common, common
+from .common import EVERYWHERE, Common, common, say_json
 from .measuring import JSON_HELP, drawable, landing, readable, steps, tell
 
 _BESIDE_HELP = "Simple systems beside: bm25, vectors, rrf, minilm, amem; several with commas, or none. [default: all]"
@@ -270,8 +270,13 @@ def everything(
     kept = Path(options.store) if options.store_named else None
     with steps() as progress:
         sizes, others = _whole_numbers(notes), _others(beside)
+        results = []
         for result in bench.run(data, into, plot, progress, sizes, kept, options.embedder, others):
-            tell(result, "-" if options.json else None)
+            results.append(result)
+            if not options.json:
+                tell(result, None)
+    if options.json:
+        say_json(results)
 
 
 @app.command(epilog=EVERYWHERE)

@@ -36,7 +36,9 @@ UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 """Seconds in what a period is told in."""
 
 MEASURING = (["bench"], ["scorer"])
-"""Commands whose ``--json`` names a file."""
+"""Groups of commands whose ``--json`` names a file,"""
+ANSWERING = (["bench", "all"], ["scorer", "export"], ["scorer", "slots"])
+"""but for these of them."""
 
 EVERYWHERE = (
     "Every command also takes --store PLACE (or ZETTEL_STORE), --tenant, --user and --agent NAME, "
@@ -153,7 +155,7 @@ def common(ctx: typer.Context) -> Common:
 def hoist(arguments: Sequence[str]) -> list[str]:
     """Common options moved to the front, so that they may stand before or after the command.
 
-    What follows ``--`` stays where it is, and so does ``--json`` of ``bench`` and ``scorer``, which takes a file.
+    What follows ``--`` stays where it is, and so does ``--json`` where it takes a file.
     """
     front: list[str] = []
     rest: list[str] = []
@@ -166,7 +168,9 @@ def hoist(arguments: Sequence[str]) -> list[str]:
         if argument in VALUED:
             front += [argument, *waiting[:1]]
             del waiting[:1]
-        elif argument.partition("=")[0] in VALUED or (argument == "--json" and rest[:1] not in MEASURING):
+        elif argument.partition("=")[0] in VALUED or (
+            argument == "--json" and (rest[:1] not in MEASURING or rest[:2] in ANSWERING)
+        ):
             front.append(argument)
         else:
             rest.append(argument)

@@ -152,7 +152,10 @@ def slots(
     options = common(ctx)
     with options.memory() as memory:
         notes = memory.write_slots(anew=rebuild, scorer=scorer)
-    say(f"{notes:,} notes stand in the slots")
+    if options.json:
+        say_json({"notes": notes})
+    else:
+        say(f"{notes:,} notes stand in the slots")
 
 
 @app.command(epilog=EVERYWHERE)
@@ -273,7 +276,11 @@ def export(
             lines = [line for scope in scopes for line in labels.from_log(memory, scope)]
         if not lines:
             raise InvalidInput("the log has no search of which something was told: see zettel feedback")
-    say(f"{labels.write(lines, to):,} questions written to {to}")
+    count = labels.write(lines, to)
+    if options.json:
+        say_json({"to": to, "questions": count})
+    else:
+        say(f"{count:,} questions written to {to}")
 
 
 def _scopes(options: Common, also: Sequence[str]) -> list[Scope]:
