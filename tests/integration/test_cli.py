@@ -295,6 +295,14 @@ class TestNotes:
         made = zettel("add", "-").out.strip()
         assert zettel("show", made, "--json").json()["content"] == "From a pipe."
 
+    def test_stdin_in_another_encoding_is_told(self, tmp_path: Path) -> None:
+        env = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONIOENCODING": "utf-8"}  # strict, as in most terminals
+        command = [sys.executable, "-c", MAIN, "add", "-"]
+        ran = subprocess.run(command, cwd=tmp_path, env=env, input=b"caf\xe9", capture_output=True)
+        assert (ran.returncode, ran.stdout, ran.stderr.count(b"\n")) == (1, b"", 1)
+        assert ran.stderr.startswith(b"zettel: stdin is not utf-8 (byte 4,")
+        assert list(tmp_path.iterdir()) == []
+
     def test_links(self, zettel: Zettel) -> None:
         old = zettel("add", "It is forty feet long.", "--title", "Blue Heron").out.strip()
         new = zettel("add", "We painted Blue Heron today.").out.strip()

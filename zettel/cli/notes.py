@@ -37,7 +37,7 @@ def add(
       pbpaste | zettel add - --title "Minutes of May" --meta project=fjord
     """
     options = common(ctx)
-    text = sys.stdin.read() if content == "-" else content
+    text = _from_stdin() if content == "-" else content
     with options.memory(create=True) as memory:
         made = memory.add(
             text, id=id, title=title, role=role, occurred_at=at, session=session,
@@ -47,6 +47,14 @@ def add(
         say_json({"id": made})
     else:
         say(made)
+
+
+def _from_stdin() -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        at = f"byte {error.start + 1}, {error.reason}"
+        raise InvalidInput(f"stdin is not {error.encoding} ({at}): convert it first, as iconv does") from None
 
 
 def show(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note (n_…) or an event (e_…).")) -> None:
