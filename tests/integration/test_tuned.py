@@ -145,6 +145,14 @@ def test_questions_taken_out_and_trained_on(
     assert (tmp_path / "decoder" / "model.safetensors").exists()
 
 
+def test_a_file_of_questions_that_is_not_utf_8_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.jsonl").write_bytes(b'{"in": "a", "note": "n_1", "content": "caf\xe9"}\n')
+    assert run(["scorer", "fit", str(tmp_path / "bad.jsonl")]) == 1
+    told = capsys.readouterr().err
+    assert "bad.jsonl, line 1: no note and no labelled question" in told
+    assert told.count("\n") == 1
+
+
 def test_what_cannot_be_taken_out(memory: Memory, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     memory.close()
     store = ["--store", str(tmp_path / "memory.db"), "--user", "ben"]

@@ -69,7 +69,7 @@ def read(path: Path) -> list[Collection]:
     """The collections of a file. Raises ``BadRecord`` for a line that is none, ``InvalidInput`` without answers."""
     events: dict[str, list[Event]] = {}
     questions: dict[str, list[Question]] = {}
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:  # what is not UTF-8 is a fault of its line
         for number, text in enumerate(file, 1):
             try:
                 line = json.loads(text)
