@@ -90,7 +90,9 @@ def test_on_the_command_line(zettel: Zettel, store: Path, openai: ModelServer) -
     common = ("--store", str(store), "--llm", LLM)
     ran = zettel("context", QUESTION, "--rounds", "2", *common)
     assert (ran.status, "seabirds" in ran.out or "Sunniva" in ran.out) == (0, True)
-    assert ran.err.startswith("zettel: searched ")
+    assert ran.err.startswith("zettel: 2 rounds of searches: ")
+    nothing = zettel("context", QUESTION, "--rounds", "2", "--store", str(store), "--user", "nobody")
+    assert nothing.err == "zettel: 1 round of searches: no language model is there to say what is missing\n"
     told = zettel("context", QUESTION, "--rounds", "2", "--json", *common).json()
     assert told["rounds"] == 2
     assert {"round", "search", "needed", "hit"} == told["evidence"][0].keys()

@@ -107,7 +107,8 @@ def context(
         return
     say(text)
     if gathered is not None:
-        remark(f"zettel: searched {len({one.search for one in gathered.evidence})} times: {gathered.ended}")
+        made = "1 round" if gathered.rounds == 1 else f"{gathered.rounds} rounds"
+        remark(f"zettel: {made} of searches: {gathered.ended}")
         for need in gathered.missing:
             remark(f"zettel: still missing: {need}")
 
