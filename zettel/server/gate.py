@@ -29,7 +29,7 @@ Scope = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-REFUSED = "this needs a key: send one that is valid, as `Authorization: Bearer zk_…`"
+REFUSED = "this needs a key that is valid: `Authorization: Bearer zk_…`, in Python key=, in the shell ZETTEL_KEY"
 """The same whatever is wrong with a key: what is told apart can be searched for."""
 AGAIN_SECONDS = 1
 """After which to come again when the server has too much to do."""
