@@ -125,6 +125,12 @@ class TestOptionsEverywhere:
         zettel("add", "The door is green.", "--store", address)
         assert zettel("stats", "--store", address, "--json").json()["bytes"] > 0
 
+    @pytest.mark.parametrize("part", ["--tenant", "--user", "--agent"])
+    def test_an_empty_part_of_a_scope_is_refused(self, zettel: Zettel, tmp_path: Path, part: str) -> None:
+        ran = zettel("add", "Snow fell.", part, "")
+        assert (ran.status, ran.out, list(tmp_path.iterdir())) == (2, "", [])
+        assert f"{part}: it is empty" in ran.err
+
     def test_scopes_are_apart(self, zettel: Zettel) -> None:
         made = zettel("add", "Snow fell.", "--user", "ann").out.strip()
         ran = zettel("show", made, "--user", "ben")

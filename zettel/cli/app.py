@@ -87,6 +87,9 @@ def root(
     """
     from zettel.graph import file_named
 
+    for name, part in (("--tenant", tenant), ("--user", user), ("--agent", agent)):
+        if part == "":  # a variable of the shell that is not set: a scope of its own would be made
+            raise typer.BadParameter("it is empty: name whose memory it is, or leave it out", param_hint=name)
     source = ctx.get_parameter_source("store")
     named = source is not None and source.name == "COMMANDLINE"
     ctx.obj = Common(file_named(store), named, tenant, user, agent, embedder, llm, budget, json)
