@@ -55,6 +55,16 @@ async def test_awaited(server: Served) -> None:
         assert await memory.scopes() == [scope]
 
 
+def test_a_folder_is_imported_from_the_command_line(
+    server: Served, zettel: Zettel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "one.md").write_text("# Tea\n\nIt is in the left cupboard.\n")
+    monkeypatch.setenv("ZETTEL_KEY", server.key("shell", Scope(user="shell")))
+    report = zettel("import", "folder", "--store", server.url, "--json").json()
+    assert (report["file"], report["format"], report["added"]) == ("folder", "markdown", 1)
+
+
 def test_files_go_there_and_come_back(server: Served, tmp_path: Path) -> None:
     folder, told = tmp_path / "folder", []
     (folder / "deeper").mkdir(parents=True)
@@ -64,6 +74,8 @@ def test_files_go_there_and_come_back(server: Served, tmp_path: Path) -> None:
         report = memory.import_transcript(folder, on_progress=lambda *counts: told.append(counts))
         assert (report.added, told) == (2, [(2, 2)])
         assert memory.import_transcript(folder).existing == 2
+        named = memory.import_transcript(folder, source="mine", dry_run=True)
+        assert (named.file, named.existing) == ("mine", 2)
         assert memory.import_transcript(TEAM, dry_run=True, speakers=["Priya"]).added < 172
         memory.flush()
         assert memory.export(tmp_path / "all.zettel").format == "zettel"

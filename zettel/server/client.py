@@ -260,7 +260,7 @@ class RemoteMemory(AsyncMemory):
         await self.open()
         inspect.signature(AsyncMemory.import_transcript).bind(self, path, **options)  # a name that is none is told here
         async with sendable(Path(path)) as (name, chunks):
-            query = self._query(scope) | in_query({"format": format, "name": source or name, **options})
+            query = self._query(scope) | in_query({"format": format, "name": name, "source": source, **options})
             return answer.decode(await self._connection.ask("POST", route, query, chunks))
 
     async def export(

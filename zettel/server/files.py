@@ -37,7 +37,8 @@ _BINARY = {"requestBody": {"required": True, "content": {"application/octet-stre
 
 async def options(
     format: str = "auto",
-    name: Annotated[str, Query(description="What reports and events call the file.")] = "transcript",
+    name: Annotated[str, Query(description="What the file is called, which formats look at.")] = "transcript",
+    source: Annotated[str | None, Query(description="What reports and events call it, if not so.")] = None,
     conversation: str | None = None,
     tz: str | None = None,
     columns: Annotated[str | None, Query(description="As a JSON object.")] = None,
@@ -52,7 +53,8 @@ async def options(
 ) -> dict[str, Any]:
     """The arguments of an import."""
     return {
-        "format": format, "source": name, "conversation": conversation, "tz": tz,
+        "format": format, "name": name, "source": name if source is None else source,
+        "conversation": conversation, "tz": tz,
         "columns": None if columns is None else json_texts("columns", columns),
         "since": since, "until": until, "speakers": speakers,
         "map_user": None if map_user is None else json_texts("map_user", map_user),
@@ -70,7 +72,7 @@ async def import_transcript(at: Writing, options: Options, request: Request, dry
         at.require_all("to give speakers or channels scopes of their own")
     if options["format"] == WHOLE:
         _require_admin(at)
-    async with _received(request, options["source"]) as path:
+    async with _received(request, options.pop("name"), options["source"]) as path:
         if is_whole(path, options["format"]):
             _require_admin(at)
         report = await at.memory.import_transcript(path, **options, dry_run=dry_run, scope=at.scope)
@@ -83,7 +85,7 @@ async def import_transcript(at: Writing, options: Options, request: Request, dry
 async def estimate_import(at: Writing, options: Options, request: Request) -> Response:
     """About what the language model will be asked if this transcript is imported; stores nothing."""
     at.require_all("an estimate counts what waits in all scopes, and")
-    async with _received(request, options["source"]) as path:
+    async with _received(request, options.pop("name"), options["source"]) as path:
         return told(wire.ESTIMATE, await at.memory.estimate_import(path, **options, scope=at.scope))
 
 
@@ -134,8 +136,8 @@ def _require_admin(at: At) -> None:
 
 
 @asynccontextmanager
-async def _received(request: Request, name: str) -> AsyncIterator[Path]:
-    """The body as a file called ``name``, for formats look at that; gone afterwards."""
+async def _received(request: Request, name: str, source: str) -> AsyncIterator[Path]:
+    """The body as a file called ``name``, for formats look at that; gone afterwards. Errors call it ``source``."""
     with TemporaryDirectory(prefix="zettel-import-") as folder:
         path = Path(folder) / file_name(name)
         async with await anyio.open_file(path, "wb") as file:
@@ -144,10 +146,11 @@ async def _received(request: Request, name: str) -> AsyncIterator[Path]:
         try:
             most: int = request.app.state.unpacked
             if await anyio.to_thread.run_sync(unpacked_bytes, path) > most:
-                raise TooLarge(f"{name} would unpack to more than the {most:,} bytes that this server takes: send less")
+                told = f"{source} would unpack to more than the {most:,} bytes that this server takes"
+                raise TooLarge(f"{told}: send less")
             yield path
         except ZettelError as error:  # where the file lies here is nobody's business
-            error.args = (str(error).replace(str(path), name).replace(folder, name),)
+            error.args = (str(error).replace(str(path), source).replace(folder, source),)
             raise
 
 
