@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,15 @@ HEAVY = {"torch", "faiss", "litellm", "neo4j", "pydantic", "model2vec", "scipy",
 def setuptools_table() -> dict[str, Any]:
     table: dict[str, Any] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
     return dict(table["tool"]["setuptools"])
+
+
+def test_the_docs_tell_every_extra() -> None:
+    page = (CHECKOUT / "docs" / "how-to" / "look-after.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`[^|]*) \|", page, re.MULTILINE)
+    told = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    assert extras.keys() - {"dev", "test"} <= told
 
 
 def installed_files() -> dict[str, Path]:
