@@ -227,6 +227,9 @@ def test_the_command_line_asks_a_server(server: Served, zettel: Zettel, monkeypa
     monkeypatch.setenv("ZETTEL_KEY", server.key("line", Scope(user="line")))
     id = zettel("add", "The ferry leaves at nine.", "--role", "Ida").out.strip()
     assert id in zettel("search", "When does the ferry leave?").out
+    for command, told in ((("serve", "--port", "0"), "is a server already"), (("keys", "list"), "has keys of its own")):
+        ran = zettel(*command)
+        assert (ran.status, ran.err.count("\n"), told in ran.err) == (1, 1, True)
     monkeypatch.setenv("ZETTEL_KEY", "zk_wrong")
     refused = zettel("stats")
     assert (refused.status, refused.err.count("\n")) == (1, 1)

@@ -67,6 +67,11 @@ class Common:
         """Whether the caller named a scope."""
         return any(part is not None for part in (self.tenant, self.user, self.agent))
 
+    @property
+    def remote(self) -> bool:
+        """Whether the store is kept by a zettel server, which is asked with a key."""
+        return self.store.startswith(("http://", "https://"))
+
     def scope(self) -> Scope:
         """Whose memory it is; the default one if no part was named."""
         from zettel.model import Scope
@@ -112,7 +117,7 @@ class Common:
         return {
             "llm": self.models or None, "budget": budget if self.models else None, "asks": works,
             "scope": self.scope(), "embedder": self.embedder, "auth": auth, "decay": decay_of(decay), "runner": runner,
-            "key": (os.environ.get(KEY) or None) if self.store.startswith(("http://", "https://")) else None,
+            "key": (os.environ.get(KEY) or None) if self.remote else None,
         }  # fmt: skip
 
     def _budget(self) -> Budget | None:

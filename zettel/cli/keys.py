@@ -122,6 +122,8 @@ def opened(options: Common, path: Path | None, *, create: bool = False) -> Itera
     """The file of keys that is named, or the store's."""
     from zettel.server.keys import Keys, keys_file
 
+    if path is None and options.remote:
+        raise InvalidInput(f"{options.store} has keys of its own: make and revoke them where it runs, with its --store")
     path = path or keys_file(options.store)
     if create and not path.parent.is_dir():
         path.parent.mkdir(parents=True, mode=0o700)

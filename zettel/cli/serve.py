@@ -51,6 +51,8 @@ def serve(
     from zettel.server.sockets import listening
 
     options = common(ctx)
+    if options.remote:  # it would let in whoever is on this machine, with the key that this process has
+        raise InvalidInput(f"{options.store} is a server already: name the file or the Neo4j to serve with --store")
     require_server()
     if (certfile is None) != (keyfile is None):
         raise InvalidInput("--certfile and --keyfile belong together: name both")
