@@ -16,7 +16,7 @@ from tests.contract.conftest import BACKENDS
 from zettel import Memory, Scope
 from zettel.batch import Op, PutJob
 from zettel.commit import Clock, Commits
-from zettel.errors import InvalidInput, NotFound
+from zettel.errors import InvalidInput, JobFailed, NotFound
 from zettel.graph import open_store
 from zettel.jobs.queue import PRIORITIES, new_job
 from zettel.model import Job, JobKind, JobState
@@ -247,3 +247,24 @@ def test_a_round_of_evolution_is_queued_where_something_changed(
     memory.add("It leaves from the northern pier.")
     assert memory.evolve_later() is True
     memory.flush()
+
+
+def test_a_job_that_failed_before_keeps_no_round_from_being_done(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = memory._bridge.inner._engine.loop
+    with monkeypatch.context() as patch:
+        patch.setitem(loop._work._handlers, JobKind.LINK, _broken)
+        for hour in (9, 10):
+            memory.add("The ferry leaves at nine.", role="Ida", session="s", occurred_at=f"2024-05-01T{hour:02}:00Z")
+        with pytest.raises(JobFailed, match="2 jobs failed"):
+            memory.flush()
+    loop._told.clear()  # as in another process
+    with pytest.raises(JobFailed, match="2 jobs failed"):
+        memory.evolve()
+    assert len(memory.list().notes) == 1
+    assert memory.evolve() == (0, 0, 0, 0)
+
+
+async def _broken(scope: Scope, jobs: Any) -> Any:
+    raise ValueError("it cannot be done")

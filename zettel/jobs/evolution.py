@@ -33,13 +33,14 @@ class Evolution:
     async def run(self, scope: Scope, deadline: float | None) -> Evolved:
         """All that is pending, then a round; what it changed, as far as this memory had it done.
 
-        Raises what ``JobLoop.drain`` raises.
+        Raises what ``JobLoop.drain`` raises, ``JobFailed`` when the round is over: no job waits for one that failed.
         """
-        await self._loop.drain(scope, deadline)
+        await self._loop.rest(scope, deadline)
         before = self._tally.so_far(scope)
         for kind in self._kinds:
             if await self._queue(scope, kind):
-                await self._loop.drain(scope, deadline)
+                await self._loop.rest(scope, deadline)
+        await self._loop.drain(scope, deadline)
         after = self._tally.so_far(scope)
         return Evolved(*(now - then for now, then in zip(after, before, strict=True)))
 

@@ -102,11 +102,24 @@ class JobLoop:
             await self._runner.close()
 
     async def drain(self, scope: Scope | None, deadline: float | None) -> None:
+        """The same as ``rest``, and then ``JobFailed`` if any job has ended in an error, once for each; the error is
+        kept with it.
+        """
+        await self.rest(scope, deadline)
+        failed = [job for job in await self._store.jobs(scope, JobState.FAILED) if job.id not in self._told]
+        if failed:
+            self._told.update(job.id for job in failed)
+            raise JobFailed(
+                f"{len(failed)} jobs failed, the first with: {failed[0].error}; `zettel jobs` shows all, "
+                "`zettel jobs retry` runs them again"
+            )
+
+    async def rest(self, scope: Scope | None, deadline: float | None) -> None:
         """Wait until all jobs of a scope (None: of all) are done that can be done here, also those waiting for another
         attempt soon.
 
-        Raises ``FlushTimeout`` past the deadline (seconds of the event loop's clock), ``JobFailed`` if any job has
-        ended in an error, once for each; the error is kept with it. What ended the runner itself is raised here too.
+        Raises ``FlushTimeout`` past the deadline (seconds of the event loop's clock). What ended the runner itself is
+        raised here too.
         """
         self._draining += 1
         self._hurried.set()
@@ -116,13 +129,6 @@ class JobLoop:
             self._draining -= 1
             if not self._draining and not self._closing:
                 self._hurried.clear()
-        failed = [job for job in await self._store.jobs(scope, JobState.FAILED) if job.id not in self._told]
-        if failed:
-            self._told.update(job.id for job in failed)
-            raise JobFailed(
-                f"{len(failed)} jobs failed, the first with: {failed[0].error}; `zettel jobs` shows all, "
-                "`zettel jobs retry` runs them again"
-            )
 
     async def _until_done(self, scope: Scope | None, deadline: float | None) -> None:
         kinds = [kind for lane in self._lanes for kind in lane.lane.kinds]
