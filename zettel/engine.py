@@ -190,7 +190,7 @@ async def assemble(opening: Opening, runner: Runner | None = None) -> Engine:
         restoring=Restoring(store, commits, vectors),
         here=here,
         loop=loop,
-        evolution=Evolution(commits, loop, changed, list(handlers)),
+        evolution=Evolution(store, commits, loop, changed, list(handlers)),
         feedback=Feedback(store, commits, finding.log),
     )
 

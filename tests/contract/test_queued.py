@@ -268,3 +268,20 @@ def test_a_job_that_failed_before_keeps_no_round_from_being_done(
 
 async def _broken(scope: Scope, jobs: Any) -> Any:
     raise ValueError("it cannot be done")
+
+
+def test_a_new_round_takes_the_place_of_those_that_failed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.add("The ferry to Bergen leaves at nine.")
+    memory.flush()
+    with monkeypatch.context() as patch:
+        patch.setitem(memory._bridge.inner._engine.loop._work._handlers, JobKind.REFLECT, _broken)
+        for _ in range(3):
+            with pytest.raises(JobFailed, match="1 jobs failed"):
+                memory.evolve()
+            assert [job.kind for job in memory.jobs()] == [JobKind.REFLECT]
+        assert memory.evolve_later() is True
+        with pytest.raises(JobFailed, match="1 jobs failed"):
+            memory.flush()
+        assert [job.kind for job in memory.jobs()] == [JobKind.REFLECT]
+    memory.evolve()
+    assert memory.jobs() == []

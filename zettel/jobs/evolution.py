@@ -9,8 +9,8 @@ from zettel.batch import Op
 from zettel.commit import Clock, Commits
 from zettel.jobs.queue import new_job
 from zettel.jobs.tally import Tally
-from zettel.model import Evolved, JobKind, Scope
-from zettel.ports import ScopeState
+from zettel.model import Evolved, JobKind, JobState, Scope
+from zettel.ports import GraphStore, ScopeState
 
 if TYPE_CHECKING:
     from zettel.jobs.loop import JobLoop
@@ -23,7 +23,10 @@ before words spread: it adds to how often these are said. So one round leaves no
 class Evolution:
     """Queues the jobs of a round, and waits for them. ``kinds`` are those that can be done here."""
 
-    def __init__(self, commits: Commits, loop: JobLoop, tally: Tally, kinds: Sequence[JobKind]) -> None:
+    def __init__(
+        self, store: GraphStore, commits: Commits, loop: JobLoop, tally: Tally, kinds: Sequence[JobKind]
+    ) -> None:
+        self._store = store
         self._commits = commits
         self._loop = loop
         self._tally = tally
@@ -36,6 +39,7 @@ class Evolution:
         Raises what ``JobLoop.drain`` raises, ``JobFailed`` when the round is over: no job waits for one that failed.
         """
         await self._loop.rest(scope, deadline)
+        await self._forget_failed(scope)
         before = self._tally.so_far(scope)
         for kind in self._kinds:
             if await self._queue(scope, kind):
@@ -60,6 +64,7 @@ class Evolution:
 
         queued = await self._commits.commit(scope, plan)
         if queued:
+            await self._forget_failed(scope)
             self._queued_at[scope.key] = at
             self._loop.wake()
         return queued
@@ -71,3 +76,9 @@ class Evolution:
             return [new_job(scope, kind, clock.now, version=clock.next())]
 
         return await self._commits.commit(scope, plan)
+
+    async def _forget_failed(self, scope: Scope) -> None:
+        """Drop the jobs of former rounds that failed: a new round does what they were to do."""
+        for job in await self._store.jobs(scope, JobState.FAILED):
+            if job.kind in self._kinds:
+                await self._store.cancel(scope, job.id)
