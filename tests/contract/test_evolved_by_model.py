@@ -16,7 +16,8 @@ from tests.scripted_model import reply
 from zettel import LinkType, Memory
 from zettel.errors import JobFailed
 from zettel.jobs import rewriting
-from zettel.model import Revision
+from zettel.jobs.queue import MAX_ATTEMPTS
+from zettel.model import JobKind, Revision
 
 PATIENCE = 60
 BOAT = (
@@ -149,6 +150,32 @@ def test_rubbish_changes_nothing_and_is_told(url: Any, server: ModelServer) -> N
         memory.retry_jobs()
         memory.flush(timeout=PATIENCE)
         assert any(rewritings(memory, id) for id in ids)
+
+
+def test_an_answer_of_no_use_does_not_keep_the_model_from_later_notes(url: Any, server: ModelServer) -> None:
+    unusable = BOAT[1]
+    asked: list[str] = []
+
+    def answer(request: dict[str, Any]) -> str:
+        question = request["messages"][-1]["content"]
+        if not question.startswith("news:"):
+            return reply(request)
+        asked.append(question)
+        return "No." if unusable in question.partition("cards:")[0] else reply(request)
+
+    server.reply = answer
+    with Memory(url, llm=model(server)) as memory:
+        memory._bridge.inner._engine.loop._work._handlers[JobKind.EVOLVE].__self__._rewriting._evolver.batch = 1
+        ids = told(memory, *BOAT, *(f"{BOAT[2]} I saw it in {month}." for month in ("May", "June", "July")))
+        with pytest.raises(JobFailed, match="JSON"):
+            memory.evolve()
+        assert any(rewritings(memory, id) for id in ids)
+        asked.clear()
+        unusable = ""  # all are
+        told(memory, *BOAT, *(f"{BOAT[0]} It rained in {month}." for month in ("May", "June", "July", "August")))
+        with pytest.raises(JobFailed, match="JSON"):
+            memory.evolve()
+        assert len(asked) == rewriting.GIVES_UP * MAX_ATTEMPTS
 
 
 def test_what_a_deleted_note_had_spread_goes_with_it(

@@ -42,6 +42,9 @@ LIKENESS = 0.6
 """Cosine at least between the vectors of a note as it was before any was evolved and as it is rewritten."""
 TIE_WEIGHT = 0.9
 """Weight of a link that a model makes: it read both notes."""
+GIVES_UP = 3
+"""Answers of no use in a row after which no more is asked: one question may be the fault of its notes, so many are the
+model's, and each is paid."""
 
 
 class Rewriting:
@@ -60,15 +63,26 @@ class Rewriting:
     async def do(self, scope: Scope) -> None:
         """Ask about all notes that the model has not seen as new ones, in their order of arrival.
 
-        Raises what asking raises; what was done by then is kept, and goes on from there the next time.
+        Raises what asking raises; of answers of no use the last, when all others were asked about or GIVES_UP of them
+        came in a row. What was done by then is kept, and the next time the rest is asked about.
         """
+        useless: ModelUnusable | None = None
+        in_a_row = 0
         async for page in pages(self._store, scope, PAGE):
             worded = [note for note in page if "context" in note.authored and note.kind is not Kind.INSIGHT]
             histories = await self._store.histories(scope, [note.id for note in worded]) if worded else {}
             fresh = [note.id for note in worded if not _was_seen(histories[note.id])]
             for start in range(0, len(fresh), self._evolver.batch):
                 # One after the other, so that each question shows what became of the one before.
-                await self._evolve(scope, fresh[start : start + self._evolver.batch])
+                try:
+                    await self._evolve(scope, fresh[start : start + self._evolver.batch])
+                    in_a_row = 0
+                except ModelUnusable as error:
+                    useless, in_a_row = error, in_a_row + 1
+                    if in_a_row == GIVES_UP:
+                        raise
+        if useless is not None:
+            raise useless
 
     async def _evolve(self, scope: Scope, ids: Sequence[str]) -> None:
         choices = await self._choices(scope, ids)
