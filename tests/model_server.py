@@ -26,6 +26,7 @@ class Fault(str, Enum):
     # the service
     UNAUTHORIZED = "401"
     FORBIDDEN = "403"
+    NOT_THERE = "404"
     RATE_LIMITED = "429"
     BROKEN = "500"
     OVERLOADED = "503"

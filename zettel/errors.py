@@ -201,7 +201,7 @@ class ModelUnavailable(ModelError):
 
 
 class ModelDenied(ModelError):
-    """The language model's provider refused the key."""
+    """The language model's provider refused the key, or has no such model."""
 
 
 class ModelUnusable(ModelError):

@@ -100,6 +100,7 @@ async def test_what_is_not_in_the_table_has_no_price(serve: Serve) -> None:
     [
         (Fault.UNAUTHORIZED, ModelDenied),
         (Fault.FORBIDDEN, ModelDenied),
+        (Fault.NOT_THERE, ModelDenied),
         (Fault.BROKEN, ModelUnavailable),
         (Fault.OVERLOADED, ModelUnavailable),
         (Fault.HANGS, ModelUnavailable),
@@ -163,7 +164,7 @@ async def test_a_server_of_ones_own_needs_no_key(serve: Serve, monkeypatch: pyte
 
 
 async def test_a_name_without_a_provider_is_explained() -> None:
-    with pytest.raises(ModelUnusable, match="scribe names no provider"):
+    with pytest.raises(ModelDenied, match="scribe names no provider"):
         await LiteLLM("scribe").complete(REQUEST)
 
 
@@ -283,7 +284,7 @@ async def test_any_other_refusal_is_final(serve: Serve) -> None:
 # Fallbacks -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fault", [Fault.UNAUTHORIZED, Fault.BROKEN, Fault.BREAKS_OFF])
+@pytest.mark.parametrize("fault", [Fault.UNAUTHORIZED, Fault.NOT_THERE, Fault.BROKEN, Fault.BREAKS_OFF])
 async def test_the_next_model_is_asked_and_named(serve: Serve, fault: Fault) -> None:
     server = serve(fault)
     answer = await model(server, ["openai/scribe", "openai/clerk"]).complete(REQUEST)

@@ -18,8 +18,10 @@ from zettel.llm.ports import Answer
 NO_KEY = "none"
 """Sent to a server of one's own that may need no key: the clients insist on one."""
 
-DENIED, LIMITED, PASSING = (401, 402, 403), 429, (408, 409, 425)
-"""HTTP statuses: another key is needed; ask more slowly; ask again (as from 500 on)."""
+DENIED, UNKNOWN, LIMITED, PASSING = (401, 402, 403), 404, 429, (408, 409, 425)
+"""HTTP statuses: another key is needed; another name or address; ask more slowly; ask again (as from 500 on)."""
+NO_PROVIDER = "LLM Provider NOT provided"
+"""What LiteLLM says of a name in which it finds none."""
 
 
 class Refusal(NamedTuple):
@@ -48,7 +50,8 @@ def failure(litellm: ModuleType, name: str, error: Any, key: str | None) -> Mode
         return Refusal(status, message, wait, ModelUnavailable(f"{name} wants fewer requests ({shown})", wait))
     if status is None or status >= 500 or status in PASSING:
         return ModelUnavailable(f"{name} did not answer ({shown})", wait)
-    return Refusal(status, message, None, ModelUnusable(f"{name} {_why(litellm, error, status, message)} ({shown})"))
+    kind = ModelDenied if status == UNKNOWN or NO_PROVIDER in message else ModelUnusable
+    return Refusal(status, message, None, kind(f"{name} {_why(litellm, error, status, message)} ({shown})"))
 
 
 def missing_keys(litellm: ModuleType, name: str) -> list[str]:
@@ -89,6 +92,6 @@ def _why(litellm: ModuleType, error: Any, status: int, message: str) -> str:
         return "cannot read that much at once"
     if isinstance(error, litellm.ContentPolicyViolationError):
         return "refused to answer"
-    if "LLM Provider NOT provided" in message:
+    if NO_PROVIDER in message:
         return "names no provider: write it as openai/gpt-4o-mini"
-    return "is not there: check its name and api_base" if status == 404 else "refused the request"
+    return "is not there: check its name and api_base" if status == UNKNOWN else "refused the request"
