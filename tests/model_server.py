@@ -35,6 +35,7 @@ class Fault(str, Enum):
     # the answer as a whole
     CUT_OFF = "ends at max_tokens"
     EMPTY = "says nothing"
+    NO_CHOICE = "holds no choice"
     REFUSAL = "refuses"
     RUBBISH = "no JSON"
     ECHO = "repeats the question"
@@ -132,6 +133,8 @@ class ModelServer(CompletionServer):
             await writer.drain()
         elif fault is Fault.REFUSAL:
             await self.send(writer, 200, completion(request, "", refusal="I cannot help with that."))
+        elif fault is Fault.NO_CHOICE:
+            await self.send(writer, 200, {**completion(request, ""), "choices": []})
         else:
             finish = "length" if fault is Fault.CUT_OFF else "stop"
             await self.send(writer, 200, completion(request, self.said(request, fault), finish))

@@ -106,6 +106,7 @@ async def test_what_is_not_in_the_table_has_no_price(serve: Serve) -> None:
         (Fault.HANGS, ModelUnavailable),
         (Fault.BREAKS_OFF, ModelUnavailable),
         (Fault.EMPTY, ModelUnusable),
+        (Fault.NO_CHOICE, ModelUnusable),
         (Fault.REFUSAL, ModelUnusable),
     ],
 )

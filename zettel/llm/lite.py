@@ -43,6 +43,11 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
+def _is_refusal(choice: Any) -> bool:
+    told = choice.message.provider_specific_fields or {}
+    return choice.finish_reason == "content_filter" or bool(told.get("refusal"))
+
+
 class LiteLLM:
     """Asks the LiteLLM model ``model``, such as ``openai/gpt-4o-mini``.
 
@@ -182,19 +187,18 @@ class LiteLLM:
 
     def _read(self, litellm: ModuleType, name: str, request: Request, response: Any) -> Answer | ModelError:
         """The answer in a response, or that there is none in it."""
-        choice, usage = response.choices[0], response.usage
-        text = text_of(choice.message)
+        choice, usage = next(iter(response.choices), None), response.usage
+        text = "" if choice is None else text_of(choice.message)
         asked = [request.system, *(part for example in request.examples for part in example), request.user]
         answer = Answer(
             text=text,
             model=name,
-            cut=choice.finish_reason == "length",
+            cut=choice is not None and choice.finish_reason == "length",
             prompt_tokens=usage.prompt_tokens or self.count_tokens("\n".join(asked)),
             completion_tokens=usage.completion_tokens or self.count_tokens(text),
             usd=response._hidden_params.get("response_cost") if known_as(litellm, name) else None,
         )
-        told = choice.message.provider_specific_fields or {}
-        if choice.finish_reason == "content_filter" or told.get("refusal"):
+        if choice is not None and _is_refusal(choice):
             return costly(ModelUnusable(f"{name} refused to answer"), replace(answer, text=""))
         if not text.strip():
             return costly(ModelUnusable(f"{name} gave an empty answer"), replace(answer, text=""))
