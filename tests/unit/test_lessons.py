@@ -29,6 +29,9 @@ def told(text: str, **fields: Any) -> list[tuple[str, str, bool]]:
         ("Restarting the worker did not help.", (UPLOAD, "restarting the worker", False)),
         ("The retry loop failed because of the proxy.", (UPLOAD, "the retry loop", False)),
         ("It didn't work.", (UPLOAD, RAISE, False)),
+        ("It hasn\u2019t worked.", (UPLOAD, RAISE, False)),
+        ("Restarting the worker has not fixed the stuck queue.", ("the stuck queue", "restarting the worker", False)),
+        ("Restarting the worker has never really helped.", (UPLOAD, "restarting the worker", False)),
         ("The patch broke the nightly export.", ("the nightly export", "the patch", False)),
         ("A longer timeout worked for the large uploads.", ("the large uploads", "a longer timeout", True)),
     ],
@@ -38,6 +41,8 @@ def test_sentences_that_tell_of_an_outcome(text: str, told_of: tuple[str, str, b
 
 
 @pytest.mark.parametrize("text", ["Did that work?", "We work in Oslo.", "Well, that's nice.", "Thanks!",
+                                  "That might have worked.", "If it worked, I will tell you.",
+                                  "Restarting the worker almost fixed the stuck queue.",
                                   "My folks have been great - they helped.", "Painting helped me through the winter."])
 def test_sentences_that_do_not(text: str) -> None:
     assert told(text) == []

@@ -44,6 +44,7 @@ MAX_ACT_WORDS = 8
 """Words of a way to act that is named in the sentence itself."""
 
 _THIS = r"it|this|that|the (?:problem|issue|bug|error|trouble)"
+_NEVER = r"(?:never|(?:has|have|had)(?:n't| not))(?: really)?"
 _WELL = re.compile(
     r"^(?P<act>.{2,}?)\s+(?:has |have |finally |really |just |also |then )*"
     r"(?:(?:fixed|solved|resolved|cured|cleared up)\s+(?P<what>[^.,;!]+)"
@@ -53,8 +54,10 @@ _WELL = re.compile(
 )
 _BADLY = re.compile(
     r"^(?P<act>.{2,}?)\s+(?:has |have |then |just |also )*"
-    r"(?:(?:broke|did not fix|didn't fix|did not solve|didn't solve)\s+(?P<what>[^.,;!]+)"
-    r"|(?:failed|(?:did not|didn't|does not|doesn't) (?:work|help)|made (?:it|things) worse|was no help))"
+    r"(?:(?:broke|did not fix|didn't fix|did not solve|didn't solve"
+    rf"|{_NEVER} (?:fixed|solved|resolved|cured|cleared up))\s+(?P<what>[^.,;!]+)"
+    rf"|(?:failed|(?:did not|didn't|does not|doesn't) (?:work|help)|{_NEVER} (?:worked|helped)"
+    r"|made (?:it|things) worse|was no help))"
     r"(?P<rest>[^.,;!]*)[.,;!]?",
     re.IGNORECASE,
 )
@@ -63,6 +66,12 @@ _NO_ACT = re.compile(
     r"[,;:\u2013\u2014]|\s-\s|(?<!\w)(?:i|we|you|they|he|she|who|there)(?!\w)|'(?:s|re|ve|ll|d|m)(?!\w)", re.IGNORECASE
 )
 """What stands in a clause but in no way to act."""
+_UNSURE = re.compile(
+    r"^(?:if|unless|until|whether|maybe|perhaps|hopefully)\s"
+    r"|(?<!\w)(?:may|might|could|would|should|must|almost|nearly|hardly|barely|no longer)$",
+    re.IGNORECASE,
+)
+"""What begins or ends such a clause if it tells of no outcome."""
 _SOMEBODY = re.compile(r"\s*(?:me|us|him|her|them|you|people|others|everyone|to)(?!\w)", re.IGNORECASE)
 """What follows where something "helped me" to do another thing."""
 _TROUBLE = re.compile(
@@ -189,7 +198,9 @@ def _read(match: re.Match[str], well: bool, note: str, before: Sequence[tuple[st
             return []
         used.append(left.pop())
         act = used[-1][1]
-    elif len(act.split()) > MAX_ACT_WORDS or _NO_ACT.search(act) or _SOMEBODY.match(match["rest"]):
+    elif (
+        len(act.split()) > MAX_ACT_WORDS or _NO_ACT.search(act) or _UNSURE.search(act) or _SOMEBODY.match(match["rest"])
+    ):
         return []
     if not what or re.fullmatch(_THIS, what, re.IGNORECASE):
         trouble = [turn for turn in left if is_question(turn[1]) or _TROUBLE.search(turn[1])]
