@@ -48,6 +48,15 @@ def test_sentences_that_do_not(text: str) -> None:
     assert told(text) == []
 
 
+def test_one_message_may_tell_of_a_failure_and_of_a_success() -> None:
+    failed = ("the stuck queue", "restarting the worker", False)
+    cured = ("the stuck queue", "clearing the cache", True)
+    text = "Restarting the worker did not fix the stuck queue. Clearing the cache fixed the stuck queue."
+    assert told(text) == [failed, cured]
+    assert told("That worked! Clearing the cache fixed the stuck queue.") == [(UPLOAD, RAISE, True)]
+    assert outcomes(note("Ann", 1, f"That worked! {text}"), [])[0].act == "clearing the cache"
+
+
 def test_metadata_says_how_it_ended() -> None:
     assert told("Run it again with the cache cleared.", metadata={"outcome": "failure"}) == [
         (RAISE, "run it again with the cache cleared", False)
