@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.contract.reference import ReferenceStore
 from tests.contract.support import LIFE, decide, said
 from zettel import Decay, LinkType, Memory, Note
 from zettel.errors import InvalidInput, NotFound
+from zettel.model import NoteUse
 
 pytestmark = pytest.mark.over_http
 
@@ -163,6 +165,26 @@ def test_a_policy_of_days_leaves_what_is_recent(url: Any) -> None:
         ids = memory.add_many(LIFE)
         assert memory.evolve().archived == 0
         assert not any(away(memory, *ids))
+
+
+class Unused(Decay):
+    """What was of no use fades."""
+
+    def fades(self, note: Note, use: NoteUse, importance: float, now: datetime) -> bool:
+        return use.times == 0
+
+
+def test_what_a_note_speaks_for_was_of_use_keeps_it_from_fading(url: Any) -> None:
+    with Memory(url) as memory:
+        said = {"content": "Ida lit the harbour lamps.", "role": "Ida", "session": "s"}
+        ids = memory.add_many([said | {"occurred_at": f"2024-05-01T{hour}:00Z"} for hour in (10, 11)])
+        (hit, *_) = memory.search("Who lit the harbour lamps?")
+        assert memory.evolve().merged == 1
+    with Memory(url, decay=Unused(0)) as memory:
+        memory.feedback(hit.search_id, used=[ids[1]])
+        assert memory.evolve().archived == 0
+        memory.feedback(hit.search_id, used=[])
+        assert memory.evolve().archived == 1
 
 
 def test_an_exact_question_brings_a_faded_note_back(fading: Memory) -> None:

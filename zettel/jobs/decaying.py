@@ -19,8 +19,8 @@ from zettel.evolve.spread import importance
 from zettel.jobs.deriving import former
 from zettel.jobs.queue import FollowUps, Left, finish
 from zettel.jobs.tally import Tally
-from zettel.merged import taken_back
-from zettel.model import Cause, Job, JobKind, LinkType, Scope
+from zettel.merged import live_merges, taken_back
+from zettel.model import Cause, Job, JobKind, LinkType, NoteUse, Scope
 from zettel.pages import pages
 from zettel.ports import GraphStore, NoteHistory, ScopeState
 from zettel.reindex import reindexed
@@ -83,10 +83,13 @@ class Decaying:
             if id not in needed and self._policy.fades(note, uses[id], importance(len(ends[id])), now)
         ]
         histories = await self._store.histories(scope, [note.id for note in fading]) if fading else {}
+        merged = {id: _merged_with(history) for id, history in histories.items()}
+        if spoken_for := sorted(set().union(*merged.values()) - uses.keys()):
+            uses |= await self._store.note_uses(scope, spoken_for)
         made: list[PutRevision] = []
         for note in fading:
             history = histories[note.id]
-            use = uses[note.id]._replace(since=max(uses[note.id].since, _asked_for(history)))
+            use = _together([uses[id] for id in {note.id, *merged[note.id]} if id in uses], _asked_for(history))
             if self._policy.fades(note, use, 0.0, now) and not taken_back(history, DECAYER):
                 made.append(revised(history, clock, Cause(by=DECAYER), {"archived": True, "faded": True}))
         return made
@@ -112,6 +115,21 @@ class Decaying:
             if made is not None and not made.note.archived:
                 needed |= derived[id]
         return ends, needed
+
+
+def _merged_with(history: NoteHistory) -> set[str]:
+    """The notes that one speaks for: what these were of use for, it is."""
+    return {read.note for decision in live_merges(history) for read in decision}
+
+
+def _together(uses: Collection[NoteUse], asked_for: datetime) -> NoteUse:
+    """What is said of several notes as of one; ``asked_for``: when a search last brought it back."""
+    return NoteUse(
+        since=max(asked_for, *(use.since for use in uses)),
+        times=sum(use.times for use in uses),
+        successes=sum(use.successes for use in uses),
+        failures=sum(use.failures for use in uses),
+    )
 
 
 def _asked_for(history: NoteHistory) -> datetime:
