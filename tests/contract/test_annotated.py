@@ -3,6 +3,7 @@ event, and only a note that a valid answer names is changed."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -17,6 +18,7 @@ from tests.contract.test_erasable import traces as traces  # a fixture
 from tests.model_server import Fault, ModelServer, first, now_and_then
 from tests.scripted_model import reply
 from zettel import Budget, Kind, LinkType, LiteLLM, LiteLLMAnnotator, Memory, Note
+from zettel.bench.completions import problem
 from zettel.errors import InvalidInput, JobFailed
 from zettel.jobs import queue
 from zettel.llm import budget
@@ -175,6 +177,27 @@ def test_a_model_decides_typed_links_with_a_reason(url: Any, server: ModelServer
         assert decided
         seq = {note.id: note.seq for note in memory.list().notes}
         assert all(link.type is LinkType.RELATES and seq[link.target] < seq[link.source] for link in decided)
+
+
+class Filtered(ModelServer):
+    """A service that refuses to link what is about one thing."""
+
+    async def answer(self, writer: asyncio.StreamWriter, request: dict[str, Any]) -> bool:
+        asked = request["messages"][-1]["content"]
+        if asked.startswith("notes:") and "hemlock" in asked:
+            await self.send(writer, 400, problem("the prompt was filtered"))
+            return True
+        return await super().answer(writer, request)
+
+
+def test_what_a_service_refuses_does_not_keep_other_notes_from_being_linked(url: Any) -> None:
+    turns = [f"Ida painted the boat and then the {thing}." for thing in ("oars", "mast", "rudder")]
+    with Filtered(reply) as server, Memory(url, llm=model(server)) as memory:
+        ids = memory.add_many([{"content": text, "role": "Ida"} for text in [*turns, "Ida brewed hemlock."]])
+        with pytest.raises(JobFailed, match="1 jobs failed"):
+            memory.flush(timeout=PATIENCE)
+        assert [job.note for job in memory.jobs()] == [ids[3]]
+        assert any(link.reason == "the model says so" for link in memory.links(ids[2]))
 
 
 def test_keywords_that_a_model_leaves_out_stay_those_of_the_text(url: Any, server: ModelServer) -> None:

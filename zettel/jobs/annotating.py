@@ -15,8 +15,8 @@ from zettel.annotate.segments import segments
 from zettel.batch import EraseAnswers, Op, StaleLease
 from zettel.commit import Clock, Commits
 from zettel.embed.vectors import Vectors
-from zettel.errors import ItemUnusable, ModelUnavailable, ModelUnusable
-from zettel.jobs.queue import MAX_ATTEMPTS, FollowUps, Left, ending, finish, newest, was_left_out
+from zettel.errors import ItemUnusable, ModelUnusable
+from zettel.jobs.queue import FollowUps, Left, ending, finish, goes_alone, newest
 from zettel.jobs.writing import Writing
 from zettel.link.mentions import mention_ops
 from zettel.llm.ports import Asker, Flaw, ModelAnnotator, Reading, Turn, Written
@@ -30,10 +30,6 @@ LOOK_BACK = 400
 """Places in the order of arrival that are searched for the turns before one."""
 SUMMED_UP = 4
 """Turns that a stretch must have for a summary of its own."""
-TOGETHER = 3
-"""Attempts in company; after these a turn is read alone, for the company may be what is wrong."""
-TOGETHER_AWAY = MAX_ATTEMPTS - 1
-"""The same where a model did not answer: it was away for all, but for the last time they may be too much for it."""
 
 
 class Annotating:
@@ -90,7 +86,7 @@ class Annotating:
         sessions: dict[str | None, list[Note]] = {}
         stretches: list[list[Note]] = []
         for note in ordered:
-            if _reads_alone(jobs[note.id]):
+            if goes_alone(jobs[note.id]):
                 stretches.append([note])
             else:
                 sessions.setdefault(note.session, []).append(note)
@@ -113,7 +109,7 @@ class Annotating:
         return [(start, min(start + most, len(notes))) for start in range(0, len(notes), most)]
 
     def _fits(self, stretch: Sequence[Note], more: int, jobs: Mapping[str, Job]) -> bool:
-        return len(stretch) + more <= self._annotator.batch and not _reads_alone(jobs[stretch[-1].id])
+        return len(stretch) + more <= self._annotator.batch and not goes_alone(jobs[stretch[-1].id])
 
     async def _before(self, scope: Scope, first: Note) -> list[Note]:
         """The turns of its session that arrived just before a note."""
@@ -174,11 +170,6 @@ class _Reading:
 def _turn(note: Note, events: Mapping[str, EventRecord]) -> Turn:
     event = events.get(note.event_ids[0])
     return Turn(note.id, event.id if event else None, Passage(note.content, note.title, note.role, note.occurred_at))
-
-
-def _reads_alone(job: Job) -> bool:
-    away = (job.error or "").startswith(ModelUnavailable.__name__)
-    return was_left_out(job) or job.attempts > (TOGETHER_AWAY if away else TOGETHER)
 
 
 def _wording(note: Note | None) -> tuple[Any, ...] | None:

@@ -17,7 +17,7 @@ from zettel.errors import ItemUnusable, ModelUnusable
 from zettel.evolve.changes import change_links
 from zettel.evolve.claims import of_one_matter, tells
 from zettel.fold import live_revisions
-from zettel.jobs.queue import Left, ending, finish, forgetting, newest, was_left_out
+from zettel.jobs.queue import Left, ending, finish, forgetting, goes_alone, newest
 from zettel.jobs.writing import is_other
 from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_links, speakers
 from zettel.llm.ports import Asker, Choice, Choices, Decision, Flaw, ModelLinker
@@ -82,8 +82,8 @@ class Linking:
     async def _decide(
         self, scope: Scope, notes: Sequence[Note], jobs: Mapping[str, Job], linker: ModelLinker
     ) -> list[Left]:
-        alone = [note for note in notes if was_left_out(jobs[note.id])]
-        together = [note for note in notes if not was_left_out(jobs[note.id])]
+        alone = [note for note in notes if goes_alone(jobs[note.id])]
+        together = [note for note in notes if not goes_alone(jobs[note.id])]
         groups = [[note] for note in alone]
         groups += [list(together[start : start + linker.batch]) for start in range(0, len(together), linker.batch)]
         done = await asyncio.gather(

@@ -34,6 +34,10 @@ PASSING = (
 MAX_ATTEMPTS = 6
 """Attempts in all: with doubling pauses from 2 s they span about a minute."""
 FIRST_PAUSE = timedelta(seconds=2)
+TOGETHER = 3
+"""Attempts at which a model is asked in company; then about each note alone, for the company may be what is wrong."""
+TOGETHER_AWAY = MAX_ATTEMPTS - 1
+"""The same where a model did not answer: it was away for all, but for the last time they may be too much for it."""
 
 PRIORITIES: Mapping[JobKind, int] = {
     JobKind.PURGE: -1,
@@ -97,9 +101,14 @@ def forgetting(notes: Iterable[str]) -> Plan:
     return plan
 
 
-def was_left_out(job: Job) -> bool:
-    """Whether a model's last answer had nothing valid for this job's note, but for others that it was asked about."""
-    return (job.error or "").startswith(ItemUnusable.__name__)
+def goes_alone(job: Job) -> bool:
+    """Whether a model is to be asked about this job's note alone: its last answer had nothing valid for it, but for
+    others that it was asked about, or it was asked in company often enough.
+    """
+    error = job.error or ""
+    if error.startswith(ItemUnusable.__name__):
+        return True
+    return job.attempts > (TOGETHER_AWAY if error.startswith(ModelUnavailable.__name__) else TOGETHER)
 
 
 class Left(NamedTuple):
