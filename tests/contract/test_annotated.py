@@ -180,11 +180,15 @@ def test_a_model_decides_typed_links_with_a_reason(url: Any, server: ModelServer
 
 
 class Filtered(ModelServer):
-    """A service that refuses to link what is about one thing."""
+    """A service that refuses questions that begin and go on in some way."""
+
+    def __init__(self, begins: str, says: str) -> None:
+        super().__init__(reply)
+        self.begins, self.says = begins, says
 
     async def answer(self, writer: asyncio.StreamWriter, request: dict[str, Any]) -> bool:
         asked = request["messages"][-1]["content"]
-        if asked.startswith("notes:") and "hemlock" in asked:
+        if asked.startswith(self.begins) and self.says in asked:
             await self.send(writer, 400, problem("the prompt was filtered"))
             return True
         return await super().answer(writer, request)
@@ -192,7 +196,7 @@ class Filtered(ModelServer):
 
 def test_what_a_service_refuses_does_not_keep_other_notes_from_being_linked(url: Any) -> None:
     turns = [f"Ida painted the boat and then the {thing}." for thing in ("oars", "mast", "rudder")]
-    with Filtered(reply) as server, Memory(url, llm=model(server)) as memory:
+    with Filtered("notes:", "hemlock") as server, Memory(url, llm=model(server)) as memory:
         ids = memory.add_many([{"content": text, "role": "Ida"} for text in [*turns, "Ida brewed hemlock."]])
         with pytest.raises(JobFailed, match="1 jobs failed"):
             memory.flush(timeout=PATIENCE)

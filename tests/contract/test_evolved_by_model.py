@@ -16,6 +16,7 @@ from tests.scripted_model import reply
 from zettel import LinkType, Memory
 from zettel.errors import JobFailed
 from zettel.jobs import rewriting
+from zettel.jobs.patience import GIVES_UP
 from zettel.jobs.queue import MAX_ATTEMPTS
 from zettel.model import JobKind, Revision
 
@@ -175,7 +176,7 @@ def test_an_answer_of_no_use_does_not_keep_the_model_from_later_notes(url: Any, 
         told(memory, *BOAT, *(f"{BOAT[0]} It rained in {month}." for month in ("May", "June", "July", "August")))
         with pytest.raises(JobFailed, match="JSON"):
             memory.evolve()
-        assert len(asked) == rewriting.GIVES_UP * MAX_ATTEMPTS
+        assert len(asked) == GIVES_UP * MAX_ATTEMPTS
 
 
 def test_what_a_deleted_note_had_spread_goes_with_it(

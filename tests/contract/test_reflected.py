@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from itertools import pairwise
 from random import Random
 from threading import Barrier
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.contract.support import decide
-from tests.contract.test_annotated import PATIENCE, model
+from tests.contract.test_annotated import PATIENCE, Filtered, model
 from tests.contract.test_annotated import server as server  # a fixture
 from tests.contract.test_erasable import SECRETS
 from tests.contract.test_erasable import traces as traces  # a fixture
@@ -24,6 +25,10 @@ from tests.model_server import ModelServer
 from tests.scripted_model import reply
 from zettel import Decay, LinkType, Memory, Note
 from zettel.batch import StaleLease
+from zettel.errors import JobFailed
+from zettel.evolve import reflect_by_model
+from zettel.evolve.reflect_by_model import LiteLLMReflector
+from zettel.jobs import queue
 from zettel.model import JobKind, Kind
 
 KILN = (
@@ -516,3 +521,18 @@ def test_what_a_model_says_badly_is_told_by_rules(url: Any, server: ModelServer)
         assert insight.content.startswith("Kiln")
         assert memory.history(insight.id)[-1].cause.model is None
         assert memory.jobs() == []
+
+
+@pytest.mark.parametrize(("refused", "told"), [("kiln", BOAT[0]), ("ferry", KILN[0])])
+def test_what_a_service_refuses_keeps_no_other_insight_from_being_written(
+    url: Any, monkeypatch: pytest.MonkeyPatch, refused: str, told: str
+) -> None:
+    monkeypatch.setattr(queue, "FIRST_PAUSE", timedelta(seconds=0.05))
+    monkeypatch.setattr(reflect_by_model, "LiteLLMReflector", lambda: LiteLLMReflector(batch=1))
+    with Filtered("themes:", refused) as server, Memory(url, llm=model(server)) as memory:
+        region(memory, KILN, role="Ann")
+        region(memory, BOAT, role="Ann")
+        with pytest.raises(JobFailed, match="refused"):
+            memory.evolve()
+        (insight,) = themes(memory)
+        assert insight.content == f"In short: 2024-03-01 Ann: {told}"

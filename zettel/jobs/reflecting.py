@@ -28,6 +28,7 @@ from zettel.evolve.insights import Member, digest, place
 from zettel.evolve.lessons import DROPPED, MAX_BEFORE, MAX_TOLD, confidence, lessons, outcomes, tells_outcome
 from zettel.evolve.profile import PROFILE, Statement, profile, statements
 from zettel.jobs.deriving import Deriving, Draft, Former, former, said_at
+from zettel.jobs.patience import Patience
 from zettel.jobs.queue import FollowUps, Left, ending
 from zettel.jobs.tally import Tally
 from zettel.link.near import Binding, binding
@@ -83,8 +84,11 @@ class Reflecting:
         await self._write(scope, await self._put_away(scope, lost))
         left = [one for one in regions if not one.is_lost]
         together = TOGETHER if self._reflector is None else self._reflector.batch
+        patience = Patience()
         for start in range(0, len(left), together):
-            await self._write(scope, await self._told(scope, seen, left[start : start + together]))
+            with patience:
+                await self._write(scope, await self._told(scope, seen, left[start : start + together]))
+        patience.tell()
         await self._commits.commit(scope, ending(jobs))
         return []
 

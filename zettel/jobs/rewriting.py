@@ -20,6 +20,7 @@ from zettel.embed.vectors import Vectors
 from zettel.errors import ModelUnusable
 from zettel.evolve.spread import strongest_ties
 from zettel.fold import fold, live_revisions, worded_at
+from zettel.jobs.patience import Patience
 from zettel.jobs.queue import forgetting
 from zettel.jobs.tally import Tally
 from zettel.jobs.writing import is_other, set_by_people
@@ -42,9 +43,6 @@ LIKENESS = 0.6
 """Cosine at least between the vectors of a note as it was before any was evolved and as it is rewritten."""
 TIE_WEIGHT = 0.9
 """Weight of a link that a model makes: it read both notes."""
-GIVES_UP = 3
-"""Answers of no use in a row after which no more is asked: one question may be the fault of its notes, so many are the
-model's, and each is paid."""
 
 
 class Rewriting:
@@ -63,26 +61,19 @@ class Rewriting:
     async def do(self, scope: Scope) -> None:
         """Ask about all notes that the model has not seen as new ones, in their order of arrival.
 
-        Raises what asking raises; of answers of no use the last, when all others were asked about or GIVES_UP of them
-        came in a row. What was done by then is kept, and the next time the rest is asked about.
+        Raises what asking raises; after an answer of no use when all others were asked about, see ``Patience``. What
+        was done by then is kept, and the next time the rest is asked about.
         """
-        useless: ModelUnusable | None = None
-        in_a_row = 0
+        patience = Patience()
         async for page in pages(self._store, scope, PAGE):
             worded = [note for note in page if "context" in note.authored and note.kind is not Kind.INSIGHT]
             histories = await self._store.histories(scope, [note.id for note in worded]) if worded else {}
             fresh = [note.id for note in worded if not _was_seen(histories[note.id])]
             for start in range(0, len(fresh), self._evolver.batch):
                 # One after the other, so that each question shows what became of the one before.
-                try:
+                with patience:
                     await self._evolve(scope, fresh[start : start + self._evolver.batch])
-                    in_a_row = 0
-                except ModelUnusable as error:
-                    useless, in_a_row = error, in_a_row + 1
-                    if in_a_row == GIVES_UP:
-                        raise
-        if useless is not None:
-            raise useless
+        patience.tell()
 
     async def _evolve(self, scope: Scope, ids: Sequence[str]) -> None:
         choices = await self._choices(scope, ids)
