@@ -26,6 +26,14 @@ BOAT = (
     "The Heron needs a new sail and more varnish.",
     "My sister owns the Heron, a boat with a brown sail, and keeps varnish on it.",
 )
+KILN = (
+    "I moved to Oslo with my kiln Ostara.",
+    "In Oslo the kiln Ostara has a new door.",
+    "My kiln Ostara is the oldest in Oslo.",
+    "Oslo is cold, and so is the kiln Ostara.",
+    "I fired bowls in Ostara today, here in Oslo.",
+    "The kiln Ostara leaked near the harbour in Oslo.",
+)
 
 
 @pytest.fixture
@@ -78,6 +86,13 @@ def test_again_costs_nothing_and_changes_nothing(url: Any, server: ModelServer) 
         assert memory.evolve().revised == 0
         assert [noted(memory, id).version for id in ids] == versions
         assert memory.stats()["llm_calls"] == calls
+
+
+def test_what_a_model_wrote_is_spread_in_the_same_round(url: Any, server: ModelServer) -> None:
+    with Memory(url, llm=model(server)) as memory:
+        told(memory, *KILN)
+        assert memory.evolve().revised > 0
+        assert not any(memory.evolve())
 
 
 def test_what_a_person_wrote_or_took_back_stays(url: Any, server: ModelServer) -> None:

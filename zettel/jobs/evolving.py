@@ -44,16 +44,18 @@ class Evolving:
         self._rewriting = rewriting
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[Left]:
-        """Evolve all notes in the scope of these jobs."""
-        async for page in pages(self._store, scope, PAGE):
-            await self._commit(scope, [note.id for note in page], ())
+        """Evolve all notes in the scope of these jobs, by rules after the model: they look at what it writes."""
+        left: list[Left] = []
         if self._rewriting is not None:
             try:
                 await self._rewriting.do(scope)
             except ZettelError as error:  # what was done until then stays; the next attempt goes on from there
-                return [Left(list(jobs), error)]
-        await self._commit(scope, (), jobs)
-        return []
+                left.append(Left(list(jobs), error))
+        async for page in pages(self._store, scope, PAGE):
+            await self._commit(scope, [note.id for note in page], ())
+        if not left:
+            await self._commit(scope, (), jobs)
+        return left
 
     async def _commit(self, scope: Scope, ids: Sequence[str], jobs: Sequence[Job]) -> None:
         changed = 0
