@@ -52,3 +52,5 @@ def test_what_is_young_does_not_fade(zettel: Zettel) -> None:
     ran = zettel("evolve", "--decay", "soon")
     assert ran.status == 1
     assert "--decay 'soon': expected a number" in ran.err
+    ran = zettel("evolve", "--decay", "9999999d")
+    assert ran.err == "zettel: --decay '9999999d': expected no more than 36500d\n"

@@ -34,6 +34,8 @@ KEY = "ZETTEL_KEY"
 
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 """Seconds in what a period is told in."""
+LONGEST_DAYS = 36_500
+"""Of a period: dates end somewhere."""
 
 MEASURING = (["bench"], ["scorer"])
 """Groups of commands whose ``--json`` names a file,"""
@@ -147,7 +149,10 @@ def seconds_of(period: str, option: str) -> float:
     number, unit = period[:-1], period[-1:]
     if not number.isdecimal() or unit not in UNITS or not int(number):
         raise InvalidInput(f"{option} {period!r}: expected a number and one of {', '.join(UNITS)}, such as 24h")
-    return timedelta(seconds=int(number) * UNITS[unit]).total_seconds()
+    seconds = int(number) * UNITS[unit]
+    if seconds > LONGEST_DAYS * UNITS["d"]:
+        raise InvalidInput(f"{option} {period!r}: expected no more than {LONGEST_DAYS}d")
+    return float(seconds)
 
 
 def common(ctx: typer.Context) -> Common:
