@@ -54,7 +54,8 @@ def test_one_message_may_tell_of_a_failure_and_of_a_success() -> None:
     text = "Restarting the worker did not fix the stuck queue. Clearing the cache fixed the stuck queue."
     assert told(text) == [failed, cured]
     assert told("That worked! Clearing the cache fixed the stuck queue.") == [(UPLOAD, RAISE, True)]
-    assert outcomes(note("Ann", 1, f"That worked! {text}"), [])[0].act == "clearing the cache"
+    assert outcomes(note("Ann", 1, f"That worked! {text}"), [])[0].act == "restarting the worker"
+    assert told(f"{text[:51]} A longer timeout fixed the slow login.") == [failed]  # another situation
 
 
 def test_metadata_says_how_it_ended() -> None:

@@ -150,23 +150,27 @@ def tells_outcome(note: Note) -> bool:
 
 
 def outcomes(note: Note, before: Sequence[tuple[str, str]]) -> list[Outcome]:
-    """What a note tells of outcomes: one success and one failure at most. ``before``: id and content of the turns just
-    before it in its session, the last one last."""
+    """What a note tells of outcomes: one success and one failure at most, in one situation. ``before``: id and content
+    of the turns just before it in its session, the last one last."""
     if not tells_outcome(note):
         return []
     said = note.metadata.get(OUTCOME)
     if said in ENDS:
         return _made(note.title or (before[-1][1] if before else ""), note.content, said == "success", note.id,
                      () if note.title else before[-1:])  # fmt: skip
-    found: dict[bool, list[Outcome]] = {}
+    found: list[Outcome] = []
     for sentence in sentences(note.content):
         for pattern, well in ((_BADLY, False), (_WELL, True)):
             match = None if is_question(sentence) else pattern.match(sentence.replace("\u2019", "'"))
             if match:
-                if not found.get(well):  # "That worked! Restarting fixed it." is one success
-                    found[well] = _read(match, well, note.id, before)
+                # "That worked! Restarting fixed it." is one success, and each note speaks for one lesson alone.
+                found += [
+                    one
+                    for one in _read(match, well, note.id, before)
+                    if all(one.well is not other.well and _share(one.where, other.where) >= ALIKE for other in found)
+                ]
                 break
-    return [one for made in found.values() for one in made]
+    return found
 
 
 def lessons(told: Sequence[Outcome]) -> list[Lesson]:
