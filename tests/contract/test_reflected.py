@@ -477,6 +477,19 @@ def test_a_lesson_goes_with_what_it_was_learned_from(memory: Memory, which: int)
     assert memory.list(kinds=[Kind.PROCEDURAL]).notes == ()
 
 
+def test_an_insight_that_was_replaced_by_hand_keeps_no_round_from_ending(memory: Memory) -> None:
+    region(memory, KILN)
+    memory.evolve()
+    (insight,) = themes(memory)
+    memory.link(memory.add("All of that is over, for the kiln was sold."), insight.id, LinkType.SUPERSEDES)
+    decide(memory, memory.add("The kiln leaked."), memory.list().notes[0].id, LinkType.RELATES)
+    memory.evolve(timeout=PATIENCE)
+    (renewed,) = themes(memory)
+    assert renewed.id == insight.id
+    assert renewed.valid_to is not None
+    assert len(renewed.event_ids) > len(insight.event_ids)
+
+
 # ------------------------------------------------------------------------------------------------------- with a model
 
 

@@ -103,9 +103,12 @@ class Deriving:
         read = {source.id: source for draft in drafts for source in draft.sources}
         former = {draft.former.note.id: draft.former.note for draft in drafts if draft.former is not None}
         now = await self._store.notes(scope, sorted(read.keys() | former.keys()))
-        for id, note in (*read.items(), *former.items()):
+        for id, note in read.items():
             if id not in now or reading(now[id]) != reading(note):
                 raise StaleLease("a note changed while it was reflected on")
+        for id, note in former.items():  # whose validity only the store tells: it follows from links of others
+            if id not in now or now[id].version != note.version:
+                raise StaleLease("what was reflected before changed meanwhile")
         histories = await self._store.histories(scope, sorted(now))
         await self._nobody_else(scope, drafts)
         ops: list[Op] = []
