@@ -162,9 +162,13 @@ def test_broken_files_are_told(tmp_path: Path, name: str, change: bytes | None, 
 
 @pytest.mark.parametrize(
     ("change", "told"),
-    [({"width": 32}, "not those that config.json tells of"), ({"features": 99}, "features of version 99")],
-)
-def test_files_that_do_not_fit_are_told(tmp_path: Path, change: dict[str, int], told: str) -> None:
+    [
+        ({"width": 32}, "not those that config.json tells of"), ({"features": 99}, "features of version 99"),
+        ({"width": "wide"}, "cannot be read: width"), ({"biases": 3}, "cannot be read"), ({"gates": "no"}, "gates"),
+        ({"heads": 10**9}, "heads is 1000000000"), ({"layers": 0}, "layers is 0"), ({"heads": 3}, "shared by 3 heads"),
+    ],
+)  # fmt: skip
+def test_files_that_do_not_fit_are_told(tmp_path: Path, change: dict[str, object], told: str) -> None:
     MemoryDecoderScorer(restless()).save(tmp_path)
     config = json.loads((tmp_path / CONFIG).read_text()) | change
     (tmp_path / CONFIG).write_text(json.dumps(config))

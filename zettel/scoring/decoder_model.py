@@ -15,9 +15,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import torch
+from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from zettel.arguments import first_complaint
 from zettel.errors import ScorerError
 from zettel.model import LinkType
 from zettel.scoring.attention import BLOCKED, OPEN, Attention
@@ -35,6 +37,12 @@ BIASES = {
 }
 """What two notes have to do with each other, by the part that it is left out with."""
 
+SIZES = {
+    "width": (1, 1024), "heads": (1, 64), "layers": (1, 32), "states": (1, 256), "dropout": (0.0, 0.9),
+    "vector": (0, 16_384), "bank": (0, 4096),
+}  # fmt: skip
+"""The least and the most of each: a damaged file asks for no memory that nobody has."""
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryDecoderConfig:
@@ -43,7 +51,7 @@ class MemoryDecoderConfig:
     ``embedder``: the fingerprint of the embedder whose vectors it learned from; "": it reads no vectors. ``biases``:
     those of ``BIASES`` that are learned from. ``bank``: how many slots a scope has; 0: it has none. ``talk_only``:
     notes none of which belongs to a session (documents) stay in the default scorer's order. Raises ``ScorerError`` for
-    a bank without vectors, or a bias that there is not.
+    a bank without vectors, a bias that there is not, or a size outside SIZES.
     """
 
     width: int = 32
@@ -61,6 +69,11 @@ class MemoryDecoderConfig:
     features: int = FEATURE_VERSION
 
     def __post_init__(self) -> None:
+        for name, (least, most) in SIZES.items():
+            if not least <= getattr(self, name) <= most:
+                raise ScorerError(f"{name} is {getattr(self, name)}; a memory decoder has {least} to {most}")
+        if self.width % self.heads:
+            raise ScorerError(f"a width of {self.width} cannot be shared by {self.heads} heads")
         if unknown := sorted(set(self.biases) - set(BIASES)):
             raise ScorerError(f"there is no bias {unknown[0]!r}; there are {', '.join(BIASES)}")
         if self.bank and not self.vector:
@@ -74,7 +87,9 @@ class MemoryDecoderConfig:
             known = {field.name for field in fields(cls)}
             if not isinstance(told, dict) or set(told) | {"talk_only"} != known:
                 raise ScorerError("config.json is not that of a memory decoder")
-            return cls(**told | {"biases": tuple(told["biases"])})
+            return TypeAdapter(cls).validate_json(text, strict=True)
+        except ValidationError as error:
+            raise ScorerError(f"config.json cannot be read: {first_complaint(error)}") from error
         except (ValueError, TypeError) as error:
             raise ScorerError(f"config.json cannot be read: {error}") from error
 
