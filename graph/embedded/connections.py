@@ -11,6 +11,7 @@ from pathlib import Path
 
 from zettel.errors import MemoryClosed, NotAStore, StoreBusy, StoreError, StoreFull, StoreReadOnly
 from zettel.graph.embedded.schema import migrate, require_ours
+from zettel.held_files import hold, release
 
 READERS = 4
 """Connections that read at the same time: more would only queue for the processor."""
@@ -36,11 +37,19 @@ class Connections:
         self._idle: list[sqlite3.Connection] = []
         self._places = threading.Semaphore(READERS)
         self._pid = 0
+        self._held = ""
 
     def open(self) -> None:
         """Open, make or migrate the file. Raises ``NotAStore``, ``StoreTooNew``, ``StoreReadOnly``, ``StoreBusy``."""
         file = Path(self.path)
-        require_ours(file)
+        self._held = hold(self._file, lambda: require_ours(file))
+        try:
+            self._open(file)
+        except BaseException:
+            release(self._held)
+            raise
+
+    def _open(self, file: Path) -> None:
         for place in (file.parent, *(file,) * file.exists()):
             if not os.access(place, os.W_OK):
                 raise StoreReadOnly(f"{place} cannot be written: its permissions forbid it")
@@ -67,6 +76,8 @@ class Connections:
             idle, self._idle = self._idle, []
             for connection in (*idle, *filter(None, (writer,))):
                 connection.close()
+            if writer is not None:
+                release(self._held)
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:

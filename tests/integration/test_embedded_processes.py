@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.embedded import ANN, Scribe, a_job, opened, run, vector
+from zettel import Memory
 from zettel.batch import Batch, Conflict, EraseNotes, FinishJob, PutJob, StaleLease
-from zettel.errors import MemoryClosed, StoreBusy
+from zettel.errors import InvalidInput, MemoryClosed, StoreBusy
 from zettel.model import LinkType, Scope
 
 pytestmark = pytest.mark.integration
@@ -141,6 +142,59 @@ def test_a_batch_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
             assert await store.check(repair=False) == []
 
     run(work())
+
+
+_VISITOR = """
+import sys; sys.path.insert(0, ".")
+from tests.integration.test_embedded_processes import *
+async def work():
+    async with opened(sys.argv[1]) as store:
+        print((await store.counts(None))["notes"])
+run(work())
+"""
+
+
+def notes_seen_elsewhere(path: Path) -> int:
+    """By another process that opens the store and closes it again."""
+    seen = subprocess.run([sys.executable, "-c", _VISITOR, str(path)], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    return int(seen.stdout)
+
+
+def test_who_opens_it_twice_loses_nothing_to_another_process(tmp_path: Path) -> None:
+    """On POSIX, a process that closes any descriptor of a file loses all its locks on it."""
+    path = tmp_path / "a.db"
+
+    async def work() -> None:
+        async with opened(path) as first:
+            scribe = await Scribe(first).begin()
+            await scribe.add("Before.")
+            async with opened(path), opened(f"{tmp_path}/../{tmp_path.name}/a.db"):
+                assert notes_seen_elsewhere(path) == 1
+                await scribe.add("After.")
+                assert notes_seen_elsewhere(path) == 2
+            await scribe.add("At last.")
+            assert notes_seen_elsewhere(path) == 3
+
+    run(work())
+
+
+def test_neither_an_import_nor_an_export_opens_the_file_of_an_open_store(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    (tmp_path / "chat.txt").write_text("[2024-05-01 09:00] Ann: The sails are at the loft.\n")
+    with Memory(path) as memory:
+        memory.add("Before.")
+        beside = [str(tmp_path / name) for name in sorted(os.listdir(tmp_path)) if name != "chat.txt"]
+        report = memory.import_transcript(tmp_path)
+        assert (report.added, report.unknown) == (1, beside)
+        assert len(beside) == 3
+        for file in beside:
+            with pytest.raises(InvalidInput, match="belongs to a store that is open"):
+                memory.import_transcript(file)
+            with pytest.raises(InvalidInput, match="is a database"):
+                memory.export(file, format="jsonl")
+        assert notes_seen_elsewhere(path) == 2
+        memory.add("After.")
+        assert notes_seen_elsewhere(path) == 3
 
 
 _MAKER = """

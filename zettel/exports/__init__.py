@@ -17,6 +17,7 @@ from typing import BinaryIO, NamedTuple
 import anyio.to_thread
 
 from zettel.errors import InvalidInput, UnknownFormat
+from zettel.held_files import is_held
 from zettel.model import Scope
 from zettel.ports import GraphStore
 
@@ -139,10 +140,13 @@ def require_replaceable(path: Path) -> None:
     require_writable(path)
     if path.exists() and not path.is_file():  # a file would be put in its place
         raise InvalidInput(f"{path} is a device or a pipe: write to stdout (-), or hand in an open file")
-    if path.is_file():
-        with path.open("rb") as there:
-            if there.read(len(_DATABASE)) == _DATABASE:
-                raise InvalidInput(f"{path} is a database, and maybe a store: name another file")
+    if path.is_file() and (is_held(path) or _is_database(path)):
+        raise InvalidInput(f"{path} is a database, and maybe a store: name another file")
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as there:
+        return there.read(len(_DATABASE)) == _DATABASE
 
 
 async def _write(pages: AsyncIterator[bytes], file: BinaryIO) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
 from zettel.errors import InvalidInput, UnknownFormat
+from zettel.held_files import is_held
 from zettel.model import Event, Frozen
 
 BUILT_IN = (
@@ -125,11 +126,13 @@ def choose(path: Path, name: str = "auto", called: str | None = None) -> Format:
 
 
 def require_file(path: Path) -> None:
-    """Raises ``InvalidInput`` for a path that is no file."""
+    """Raises ``InvalidInput`` for a path that is no file, or a file of a store that is open."""
     if not path.exists():
         raise InvalidInput(f"{path}: there is no such file")
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder; name a file in it")
+    if is_held(path):
+        raise InvalidInput(f"{path} belongs to a store that is open: name a transcript, or an export of the store")
 
 
 def reads_folders(format: Format) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple, TypeAlias
 
 from zettel.errors import BadRecord, InvalidInput
+from zettel.held_files import is_held
 from zettel.model import MAX_NAME
 
 from . import HEAD_BYTES, Format, Record, Rejected, beginning, choose, named, ranked, reads_folders, recognising
@@ -231,7 +232,9 @@ def _readable(root: Path, file: File, called: str, known: Sequence[Format]) -> l
 
 
 def _parts(root: Path, file: File, called: str, known: Sequence[Format]) -> list[Part]:
-    """A file as one part, or the files of a zip; none if no format knows it."""
+    """A file as one part, or the files of a zip; none if no format knows it, or if it is of a store that is open."""
+    if is_held(file.path):
+        return []
     if is_tree(file.path) and file.entry is None:
         return _Walk(file.path, called, known).parts
     if file.entry is None:
