@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from zettel.annotate.index import index_note, searchable_text
 from zettel.batch import PutRevision
@@ -15,7 +15,6 @@ from zettel.fold import fold
 from zettel.model import Cause, Input, Link, Note, Revision
 from zettel.ports import NoteHistory
 
-_JSON = TypeAdapter(dict[str, Any])
 BY_HAND = Cause(by="user")
 """A person did it: jobs do not decide otherwise."""
 SEARCHED = ("title", "content", "tags", "keywords", "role", "part", "archived")
@@ -45,7 +44,8 @@ def revised(
         version=before.version + 1,
         seq=clock.next(),
         recorded_at=clock.recorded_at,
-        change=json.loads(_JSON.dump_json(dict(change))) if change else {},
+        # Not by pydantic as a whole: metadata may hold lone surrogates, which JSON can escape and UTF-8 cannot hold.
+        change=json.loads(json.dumps(dict(change), default=to_jsonable_python)) if change else {},
         extracted=extracted,
         links=links,
         undoes=undoes,

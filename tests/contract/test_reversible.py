@@ -53,6 +53,17 @@ def test_a_taking_back_can_be_taken_back(memory: Memory) -> None:
     assert live[start + 2] is False
 
 
+def test_metadata_that_only_json_can_hold_is_changed_and_taken_back(memory: Memory) -> None:
+    """A chat cut in the middle of an emoji leaves half of it, and an export as JSON tells that by its escape."""
+    cut, other = {"seen": ["cut \ud83d"]}, {"seen": [{"cut \udc4b": None}]}
+    id = memory.add("The ferry leaves at nine.", id="cut", metadata=cut)
+    memory.update(id, metadata=other)
+    assert memory.get(id).metadata == memory.history(id)[-1].change["metadata"] == other
+    assert memory.add("The ferry leaves at ten.", id="cut", metadata=cut, on_conflict="revise") == id
+    assert memory.get(id).metadata == cut
+    assert memory.revert(id, 1).metadata == cut
+
+
 def test_history_tells_cause_change_and_inputs(memory: Memory) -> None:
     id = memory.add("The kiln is cold.")
     memory.update(id, tags=["pottery"])
