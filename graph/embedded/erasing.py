@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable
 
 from zettel.graph.embedded import feedback, words
 from zettel.graph.keys import Entry, unpacked
+from zettel.model import JobKind
+
+_KINDS = json.dumps([kind.value for kind in JobKind])
+"""Named, so that the index finds a note's jobs, however many others wait in the scope."""
 
 
 def unpost(sql: sqlite3.Connection, scope: int, number: int, seq: int, entries: Iterable[Entry]) -> None:
@@ -59,12 +64,12 @@ def erase_note(sql: sqlite3.Connection, scope: int, changed: int, number: int, i
         "DELETE FROM citations WHERE scope = :scope AND cited = :id",
         "DELETE FROM revisions WHERE note = :note",
         "DELETE FROM note_events WHERE note = :note",
-        "DELETE FROM jobs WHERE scope = :scope AND note = :id",
+        "DELETE FROM jobs WHERE scope = :scope AND kind IN (SELECT value FROM json_each(:kinds)) AND note = :id",
         "DELETE FROM texts WHERE note = :note",
         "DELETE FROM notes WHERE number = :note",
         "INSERT INTO removed (scope, changed, note, event) VALUES (:scope, :changed, :note, 0)",
     ):
-        sql.execute(statement, {"note": number, "scope": scope, "id": id, "changed": changed})
+        sql.execute(statement, {"note": number, "scope": scope, "id": id, "changed": changed, "kinds": _KINDS})
     return {source for (source,) in ends} - {number}
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.embedded import ANN, Scribe, opened, run, vector
+from tests.integration.embedded import ANN, Scribe, a_job, opened, run, vector
 from zettel import Memory
 from zettel.annotate.tokens import tokenize
+from zettel.batch import PutJob
 from zettel.model import LinkType, Scope
 
 pytestmark = pytest.mark.integration
@@ -50,6 +51,24 @@ def found_in(folder: Path, words: set[str]) -> dict[str, list[str]]:
         if names:
             hits[word] = names
     return hits
+
+
+def test_what_a_delete_takes_does_not_grow_with_the_jobs_that_wait(tmp_path: Path) -> None:
+    async def steps(waiting: int) -> int:
+        """What SQLite does, counted in thousands of steps, to erase 20 notes."""
+        async with opened(tmp_path / f"{waiting}.db", hasty=True) as store:
+            scribe = await Scribe(store).begin()
+            ids = [await scribe.add(f"Heron number {number}.", job=True) for number in range(20)]
+            await scribe.do(*(PutJob(a_job(f"j_other_{n}", note=f"n_other_{n}")) for n in range(waiting)))
+            counted: list[None] = []
+            assert store._connections is not None
+            with store._connections.writer() as writer:
+                writer.set_progress_handler(lambda: counted.append(None), 1000)
+            await scribe.erase(*ids)
+            assert len(await store.jobs(ANN)) == waiting
+            return len(counted)
+
+    assert run(steps(5_000)) < run(steps(0)) + 20
 
 
 def test_a_dropped_scope_is_wiped_by_whoever_comes_next(tmp_path: Path) -> None:
