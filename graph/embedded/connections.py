@@ -68,6 +68,7 @@ class Connections:
                 raise
         self._writer = writer
         self._pid = os.getpid()
+        self._opened = os.stat(self._file)
 
     def close(self) -> None:
         """Wait for a write that is under way, then close all. Reads under way close theirs when they end."""
@@ -119,6 +120,13 @@ class Connections:
             raise MemoryClosed(f"{self.path} is closed")
         if self._pid != os.getpid():
             raise MemoryClosed(f"{self.path} was opened before a fork: open it anew in the child process")
+        # What is written to a file without a name is lost, and a reader would mix the log with what has the name now.
+        try:
+            is_there = os.path.samestat(os.stat(self._file), self._opened)
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
+            raise StoreError(f"{self.path} was deleted, moved or replaced since it was opened: open it anew")
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(

@@ -192,6 +192,35 @@ def test_a_full_disk_only_delays_what_is_done_in_the_background(tmp_path: Path) 
         assert memory.check() == []
 
 
+def test_nothing_is_written_to_a_file_that_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with Memory(path) as memory:
+        memory.add("It would be lost.")
+        for file in tmp_path.iterdir():
+            file.unlink()
+        for call in (lambda: memory.add("This too."), memory.list, memory.flush):
+            with pytest.raises(StoreError, match="deleted, moved or replaced"):
+                call()
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_file_put_in_the_place_of_an_open_one_is_left_as_it_is(tmp_path: Path) -> None:
+    path, copy = tmp_path / "a.db", tmp_path / "copy.db"
+    with Memory(copy) as memory:
+        memory.add_many({"content": f"Heron {n}."} for n in range(5))
+        memory.flush()
+    kept = copy.read_bytes()
+    with Memory(path) as memory:
+        memory.add("A kestrel.")
+        copy.replace(path)
+        with ThreadPoolExecutor(8) as threads:
+            for reading in [threads.submit(memory.list) for _ in range(16)]:
+                assert isinstance(reading.exception(), StoreError)
+        with pytest.raises(StoreError, match="deleted, moved or replaced"):
+            memory.add("Another kestrel.")
+    assert path.read_bytes() == kept
+
+
 def test_an_open_memory_stays_with_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
