@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -64,6 +65,8 @@ class View:
     tokens: int
     order: Ints  # visible rows that have a session, each session's together and in the order of NEXT
     place: NDArray[np.int32]  # (rows + 1,) of a row in ``order``, -1: it has no session
+    role_names: tuple[str, ...]  # of those who said visible notes
+    role: Ints  # (roles + 1,) of a role in ``role_names``, -1: it said none of them
     usual: bool
     """Whether these are all notes that are shown, so that what is counted once and for all holds."""
 
@@ -177,7 +180,12 @@ class Columns:
         place = np.full(self.rows + 1, GONE, np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
         tokens = int(self.notes["length"][seen].sum(dtype=np.int64))
-        return View(visible, int(seen.sum()), tokens, order, place, usual)
+        there = np.zeros(len(self.roles.all) + 1, bool)
+        there[self.notes["role"][seen]] = True
+        there[GONE] = False
+        role = np.where(there, np.cumsum(there) - 1, GONE)
+        role_names = tuple(compress(self.roles.all, there))
+        return View(visible, int(seen.sum()), tokens, order, place, role_names, role, usual)
 
     def sessions_of(self, view: View) -> tuple[Ints, Ints]:
         """See :meth:`View.of_session`; counted once for the usual view."""

@@ -60,8 +60,8 @@ def columnar(
         # What was derived is no part of its events.
         event=np.where(notes["kind"] == _EPISODIC, notes["event"], -notes["number"]),
         kind=notes["kind"].astype(np.int64),
-        role=notes["role"].astype(np.int64),
-        role_names=tuple(columns.roles.all),
+        role=view.role[notes["role"]],
+        role_names=view.role_names,
         session=number[notes["session"]].astype(np.int64),
         previous=previous,
         next=following,

@@ -15,7 +15,7 @@ import pytest
 
 from tests import neo4j_servers
 from tests.contract.support import LIFE, decide, keep_answer, picture, said
-from zettel import AsyncMemory, LinkType, Memory
+from zettel import AsyncMemory, LinkType, Memory, Scope
 from zettel.annotate.tokens import tokenize
 from zettel.errors import InvalidInput, NotFound
 
@@ -188,6 +188,30 @@ def test_an_event_goes_with_its_note_whatever_that_was_called_since(memory: Memo
     assert memory.delete(id) == 1
     with pytest.raises(NotFound):
         memory.get(event)
+
+
+@pytest.mark.parametrize("away", [Memory.delete, Memory.archive])
+def test_who_no_longer_says_anything_is_no_speaker_any_more(memory: Memory, away: Callable[..., Any]) -> None:
+    """A speaker's name in a question counts as who is asked about; of others it is a word like any other."""
+    others = [
+        {"content": "Cara lives in Rome.", "role": "Ben"},
+        {"content": "Ann lives in Oslo.", "role": "Ben"},
+        {"content": "Ann saw the ferry.", "role": "Cara"},
+    ]
+    never, since = Scope(user="never"), Scope(user="since")
+
+    def scores(scope: Scope) -> list[tuple[str, float]]:
+        hits = memory.search("Where does Ann live?", scope=scope, brings_back=False)
+        return [(hit.note.content, round(hit.score, 6)) for hit in hits]
+
+    for scope in (never, since):
+        memory.add_many(others, scope=scope)
+    id = memory.add("The kiln is cold.", role="Ann", scope=since)
+    memory.flush()
+    assert scores(since) != scores(never)
+    away(memory, id, scope=since)
+    memory.flush()
+    assert scores(since) == scores(never)
 
 
 def test_a_wrong_delete_destroys_nothing(memory: Memory) -> None:
