@@ -64,7 +64,11 @@ class PutRevision:
 
 @dataclass(frozen=True, slots=True)
 class PutVector:
-    """Store a note's vector, (dim,) float32, in one of the store's vector sets."""
+    """Store a note's vector, (dim,) float32, in one of the store's vector sets.
+
+    One in the active set is of the note's wording as it is now, so those that the note has in other sets go with it: a
+    set that is being filled gets one of this wording, too.
+    """
 
     note: str
     space: int

@@ -1,8 +1,13 @@
 // Store vectors of one size; how many of the notes are there. A vector of zeros has no direction and no embedding.
+// With one of the active set go those of other sets, which are of a former wording.
 UNWIND $vectors AS row
 MATCH (n:Note {scope: $scope, id: row.note})-[:FOUND_BY]->(i:Index)
 MERGE (v:Vector {scope: $scope, id: row.id})
 ON CREATE SET v:Vector{{dim}}, v.note = n.id, v.space = row.space, v.seq = n.seq
 MERGE (n)-[:HAS_VECTOR]->(v)
 SET v += row, v.changed = $changes, i.changed = $changes, v.shown = row.embedding IS NOT NULL AND n.archived IS NULL
-RETURN count(v) AS vectors
+WITH n, v
+OPTIONAL MATCH (:Space {id: v.space, active: true}), (n)-[:HAS_VECTOR]->(former:Vector)
+WHERE former.space <> v.space
+DETACH DELETE former
+RETURN count(DISTINCT v) AS vectors

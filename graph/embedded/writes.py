@@ -69,6 +69,7 @@ _STATEMENTS = {
     "terms": "INSERT OR IGNORE INTO terms (scope, key, name) VALUES (?, ?, ?)",
     "vectors": """INSERT INTO vectors (note, space, vector) VALUES (?, ?, ?)
         ON CONFLICT (note, space) DO UPDATE SET vector = excluded.vector""",
+    "outdated": "DELETE FROM vectors WHERE note = ? AND space != ?",
     "links": """INSERT OR REPLACE INTO links (source, target, type, owner, weight, reason, recorded_at)
         VALUES (?, ?, ?, ?, ?, ?, ?)""",
     "reworded": "UPDATE texts SET base = COALESCE(base, body), body = ? WHERE note = ?",
@@ -93,7 +94,7 @@ class Applying:
         self._numbers: dict[str, int | None] = {}
         self._events: dict[str, Found] = {}
         self._fresh: set[int] = set()
-        self._dims: dict[int, int] | None = None
+        self._spaces: dict[int, tuple[int, int]] | None = None
         self._next = {"events": 0, "notes": 0, "revisions": 0}
         self._next.update(
             connection.execute("SELECT name, seq FROM sqlite_sequence WHERE name IN ('events', 'notes', 'revisions')")
@@ -171,17 +172,18 @@ class Applying:
 
     def _put_vector(self, one: Prepared) -> None:
         assert isinstance(one.op, PutVector)
-        if self._dims is None:
-            self._dims = dict(self._sql.execute("SELECT id, dim FROM spaces"))
-        vector = one.op.vector
-        if vector.shape != (self._dims.get(one.op.space),):
-            raise EmbedderMismatch(
-                f"a vector of {vector.shape} does not fit vector set {one.op.space}: it has "
-                f"{self._dims.get(one.op.space, 'been replaced; open the memory anew')}"
-            )
+        if self._spaces is None:
+            rows = self._sql.execute("SELECT id, dim, active FROM spaces")
+            self._spaces = {id: (dim, active) for id, dim, active in rows}
+        space, vector = one.op.space, one.op.vector
+        dim, active = self._spaces.get(space, ("been replaced; open the memory anew", False))
+        if vector.shape != (dim,):
+            raise EmbedderMismatch(f"a vector of {vector.shape} does not fit vector set {space}: it has {dim}")
         number = self._known(one.op.note)
         self.touched.add(number)
-        self._rows["vectors"].append((number, one.op.space, vector.astype("<f4").tobytes()))
+        self._rows["vectors"].append((number, space, vector.astype("<f4").tobytes()))
+        if active and len(self._spaces) > 1:
+            self._rows["outdated"].append((number, space))
 
     def _put_mention(self, one: Prepared) -> None:
         assert isinstance(one.op, PutMention)

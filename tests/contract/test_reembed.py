@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.contract.support import LIFE, said
-from zettel import Memory
+from zettel import AsyncMemory, Memory
+from zettel.annotate.index import vector_text
 from zettel.errors import EmbedderError, EmbedderMismatch, JobFailed
 from zettel.jobs import reembed
 from zettel.model import JobKind
@@ -69,6 +72,28 @@ def test_reembed_changes_over_and_goes_on_where_it_was(url: Any, monkeypatch: py
         assert memory.check() == []
     with Memory(url) as memory, pytest.raises(EmbedderMismatch, match="letters"):
         memory.search("cello")
+
+
+def test_what_is_reworded_while_a_reembed_pauses_is_found_by_its_new_words(
+    url: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reembed, "REEMBED_BATCH", 3)
+    with Memory(url) as memory:
+        first, *_ = ids = memory.add_many(LIFE)
+        memory.flush()
+    with Memory(url, embedder=Letters(breaks_after=5)) as memory, pytest.raises(JobFailed, match="out of letters"):
+        memory.reembed()
+    with Memory(url) as memory:
+        memory.update(first, content="Jazz quiz: zebras, oxen, foxes.")
+    letters = Letters()
+    with Memory(url, embedder=letters) as memory:
+        assert memory.reembed() == 5
+        inner: AsyncMemory = memory._bridge.inner
+        store = inner._engine.store  # type: ignore[union-attr]
+        (space,) = memory._bridge.call(store.spaces)
+        held = memory._bridge.call(partial(store.vectors, memory.scope, ids, space.id))
+        texts = [vector_text(memory.get(id)) for id in ids]  # type: ignore[arg-type]
+        assert np.allclose([held[id] for id in ids], asyncio.run(letters.embed(texts)), atol=1e-3)
 
 
 def test_reembed_with_the_same_embedder_has_nothing_to_do(url: Any) -> None:
