@@ -47,7 +47,7 @@ class Reaching:
         """Open the file, or make it. Raises ``NotAStore``, ``StoreTooNew``, ``StoreReadOnly``, ``StoreBusy``."""
         # Made here, for they belong to the event loop.
         self._reading, self._writing = anyio.CapacityLimiter(READERS), anyio.CapacityLimiter(1)
-        self._moving = anyio.Lock()
+        self._moving = anyio.Semaphore(1)  # no Lock: a stream that is broken off is ended by another task
         await anyio.to_thread.run_sync(self._open)
 
     def _open(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import io
 import os
@@ -17,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.integration.command import Ran, Zettel
-from zettel import Memory, Scope
+from zettel import AsyncMemory, Memory, Scope
 from zettel.errors import InvalidInput
 from zettel.exports import own_files
 
@@ -226,6 +227,41 @@ def test_two_exports_at_once_to_one_name(tmp_path: Path) -> None:
         assert "at the loft" in to.read_text()
         assert len(to.read_text().splitlines()) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["backup.jsonl"]
+
+
+@pytest.mark.parametrize("format", ["zettel", "jsonl", "graphml"])
+def test_an_export_that_breaks_off_is_in_the_way_of_no_other(tmp_path: Path, format: str) -> None:
+    """Whether it is cancelled, or cannot be written; also while somebody keeps the error."""
+
+    async def work() -> None:
+        async with AsyncMemory(tmp_path / "a.db") as memory:
+            await memory.add_many({"content": f"Heron {number}."} for number in range(600))
+            whole, left = io.BytesIO(), 3
+
+            class Full(io.BytesIO):
+                def write(self, page: Any) -> int:
+                    nonlocal left
+                    left -= 1
+                    if left == 0:
+                        raise OSError(errno.ENOSPC, "No space left on device")
+                    return super().write(page)
+
+            class Endless(io.BytesIO):
+                def write(self, page: Any) -> int:
+                    loop.call_soon_threadsafe(going.cancel)
+                    return super().write(page)
+
+            with pytest.raises(OSError, match="No space left") as kept:
+                await memory.export(Full(), format=format)
+            loop = asyncio.get_running_loop()
+            going = asyncio.create_task(memory.export(Endless(), format=format))
+            with pytest.raises(asyncio.CancelledError):
+                await going
+            await asyncio.wait_for(memory.export(whole, format=format), 20)
+            assert len(whole.getvalue()) > 600
+            assert kept.value.errno == errno.ENOSPC
+
+    asyncio.run(work())
 
 
 def test_two_exports_at_once_to_one_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ import io
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -30,7 +31,7 @@ from .work import Progress, Work
 class Format(NamedTuple):
     """How a format is written: as ``pages`` of one file, or into a ``folder``."""
 
-    pages: Callable[[Work], AsyncIterator[bytes]] | None = None
+    pages: Callable[[Work], AsyncGenerator[bytes, None]] | None = None
     folder: Callable[[Work, Path], Awaitable[None]] | None = None
     parts: tuple[str, ...] = ()
     """What may be included that is not there by itself."""
@@ -149,6 +150,7 @@ def _is_database(path: Path) -> bool:
         return there.read(len(_DATABASE)) == _DATABASE
 
 
-async def _write(pages: AsyncIterator[bytes], file: BinaryIO) -> None:
-    async for page in pages:
-        await anyio.to_thread.run_sync(file.write, page)
+async def _write(pages: AsyncGenerator[bytes, None], file: BinaryIO) -> None:
+    async with aclosing(pages):  # what is broken off must not go on holding the store
+        async for page in pages:
+            await anyio.to_thread.run_sync(file.write, page)

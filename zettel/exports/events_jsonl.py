@@ -8,7 +8,7 @@ the store knows about the event, and the notes that rest on it: to be read, for 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -20,7 +20,7 @@ from .work import PAGE, Work
 NOTES = "notes"
 
 
-async def pages(work: Work) -> AsyncIterator[bytes]:
+async def pages(work: Work) -> AsyncGenerator[bytes, None]:
     """The lines of all events."""
     await work.expect(events=1)
     told: list[bytes] = []

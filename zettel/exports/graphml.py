@@ -11,7 +11,7 @@ networkx's own writer would build the whole document first.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from xml.sax.saxutils import escape, quoteattr
 
 from zettel.model import EventRecord, Link, Note
@@ -35,7 +35,7 @@ _EDGE = {"label": "string", "kind": "string", "weight": "double", "reason": "str
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-async def pages(work: Work) -> AsyncIterator[bytes]:
+async def pages(work: Work) -> AsyncGenerator[bytes, None]:
     """The document in pieces."""
     await work.expect(notes=2, **({"events": 1} if EVENTS in work.include else {}))
     yield _head().encode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from zettel import __version__
 from zettel.batch import PutEvent
@@ -11,7 +11,7 @@ from zettel.transcripts.whole import Lines, record, vectors_record
 from .work import Work
 
 
-async def pages(work: Work) -> AsyncIterator[bytes]:
+async def pages(work: Work) -> AsyncGenerator[bytes, None]:
     """The lines, each with its checksum; the format is that of ``zettel.transcripts.whole``."""
     await work.expect(events=1)
     lines = Lines()
