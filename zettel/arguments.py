@@ -99,9 +99,12 @@ def require_storable(name: str, text: str | None) -> None:
 
 
 def require_one(choice: str, *values: str | None) -> None:
-    """Raise ``InvalidInput`` unless just one of the values of a ``choice`` is given."""
-    if len(values) - values.count(None) != 1:
+    """Raise ``InvalidInput`` unless just one of the values of a ``choice`` is given, as a text."""
+    given = [value for value in values if value is not None]
+    if len(given) != 1:
         raise InvalidInput(f"say {choice}, one of them")
+    if not isinstance(given[0], str):
+        raise InvalidInput(f"say {choice}, as one text, and not of type {type(given[0]).__name__}")
 
 
 def require_name(name: str, text: str) -> None:

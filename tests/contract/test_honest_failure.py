@@ -220,6 +220,11 @@ def test_a_bad_question_is_refused(memory: Memory) -> None:
             memory.list(**wrong)
     with pytest.raises(InvalidInput, match="session: holds a lone surrogate"):
         memory.delete(session="\ud800")
+    id = memory.add("Kept.")
+    for several in ({"id": [id]}, {"session": ["a", "b"]}, {"source": 5}):
+        with pytest.raises(InvalidInput, match="an id, a source or a session, as one text"):
+            memory.delete(**several)
+    assert memory.get(id).content == "Kept."
 
 
 @pytest.mark.parametrize(
