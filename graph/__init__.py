@@ -7,6 +7,7 @@ and ``zettel.annotate.index``; a store may be quicker than these words, never di
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ def open_store(url: str | Path, auth: Any = None, database: str | None = None) -
     scheme, and for a file with ``auth`` or ``database``.
     """
     address = str(url)
-    if not address.strip() or "\x00" in address:
+    if not (address.strip() and _is_name(address)):
         raise InvalidInput("the store has no name that a file can have: give a path such as 'zettel.db'")
     address = file_named(address)
     scheme = _SCHEME.match(address)
@@ -63,6 +64,13 @@ def file_named(address: str) -> str:
     from urllib.parse import unquote, urlsplit
 
     return unquote(urlsplit(address).path)
+
+
+def _is_name(address: str) -> bool:
+    try:
+        return b"\x00" not in os.fsencode(address)
+    except UnicodeEncodeError:
+        return False
 
 
 def _embedded(path: str, auth: Any, database: str | None) -> GraphStore:

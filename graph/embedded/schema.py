@@ -41,6 +41,8 @@ def require_ours(path: Path) -> None:
         return
     except PermissionError:
         raise StoreReadOnly(f"{path} cannot be read: its permissions forbid it") from None
+    except OSError as error:  # a name that is too long, links that go round in a circle, a disk that fails
+        raise NotAStore(f"{path} cannot be read: {error.strerror}") from None
     # Zeros: a process died while it made the store, and SQLite will finish or undo that by the journal beside it.
     unfinished = not any(header) and Path(f"{path}-journal").exists()
     if not header or unfinished:

@@ -50,7 +50,7 @@ def test_addresses(tmp_path: Path) -> None:
     url = open_store((tmp_path / "with space.db").as_uri())
     assert isinstance(url, EmbeddedStore)
     assert url.path == str(tmp_path / "with space.db")
-    for wrong in ("gopher://somewhere", "", "  "):
+    for wrong in ("gopher://somewhere", "", "  ", "a\x00.db", "a\ud800.db"):
         with pytest.raises(InvalidInput):
             open_store(wrong)
 
@@ -97,6 +97,14 @@ def test_folders(tmp_path: Path) -> None:
         run(one_note(tmp_path))
     with pytest.raises(NotAStore, match="no folder"):
         run(one_note(tmp_path / "missing" / "a.db"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="what stands in the way of a name is the system's")
+def test_names_that_lead_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "circle.db").symlink_to("circle.db")
+    for name in ("circle.db", "x" * 300):
+        with pytest.raises(NotAStore, match="cannot be read: "):
+            run(one_note(tmp_path / name))
 
 
 def test_a_newer_store_is_not_touched(tmp_path: Path) -> None:
