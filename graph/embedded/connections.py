@@ -123,7 +123,7 @@ class Connections:
         # What is written to a file without a name is lost, and a reader would mix the log with what has the name now.
         try:
             is_there = os.path.samestat(os.stat(self._file), self._opened)
-        except FileNotFoundError:
+        except OSError:
             is_there = False
         if not is_there:
             raise StoreError(f"{self.path} was deleted, moved or replaced since it was opened: open it anew")

@@ -201,15 +201,21 @@ def test_a_full_disk_only_delays_what_is_done_in_the_background(tmp_path: Path) 
 
 
 def test_nothing_is_written_to_a_file_that_is_gone(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    with Memory(path) as memory:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    with Memory(folder / "a.db") as memory:
         memory.add("It would be lost.")
-        for file in tmp_path.iterdir():
+        for file in folder.iterdir():
             file.unlink()
         for call in (lambda: memory.add("This too."), memory.list, memory.flush):
             with pytest.raises(StoreError, match="deleted, moved or replaced"):
                 call()
-    assert not any(tmp_path.iterdir())
+        assert not any(folder.iterdir())
+        folder.rmdir()
+        folder.touch()  # a file where its folder was
+        with pytest.raises(StoreError, match="deleted, moved or replaced"):
+            memory.add("And this.")
+    assert folder.read_bytes() == b""
 
 
 def test_a_file_put_in_the_place_of_an_open_one_is_left_as_it_is(tmp_path: Path) -> None:
