@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 
+from zettel.errors import StoreError
 from zettel.model import TIME_MAX, TIME_MIN, Note, from_micros, to_micros
 from zettel.ports import TermUse
 
@@ -27,10 +28,14 @@ def body_of(value: BaseModel) -> str:
 
 
 def read_body(model: type[Model], body: str) -> Model:
-    """The inverse of :func:`body_of`."""
-    if "\\ud" in body:
-        return model.model_validate(json.loads(body))
-    return model.model_validate_json(body)
+    """The inverse of :func:`body_of`. Raises ``StoreError`` for what it never wrote."""
+    try:
+        if "\\ud" in body:
+            return model.model_validate(json.loads(body))
+        return model.model_validate_json(body)
+    except ValueError as error:
+        told = f"a stored {model.__name__} is damaged and cannot be read"
+        raise StoreError(f"{told}: `zettel doctor --repair` mends what can be; else go back to a copy") from error
 
 
 def note_body(note: Note) -> str:

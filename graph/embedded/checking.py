@@ -14,6 +14,7 @@ from typing import Any
 
 from zettel.annotate.extractive import is_question
 from zettel.annotate.index import index_note
+from zettel.errors import StoreError
 from zettel.fold import fold
 from zettel.graph.bodies import micros_or_min, note_body, read_note, uses_body
 from zettel.graph.embedded import keeping, reads, snapshots, words
@@ -119,8 +120,12 @@ class _Scope:
             yield "it has no text", lambda: None
             return
         body, base, uses = row
-        note, links = fold(read_note(base), reads.revisions_of(self._sql, number))
-        if read_note(body) != note:
+        try:
+            note, links = fold(read_note(base), reads.revisions_of(self._sql, number))
+        except StoreError:
+            yield "its text or a revision is damaged; go back to a copy", lambda: None
+            return
+        if not _says(body, note):
             yield (
                 "its state is not what its history says",
                 lambda: self._do("UPDATE texts SET body = ? WHERE note = ?", note_body(note), number),
@@ -255,3 +260,10 @@ class _Scope:
 
     def _do(self, statement: str, *values: Any) -> None:
         self._sql.execute(statement, values)
+
+
+def _says(body: str, note: Note) -> bool:
+    try:
+        return read_note(body) == note
+    except StoreError:  # damaged, and to be had from the history
+        return False

@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.embedded import ANN, DIM, Scribe, a_job, opened, run, vector
 from zettel.batch import EraseNotes, FinishJob, PutAnswer, PutJob, PutVector, StaleLease
-from zettel.errors import EmbedderMismatch, InvalidInput
+from zettel.errors import EmbedderMismatch, InvalidInput, StoreError
 from zettel.model import JobKind, JobState, LinkType, LoggedHit, LoggedSearch, Scope
 
 pytestmark = pytest.mark.integration
@@ -232,6 +232,31 @@ def test_check_finds_and_mends(damage: str, tmp_path: Path) -> None:
             jobs = [(job.kind, job.note) for job in await store.jobs(ANN)]
             assert jobs == ([(JobKind.EMBED, "n_1")] if damage == "an orphan vector" else [])
             assert (await reader.ask("kestrel")).ids == (await scribe.ask("kestrel")).ids
+
+    run(work())
+
+
+def test_a_damaged_text_is_told_of_and_mended_from_its_history() -> None:
+    async def work() -> None:
+        async with opened(":memory:") as store:
+            scribe = await Scribe(store).begin()
+            changed, plain, sound = [await scribe.add(f"Heron {number}.") for number in range(3)]
+            await scribe.change(changed, content="A kestrel.")
+            assert store._connections is not None
+            with store._connections.write() as sql:
+                sql.execute("UPDATE texts SET body = '{' || body WHERE note < 3")
+            for damaged in (changed, plain):
+                with pytest.raises(StoreError, match="a stored Note is damaged"):
+                    await store.notes(ANN, [damaged])
+            assert len(await store.notes(ANN, [sound])) == 1
+            found = [
+                f"{ANN.model_dump_json()}: note {changed}: its state is not what its history says",
+                f"{ANN.model_dump_json()}: note {plain}: its text or a revision is damaged; go back to a copy",
+            ]
+            assert await store.check(repair=False) == found
+            assert await store.check(repair=True) == found
+            assert (await store.notes(ANN, [changed]))[changed].content == "A kestrel."
+            assert await store.check(repair=False) == found[1:]
 
     run(work())
 
