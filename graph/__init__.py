@@ -35,10 +35,9 @@ def open_store(url: str | Path, auth: Any = None, database: str | None = None) -
     server's databases. Every other scheme must have been brought by a package. Raises ``InvalidInput`` for an unknown
     scheme, and for a file with ``auth`` or ``database``.
     """
-    address = str(url)
+    address = file_named(str(url))
     if not (address.strip() and _is_name(address)):
         raise InvalidInput("the store has no name that a file can have: give a path such as 'zettel.db'")
-    address = file_named(address)
     scheme = _SCHEME.match(address)
     if scheme is None:
         return _embedded(address, auth, database)
