@@ -7,7 +7,7 @@ revisions, or takes back its taking back, has the others follow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from zettel.batch import Op, PutRevision
@@ -63,7 +63,12 @@ async def histories_after(
     """The histories of notes once what is planned is written."""
     if not ids:
         return {}
-    found = await store.histories(scope, ids)
+    return planned_on(await store.histories(scope, ids), planned)
+
+
+def planned_on(histories: Mapping[str, NoteHistory], planned: Sequence[Op]) -> dict[str, NoteHistory]:
+    """The histories, as they were read, once what is planned is written; in the same order."""
+    found = dict(histories)
     for op in planned:
         if isinstance(op, PutRevision) and op.note.id in found:
             base, revisions = found[op.note.id]

@@ -6,7 +6,7 @@ transaction. A remote embedder is never asked here: an ``embed`` job follows, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from zettel.annotate.drafts import Draft, draft, passages_of, tokens_of
 from zettel.annotate.index import index_note
@@ -18,9 +18,9 @@ from zettel.fold import fold
 from zettel.identity import Ordinals, identity_of, new_id, same_content, telling
 from zettel.jobs.queue import FollowUps
 from zettel.link.mentions import mention_ops, names_in, titles_asked
-from zettel.merged import followers, histories_after, rests_on, undoing
+from zettel.merged import followers, planned_on, rests_on, undoing
 from zettel.model import Cause, Event, EventRecord, Note, OnConflict, Remembered, Scope, Status
-from zettel.ports import Annotator, Found, GraphStore, Lookup, ScopeState, SurveyingStore
+from zettel.ports import Annotator, Found, GraphStore, Lookup, NoteHistory, ScopeState, SurveyingStore
 from zettel.revise import revised
 
 ASKED_AT_ONCE = 16
@@ -107,7 +107,7 @@ class Remembering:
                 known = found.events.get(identities[place])
                 record = _record(made.event, clock, known[0] if known else None)
                 ops.append(PutEvent(record, identities[place]))
-                old = await self._parts(scope, *known) if known else ()
+                old = await self._parts(scope, *known) if known else {}
                 apart: list[Note] = []
                 notes = await self._revise_parts(scope, made, record, old, clock, ops, apart)
                 notes += _new_parts(made, record, len(old), clock, ops)
@@ -126,17 +126,17 @@ class Remembering:
 
         await self._commits.commit(scope, plan, look)
 
-    async def _parts(self, scope: Scope, event: EventRecord, notes: Sequence[str]) -> list[str]:
+    async def _parts(self, scope: Scope, event: EventRecord, notes: Sequence[str]) -> dict[str, NoteHistory]:
         """Those of the notes that are parts of an event, and do not only speak for it since a merge."""
         histories = await self._store.histories(scope, notes)
-        return [id for id in notes if rests_on(histories[id], {event.event_id})]
+        return {id: histories[id] for id in notes if rests_on(histories[id], {event.event_id})}
 
     async def _revise_parts(
         self,
         scope: Scope,
         made: Draft,
         record: EventRecord,
-        old: Sequence[str],
+        old: Mapping[str, NoteHistory],
         clock: Clock,
         ops: list[Op],
         apart: list[Note],
@@ -145,12 +145,10 @@ class Remembering:
 
         Notes that were merged with one of them stand ``apart`` again.
         """
-        histories = await histories_after(self._store, scope, old, ops)
         notes: list[Note] = []
-        for part, note_id in enumerate(old):
+        for part, history in enumerate(planned_on(old, ops).values()):
             kept = part < len(made.passages)
             change = made.fields(part, record) if kept else {"archived": True, "event_ids": (record.event_id,)}
-            history = histories[note_id]
             if kept and fold(*history)[0].quarantined is not None:
                 del change["archived"]  # other words do not let it out
             put = revised(

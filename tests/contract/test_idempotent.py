@@ -40,6 +40,26 @@ def test_without_id_the_words_and_their_time_are_the_identity(memory: Memory) ->
     assert memory.add("Yes.", role="Ann", occurred_at="2024-01-01", source="elsewhere.txt") == first[0]
 
 
+def test_to_revise_a_note_reads_its_history_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is as long as the note was revised often, and reading it is most of what a further one costs."""
+    remembering = memory._bridge.inner._engine.remembering
+    read: list[list[str]] = []
+
+    class Watched:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        async def histories(self, scope: Scope, ids: list[str]) -> Any:
+            read.append([*ids])
+            return await store.histories(scope, ids)
+
+    store = remembering._store
+    id = memory.add("The counter is at 1.", id="counter", wait=True)
+    monkeypatch.setattr(remembering, "_store", Watched())
+    assert memory.add("The counter is at 2.", id="counter", on_conflict="revise") == id
+    assert read == [[id]]
+
+
 def test_with_neither_id_nor_time_an_event_is_always_new(memory: Memory) -> None:
     assert memory.add("Hello.") != memory.add("Hello.")
 
