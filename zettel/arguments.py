@@ -88,8 +88,12 @@ def cursor_of(value: str | None) -> int:
 
 def require_storable(name: str, text: str | None) -> None:
     """Raise ``InvalidInput`` for what is no text, or one that no store can keep, and so none can look for."""
-    if text is None:
-        return
+    if text is not None:
+        require_text(name, text)
+
+
+def require_text(name: str, text: str) -> None:
+    """The same for what has to be there."""
     if not isinstance(text, str):
         raise InvalidInput(f"{name} is one text, and not of type {type(text).__name__}")
     try:
