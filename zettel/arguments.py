@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from zettel.errors import InvalidEvent, InvalidInput, WasDeleted
+from zettel.errors import InvalidEvent, InvalidInput, NotFound, WasDeleted
 from zettel.model import (
     MAX_CONTENT_BYTES,
     MAX_DIGITS,
@@ -30,6 +31,8 @@ from zettel.query import Filter
 
 _moment: TypeAdapter[datetime] = TypeAdapter(Moment)
 _local: TypeAdapter[datetime] = TypeAdapter(LocalMoment)
+
+Item = TypeVar("Item")
 
 Time = datetime | str
 """A moment: a datetime or an ISO 8601 text; a naive one is taken as UTC."""
@@ -56,10 +59,19 @@ def moment_of(name: str, value: Time | None, *, local: bool = False) -> datetime
 
 def whole_number(name: str, value: int, of: str = "notes") -> int:
     """``value``, which asks for that many, 1 or more; as much as a store can count is as good as any more."""
-    if not isinstance(value, int):
+    if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidInput(f"{name}={value!r} is not a whole number")
     if value < 1:
         raise InvalidInput(f"{name}={value} asks for no {of}: use 1 or more")
+    return min(value, MOST)
+
+
+def seconds(name: str, value: float | None) -> float | None:
+    """``value``, at most as many as a clock can count."""
+    if value is None:
+        return None
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or math.isnan(value):
+        raise InvalidInput(f"{name}={value!r} is not a number of seconds: use one, or None for no limit")
     return min(value, MOST)
 
 
@@ -102,6 +114,37 @@ def require_text(name: str, text: str) -> None:
         raise InvalidInput(f"{name}: {error}") from None
 
 
+def require_id(scope: object, id: str) -> None:
+    """Raise ``NotFound`` for what is no id: neither a text, nor one that any store might hold."""
+    if not isinstance(id, str):
+        raise NotFound(scope, [id], f"an id is one text, as n_1f2e, and not of type {type(id).__name__}")
+    if not id.isascii():
+        raise NotFound(scope, [id])
+
+
+def some(name: str, values: Iterable[str] | str | None) -> list[str]:
+    """The names that are given, or the one; of None, none. Raises ``InvalidInput`` for what is neither."""
+    return [] if values is None else [values] if isinstance(values, str) else several(name, values, "names")
+
+
+def several(name: str, values: Iterable[Item], of: str) -> list[Item]:
+    """The values, one by one. Raises ``InvalidInput`` for what cannot be gone through."""
+    if not isinstance(values, Iterable):
+        raise InvalidInput(f"{name} takes a list of {of}, and not what is of type {type(values).__name__}")
+    return [*values]
+
+
+def require_path(name: str, path: str | Path) -> Path:
+    """The path. Raises ``InvalidInput`` for what is none, as a text that is too long for one."""
+    if not isinstance(path, (str, Path)):
+        raise InvalidInput(f"{name}={path!r} is no path: name a file or a folder")
+    try:
+        Path(path).exists()
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from None
+    return Path(path)
+
+
 def require_one(choice: str, *values: str | None) -> None:
     """Raise ``InvalidInput`` unless just one of the values of a ``choice`` is given, as a text."""
     given = [value for value in values if value is not None]
@@ -127,15 +170,16 @@ def filter_of(
     until: Time | None,
     metadata: Mapping[str, Any] | None,
 ) -> Filter:
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    tags = [tags] if isinstance(tags, str) else tuple(tags or ())
-    for name, text in [("tags", tag) for tag in tags] + [("session", session), ("role", role)]:
-        require_storable(name, text)
+    tags = some("tags", tags)
+    for tag in tags:
+        require_text("tags", tag)
+    require_storable("session", session)
+    require_storable("role", role)
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InvalidInput(f"filter={metadata!r}: name the metadata and their values, as in {{'team': 'red'}}")
     require_keepable("filter", dict(metadata or {}))
     try:
-        chosen = tuple(Kind(kind).value for kind in kinds or ())
+        chosen = tuple(Kind(kind).value for kind in some("kinds", kinds))
     except ValueError as error:
         raise InvalidInput(f"{error}: use {', '.join(kind.value for kind in Kind)}") from None
     start, end = moment_of("since", since), moment_of("until", until)

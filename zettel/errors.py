@@ -110,7 +110,7 @@ class TooLarge(InvalidInput):
 class NotFound(ZettelError, LookupError):
     """No note, event or job of that id is in this scope."""
 
-    def __init__(self, scope: object, ids: Iterable[str], hint: str = "a search shows the ids that are") -> None:
+    def __init__(self, scope: object, ids: Iterable[object], hint: str = "a search shows the ids that are") -> None:
         super().__init__(f"{', '.join(map(repr, ids))} is not in {scope}: {hint}")
 
 

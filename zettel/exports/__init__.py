@@ -91,6 +91,8 @@ async def export(
 
 def format_for(to: str | Path | BinaryIO, format: str) -> str:
     """The name of the format that is meant."""
+    if not isinstance(to, (str, Path)) and not hasattr(to, "write"):
+        raise InvalidInput(f"to={to!r} is nothing to write to: name a file or a folder, or hand in an open binary file")
     if format != AUTO:
         return format
     return _BY_ENDING.get(Path(to).suffix.lower(), "jsonl") if isinstance(to, (str, Path)) else "jsonl"
@@ -98,7 +100,7 @@ def format_for(to: str | Path | BinaryIO, format: str) -> str:
 
 def require_format(format: str, include: Collection[str] = ()) -> Format:
     """The format of that name, which can include these. Raises ``UnknownFormat``, ``InvalidInput``."""
-    if format not in FORMATS:
+    if not isinstance(format, str) or format not in FORMATS:
         raise UnknownFormat(f"there is no export format {format!r}; there are {', '.join(FORMATS)}")
     writer = FORMATS[format]
     for part in include:

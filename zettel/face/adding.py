@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from zettel.arguments import Time, checked, head_of
+from zettel.arguments import Time, checked, head_of, several
 from zettel.face.upkeep import Upkeep
 from zettel.identity import Ordinals
 from zettel.model import Event, OnConflict, Remembered, Scope
@@ -57,7 +57,7 @@ class Adding(Upkeep):
         were stored; ``remember`` reports it instead of raising. Raises what ``add`` raises: before anything is stored
         ``InvalidEvent`` and ``IdentityConflict``, after it ``WasDeleted`` and, with ``wait``, ``JobFailed``.
         """
-        accepted = [checked(event) for event in events]
+        accepted = [checked(event) for event in several("events", events, "events")]
         done = await self.remember(accepted, on_conflict=on_conflict, scope=scope)
         if wait:
             await self.flush(scope=scope or self.scope)
@@ -77,7 +77,7 @@ class Adding(Upkeep):
         ``IdentityConflict``.
         """
         engine, scope = await self._use(scope)
-        events = [checked(event) for event in events]
+        events = [checked(event) for event in several("events", events, "events")]
         done = await engine.remembering.remember(scope, events, on_conflict, ordinals or Ordinals())
         engine.loop.wake()
         return done

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import PurePath
 from typing import Any
 
-from zettel.arguments import link_type_of, require_one, require_storable, require_text
+from zettel.arguments import link_type_of, require_id, require_one, require_storable, require_text, whole_number
 from zettel.face.opened import Opened
 from zettel.model import Link, LinkType, Note, Scope
 
@@ -22,7 +22,7 @@ class Changing(Opened):
 
     async def update(self, id: str, /, *, scope: Scope | None = None, **fields: Any) -> Note:
         """Set fields of a note, as a revision that can be taken back. Raises ``NotFound``, ``InvalidInput``."""
-        engine, scope = await self._use(scope)
+        engine, scope = await self._use(scope, id)
         note = await engine.editing.update(scope, id, fields)
         engine.loop.wake()
         return note
@@ -43,7 +43,7 @@ class Changing(Opened):
         """
         from zettel.edit import LINKED_BY_HAND
 
-        engine, scope = await self._use(scope)
+        engine, scope = await self._use(scope, source, target)
         require_text("reason", reason)
         made = await engine.editing.link(scope, source, target, link_type_of(type, LINKED_BY_HAND), reason)
         engine.loop.wake()
@@ -51,8 +51,8 @@ class Changing(Opened):
 
     async def revert(self, id: str, version: int, *, scope: Scope | None = None) -> Note:
         """Bring a note back to a version it had. Raises ``NotFound``, ``InvalidInput``."""
-        engine, scope = await self._use(scope)
-        note = await engine.editing.revert(scope, id, version)
+        engine, scope = await self._use(scope, id)
+        note = await engine.editing.revert(scope, id, whole_number("version", version, "version"))
         engine.loop.wake()
         return note
 
@@ -63,7 +63,7 @@ class Changing(Opened):
         the archive. The note itself and its own links stay, but a merge that it caused is taken apart. Each of these
         notes can be brought back by ``revert``; to run it again changes nothing. Raises ``NotFound``.
         """
-        engine, scope = await self._use(scope)
+        engine, scope = await self._use(scope, id)
         changed = await engine.taking_back.take_back(scope, id)
         engine.loop.wake()
         return changed
@@ -73,7 +73,7 @@ class Changing(Opened):
 
         Raises ``NotFound``, and ``InvalidInput`` if it is away already.
         """
-        engine, scope = await self._use(scope)
+        engine, scope = await self._use(scope, id)
         return await engine.archiving.archive(scope, id)
 
     async def unarchive(self, id: str, *, scope: Scope | None = None) -> Note:
@@ -82,7 +82,7 @@ class Changing(Opened):
         Raises ``NotFound``, and ``InvalidInput`` for a note that is not away, that was merged into another, or that a
         quarantine holds.
         """
-        engine, scope = await self._use(scope)
+        engine, scope = await self._use(scope, id)
         note = await engine.archiving.unarchive(scope, id)
         engine.finding.faded.forget(scope)
         engine.loop.wake()
@@ -95,7 +95,7 @@ class Changing(Opened):
         archive, others fall back to what they were without it. Returns the notes that this changed, as they are now.
         Raises ``NotFound``, and ``InvalidInput`` if it is in quarantine already.
         """
-        engine, scope = await self._use(scope)
+        engine, scope = await self._use(scope, id)
         require_text("reason", reason)
         changed = await engine.quarantining.quarantine(scope, id, reason)
         engine.loop.wake()
@@ -106,7 +106,7 @@ class Changing(Opened):
 
         Raises ``NotFound``, and ``InvalidInput`` if it is not in quarantine.
         """
-        engine, scope = await self._use(scope)
+        engine, scope = await self._use(scope, id)
         changed = await engine.quarantining.release(scope, id)
         engine.loop.wake()
         return changed
@@ -127,6 +127,7 @@ class Changing(Opened):
         engine, scope = await self._use(scope)
         require_one("what to delete: an id, a source or a session", id, source, session)
         if id is not None:
+            require_id(scope, id)
             gone = await engine.erasing.erase(scope, [id])
         else:
             gone = 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from zettel.arguments import Time, filter_of, moment_of, require_room, share, whole_number
+from zettel.arguments import Time, filter_of, moment_of, require_room, several, share, whole_number
 from zettel.errors import InvalidInput
 from zettel.face.looking import Looking
 from zettel.model import Hit, Kind, Scope
@@ -109,11 +109,10 @@ class Finding(Looking):
             "k": whole_number("k", k), "known_at": moment_of("known_at", known_at),
             "as_of": moment_of("as_of", as_of, local=True), "now": moment_of("now", now, local=True),
             "filter": filter_of(kinds, tags, session, role, since, until, filter),
-            "min_score": share("min_score", min_score), "explain": explain, "current_only": current_only, "log": log,
-            "archived": archived, "quarantined": quarantined, "recalls": True,
-            "brings_back": brings_back,
+            "min_score": share("min_score", min_score), "explain": explain, "current_only": bool(current_only),
+            "log": log, "archived": archived, "quarantined": quarantined, "recalls": True, "brings_back": brings_back,
         }  # fmt: skip
-        asked = [Asked(text=question, **common) for question in questions]
+        asked = [Asked(text=question, **common) for question in several("questions", questions, "questions")]
         return await engine.finding.search(scope, asked, *await self._scorers(scorer, effort))
 
     async def context(

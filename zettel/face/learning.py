@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
+from zettel.arguments import require_id, several
 from zettel.errors import InvalidInput
 from zettel.face.opened import Opened
 from zettel.model import LoggedSearch, Outcome, Scope, Tuned
@@ -31,8 +32,11 @@ class Learning(Opened):
         what was told before. Raises ``NotFound`` for a search that is not in the log, ``InvalidInput`` for a note that
         it did not find.
         """
-        engine, scope = await self._use(scope)
-        await engine.feedback.tell(scope, search_id, used, outcome)
+        engine, scope = await self._use(scope, search_id)
+        told = used if isinstance(used, str) else several("used", used, "note ids")
+        for id in told:
+            require_id(scope, id)
+        await engine.feedback.tell(scope, search_id, told, outcome)
 
     async def searches(self, *, scope: Scope | None = None) -> list[LoggedSearch]:
         """The log of searches, oldest first: question, hits, and what was told of them."""

@@ -19,9 +19,9 @@ class Looking(Opened):
 
     async def get(self, id: str, *, scope: Scope | None = None) -> Note | EventRecord:
         """A note (``n_…``) or an event (``e_…``) by its id. Raises ``NotFound``."""
-        engine, scope = await self._use(scope)
+        engine, scope = await self._use(scope, id)
         found: Mapping[str, Note | EventRecord]
-        if isinstance(id, str) and id.startswith("e_"):
+        if id.startswith("e_"):
             found = await engine.store.events(scope, [id])
         else:
             found = await engine.store.notes(scope, [id])
@@ -132,5 +132,5 @@ class Looking(Opened):
 
     async def history(self, id: str, *, scope: Scope | None = None) -> List[Revision]:
         """Every version of a note: what changed, why, and whether it still counts. Raises ``NotFound``."""
-        engine, scope = await self._use(scope)
+        engine, scope = await self._use(scope, id)
         return await engine.editing.history(scope, id)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio.to_thread
 
+from zettel.arguments import require_id
 from zettel.errors import InvalidInput, MemoryClosed
 from zettel.model import Scope
 from zettel.opening import Opening
@@ -104,13 +105,17 @@ class Opened:
         if self._loop is not None and self._loop is not asyncio.get_running_loop():
             raise MemoryClosed("this memory was opened in another event loop: open one in this loop, or use Memory")
 
-    async def _use(self, scope: Scope | None) -> tuple[Engine, Scope]:
+    async def _use(self, scope: Scope | None, *ids: str) -> tuple[Engine, Scope]:
+        """The engine, and the scope that a call means, which may hold the ``ids`` that it names."""
         self._require_usable()
         require_scope(scope)
         if self._engine is None:
             await self.open()
         assert self._engine is not None
-        return self._engine, scope or self.scope
+        scope = scope or self.scope
+        for id in ids:
+            require_id(scope, id)
+        return self._engine, scope
 
     async def _scorers(
         self, asked: ScorerSpec = None, effort: Effort | None = None

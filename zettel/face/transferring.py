@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import anyio.to_thread
 
-from zettel.arguments import Time
+from zettel.arguments import Time, require_path, require_storable, some
 from zettel.errors import InvalidInput
 from zettel.face.adding import Adding
 from zettel.model import EventRecord, Note, Scope
@@ -70,7 +70,9 @@ class Transferring(Adding):
         from zettel.transcripts.report import ImportReport
 
         engine, named = await self._use(scope)
-        path = Path(path)
+        path = require_path("path", path)
+        require_storable("source", source)
+        dry_run = bool(dry_run)
         chosen = wanted.wanted(
             conversation, tz, columns, since, until, speakers, map_user, session_gap, redact, redact_region, scope_by
         )
@@ -132,7 +134,8 @@ class Transferring(Adding):
         engine, named = await self._use(scope)
         if engine.desk is None or engine.reader is None:
             raise InvalidInput("without a language model an import costs nothing: open the memory with llm=...")
-        if is_whole(Path(path), format):
+        path = require_path("path", path)
+        if is_whole(path, format):
             raise InvalidInput(f"{path} holds a whole memory: no model is asked to bring it back")
         report = await self.import_transcript(
             path, format, conversation=conversation, tz=tz, columns=columns, since=since, until=until,
@@ -167,7 +170,7 @@ class Transferring(Adding):
 
         engine, scope = await self._use(scope)
         scopes = (await engine.store.scopes() if all_scopes else []) or [scope]
-        wanted = [include] if isinstance(include, str) else [*include]
+        wanted = some("include", include)
         return await export(engine.store, scopes, to, format, wanted, on_progress)
 
     async def dump(self, *, scope: Scope | None = None) -> AsyncIterator[tuple[EventRecord, tuple[Note, ...]]]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from zettel.arguments import seconds
 from zettel.errors import InvalidInput, NotFound, StoreError
 from zettel.face.opened import Opened
 from zettel.model import Evolved, Job, JobKind, Scope
@@ -29,7 +30,7 @@ class Upkeep(Opened):
         Raises ``FlushTimeout`` after ``timeout`` seconds, ``JobFailed`` if one ended in an error.
         """
         engine, _ = await self._use(scope)
-        deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        deadline = _deadline(timeout)
         await engine.finding.log.flush()
         await engine.finding.faded.settle()
         await engine.loop.drain(scope, deadline)
@@ -43,8 +44,7 @@ class Upkeep(Opened):
         again changes nothing until something new arrives. Raises what ``flush`` raises.
         """
         engine, scope = await self._use(scope)
-        deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
-        return await engine.evolution.run(scope, deadline)
+        return await engine.evolution.run(scope, _deadline(timeout))
 
     async def evolve_later(self, *, scope: Scope | None = None) -> bool:
         """Queue what ``evolve`` does, for any process that works off jobs, after all that single notes wait for.
@@ -150,3 +150,9 @@ class Upkeep(Opened):
                 'Memory("neo4j://localhost:7687", auth=(user, password))'
             )
         return await engine.store.cypher(query, params)
+
+
+def _deadline(timeout: float | None) -> float | None:
+    """The loop's time at which ``timeout`` seconds are over."""
+    limit = seconds("timeout", timeout)
+    return None if limit is None else asyncio.get_running_loop().time() + limit

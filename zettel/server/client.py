@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar, cast
 
 from pydantic import BaseModel
 
-from zettel.arguments import checked, require_one
+from zettel.arguments import checked, require_id, require_one, several
 from zettel.async_memory import AsyncMemory
 from zettel.errors import InvalidInput, NotFound, StoreError
 from zettel.exports import format_for, require_replaceable
@@ -123,10 +123,11 @@ class RemoteMemory(AsyncMemory):
             raise InvalidInput("the default scope cannot be named to a server: open a memory without scope= for it")
         return {} if meant is None else meant.model_dump(exclude_none=True)
 
-    def _id(self, id: Any, scope: Scope | None) -> str:
+    def _id(self, id: str, scope: Scope | None) -> str:
         """An id as a part of a path. Raises ``NotFound`` for what is none, and might lead elsewhere."""
-        if not isinstance(id, str) or not _ID.fullmatch(id):
-            raise NotFound(scope or self.scope, [str(id)])
+        require_id(scope or self.scope, id)
+        if not _ID.fullmatch(id):
+            raise NotFound(scope or self.scope, [id])
         return id
 
     # -------------------------------------------------------------------------------------------- remember and forget
@@ -143,7 +144,8 @@ class RemoteMemory(AsyncMemory):
         if ordinals is not None:
             raise InvalidInput("a server counts identical events of one call itself: hand in no ordinals")
         await self.open()
-        body = {"events": [checked(event).model_dump(mode="json") for event in events], "on_conflict": on_conflict}
+        accepted = [checked(event) for event in several("events", events, "events")]
+        body = {"events": [event.model_dump(mode="json") for event in accepted], "on_conflict": on_conflict}
         told = await self._connection.ask("POST", "/v1/remember", self._query(scope), wire.encode(body))
         return wire.REMEMBERED.decode(told)
 

@@ -177,10 +177,10 @@ def beginning(path: Path) -> bytes:
 
 def named(name: str) -> Format:
     """The format of that name; raises ``UnknownFormat``, which lists those there are."""
-    if name in BUILT_IN:
+    if isinstance(name, str) and name in BUILT_IN:
         return _built_in(name)
     known = formats()
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise UnknownFormat(f"there is no transcript format {name!r}; there are {_listed(known)}")
     return known[name]
 

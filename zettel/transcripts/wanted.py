@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import NamedTuple, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
-from zettel.arguments import Time, moment_of, require_storable
+from zettel.arguments import Time, moment_of, require_storable, require_text, some
 from zettel.errors import InvalidInput
 from zettel.model import Event, Source
 
@@ -107,13 +107,21 @@ def wanted(
     scope_by: str | None = None,
 ) -> Wanted:
     """What a caller asks for, checked; raises ``InvalidInput``, and ``MissingExtra`` where nothing can be redacted."""
+    for name, text in (("tz", tz), ("redact_region", redact_region)):
+        require_storable(name, text)
+    for name, table in (("columns", columns), ("map_user", map_user)):
+        if table is not None and not isinstance(table, Mapping):
+            raise InvalidInput(f"{name}={table!r}: hand in a dict of names, as {{'this': 'that'}}")
+    wanted_speakers = some("speakers", speakers)
+    for speaker in wanted_speakers:
+        require_text("speakers", speaker)
     region = redact_region.upper() if redact_region is not None else None
     if redact or region is not None:
         require_region(region)
     if scope_by not in (None, "user", "channel"):
         raise InvalidInput(f"scope_by={scope_by!r} is no rule: use user or channel")
     for name in (map_user or {}).values():
-        require_storable("map_user", name)
+        require_text("map_user", name)
         if not name.strip():
             raise InvalidInput("map_user: a name cannot be empty")
     zone = _zone(tz)
@@ -123,7 +131,7 @@ def wanted(
         columns=dict(columns or {}),
         since=_moment("since", since, zone),
         until=_moment("until", until, zone),
-        speakers=frozenset(name.casefold() for name in ([speakers] if isinstance(speakers, str) else speakers or ())),
+        speakers=frozenset(name.casefold() for name in wanted_speakers),
         names=dict(map_user or {}),
         gap=_gap(session_gap),
         redact=redact or region is not None,
