@@ -62,15 +62,26 @@ DISTRIBUTION = "zettel-graph"
 """What is installed: ``zettel`` and ``zettel-memory`` belong to other projects."""
 
 
+LONGEST = 4_000
+"""Characters of a message that are told: what was handed in may be as long as it likes."""
+
+
 class ZettelError(Exception):
     """Something in zettel went wrong."""
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or (self.__doc__ or "").partition("\n")[0])
+        super().__init__(_shortened(message or (self.__doc__ or "").partition("\n")[0]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by its message, for it may be raised in another process: some classes make theirs of other values."""
         return _again, (type(self), str(self)), self.__dict__
+
+
+def _shortened(message: str) -> str:
+    """A message that repeats something long keeps its beginning, which names the thing, and its end, the way out."""
+    if len(message) <= LONGEST:
+        return message
+    return f"{message[: LONGEST // 2]} … {message[-LONGEST // 2 :]}"
 
 
 def _again(kind: type[ZettelError], message: str) -> ZettelError:

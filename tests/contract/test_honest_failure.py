@@ -296,6 +296,21 @@ def test_a_wrong_argument_is_one_clear_line(memory: Memory, wrong: Callable[[Mem
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.parametrize("wrong", ["get", "search_many", "flush", "update"])
+def test_what_is_long_is_not_repeated_whole(memory: Memory, wrong: str) -> None:
+    text = "x" * 1_000_000
+    calls: dict[str, Callable[[], object]] = {
+        "get": lambda: memory.get(text),
+        "search_many": lambda: memory.search_many(["q"], since=text),
+        "flush": lambda: memory.flush(text),  # type: ignore[arg-type]
+        "update": lambda: memory.update(text, title="Title"),
+    }
+    with pytest.raises(ZettelError, match="xxx … xxx") as told:
+        calls[wrong]()
+    assert len(str(told.value)) < 5000
+    assert str(told.value).endswith(("shows the ids that are", "2024-05-01T09:00Z", "no limit"))
+
+
 def test_jobs_go_on_when_a_note_of_their_batch_is_deleted(memory: Memory) -> None:
     """The batch is dropped, for it was planned with that note; the others are done again, and soon."""
 
