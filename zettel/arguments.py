@@ -145,6 +145,12 @@ def require_path(name: str, path: str | Path) -> Path:
     return Path(path)
 
 
+def require_reason(reason: str) -> None:
+    """Raise ``InvalidInput`` for what cannot be kept as the reason of a change."""
+    require_text("reason", reason)
+    require_size(reason, "reason")
+
+
 def require_one(choice: str, *values: str | None) -> None:
     """Raise ``InvalidInput`` unless just one of the values of a ``choice`` is given, as a text."""
     given = [value for value in values if value is not None]
@@ -242,16 +248,17 @@ def checked(event: Event | Mapping[str, Any]) -> Event:
     if not event.content.strip() and event.payload is None:
         raise InvalidEvent("the event says nothing: give it content, or a payload")
     require_size(said_by(event))
+    for name in ("id", "title", "role"):
+        require_size(getattr(event, name) or "", name)
     return event
 
 
-def require_size(content: str) -> None:
-    """Raise ``InvalidEvent`` for content over ``MAX_CONTENT_BYTES``."""
-    size = len(content.encode())
+def require_size(text: str, name: str = "content") -> None:
+    """Raise ``InvalidEvent`` for a text over ``MAX_CONTENT_BYTES``."""
+    size = len(text.encode())
     if size > MAX_CONTENT_BYTES:
-        raise InvalidEvent(
-            f"the content has {size:,} bytes, more than {MAX_CONTENT_BYTES:,}: split it into several events"
-        )
+        way_out = "split it into several events" if name == "content" else "make it shorter"
+        raise InvalidEvent(f"the {name} has {size:,} bytes, more than {MAX_CONTENT_BYTES:,}: {way_out}")
 
 
 def first_complaint(error: ValidationError) -> str:

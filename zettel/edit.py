@@ -163,8 +163,8 @@ def _valid(before: Note, fields: Mapping[str, Any]) -> dict[str, Any]:
         for text in value if isinstance(value, tuple) else (value,):
             if isinstance(text, str):
                 require_storable(name, text)
+                require_size(text, name)
     require_metadata(after.metadata)
-    require_size(after.content)
     if not after.content.strip():
         raise InvalidInput("a note must say something: content is empty")
     return {name: getattr(after, name) for name in fields}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.contract.support import said
+from tests.contract.support import LIFE, said
 from zettel import AsyncMemory, Memory, Scope, ZettelError
 from zettel.errors import (
     EmbedderError,
@@ -294,6 +294,21 @@ def test_a_wrong_argument_is_one_clear_line(memory: Memory, wrong: Callable[[Mem
     with pytest.raises(ZettelError, match=complaint) as told:
         wrong(memory)
     assert "\n" not in str(told.value)
+
+
+def test_no_text_of_a_note_is_longer_than_its_content_may_be(memory: Memory) -> None:
+    one, other = memory.add_many(LIFE[:2])
+    text = "x" * 1_000_001
+    for fields in ({"content": text}, {"title": text}, {"caption": text}, {"context": text}, {"tags": ["red", text]}):
+        with pytest.raises(InvalidInput, match=f"the {next(iter(fields))} has 1,000,001 bytes, more than 1,000,000"):
+            memory.update(one, **fields)
+    for call in (lambda: memory.link(one, other, reason=text), lambda: memory.quarantine(one, text)):
+        with pytest.raises(InvalidInput, match="the reason has 1,000,001 bytes, more than 1,000,000: make it shorter"):
+            call()
+    for name in ("id", "title", "role"):
+        with pytest.raises(InvalidInput, match=f"the {name} has 1,000,001 bytes"):
+            memory.add_many([{"content": "Something.", name: text}])
+    assert [memory.get(id).version for id in (one, other)] == [1, 1]
 
 
 @pytest.mark.parametrize("wrong", ["get", "search_many", "flush", "update"])

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import PurePath
 from typing import Any
 
-from zettel.arguments import link_type_of, require_id, require_one, require_storable, require_text, whole_number
+from zettel.arguments import link_type_of, require_id, require_one, require_reason, require_storable, whole_number
 from zettel.face.opened import Opened
 from zettel.model import Link, LinkType, Note, Scope
 
@@ -44,7 +44,7 @@ class Changing(Opened):
         from zettel.edit import LINKED_BY_HAND
 
         engine, scope = await self._use(scope, source, target)
-        require_text("reason", reason)
+        require_reason(reason)
         made = await engine.editing.link(scope, source, target, link_type_of(type, LINKED_BY_HAND), reason)
         engine.loop.wake()
         return made
@@ -96,7 +96,7 @@ class Changing(Opened):
         Raises ``NotFound``, and ``InvalidInput`` if it is in quarantine already.
         """
         engine, scope = await self._use(scope, id)
-        require_text("reason", reason)
+        require_reason(reason)
         changed = await engine.quarantining.quarantine(scope, id, reason)
         engine.loop.wake()
         return changed
