@@ -12,11 +12,12 @@ import os
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+import anyio
+from anyio.from_thread import BlockingPortal
 
 from zettel.async_memory import AsyncMemory as AsyncMemory
 from zettel.errors import MemoryClosed
@@ -41,15 +42,14 @@ class Bridge:
     def __init__(self, make: Callable[[], Awaitable[Any]], end: Callable[[Any], Awaitable[None]]) -> None:
         self._pid = os.getpid()
         self._open = True
-        stack = ExitStack()
-        self._portal = stack.enter_context(start_blocking_portal())
+        self._portal, thread = _loop()
         try:
             self.inner = self._portal.call(make)
         except BaseException:
-            stack.close()
+            _stop(self._portal, thread)
             raise
         # Also when nobody closes it: at the latest when the interpreter ends.
-        self._finish = weakref.finalize(self, _finish, stack, self._portal, end, self.inner, self._pid)
+        self._finish = weakref.finalize(self, _finish, self._portal, thread, end, self.inner, self._pid)
 
     def call(self, work: Callable[[], Awaitable[R]]) -> R:
         """Run ``work`` in the loop and wait for it; Ctrl-C cancels it there."""
@@ -77,12 +77,48 @@ class Bridge:
         self._finish()
 
 
+def _loop() -> tuple[BlockingPortal, Thread]:
+    """A loop in a thread of its own, and the way into it.
+
+    Nothing but ``_stop`` ends it: a forked process, which has the loop but not the thread, only lets go of them, and
+    would wait for ever at the end of a ``start_blocking_portal``.
+    """
+    started: Future[BlockingPortal] = Future()
+
+    async def serve() -> None:
+        async with BlockingPortal() as portal:
+            started.set_result(portal)
+            await portal.sleep_until_stopped()
+
+    def run() -> None:
+        try:
+            anyio.run(serve)
+        except BaseException as error:
+            if started.done():
+                raise
+            started.set_exception(error)  # no loop could be made
+
+    thread = Thread(target=run, name="zettel", daemon=True)
+    thread.start()
+    return started.result(), thread
+
+
+def _stop(portal: BlockingPortal, thread: Thread, *, cancel: bool = False) -> None:
+    portal.call(portal.stop, cancel)
+    thread.join()
+
+
 def _finish(
-    stack: ExitStack, portal: BlockingPortal, end: Callable[[Any], Awaitable[None]], inner: Any, pid: int
+    portal: BlockingPortal, thread: Thread, end: Callable[[Any], Awaitable[None]], inner: Any, pid: int
 ) -> None:
-    if pid == os.getpid():
-        with stack:
-            portal.call(end, inner)
+    if pid != os.getpid():
+        return
+    try:
+        portal.call(end, inner)
+    except BaseException:
+        _stop(portal, thread, cancel=True)
+        raise
+    _stop(portal, thread)
 
 
 class blocking(Generic[P, R]):  # a decorator, named like one

@@ -103,6 +103,22 @@ def test_a_fork_is_told_so(tmp_path: Path) -> None:
     assert parent == "Before the fork."
 
 
+@pytest.mark.parametrize("end", ["m.close()", "del m", "m.__exit__(None, None, None)", "pass"])
+def test_a_forked_process_ends_as_any_other(tmp_path: Path, end: str) -> None:
+    code = (
+        "import os, sys, warnings; warnings.simplefilter('ignore'); from zettel import Memory\n"
+        "m = Memory(sys.argv[1]); m.add('Before the fork.')\n"
+        "child = os.fork()\n"
+        f"if child == 0: {end}; sys.exit(0)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "m.add('After the fork.'); print(len(m.list().notes), flush=True); m.close()\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "a.db")], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert (told.returncode, told.stdout) == (0, "2\n"), told.stderr
+
+
 def test_a_memory_nobody_closes_ends_with_the_interpreter(tmp_path: Path) -> None:
     code = "import sys; from zettel import Memory; m = Memory(sys.argv[1]); m.add('Left open.'); print('end')"
     told = subprocess.run(
