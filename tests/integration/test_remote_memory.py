@@ -98,6 +98,25 @@ def test_files_go_there_and_come_back(server: Served, tmp_path: Path) -> None:
         assert {note.id for note in memory.list().notes} == notes
 
 
+@pytest.mark.skipif(os.name == "nt", reason="permissions are others here")
+def test_a_file_that_is_replaced_keeps_its_mode_and_a_link_stays_a_link(server: Served, tmp_path: Path) -> None:
+    (tmp_path / "large").mkdir()
+    held, link = tmp_path / "large" / "all.jsonl", tmp_path / "all.jsonl"
+    held.touch()
+    held.chmod(0o640)
+    link.symlink_to(held)
+    with Memory(server.url, key=server.key("links", Scope(user="links"))) as memory:
+        memory.add("The sails are at the loft.")
+        memory.export(link)
+        memory.export(tmp_path / "new.jsonl")
+    assert link.is_symlink()
+    assert b"at the loft" in held.read_bytes()
+    assert held.stat().st_mode & 0o777 == 0o640
+    (tmp_path / "plain").touch()
+    assert (tmp_path / "new.jsonl").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert {path.name for path in tmp_path.iterdir()} == {"large", "all.jsonl", "new.jsonl", "plain"}
+
+
 def test_what_a_server_does_not_do(server: Served) -> None:
     with Memory(server.url, key=server.key("asks", Scope(user="asks"))) as memory:
         with pytest.raises(StoreError, match="no server answers Cypher"):

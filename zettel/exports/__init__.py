@@ -10,8 +10,8 @@ import io
 import os
 import shutil
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -123,6 +123,16 @@ async def _write_to(writer: Format, work: Work, path: Path) -> None:
         await writer.folder(work, path)
         return
     assert writer.pages is not None
+    async with replacing(path) as file:
+        await _write(writer.pages(work), file)
+
+
+@asynccontextmanager
+async def replacing(path: Path) -> AsyncIterator[BinaryIO]:
+    """A file that takes the place of the one at a path, with its mode, once all is written; else nothing changes.
+
+    Raises ``InvalidInput`` for a path that no file is to be written at, and ``OSError``.
+    """
     require_replaceable(path)
     path = Path(await anyio.to_thread.run_sync(os.path.realpath, path))  # a link goes on leading there
     part = unfinished(path)
@@ -130,7 +140,7 @@ async def _write_to(writer: Format, work: Work, path: Path) -> None:
         with part.open("xb") as file:
             if path.exists():
                 shutil.copymode(path, part)
-            await _write(writer.pages(work), file)
+            yield file
             file.flush()
             await anyio.to_thread.run_sync(os.fsync, file.fileno())
         part.replace(path)

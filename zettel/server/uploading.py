@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import zipfile
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -15,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from zettel.errors import InvalidInput
+from zettel.exports import replacing
 from zettel.server.wire import encode
 from zettel.transcripts.trees import files
 
@@ -86,13 +86,9 @@ async def keep(chunks: AsyncIterator[bytes], to: str | Path | BinaryIO) -> None:
         async for chunk in chunks:
             await anyio.to_thread.run_sync(to.write, chunk)
         return
-    path = Path(to)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        async with anyio.wrap_file(os.fdopen(handle, "wb")) as file:
+        async with replacing(Path(to)) as file:
             async for chunk in chunks:
-                await file.write(chunk)
-        os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
+                await anyio.to_thread.run_sync(file.write, chunk)
+    except OSError as error:
+        raise InvalidInput(f"{to} cannot be written: {error.strerror or error}") from error
