@@ -47,6 +47,8 @@ class Opening:
 
     def __post_init__(self) -> None:
         """Raise ``InvalidInput`` for a part that cannot do what it stands for, told by what it has."""
+        if not isinstance(self.url, (str, Path)) and (isinstance(self.url, type) or not hasattr(self.url, "open")):
+            raise InvalidInput(f"{self.url!r} names no store: give a path such as 'zettel.db', or a server's address")
         for name, has, example in _PARTS:
             part = getattr(self, name)
             if part is not None and (isinstance(part, type) or not hasattr(part, has)):

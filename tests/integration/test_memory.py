@@ -103,6 +103,12 @@ def test_a_fork_is_told_so(tmp_path: Path) -> None:
     assert parent == "Before the fork."
 
 
+@pytest.mark.parametrize("url", [None, 5, b"a.db", ["a.db"], type("Store", (), {"open": None})])
+def test_what_is_no_store_says_so(url: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"names no store: give a path such as 'zettel.db'"):
+        Memory(url)
+
+
 @pytest.mark.parametrize("end", ["m.close()", "del m", "m.__exit__(None, None, None)", "pass"])
 def test_a_forked_process_ends_as_any_other(tmp_path: Path, end: str) -> None:
     code = (

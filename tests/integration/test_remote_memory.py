@@ -193,9 +193,9 @@ def test_a_key_is_not_told(server: Served) -> None:
     key = server.key("newline", Scope(user="newline"))
     with Memory(server.url, key=f"{key}\n") as memory:
         assert memory.scopes() == []
-    for wrong in (f"{key}\nX: y", f"{key}é", "zk \ud800", " "):
+    for wrong in (f"{key}\nX: y", f"{key}é", "zk \ud800", " ", 5):
         with pytest.raises(InvalidInput, match="no key of a server") as told:
-            Memory(server.url, key=wrong)
+            Memory(server.url, key=wrong)  # type: ignore[arg-type]
         assert key not in str(told.value)
     with pytest.raises(InvalidInput, match="no user and no password") as told:
         Memory(server.url.replace("://", "://ann:walnut@"), key=key)

@@ -38,8 +38,8 @@ class Connection:
 
         if "@" in url.partition("://")[2].partition("/")[0]:  # which would be sent in place of the key
             raise InvalidInput("a server's address holds no user and no password: hand in a key instead")
-        key = key if key is None else key.strip()  # files and shells end it with a newline
-        if key is not None and not _KEY.fullmatch(key):
+        key = key.strip() if isinstance(key, str) else key  # files and shells end it with a newline
+        if key is not None and not (isinstance(key, str) and _KEY.fullmatch(key)):
             raise InvalidInput("key= is no key of a server: these are printable characters without blanks, as zk_…")
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         try:
