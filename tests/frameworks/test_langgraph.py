@@ -442,12 +442,22 @@ def test_a_value_longer_than_any_note_is_kept_whole(store: ZettelStore, little_r
     assert found.value == value
 
 
+@pytest.mark.parametrize("value", ["text", ["a", "list"], 7])
+def test_a_value_that_is_no_dict_is_refused(store: ZettelStore, value: Any) -> None:
+    with pytest.raises(InvalidInput, match="the value of an item is a dict, and not of type"):
+        store.put(ANN, "odd", value)
+    assert store.get(ANN, "odd") is None
+
+
 def test_listing_takes_conditions_of_both_ends(store: ZettelStore) -> None:
     for namespace in [("a", "b", "c"), ("a", "b", "d", "e"), ("a", "b", "d", "i"), ("a", "b", "f"), ("a", "c", "f")]:
         store.put(namespace, "k", {})
     assert store.list_namespaces(prefix=("a", "b"), max_depth=3) == [("a", "b", "c"), ("a", "b", "d"), ("a", "b", "f")]
     assert store.list_namespaces(prefix=("a", "*", "f"), suffix=("f",)) == [("a", "b", "f"), ("a", "c", "f")]
     assert store.list_namespaces(limit=2, offset=1) == [("a", "b", "d", "e"), ("a", "b", "d", "i")]
+    for page in ({"limit": -1}, {"offset": -1}):
+        with pytest.raises(InvalidInput, match="both are 0 or more"):
+            store.list_namespaces(**page)
     with pytest.raises(InvalidInput, match="'middle' is no way to match"):
         store.batch([ListNamespacesOp((MatchCondition("middle", ("a",)),))])  # type: ignore[arg-type]
 

@@ -157,8 +157,7 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
         return await first(memory, self._scope, place.asked())
 
     async def _search(self, memory: AsyncMemory, op: SearchOp, read: dict[Place, Note]) -> list[SearchItem]:
-        if op.offset < 0 or op.limit < 0:
-            raise InvalidInput(f"limit={op.limit}, offset={op.offset}: both are 0 or more")
+        _require_counts(op)
         wanted = op.offset + op.limit
         found: dict[Place, tuple[Note, float | None]] = {}
         if op.query and op.query.strip() and wanted:
@@ -199,6 +198,7 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
         return await self._note(memory, place_of(note)) if note.part > 0 and TTL in note.metadata else note
 
     async def _namespaces(self, memory: AsyncMemory, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        _require_counts(op)
         conditions = op.match_conditions or ()
         found: set[tuple[str, ...]] = set()
         async for note in notes(memory, self._scope, within(())):
@@ -256,6 +256,12 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
                 if isinstance(note, Note) and expired(note, now):  # no other value was put since it was read
                     gone += await destroy(memory, self._scope, note)
         return gone
+
+
+def _require_counts(op: SearchOp | ListNamespacesOp) -> None:
+    """Raise ``InvalidInput`` for a page that nobody can turn to."""
+    if op.offset < 0 or op.limit < 0:
+        raise InvalidInput(f"limit={op.limit}, offset={op.offset}: both are 0 or more")
 
 
 def _matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:

@@ -58,7 +58,8 @@ def texts_asked(fields: Mapping[str, Any]) -> dict[str, Any]:
 def event_of(place: Place, op: PutOp, fields: Sequence[str], now: datetime) -> Event:
     """What a ``put`` remembers. ``fields`` are the paths that are indexed unless the op names others. Raises
     ``InvalidInput`` for what is no JSON, and for what no store keeps."""
-    assert op.value is not None
+    if not isinstance(op.value, Mapping):
+        raise InvalidInput(f"the value of an item is a dict, and not of type {type(op.value).__name__}")
     value = plain("value", op.value)
     metadata: dict[str, Any] = {**place.asked(), UPDATED: now.isoformat()}
     for depth in range(len(place.namespace) + 1):
