@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.contract.support import LIFE, said
-from zettel import AsyncMemory, Memory, Scope, ZettelError
+from zettel import AsyncMemory, Memory, Note, Scope, ZettelError
 from zettel.errors import (
     EmbedderError,
     FlushTimeout,
@@ -22,6 +22,7 @@ from zettel.errors import (
     InvalidQuestion,
     JobFailed,
     MemoryClosed,
+    NotFound,
 )
 from zettel.jobs.work import Work
 from zettel.model import Job, JobState
@@ -261,6 +262,11 @@ def test_a_bad_change_is_refused(memory: Memory, fields: dict[str, Any], complai
         (lambda memory: memory.cancel_job("j_1"), "'j_1' is not in the queue: `zettel jobs`"),
         (lambda memory: memory.get(["n_1"]), r"\['n_1'\] is not in .*: an id is one text, .* not of type list"),
         (lambda memory: memory.delete(["n_1"]), "an id is one text"),
+        (lambda memory: memory.search(5), "a question is one text, and not of type int"),
+        (lambda memory: memory.search(["x"]), "a question is one text, and not of type list"),
+        (lambda memory: memory.events(None), "session is one text, and not of type NoneType"),
+        (lambda memory: memory.graph(hops=9), "hops=9: use 1 to 5"),
+        (lambda memory: memory.graph("n_1", cursor="0"), "cursor= turns the pages of all notes"),
         (lambda memory: memory.link("n_1", 2), "2 is not in .*: an id is one text"),
         (lambda memory: memory.graph({"n_1"}), "an id is one text"),
         (lambda memory: memory.feedback({"s_1"}, []), "an id is one text"),
@@ -309,6 +315,14 @@ def test_no_text_of_a_note_is_longer_than_its_content_may_be(memory: Memory) -> 
         with pytest.raises(InvalidInput, match=f"the {name} has 1,000,001 bytes"):
             memory.add_many([{"content": "Something.", name: text}])
     assert [memory.get(id).version for id in (one, other)] == [1, 1]
+
+
+@pytest.mark.parametrize("look", ["links", "neighbors", "terms", "graph"])
+def test_an_event_is_no_note(memory: Memory, look: str) -> None:
+    note = memory.get(memory.add("Something."))
+    assert isinstance(note, Note)
+    with pytest.raises(NotFound, match=r"is not in the notes of .*: it is an event, and a note's id is wanted"):
+        getattr(memory, look)(note.event_ids[0])
 
 
 @pytest.mark.parametrize("wrong", ["get", "search_many", "flush", "update"])

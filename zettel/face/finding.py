@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from zettel.arguments import Time, filter_of, moment_of, require_room, several, share, whole_number
-from zettel.errors import InvalidInput
+from zettel.errors import InvalidInput, InvalidQuestion
 from zettel.face.looking import Looking
 from zettel.model import Hit, Kind, Scope
 from zettel.query import Asked
@@ -112,7 +112,11 @@ class Finding(Looking):
             "min_score": share("min_score", min_score), "explain": explain, "current_only": bool(current_only),
             "log": log, "archived": archived, "quarantined": quarantined, "recalls": True, "brings_back": brings_back,
         }  # fmt: skip
-        asked = [Asked(text=question, **common) for question in several("questions", questions, "questions")]
+        texts = several("questions", questions, "questions")
+        for text in texts:
+            if not isinstance(text, str):
+                raise InvalidQuestion(f"a question is one text, and not of type {type(text).__name__}")
+        asked = [Asked(text=text, **common) for text in texts]
         return await engine.finding.search(scope, asked, *await self._scorers(scorer, effort))
 
     async def context(

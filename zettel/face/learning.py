@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from zettel.arguments import require_id, several
+from zettel.arguments import require_id, require_path, several
 from zettel.errors import InvalidInput
 from zettel.face.opened import Opened
 from zettel.model import LoggedSearch, Outcome, Scope, Tuned
@@ -68,6 +68,7 @@ class Learning(Opened):
         from zettel.scoring.tuning import tune
 
         engine, own = await self._use(scope)
+        into = require_path("into", into)
         scorer = await anyio.to_thread.run_sync(continued, into, decoder)
 
         async def ask(scope: Scope, search: LoggedSearch, reading: Reading) -> None:

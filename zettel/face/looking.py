@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from zettel.arguments import MOST, Time, cursor_of, filter_of, require_storable, whole_number
-from zettel.errors import NotFound
+from zettel.arguments import MOST, Time, cursor_of, filter_of, require_storable, require_text, whole_number
+from zettel.errors import InvalidInput, NotFound
 from zettel.face.opened import Opened
 from zettel.model import TIME_MAX, Conflict, EventRecord, Graph, Kind, Link, Neighbor, Note, Page, Revision, Scope, Term
 
@@ -28,6 +28,12 @@ class Looking(Opened):
         if id not in found:
             raise NotFound(scope, [id])
         return found[id]
+
+    async def _note(self, id: str, scope: Scope) -> Note:
+        found = await self.get(id, scope=scope)
+        if not isinstance(found, Note):
+            raise NotFound(f"the notes of {scope}", [id], "it is an event, and a note's id is wanted, n_…")
+        return found
 
     async def list(
         self,
@@ -68,7 +74,7 @@ class Looking(Opened):
         Whatever became of the notes: merged, put away or in quarantine. ``source`` asks for what was read there alone.
         """
         engine, scope = await self._use(scope)
-        require_storable("session", session)
+        require_text("session", session)
         require_storable("source", source)
         ids = await engine.store.events_from(scope, source, session, MOST)
         wanted = ids if limit is None else ids[-whole_number("limit", limit) :]
@@ -78,7 +84,7 @@ class Looking(Opened):
     async def links(self, id: str, *, scope: Scope | None = None) -> List[Link]:
         """The links that start or end at a note. Raises ``NotFound``."""
         engine, scope = await self._use(scope)
-        await self.get(id, scope=scope)
+        await self._note(id, scope)
         return await engine.store.links(scope, [id])
 
     async def neighbors(self, id: str, hops: int = 2, *, scope: Scope | None = None) -> List[Neighbor]:
@@ -87,7 +93,7 @@ class Looking(Opened):
         from zettel.link.neighbors import neighbors
 
         engine, scope = await self._use(scope)
-        await self.get(id, scope=scope)
+        await self._note(id, scope)
         return await neighbors(engine.store, scope, id, hops)
 
     async def graph(
@@ -99,14 +105,17 @@ class Looking(Opened):
 
         Raises ``NotFound``.
         """
+        from zettel.link.neighbors import require_hops
+
         engine, scope = await self._use(scope)
+        require_hops(hops)
         if around is None:
             page = await self.list(limit=limit, cursor=cursor, scope=scope)
             notes, cursor = page.notes, page.cursor
+        elif cursor is not None:
+            raise InvalidInput("cursor= turns the pages of all notes: leave it out where around= names one")
         else:
-            center = await self.get(around, scope=scope)
-            if not isinstance(center, Note):
-                raise NotFound(scope, [around])
+            center = await self._note(around, scope)
             near = await self.neighbors(around, hops, scope=scope)
             notes, cursor = (center, *(one.note for one in near))[: whole_number("limit", limit)], None
         there = {note.id for note in notes}
@@ -127,7 +136,7 @@ class Looking(Opened):
     async def terms(self, id: str, *, scope: Scope | None = None) -> List[Term]:
         """The Terms of a note, with how many notes hold each. Raises ``NotFound``."""
         engine, scope = await self._use(scope)
-        await self.get(id, scope=scope)
+        await self._note(id, scope)
         return await engine.store.terms(scope, id)
 
     async def history(self, id: str, *, scope: Scope | None = None) -> List[Revision]:

@@ -10,13 +10,18 @@ MAX_HOPS = 5
 """Further out lies the whole scope."""
 
 
+def require_hops(hops: int) -> None:
+    """Raise ``InvalidInput`` for a number of links that nobody walks."""
+    if not isinstance(hops, int) or isinstance(hops, bool) or not 1 <= hops <= MAX_HOPS:
+        raise InvalidInput(f"hops={hops!r}: use 1 to {MAX_HOPS}")
+
+
 async def neighbors(store: GraphStore, scope: Scope, note_id: str, hops: int) -> list[Neighbor]:
     """Notes within ``hops`` links, nearest first, then by link weight; each by the first and strongest link found.
 
     Without what is in quarantine.
     """
-    if not (isinstance(hops, int) and 1 <= hops <= MAX_HOPS):
-        raise InvalidInput(f"hops={hops!r}: use 1 to {MAX_HOPS}")
+    require_hops(hops)
     reached: dict[str, tuple[int, Link]] = {}
     border = {note_id}
     for hop in range(1, hops + 1):
