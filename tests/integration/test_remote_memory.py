@@ -123,6 +123,11 @@ def test_what_a_server_does_not_do(server: Served) -> None:
             memory.cypher("RETURN 1")
         with pytest.raises(InvalidInput, match="ranks by its own scorers"):
             memory.search("Where?", scorer=lambda: None)  # type: ignore[arg-type]
+        for session, reason in (("\ud800", "surrogates not allowed"), ("x" * 100_000, "too long")):
+            with pytest.raises(InvalidInput, match=f"cannot be said in a server's address: .*{reason}"):
+                memory.list(session=session)
+        with pytest.raises(InvalidInput, match="path=None is no path: name a file or a folder"):
+            memory.import_transcript(None)  # type: ignore[arg-type]
         with pytest.raises(NotAllowed, match="does not open user='other'"):
             memory.search("Where?", scope=Scope(user="other"))
         with pytest.raises(InvalidInput, match="id is there already"):

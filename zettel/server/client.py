@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar, cast
 
 from pydantic import BaseModel
 
-from zettel.arguments import checked, require_id, require_one, several
+from zettel.arguments import checked, require_id, require_one, require_path, several
 from zettel.async_memory import AsyncMemory
 from zettel.errors import InvalidInput, NotFound, StoreError
 from zettel.exports import format_for, require_replaceable
@@ -261,7 +261,7 @@ class RemoteMemory(AsyncMemory):
     ) -> Any:
         await self.open()
         inspect.signature(AsyncMemory.import_transcript).bind(self, path, **options)  # a name that is none is told here
-        async with sendable(Path(path)) as (name, chunks):
+        async with sendable(require_path("path", path)) as (name, chunks):
             query = self._query(scope) | in_query({"format": format, "name": name, "source": source, **options})
             return answer.decode(await self._connection.ask("POST", route, query, chunks))
 

@@ -90,9 +90,12 @@ class Connection:
         import httpx
 
         kind = "application/json" if isinstance(body, bytes) else "application/octet-stream"
-        request = self._client.build_request(
-            verb, path, params=query, content=body, headers={} if body is None else {"Content-Type": kind}
-        )
+        try:
+            request = self._client.build_request(
+                verb, path, params=query, content=body, headers={} if body is None else {"Content-Type": kind}
+            )
+        except (httpx.InvalidURL, UnicodeEncodeError) as error:
+            raise InvalidInput(f"that cannot be said in a server's address: {error}") from None
         try:
             response = await self._sent(request, ATTEMPTS if body is None or isinstance(body, bytes) else 1)
             try:
