@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import anyio.to_thread
 
-from zettel.arguments import Time, require_path, require_storable, some
+from zettel.arguments import Time, require_path, some
 from zettel.errors import InvalidInput
 from zettel.face.adding import Adding
 from zettel.model import EventRecord, Note, Scope
@@ -71,7 +71,8 @@ class Transferring(Adding):
 
         engine, named = await self._use(scope)
         path = require_path("path", path)
-        require_storable("source", source)
+        if source is not None and not isinstance(source, str):  # the name of a file, which need not be text throughout
+            raise InvalidInput(f"source is one text, and not of type {type(source).__name__}")
         dry_run = bool(dry_run)
         chosen = wanted.wanted(
             conversation, tz, columns, since, until, speakers, map_user, session_gap, redact, redact_region, scope_by
