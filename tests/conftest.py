@@ -19,7 +19,7 @@ import pytest
 from tests import neo4j_servers, processes
 
 SERVER_TIMEOUT = 300  # seconds for a test on a Neo4j server, whose first answers of each sort take long
-SAMPLE_PERCENT = 3  # the share of a heavy test's full count that an ordinary run takes
+SAMPLE_PERCENT = 2  # the share of a heavy test's full count that an ordinary run takes
 SERVER_PERCENT = 1  # where each of them costs many round trips to a Neo4j server
 
 # Both derive their examples from the test itself, so that a run can be repeated.
@@ -91,7 +91,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def soak_scale(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Callable[[int], int]:
-    """How often to do a heavy thing: `soak_scale(full)` gives `full` under --soak, else 3 % of it, or 1; on a Neo4j
+    """How often to do a heavy thing: `soak_scale(full)` gives `full` under --soak, else 2 % of it, or 1; on a Neo4j
     server 1 %."""
     percent = SERVER_PERCENT if processes.servers(request.node.nodeid) else SAMPLE_PERCENT
 

@@ -34,17 +34,18 @@ def servers(test: str) -> list[str]:
     return [name for name in NAMES if f"[{name}" in test or f"-{name}" in test]
 
 
-_ABOVE_ALL_STORES = ("test_moving_refused.py", "is_refused", "goes_wrong_once")
+_ABOVE_ALL_STORES = ("test_moving_refused.py", "is_refused", "goes_wrong_once", "a_wrong_argument", "what_is_long")
 """In the ids of tests that end before a store is asked, or do the same for each of many inputs."""
 
 
 _LONG = (
-    "test_shipped_model_can_be_made_again", "test_a_server_is_ended_during_an_import[own server 5.26]",
+    "test_shipped_model_can_be_made_again", "test_a_server_is_ended_during_an_import",
     f"test_flat_memory[{NAMES[0]}]", f"test_several_processes_share_the_jobs[{NAMES[0]}]",
     f"test_what_is_kept_is_not_made_again[{NAMES[0]}]",
     f"test_many_faults_lose_no_event_and_touch_no_other_note[{NAMES[0]}]",
 )  # fmt: skip
-"""In the ids of tests that take a minute each, of what hardly changes, or is tried on the newer server or in a file."""
+"""In the ids of tests that take a minute each, or three, of what hardly changes, or is tried on the newer server, in a
+file, or with another end (a server that is ended: ``test_kills_lose_nothing``, and ``test_neo4j_faults.py``)."""
 
 
 def is_for_soak(test: str) -> bool:

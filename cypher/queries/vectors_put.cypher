@@ -7,7 +7,7 @@ ON CREATE SET v:Vector{{dim}}, v.note = n.id, v.space = row.space, v.seq = n.seq
 MERGE (n)-[:HAS_VECTOR]->(v)
 SET v += row, v.changed = $changes, i.changed = $changes, v.shown = row.embedding IS NOT NULL AND n.archived IS NULL
 WITH n, v
-OPTIONAL MATCH (:Space {id: v.space, active: true}), (n)-[:HAS_VECTOR]->(former:Vector)
-WHERE former.space <> v.space
+OPTIONAL MATCH (n)-[:HAS_VECTOR]->(former:Vector)
+WHERE former.space <> v.space AND EXISTS { (:Space {id: v.space, active: true}) }
 DETACH DELETE former
 RETURN count(DISTINCT v) AS vectors

@@ -261,7 +261,7 @@ def test_a_bad_change_is_refused(memory: Memory, fields: dict[str, Any], complai
         (lambda memory: memory.update("n_1"), "name what to set"),
         (lambda memory: memory.cancel_job("j_1"), "'j_1' is not in the queue: `zettel jobs`"),
         (lambda memory: memory.get(["n_1"]), r"\['n_1'\] is not in .*: an id is one text, .* not of type list"),
-        (lambda memory: memory.delete(["n_1"]), "an id is one text"),
+        (lambda memory: memory.delete(["n_1"]), "as one text, and not of type list"),
         (lambda memory: memory.search(5), "a question is one text, and not of type int"),
         (lambda memory: memory.search(["x"]), "a question is one text, and not of type list"),
         (lambda memory: memory.events(None), "session is one text, and not of type NoneType"),

@@ -309,6 +309,9 @@ def test_what_a_config_cannot_say_is_refused(tmp_path: Path, memory: Memory) -> 
         name = "mine"
         annotate = None
 
+    class Store:
+        open = None
+
     for arguments, said in [
         ({"url": ":memory:"}, "in no file"),
         ({"url": tmp_path / "a.db", "auth": ("neo4j", "secret")}, "may hold a password"),
@@ -317,7 +320,7 @@ def test_what_a_config_cannot_say_is_refused(tmp_path: Path, memory: Memory) -> 
         ({"url": tmp_path / "a.db", "scorer": Named()}, "scorer= of this memory"),
         ({"url": tmp_path / "a.db", "asks": False}, "asks= of this memory"),
         ({"url": tmp_path / "a.db", "annotator": Named()}, "annotator= of this memory"),
-        ({"url": Named()}, "url= of this memory"),
+        ({"url": Store()}, "url= of this memory"),
     ]:
         unopened = AsyncMemory(**arguments)  # type: ignore[arg-type]
         with pytest.raises(InvalidInput, match=said) as refused:
