@@ -20,7 +20,7 @@ import anyio.to_thread
 from zettel.model import TIME_MAX, Link, Note, to_micros
 from zettel.pages import pages as pages_of
 from zettel.transcripts.front_matter import split
-from zettel.transcripts.own_notes import INDEX, LINKS, NoteFile
+from zettel.transcripts.own_notes import INDEX, LINKS, NoteFile, parted
 from zettel.transcripts.own_properties import properties, sign
 from zettel.transcripts.returning import is_told
 
@@ -119,7 +119,7 @@ async def _write_taken(work: Work, files: OwnFiles, left: Mapping[str, tuple[str
     histories = await work.store.histories(work.scope, sorted(left))
     for id, (name, text) in left.items():
         parts = split(await anyio.to_thread.run_sync(files.read, name))
-        words, _, below = parts.body.rpartition(f"\n\n{LINKS}\n")
+        words, below = parted(parts.body)
         file = NoteFile.of(parts.properties, words)
         if file is not None and file.note == id and id in histories and is_told(file, below, histories[id]):
             await anyio.to_thread.run_sync(partial(files.write, id, name, text, anyway=True))

@@ -100,9 +100,15 @@ def _count(properties: Properties, name: str) -> int | None:
 def text_of(file: str, body: str) -> str:
     """The note's own text in a ``file``; ``body`` is what is below the properties in it with all lines ended alike."""
     parts = split(file)
-    said = parts.body if parts.properties else body
-    end = said.rfind(f"\n\n{LINKS}")
-    return said if end < 0 else said[:end]
+    words, _ = parted(parts.body if parts.properties else body)
+    return words
+
+
+def parted(body: str) -> tuple[str, str | None]:
+    """What is below a file's properties: the note's text, and what stands below the line of links; None: there is no
+    such line."""
+    words, line, below = body.rpartition(f"\n\n{LINKS}")
+    return (words, below) if line else (body, None)
 
 
 def fields_of(properties: Properties, content: str, zone: tzinfo) -> dict[str, Any]:

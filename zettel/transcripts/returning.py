@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from zettel.fold import fold
 from zettel.model import Event, LinkType, Note, Scope
 
-from .front_matter import split
+from .front_matter import Properties, split
 from .own_notes import OWN, NoteFile, Written, metadata_of
 from .own_properties import as_tag, properties
 
@@ -79,27 +79,35 @@ def edits_of(file: NoteFile, history: NoteHistory) -> dict[str, Any]:
     """The fields that somebody changed in a note's file and that the memory was not told of yet."""
     if file.version is None:
         return {}
-    then = fold(history.base, [one for one in history.revisions if one.version <= file.version])[0]
-    found = _edited(file, then)
-    later = [one.change for one in history.revisions if one.version > file.version]
+    return _untold(file, history, *_written(file.version, history))
+
+
+def is_told(file: NoteFile, below: str | None, history: NoteHistory) -> bool:
+    """Whether the memory knows all that somebody changed in a note's file, and nothing of it is lost if the file is
+    written again. ``below`` is what stands there below the line of links; None: there is no such line."""
+    if file.version is None or below is None:
+        return False
+    then, was = _written(file.version, history)
+    kept = all(file.properties.get(name) == was.get(name) for name in _KEPT)
+    own = all(_OWN_LINE.match(line) for line in below.splitlines() if line.strip())
+    return kept and own and not _untold(file, history, then, was)
+
+
+def _written(version: int, history: NoteHistory) -> tuple[Note, Properties]:
+    """The note in the version in which its file was written, and its properties as they were read from there."""
+    then, _ = fold(history.base, [one for one in history.revisions if one.version <= version])
+    return then, split(properties(then)).properties
+
+
+def _untold(file: NoteFile, history: NoteHistory, then: Note, was: Properties) -> dict[str, Any]:
+    found = _edited(file, then, was)
+    later = [one.change for one in history.revisions if one.version > then.version]
     return {
         name: value for name, value in found.items() if not any(name in one and one[name] == value for one in later)
     }
 
 
-def is_told(file: NoteFile, below: str, history: NoteHistory) -> bool:
-    """Whether the memory knows all that somebody changed in a note's file, and nothing of it is lost if the file is
-    written again. ``below`` is what stands there below the note's text."""
-    if file.version is None or edits_of(file, history):
-        return False
-    then = fold(history.base, [one for one in history.revisions if one.version <= file.version])[0]
-    was = split(properties(then)).properties
-    kept = all(file.properties.get(name) == was.get(name) for name in _KEPT)
-    return kept and all(_OWN_LINE.match(line) for line in below.splitlines() if line.strip())
-
-
-def _edited(file: NoteFile, then: Note) -> dict[str, Any]:
-    was = split(properties(then)).properties
+def _edited(file: NoteFile, then: Note, was: Properties) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: read(file.properties[name], then)
         for name, read in _READ.items()
