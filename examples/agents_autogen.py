@@ -24,18 +24,18 @@ async def main() -> None:
     client = OpenAIChatCompletionClient(model=MODEL)
     with Memory(":memory:") as memory:
         mine = ZettelMemory(memory, k=1)
-        said = {"role": "Ann", "occurred_at": "2024-05-01"}
-        await mine.add(MemoryContent(content="I am allergic to walnuts.", mime_type="text/plain", metadata=said))
+        metadata = {"speaker": "Ann", "occurred_at": "2024-05-01"}
+        await mine.add(MemoryContent(content="I am allergic to walnuts.", mime_type="text/plain", metadata=metadata))
 
         knowing = AssistantAgent("knowing", client, memory=[mine])
         tending = AssistantAgent("tending", client, tools=memory_tools(memory), reflect_on_tool_use=True)
-        for agent, asked in [
+        for agent, question in [
             (knowing, "What is Ann allergic to?"),
             (tending, "Remember: Ann's boat is called Blue Heron."),
             (knowing, "What is the boat of Ann called?"),
         ]:
-            answer = await agent.run(task=asked)
-            print(f"{agent.name}: {asked}\n  {answer.messages[-1].content}")
+            answer = await agent.run(task=question)
+            print(f"{agent.name}: {question}\n  {answer.messages[-1].content}")
     await client.close()
 
 

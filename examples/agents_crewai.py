@@ -1,4 +1,4 @@
-"""CrewAI with a memory: what its crews remember is kept as notes.
+"""CrewAI with a memory: it stores the memories of crews as notes.
 
 pip install 'zettel-graph[crewai]'
 export OPENAI_API_KEY=...
@@ -19,8 +19,8 @@ MODEL = sys.argv[1] if len(sys.argv) > 1 else "openai/gpt-4o-mini"
 with Memory(":memory:") as memory:
     storage = ZettelStorage(memory)
     remembers = crewai.Memory(storage=storage, embedder=storage.embedder, llm=MODEL)
-    for told in ["Ann is allergic to walnuts.", "The harbour closes at ten."]:
-        remembers.remember(told, scope="/kitchen", categories=["facts"], importance=0.8, metadata={})
+    for text in ["Ann is allergic to walnuts.", "The harbour closes at ten."]:
+        remembers.remember(text, scope="/kitchen", categories=["facts"], importance=0.8, metadata={})
     remembers.drain_writes()
 
     (match,) = remembers.recall("What is Ann allergic to?", depth="shallow", limit=1)

@@ -31,15 +31,15 @@ with Memory(":memory:") as memory:
     store, model = ZettelStore(memory), ChatOpenAI(model=MODEL)
 
     agent = create_react_agent(model, memory_tools(memory), store=store)
-    for asked in ["Remember: Ann is allergic to walnuts.", "What is Ann allergic to?"]:
-        print(asked)
-        print(f"  {agent.invoke({'messages': [('user', asked)]})['messages'][-1].content}")
+    for question in ["Remember: Ann is allergic to walnuts.", "What is Ann allergic to?"]:
+        print(question)
+        print(f"  {agent.invoke({'messages': [('user', question)]})['messages'][-1].content}")
 
-    hooks = MemoryHooks(memory)  # without tools: the memory stands around the model
+    hooks = MemoryHooks(memory)  # hooks work without tools
     talking = create_react_agent(model, [], pre_model_hook=hooks.before, post_model_hook=hooks.after)
-    asked = "Is Ann allergic to anything?"
-    print(asked)
-    print(f"  {talking.invoke({'messages': [('user', asked)]})['messages'][-1].content}")
+    question = "Is Ann allergic to anything?"
+    print(question)
+    print(f"  {talking.invoke({'messages': [('user', question)]})['messages'][-1].content}")
 
     graph = StateGraph(MessagesState).add_node(note_visit).add_edge(START, "note_visit").compile(store=store)
     graph.invoke({"messages": []})

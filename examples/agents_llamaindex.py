@@ -1,4 +1,4 @@
-"""LlamaIndex with a memory: what was said in one conversation is recalled in another, and found by a retriever.
+"""LlamaIndex with a memory: messages of one conversation are recalled in another and searched by a retriever.
 
 pip install 'zettel-graph[llamaindex]' llama-index-llms-openai
 export OPENAI_API_KEY=...

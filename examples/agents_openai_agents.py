@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK with a memory: a session that is kept item for item, and found again in later sessions.
+"""The OpenAI Agents SDK with a memory: sessions stored item by item and searchable in later ones.
 
 pip install 'zettel-graph[openai-agents]'
 export OPENAI_API_KEY=...
@@ -21,13 +21,13 @@ set_tracing_disabled(True)  # nothing is sent anywhere but to the model
 
 with Memory(":memory:") as memory:
     agent = Agent("helper", instructions="You have a memory. Use it.", model=MODEL, tools=memory_tools(memory))
-    for session, asked in [
+    for session, question in [
         ("monday", "Remember: Ann is allergic to walnuts."),
         ("friday", "What is Ann allergic to?"),
     ]:
-        said = Runner.run_sync(agent, asked, session=ZettelSession(memory, session))
-        print(f"{session}: {asked}\n  {said.final_output}")
+        answer = Runner.run_sync(agent, question, session=ZettelSession(memory, session))
+        print(f"{session}: {question}\n  {answer.final_output}")
 
     print("What was said, as searches find it:")
     for note in memory.list().notes:
-        print(f"  {note.session}, {note.role}: {note.content}")
+        print(f"  {note.session}, {note.speaker}: {note.content}")

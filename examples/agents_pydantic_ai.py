@@ -20,11 +20,11 @@ MODEL = sys.argv[1] if len(sys.argv) > 1 else "gpt-4o-mini"
 agent = Agent(OpenAIChatModel(MODEL), instructions="You have a memory. Use it.")
 
 with Memory(":memory:") as memory:
-    hers = ZettelToolset(memory, scope=Scope(user="ann"))  # whose memory it is, is said for each run
+    hers = ZettelToolset(memory, scope=Scope(user="ann"))  # each run selects its memory
     his = ZettelToolset(memory, scope=Scope(user="ben"), read_only=True)
-    for user, toolset, asked in [
+    for user, toolset, question in [
         ("Ann", hers, "Remember: I am allergic to walnuts."),
         ("Ann", hers, "What am I allergic to?"),
         ("Ben", his, "What am I allergic to?"),
     ]:
-        print(f"{user}: {asked}\n  {agent.run_sync(asked, toolsets=[toolset]).output}")
+        print(f"{user}: {question}\n  {agent.run_sync(question, toolsets=[toolset]).output}")

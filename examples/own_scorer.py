@@ -1,4 +1,4 @@
-"""Order what a memory finds by a scorer of one's own: here, words that stand side by side count.
+"""Rank hits with your own scorer: here adjacent words count.
 
 Run it: python examples/own_scorer.py
 """
@@ -10,7 +10,7 @@ import numpy as np
 
 from zettel import Memory
 
-SAID = [
+MESSAGES = [
     "Ida painted the boat house, and its door red.",
     "Nobody painted anything red this summer.",
     "The red boat was a birthday gift for Nils, who built and painted it with his uncle.",
@@ -40,7 +40,7 @@ def pairs(text: str) -> set[tuple[str, str]]:
 
 def main() -> None:
     with Memory(":memory:") as memory:  # Memory(..., scorer=Phrases()) has every search ranked so
-        memory.add_many([{"content": text} for text in SAID], wait=True)
+        memory.add_many([{"content": text} for text in MESSAGES], wait=True)
         for scorer in ("fusion", Phrases()):
             (best,) = memory.search(QUESTION, k=1, scorer=scorer)
             print(f"{best.why.scorer}: {best.note.content}")

@@ -1,6 +1,6 @@
-"""An agent that tends its own memory: it is offered the tools, and what it calls is done.
+"""An agent loop that gives a model the memory tools.
 
-Any client of the OpenAI protocol will do; here it is OpenAI's own, which is installed with zettel.
+Any client of the OpenAI protocol works; this one is OpenAI's own.
 
 export OPENAI_API_KEY=...
 python examples/tools_in_a_loop.py
@@ -14,30 +14,30 @@ import sys
 from openai import OpenAI
 
 from zettel import Memory
-from zettel.integrations.core import core
+from zettel.integrations.core_memory import core
 from zettel.integrations.tools import MemoryTools
 
 MODEL = sys.argv[1] if len(sys.argv) > 1 else "gpt-4o-mini"
 
 
-def turn(client: OpenAI, memory: Memory, asked: str) -> str:
+def turn(client: OpenAI, memory: Memory, question: str) -> str:
     """One turn of a new conversation: whatever it knows of earlier ones comes from memory."""
     tools = MemoryTools(memory)
     messages = [{"role": "system", "content": f"You have a memory. Use it.\n\n{core(memory)}"},
-                {"role": "user", "content": asked}]  # fmt: skip
+                {"role": "user", "content": question}]  # fmt: skip
     while True:
-        said = client.chat.completions.create(model=MODEL, messages=messages, tools=tools.openai()).choices[0].message
-        if not said.tool_calls:
-            return said.content
-        messages.append(said.model_dump(exclude_none=True))
-        for call in said.tool_calls:
+        answer = client.chat.completions.create(model=MODEL, messages=messages, tools=tools.openai()).choices[0].message
+        if not answer.tool_calls:
+            return answer.content
+        messages.append(answer.model_dump(exclude_none=True))
+        for call in answer.tool_calls:
             answer = tools.call(call.function.name, call.function.arguments)
             print(f"  {call.function.name} {call.function.arguments}")
             messages.append({"role": "tool", "tool_call_id": call.id, "content": json.dumps(answer)})
 
 
 with Memory(":memory:") as memory, OpenAI() as client:
-    for asked in ["Remember: Ann is allergic to walnuts.", "Remember: Ann's boat is called Blue Heron.",
+    for question in ["Remember: Ann is allergic to walnuts.", "Remember: Ann's boat is called Blue Heron.",
                   "What is Ann allergic to?"]:  # fmt: skip
-        print(asked)
-        print(f"  {turn(client, memory, asked)}")
+        print(question)
+        print(f"  {turn(client, memory, question)}")

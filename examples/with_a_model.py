@@ -17,10 +17,20 @@ from zettel import Budget, Event, Memory, ZettelError
 
 MODEL = sys.argv[1] if len(sys.argv) > 1 else "openai/gpt-4o-mini"
 CHAT = [
-    Event(role="Ada", session="chat", occurred_at="2024-03-01T18:00Z", content="The neck of my cello cracked tonight."),
-    Event(role="Bo", session="chat", occurred_at="2024-03-01T18:01Z", content="Oh no! Who could mend it?"),
-    Event(role="Ada", session="chat", occurred_at="2024-03-01T18:02Z", content="Giulia did, I got it back yesterday."),
-    Event(role="Bo", session="chat", occurred_at="2024-03-01T18:03Z", content="Great, thanks!"),
+    Event(
+        speaker="Ada",
+        session="chat",
+        occurred_at="2024-03-01T18:00Z",
+        content="The neck of my cello cracked tonight.",
+    ),
+    Event(speaker="Bo", session="chat", occurred_at="2024-03-01T18:01Z", content="Oh no! Who could mend it?"),
+    Event(
+        speaker="Ada",
+        session="chat",
+        occurred_at="2024-03-01T18:02Z",
+        content="Giulia did, I got it back yesterday.",
+    ),
+    Event(speaker="Bo", session="chat", occurred_at="2024-03-01T18:03Z", content="Great, thanks!"),
 ]
 QUESTION = "Who repaired Ada's instrument?"
 

@@ -1,4 +1,4 @@
-"""A client with a memory: what is said in one conversation is known in the next.
+"""A client with a memory: a conversation recalls the messages of earlier ones.
 
 Any client of the OpenAI protocol will do; here it is OpenAI's own, which is installed with zettel.
 
@@ -12,24 +12,24 @@ import sys
 
 from openai import OpenAI
 
-from zettel import Memory
+from zettel import Memory, wrap
 
 MODEL = sys.argv[1] if len(sys.argv) > 1 else "gpt-4o-mini"
 
 
-def conversation(client: OpenAI, asked: str) -> None:
+def conversation(client: OpenAI, question: str) -> None:
     """One turn of a new conversation; the program itself keeps nothing of earlier ones."""
-    print(f"Ann: {asked}\n  ", end="")
-    messages = [{"role": "user", "content": asked}]
+    print(f"Ann: {question}\n  ", end="")
+    messages = [{"role": "user", "content": question}]
     for chunk in client.chat.completions.create(model=MODEL, messages=messages, stream=True):
         print(chunk.choices[0].delta.content or "", end="")
     print()
 
 
 with Memory(":memory:") as memory, OpenAI() as client:
-    for asked in ["I moved my boat, the Blue Heron, to the harbour of Risør.", "I have sold my bicycle.",
+    for question in ["I moved my boat, the Blue Heron, to the harbour of Risør.", "I have sold my bicycle.",
                   "Where is my boat?"]:  # fmt: skip
-        conversation(memory.wrap(client, user="Ann"), asked)
+        conversation(wrap(memory, client, user="Ann"), question)
     print("\nremembered:")
     for note in memory.list().notes:
-        print(f"  {note.role}: {note.content}")
+        print(f"  {note.speaker}: {note.content}")

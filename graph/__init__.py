@@ -1,8 +1,7 @@
-"""The stores: how a memory is kept. Installed as ``zettel.graph``.
+"""Stores: the implementations of ``zettel.ports.GraphStore``. Installed as ``zettel.graph``.
 
-Each store implements ``zettel.ports.GraphStore`` and knows nothing of models, scorers or the public face. What all
-stores must agree on (which notes a question is asked of, what a note is found by) is defined in ``zettel.search.pool``
-and ``zettel.annotate.index``; a store may be quicker than these words, never different.
+A store knows nothing of models, scorers or the public API. ``zettel.ports.candidate_rules`` (which notes are
+candidates) and ``zettel.text.index`` (the index entries of a note) define the results that all stores share.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from zettel.errors import DISTRIBUTION, InvalidInput
+from zettel.errors import InvalidInput
+from zettel.version import DISTRIBUTION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from zettel.ports import GraphStore
 
 ENTRY_POINTS = "zettel.stores"
-"""Packages that bring a store name it here by URL scheme: a callable ``(url, auth) -> GraphStore``."""
+"""Entry points of other packages' stores, named by URL scheme: a callable ``(url, auth) -> GraphStore``."""
 
 NEO4J = frozenset({"neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc"})
-"""Schemes of Neo4j servers: ``neo4j`` finds its way in a cluster, ``+s`` encrypts, ``+ssc`` without checking whom."""
+"""Schemes of Neo4j servers: ``neo4j`` routes in a cluster, ``+s`` encrypts, ``+ssc`` skips certificate verification."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
 def open_store(url: str | Path, auth: Any = None, database: str | None = None) -> GraphStore:
-    """The store for a path or URL, not opened yet.
+    """Return the store for a path or URL, without opening it.
 
-    A path (``file:///…`` too) is an embedded store; ``:memory:`` is one that is gone when it is closed. ``neo4j://``,
-    ``bolt://`` and their encrypted forms are Neo4j servers: ``auth`` is (user, password), ``database`` which of the
-    server's databases. Every other scheme must have been brought by a package. Raises ``InvalidInput`` for an unknown
-    scheme, and for a file with ``auth`` or ``database``.
+    A path (``file:///…`` too) is an embedded store, ``:memory:`` a temporary one. ``neo4j://``, ``bolt://`` and their
+    encrypted forms are Neo4j servers: ``auth`` is (user, password), ``database`` one of the server's databases.
+    Packages may add other schemes. Raises ``InvalidInput`` for an unknown scheme, and for a file with ``auth`` or
+    ``database``.
     """
     address = file_named(str(url))
     if not (address.strip() and _is_name(address)):
-        raise InvalidInput("the store has no name that a file can have: give a path such as 'zettel.db'")
+        raise InvalidInput("the store name is not a valid file name: pass a path such as 'zettel.db'")
     scheme = _SCHEME.match(address)
     if scheme is None:
         return _embedded(address, auth, database)
@@ -51,13 +51,13 @@ def open_store(url: str | Path, auth: Any = None, database: str | None = None) -
         store: GraphStore = entry.load()(address, auth)
         return store
     raise InvalidInput(
-        f"no store is known for {scheme[1]}:// addresses: give a path such as 'zettel.db', "
+        f"no store supports {scheme[1]}:// addresses: pass a path such as 'zettel.db', "
         f"or install the package that brings that store ({DISTRIBUTION} finds it by the entry point {ENTRY_POINTS!r})"
     )
 
 
 def file_named(address: str) -> str:
-    """The path that a ``file:///…`` address names; every other address, and a path, as it is."""
+    """Return the path of a ``file:///…`` address; other addresses and paths are returned unchanged."""
     if not address.lower().startswith("file://"):
         return address
     from urllib.parse import unquote, urlsplit

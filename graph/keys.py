@@ -1,8 +1,8 @@
-"""What a note is found by, as keyed hashes: words, Terms, title keys and what filters ask for.
+"""Keyed hashes of index entries: words, terms, title keys and facets.
 
-Postings hold 64-bit hashes keyed with the scope's secret and not the words: they are small and of one size, they tell
-nothing once the secret is gone, and no stem of a deleted text can linger between the pages of the file. Among the
-100,000 different words of a large scope two share a hash with a probability of 3e-10.
+Postings contain 64-bit hashes, keyed with the scope's secret, in place of words. They are small and of fixed size, and
+unreadable once the secret is destroyed, so no stem of a deleted text remains in the file. Two of 100,000 words of a
+large scope share a hash with a probability of 3e-10.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from zettel.model import Note, as_metadata_pairs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zettel.batch import NoteIndex
-    from zettel.query import Filter
+    from zettel.model import NoteIndex
+    from zettel.ports.query import Filter
 
 Entry = tuple[int, int]
-"""A key with its count: of a word how often it stands there, else one of these two."""
+"""A key with its count: occurrences of a word, else FACET or TITLE."""
 FACET, TITLE = 0, -1
-"""Counts of entries that are no words: what a filter asks for, and title keys."""
+"""Counts of entries that are not words: facets, which filters use, and title keys."""
 
 ENTRY = np.dtype([("key", "<i8"), ("count", "<i4")])
-"""One entry in a note's row: 12 bytes."""
+"""One packed entry: 12 bytes."""
 
-MAX_REMEMBERED = 100_000
-"""Hashes of one kind kept for the next note, about 15 MB: hashing a word again costs more than storing it."""
-LONGEST_REMEMBERED = 200
-"""Characters of a name that is kept: what is longer is metadata that hardly comes twice."""
+MAX_CACHED = 100_000
+"""Cached hashes of one kind, about 15 MB."""
+LONGEST_CACHED = 200
+"""Characters of a cached name: longer ones are metadata that rarely occurs twice."""
 
 
 class _Hashes(dict[str, int]):
-    """Hashes of one kind of names, looked up like a dict's values and made when first asked for."""
+    """A cache of the hashes of one kind of names; a missing hash is computed."""
 
     def __init__(self, secret: bytes, mark: str) -> None:
         self._secret = secret
@@ -47,8 +47,8 @@ class _Hashes(dict[str, int]):
     def __missing__(self, name: str) -> int:
         digest = hashlib.blake2b((self._mark + name).encode(), digest_size=8, key=self._secret).digest()
         key = int.from_bytes(digest, "little", signed=True)
-        if len(name) <= LONGEST_REMEMBERED:
-            if len(self) >= MAX_REMEMBERED:
+        if len(name) <= LONGEST_CACHED:
+            if len(self) >= MAX_CACHED:
                 self.clear()
             self[name] = key
         return key
@@ -57,9 +57,8 @@ class _Hashes(dict[str, int]):
 class Keys:
     """Hashes with one scope's secret. ``int`` keys are signed 64-bit, as SQLite's are.
 
-    ``word`` gives the key of a token, ``term`` that of a Term's normal form, ``title`` that of a title's, ``tag`` and
-    ``metadata`` those of a tag and of a flat ``key=value`` as filters ask for them, ``source`` that of a file that an
-    event was read from.
+    ``word`` hashes a token, ``term`` and ``title`` the normal form of a term or title, ``tag`` a tag, ``metadata`` a
+    flat ``key=value``, and ``source`` the file of an event.
     """
 
     def __init__(self, secret: bytes) -> None:
@@ -72,19 +71,19 @@ class Keys:
         self.source = _Hashes(secret, "s").__getitem__
 
     def entries(self, index: NoteIndex) -> list[Entry]:
-        """What an index says, without facets."""
+        """Return the entries of an index, without facets."""
         words = list(zip(map(self.word, index.tokens), index.tokens.values(), strict=True))
         return words + [(self.title(name), TITLE) for name in index.title_keys]
 
     def facets(self, note: Note, sources: Iterable[str]) -> list[Entry]:
-        """What filters may ask of a note whose events were read from these files."""
+        """Return the facets of a note whose events are from these files."""
         keys = {self.tag(tag) for tag in note.tags}
         keys.update(map(self.metadata, as_metadata_pairs(note.metadata)))
         keys.update(map(self.source, sources))
         return [(key, FACET) for key in keys]
 
-    def asked(self, filter: Filter) -> tuple[list[int], list[int]]:
-        """The facets a filter asks for: any of the first (if there are any), and all of the second."""
+    def filter_facets(self, filter: Filter) -> tuple[list[int], list[int]]:
+        """Return the facets that a filter requires: any of the first list (if not empty), and all of the second."""
         every = [self.metadata(pair) for pair in filter.metadata]
         if filter.source is not None:
             every.append(self.source(filter.source))
@@ -92,7 +91,7 @@ class Keys:
 
 
 def packed(entries: Sequence[Entry]) -> bytes:
-    """Entries as they stand in a note's row."""
+    """Pack entries for a note's row."""
     return struct.pack("<" + "qi" * len(entries), *chain.from_iterable(entries))
 
 
@@ -102,7 +101,7 @@ def unpacked(blob: bytes) -> list[Entry]:
 
 
 def columns_of(blobs: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Many notes' entries at once: keys and counts, end to end, and how many each note has."""
+    """Return keys and counts of many notes' entries, end to end, and the number of entries of each note."""
     entries = np.frombuffer(b"".join(blobs), dtype=ENTRY)
     sizes = np.fromiter(map(len, blobs), np.int64, len(blobs)) // ENTRY.itemsize
     return entries["key"].astype(np.int64), entries["count"].astype(np.int32), sizes

@@ -1,4 +1,4 @@
-"""The keyed hashes of scopes in use, for stores of every kind."""
+"""Cached secrets and keyed hashes of scopes in use."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from zettel.model import Scope
 
 SECRET_BYTES = 16
 KNOWN_SCOPES = 256
-"""Scopes whose hashes are remembered; any other one is read again."""
+"""Maximum number of scopes with cached hashes."""
 
 
 class ScopeRow(NamedTuple):
-    """A scope as the store has it."""
+    """A stored scope."""
 
     number: int
     secret: bytes
@@ -28,7 +28,7 @@ class ScopeRow(NamedTuple):
 class Secrets:
     """The keyed hashes of the scopes in use.
 
-    A scope gets its secret when it is first looked at; until its first batch makes it durable, it is kept here.
+    The first read of a new scope creates its secret, which is pending until the scope's first batch stores it.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Secrets:
         self._guard = threading.Lock()
 
     def of(self, scope: Scope, row: ScopeRow | None) -> Keys:
-        """The hashes of a scope that stands in the store like this; None: it does not stand there."""
+        """Return the hashes of a scope with this stored row; None if it is not stored."""
         with self._guard:
             if row is None:
                 self._durable.pop(scope.key, None)
@@ -52,18 +52,18 @@ class Secrets:
             return keys
 
     def planned(self, scope: Scope) -> Keys | None:
-        """The hashes that whoever plans a batch was given."""
+        """Return the hashes that a batch of this scope was planned with."""
         return self._pending.get(scope.key) or self._durable.get(scope.key)
 
     def made_durable(self, scope: Scope) -> None:
-        """The scope's first batch is committed."""
+        """Record that the scope's first batch is committed."""
         with self._guard:
             keys = self._pending.pop(scope.key, None)
             if keys is not None:
                 self._durable[scope.key] = keys
 
     def forget(self, scope: Scope) -> None:
-        """The scope is destroyed."""
+        """Discard the hashes of a destroyed scope."""
         with self._guard:
             self._pending.pop(scope.key, None)
             self._durable.pop(scope.key, None)

@@ -1,4 +1,4 @@
-"""What every test may rely on: no skip in silence, the same examples in every run, heavy tests by sample."""
+"""Fixtures and hooks of all tests: markers, worker processes, repeatable examples, a report of skipped tests."""
 
 from __future__ import annotations
 
@@ -46,21 +46,32 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(SoakReport(config.getoption("soak_report")))
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m selects by these markers,
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [item for item in items if processes.is_repeated(item)]
+    for_soak = [item for item in items if processes.is_for_soak(item) and not processes.is_repeated(item)]
     for item in items:
-        if processes.servers(item.nodeid) and item.get_closest_marker("timeout") is None:
+        if processes.servers(item) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SERVER_TIMEOUT))
-    if not config.getoption("soak"):
-        left = [item for item in items if processes.is_for_soak(item.nodeid)]
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if not processes.is_for_soak(item.nodeid)]
+    if config.getoption("soak"):
+        for item in items:
+            item.add_marker(pytest.mark.timeout(0), append=False)  # the limits fit the samples
+        for item in for_soak:
+            item.add_marker(pytest.mark.soak)
     else:
-        for item in items:  # a limit that fits the sample does not fit the full count
-            item.add_marker(pytest.mark.timeout(0), append=False)
-            if processes.is_for_soak(item.nodeid):
-                item.add_marker(pytest.mark.soak)
+        left_out += for_soak
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        dropped = {*left_out}
+        items[:] = [item for item in items if item not in dropped]
     if _is_worker(config):
-        items.sort(key=lambda item: processes.rank(item.nodeid))
+        items.sort(key=processes.rank)
+        processes.write_groups(config.workerinput["groups"], items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["groups"] = str(processes.groups_file(node.config))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -70,7 +81,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    neo4j_servers.prepare(processes.servers(item.nodeid))
+    neo4j_servers.prepare(processes.servers(item))
     return (yield)
 
 
@@ -78,7 +89,7 @@ def pytest_sessionfinish() -> None:
     neo4j_servers.stop_all()
 
 
-@pytest.fixture(params=neo4j_servers.NAMES)
+@pytest.fixture(params=neo4j_servers.EVERY)
 def neo4j_server(request: pytest.FixtureRequest) -> neo4j_servers.Server:
     """A Neo4j of each release line, without a memory."""
     return neo4j_servers.empty(request.param)
@@ -93,7 +104,7 @@ def anyio_backend() -> str:
 def soak_scale(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Callable[[int], int]:
     """How often to do a heavy thing: `soak_scale(full)` gives `full` under --soak, else 2 % of it, or 1; on a Neo4j
     server 1 %."""
-    percent = SERVER_PERCENT if processes.servers(request.node.nodeid) else SAMPLE_PERCENT
+    percent = SERVER_PERCENT if processes.servers(request.node) else SAMPLE_PERCENT
 
     def scale(full: int) -> int:
         count = full if request.config.getoption("soak") else max(1, int(full * percent / 100))

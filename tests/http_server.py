@@ -13,11 +13,11 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from zettel import AsyncMemory
+from zettel.remote.sockets import listening
 from zettel.server.app import application
 from zettel.server.keys import Keys
 from zettel.server.limits import Limits
 from zettel.server.serving import Safety, address_of, server
-from zettel.server.sockets import listening
 
 PATIENCE = 60
 """Seconds for one step of a test, on a busy machine."""

@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -57,8 +57,16 @@ NAMES = ["neo4j"] if _given() else [f"neo4j-{release.line}" for release in jars.
 """Parameters for tests: neo4j-2026 and neo4j-5.26, or neo4j when the environment names a server."""
 NEWEST = NAMES[0]
 OWN = NEWEST if _given() else "own server"
-"""In the ids of tests that start servers at the usual ports. One process runs them all (tests/processes.py), since two
-servers that start at once would take the same ports."""
+"""Group of the tests marked ``own_server``, which start servers at the usual ports. One process runs them all
+(tests/processes.py), since two servers would take the same ports."""
+
+def param(name: str) -> Any:
+    """A parameter that starts the server of that name before the test."""
+    return pytest.param(name, marks=[pytest.mark.neo4j(name), pytest.mark.store(name)])
+
+
+EVERY = [param(name) for name in NAMES]
+"""Parameters for a test on each release line."""
 
 SETTINGS = {
     "dbms.cypher.min_replan_interval": "1h",  # every test empties the database, which makes plans look out of date
@@ -81,7 +89,7 @@ _failed: dict[str, LocalServerError] = {}
 
 def server(name: str) -> Server:
     """The running server of that name, as the last test left it; starts it, or skips the test."""
-    assert name in _announced, f"{name} is used by a test whose id does not tell so (see tests/processes.py)"
+    assert name in _announced, f"a test that uses {name} needs the marker neo4j({name!r}): see EVERY"
     if name not in _running:
         if name in _failed:
             raise _failed[name]
@@ -110,7 +118,8 @@ def wipe(found: Server) -> None:
 def forget_all(found: Server) -> None:
     """Delete all nodes but the one that tells of the layout, and what else that one counts."""
     _delete(found, "MATCH (n) WHERE NOT n:Zettel")
-    _driver(found).execute_query("MATCH (z:Zettel) SET z = {id: z.id, layout: z.layout}", database_=DATABASE)
+    kept = "{id: z.id, layout: z.layout, tokens: z.tokens}"
+    _driver(found).execute_query(f"MATCH (z:Zettel) SET z = {kept}", database_=DATABASE)
 
 
 def _delete(found: Server, which: str) -> None:

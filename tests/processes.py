@@ -1,87 +1,102 @@
-"""How tests are dealt out to several processes (``pytest -n 3``): in groups, each to one process, the longest first.
+"""Distribution of tests over worker processes (``pytest -n 3``), and the choice of tests for ``make soak``, by markers.
 
-All that may not run side by side is one group. A server belongs to the process whose tests empty it: what uses one is a
-group, and what uses both is one that starts its own. Every file of the others is a group too, so that what its tests
-share is made once. The id of a test tells where it belongs, which is why ids name servers and the small model.
+Tests of one group run in one process. A Neo4j server belongs to the process whose tests empty it, so the tests of a
+server form a group, and so do the tests of both servers, which start servers of their own. Every other file is a group,
+so that its module fixtures are made once.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.neo4j_servers import NAMES, OWN
-from tests.small_model import NAME as SMALL_MODEL
 
 if TYPE_CHECKING:
     import pytest
     from xdist.scheduler import LoadScopeScheduling
 
-_CONTRACTS = ("explained", "reversible", "same_answers", "scoped", "two_clocks")
-_INTEGRATION = ("neo4j_agreement", "neo4j_cypher", "neo4j_store")
-ON_ALL_SERVERS = frozenset(
-    [f"tests/contract/test_{name}.py" for name in _CONTRACTS]
-    + [f"tests/integration/test_{name}.py" for name in _INTEGRATION]
-)
-"""What is tested on the older Neo4j in every run: that its statements are planned well, keep what they are given and
-find the same. What else the release lines have in common is tried on the newest, and on the older one in the soak."""
-
-_LONGEST = [*NAMES, " and ".join(NAMES), SMALL_MODEL, OWN]
-"""Groups that others run beside, so that the processes end at about the same time."""
+_LONGEST = [*NAMES, " and ".join(NAMES), "small_model", OWN]
+"""Groups that start first, so that all processes end at about the same time."""
 
 
-def servers(test: str) -> list[str]:
-    """The Neo4j servers of tests/neo4j_servers.py that a test uses, by its id."""
-    return [name for name in NAMES if f"[{name}" in test or f"-{name}" in test]
+def servers(item: pytest.Item) -> list[str]:
+    """Return the Neo4j servers that a test uses."""
+    named = {mark.args[0] for mark in item.iter_markers("neo4j")}
+    return [name for name in NAMES if name in named]
 
 
-_ABOVE_ALL_STORES = ("test_moving_refused.py", "is_refused", "goes_wrong_once", "a_wrong_argument", "what_is_long")
-"""In the ids of tests that end before a store is asked, or do the same for each of many inputs."""
+def stores(item: pytest.Item) -> list[str]:
+    """Return the store of each of a test's parameters."""
+    return [mark.args[0] for mark in item.iter_markers("store")]
 
 
-_LONG = (
-    "test_shipped_model_can_be_made_again", "test_a_server_is_ended_during_an_import",
-    f"test_flat_memory[{NAMES[0]}]", f"test_several_processes_share_the_jobs[{NAMES[0]}]",
-    f"test_what_is_kept_is_not_made_again[{NAMES[0]}]",
-    f"test_many_faults_lose_no_event_and_touch_no_other_note[{NAMES[0]}]",
-)  # fmt: skip
-"""In the ids of tests that take a minute each, or three, of what hardly changes, or is tried on the newer server, in a
-file, or with another end (a server that is ended: ``test_kills_lose_nothing``, and ``test_neo4j_faults.py``)."""
+def is_repeated(item: pytest.Item) -> bool:
+    """Return whether a test marked ``any_store`` already runs on the embedded store."""
+    return item.get_closest_marker("any_store") is not None and bool({*stores(item)} - {"embedded", "http"})
 
 
-def is_for_soak(test: str) -> bool:
-    """Whether a test is left to the soak, by its id. A memory moves to a server from a file, and back."""
-    if any(part in test for part in _LONG):
+def is_for_soak(item: pytest.Item) -> bool:
+    """Return whether only ``make soak`` runs a test."""
+    used = servers(item)
+    if any(not mark.args or used for mark in item.iter_markers("soak_only")):
         return True
-    named = servers(test)
-    file, parameters = test.partition("::")[0], test.partition("[")[2]
-    if not named or not file.startswith(("tests/contract/", "tests/integration/")):
+    if not used:
         return False
-    alike = file.startswith("tests/contract/") and any(part in test for part in _ABOVE_ALL_STORES)
-    between_servers = "moving" in file and parameters != f"{named[0]}]" and "embedded" not in parameters
-    older = named[-1] != NAMES[0]
-    return alike or between_servers or (older and file not in ON_ALL_SERVERS)
+    between_servers = len(stores(item)) > 1 and "embedded" not in stores(item)
+    older = used[-1] != NAMES[0] and item.get_closest_marker("every_release") is None
+    return between_servers or older
 
 
-def group(test: str) -> str:
-    """What a test runs in one process with, by its id."""
-    if named := servers(test):
-        return " and ".join(named)
-    return next((shared for shared in (OWN, SMALL_MODEL) if shared in test), test.partition("::")[0])
+def group(item: pytest.Item) -> str:
+    """Return the name of the group that a test belongs to."""
+    if item.get_closest_marker("own_server"):
+        return OWN
+    if item.get_closest_marker("small_model"):
+        return "small_model"
+    return " and ".join(servers(item)) or item.nodeid.partition("::")[0]
 
 
-def rank(test: str) -> int:
-    """Sorts groups: lower ones begin first."""
-    place = group(test)
-    return _LONGEST.index(place) if place in _LONGEST else len(_LONGEST)
+def rank(item: pytest.Item) -> int:
+    """Return the position of a test's group in the order of start."""
+    name = group(item)
+    return _LONGEST.index(name) if name in _LONGEST else len(_LONGEST)
+
+
+# xdist's controller knows the ids of tests, not their markers: the workers leave it a file with the group of each test.
+
+
+@lru_cache
+def groups_file(config: pytest.Config) -> Path:
+    """Return the path of the file with the groups, in a new folder."""
+    folder = tempfile.TemporaryDirectory(prefix="zettel-groups-")
+    config.add_cleanup(folder.cleanup)
+    return Path(folder.name, "groups.json")
+
+
+def write_groups(path: str, items: Sequence[pytest.Item]) -> None:
+    """Write the group of each test, as JSON by id."""
+    part = Path(f"{path}.{os.getpid()}")
+    part.write_text(json.dumps({item.nodeid: group(item) for item in items}), encoding="utf-8")
+    part.replace(path)  # every worker writes the same
 
 
 def scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """Deals groups out in the order in which tests were collected."""
+    """Return a scheduler that deals out groups in the order in which tests were collected."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Groups(LoadScopeScheduling):
+        groups: dict[str, str] | None = None
+
         def _split_scope(self, nodeid: str) -> str:
-            return group(nodeid)
+            if self.groups is None:
+                self.groups = json.loads(groups_file(config).read_text(encoding="utf-8"))
+            return self.groups[nodeid]
 
     config.option.loadscopereorder = False
     return Groups(config, log)

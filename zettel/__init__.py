@@ -1,10 +1,12 @@
-"""zettel: a memory for agents that works like a Zettelkasten.
+"""Long-term memory for AI agents, built like a Zettelkasten.
 
-Importing this package loads next to nothing: each name below is brought in when it is first used.
+``import zettel`` imports almost nothing: each name below is imported on first use.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from zettel.version import VERSION
 
 if TYPE_CHECKING:
     from zettel.annotate.by_model import LiteLLMAnnotator as LiteLLMAnnotator
@@ -12,9 +14,10 @@ if TYPE_CHECKING:
     from zettel.async_memory import AsyncMemory as AsyncMemory
     from zettel.errors import ZettelError as ZettelError
     from zettel.evolve.decay import Decay as Decay
-    from zettel.jobs.on_ray import RayRunner as RayRunner
+    from zettel.integrations.wrap import wrap as wrap
     from zettel.llm.budget import Budget as Budget
     from zettel.llm.lite import LiteLLM as LiteLLM
+    from zettel.local.ray_runner import RayRunner as RayRunner
     from zettel.memory import Memory as Memory
     from zettel.model import Event as Event
     from zettel.model import Hit as Hit
@@ -25,9 +28,9 @@ if TYPE_CHECKING:
     from zettel.model import Revision as Revision
     from zettel.model import Scope as Scope
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
-_HOMES = {
+_MODULES = {
     "LiteLLMAnnotator": "zettel.annotate.by_model",
     "RecordedAnnotator": "zettel.annotate.recorded",
     "AsyncMemory": "zettel.async_memory",
@@ -35,7 +38,7 @@ _HOMES = {
     "Decay": "zettel.evolve.decay",
     "LiteLLM": "zettel.llm.lite",
     "Memory": "zettel.memory",
-    "RayRunner": "zettel.jobs.on_ray",
+    "RayRunner": "zettel.local.ray_runner",
     "ZettelError": "zettel.errors",
     "Event": "zettel.model",
     "Hit": "zettel.model",
@@ -45,19 +48,20 @@ _HOMES = {
     "Note": "zettel.model",
     "Revision": "zettel.model",
     "Scope": "zettel.model",
+    "wrap": "zettel.integrations.wrap",
 }
 
-__all__ = sorted(_HOMES)
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module 'zettel' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    value = getattr(import_module(module), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_HOMES]
+    return [*globals(), *_MODULES]

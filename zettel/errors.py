@@ -13,7 +13,7 @@ about it. Catch the class whose trouble you can do something about:
     - ``TooLarge``
   x ``NotFound``           - an id that this scope does not hold
   x ``IdentityConflict``   - the same identity with other content
-  x ``WasDeleted``         - the same identity was deleted here before
+  x ``EventDeleted``         - the same identity was deleted here before
   x ``StoreError``
     - ``NotAStore``
     - ``StoreTooNew``
@@ -32,8 +32,8 @@ about it. Catch the class whose trouble you can do something about:
   x ``ModelError``
     - ``ModelUnavailable``
     - ``ModelDenied``
-    - ``ModelUnusable``
-      + ``ItemUnusable``
+    - ``InvalidModelOutput``
+      + ``InvalidModelItem``
     - ``BudgetSpent``
   x ``MissingExtra``       - a feature whose packages are not installed
   x ``MemoryClosed``       - used after close, or in a forked process
@@ -42,9 +42,9 @@ about it. Catch the class whose trouble you can do something about:
   x ``FlushTimeout``
   x ``ServerError``        - what a zettel server does not do, and a memory beside it would
     - ``ServerUnreachable``
-    - ``KeyRefused``
-    - ``NotAllowed``
-    - ``TooSlow``
+    - ``InvalidKey``
+    - ``PermissionDenied``
+    - ``RequestTimeout``
     - ``ServerBusy``
       + ``TooManyRequests``
 """
@@ -53,14 +53,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from zettel.llm.ports import Answer
-
-DISTRIBUTION = "zettel-graph"
-"""What is installed: ``zettel`` and ``zettel-memory`` belong to other projects."""
-
+from zettel.version import DISTRIBUTION
 
 LONGEST = 4_000
 """Characters of a message that are told: what was handed in may be as long as it likes."""
@@ -129,7 +124,7 @@ class IdentityConflict(ZettelError):
     """An event of that identity is there already, with other content."""
 
 
-class WasDeleted(ZettelError):
+class EventDeleted(ZettelError):
     """An event of that identity was deleted here, and is not revived."""
 
 
@@ -196,8 +191,8 @@ class ScorerError(ZettelError):
 class ModelError(ZettelError):
     """The language model could not do that."""
 
-    spent: Answer | None = None
-    """What the failed call cost nevertheless, where that is known: an answer without text."""
+    spent: Any = None
+    """The ``Answer`` without text that says what the failed call cost, or None where that is unknown."""
 
 
 class ModelUnavailable(ModelError):
@@ -215,11 +210,11 @@ class ModelDenied(ModelError):
     """The language model's provider refused the key, or has no such model."""
 
 
-class ModelUnusable(ModelError):
+class InvalidModelOutput(ModelError):
     """The language model's answers cannot be used."""
 
 
-class ItemUnusable(ModelUnusable):
+class InvalidModelItem(InvalidModelOutput):
     """The language model's answer has nothing valid for one note."""
 
 
@@ -265,15 +260,15 @@ class ServerUnreachable(ServerError):
     """The zettel server cannot be reached."""
 
 
-class KeyRefused(ServerError):
+class InvalidKey(ServerError):
     """That key is not one of this server's, or no more."""
 
 
-class NotAllowed(ServerError):
+class PermissionDenied(ServerError):
     """That key does not allow this."""
 
 
-class TooSlow(ServerError):
+class RequestTimeout(ServerError):
     """The request did not arrive in time."""
 
 

@@ -1,13 +1,12 @@
-"""For people in Neo4j Browser: saved queries, a style sheet, a guide.
+"""Saved queries, style sheet and guide for Neo4j Browser.
 
-One query a file. Its comment says what it shows, and what each value means::
+Each query is one file. Its comment contains the title, a description and the values::
 
     // A topic
     // The notes about one thing, and how they are linked.
-    // $topic = "harbour"  what it is called, or how that begins
+    // $topic = "harbour"  the name of the thing, or its beginning
 
-The first line is the title. A value is written in JSON; ``$scope`` is whose memory it is, and stands in every query
-without being told.
+A value's example is JSON. ``$scope`` is the scope's key; every query uses it without declaring it.
 """
 
 from __future__ import annotations
@@ -31,21 +30,21 @@ _VALUE = re.compile(r"^// \$(\w+) = (\"[^\"]*\"|\d+)  (.+)$")
 _USED = re.compile(r"\$(\w+)")
 
 
-class Asked(NamedTuple):
-    """A value that a query asks for: its name, an example, what it means."""
+class QueryValue(NamedTuple):
+    """A value of a query."""
 
     name: str
     example: Value
     meaning: str
 
 
-class Saved(NamedTuple):
-    """A saved query. ``text`` is the whole file with its comment, ``body`` what is run."""
+class SavedQuery(NamedTuple):
+    """A saved query. ``text`` is the whole file with its comment, ``body`` the Cypher alone."""
 
     name: str
     title: str
     comment: str
-    asked: tuple[Asked, ...]
+    values: tuple[QueryValue, ...]
     text: str
 
     @property
@@ -54,68 +53,68 @@ class Saved(NamedTuple):
         return "\n".join(lines).strip()
 
 
-def saved() -> list[Saved]:
-    """All saved queries, by name."""
+def saved_queries() -> list[SavedQuery]:
+    """Return all saved queries, by name."""
     folder = files(__package__)
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".cypher"))
-    return [_parsed(name.removesuffix(".cypher"), (folder / name).read_text(encoding="utf-8")) for name in names]
+    return [_parsed(name.removesuffix(".cypher"), read_text(name)) for name in names]
 
 
-def named(name: str) -> Saved:
-    """The saved query of that name. Raises ``InvalidInput``."""
-    for one in saved():
-        if one.name == name:
-            return one
+def saved_query(name: str) -> SavedQuery:
+    """Return the saved query of this name. Raises ``InvalidInput``."""
+    for query in saved_queries():
+        if query.name == name:
+            return query
     raise InvalidInput(f"there is no saved query {name!r}: zettel explore lists them")
 
 
-def beside(name: str) -> str:
-    """The text of a file that is no query: the style or the guide."""
+def read_text(name: str) -> str:
+    """Return the text of a file in this package, such as STYLE or GUIDE."""
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
-def values_of(query: Saved, scope: str, given: Mapping[str, str]) -> dict[str, Value]:
-    """Every value of a query: those given, else the examples. Raises ``InvalidInput``."""
+def values_of(query: SavedQuery, scope: str, given: Mapping[str, str]) -> dict[str, Value]:
+    """Return all values of a query: the given ones, else the examples. Raises ``InvalidInput``."""
     values: dict[str, Value] = {SCOPE: scope}
-    for one in query.asked:
-        value = given.get(one.name)
-        if value is not None and isinstance(one.example, int) and not value.isdecimal():
-            raise InvalidInput(f"{one.name}={value} is no whole number: {one.meaning}")
-        values[one.name] = one.example if value is None else type(one.example)(value)
+    for declared in query.values:
+        value = given.get(declared.name)
+        if value is not None and isinstance(declared.example, int) and not value.isdecimal():
+            raise InvalidInput(f"{declared.name} must be a whole number, got {value} ({declared.meaning})")
+        values[declared.name] = declared.example if value is None else type(declared.example)(value)
     if unknown := given.keys() - values.keys() | given.keys() & {SCOPE}:
-        wanted = ", ".join(one.name for one in query.asked) or "nothing"
-        raise InvalidInput(f"{query.name} does not ask for {', '.join(sorted(unknown))}: it asks for {wanted}")
+        names = ", ".join(declared.name for declared in query.values) or "none"
+        raise InvalidInput(f"{query.name} has no value {', '.join(sorted(unknown))}; its values: {names}")
     return values
 
 
-def filled(query: Saved, values: Mapping[str, Value], *, commented: bool = True) -> str:
-    """The query with every value written into it: it can be run as it is."""
-    head = f"// {query.title}\n" + "".join(f"// {line}\n" for line in query.comment.splitlines()) if commented else ""
+def with_values(query: SavedQuery, values: Mapping[str, Value]) -> str:
+    """Return the query with its values as literals, ready to run."""
+    head = f"// {query.title}\n" + "".join(f"// {line}\n" for line in query.comment.splitlines())
     return head + _USED.sub(lambda used: literal(values[used[1]]), query.body) + "\n"
 
 
 def params(values: Mapping[str, Value]) -> str:
-    """Lines that set the values in Neo4j Browser, for every query after them."""
+    """Return lines that set the values in Neo4j Browser, for all later queries."""
     return "".join(f":param {name} => {literal(value)};\n" for name, value in values.items())
 
 
 def literal(value: Value) -> str:
-    """A value as it stands in Cypher."""
+    """Return a value as a Cypher literal."""
     if isinstance(value, int):
         return str(value)
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    escaped = escaped.replace("#", "\\u0023")  # where Neo4j Browser would end what an address tells it
+    escaped = escaped.replace("#", "\\u0023")  # a # would end the URL argument of Neo4j Browser
     return f"'{escaped}'"
 
 
 def link(browser: str, text: str, dbms: str | None = None) -> str:
-    """An address that opens Neo4j Browser with a text in its editor, and ``dbms`` in its login."""
+    """Return a URL that opens Neo4j Browser with a text in its editor, and ``dbms`` in its login."""
     login = f"dbms={dbms}&" if dbms else ""
     return f"{browser.rstrip('/')}/browser/?{login}cmd=edit&arg={quote(text.strip(), safe='')}"
 
 
-def _parsed(name: str, text: str) -> Saved:
+def _parsed(name: str, text: str) -> SavedQuery:
     head = [line for line in text.splitlines() if line.startswith("//")]
-    told = [line.removeprefix("//").strip() for line in head if not _VALUE.match(line)]
-    asked = [Asked(found[1], json.loads(found[2]), found[3]) for line in head if (found := _VALUE.match(line))]
-    return Saved(name, told[0], "\n".join(told[1:]), tuple(asked), text)
+    title, *comment = [line.removeprefix("//").strip() for line in head if not _VALUE.match(line)]
+    values = [QueryValue(match[1], json.loads(match[2]), match[3]) for line in head if (match := _VALUE.match(line))]
+    return SavedQuery(name, title, "\n".join(comment), tuple(values), text)

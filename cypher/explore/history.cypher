@@ -1,6 +1,6 @@
 // A note's history
-// What changed in it, when and by whom: first how it began, then each change as it was recorded.
-// $note = "n_"  its id, or how that begins
+// All versions of a note: when and by whom each was written.
+// $note = "n_"  id of the note, or its beginning
 MATCH (note:Note {scope: $scope})
 WHERE note.id STARTS WITH $note
 WITH note ORDER BY note.version DESC, note.seq LIMIT 1

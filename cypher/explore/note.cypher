@@ -1,6 +1,6 @@
 // A note
-// One note, what it rests on, what it is filed under, and the notes beside it.
-// $note = "n_"  its id, or how that begins
+// One note with its events, terms and linked notes.
+// $note = "n_"  id of the note, or its beginning
 MATCH (note:Note {scope: $scope})
 WHERE note.id STARTS WITH $note
 WITH note ORDER BY note.seq LIMIT 1

@@ -1,6 +1,6 @@
 // Overview
-// The strongest links of a memory: what it holds together, at a glance.
-// $most = 120  how many links
+// The strongest links of a memory.
+// $most = 120  maximum number of links
 MATCH (from:Note {scope: $scope})-[link:RELATES|MENTIONS|SUPERSEDES|CONTRADICTS|DERIVED_FROM]->(to:Note {scope: $scope})
 WHERE from.archived IS NULL AND to.archived IS NULL
 WITH from, link, to ORDER BY link.weight DESC LIMIT $most

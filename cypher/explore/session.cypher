@@ -1,6 +1,6 @@
 // A session
-// Everything that was said in it, in order: each event, the note made of it, and what came next.
-// $session = "session_1"  its name; the query "sessions" lists them
+// All events of a session, in order, with their notes and the next event.
+// $session = "session_1"  name of the session; the query "sessions" lists them
 MATCH (event:Event {scope: $scope, session: $session})<-[from:FROM]-(note:Note)
 OPTIONAL MATCH (event)-[next:NEXT]->(:Event)
 RETURN event, from, note, next

@@ -1,7 +1,7 @@
-// What changed this week
-// Notes that were made or changed in the last seven days, the latest first.
-// $days = 7  how many days back
-// $most = 200  how many changes
+// Changes of this week
+// Notes that were created or changed in the last seven days, latest first.
+// $days = 7  number of days
+// $most = 200  maximum number of changes
 MATCH (note:Note {scope: $scope})
 OPTIONAL MATCH (note)-[:BEGAN_AS|REVISED]->(state)
 WITH note, coalesce(state, note) AS state

@@ -1,7 +1,7 @@
 // A topic
-// The notes about one thing, and how they are linked.
-// $topic = "mustard"  what it is called, in small letters, or how that begins
-// $most = 60  how many notes
+// The notes about one topic, and their links.
+// $topic = "mustard"  name of the topic, in lower case, or its beginning
+// $most = 60  maximum number of notes
 MATCH (term:Term {scope: $scope})<-[has:HAS_TERM]-(note:Note)
 WHERE term.name STARTS WITH $topic AND note.archived IS NULL
 WITH term, has, note ORDER BY note.occurred_at LIMIT $most

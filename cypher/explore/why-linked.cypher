@@ -1,7 +1,7 @@
-// Why two notes are linked
-// The links between them with their reasons, and the things that both are filed under.
-// $one = "n_"  the id of a note, or how that begins
-// $other = "n_"  the id of another
+// The links between two notes
+// All links between two notes with their reasons, and the terms that both have.
+// $one = "n_"  id of the first note, or its beginning
+// $other = "n_"  id of the second note, or its beginning
 MATCH (one:Note {scope: $scope}), (other:Note {scope: $scope})
 WHERE one.id STARTS WITH $one AND other.id STARTS WITH $other
       AND EXISTS { (one)-[:RELATES|MENTIONS|SUPERSEDES|CONTRADICTS|DERIVED_FROM]->(other) }

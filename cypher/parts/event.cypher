@@ -1,2 +1,2 @@
-// An event as the engine reads it: its properties, times as numbers.
+// The properties of an event, with times in microseconds.
 e {.*, occurred_at: MICROS(e.occurred_at), recorded_at: MICROS(e.recorded_at)}

@@ -1,4 +1,4 @@
-// One hop of the walk: from [note, share] pairs in `leaving`, what is led to each note that is no start.
+// One hop of the walk: from the [note, share] pairs in `leaving`, the share that reaches each note outside `starting`.
 UNWIND leaving AS step
 WITH step[0] AS from, step[1] AS share, starting
 WHERE COUNT { (from)--() } <= $hub_links OR COUNT { (from)-[:{{links}}]-() } <= $hub_links
@@ -7,20 +7,20 @@ CALL (leaving) {
   UNWIND leaving AS step
   WITH step[0] AS from, step[1] AS share
   MATCH (from)-[l:{{links}}]-(n)
-  WHERE {{seen}}
-  RETURN n AS reached, l.weight * share AS led
+  WHERE {{note_visible}}
+  RETURN n AS reached, l.weight * share AS received
   UNION ALL
   UNWIND leaving AS step
   WITH step[0] AS from, step[1] AS share
   MATCH (from)-[:HAS_TERM]->(t)
   WITH t, sum(share) AS share
-  WITH t, share, {{holders}} AS df
+  WITH t, share, {{term_df}} AS df
   WHERE df > 1 AND df <= $rare_term_df
   MATCH (t)<-[:HAS_TERM]-(n)
   //: when as_of
-  WHERE {{seen}}
+  WHERE {{note_visible}}
   //: end
-  RETURN n AS reached, share / (df * df) AS led
+  RETURN n AS reached, share / (df * df) AS received
 }
-WITH reached, sum(led) AS led, starting
-WHERE led > 0 AND NOT reached IN starting
+WITH reached, sum(received) AS received, starting
+WHERE received > 0 AND NOT reached IN starting

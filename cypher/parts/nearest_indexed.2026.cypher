@@ -1,4 +1,4 @@
-// The notes of highest cosine that the index finds in the scope.
+// The notes of highest cosine in the scope, from the vector index.
 MATCH (v:Vector{{dim}})
 SEARCH v IN (
   VECTOR INDEX zettel_vectors_{{dim}} FOR $vector
@@ -7,7 +7,7 @@ SEARCH v IN (
 ) SCORE AS cosine
 //: when narrowed
 MATCH (v)<-[:HAS_VECTOR]-(n)
-WHERE {{passing}}
+WHERE {{note_matches}}
 //: end
 WITH v, cosine
 ORDER BY cosine DESC, v.seq LIMIT $pool

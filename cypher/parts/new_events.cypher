@@ -1,30 +1,30 @@
-// Store events. `place` orders the events of a session: a dated one stands where it occurred, an undated one where the
-// last dated one of its session that arrived before it stands, or first; `leading` names the sessions whose first events
-// of this batch are undated. NEXT leads from each event of a session to the one after it; this tells of the sessions
-// where older events stand between the new ones, for their chains must be mended.
-//: when leading
+// Create events, and link each session in time order with NEXT. `place` sorts a session's events: by time, then arrival.
+// An undated event takes the time of the last dated event that arrived before it, or $never. $undated lists the sessions
+// whose first event of this batch is undated. Returns the sessions where older events lie between new ones: their NEXT
+// relationships need a repair.
+//: when undated
 CALL () {
-  UNWIND $leading AS session
+  UNWIND $undated AS session
   CALL (session) {
     MATCH (e:Event)
     WHERE e.scope = $scope AND e.session = session.name AND e.seq < session.seq
     RETURN e.place AS place ORDER BY e.seq DESC LIMIT 1
   }
-  RETURN collect({session: session.name, stands: substring(place, 48, 19)}) AS known
+  RETURN collect({session: session.name, time: substring(place, 48, 19)}) AS known
 }
 //: end
 UNWIND $events AS row
-//: when leading
-WITH row, coalesce(row.stands, [one IN known WHERE one.session = row.event.session | one.stands][0], $never) AS stands
+//: when undated
+WITH row, coalesce(row.time, [x IN known WHERE x.session = row.event.session | x.time][0], $never) AS time
 //: otherwise
-WITH row, row.stands AS stands
+WITH row, row.time AS time
 //: end
 CREATE (e:Event)
-SET e = row.event, e.place = row.prefix + stands + row.arrived
+SET e = row.event, e.place = row.prefix + time + row.arrival
 WITH e ORDER BY e.place
-WITH e.session AS session, collect(e) AS said
+WITH e.session AS session, collect(e) AS new
 WHERE session IS NOT NULL
-WITH session, said, head(said) AS first, last(said) AS final
+WITH session, new, head(new) AS first, last(new) AS final
 CALL (first) {
   MATCH (e:Event)
   WHERE e.place > left(first.place, 48) AND e.place < first.place
@@ -40,17 +40,17 @@ CALL (final) {
 CALL (first, final) {
   MATCH (e:Event)
   WHERE e.place >= first.place AND e.place <= final.place
-  RETURN count(e) AS there
+  RETURN count(e) AS between
 }
-WITH session, before + said + after AS chain, before, after, there = size(said) AS alone
-CALL (before, after, alone) {
-  UNWIND CASE WHEN alone THEN before ELSE [] END AS one
-  MATCH (one)-[old:NEXT]->(other) WHERE other IN after
+WITH session, before + new + after AS chain, before, after, between = size(new) AS contiguous
+CALL (before, after, contiguous) {
+  UNWIND CASE WHEN contiguous THEN before ELSE [] END AS event
+  MATCH (event)-[old:NEXT]->(other) WHERE other IN after
   DELETE old
 }
-CALL (chain, alone) {
-  UNWIND CASE WHEN alone THEN range(0, size(chain) - 2) ELSE [] END AS at
-  WITH chain[at] AS one, chain[at + 1] AS other
-  CREATE (one)-[:NEXT]->(other)
+CALL (chain, contiguous) {
+  UNWIND CASE WHEN contiguous THEN range(0, size(chain) - 2) ELSE [] END AS at
+  WITH chain[at] AS event, chain[at + 1] AS other
+  CREATE (event)-[:NEXT]->(other)
 }
-RETURN collect(CASE WHEN NOT alone THEN session END) AS sessions
+RETURN collect(CASE WHEN NOT contiguous THEN session END) AS sessions

@@ -1,5 +1,5 @@
-// Store new notes with their vectors, their jobs and all that they are found by, at the scope's count `changes`. Who writes
-// does not wait for the vector index: vectors come into it later, many at once.
+// Create notes with their vectors, jobs and index, at the scope's change count `changes`. The vectors enter the vector
+// index later, many at once, so that writers do not wait for it.
 UNWIND $notes AS row
 CREATE (n:Note)
 SET n = row.note
@@ -12,5 +12,5 @@ FOREACH (job IN row.jobs |
   CREATE (j:Job)-[:ABOUT]->(n)
   SET j = job
 )
-WITH changes, collect(n) AS notes, collect(i) AS found
-{{indexing}}
+WITH changes, collect(n) AS notes, collect(i) AS indexes
+{{index_notes}}

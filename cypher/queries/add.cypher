@@ -1,8 +1,8 @@
-// Lock a scope and write new events with their notes, if it stands where that was planned; where it stood. This is what
-// scope_lock, events_put, notes_put and sessions_mend do one by one.
-{{locked}}
-CALL (stood, due) {
-  WITH stood.changes + 1 AS changes
+// Lock a scope and, if the batch is due, create new events with their notes. Returns the scope's previous state. This
+// combines batch_begin, events_put, notes_put and sessions_repair in one statement.
+{{lock_scope}}
+CALL (previous, due) {
+  WITH previous.changes + 1 AS changes
   WHERE due
   CALL () {
     {{new_events}}
@@ -12,7 +12,7 @@ CALL (stood, due) {
     RETURN size(notes) AS notes
   }
   CALL (sessions, changes) {
-    {{mending}}
+    {{repair_sessions}}
   }
 }
-RETURN {{stood}}
+RETURN {{previous_state}}

@@ -1,3 +1,3 @@
-// What a language model answered.
+// The cached answer of a language model.
 MATCH (a:Answer {scope: $scope, key: $key})
 RETURN a.text AS text

@@ -1,4 +1,4 @@
-// Keep an answer in the place of the one of its key, unless one of the notes that were asked about is gone.
+// Store an answer in place of the one with its key, unless one of its notes was erased.
 WITH COLLECT { UNWIND $notes AS id MATCH (n:Note {scope: $scope, id: id}) RETURN n } AS about
 WHERE size(about) = size($notes)
 CALL () {

@@ -1,4 +1,4 @@
-// Destroy the answers to questions in which text of these notes stands.
+// Delete the answers to questions that contain text of these notes.
 UNWIND $ids AS id
 MATCH (:Note {scope: $scope, id: id})<-[:ASKED_ABOUT]-(a:Answer)
 WITH DISTINCT a

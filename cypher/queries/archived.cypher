@@ -1,4 +1,4 @@
-// Archived notes before a place in the order of arrival, the newest first.
+// Archived notes with seq below a number, newest first.
 MATCH (n:Note)
 USING INDEX n:Note(scope, archived)
 WHERE n.scope = $scope AND n.archived = true AND n.seq < $before

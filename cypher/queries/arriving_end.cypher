@@ -1,4 +1,4 @@
-// All nodes of what was restored have the scope's key: from now on it is the scope.
+// Complete a restore: its node becomes the scope.
 MATCH (x:Arriving {scope: $place})
 SET x:Scope, x.scope = $scope
 REMOVE x:Arriving

@@ -1,17 +1,17 @@
-// Give up to a page of each kind of the nodes of `place` the scope's key; whether that was all. Revisions, before the
-// notes, are led to what they cite.
+// Give the scope's key to a page of each kind of node of a restore. Returns true if no nodes remain. Revisions are
+// linked to the notes that they cite before these notes change their key.
 CALL () {
   MATCH (r:Revision) WHERE r.scope = $place AND r.id IS NOT NULL
   WITH r LIMIT $page
-  WITH collect(r) AS taken
-  CALL (taken) {
-    UNWIND taken AS r
+  WITH collect(r) AS page
+  CALL (page) {
+    UNWIND page AS r
     UNWIND r.cited AS id
     MATCH (c:Note {scope: $place, id: id})
     MERGE (r)-[:CITES]->(c)
   }
-  FOREACH (r IN taken | SET r.scope = $scope, r.cited = null)
-  RETURN size(taken) AS revisions
+  FOREACH (r IN page | SET r.scope = $scope, r.cited = null)
+  RETURN size(page) AS revisions
 }
 CALL (revisions) {
   WITH * WHERE revisions < $page
@@ -32,13 +32,13 @@ CALL () {
   WITH x LIMIT $page
   SET x.scope = $scope, x.place = $scope + substring(x.place, 32),
     x.titled = CASE WHEN x.titled IS NULL THEN null ELSE $scope END
-  RETURN count(*) AS found
+  RETURN count(*) AS indexes
 }
 CALL () { MATCH (x:Term) WHERE x.scope = $place AND x.name IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS terms }
 CALL () { MATCH (x:Word) WHERE x.scope = $place AND x.name IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS words }
 CALL () { MATCH (x:Session) WHERE x.scope = $place AND x.name IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS sessions }
 CALL () { MATCH (x:Vector) WHERE x.scope = $place AND x.id IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS vectors }
 CALL () { MATCH (x:Job) WHERE x.scope = $place AND x.id IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS jobs }
-CALL () { MATCH (x:Tombstone) WHERE x.scope = $place AND x.identity IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS stones }
+CALL () { MATCH (x:Tombstone) WHERE x.scope = $place AND x.identity IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS tombstones }
 CALL () { MATCH (x:Usage) WHERE x.scope = $place AND x.note IS NOT NULL WITH x LIMIT $page SET x.scope = $scope RETURN count(*) AS usages }
-RETURN all(count IN [revisions, notes, events, found, terms, words, sessions, vectors, jobs, stones, usages] WHERE count < $page) AS done
+RETURN all(count IN [revisions, notes, events, indexes, terms, words, sessions, vectors, jobs, tombstones, usages] WHERE count < $page) AS done

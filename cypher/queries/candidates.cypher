@@ -1,66 +1,66 @@
-// Which notes a question is asked of, by the rules of zettel.search.pool: the ways of seeding one by one, the neighbours in
-// time, the walk, and then what depends on the question. What does not is in notes_told, for those who do not know it.
-// Notes are told by the nodes that they are found by, which have few relationships to pass by on the way to another.
-//: when newer
+// The candidates of a question, by the rules of zettel.ports.candidate_rules: the candidate sources one by one, the
+// neighbouring turns, the walk, and then the values that depend on the question. note_fields returns the other values.
+// Index nodes stand for notes, because they have fewer relationships.
+//: when cypher25
 CYPHER 25
 //: end
 MATCH (s:Scope {scope: $scope})
-// Statistics of what is visible.
+// Statistics of the visible notes.
 //: when as_of
 CALL (s) {
   MATCH (i:Index)
-  WHERE i.scope = $scope AND i.id IS NOT NULL AND {{found}}
+  WHERE i.scope = $scope AND i.id IS NOT NULL AND {{index_visible}}
   RETURN count(i) AS notes, sum(i.length) AS tokens
 }
 CALL (s) {
   UNWIND range(0, size($words) - 1) AS at
   CALL (at) {
     CALL db.index.fulltext.queryNodes('zettel_words', $words[at]) YIELD node AS i
-    WHERE {{found}}
-    RETURN count(i) AS held
+    WHERE {{index_visible}}
+    RETURN count(i) AS matches
   }
-  WITH at, held ORDER BY at
-  RETURN collect(held) AS df
+  WITH at, matches ORDER BY at
+  RETURN collect(matches) AS df
 }
 WITH s, notes, tokens, df
 //: otherwise
 CALL (s) {
   UNWIND range(0, size($words) - 1) AS at
   OPTIONAL MATCH (w:Word {scope: $scope, name: $words[at]})
-  WITH at, coalesce(w.notes, 0) AS held ORDER BY at
-  RETURN collect(held) AS df
+  WITH at, coalesce(w.notes, 0) AS matches ORDER BY at
+  RETURN collect(matches) AS df
 }
 WITH s, s.notes AS notes, s.tokens AS tokens, df
 //: end
-// TEXT: where the rarest of the words stand, as far as they can be afforded.
+// TEXT: postings of the rarest words, within the budget.
 CALL (df) {
   UNWIND range(0, size($words) - 1) AS at
-  WITH at, df[at] AS held WHERE held > 0
-  ORDER BY held, at
-  WITH collect({at: at, held: held}) AS rarest
+  WITH at, df[at] AS matches WHERE matches > 0
+  ORDER BY matches, at
+  WITH collect({at: at, df: matches}) AS rarest
   RETURN reduce(taken = {spent: 0, words: []}, word IN rarest |
-    CASE WHEN size(taken.words) = 0 OR taken.spent + word.held <= $budget
-      THEN {spent: taken.spent + word.held, words: taken.words + word.at} ELSE taken END).words AS read
+    CASE WHEN size(taken.words) = 0 OR taken.spent + word.df <= $budget
+      THEN {spent: taken.spent + word.df, words: taken.words + word.at} ELSE taken END).words AS read
 }
 CALL (read) {
   UNWIND read AS at
   WITH at, $words[at] AS word
   CALL (word) {
     CALL db.index.fulltext.queryNodes('zettel_words', word) YIELD node AS i
-    WHERE {{found}}
+    WHERE {{index_visible}}
     RETURN i
   }
-  RETURN collect([at, i, {{times}}]) AS postings
+  RETURN collect([at, i, {{word_count}}]) AS postings
 }
 CALL (postings, df, notes, tokens) {
-  WITH postings, [held IN df | log(1 + (notes - held + 0.5) / (held + 0.5))] AS idf,
+  WITH postings, [count IN df | log(1 + (notes - count + 0.5) / (count + 0.5))] AS idf,
     $k1 * (1 - $b) AS base, $k1 * $b / CASE WHEN tokens > notes THEN toFloat(tokens) / notes ELSE 1.0 END AS slope
   UNWIND postings AS posting
   WITH posting[1] AS i, idf[posting[0]] AS weight, posting[2] AS tf, base, slope
   WITH i, sum(weight * tf * ($k1 + 1) / (tf + base + slope * i.length)) AS score
   //: when filtered
   MATCH (n:Note)-[:FOUND_BY]->(i)
-  WHERE {{allowed}}
+  WHERE {{filter}}
   //: end
   WITH i, score ORDER BY score DESC, i.seq LIMIT $pool
   RETURN collect(i) AS by_text
@@ -90,14 +90,14 @@ CALL (s) {
   RETURN collect(i) AS by_vector
 }
 //: end
-//: when wordless
+//: when no_vector
 WITH *, [] AS by_vector
 //: end
 // TITLE
 CALL (s) {
   UNWIND $names AS name
   MATCH (:Term {scope: $scope, name: name})<-[:TITLED]-(n:Note)
-  WHERE {{passing}}
+  WHERE {{note_matches}}
   WITH DISTINCT n ORDER BY n.seq LIMIT $pool
   MATCH (n)-[:FOUND_BY]->(i)
   RETURN collect(i) AS by_title
@@ -106,26 +106,26 @@ CALL (s) {
 CALL (s) {
   UNWIND $names AS name
   MATCH (t:Term {scope: $scope, name: name})
-  WITH t, {{holders}} AS df WHERE df > 0
+  WITH t, {{term_df}} AS df WHERE df > 0
   ORDER BY df, t.name
   WITH collect({term: t, df: df}) AS rarest
-  RETURN reduce(taken = {spent: 0, terms: []}, one IN rarest | CASE WHEN taken.spent + one.df <= $pool
-    THEN {spent: taken.spent + one.df, terms: taken.terms + one.term}
-    ELSE {spent: taken.spent + one.df, terms: taken.terms} END).terms AS taken
+  RETURN reduce(taken = {spent: 0, terms: []}, entry IN rarest | CASE WHEN taken.spent + entry.df <= $pool
+    THEN {spent: taken.spent + entry.df, terms: taken.terms + entry.term}
+    ELSE {spent: taken.spent + entry.df, terms: taken.terms} END).terms AS taken
 }
 CALL (taken) {
   UNWIND taken AS t
   MATCH (t)<-[:HAS_TERM]-(n)
-  WHERE {{passing}}
+  WHERE {{note_matches}}
   WITH DISTINCT n
   MATCH (n)-[:FOUND_BY]->(i)
   RETURN collect(i) AS by_term
 }
 // TIME
 CALL (s) {
-  UNWIND $times AS stretch
+  UNWIND $times AS period
   MATCH (n:Note)
-  WHERE n.scope = $scope AND n.occurred_at >= stretch.start AND n.occurred_at < stretch.end AND {{passing}}
+  WHERE n.scope = $scope AND n.occurred_at >= period.start AND n.occurred_at < period.end AND {{note_matches}}
   WITH DISTINCT n ORDER BY n.seq LIMIT $pool
   MATCH (n)-[:FOUND_BY]->(i)
   RETURN collect(i) AS by_time
@@ -134,7 +134,7 @@ CALL (s) {
 CALL (by_vector, by_text) {
   UNWIND by_vector[..$anchors] + by_text[..$anchors] AS anchor
   WITH DISTINCT anchor AS centre, anchor.place AS place WHERE place IS NOT NULL
-  {{beside}}
+  {{neighbours}}
   RETURN collect({centre: centre, before: before, after: after}) AS anchored
 }
 CALL (anchored) {
@@ -143,9 +143,9 @@ CALL (anchored) {
   WITH DISTINCT i
   //: when filtered
   MATCH (i)<-[:FOUND_BY]-(n)
-  WHERE {{allowed}}
+  WHERE {{filter}}
   //: end
-  RETURN collect(i) AS around
+  RETURN collect(i) AS by_neighbour
 }
 // WALK
 CALL (by_vector, by_text, by_title, by_term) {
@@ -159,69 +159,70 @@ CALL (by_vector, by_text, by_title, by_term) {
 CALL (starts, starting) {
   WITH starts AS leaving, starting
   {{hop}}
-  WITH reached, led ORDER BY led DESC, reached.seq
-  RETURN collect([reached, led]) AS first
+  WITH reached, received ORDER BY received DESC, reached.seq
+  RETURN collect([reached, received]) AS first
 }
 CALL (first, starting) {
   WITH first[..$walk_beam] AS leaving, starting
   {{hop}}
-  RETURN collect([reached, led]) AS second
+  RETURN collect([reached, received]) AS second
 }
 CALL (first, second) {
   UNWIND first + second AS step
-  WITH step[0] AS n, sum(step[1]) AS led
-  ORDER BY led DESC, n.seq LIMIT $walk_notes
+  WITH step[0] AS n, sum(step[1]) AS received
+  ORDER BY received DESC, n.seq LIMIT $walk_notes
   MATCH (n)-[:FOUND_BY]->(i)
   RETURN collect(i) AS walked
 }
-// The pool.
-CALL (by_vector, by_text, by_title, by_term, by_time, around, walked) {
-  UNWIND [[1, by_vector], [2, by_text], [4, by_term], [8, by_title], [16, by_time], [32, around], [64, walked]] AS way
-  UNWIND way[1] AS i
-  WITH i, sum(way[0]) AS seeds
+// The pool: Seed flags of each note.
+CALL (by_vector, by_text, by_title, by_term, by_time, by_neighbour, walked) {
+  UNWIND [[1, by_vector], [2, by_text], [4, by_term], [8, by_title], [16, by_time], [32, by_neighbour],
+    [64, walked]] AS source
+  UNWIND source[1] AS i
+  WITH i, sum(source[0]) AS seeds
   //: when filtered
   MATCH (i)<-[:FOUND_BY]-(n)
-  WITH i, seeds, CASE WHEN seeds <> 64 OR ({{allowed}}) THEN 1 ELSE 0 END AS pool
+  WITH i, seeds, CASE WHEN seeds <> 64 OR ({{filter}}) THEN 1 ELSE 0 END AS pool
   //: otherwise
   WITH i, seeds, 1 AS pool
   //: end
   WITH i, seeds, pool, i.place AS place
-  RETURN collect({found: i, seeds: seeds, pool: pool, place: place}) AS seeded,
+  RETURN collect({index: i, seeds: seeds, pool: pool, place: place}) AS seeded,
     collect(DISTINCT left(place, 48)) AS sessions
 }
-// What stands beside those of it that more than the walk found, and of the others what comes next. Unless a filter chose
-// among them, the neighbours of neighbours were read with their anchor.
+// The neighbours of notes from other sources than the walk. Without a filter, those of by_neighbour were already read
+// with their anchors.
 CALL (seeded) {
-  UNWIND seeded AS one
-  WITH one.found AS centre, one.seeds AS seeds, one.place AS place
+  UNWIND seeded AS note
+  WITH note.index AS centre, note.seeds AS seeds, note.place AS place
   //: when filtered
   WHERE seeds <> 64 AND place IS NOT NULL
   //: otherwise
   WHERE seeds % 64 > 0 AND seeds % 64 < 32 AND place IS NOT NULL
   //: end
-  {{beside}}
+  {{neighbours}}
   RETURN collect({centre: centre, before: before, after: after}) AS lone
 }
-// Of notes that the walk alone found only those have to be asked for what comes next that may come next to each other.
+// Notes from the walk alone need their next note only if the session has two of them.
 CALL (seeded) {
-  UNWIND seeded AS one
-  WITH one.found AS centre, one.place AS place WHERE one.seeds = 64 AND place IS NOT NULL
+  UNWIND seeded AS note
+  WITH note.index AS centre, note.place AS place WHERE note.seeds = 64 AND place IS NOT NULL
   WITH left(place, 48) AS session, collect({centre: centre, place: place}) AS walked
   WHERE size(walked) > 1
-  UNWIND walked AS one
-  WITH session, one.centre AS centre, one.place AS place
+  UNWIND walked AS note
+  WITH session, note.centre AS centre, note.place AS place
   CALL (session, place) {
     MATCH (i:Index)
-    WHERE i.place > place AND i.place < session + '~' AND {{placed}}
+    WHERE i.place > place AND i.place < session + '~' AND {{place_visible}}
     RETURN i.seq AS after ORDER BY i.place LIMIT 1
   }
   RETURN collect([centre.seq, after]) AS steps
 }
-// The rows: all these.
+// The rows: all these notes.
 CALL (seeded, lone, anchored) {
   CALL (seeded, lone, anchored) {
-    UNWIND seeded AS one
-    RETURN one.found AS i, one.seeds AS seeds, one.pool AS pool
+    UNWIND seeded AS note
+    RETURN note.index AS i, note.seeds AS seeds, note.pool AS pool
     UNION ALL
     UNWIND lone AS run
     UNWIND run.before[..$window] + run.after[..$window] AS i
@@ -235,21 +236,21 @@ CALL (seeded, lone, anchored) {
     //: end
   }
   WITH i, sum(seeds) AS seeds, max(pool) AS pool
-  RETURN collect(i) AS found, {id: collect(i.id), seeds: collect(seeds), pool: collect(pool)} AS columns
+  RETURN collect(i) AS indexes, {id: collect(i.id), seeds: collect(seeds), pool: collect(pool)} AS columns
 }
-// Which of the words they hold: as far as they were read above, that is known.
-CALL (postings, found) {
+// Word counts of the rows: from the postings above, else from the index nodes.
+CALL (postings, indexes) {
   UNWIND postings AS posting
-  WITH posting WHERE posting[1] IN found
-  RETURN collect([posting[1].seq, posting[0], posting[2]]) AS held
+  WITH posting WHERE posting[1] IN indexes
+  RETURN collect([posting[1].seq, posting[0], posting[2]]) AS posted
 }
-CALL (df, read, found) {
+CALL (df, read, indexes) {
   UNWIND [at IN range(0, size(df) - 1) WHERE df[at] > 0 AND NOT at IN read] AS at
-  UNWIND found AS i
+  UNWIND indexes AS i
   WITH at, i, $words[at] AS word WHERE i.words CONTAINS word
-  RETURN collect([i.seq, at, {{times}}]) AS held_too
+  RETURN collect([i.seq, at, {{word_count}}]) AS unposted
 }
-// Who stands beside whom.
+// Runs of neighbours, and sums of sessions.
 CALL (lone, anchored) {
   UNWIND
     //: when filtered
@@ -265,19 +266,20 @@ CALL (postings, sessions) {
   WITH posting[0] AS at, left(posting[1].place, 48) AS session, posting[2] AS tf, sessions
   WHERE session IN sessions
   WITH session, at, sum(tf) AS tf
-  RETURN collect([substring(session, 32), at, tf]) AS told
+  RETURN collect([substring(session, 32), at, tf]) AS session_counts
 }
 CALL (sessions) {
   UNWIND sessions AS session
   //: when as_of
   MATCH (i:Index)
-  WHERE i.place > session AND i.place < session + '~' AND {{placed}}
+  WHERE i.place > session AND i.place < session + '~' AND {{place_visible}}
   WITH substring(session, 32) AS name, sum(i.length) AS length
   //: otherwise
-  MATCH (told:Session {scope: $scope, name: substring(session, 32)})
-  WITH told.name AS name, told.tokens AS length
+  MATCH (x:Session {scope: $scope, name: substring(session, 32)})
+  WITH x.name AS name, x.tokens AS length
   //: end
-  RETURN collect([name, length]) AS lengths
+  RETURN collect([name, length]) AS session_lengths
 }
-RETURN notes, tokens, df, columns, held + held_too AS counts, runs + steps AS runs, told, lengths,
-  {{anywhere}}
+RETURN notes, tokens, df, columns, posted + unposted AS counts, runs + steps AS runs,
+  session_counts, session_lengths,
+  {{scope_flags}}

@@ -1,4 +1,4 @@
-// Notes with their records and everything that is derived from these.
+// Notes with their history and all derived data.
 MATCH (now:Note)
 WHERE now.scope = $scope AND now.seq > $after
 WITH now ORDER BY now.seq LIMIT $limit
@@ -7,9 +7,8 @@ OPTIONAL MATCH (now)-[:FOUND_BY]->(i:Index)
 WITH now, coalesce(b, now) AS n, i
 RETURN now {.*, occurred_at: MICROS(now.occurred_at), valid_from: MICROS(now.valid_from),
     recorded_at: MICROS(now.recorded_at)} AS now,
-  n {.*, occurred_at: MICROS(n.occurred_at), valid_from: MICROS(n.valid_from), recorded_at: MICROS(n.recorded_at)}
-    AS base,
-  COLLECT { MATCH (now)-[:REVISED]->(r) RETURN r.body ORDER BY r.seq } AS revisions,
+  {{stored_note}} AS base,
+  {{revisions}} AS revisions,
   properties(i) AS index,
   COLLECT { MATCH (now)-[h:HAS_TERM]->(t) RETURN [t.name, h.text, h.kind, h.count] } AS terms,
   COLLECT { MATCH (now)-[:TITLED]->(t) RETURN t.name } AS titles,

@@ -1,5 +1,5 @@
-// How many nodes of each kind hang on something that is not there. (5.26 fails to plan a count compared with a property,
-// so those of answers and searches are differences.)
+// Counts of nodes whose owner does not exist, by kind. Neo4j 5.26 cannot plan the comparison of a count with a
+// property, so answers and searches compare differences.
 RETURN COUNT { MATCH (x:Index) WHERE NOT EXISTS { (x)<-[:FOUND_BY]-() } } AS index,
   COUNT { MATCH (x:Vector) WHERE NOT EXISTS { (x)<-[:HAS_VECTOR]-() } } AS vectors,
   COUNT { MATCH (x:Revision) WHERE NOT EXISTS { (x)<-[:REVISED]-() } } AS revisions,

@@ -1,4 +1,4 @@
-// Where each scope stands, or one of them, what it counts, and the last place in its order that is taken.
+// The sums of all scopes or of one scope, and the highest seq in use.
 MATCH (s:Scope)
 //: when scoped
 WHERE s.scope = $scope

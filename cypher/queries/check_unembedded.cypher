@@ -1,4 +1,4 @@
-// Notes without a vector in the active set for which no job is waiting.
+// Notes without a vector in the active set and without a queued job for one.
 MATCH (active:Space)
 WHERE active.active
 CALL (active) {

@@ -1,4 +1,4 @@
-// The notes that have Revisions before which one of these notes stood: which versions, and all their Revisions.
+// Notes with revisions that cite one of these notes: the versions of these revisions, and all revisions.
 UNWIND $ids AS id
 MATCH (:Note {scope: $scope, id: id})<-[:CITES]-(r:Revision)<-[:REVISED]-(n:Note)
 WITH n, collect(DISTINCT r.version) AS versions

@@ -1,4 +1,4 @@
-// How much there is of everything, in one scope or in all.
+// Counts of one scope or of all scopes.
 MATCH (s:Scope)
 //: when scoped
 WHERE s.scope = $scope

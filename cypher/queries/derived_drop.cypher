@@ -1,4 +1,4 @@
-// Forget everything in a scope that is derived from its record, but for its vectors.
+// Delete all derived data of a scope except its vectors.
 CALL () { MATCH (x:Term) WHERE x.scope = $scope AND x.name IS NOT NULL DETACH DELETE x }
 CALL () { MATCH (x:Word) WHERE x.scope = $scope AND x.name IS NOT NULL DETACH DELETE x }
 CALL () { MATCH (x:Session) WHERE x.scope = $scope AND x.name IS NOT NULL DETACH DELETE x }

@@ -1,4 +1,4 @@
-// The next events with the notes that now rest on them, in the order of arrival.
+// The next events with the notes that cite them, in order of arrival.
 MATCH (e:Event)
 WHERE e.scope = $scope AND e.seq > $after
 WITH e ORDER BY e.seq LIMIT $limit

@@ -1,4 +1,4 @@
-// Events by their ids.
+// Events by id.
 UNWIND $ids AS id
 MATCH (e:Event {scope: $scope, id: id})
 RETURN {{event}} AS event

@@ -1,4 +1,4 @@
-// Destroy events and leave the keyed hashes of their identities; the sessions that lost one.
+// Delete events, leave tombstones of their identities, and return the affected sessions.
 UNWIND $ids AS id
 MATCH (e:Event {scope: $scope, id: id})
 MERGE (:Tombstone {scope: $scope, identity: e.identity})

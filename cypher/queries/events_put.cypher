@@ -1,2 +1,2 @@
-// Store events.
+// Create events.
 {{new_events}}

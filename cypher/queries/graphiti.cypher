@@ -1,4 +1,4 @@
-// What a Graphiti keeps in this database: its episodes, entities and facts, without their vectors.
+// The episodes, entities and facts of a Graphiti graph, without vectors.
 MATCH (n:Episodic)
 RETURN n {.uuid, .name, .group_id, .source, .source_description, .content,
   valid_at: toString(n.valid_at), created_at: toString(n.created_at)} AS item

@@ -1,14 +1,14 @@
-// Give notes their whole histories: how they began, their Revisions, and the events that any of these rest on. What a
-// Revision cites may not be there yet, so it is only noted.
+// Restore the histories of notes: base, revisions, and the events of all versions. The ids of cited notes stay in
+// `cited` until arriving_page, because these notes may not exist yet.
 UNWIND $notes AS row
 MATCH (n:Note {scope: $scope, id: row.id})
 CREATE (n)-[:BEGAN_AS]->(b:Base)
 SET b = row.base
 WITH n, row
 CALL (n, row) {
-  UNWIND row.revisions AS one
+  UNWIND row.revisions AS revision
   CREATE (n)-[:REVISED]->(r:Revision)
-  SET r = one.revision
+  SET r = revision.revision
 }
 CALL (n, row) {
   UNWIND row.events AS id

@@ -1,3 +1,3 @@
-// The names of all indexes, those of constraints among them.
+// The names of all indexes, including those of constraints.
 SHOW INDEXES YIELD name
 RETURN name

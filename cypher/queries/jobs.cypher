@@ -7,6 +7,6 @@ WHERE j.state IN $states
 MATCH (s:Scope {scope: j.scope})
 WITH j, s ORDER BY j.queued, j.number
 WITH j {.*, scope_name: s.name} AS job
-// A job that another process ended while this was read has no properties any more.
+// A job that another process deleted during this read has no properties.
 WHERE job.id IS NOT NULL
 RETURN job

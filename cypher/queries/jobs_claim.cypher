@@ -1,4 +1,4 @@
-// Take due jobs of one kind, most urgent first. The scope is locked; if it is gone, none are taken.
+// Lease due jobs of one kind, most urgent first. The caller has locked the scope; a deleted scope has no jobs.
 MATCH (s:Scope {scope: $scope})
 CALL (s) {
   MATCH (j:Job)

@@ -1,4 +1,4 @@
-// Take jobs off the queue, whatever became of them.
+// Delete jobs in any state.
 UNWIND $jobs AS row
 MATCH (j:Job {scope: $scope, kind: row.kind, note: row.note, version: row.version})
 DETACH DELETE j

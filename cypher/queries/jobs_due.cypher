@@ -1,5 +1,5 @@
-// Whose due job comes first, and of which kind. All jobs of a kind have one priority, so of each kind only the first has
-// to be looked at, as the index has them; few are running.
+// Scope and kind of the first due job. All jobs of a kind have one priority, so the index order decides within a kind;
+// few jobs are running.
 UNWIND $kinds AS kind
 CALL (kind) {
   MATCH (j:Job)

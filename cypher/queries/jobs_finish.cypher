@@ -1,4 +1,4 @@
-// Take jobs off the queue that are still their workers'; how many.
+// Delete jobs that their workers still lease, and return how many.
 UNWIND $jobs AS row
 MATCH (j:Job {scope: $scope, id: row.id})
 WHERE j.token = row.token

@@ -1,4 +1,4 @@
-// How many jobs of these kinds are running, or queued to run by then.
+// Count jobs of these kinds that are running, or queued to run by a time.
 MATCH (j:Job)
 WHERE j.state IN ['queued', 'running'] AND (j.state = 'running' OR j.run_at <= $by) AND j.kind IN $kinds
   //: when scoped

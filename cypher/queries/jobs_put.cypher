@@ -1,4 +1,4 @@
-// Queue jobs; what is queued already stays as it is.
+// Queue jobs. A job that is already queued stays unchanged.
 UNWIND $jobs AS row
 MERGE (j:Job {scope: $scope, kind: row.kind, note: row.note, version: row.version})
 ON CREATE SET j += row.job, j.queued = $now, j.batch = $token

@@ -1,4 +1,4 @@
-// Leave jobs to whoever is at them for longer, but those that somebody else took over.
+// Extend the lease of jobs, except those that another worker took over.
 UNWIND $jobs AS row
 MATCH (j:Job {scope: $scope, id: row.id})
 WHERE j.token = row.token

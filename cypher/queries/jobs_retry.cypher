@@ -1,4 +1,4 @@
-// Queue failed jobs again, as if they had never been tried; how many.
+// Queue failed jobs again without counted attempts, and return how many.
 MATCH (j:Job)
 WHERE j.state = 'failed'
   //: when scoped

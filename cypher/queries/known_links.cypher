@@ -1,4 +1,4 @@
-// The derived links of a scope that were recorded by a moment.
+// The derived links of a scope that were recorded by a time.
 MATCH (n:Note)
 WHERE n.scope = $scope AND n.seq >= 0
 MATCH (n)-[l:MENTIONS]->(target:Note)

@@ -1,2 +1,2 @@
-// What a search that asks for an earlier state of knowledge has to know of the scope as it is now.
-RETURN {{anywhere}}
+// The flags of a scope for a search at an earlier transaction time.
+RETURN {{scope_flags}}

@@ -1,3 +1,3 @@
-// The scope is destroyed: its key is free.
+// Complete a deletion: the scope's key is free again.
 MATCH (x:Leaving {scope: $scope})
 DETACH DELETE x

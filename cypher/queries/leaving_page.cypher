@@ -1,5 +1,5 @@
-// Destroy up to a page of each kind of a scope's nodes; whether that was all. Deleting a node deletes its relationships,
-// so those that very many lead to come after what leads to them: notes that are hubs after other notes, Terms after all.
+// Delete a page of each kind of a scope's nodes. Returns true if no nodes remain. A deleted node takes its
+// relationships along, so nodes with very many come last: hub notes after other notes, then terms.
 CALL () { MATCH (x:Job) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS jobs }
 CALL () { MATCH (x:Answer) WHERE x.scope = $scope AND x.key IS NOT NULL WITH x LIMIT $answers DETACH DELETE x RETURN count(*) AS answers }
 CALL () { MATCH (x:Search) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $answers DETACH DELETE x RETURN count(*) AS searches }
@@ -24,11 +24,11 @@ CALL (answers, searches, revisions, notes) {
   RETURN count(*) AS hubs
 }
 CALL () { MATCH (x:Event) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS events }
-CALL () { MATCH (x:Index) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS found }
+CALL () { MATCH (x:Index) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS indexes }
 CALL () { MATCH (x:Vector) WHERE x.scope = $scope AND x.id IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS vectors }
 CALL () { MATCH (x:Word) WHERE x.scope = $scope AND x.name IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS words }
 CALL () { MATCH (x:Session) WHERE x.scope = $scope AND x.name IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS sessions }
-CALL () { MATCH (x:Tombstone) WHERE x.scope = $scope AND x.identity IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS stones }
+CALL () { MATCH (x:Tombstone) WHERE x.scope = $scope AND x.identity IS NOT NULL WITH x LIMIT $page DETACH DELETE x RETURN count(*) AS tombstones }
 CALL (revisions, notes, hubs) {
   WITH * WHERE revisions < $page AND notes < $page AND hubs < $page
   MATCH (x:Term)
@@ -38,4 +38,4 @@ CALL (revisions, notes, hubs) {
   RETURN count(*) AS terms
 }
 RETURN answers < $answers AND searches < $answers
-  AND all(count IN [jobs, uses, usages, revisions, notes, hubs, events, found, vectors, words, sessions, stones, terms] WHERE count < $page) AS done
+  AND all(count IN [jobs, uses, usages, revisions, notes, hubs, events, indexes, vectors, words, sessions, tombstones, terms] WHERE count < $page) AS done

@@ -1,4 +1,4 @@
-// End the links that notes decided: those that lead from them and, of late news, those that lead to them.
+// Delete the links that notes decided, in either direction.
 UNWIND $ids AS id
 MATCH (n:Note {scope: $scope, id: id})-[l:{{links}}]-()
 WHERE l.decided AND coalesce(l.owner, startNode(l).id) = id

@@ -1,5 +1,5 @@
-// Store links of one type. Of the derived ones (MENTIONS) there is one between two notes, of decided ones one for each
-// note that decided it. An end that is gone takes its links with it.
+// Store links of one type. Two notes have at most one derived link (MENTIONS), and one decided link for each note that
+// decided it. Links to erased notes are skipped.
 UNWIND $links AS row
 MATCH (source:Note {scope: $scope, id: row.source})
 CALL (source, row) {

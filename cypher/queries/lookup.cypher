@@ -1,4 +1,4 @@
-// What a write has to know before it can be planned; see zettel.ports.Found.
+// The data that a write is planned on, see zettel.ports.LookupQuery.
 MATCH (s:Scope {scope: $scope})
 //: when identities
 CALL (s) {
@@ -54,7 +54,7 @@ CALL (s) {
 WITH *, [] AS df
 //: end
 RETURN events, tombstones, named, naming, df, s.notes AS notes,
-  //: when standing
-  {{standing}},
+  //: when state
+  {{scope_state}},
   //: end
   EXISTS { MATCH (i:Index) WHERE i.titled = $scope } AS titled

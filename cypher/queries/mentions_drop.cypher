@@ -1,4 +1,4 @@
-// Forget the derived links that start or end at notes.
+// Delete the derived links that start or end at notes.
 UNWIND $ids AS id
 MATCH (n:Note {scope: $scope, id: id})-[l:MENTIONS]-()
 WHERE NOT l.decided

@@ -1,4 +1,4 @@
-// What language models have cost from a day on, in one scope or in all.
+// The cost of language models since a day, in one scope or in all.
 MATCH (u:Use)
 WHERE u.day >= date($since) AND u.model IS NOT NULL
   //: when scoped

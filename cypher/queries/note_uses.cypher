@@ -1,4 +1,4 @@
-// What feedback says of notes.
+// The feedback on notes.
 UNWIND $ids AS id
 MATCH (n:Note {scope: $scope, id: id})
 OPTIONAL MATCH (n)-[:USED]->(u)

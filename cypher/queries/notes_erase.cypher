@@ -1,5 +1,5 @@
-// Destroy notes with their vectors, Revisions, jobs and what feedback says of them, and the searches that found them;
-// they are in no index any more.
+// Delete notes with their vectors, revisions, jobs and feedback, and the searches that found them. They were removed
+// from the index before.
 UNWIND $ids AS id
 MATCH (n:Note {scope: $scope, id: id})
 OPTIONAL MATCH (n)-[:FOUND_BY|HAS_VECTOR|REVISED|BEGAN_AS|USED]->(part)

@@ -1,4 +1,4 @@
-// Notes that rest on one of these events in any version.
+// Notes that cite one of these events in any version.
 UNWIND $ids AS id
 MATCH (:Event {scope: $scope, id: id})<-[:FROM]-(n:Note)
 WITH DISTINCT n

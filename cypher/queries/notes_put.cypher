@@ -1,4 +1,4 @@
-// Store new notes; how many of them and of their events there are.
+// Create notes, and return how many notes and events there are.
 WITH $changes AS changes
 {{new_notes}}
 RETURN size(notes) AS notes, events

@@ -1,4 +1,4 @@
-// Set notes to their new states, and add the Revisions that led there. A note's first state is kept when it is left.
+// Set notes to new states and add the revisions. The first revision of a note stores its base.
 UNWIND $notes AS row
 MATCH (n:Note {scope: $scope, id: row.id})
 CALL (n) {

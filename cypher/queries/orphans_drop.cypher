@@ -1,4 +1,4 @@
-// Destroy nodes that hang on something that is not there.
+// Delete nodes whose owner does not exist.
 CALL () { MATCH (x:Index) WHERE NOT EXISTS { (x)<-[:FOUND_BY]-() } DETACH DELETE x }
 CALL () { MATCH (x:Vector) WHERE NOT EXISTS { (x)<-[:HAS_VECTOR]-() } DETACH DELETE x }
 CALL () { MATCH (x:Revision) WHERE NOT EXISTS { (x)<-[:REVISED]-() } DETACH DELETE x }

@@ -1,6 +1,6 @@
-// Notes past a place in the order of arrival that the filter lets through.
+// Notes with seq above a number that pass the filter.
 MATCH (n:Note)
 WHERE n.scope = $scope AND n.seq > $after AND n.archived IS NULL
-  AND {{allowed}}
+  AND {{filter}}
 WITH n ORDER BY n.seq LIMIT $limit
 RETURN {{note}} AS note ORDER BY n.seq

@@ -1,4 +1,4 @@
-// What each search in the log asked.
+// The question of each logged search.
 MATCH (x:Search)
 WHERE x.scope = $scope AND x.id IS NOT NULL
 RETURN x.id AS id, x.question AS question

@@ -1,4 +1,4 @@
-// Destroy single Revisions of notes.
+// Delete single revisions of notes.
 UNWIND $revisions AS row
 MATCH (:Note {scope: $scope, id: row.note})-[:REVISED]->(r:Revision)
 WHERE r.version IN row.versions

@@ -1,5 +1,4 @@
-// Begin to destroy a scope: nobody finds it any more, and nobody can begin another under its key until all of it is gone.
-// How many notes it has.
+// Begin to delete a scope: hide it, and reserve its key until all nodes are deleted. Returns how many notes it has.
 MATCH (s:Scope|Restoring {scope: $scope})
 SET s:Leaving, s.of = s.scope
 REMOVE s:Scope, s:Restoring

@@ -1,3 +1,3 @@
-// Lock a scope, tell where it stood, and bring it to where a batch brings it.
-{{locked}}
-RETURN {{stood}}
+// Lock a scope, if it exists, for the rest of the transaction.
+MATCH (s:Scope {scope: $scope})
+SET s.locked = $token

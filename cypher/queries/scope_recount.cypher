@@ -1,4 +1,4 @@
-// Set a scope's sums and its place in the order of arrival to what there is.
+// Set a scope's sums, and raise its seq to the highest seq in use.
 MATCH (s:Scope {scope: $scope})
 SET s.notes = $notes, s.tokens = $tokens, s.floor = s.changes + 1, s.changes = s.changes + 1
 WITH s

@@ -1,3 +1,3 @@
-// A search in the log.
+// A logged search.
 MATCH (x:Search {scope: $scope, id: $id})
 RETURN x.body AS body

@@ -1,4 +1,4 @@
-// Destroy searches in the log.
+// Delete logged searches.
 UNWIND $ids AS id
 MATCH (x:Search {scope: $scope, id: id})
 DETACH DELETE x

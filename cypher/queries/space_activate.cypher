@@ -1,4 +1,4 @@
-// Make this the only vector set. The others are gone for everybody; their vectors are destroyed afterwards.
+// Make this the only vector set. The vectors of the others are deleted later.
 MATCH (x:Space)
 SET x.active = x.id = $space
 WITH x WHERE x.id <> $space

@@ -1,4 +1,4 @@
-// An index for vectors of one size that looks only at one scope, and whose scores are exact.
+// An exact index for vectors of one length that can search in one scope.
 CYPHER 25
 CREATE VECTOR INDEX zettel_vectors_{{dim}} IF NOT EXISTS FOR (v:Vector{{dim}}) ON (v.embedding)
 WITH [v.scope, v.space, v.shown]

@@ -1,4 +1,4 @@
-// Forget vector sets of which nothing is left.
+// Delete removed vector sets whose vectors are deleted.
 UNWIND $spaces AS id
 MATCH (x:LeavingSpace)
 WHERE x.id = id

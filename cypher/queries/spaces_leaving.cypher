@@ -1,3 +1,3 @@
-// Vector sets that are gone but for their vectors.
+// Removed vector sets whose vectors may remain.
 MATCH (x:LeavingSpace)
 RETURN x.id AS id

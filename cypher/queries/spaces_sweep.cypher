@@ -1,4 +1,4 @@
-// Destroy the vectors of sets that are gone, in transactions of their own; run again, it goes on with what is left.
+// Delete the vectors of removed sets in several transactions. A second run continues.
 MATCH (v:Vector)
 WHERE v.space IN $spaces
 CALL (v) {

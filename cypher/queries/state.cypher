@@ -1,3 +1,3 @@
-// Where a scope stands.
+// The state of a scope.
 MATCH (s:Scope {scope: $scope})
-RETURN {{standing}}
+RETURN {{scope_state}}

@@ -1,4 +1,4 @@
-// Set notes to states, and give each a new node that it is found by.
+// Set the states of notes, and create their index nodes.
 UNWIND $notes AS row
 MATCH (n:Note {scope: $scope, id: row.id})
 SET n = row.note

@@ -1,3 +1,3 @@
-// Lock what all scopes share for the rest of the transaction.
+// Lock the store for the rest of the transaction.
 MERGE (z:Zettel {id: 'store'})
 SET z.locked = $token

@@ -1,4 +1,4 @@
-// Mark notes that another one replaced, so that a question asks only these since when.
+// Mark superseded notes, so that searches look up the end of validity of these only.
 UNWIND $ids AS id
 MATCH (:Note {scope: $scope, id: id})-[:FOUND_BY]->(i:Index)
 SET i.superseded = true, i.changed = $changes

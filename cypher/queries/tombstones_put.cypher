@@ -1,3 +1,3 @@
-// Keyed hashes of identities that were deleted.
+// Create tombstones of deleted identities.
 UNWIND $identities AS identity
 MERGE (:Tombstone {scope: $scope, identity: identity})

@@ -1,9 +1,9 @@
-// Set what feedback says of notes; nothing is said of one that was never of use.
-UNWIND $usages AS told
-MATCH (n:Note {scope: $scope, id: told.note})
+// Set the feedback on notes; a note that was never used has no Usage node.
+UNWIND $usages AS row
+MATCH (n:Note {scope: $scope, id: row.note})
 CALL (n) {
   MATCH (n)-[:USED]->(u:Usage)
   DETACH DELETE u
 }
-FOREACH (usage IN told.usage | CREATE (n)-[:USED]->(u:Usage) SET u = usage)
+FOREACH (usage IN row.usage | CREATE (n)-[:USED]->(u:Usage) SET u = usage)
 RETURN count(n) AS notes

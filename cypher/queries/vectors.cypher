@@ -1,4 +1,4 @@
-// Vectors of notes.
+// The vectors of notes.
 UNWIND $ids AS id
 MATCH (n:Note {scope: $scope, id: id})-[:HAS_VECTOR]->(v:Vector)
 WHERE v.space = $space

@@ -1,4 +1,4 @@
-// Take some of a scope's vectors into the vector index, oldest first; how many there were.
+// Add some of a scope's vectors to the vector index, and return how many.
 MATCH (s:Scope {scope: $scope})
 CALL (s) {
   MATCH (v:Vector)

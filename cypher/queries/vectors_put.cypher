@@ -1,5 +1,5 @@
-// Store vectors of one size; how many of the notes are there. A vector of zeros has no direction and no embedding.
-// With one of the active set go those of other sets, which are of a former wording.
+// Store vectors of one length, and return how many of their notes exist. A zero vector has no embedding. A vector in
+// the active set replaces the note's vectors in other sets, which are of an older wording.
 UNWIND $vectors AS row
 MATCH (n:Note {scope: $scope, id: row.note})-[:FOUND_BY]->(i:Index)
 MERGE (v:Vector {scope: $scope, id: row.id})

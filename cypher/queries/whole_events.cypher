@@ -2,4 +2,4 @@
 MATCH (e:Event)
 WHERE e.scope = $scope AND e.seq > $after
 WITH e ORDER BY e.seq LIMIT $limit
-RETURN {{event}} AS event ORDER BY e.seq
+RETURN e.seq AS seq, {{event}} AS event ORDER BY seq

@@ -1,4 +1,4 @@
-// The next notes with the links that they decided, or with those that were derived from their texts.
+// The next notes with the links that they decided, or with their derived links.
 MATCH (n:Note)
 WHERE n.scope = $scope AND n.seq > $after
 WITH n ORDER BY n.seq LIMIT $limit

@@ -1,4 +1,4 @@
-// The next notes of which feedback says something.
+// The next notes with feedback.
 MATCH (n:Note)
 WHERE n.scope = $scope AND n.seq > $after
 MATCH (n)-[:USED]->(u)

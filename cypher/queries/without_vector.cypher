@@ -1,4 +1,4 @@
-// Notes that a vector set lacks, oldest first.
+// Notes without a vector in a set, oldest first.
 MATCH (s:Scope)
 CALL (s) {
   MATCH (n:Note)

@@ -1,5 +1,5 @@
-// The first layout: what is unique, and what is looked up by what. `scope` is everywhere the opaque key of whose memory
-// it is; nothing is unique or looked up across scopes but the store's own nodes (Zettel, Space).
+// The first layout: constraints and lookup indexes. `scope` is the opaque key of a scope. Nothing is unique or looked up
+// across scopes, except the store's own nodes (Zettel, Space).
 
 CREATE CONSTRAINT zettel_store IF NOT EXISTS FOR (x:Zettel) REQUIRE x.id IS UNIQUE;
 CREATE CONSTRAINT zettel_scope IF NOT EXISTS FOR (x:Scope) REQUIRE x.scope IS UNIQUE;
@@ -31,7 +31,7 @@ CREATE INDEX zettel_revision_time IF NOT EXISTS FOR (x:Revision) ON (x.scope, x.
 CREATE INDEX zettel_vector_change IF NOT EXISTS FOR (x:Vector) ON (x.scope, x.space, x.changed);
 CREATE INDEX zettel_job_state IF NOT EXISTS FOR (x:Job) ON (x.state);
 
-// Keyed hashes of the words of a note, one scope's never equal to another's. Whatever splits words or folds case
-// would make two of them one.
+// Keyed hashes of a note's words, different in each scope. An analyzer that splits words or folds case would merge two
+// hashes.
 CREATE FULLTEXT INDEX zettel_words IF NOT EXISTS FOR (x:Index) ON EACH [x.words]
 OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}};

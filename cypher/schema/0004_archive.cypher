@@ -1,3 +1,3 @@
-// What was put away, to be looked through without reading all that was not: other notes have no such property.
+// An index of archived notes; other notes lack the property.
 
 CREATE INDEX zettel_note_archived IF NOT EXISTS FOR (x:Note) ON (x.scope, x.archived);

@@ -1,5 +1,5 @@
-// What is found by what changed since somebody last looked, so that a scope held in memory is kept in step; and up to which
-// count of its changes the vectors of a scope are in the vector index.
+// An index of changes by change count, with which a cached scope is updated. `indexed` is the change count up to which
+// the vector index contains a scope's vectors.
 
 CREATE INDEX zettel_index_change IF NOT EXISTS FOR (x:Index) ON (x.scope, x.changed);
 

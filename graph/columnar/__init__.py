@@ -1,4 +1,4 @@
-"""A scope in memory: what its notes are found by, as columns of numbers, and a question's candidates from these.
+"""In-memory columns of a scope, and candidate selection on them, shared by all stores.
 
-It is the same whatever the notes are kept in: a store reads them into ``Columns`` and keeps these in step with itself.
+A store loads its notes into ``Columns`` and updates them when the stored data changes.
 """

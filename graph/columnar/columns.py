@@ -1,43 +1,44 @@
-"""A scope in memory: everything that candidates are chosen by, as columns.
+"""One scope in memory as columns: everything that candidate selection reads.
 
-Rows stand for notes and keep their place, in the order of ``seq``: a note that goes is marked, until so many are that
-reading the scope anew is cheaper. What hangs on a row (words, Terms, links, its vector) is put anew when the note
-changes. Masks over rows have one place more than there are rows, which is False, so that ``GONE`` is never visible.
+Rows are notes in ``seq`` order and never move: deleted notes are marked, until there are so many that a reload is
+cheaper. A changed note gets new words, terms, links and vector. Masks over rows have one extra place at the end, always
+False, so ``MISSING`` is never visible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from zettel.graph.columnar.growing import Lists, Names, Numbers, Table
-from zettel.graph.columnar.nearest import Flat, Nearest
-from zettel.graph.columnar.segments import Index
-from zettel.model import TIME_MIN, Kind, LinkType
+from zettel.graph.columnar.ivf import IvfLists, empty_index
+from zettel.graph.columnar.segments import InvertedIndex
+from zettel.graph.columnar.tables import KeyTable, RowLists, StringTable, Table
+from zettel.model import ROLES, TIME_MIN, Kind, LinkType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zettel.graph.embedded.lists import Listed
-    from zettel.query import Bools, Ints
+    from zettel.ports.query import Bools, Ints
 
-GONE = -1
+MISSING = -1
+"""Stands for no row, session, speaker or term."""
 KINDS = tuple(kind.value for kind in Kind)
+ROLE_NUMBERS: Mapping[str | None, int] = {None: -1, **{role: number for number, role in enumerate(ROLES)}}
 LINK_TYPES = tuple(LinkType)
 
 _INT, _SMALL, _TINY, _FLAG = (np.int64, ()), (np.int32, ()), (np.int8, ()), (np.bool_, ())
-_MOST = np.iinfo(np.int16).max
-"""A word that stands more often in one note is counted so often."""
+_MAX_COUNT = np.iinfo(np.int16).max
+"""Upper bound of a word's count in one note."""
 LINKED = np.dtype([("type", np.int8), ("weight", np.float32), ("recorded_at", np.int64)])
-"""What is known of a link where it leads to."""
+"""A link in the index of its target."""
 
 
-class Picked(Sequence[str]):
-    """Strings by their numbers, fetched together when the first of them is asked for."""
+class LazyStrings(Sequence[str]):
+    """Strings by number, fetched together at the first access."""
 
     def __init__(self, numbers: Ints, fetch: Callable[[Ints], Sequence[str]]) -> None:
         self._numbers, self._fetch = numbers, fetch
@@ -58,137 +59,136 @@ class Picked(Sequence[str]):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What two clocks let be seen of a scope, and what is counted over it."""
+    """The visible rows of a scope at a valid time, with their statistics."""
 
     visible: Bools  # (rows + 1,)
     notes: int
     tokens: int
-    order: Ints  # visible rows that have a session, each session's together and in the order of NEXT
-    place: NDArray[np.int32]  # (rows + 1,) of a row in ``order``, -1: it has no session
-    role_names: tuple[str, ...]  # of those who said visible notes
-    role: Ints  # (roles + 1,) of a role in ``role_names``, -1: it said none of them
+    order: Ints  # visible rows with a session, by session, in the order of NEXT
+    place: NDArray[np.int32]  # (rows + 1,) of a row in ``order``, -1 without a session
+    speaker_names: tuple[str, ...]  # speakers of visible notes
+    speaker: Ints  # (speakers + 1,) place of a speaker in ``speaker_names``, -1 if missing there
     usual: bool
-    """Whether these are all notes that are shown, so that what is counted once and for all holds."""
+    """If these are all unarchived notes, so cached counts apply."""
 
     def of_session(self, columns: Columns) -> tuple[Ints, Ints]:
-        """Where each session's rows begin in ``order``, (sessions + 1,), and the tokens before each place of it."""
+        """Return the first place of each session in ``order``, (sessions + 1,), and the tokens before each place."""
         session = columns.notes["session"][self.order]
         starts = np.searchsorted(session, np.arange(len(columns.sessions.all) + 1))
         return starts, np.append(0, np.cumsum(columns.notes["length"][self.order], dtype=np.int64))
 
 
 class Columns:
-    """One scope's notes with the vectors of one set, as they stood at the scope's count ``changed``."""
+    """One scope's notes with the vectors of one set, in the state of the scope's counter ``changed``."""
 
-    def __init__(self, scope: int, dim: int, listed: Listed | None = None) -> None:
+    def __init__(self, scope: int, dim: int, ivf: IvfLists | None = None) -> None:
         self.scope = scope
         self.dim = dim
         self.changed = -1
         self.ids: list[str] = []
         self.notes = Table(
-            number=_INT, seq=_INT, event=_INT, event_seq=_INT, part=_SMALL, kind=_TINY, role=_SMALL, session=_SMALL,
-            occurred_at=_INT, valid_from=_INT, recorded_at=_INT, length=_SMALL, stamp=_INT, asks=_FLAG, shown=_FLAG,
-            alive=_FLAG,
+            number=_INT, seq=_INT, event=_INT, event_seq=_INT, part=_SMALL, kind=_TINY, speaker=_SMALL, role=_TINY,
+            session=_SMALL, occurred_at=_INT, valid_from=_INT, recorded_at=_INT, length=_SMALL, stamp=_INT,
+            asks=_FLAG, shown=_FLAG, alive=_FLAG,
         )  # fmt: skip
-        self.listed = listed
-        """The inverted lists that the store keeps of this scope, if it is large."""
-        self.vectors: Nearest = Flat(dim) if listed is None else listed.inverted()
-        self.words = Index(np.int16)
-        """Rows by the key of a word, a facet or a title; the value is the entry's count."""
-        self.terms = Lists(term=_SMALL, count=(np.int16, ()))
-        self.holders = Index(np.int16)
-        """Rows by the number of a Term; the value is its count."""
-        self.links = Lists(target=_SMALL, type=_TINY, owner=_SMALL, weight=(np.float32, ()), recorded_at=_INT)
-        self.linking = Index(LINKED)
-        """Rows by the row that their links lead to."""
+        self.ivf = ivf
+        """The saved inverted lists of a large scope."""
+        self.vectors = empty_index(dim, ivf)
+        self.words = InvertedIndex(np.int16)
+        """Rows by the key of a word, facet or title; the value is the entry's count."""
+        self.terms = RowLists(term=_SMALL, count=(np.int16, ()))
+        self.holders = InvertedIndex(np.int16)
+        """Rows by term number; the value is the term's count."""
+        self.links = RowLists(target=_SMALL, type=_TINY, owner=_SMALL, weight=(np.float32, ()), recorded_at=_INT)
+        self.linking = InvertedIndex(LINKED)
+        """Rows by the target row of their links."""
         self.events = Table(number=_INT, session=_SMALL, seq=_INT, occurred_at=_INT, order_time=_INT)
-        self.roles, self.sessions = Names(), Names()
+        self.speakers, self.sessions = StringTable(), StringTable()
         self.term_df = Table(notes=_SMALL)
-        """Per Term, how many shown notes hold it."""
-        self.term_numbers = Numbers()
-        """Terms by number, of their keys; what they are called stands in the file."""
+        """Number of shown notes with each term."""
+        self.term_numbers = KeyTable()
+        """Term numbers by key; the file contains the names."""
         self.former_names: dict[int, str] = {}
-        """Of columns taken back to a moment: names of Terms by key that the file may have forgotten since."""
-        self.misled = False
-        """Whether there was a snapshot of them that turned out to be damaged."""
+        """For columns of a past moment: names by key of terms that the file may no longer contain."""
+        self.snapshot_damaged = False
+        """If the scope's snapshot turned out to be damaged."""
         self.order: Ints = np.zeros(0, np.int32)
-        """Rows that have a session, each session's together and in the order of NEXT."""
+        """Rows with a session, by session, in the order of NEXT."""
         self._view: View | None = None
         self._sessions_at: tuple[Ints, Ints] | None = None
-        self.clean()
+        self.reset_scratch()
 
-    def clean(self) -> None:
-        """Scratch anew: whoever was broken off has left marks in it."""
+    def reset_scratch(self) -> None:
+        """Discard the scratch arrays, after an exception left marks in them."""
         self._scratch: NDArray[np.int32] = np.zeros(0, np.int32)
         self._sums: NDArray[np.float64] = np.zeros(0)
 
     @property
     def rows(self) -> int:
-        """Notes, those that are gone included."""
+        """Return the number of notes, including deleted ones."""
         return self.notes.used
 
     @property
     def nbytes(self) -> int:
-        """Memory taken, roughly: strings count as 100 bytes."""
+        """Return the approximate memory used: a string counts as 100 bytes."""
         tables = (self.notes, self.vectors, self.words, self.terms, self.holders, self.links, self.linking, self.events)
         return sum(table.nbytes for table in tables) + self.term_numbers.nbytes + 100 * len(self.ids)
 
     def rows_of(self, numbers: Ints) -> Ints:
-        """Rows of notes by their numbers, GONE for unknown ones. Numbers only grow, so rows are in their order."""
+        """Return the rows of notes by number, MISSING for unknown ones. Numbers grow, so rows are in their order."""
         return places_of(self.notes["number"], numbers)
 
     def shown(self) -> Bools:
-        """Which rows are shown."""
+        """Return which rows are neither archived nor deleted."""
         shown: Bools = self.notes["shown"] & self.notes["alive"]
         return shown
 
     def visible(self) -> Bools:
-        """The same, with a place for GONE."""
+        """Return :meth:`shown` with an additional place for MISSING."""
         return self.view(None).visible
 
     def mask(self, rows: Iterable[int] | Ints) -> Bools:
-        """A mask over rows, with its place for GONE."""
+        """Return a mask over rows, with a place for MISSING."""
         mask = np.zeros(self.rows + 1, bool)
         mask[np.asarray(rows, np.int64)] = True
-        mask[GONE] = False
+        mask[MISSING] = False
         return mask
 
-    # what is seen ---------------------------------------------------------------------------------------------
+    # views ----------------------------------------------------------------------------------------------------
 
-    def touched(self) -> None:
-        """Something changed: what was counted holds no more."""
-        self.settle()
+    def end_update(self) -> None:
+        """Merge segments and discard cached views after a change."""
+        self.merge_segments()
         self._view = self._sessions_at = None
 
-    def settle(self) -> None:
-        """Keep the segments of the indices few."""
+    def merge_segments(self) -> None:
+        """Merge segments of the indices, so that there are few."""
         for index in (self.words, self.holders, self.linking):
-            index.settle()
+            index.merge()
 
     def view(self, as_of: int | None) -> View:
-        """What is to be seen of these columns; ``as_of`` (microseconds) leaves out what was not yet valid."""
+        """Return the visible rows; ``as_of`` (microseconds) excludes notes not yet valid."""
         if as_of is None:
             if self._view is None:
-                self._view = self._seen(self.notes["shown"] & self.notes["alive"], usual=True)
+                self._view = self._build_view(self.shown(), usual=True)
             return self._view
-        notes = self.notes
-        return self._seen(notes["shown"] & notes["alive"] & (notes["valid_from"] <= as_of), usual=False)
+        return self._build_view(self.shown() & (self.notes["valid_from"] <= as_of), usual=False)
 
-    def _seen(self, seen: Bools, *, usual: bool) -> View:
-        visible = np.append(seen, False)
+    def _build_view(self, shown: Bools, *, usual: bool) -> View:
+        visible = np.append(shown, False)
         order = self.order[visible[self.order]]
-        place = np.full(self.rows + 1, GONE, np.int32)
+        place = np.full(self.rows + 1, MISSING, np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
-        tokens = int(self.notes["length"][seen].sum(dtype=np.int64))
-        there = np.zeros(len(self.roles.all) + 1, bool)
-        there[self.notes["role"][seen]] = True
-        there[GONE] = False
-        role = np.where(there, np.cumsum(there) - 1, GONE)
-        role_names = tuple(compress(self.roles.all, there))
-        return View(visible, int(seen.sum()), tokens, order, place, role_names, role, usual)
+        tokens = int(self.notes["length"][shown].sum(dtype=np.int64))
+        has_notes = np.zeros(len(self.speakers.all) + 1, bool)
+        has_notes[self.notes["speaker"][shown]] = True
+        has_notes[MISSING] = False
+        speaker = np.where(has_notes, np.cumsum(has_notes) - 1, MISSING)
+        speaker_names = tuple(compress(self.speakers.all, has_notes))
+        return View(visible, int(shown.sum()), tokens, order, place, speaker_names, speaker, usual)
 
     def sessions_of(self, view: View) -> tuple[Ints, Ints]:
-        """See :meth:`View.of_session`; counted once for the usual view."""
+        """Return :meth:`View.of_session`, cached for the usual view."""
         if not view.usual:
             return view.of_session(self)
         if self._sessions_at is None:
@@ -196,51 +196,51 @@ class Columns:
         return self._sessions_at
 
     def scratch(self) -> NDArray[np.int32]:
-        """A place for every row and for every Term, and one more: all -1, which whoever writes into it leaves so.
+        """Return an array of -1 with a place for every row or term, and one more. Callers restore the -1.
 
-        One question at a time is asked of columns.
+        Columns answer one query at a time.
         """
         size = max(self.rows, self.term_df.used) + 1
         if len(self._scratch) < size:
-            self._scratch = np.full(size + size // 8, GONE, np.int32)
+            self._scratch = np.full(size + size // 8, MISSING, np.int32)
         return self._scratch
 
     def distinct(self, numbers: Ints) -> tuple[Ints, Ints]:
-        """Of rows or Terms: each once, as they first come, and the place of every one among them.
+        """Return each row or term once, in order of first occurrence, and the place of every number among them.
 
         Sorting takes longer.
         """
         place, count = self.scratch(), np.arange(len(numbers), dtype=np.int32)
-        place[numbers[::-1]] = count[::-1]  # of equals the last one written stays
-        each: Ints = numbers[place[numbers] == count]
-        place[each] = count[: len(each)]
+        place[numbers[::-1]] = count[::-1]  # the first occurrence is written last
+        unique: Ints = numbers[place[numbers] == count]
+        place[unique] = count[: len(unique)]
         inverse = place[numbers].astype(np.int64)
-        place[each] = GONE
-        return each, inverse
+        place[unique] = MISSING
+        return unique, inverse
 
     def among(self, numbers: Ints, wanted: Ints) -> Bools:
-        """Which of these rows or Terms are among the wanted ones."""
+        """Return which of these rows or terms are among the wanted ones."""
         place = self.scratch()
         place[wanted] = 1
-        there: Bools = place[numbers] != GONE
-        place[wanted] = GONE
-        return there
+        is_wanted: Bools = place[numbers] != MISSING
+        place[wanted] = MISSING
+        return is_wanted
 
     def sums(self) -> NDArray[np.float64]:
-        """(rows + 1,) of 0, which whoever writes into it leaves so."""
+        """Return an array of zeros, (rows + 1,). Callers restore the zeros."""
         if len(self._sums) < self.rows + 1:
             self._sums = np.zeros(self.rows + 1 + self.rows // 8)
         return self._sums
 
-    # what hangs on rows ---------------------------------------------------------------------------------------
+    # words, terms, links and sessions of rows -----------------------------------------------------------------
 
     def post(self, rows: Ints, keys: Ints, counts: NDArray[np.integer]) -> None:
-        """Add entries of rows that have none."""
-        self.words.post(rows, keys, np.minimum(counts, _MOST).astype(np.int16))
+        """Add the entries of rows without entries."""
+        self.words.post(rows, keys, np.minimum(counts, _MAX_COUNT).astype(np.int16))
 
-    def hold(self, rows: Ints, sizes: Ints, keys: Ints, counts: NDArray[np.integer]) -> None:
-        """Give rows their Terms, ``sizes`` of the keys to each."""
-        numbers, counts = self.term_numbers.take(keys), np.minimum(counts, _MOST).astype(np.int16)
+    def set_terms(self, rows: Ints, sizes: Ints, keys: Ints, counts: NDArray[np.integer]) -> None:
+        """Set the terms of rows, ``sizes`` of the keys each."""
+        numbers, counts = self.term_numbers.take(keys), np.minimum(counts, _MAX_COUNT).astype(np.int16)
         self.term_df.append(notes=np.zeros(len(self.term_numbers.keys) - self.term_df.used, np.int32))
         self.terms.put(rows, sizes, term=numbers, count=counts)
         holders = np.repeat(rows, sizes)
@@ -248,9 +248,9 @@ class Columns:
         self._count_terms(holders, numbers, 1)
 
     def release(self, rows: Ints) -> None:
-        """Take entries and Terms from these rows; their flag ``shown`` must still be what it was."""
-        whose, places = self.terms.take(rows)
-        self._count_terms(rows[whose], self.terms["term"][places], -1)
+        """Remove entries and terms of these rows, before their flag ``shown`` changes."""
+        owner, places = self.terms.take(rows)
+        self._count_terms(rows[owner], self.terms["term"][places], -1)
         self.words.drop(rows)
         self.terms.drop(rows)
         self.holders.drop(rows)
@@ -260,7 +260,7 @@ class Columns:
         np.add.at(self.term_df["notes"], terms[shown], step)
 
     def link(self, rows: Ints, sizes: Ints, **links: NDArray[Any]) -> None:
-        """Give rows the links that start there, ``sizes`` to each, in place of those they had."""
+        """Replace the outgoing links of rows, ``sizes`` each."""
         self.linking.drop(rows)
         self.links.put(rows, sizes, **links)
         value = np.empty(int(sizes.sum()), LINKED)
@@ -269,26 +269,26 @@ class Columns:
         self.linking.post(np.repeat(rows, sizes), links["target"].astype(np.int64), value)
 
     def unlink(self, rows: Ints) -> None:
-        """Take the links that start there from these rows."""
+        """Remove the outgoing links of these rows."""
         self.links.drop(rows)
         self.linking.drop(rows)
 
     def arrange(self, sessions: Ints) -> None:
-        """Bring these sessions' events, and then their notes, into the order of NEXT."""
+        """Sort the events of these sessions, and then their notes, into the order of NEXT."""
         affected = np.zeros(len(self.sessions.all) + 1, bool)
         affected[sessions] = True
         affected[-1] = False  # no session
-        mine = np.flatnonzero(affected[self.notes["session"]] & self.notes["alive"])
-        times = self._order_times(affected, mine)
         notes = self.notes
-        mine = mine[np.lexsort((notes["seq"][mine], notes["part"][mine], notes["event_seq"][mine], times))]
+        rows = np.flatnonzero(affected[notes["session"]] & notes["alive"])
+        times = self._order_times(affected, rows)
+        rows = rows[np.lexsort((notes["seq"][rows], notes["part"][rows], notes["event_seq"][rows], times))]
         session = notes["session"][self.order]
         others = self.order[(session >= 0) & ~affected[session] & notes["alive"][self.order]]
-        order = np.concatenate([others, mine.astype(np.int32)])
+        order = np.concatenate([others, rows.astype(np.int32)])
         self.order = order[np.argsort(notes["session"][order], kind="stable")]
 
     def _order_times(self, affected: Bools, rows: Ints) -> Ints:
-        """Where these rows' events stand in time; they are of the ``affected`` sessions."""
+        """Return the times of these rows' events in the order of NEXT; the rows are of ``affected`` sessions."""
         events = np.flatnonzero(affected[self.events["session"]])
         self.events["order_time"][events] = order_times(
             self.events["session"][events], self.events["seq"][events], self.events["occurred_at"][events]
@@ -297,25 +297,24 @@ class Columns:
         times: Ints = np.append(self.events["order_time"], TIME_MIN)[places]
         return times
 
-    def copied(self) -> Columns:
-        """The same, to be changed apart; vectors may be dropped from it, not put."""
+    def copy(self) -> Columns:
+        """Return an independent copy; its vectors can be dropped, not put."""
         copy = Columns(self.scope, self.dim)
-        copy.vectors, copy.changed = self.vectors.copied(), self.changed
+        copy.vectors, copy.changed = self.vectors.copy(), self.changed
         copy.ids = self.ids
         for name in (
-            "notes", "words", "terms", "holders", "links", "linking", "events", "term_df", "term_numbers", "roles",
+            "notes", "words", "terms", "holders", "links", "linking", "events", "term_df", "term_numbers", "speakers",
             "sessions",
         ):  # fmt: skip
-            setattr(copy, name, getattr(self, name).copied())
+            setattr(copy, name, getattr(self, name).copy())
         copy.order = self.order
         return copy
 
 
 def order_times(session: Ints, seq: Ints, occurred_at: Ints) -> Ints:
-    """Where events stand in time within their sessions: (m,) each -> (m,) microseconds.
+    """Return the times that order events within their sessions: (m,) each -> (m,) microseconds.
 
-    A dated event stands where it occurred; an undated one where the last dated one of its session that arrived before
-    it stands (lower ``seq``), or first.
+    An undated event takes the time of the last dated event of its session with lower ``seq``. Without one it is first.
     """
     sort = np.lexsort((seq, session))
     place = np.arange(len(sort))
@@ -328,14 +327,14 @@ def order_times(session: Ints, seq: Ints, occurred_at: Ints) -> Ints:
 
 
 def places_of(sorted_numbers: Ints, wanted: Ints) -> Ints:
-    """Positions of numbers among ascending ones, GONE where they are not."""
+    """Return the positions of numbers among ascending ones, MISSING for unknown numbers."""
     if len(sorted_numbers) == 0:
-        return np.full(len(wanted), GONE, np.int64)
+        return np.full(len(wanted), MISSING, np.int64)
     places = np.searchsorted(sorted_numbers, wanted)
     places[places == len(sorted_numbers)] = 0
-    return np.where(sorted_numbers[places] == wanted, places, GONE)
+    return np.where(sorted_numbers[places] == wanted, places, MISSING)
 
 
 def as_ints(values: Sequence[Any]) -> Ints:
-    """Whole numbers as a column."""
+    """Return whole numbers as a column."""
     return np.array(values, np.int64)

@@ -1,4 +1,4 @@
-"""Where a question's tokens stand."""
+"""Lookup of a query's tokens in the columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zettel.search.pool import affordable
+from zettel.ports.candidate_rules import affordable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zettel.graph.columnar.columns import Columns, View
-    from zettel.query import Ints
+    from zettel.ports.query import Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """The asked tokens among visible notes."""
+class QueryWords:
+    """The tokens of a query among visible notes."""
 
     keys: list[int]  # (q,)
     df: Ints  # (q,)
     read: list[tuple[int, Ints, NDArray[np.int16]]]
-    """Of those that can be afforded: position in the question, rows, counts."""
+    """Position in the query, rows and counts of each affordable token."""
 
 
-def look_up(columns: Columns, view: View, keys: list[int], tokens: Sequence[str]) -> Words:
+def look_up(columns: Columns, view: View, keys: list[int], tokens: Sequence[str]) -> QueryWords:
     """Count all tokens and read the rarest."""
-    if view.usual:  # an archived note has no words, so all that are there are visible
+    if view.usual:  # archived notes have no words, so every entry is visible
         df = np.array([columns.words.count(key) for key in keys], np.int64)
     else:
         df = np.array([view.visible[columns.words.find(key)[0]].sum() for key in keys], np.int64)
@@ -40,4 +40,4 @@ def look_up(columns: Columns, view: View, keys: list[int], tokens: Sequence[str]
         if not view.usual:
             rows, counts = rows[view.visible[rows]], counts[view.visible[rows]]
         read.append((position, rows, counts))
-    return Words(keys, df, read)
+    return QueryWords(keys, df, read)

@@ -1,4 +1,4 @@
-"""The connections to the file: one that writes, a few that read, and SQLite's errors in zettel's words."""
+"""SQLite connections: one writer, a few readers, and translation of SQLite's errors."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from zettel.core.open_files import register, unregister
 from zettel.errors import MemoryClosed, NotAStore, StoreBusy, StoreError, StoreFull, StoreReadOnly
 from zettel.graph.embedded.schema import migrate, require_ours
-from zettel.held_files import hold, release
 
 READERS = 4
-"""Connections that read at the same time: more would only queue for the processor."""
+"""Maximum number of concurrent readers."""
 BUSY_SECONDS = 5.0
 """How long a write waits for another process that is writing."""
 _CACHE_KIB = 32_000
-"""Pages the writer keeps: those of the words of a large scope's newest notes, and of the Terms."""
+"""The writer's page cache: enough for the terms, and the words of a large scope's newest notes."""
 _LOG_PAGES = 16_000
-"""Of 4 KiB, written to the log before they go into the file: many are written again and again until then."""
+"""Pages of 4 KiB in the log before a checkpoint, because many pages are written repeatedly."""
 _CACHED_STATEMENTS = 256
-"""More than this store has, so that each is compiled once for each connection."""
+"""More than this store has, so each connection compiles each statement once."""
 
 
 class Connections:
-    """What is open on one file. Methods block: call them on a thread."""
+    """The open connections of one file. Methods block: call them on a thread."""
 
     def __init__(self, path: str, busy_seconds: float = BUSY_SECONDS) -> None:
         self.path = path
-        self._file = os.path.abspath(path)  # readers are opened later, when the process may stand in another folder
+        self._file = os.path.abspath(path)  # the process may change its folder before a reader opens
         self._busy_seconds = busy_seconds
         self._writer: sqlite3.Connection | None = None
         self._writing = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
         self._places = threading.Semaphore(READERS)
         self._pid = 0
-        self._held = ""
+        self._registration = ""
 
     def open(self) -> None:
-        """Open, make or migrate the file. Raises ``NotAStore``, ``StoreTooNew``, ``StoreReadOnly``, ``StoreBusy``."""
+        """Open, create or migrate the file. Raises ``NotAStore``, ``StoreTooNew``, ``StoreReadOnly``, ``StoreBusy``."""
         file = Path(self.path)
-        self._held = hold(self._file, lambda: require_ours(file))
+        self._registration = register(self._file, lambda: require_ours(file))
         try:
             self._open(file)
         except BaseException:
-            release(self._held)
+            unregister(self._registration)
             raise
 
     def _open(self, file: Path) -> None:
@@ -71,24 +71,24 @@ class Connections:
         self._opened = os.stat(self._file)
 
     def close(self) -> None:
-        """Wait for a write that is under way, then close all. Reads under way close theirs when they end."""
+        """Wait for a running write, then close all connections. Running reads close theirs when they end."""
         with self._writing:
             writer, self._writer = self._writer, None
             idle, self._idle = self._idle, []
             for connection in (*idle, *filter(None, (writer,))):
                 connection.close()
             if writer is not None:
-                release(self._held)
+                unregister(self._registration)
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """The writer in an immediate transaction, committed at the end or undone by whatever is raised."""
+        """Yield the writer in an immediate transaction: commit at the end, roll back on an exception."""
         with self.writer() as writer, _transaction(writer, "BEGIN IMMEDIATE"):
             yield writer
 
     @contextmanager
     def writer(self) -> Iterator[sqlite3.Connection]:
-        """The writer outside of any transaction."""
+        """Yield the writer outside of a transaction."""
         with self._writing, self._translated():
             self._require_open()
             assert self._writer is not None
@@ -96,7 +96,7 @@ class Connections:
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """A reader in a transaction: all it reads is one state of the store."""
+        """Yield a reader in a transaction, which sees one state of the store."""
         with self._places, self._translated():
             self._require_open()
             try:
@@ -119,21 +119,21 @@ class Connections:
         if self._writer is None:
             raise MemoryClosed(f"{self.path} is closed")
         if self._pid != os.getpid():
-            raise MemoryClosed(f"{self.path} was opened before a fork: open it anew in the child process")
-        # What is written to a file without a name is lost, and a reader would mix the log with what has the name now.
+            raise MemoryClosed(f"{self.path} was opened before a fork: open it again in the child process")
+        # Writes to an unlinked file are lost, and a reader would mix its log with the file that replaced it.
         try:
             is_there = os.path.samestat(os.stat(self._file), self._opened)
         except OSError:
             is_there = False
         if not is_there:
-            raise StoreError(f"{self.path} was deleted, moved or replaced since it was opened: open it anew")
+            raise StoreError(f"{self.path} was deleted, moved or replaced since it was opened: open it again")
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self._file,
             timeout=self._busy_seconds,
-            isolation_level=None,  # transactions begin and end where this file says so
-            check_same_thread=False,  # one thread at a time, which the locks here see to
+            isolation_level=None,  # ``_transaction`` begins and ends transactions
+            check_same_thread=False,  # locks allow one thread at a time
             cached_statements=_CACHED_STATEMENTS,
         )
         connection.execute("PRAGMA trusted_schema = OFF")
@@ -144,35 +144,35 @@ class Connections:
         try:
             yield
         except sqlite3.Error as error:
-            raise self._told(error) from error
+            raise self._store_error(error) from error
 
-    def _told(self, error: sqlite3.Error) -> StoreError:
-        """By its words: Python 3.10 gives no error codes."""
-        said = str(error)
-        if "locked" in said or "busy" in said:
+    def _store_error(self, error: sqlite3.Error) -> StoreError:
+        """Translate SQLite's error by its message: Python 3.10 has no error codes."""
+        message = str(error)
+        if "locked" in message or "busy" in message:
             return StoreBusy(f"{self.path}: another process was writing for {self._busy_seconds:g} s; try again")
-        if "full" in said:
+        if "full" in message:
             return StoreFull(f"{self.path}: no space is left; nothing was written")
-        if "readonly" in said or "unable to open" in said:
-            return StoreReadOnly(f"{self.path} cannot be written ({said})")
-        if "not a database" in said:
+        if "readonly" in message or "unable to open" in message:
+            return StoreReadOnly(f"{self.path} cannot be written ({message})")
+        if "not a database" in message:
             return NotAStore(f"{self.path} is not a zettel store; it was left as it is")
-        if "malformed" in said:
-            return StoreError(f"{self.path} is damaged ({said}): go back to a copy, or import anew into another store")
-        return StoreError(f"{self.path}: {said}")
+        if "malformed" in message:
+            return StoreError(f"{self.path} is damaged ({message}): restore a copy, or import again into another store")
+        return StoreError(f"{self.path}: {message}")
 
 
 def _require_writable(writer: sqlite3.Connection) -> None:
-    """Begin to write, for a file system may forbid what the permissions allow."""
-    (patience,) = writer.execute("PRAGMA busy_timeout").fetchone()
+    """Begin to write: a file system may be read-only although the permissions allow writing."""
+    (busy_timeout,) = writer.execute("PRAGMA busy_timeout").fetchone()
     writer.execute("PRAGMA busy_timeout = 0")
     try:
         with _transaction(writer, "BEGIN IMMEDIATE"):
             pass
     except sqlite3.OperationalError as error:
-        if "locked" not in str(error):  # somebody else is writing: so it can be done
+        if "locked" not in str(error):  # another process is writing, so the file is writable
             raise
-    writer.execute(f"PRAGMA busy_timeout = {patience}")
+    writer.execute(f"PRAGMA busy_timeout = {busy_timeout}")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Destroying: what hangs on a note, an event or a revision goes with it."""
+"""Deletion of notes, events and revisions with all dependent rows."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from zettel.graph.keys import Entry, unpacked
 from zettel.model import JobKind
 
 _KINDS = json.dumps([kind.value for kind in JobKind])
-"""Named, so that the index finds a note's jobs, however many others wait in the scope."""
+"""Named in the statement so that SQLite looks a note's jobs up in the index, however many jobs the scope has."""
 
 
-def unpost(sql: sqlite3.Connection, scope: int, number: int, seq: int, entries: Iterable[Entry]) -> None:
-    """Take words, Terms and facets of a note with this ``seq`` away."""
-    held, others = words.split(entries)
+def delete_entries(sql: sqlite3.Connection, scope: int, number: int, seq: int, entries: Iterable[Entry]) -> None:
+    """Delete words, terms and facets of a note with this ``seq``."""
+    keys, others = words.split(entries)
     sql.executemany(
         "DELETE FROM words WHERE scope = ? AND stretch = ? AND key = ? AND note = ?",
-        [(scope, words.stretch_of(seq), key, number) for key in sorted(held)],
+        [(scope, words.stretch_of(seq), key, number) for key in sorted(keys)],
     )
     sql.executemany(
         "DELETE FROM facets WHERE scope = ? AND key = ? AND note = ?",
@@ -27,16 +27,16 @@ def unpost(sql: sqlite3.Connection, scope: int, number: int, seq: int, entries: 
     )
 
 
-def forget_terms(sql: sqlite3.Connection, scope: int, keys: Iterable[int]) -> None:
-    """Forget the names of Terms that no note holds any more."""
-    forgotten = set(keys)
-    if forgotten:
-        forgotten -= words.held(sql, scope, forgotten)
-    sql.executemany("DELETE FROM terms WHERE scope = ? AND key = ?", [(scope, key) for key in sorted(forgotten)])
+def delete_unused_terms(sql: sqlite3.Connection, scope: int, keys: Iterable[int]) -> None:
+    """Delete the names of those terms that no note has any more."""
+    unused = set(keys)
+    if unused:
+        unused -= words.in_use(sql, scope, unused)
+    sql.executemany("DELETE FROM terms WHERE scope = ? AND key = ?", [(scope, key) for key in sorted(unused)])
 
 
 def drop_mentions(sql: sqlite3.Connection, number: int) -> set[int]:
-    """Forget the MENTIONS that start or end at a note; the notes where they started."""
+    """Delete the MENTIONS that start or end at a note; return their sources."""
     sources = sql.execute(
         "SELECT source FROM links WHERE owner = 0 AND (source = :note OR target = :note)", {"note": number}
     ).fetchall()
@@ -45,13 +45,15 @@ def drop_mentions(sql: sqlite3.Connection, number: int) -> set[int]:
 
 
 def erase_note(sql: sqlite3.Connection, scope: int, changed: int, number: int, id: str) -> set[int]:
-    """Destroy a note with its index, vectors, links, revisions, jobs, uses and the searches that found it; the notes
-    that lost a link to it."""
+    """Destroy a note with its index, vectors, links, revisions, jobs, uses and the searches that returned it.
+
+    Returns the notes that lost a link to it.
+    """
     feedback.erase_note(sql, number)
     seq, entries, terms = sql.execute("SELECT seq, entries, terms FROM notes WHERE number = ?", (number,)).fetchone()
-    held = unpacked(terms)
-    unpost(sql, scope, number, seq, [*unpacked(entries), *held])
-    forget_terms(sql, scope, {key for key, _ in held})
+    note_terms = unpacked(terms)
+    delete_entries(sql, scope, number, seq, [*unpacked(entries), *note_terms])
+    delete_unused_terms(sql, scope, {key for key, _ in note_terms})
     ends = sql.execute(
         "SELECT source FROM links WHERE target = :note OR (owner = :note AND owner != 0)", {"note": number}
     ).fetchall()
@@ -74,7 +76,7 @@ def erase_note(sql: sqlite3.Connection, scope: int, changed: int, number: int, i
 
 
 def erase_event(sql: sqlite3.Connection, scope: int, changed: int, id: str) -> None:
-    """Destroy an event and leave its identity's tombstone."""
+    """Destroy an event and store a tombstone of its identity."""
     row = sql.execute("SELECT number, identity FROM events WHERE scope = ? AND id = ?", (scope, id)).fetchone()
     if row is None:
         return

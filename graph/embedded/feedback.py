@@ -1,4 +1,4 @@
-"""The log of searches, and which notes were of use."""
+"""The search log and the usefulness of notes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from zettel.evolve.feedback import LOGGED
+from zettel.core.feedback import LOGGED
 from zettel.graph.bodies import body_of, read_body
 from zettel.model import LoggedSearch, NoteUse, Proved, from_micros, to_micros
 
@@ -15,9 +15,9 @@ PAGE = 256
 
 
 def log(sql: sqlite3.Connection, scope: int, searches: Iterable[LoggedSearch]) -> None:
-    """Add searches whose hits are all there; of the scope the newest LOGGED stay."""
+    """Log searches whose hits all exist, and delete all but the newest LOGGED of the scope."""
     for search in searches:
-        found = {hit.note for hit in search.hits}
+        notes = {hit.note for hit in search.hits}
         row = (scope, search.id, to_micros(search.asked_at), search.question, body_of(search))
         number = sql.execute(
             "INSERT INTO searches (scope, id, asked_at, question, body) VALUES (?, ?, ?, ?, ?)", row
@@ -25,41 +25,40 @@ def log(sql: sqlite3.Connection, scope: int, searches: Iterable[LoggedSearch]) -
         put = sql.execute(
             """INSERT INTO search_notes (note, search) SELECT n.number, ? FROM json_each(?)
             CROSS JOIN notes n ON n.scope = ? AND n.id = value""",
-            (number, json.dumps(sorted(found)), scope),
+            (number, json.dumps(sorted(notes)), scope),
         )
-        if put.rowcount < len(found):
-            _forget(sql, [(number,)])
+        if put.rowcount < len(notes):
+            _delete(sql, [(number,)])
     old = "SELECT number FROM searches WHERE scope = ? ORDER BY asked_at DESC, id DESC LIMIT -1 OFFSET ?"
-    _forget(sql, sql.execute(old, (scope, LOGGED)).fetchall())
+    _delete(sql, sql.execute(old, (scope, LOGGED)).fetchall())
 
 
-def tell(sql: sqlite3.Connection, scope: int, search: LoggedSearch) -> None:
-    """Keep what was told of a search, if it is still there."""
+def update(sql: sqlite3.Connection, scope: int, search: LoggedSearch) -> None:
+    """Store the feedback on a search, if the log still contains it."""
     sql.execute("UPDATE searches SET body = ? WHERE scope = ? AND id = ?", (body_of(search), scope, search.id))
 
 
 def erase(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> None:
-    """Destroy these searches."""
     rows = sql.execute(
         "SELECT number FROM json_each(?) CROSS JOIN searches s ON s.scope = ? AND s.id = value",
         (json.dumps(list(ids)), scope),
     )
-    _forget(sql, rows.fetchall())
+    _delete(sql, rows.fetchall())
 
 
 def erase_note(sql: sqlite3.Connection, note: int) -> None:
-    """Destroy the searches that found a note, and what is said of it."""
-    _forget(sql, sql.execute("SELECT search FROM search_notes WHERE note = ?", (note,)).fetchall())
+    """Destroy the searches that returned a note, and its usefulness."""
+    _delete(sql, sql.execute("SELECT search FROM search_notes WHERE note = ?", (note,)).fetchall())
     sql.execute("DELETE FROM note_uses WHERE note = ?", (note,))
 
 
-def _forget(sql: sqlite3.Connection, numbers: Sequence[tuple[int | None]]) -> None:
+def _delete(sql: sqlite3.Connection, numbers: Sequence[tuple[int | None]]) -> None:
     sql.executemany("DELETE FROM search_notes WHERE search = ?", numbers)
     sql.executemany("DELETE FROM searches WHERE number = ?", numbers)
 
 
 def search(sql: sqlite3.Connection, scope: int, id: str) -> LoggedSearch | None:
-    """The search of that id."""
+    """Return the logged search with this id."""
     row = sql.execute("SELECT body FROM searches WHERE scope = ? AND id = ?", (scope, id)).fetchone()
     return read_body(LoggedSearch, row[0]) if row else None
 
@@ -74,12 +73,12 @@ def page(sql: sqlite3.Connection, scope: int, after: tuple[int, str]) -> list[Lo
 
 
 def questions(sql: sqlite3.Connection, scope: int) -> dict[str, str]:
-    """What each search asked."""
+    """Return the question of each search, by id."""
     return dict(sql.execute("SELECT id, question FROM searches WHERE scope = ?", (scope,)).fetchall())
 
 
 def put_use(sql: sqlite3.Connection, scope: int, note: int, use: NoteUse) -> None:
-    """Set what is said of a note (a number); nothing of one that was never of use."""
+    """Set the usefulness of a note (a number); a note never used has no row."""
     sql.execute("DELETE FROM note_uses WHERE note = ?", (note,))
     if use.times:
         sql.execute(
@@ -89,7 +88,7 @@ def put_use(sql: sqlite3.Connection, scope: int, note: int, use: NoteUse) -> Non
 
 
 def uses(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str, NoteUse]:
-    """What is said of those of the notes that are there."""
+    """Return the usefulness of the notes that exist."""
     rows = sql.execute(
         """SELECT n.id, COALESCE(u.since, n.recorded_at), COALESCE(u.times, 0), COALESCE(u.successes, 0),
         COALESCE(u.failures, 0) FROM json_each(?) CROSS JOIN notes n ON n.scope = ? AND n.id = value
@@ -100,14 +99,14 @@ def uses(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str,
 
 
 def proved(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str, Proved]:
-    """How notes proved by the searches of which something was told.
+    """Count how often notes were shown and useful, by the searches with feedback.
 
-    Looked for in their bodies: JSON within a text has its quotes escaped, so that this cannot stand there.
+    The statement searches the JSON bodies. Quotes within a text are escaped there, so a text cannot match.
     """
     rows = sql.execute(
-        """SELECT note, count(*), sum(instr(told, '"' || note || '"') > 0 AND instr(told, '"outcome":"failure"') = 0)
+        """SELECT note, count(*), sum(instr(rated, '"' || note || '"') > 0 AND instr(rated, '"outcome":"failure"') = 0)
         FROM (
-            SELECT n.id AS note, substr(s.body, instr(s.body, '"used":[')) AS told
+            SELECT n.id AS note, substr(s.body, instr(s.body, '"used":[')) AS rated
             FROM json_each(?) CROSS JOIN notes n ON n.scope = ? AND n.id = value
             CROSS JOIN search_notes f ON f.note = n.number CROSS JOIN searches s ON s.number = f.search
             WHERE instr(s.body, '"used":[') > 0
@@ -118,13 +117,13 @@ def proved(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[st
 
 
 def any_used(sql: sqlite3.Connection, scope: int) -> bool:
-    """Whether any note of the scope was of use."""
+    """Return if any note of the scope was useful."""
     (used,) = sql.execute("SELECT EXISTS (SELECT 1 FROM note_uses WHERE scope = ?)", (scope,)).fetchone()
     return bool(used)
 
 
 def all_used(sql: sqlite3.Connection, scope: int) -> list[tuple[str, NoteUse]]:
-    """The notes of a scope that were of use, by ``seq``."""
+    """Return the useful notes of a scope, by ``seq``."""
     rows = sql.execute(
         """SELECT n.id, u.since, u.times, u.successes, u.failures FROM note_uses u JOIN notes n ON n.number = u.note
         WHERE u.scope = ? ORDER BY n.seq, n.number""",

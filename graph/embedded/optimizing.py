@@ -1,4 +1,4 @@
-"""What a scope that grows large wants now and then: inverted lists for its vectors, and to leave no memory behind."""
+"""Upkeep of large scopes: IVF training, and return of freed memory."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from zettel.graph.embedded import lists
-from zettel.graph.embedded.heap import give_back
-from zettel.graph.embedded.reaching import Reaching
+from zettel.graph.embedded import ivf_lists
+from zettel.graph.embedded.file_access import FileAccess
+from zettel.graph.embedded.free_memory import trim_heap
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from zettel.model import Scope
 
 
-class Optimizing(Reaching):
-    """A file whose large scopes are looked after beside all else, each vector set by one at a time."""
+class IndexMaintenance(FileAccess):
+    """A file with training of IVF lists for large scopes, one training per vector set at a time."""
 
     def __init__(self, path: str | Path, busy_seconds: float) -> None:
         super().__init__(path, busy_seconds)
         self._optimizing: set[tuple[str, int]] = set()
 
     async def optimize(self, scope: Scope, space: int) -> None:
-        """Find inverted lists for the vectors of a scope that has grown large, beside what else is asked of it."""
-        if (scope.key, space) in self._optimizing:  # an account is kept of what changes meanwhile, for one at a time
+        """Train IVF lists for the vectors of a scope that has grown large. Reads and writes continue meanwhile."""
+        if (scope.key, space) in self._optimizing:  # a vector index records changes for one training only
             return
         self._optimizing.add((scope.key, space))
         try:
@@ -34,18 +34,20 @@ class Optimizing(Reaching):
             self._optimizing.discard((scope.key, space))
 
     async def _optimize(self, scope: Scope, space: int) -> None:
-        number, due = await self._in_outline(
-            scope, space, lambda _, held, __: (held.scope, lists.wanted(held) or lists.unwritten(held))
+        number, due = await self._in_write_index(
+            scope,
+            space,
+            lambda _, cached, __: (cached.scope, ivf_lists.start_training(cached) or ivf_lists.unsaved_lists(cached)),
         )
         if due is None:
             return
-        if isinstance(due, lists.Wanted):
-            wanted = due
-            found = await self._read(lambda sql: lists.find(sql, wanted, space))
-            if found is not None:
-                await self._in_outline(scope, space, lambda _, held, __: lists.adopt(held, *found))
-                await self._write(lambda sql: lists.save(sql, number, space, found[0]))
+        if isinstance(due, ivf_lists.TrainingRequest):
+            request = due
+            trained = await self._read(lambda sql: ivf_lists.train(sql, request, space))
+            if trained is not None:
+                await self._in_write_index(scope, space, lambda _, cached, __: ivf_lists.adopt(cached, *trained))
+                await self._write(lambda sql: ivf_lists.save(sql, number, space, trained[0]))
         else:
-            listed = due
-            await self._write(lambda sql: lists.save(sql, number, space, listed))
-        await anyio.to_thread.run_sync(give_back)
+            ivf = due
+            await self._write(lambda sql: ivf_lists.save(sql, number, space, ivf))
+        await anyio.to_thread.run_sync(trim_heap)

@@ -1,16 +1,17 @@
-"""What can be computed of a batch before its transaction: JSON and keyed hashes."""
+"""Preparation of a batch before its transaction: JSON and keyed hashes."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from zettel.batch import Batch, NoteIndex, Op, PutEvent, PutNote, PutRevision, RestoreNote
 from zettel.graph.bodies import body_of, note_body, uses_body
 from zettel.graph.keys import Entry, Keys
+from zettel.model import NoteIndex
+from zettel.ports.operations import Batch, Op, PutEvent, PutNote, PutRevision, RestoreNote
 
 
 class Indexed(NamedTuple):
-    """A note's index as it is stored."""
+    """A note's index entries in their stored form."""
 
     entries: list[Entry]
     terms: list[Entry]
@@ -20,7 +21,7 @@ class Indexed(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """An operation with what had to be computed for it."""
+    """An operation with its JSON body and index entries."""
 
     op: Op
     body: str = ""
@@ -28,7 +29,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(batch: Batch, keys: Keys) -> list[Prepared]:
-    """Everything that can be computed before the transaction."""
+    """Compute JSON and hashes of a batch's operations."""
     return [_prepared(op, keys) for op in batch.ops]
 
 

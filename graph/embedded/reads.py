@@ -1,4 +1,4 @@
-"""Reading what was asked for by id or in order: events, notes, their histories, links and Terms."""
+"""Reads by id or in order: events, notes, histories, links and terms."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
-from zettel.fold import live_versions
+from zettel.core.fold import live_versions
 from zettel.graph.bodies import read_body, read_note, read_uses
 from zettel.graph.embedded import words
 from zettel.graph.keys import Keys
-from zettel.model import TIME_MAX, TIME_MIN, EventRecord, Link, LinkType, Note, Revision, Term, from_micros
-from zettel.ports import NoteHistory, TermUse
-from zettel.query import Filter
+from zettel.model import TIME_MAX, TIME_MIN, EventRecord, Link, LinkType, Note, Revision, Term, TermUse, from_micros
+from zettel.ports import NoteHistory
+from zettel.ports.query import Filter
 
 DUMP_PAGE = 256
 """Events fetched at once while streaming."""
 FEW = 500
-"""Notes that have a facet, up to which it is quicker to look at these than through the scope in order."""
+"""Below this number of notes with a facet, a page reads those notes rather than the scope in order."""
 
 _VALID_TO = f"""(SELECT MIN(CASE WHEN s.valid_from = {TIME_MIN} THEN l.recorded_at ELSE s.valid_from END)
     FROM links l JOIN notes s ON s.number = l.source WHERE l.target = n.number AND l.type = 'SUPERSEDES')"""
-"""When what replaced note ``n`` began to hold; what always held replaces from when that was found out."""
+"""Earliest ``valid_from`` of the notes that supersede ``n``; an unknown one counts as the link's ``recorded_at``."""
 
 
 def events(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, EventRecord]:
-    """Those of the events that are there, by id."""
+    """Return the events that exist, by id."""
     rows = sql.execute(
         "SELECT e.id, e.body FROM json_each(?) CROSS JOIN events e ON e.scope = ? AND e.id = value",
         (json.dumps(list(ids)), scope),
@@ -34,7 +34,7 @@ def events(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str,
 
 
 def events_like(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> tuple[str, ...]:
-    """The ids of events that share an identity with one of these, by ``seq``."""
+    """Return the ids of events that share an identity with one of these, by ``seq``."""
     rows = sql.execute(
         """SELECT id FROM events WHERE scope = :scope AND identity IN
         (SELECT e.identity FROM json_each(:ids) CROSS JOIN events e ON e.scope = :scope AND e.id = value)
@@ -47,7 +47,7 @@ def events_like(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> tupl
 def events_from(
     sql: sqlite3.Connection, scope: int, source: str | None, session: str | None, limit: int
 ) -> tuple[str, ...]:
-    """The ids of the first ``limit`` events of a file or a session, by ``seq``."""
+    """Return the ids of the first ``limit`` events of a file or a session, by ``seq``."""
     rows = sql.execute(
         """SELECT id FROM events WHERE scope = :scope AND (:source IS NULL OR source = :source)
         AND (:session IS NULL OR session = :session) ORDER BY seq LIMIT :limit""",
@@ -57,7 +57,7 @@ def events_from(
 
 
 def notes(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, Note]:
-    """Those of the notes that are there, by id."""
+    """Return the notes that exist, by id."""
     rows = sql.execute(
         f"""SELECT n.id, t.body, {_VALID_TO} FROM json_each(?)
         CROSS JOIN notes n ON n.scope = ? AND n.id = value JOIN texts t ON t.note = n.number""",
@@ -67,7 +67,7 @@ def notes(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, 
 
 
 def notes_of(sql: sqlite3.Connection, scope: int, events: Iterable[str]) -> tuple[str, ...]:
-    """The ids of notes that rest on one of these events in any version, by ``seq``."""
+    """Return the ids of notes with one of these events in any version, by ``seq``."""
     rows = sql.execute(
         """SELECT id FROM notes WHERE number IN (SELECT ne.note FROM json_each(?)
         CROSS JOIN events e ON e.scope = ? AND e.id = value JOIN note_events ne ON ne.event = e.number)
@@ -78,16 +78,17 @@ def notes_of(sql: sqlite3.Connection, scope: int, events: Iterable[str]) -> tupl
 
 
 def page(sql: sqlite3.Connection, scope: int, keys: Keys, filter: Filter, after: int, limit: int) -> list[Note]:
-    """Notes past ``after`` that the filter lets through, archived ones left out."""
-    tags, every = keys.asked(filter)
+    """Return unarchived notes of higher ``seq`` than ``after`` that pass the filter."""
+    tags, every = keys.filter_facets(filter)
     rare = next((key for key in every if _is_rare(sql, scope, key)), None)
-    those = "" if rare is None else "facets f CROSS JOIN"
-    of_few = "" if rare is None else "AND f.scope = :scope AND f.key = :rare AND n.number = f.note"
+    from_facets = "" if rare is None else "facets f CROSS JOIN"
+    with_facet = "" if rare is None else "AND f.scope = :scope AND f.key = :rare AND n.number = f.note"
     rows = sql.execute(
-        f"""SELECT t.body, {_VALID_TO} FROM {those} notes n JOIN texts t ON t.note = n.number
-        WHERE n.scope = :scope AND n.seq > :after AND NOT n.archived {of_few}
+        f"""SELECT t.body, {_VALID_TO} FROM {from_facets} notes n JOIN texts t ON t.note = n.number
+        WHERE n.scope = :scope AND n.seq > :after AND NOT n.archived {with_facet}
         AND (:kinds = '[]' OR n.kind IN (SELECT value FROM json_each(:kinds)))
-        AND (:session IS NULL OR n.session = :session) AND (:role IS NULL OR n.role = :role)
+        AND (:session IS NULL OR n.session = :session) AND (:speaker IS NULL OR n.speaker = :speaker)
+        AND (:role IS NULL OR n.role = :role)
         AND (:since IS NULL OR (n.occurred_at >= :since AND n.occurred_at != :unknown))
         AND (:until IS NULL OR (n.occurred_at < :until AND n.occurred_at != :unknown))
         AND (:tags = '[]' OR EXISTS (SELECT 1 FROM json_each(:tags) CROSS JOIN facets p
@@ -101,6 +102,7 @@ def page(sql: sqlite3.Connection, scope: int, keys: Keys, filter: Filter, after:
             "limit": limit,
             "kinds": json.dumps(list(filter.kinds)),
             "session": filter.session,
+            "speaker": filter.speaker,
             "role": filter.role,
             "since": filter.since,
             "until": filter.until,
@@ -114,13 +116,13 @@ def page(sql: sqlite3.Connection, scope: int, keys: Keys, filter: Filter, after:
 
 
 def _is_rare(sql: sqlite3.Connection, scope: int, key: int) -> bool:
-    some = "SELECT 1 FROM facets WHERE scope = ? AND key = ? LIMIT ?"
-    (count,) = sql.execute(f"SELECT count(*) FROM ({some})", (scope, key, FEW)).fetchone()
+    first = "SELECT 1 FROM facets WHERE scope = ? AND key = ? LIMIT ?"
+    (count,) = sql.execute(f"SELECT count(*) FROM ({first})", (scope, key, FEW)).fetchone()
     return bool(count < FEW)
 
 
 def archived(sql: sqlite3.Connection, scope: int, before: int, limit: int) -> list[Note]:
-    """Archived notes from the newest on, those of lower ``seq`` than ``before``."""
+    """Return archived notes of lower ``seq`` than ``before``, newest first."""
     rows = sql.execute(
         f"""SELECT t.body, {_VALID_TO} FROM notes n INDEXED BY notes_archived JOIN texts t ON t.note = n.number
         WHERE n.scope = ? AND n.seq < ? AND n.archived ORDER BY n.seq DESC LIMIT ?""",
@@ -130,28 +132,25 @@ def archived(sql: sqlite3.Connection, scope: int, before: int, limit: int) -> li
 
 
 def any_archived(sql: sqlite3.Connection, scope: int) -> bool:
-    """Whether any note of the scope is archived."""
-    (found,) = sql.execute(
+    """Return if any note of the scope is archived."""
+    (has_archived,) = sql.execute(
         "SELECT EXISTS (SELECT 1 FROM notes INDEXED BY notes_archived WHERE scope = ? AND archived)", (scope,)
     ).fetchone()
-    return bool(found)
+    return bool(has_archived)
 
 
 def histories(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, NoteHistory]:
-    """Base and revisions of those of the notes that are there."""
-    found: dict[str, NoteHistory] = {}
+    """Return base and revisions of the notes that exist, by id."""
     rows = sql.execute(
         """SELECT n.id, n.number, COALESCE(t.base, t.body) FROM json_each(?)
         CROSS JOIN notes n ON n.scope = ? AND n.id = value JOIN texts t ON t.note = n.number""",
         (json.dumps(list(ids)), scope),
     ).fetchall()
-    for id, number, base in rows:
-        found[id] = NoteHistory(read_note(base), revisions_of(sql, number))
-    return found
+    return {id: NoteHistory(read_note(base), revisions_of(sql, number)) for id, number, base in rows}
 
 
 def revisions_of(sql: sqlite3.Connection, number: int) -> tuple[Revision, ...]:
-    """A note's revisions in ``seq`` order, each knowing whether it counts."""
+    """Return a note's revisions in ``seq`` order, with ``live`` set."""
     rows = sql.execute("SELECT body FROM revisions WHERE note = ? ORDER BY seq", (number,))
     revisions = [read_body(Revision, body) for (body,) in rows]
     live = live_versions(revisions)
@@ -161,27 +160,27 @@ def revisions_of(sql: sqlite3.Connection, number: int) -> tuple[Revision, ...]:
 
 
 def citing(sql: sqlite3.Connection, scope: int, notes: Sequence[str]) -> tuple[Revision, ...]:
-    """Revisions that one of these notes stood before, by ``seq``."""
+    """Return the revisions with one of these notes as input, cause or end of a link, by ``seq``."""
     rows = sql.execute(
         """SELECT DISTINCT r.note, r.number FROM json_each(?) CROSS JOIN citations c ON c.scope = ? AND c.cited = value
         JOIN revisions r ON r.number = c.revision""",
         (json.dumps(list(notes)), scope),
     ).fetchall()
     wanted = {number for _, number in rows}
-    found: list[Revision] = []
+    revisions: list[Revision] = []
     for note in sorted({note for note, _ in rows}):
         numbers = sql.execute("SELECT number FROM revisions WHERE note = ? ORDER BY seq", (note,)).fetchall()
         history = revisions_of(sql, note)
-        found.extend(r for (number,), r in zip(numbers, history, strict=True) if number in wanted)
-    return tuple(sorted(found, key=lambda revision: revision.seq))
+        revisions.extend(r for (number,), r in zip(numbers, history, strict=True) if number in wanted)
+    return tuple(sorted(revisions, key=lambda revision: revision.seq))
 
 
 def links(sql: sqlite3.Connection, scope: int, notes: Sequence[str]) -> list[Link]:
-    """Links that start or end at one of these notes, by (source, type, target)."""
+    """Return the links that start or end at one of these notes, by (source, type, target)."""
     rows = sql.execute(
-        """WITH asked AS (SELECT n.number FROM json_each(?) CROSS JOIN notes n ON n.scope = ? AND n.id = value),
-        held AS (SELECT rowid FROM links WHERE source IN asked UNION SELECT rowid FROM links WHERE target IN asked)
-        SELECT s.id, t.id, l.type, l.weight, l.reason, l.recorded_at FROM held JOIN links l ON l.rowid = held.rowid
+        """WITH ends AS (SELECT n.number FROM json_each(?) CROSS JOIN notes n ON n.scope = ? AND n.id = value),
+        ids AS (SELECT rowid FROM links WHERE source IN ends UNION SELECT rowid FROM links WHERE target IN ends)
+        SELECT s.id, t.id, l.type, l.weight, l.reason, l.recorded_at FROM ids JOIN links l ON l.rowid = ids.rowid
         JOIN notes s ON s.number = l.source JOIN notes t ON t.number = l.target ORDER BY s.id, l.type, t.id""",
         (json.dumps(list(notes)), scope),
     )
@@ -199,7 +198,7 @@ def links(sql: sqlite3.Connection, scope: int, notes: Sequence[str]) -> list[Lin
 
 
 def term_names(sql: sqlite3.Connection, scope: int, keys: Sequence[int]) -> list[str]:
-    """What Terms are called, by their keys; nothing for one that is gone."""
+    """Return the names of terms by key, "" for unknown ones."""
     rows = sql.execute(
         "SELECT terms.key, name FROM json_each(?) CROSS JOIN terms ON scope = ? AND terms.key = value",
         (json.dumps(list(keys)), scope),
@@ -209,16 +208,17 @@ def term_names(sql: sqlite3.Connection, scope: int, keys: Sequence[int]) -> list
 
 
 def terms(sql: sqlite3.Connection, scope: int, keys: Keys, note: str) -> list[Term]:
-    """A note's Terms by key, each with how many notes of the scope hold it; none of an archived note."""
-    held = sorted(uses(sql, scope, [note]).get(note, ()))
-    holders = words.holders(sql, scope, [keys.term(use.key) for use in held])
+    """Return a note's terms by key, each with its number of notes; an archived note has none."""
+    note_uses = sorted(uses(sql, scope, [note]).get(note, ()))
+    counts = words.note_counts(sql, scope, [keys.term(use.key) for use in note_uses])
     return [
-        Term(key=use.key, text=use.text, kind=use.kind, notes=notes) for use, notes in zip(held, holders, strict=True)
+        Term(key=use.key, text=use.text, kind=use.kind, notes=notes)
+        for use, notes in zip(note_uses, counts, strict=True)
     ]
 
 
 def uses(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str, tuple[TermUse, ...]]:
-    """The Terms of those of the notes that are there and not archived, as their index has them."""
+    """Return the term uses of the notes that exist and are not archived."""
     rows = sql.execute(
         """SELECT n.id, t.terms FROM json_each(?) CROSS JOIN notes n ON n.scope = ? AND n.id = value
         JOIN texts t ON t.note = n.number WHERE NOT n.archived""",
@@ -228,16 +228,16 @@ def uses(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str,
 
 
 def dump_page(sql: sqlite3.Connection, scope: int, after: int) -> Iterator[tuple[EventRecord, tuple[Note, ...]]]:
-    """The next events past ``after`` in ``seq`` order, each with the notes that now rest on it, by ``seq``."""
+    """Yield the next events of higher ``seq`` than ``after``, each with its present notes, by ``seq``."""
     rows = sql.execute(
         "SELECT number, body FROM events WHERE scope = ? AND seq > ? ORDER BY seq LIMIT ?", (scope, after, DUMP_PAGE)
     ).fetchall()
     for number, body in rows:
         event = read_body(EventRecord, body)
-        held = sql.execute(
+        note_rows = sql.execute(
             f"""SELECT t.body, {_VALID_TO} FROM note_events ne JOIN notes n ON n.number = ne.note
             JOIN texts t ON t.note = n.number WHERE ne.event = ? ORDER BY n.seq, n.number""",
             (number,),
         )
-        notes = [read_note(note, TIME_MAX if end is None else end) for note, end in held]
+        notes = [read_note(note, TIME_MAX if end is None else end) for note, end in note_rows]
         yield event, tuple(note for note in notes if event.event_id in note.event_ids)

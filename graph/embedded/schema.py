@@ -1,4 +1,4 @@
-"""Whose file it is, in which layout, and how an older layout becomes this one."""
+"""Ownership check and schema migrations of the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from zettel.errors import NotAStore, StoreReadOnly, StoreTooNew
 
 APPLICATION_ID = int.from_bytes(b"ZETL", "big")
-"""Stands in the file's header, so that no other program's database is taken for ours."""
+"""Identifies our files in SQLite's header."""
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER = 100
@@ -19,14 +19,14 @@ _HEADER = 100
 
 
 def migrations() -> list[str]:
-    """The SQL of every migration in order; the first leads from nothing to layout 1."""
+    """Return the SQL of every migration in order; the first creates layout 1."""
     folder = files(__package__) / "migrations"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return [(folder / name).read_text(encoding="utf-8") for name in names]
 
 
 def require_ours(path: Path) -> None:
-    """Look at a file before SQLite does, for SQLite may write to what it opens.
+    """Check a file before SQLite opens it, because SQLite may write to it.
 
     A missing or empty file passes: it becomes a store. Raises ``NotAStore``, ``StoreReadOnly``.
     """
@@ -41,9 +41,9 @@ def require_ours(path: Path) -> None:
         return
     except PermissionError:
         raise StoreReadOnly(f"{path} cannot be read: its permissions forbid it") from None
-    except OSError as error:  # a name that is too long, links that go round in a circle, a disk that fails
+    except OSError as error:  # a long name, circular links, a failing disk
         raise NotAStore(f"{path} cannot be read: {error.strerror}") from None
-    # Zeros: a process died while it made the store, and SQLite will finish or undo that by the journal beside it.
+    # Zeros: a process died while it created the store. SQLite recovers the file from its journal.
     unfinished = not any(header) and Path(f"{path}-journal").exists()
     if not header or unfinished:
         return
@@ -54,16 +54,16 @@ def require_ours(path: Path) -> None:
 
 
 def migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Bring the file to this version's layout, in one transaction. Raises ``NotAStore``, ``StoreTooNew``."""
+    """Migrate the file to this version's layout in one transaction. Raises ``NotAStore``, ``StoreTooNew``."""
     steps = migrations()
-    connection.execute("BEGIN")  # else another process that makes the store may come between two looks at it
+    connection.execute("BEGIN")  # else another process may create the store between two reads
     layout = _layout(connection, path, len(steps))
     connection.execute("ROLLBACK")
     if layout == len(steps):
         return
     connection.execute("BEGIN EXCLUSIVE")
     try:
-        for number in range(_layout(connection, path, len(steps)), len(steps)):  # another process may have been quicker
+        for number in range(_layout(connection, path, len(steps)), len(steps)):  # another process may have migrated it
             for statement in _statements(steps[number]):
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -75,7 +75,7 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _layout(connection: sqlite3.Connection, path: str, newest: int) -> int:
-    """The layout the file is in; 0: none yet."""
+    """Return the layout of the file, 0 for a new file."""
     (layout,) = connection.execute("PRAGMA user_version").fetchone()
     (owner,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
@@ -89,7 +89,7 @@ def _layout(connection: sqlite3.Connection, path: str, newest: int) -> int:
 
 
 def _statements(sql: str) -> Iterator[str]:
-    """Single statements: ``executescript`` would commit what goes before it."""
+    """Yield single statements, because ``executescript`` commits the open transaction first."""
     pending = ""
     for line in sql.splitlines(keepends=True):
         pending += line

@@ -1,24 +1,24 @@
-"""Scopes as rows."""
+"""The rows of the scopes table."""
 
 from __future__ import annotations
 
 import sqlite3
 
-from zettel.batch import Conflict, Restore
 from zettel.graph.scopes import ScopeRow
 from zettel.model import TIME_MIN, Scope
+from zettel.ports.operations import Conflict, Restore
 
 RESTORING = "restoring "
-"""Begins the key of a scope that is being restored; it gets its own key when it is whole. No scope's key begins so."""
+"""Prefix of the key of a scope that is being restored. It gets its own key when the restore completes."""
 
 
 def find_scope(connection: sqlite3.Connection, scope: Scope) -> ScopeRow | None:
-    """The scope's row, if anything was ever written to it."""
+    """Return the scope's row, None if nothing was ever written to it."""
     return by_key(connection, scope.key)
 
 
 def by_key(connection: sqlite3.Connection, key: str) -> ScopeRow | None:
-    """The same by ``Scope.key``."""
+    """Return the scope's row by ``Scope.key``."""
     row = connection.execute(
         "SELECT number, secret, seq, recorded_at, changed, floor FROM scopes WHERE key = ?", (key,)
     ).fetchone()
@@ -26,17 +26,17 @@ def by_key(connection: sqlite3.Connection, key: str) -> ScopeRow | None:
 
 
 def claim_scope(connection: sqlite3.Connection, scope: Scope, expects: int, secret: bytes) -> ScopeRow:
-    """The scope's row, made if need be. Raises ``Conflict`` unless it stands as the batch was planned on."""
+    """Return the scope's row, created if missing. Raises ``Conflict`` unless its ``seq`` is the expected one."""
     return _claim(connection, scope, scope.key, expects, secret)
 
 
 def claim_restored(connection: sqlite3.Connection, scope: Scope, expects: int, restore: Restore) -> ScopeRow:
-    """The same for the row that a restore fills, which nobody else looks at."""
+    """Return the hidden row that a restore fills, as :func:`claim_scope` does."""
     return _claim(connection, scope, f"{RESTORING}{scope.key} {restore.token}", expects, restore.secret)
 
 
-def moved_on(connection: sqlite3.Connection, row: ScopeRow, seq: int, recorded_at: int | None) -> None:
-    """One batch was written to the scope, the last of it recorded then."""
+def advance(connection: sqlite3.Connection, row: ScopeRow, seq: int, recorded_at: int | None) -> None:
+    """Update the scope's counters after one batch."""
     latest = row.recorded_at if recorded_at is None else max(row.recorded_at, recorded_at)
     connection.execute(
         "UPDATE scopes SET seq = ?, recorded_at = ?, changed = changed + 1 WHERE number = ?", (seq, latest, row.number)
@@ -44,14 +44,14 @@ def moved_on(connection: sqlite3.Connection, row: ScopeRow, seq: int, recorded_a
 
 
 def end_restore(connection: sqlite3.Connection, scope: Scope, number: int) -> None:
-    """Make a restored scope the scope. Raises ``Conflict`` if there is one by now."""
+    """Give a restored scope its own key. Raises ``Conflict`` if the scope exists by now."""
     if find_scope(connection, scope) is not None:
         raise Conflict(f"{scope} was written to while it was restored")
     connection.execute("UPDATE scopes SET key = ? WHERE number = ?", (scope.key, number))
 
 
 def restored_rows(connection: sqlite3.Connection, scope: Scope) -> list[int]:
-    """The numbers of what restores of a scope have begun and not ended."""
+    """Return the numbers of the scope's incomplete restores."""
     rows = connection.execute("SELECT number FROM scopes WHERE key GLOB ?", (f"{RESTORING}{scope.key} *",))
     return [number for (number,) in rows]
 
@@ -68,5 +68,5 @@ def _claim(connection: sqlite3.Connection, scope: Scope, key: str, expects: int,
         row = by_key(connection, key)
         assert row is not None
     if row.seq != expects or row.secret != secret:
-        raise Conflict(f"{scope} stands at {row.seq}, not at {expects}")
+        raise Conflict(f"{scope} is at seq {row.seq}, the batch was planned at {expects}")
     return row

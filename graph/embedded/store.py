@@ -1,7 +1,6 @@
-"""EmbeddedStore: the GraphStore that keeps everything in one SQLite file.
+"""EmbeddedStore: the GraphStore in one SQLite file.
 
-Every method hands its work to a thread and says only which connection it needs; what is done there is in the files
-beside this one.
+Each method chooses a connection and runs its work on a thread; the other modules of this package do the work.
 """
 
 from __future__ import annotations
@@ -14,36 +13,35 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 import anyio.to_thread
 
-from zettel.batch import Conflict
 from zettel.graph.columnar.candidates import gather
 from zettel.graph.embedded import (
-    answers,
-    checking,
     feedback,
+    integrity,
     jobs,
-    keeping,
+    llm_answers,
     lookups,
-    moving,
+    maintenance,
     reads,
+    transfer,
     vectors,
-    writes,
 )
 from zettel.graph.embedded.connections import BUSY_SECONDS, Connections
-from zettel.graph.embedded.held import UNEMBEDDED
-from zettel.graph.embedded.optimizing import Optimizing
+from zettel.graph.embedded.optimizing import IndexMaintenance
 from zettel.graph.embedded.prepared import prepare
-from zettel.graph.embedded.scopes import RESTORING, claim_scope, find_scope, moved_on
+from zettel.graph.embedded.scope_cache import UNEMBEDDED
+from zettel.graph.embedded.scopes import RESTORING, advance, claim_scope, find_scope
+from zettel.graph.embedded.writes import BatchWriter
 from zettel.graph.keys import Keys
 from zettel.graph.scopes import ScopeRow
-from zettel.model import TIME_MIN, Scope, to_micros
-from zettel.ports import Lookup, ScopeState, TermUse
-from zettel.query import Query
+from zettel.model import TIME_MIN, Scope, TermUse, to_micros
+from zettel.ports import LookupQuery, ScopeState
+from zettel.ports.operations import Conflict
+from zettel.ports.query import Query
 
 if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
-    from zettel.batch import Batch, Restore
     from zettel.graph.columnar.columns import Columns
     from zettel.model import (
         EventRecord,
@@ -58,26 +56,28 @@ if TYPE_CHECKING:
         Proved,
         Revision,
         Term,
+        TermUse,
     )
-    from zettel.ports import Found, Kept, Near, NoteHistory, Space, TermUse
-    from zettel.query import Candidates, Filter, Floats, Ints
+    from zettel.ports import LookupResult, NearestNotes, NoteHistory, VectorSet
+    from zettel.ports.operations import Batch, Restore
+    from zettel.ports.query import Candidates, Filter, Floats, Ints
+    from zettel.ports.store import ScopeRecord
 
     Dumped: TypeAlias = list[tuple[EventRecord, tuple[Note, ...]]]
 
 MANY_WORDS, MANY_NOTES = 1_000, 20_000
-"""To count so many words in the file, of a scope with so many notes, takes long. Whoever asks for it again is a batch
-among many: the notes are read once, and their words kept account of for the writes to come."""
+"""From these sizes on, counting a batch's words in the file is slow. A second such batch caches the scope's counts."""
 
 
-class EmbeddedStore(Optimizing):
-    """One file, or with ``:memory:`` a folder that goes when the store is closed. Used from one event loop."""
+class EmbeddedStore(IndexMaintenance):
+    """One file, or with ``:memory:`` a temporary folder until ``close``. Use it from one event loop."""
 
     name = "embedded"
 
     def __init__(self, path: str | Path, *, busy_seconds: float = BUSY_SECONDS) -> None:
         super().__init__(path, busy_seconds)
         self._restoring: Keys | None = None
-        self._counted_long: set[str] = set()
+        self._slow_counts: set[str] = set()
 
     # writes ---------------------------------------------------------------------------------------------------
 
@@ -92,19 +92,19 @@ class EmbeddedStore(Optimizing):
 
         def run() -> None:
             keys = self._secrets.planned(batch.scope)
-            if keys is None:  # planned elsewhere, or the scope was dropped meanwhile, and its secret with it
+            if keys is None:  # another process planned the batch, or the scope was dropped, and its secret with it
                 with connections.read() as sql:
                     row = find_scope(sql, batch.scope)
                 if row is None:
                     raise Conflict(f"{batch.scope} was dropped while the batch was planned")
                 keys = self._secrets.of(batch.scope, row)
-            ready = prepare(batch, keys)
+            operations = prepare(batch, keys)
             try:
                 with connections.write() as sql:
                     row = claim_scope(sql, batch.scope, batch.expects, keys.secret)
-                    applying = writes.Applying(sql, row.number, row.changed + 1, keys)
-                    applying.apply(ready)
-                    moved_on(sql, row, batch.seq, applying.recorded_at)
+                    writer = BatchWriter(sql, row.number, row.changed + 1, keys)
+                    writer.write(operations)
+                    advance(sql, row, batch.seq, writer.recorded_at)
             except Conflict:
                 self._secrets.forget(batch.scope)
                 raise
@@ -116,19 +116,19 @@ class EmbeddedStore(Optimizing):
         if self._restoring is None or self._restoring.secret != restore.secret:
             self._restoring = Keys(restore.secret)
         keys = self._restoring
-        await anyio.to_thread.run_sync(lambda: moving.restore(connections, batch, keys), limiter=self._writing)
+        await anyio.to_thread.run_sync(lambda: transfer.restore(connections, batch, keys), limiter=self._writing)
 
     async def abandon_restore(self, scope: Scope) -> None:
-        """Destroy what restores of this scope have begun and not ended."""
-        await self._write(lambda sql: moving.abandon(sql, scope))
+        """Destroy the data of restores of this scope that did not complete."""
+        await self._write(lambda sql: transfer.abandon(sql, scope))
 
     async def drop_scope(self, scope: Scope) -> int:
-        """Destroy all of a scope, tombstones and secret too; how many notes it had."""
+        """Destroy all of a scope, with tombstones and secret. Returns how many notes it had."""
 
         def run(sql: sqlite3.Connection) -> int:
-            moving.abandon(sql, scope)
+            transfer.abandon(sql, scope)
             row = find_scope(sql, scope)
-            return 0 if row is None else keeping.drop_scope(sql, row.number)
+            return 0 if row is None else maintenance.drop_scope(sql, row.number)
 
         dropped = await self._write(run)
         self._secrets.forget(scope)
@@ -137,7 +137,7 @@ class EmbeddedStore(Optimizing):
     # reads ----------------------------------------------------------------------------------------------------
 
     async def state(self, scope: Scope) -> ScopeState:
-        """Of a scope never written to: seq 0, and a fresh secret that the first batch makes durable."""
+        """Return the scope's state. A new scope has seq 0 and a secret that its first batch stores."""
 
         def run(sql: sqlite3.Connection) -> ScopeState:
             row = find_scope(sql, scope)
@@ -149,77 +149,77 @@ class EmbeddedStore(Optimizing):
 
         return await self._read(run)
 
-    async def lookup(self, scope: Scope, ask: Lookup) -> Found:
-        """What a write has to know before it can be planned."""
-        space = self._scopes.space_of(scope.key) if ask.tokens else None
-        many = len(ask.tokens) >= MANY_WORDS
-        if space is None and many and scope.key in self._counted_long:
+    async def lookup(self, scope: Scope, query: LookupQuery) -> LookupResult:
+        """Return the data that a write is planned on."""
+        space = self._scopes.space_of(scope.key) if query.tokens else None
+        many = len(query.tokens) >= MANY_WORDS
+        if space is None and many and scope.key in self._slow_counts:
             space = UNEMBEDDED
         if space is not None:
-            return await self._in_outline(
-                scope, space, lambda sql, held, keys: lookups.look_up(sql, held.scope, keys, ask, held)
+            return await self._in_write_index(
+                scope, space, lambda sql, cached, keys: lookups.look_up(sql, cached.scope, keys, query, cached)
             )
-        found = await self._read_scope(
-            scope, lambda sql, row, keys: lookups.look_up(sql, row.number, keys, ask), lookups.nothing(ask)
+        result = await self._read_scope(
+            scope, lambda sql, row, keys: lookups.look_up(sql, row.number, keys, query), lookups.empty_result(query)
         )
-        if many and found.notes >= MANY_NOTES:
-            self._counted_long.add(scope.key)
-        return found
+        if many and result.notes >= MANY_NOTES:
+            self._slow_counts.add(scope.key)
+        return result
 
     async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
-        """Those of the notes that the scope holds."""
+        """Return the notes that exist, by id."""
         return await self._read_scope(scope, lambda sql, row, _: reads.notes(sql, row.number, ids), {})
 
     async def events(self, scope: Scope, ids: Sequence[str]) -> dict[str, EventRecord]:
-        """Those of the events that the scope holds."""
+        """Return the events that exist, by id."""
         return await self._read_scope(scope, lambda sql, row, _: reads.events(sql, row.number, ids), {})
 
     async def events_like(self, scope: Scope, ids: Sequence[str]) -> tuple[str, ...]:
-        """The ids of all events that share an identity with one of these, themselves included."""
+        """Return the ids of all events that share an identity with one of these, including these."""
         return await self._read_scope(scope, lambda sql, row, _: reads.events_like(sql, row.number, ids), ())
 
     async def events_from(self, scope: Scope, source: str | None, session: str | None, limit: int) -> tuple[str, ...]:
-        """The ids of the first ``limit`` events read from that file or said in that session, whichever is not None."""
+        """Return the ids of the first ``limit`` events of that file or session, whichever is not None."""
         return await self._read_scope(
             scope, lambda sql, row, _: reads.events_from(sql, row.number, source, session, limit), ()
         )
 
     async def notes_of(self, scope: Scope, events: Sequence[str]) -> tuple[str, ...]:
-        """The ids of all notes that rest on one of these events in any version."""
+        """Return the ids of all notes with one of these events in any version."""
         return await self._read_scope(scope, lambda sql, row, _: reads.notes_of(sql, row.number, events), ())
 
     async def page(self, scope: Scope, filter: Filter, after: int, limit: int) -> list[Note]:
-        """Notes in ``seq`` order, those past ``after``; archived ones are left out."""
+        """Return unarchived notes of higher ``seq`` than ``after``, in order."""
         return await self._read_scope(
             scope, lambda sql, row, keys: reads.page(sql, row.number, keys, filter, after, limit), []
         )
 
     async def archived(self, scope: Scope, before: int, limit: int) -> list[Note]:
-        """Archived notes from the newest on, those of lower ``seq`` than ``before``."""
+        """Return archived notes of lower ``seq`` than ``before``, newest first."""
         return await self._read_scope(scope, lambda sql, row, _: reads.archived(sql, row.number, before, limit), [])
 
     async def histories(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:
-        """Base and revisions of those of the notes that the scope holds."""
+        """Return base and revisions of the notes that exist, by id."""
         return await self._read_scope(scope, lambda sql, row, _: reads.histories(sql, row.number, ids), {})
 
     async def citing(self, scope: Scope, notes: Sequence[str]) -> tuple[Revision, ...]:
-        """All revisions that one of these notes stood before, as input, cause or end of a link."""
+        """Return all revisions with one of these notes as input, cause or end of a link."""
         return await self._read_scope(scope, lambda sql, row, _: reads.citing(sql, row.number, notes), ())
 
     async def links(self, scope: Scope, notes: Sequence[str]) -> list[Link]:
-        """Links that start or end at one of these, by (source, type, target)."""
+        """Return links that start or end at one of these notes, by (source, type, target)."""
         return await self._read_scope(scope, lambda sql, row, _: reads.links(sql, row.number, notes), [])
 
     async def terms(self, scope: Scope, note: str) -> list[Term]:
-        """A note's Terms by key."""
+        """Return a note's terms by key."""
         return await self._read_scope(scope, lambda sql, row, keys: reads.terms(sql, row.number, keys, note), [])
 
     async def uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, tuple[TermUse, ...]]:
-        """What each note's index says of its Terms."""
+        """Return the term uses in each note's index."""
         return await self._read_scope(scope, lambda sql, row, _: reads.uses(sql, row.number, notes), {})
 
     async def scopes(self) -> list[Scope]:
-        """All scopes, oldest first."""
+        """Return all scopes, oldest first."""
 
         def run(sql: sqlite3.Connection) -> list[Scope]:
             rows = sql.execute(f"SELECT name FROM scopes WHERE key NOT GLOB '{RESTORING}*' ORDER BY number")
@@ -228,7 +228,7 @@ class EmbeddedStore(Optimizing):
         return await self._read(run)
 
     async def dump(self, scope: Scope) -> AsyncIterator[tuple[EventRecord, tuple[Note, ...]]]:
-        """Every event with the notes that rest on it, in ``seq`` order; page by page, each of one state."""
+        """Yield every event with its notes, in ``seq`` order. Each page is of one state."""
         after = -1
         while True:
 
@@ -243,14 +243,14 @@ class EmbeddedStore(Optimizing):
                 return
             after = page[-1][0].seq
 
-    async def whole(self, scope: Scope) -> AsyncIterator[list[Kept]]:
-        """All of a scope in pages, in the order in which it can be restored; all of one state.
+    async def whole(self, scope: Scope) -> AsyncIterator[list[ScopeRecord]]:
+        """Yield all of a scope in pages of one state, in the order of a restore.
 
-        One such stream at a time, so that readers are left for everybody else.
+        One such stream runs at a time, so other readers stay free.
         """
         connections = self._open_connections()
         async with self._moving:
-            pages = moving.pages(connections, scope)
+            pages = transfer.pages(connections, scope)
             try:
                 while (page := await anyio.to_thread.run_sync(next, pages, None)) is not None:
                     yield page
@@ -260,11 +260,11 @@ class EmbeddedStore(Optimizing):
     # answers --------------------------------------------------------------------------------------------------
 
     async def candidates(self, query: Query) -> Candidates:
-        """What the store knows about a question. Raises ``EmbedderMismatch`` if the question's vector set is gone."""
+        """Return the candidates of a query. Raises ``EmbedderMismatch`` if its vector set was deleted."""
 
-        def run(sql: sqlite3.Connection, held: Columns, keys: Keys) -> Candidates:
-            used, archived = feedback.any_used(sql, held.scope), reads.any_archived(sql, held.scope)
-            return gather(held, query, keys, self._term_names(query.scope), used=used, archived=archived)
+        def run(sql: sqlite3.Connection, columns: Columns, keys: Keys) -> Candidates:
+            used, archived = feedback.any_used(sql, columns.scope), reads.any_archived(sql, columns.scope)
+            return gather(columns, query, keys, self._term_names(query.scope), used=used, archived=archived)
 
         dim = None if query.vector is None else len(query.vector)
         return await self._in_columns(query.scope, query.space, query.known_at, run, dim=dim)
@@ -280,31 +280,33 @@ class EmbeddedStore(Optimizing):
         return names_of
 
     async def vectors(self, scope: Scope, notes: Sequence[str], space: int) -> dict[str, Floats]:
-        """The vectors of those of the notes that have one in this set."""
+        """Return the vectors of this set, by note; notes without one are missing."""
         return await self._read_scope(scope, lambda sql, row, _: vectors.of_notes(sql, row.number, notes, space), {})
 
-    async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[Near]:
-        """The k nearest older notes (lower seq) of each that has a vector; exact up to ``nearest.LARGE`` notes."""
-        return await self._in_outline(scope, space, lambda sql, held, _: vectors.nearest_older(sql, held, notes, k))
+    async def near(self, scope: Scope, notes: Sequence[str], space: int, k: int) -> list[NearestNotes]:
+        """Return the k nearest older notes (lower seq) of each note with a vector; exact up to ``LARGE`` vectors."""
+        return await self._in_write_index(
+            scope, space, lambda sql, cached, _: vectors.nearest_older(sql, cached, notes, k)
+        )
 
     # vector sets ----------------------------------------------------------------------------------------------
 
-    async def spaces(self) -> list[Space]:
-        """All vector sets, oldest first."""
+    async def spaces(self) -> list[VectorSet]:
+        """Return all vector sets, oldest first."""
         return await self._read(vectors.spaces)
 
-    async def add_space(self, name: str, dim: int, fingerprint: str, recipe: str) -> Space:
-        """A new vector set; the first one is active at once. An existing one of the same values is returned."""
+    async def add_space(self, name: str, dim: int, fingerprint: str, recipe: str) -> VectorSet:
+        """Add a vector set, or return the existing set with the same values. The first set is active."""
         return await self._write(lambda sql: vectors.add_space(sql, name, dim, fingerprint, recipe))
 
     async def without_vector(self, space: int, limit: int) -> list[tuple[Scope, Note]]:
-        """Notes that this set lacks, oldest first; archived ones are left out."""
+        """Return unarchived notes without a vector in this set, oldest first."""
         return await self._read(lambda sql: vectors.without_vector(sql, space, limit))
 
     async def activate(self, space: int) -> bool:
-        """Switch searches to this set and destroy all others in one transaction; False while a note lacks a vector."""
+        """Switch to this set and destroy all others in one transaction. Returns False while a note lacks a vector."""
         switched = await self._write(lambda sql: vectors.activate(sql, space))
-        self._scopes.forget()
+        self._scopes.clear()
         return switched
 
     # jobs -----------------------------------------------------------------------------------------------------
@@ -312,74 +314,74 @@ class EmbeddedStore(Optimizing):
     async def claim(
         self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None, busy: Sequence[Scope] = ()
     ) -> list[Job]:
-        """Take up to ``limit`` due jobs for ``lease`` seconds, each with a fresh token; all of one scope and kind."""
+        """Lease up to ``limit`` due jobs of one scope and kind for ``lease`` seconds, each with a new token."""
 
         def run(sql: sqlite3.Connection) -> list[Job]:
-            mine, others = _number(sql, scope), [_number(sql, one) for one in busy]
-            return [] if mine == NOWHERE else jobs.claim(sql, kinds, limit, lease, mine, others, _now())
+            number, busy_numbers = _number(sql, scope), [_number(sql, other) for other in busy]
+            return [] if number == NO_SCOPE else jobs.claim(sql, kinds, limit, lease, number, busy_numbers, _now())
 
-        # Asking first costs a read; a write would wait for other writers and for the disk, however idle the queue is.
+        # Reading first avoids a write, which waits for other writers and the disk even if the queue is empty.
         if not await self._read(lambda sql: jobs.any_due(sql, kinds, _number(sql, scope), _now())):
             return []
         return await self._write(run)
 
-    async def renew(self, held: Sequence[Job], lease: float) -> None:
-        """Leave jobs to their worker for ``lease`` seconds from now on."""
-        await self._write(lambda sql: jobs.renew(sql, held, lease, _now()))
+    async def renew(self, leased: Sequence[Job], lease: float) -> None:
+        """Extend the lease of jobs to ``lease`` seconds from now."""
+        await self._write(lambda sql: jobs.renew(sql, leased, lease, _now()))
 
     async def fail(
         self, failed: Sequence[Job], error: str, retry_at: datetime | None, counts: bool = True
     ) -> None:
-        """Keep the error; queue again at ``retry_at``, or leave them failed when that is None."""
+        """Store the error. Queue the jobs again at ``retry_at``; None leaves them failed."""
         await self._write(lambda sql: jobs.fail(sql, failed, error, retry_at, counts))
 
     async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]:
-        """Jobs in the order they were queued."""
+        """Return jobs in the order of the queue."""
         return await self._read(lambda sql: jobs.listed(sql, _number(sql, scope), state))
 
     async def pending(
         self, scope: Scope | None, kinds: Sequence[JobKind] | None = None, due_by: datetime | None = None
     ) -> int:
-        """How many jobs (of these kinds) are running, or queued (to run by then)."""
+        """Count jobs (of these kinds) that are running, or queued (to run by ``due_by``)."""
         return await self._read(lambda sql: jobs.pending(sql, _number(sql, scope), kinds, due_by))
 
     async def retry(self, scope: Scope | None, job: str | None = None) -> int:
-        """Queue failed jobs again (only one, if given); how many."""
+        """Queue failed jobs, or one of them, again. Returns how many."""
         return await self._write(lambda sql: jobs.retry(sql, _number(sql, scope), job, _now()))
 
     async def cancel(self, scope: Scope, job: str) -> bool:
-        """Take a job off the queue unless somebody is at it."""
+        """Remove a job from the queue unless a worker has leased it."""
         return await self._write(lambda sql: jobs.cancel(sql, _number(sql, scope), job, _now()))
 
-    # what language models said and cost -------------------------------------------------------------------------
+    # LLM answers and costs --------------------------------------------------------------------------------------
 
     async def answer(self, scope: Scope, key: str) -> str | None:
-        """The kept answer of that key."""
-        return await self._read_scope(scope, lambda sql, row, _: answers.text_of(sql, row.number, key), None)
+        """Return the cached answer with this key."""
+        return await self._read_scope(scope, lambda sql, row, _: llm_answers.text_of(sql, row.number, key), None)
 
     async def model_use(self, scope: Scope | None, since: date | None = None) -> list[ModelUse]:
-        """What models have cost (from a day on), one for each day and model, in this order."""
-        return await self._read(lambda sql: answers.use_since(sql, _number(sql, scope), since))
+        """Return the costs of models (from a day on), by day and model."""
+        return await self._read(lambda sql: llm_answers.use_since(sql, _number(sql, scope), since))
 
-    # what was searched, and what was of use -------------------------------------------------------------------
+    # search log and usefulness --------------------------------------------------------------------------------
 
     async def log_searches(self, searches: Mapping[Scope, Sequence[LoggedSearch]]) -> None:
-        """Add to the log of searches, as far as what they found is there; all in one transaction."""
+        """Log the searches whose hits all exist, in one transaction."""
 
         def run(sql: sqlite3.Connection) -> None:
-            for scope, some in searches.items():
+            for scope, logged in searches.items():
                 row = find_scope(sql, scope)
                 if row is not None:
-                    feedback.log(sql, row.number, some)
+                    feedback.log(sql, row.number, logged)
 
         await self._write(run)
 
     async def search_logged(self, scope: Scope, id: str) -> LoggedSearch | None:
-        """The search of that id, if it is in the log."""
+        """Return the logged search with this id."""
         return await self._read_scope(scope, lambda sql, row, _: feedback.search(sql, row.number, id), None)
 
     async def searches(self, scope: Scope) -> AsyncIterator[LoggedSearch]:
-        """All of the log by (asked_at, id); page by page, each of one state."""
+        """Yield the search log by (asked_at, id). Each page is of one state."""
         after = (TIME_MIN, "")
         while True:
 
@@ -397,64 +399,64 @@ class EmbeddedStore(Optimizing):
             after = (to_micros(page[-1].asked_at), page[-1].id)
 
     async def questions_logged(self, scope: Scope) -> dict[str, str]:
-        """What each search in the log asked, by its id."""
+        """Return the question of each logged search, by id."""
         return await self._read_scope(scope, lambda sql, row, _: feedback.questions(sql, row.number), {})
 
     async def note_uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, NoteUse]:
-        """Of each of the notes that is there, what feedback says of it."""
+        """Return the feedback on each existing note."""
         return await self._read_scope(scope, lambda sql, row, _: feedback.uses(sql, row.number, notes), {})
 
     async def proved(self, scope: Scope, notes: Sequence[str]) -> dict[str, Proved]:
-        """How notes proved by the log of searches."""
+        """Return the usefulness of notes by the search log."""
         return await self._read_scope(scope, lambda sql, row, _: feedback.proved(sql, row.number, notes), {})
 
-    # looking after --------------------------------------------------------------------------------------------
+    # maintenance ----------------------------------------------------------------------------------------------
 
     async def purge_due(self) -> bool:
-        """Whether a scope was dropped since the last ``purge``."""
-        return await self._read(keeping.purge_due)
+        """Return if a scope was dropped since the last ``purge``."""
+        return await self._read(maintenance.purge_due)
 
     async def purge(self) -> bool:
-        """Remove what deletes left in the store's files; False while another reader holds the old pages."""
+        """Remove deleted data from the store's files. Returns False while another reader uses the old pages."""
         connections = self._open_connections()
 
         def run() -> bool:
             with connections.write() as sql:
-                keeping.forget_removals(sql)
-            return keeping.purge(connections)
+                maintenance.forget_removals(sql)
+            return maintenance.purge(connections)
 
         return await anyio.to_thread.run_sync(run, limiter=self._writing)
 
     async def counts(self, scope: Scope | None) -> dict[str, int]:
-        """How much there is of everything, in one scope or in all."""
-        return await self._read(lambda sql: keeping.counts(sql, _number(sql, scope)))
+        """Return counts of one scope or of all."""
+        return await self._read(lambda sql: maintenance.counts(sql, _number(sql, scope)))
 
     async def check(self, repair: bool) -> list[str]:
-        """What is wrong between notes, words, facets, vectors and links; one line each. Empty: all is well.
+        """Return the inconsistencies between notes, words, facets, vectors and links, one line each.
 
-        ``repair`` makes what is derived anew, in one transaction; the lines then tell what was mended.
+        ``repair`` derives the inconsistent rows again in one transaction; the lines then report the repairs.
         """
 
         def run(sql: sqlite3.Connection) -> list[str]:
-            return checking.check(sql, repair, _now())
+            return integrity.check(sql, repair, _now())
 
         if not repair:
             return await self._read(run)
-        found = await self._write(run)
-        self._scopes.forget()
-        return found
+        lines = await self._write(run)
+        self._scopes.clear()
+        return lines
 
 
-NOWHERE = 0
-"""Stands for a scope that was never written to; rows have numbers from 1."""
+NO_SCOPE = 0
+"""Number of a scope never written to; rows have numbers from 1."""
 
 
 def _number(sql: sqlite3.Connection, scope: Scope | None) -> int | None:
-    """A scope's number; None: all scopes."""
+    """Return a scope's number, None for all scopes."""
     if scope is None:
         return None
     row = find_scope(sql, scope)
-    return NOWHERE if row is None else row.number
+    return NO_SCOPE if row is None else row.number
 
 
 def _now() -> int:

@@ -1,8 +1,7 @@
-"""Which notes hold each word and each Term, as the file has it.
+"""Postings of words and terms in the file.
 
-A scope's notes are taken a stretch at a time, by their ``seq``, and each stretch has an index of its own. New notes are
-all in the last one, whose pages are few: a batch rewrites these and not pages all over the file, so that adding to a
-large scope takes little longer than to a small one. Whoever asks for a key looks once into each stretch.
+A scope's notes are split by ``seq`` into stretches, each with its own index. New notes go to the last stretch, whose
+pages are few, so adding to a large scope costs little more than to a small one. A lookup reads each stretch once.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from zettel.graph.keys import Entry
 
 STRETCH_BITS = 14
-"""A stretch is this many bits of ``seq``: 16,384 numbers, which are some 5,000 to 8,000 notes. The migration that made
-the table has it too; a store keeps what it was written with."""
+"""Size of a stretch in bits of ``seq``: 16,384 numbers, about 5,000 to 8,000 notes.
+
+The migration that created the table contains it too, so it cannot change."""
 _STRETCHES = """WITH RECURSIVE found (stretch) AS (
     SELECT MIN(stretch) FROM words WHERE scope = :scope
     UNION ALL
@@ -30,14 +30,14 @@ def stretch_of(seq: int) -> int:
 
 
 def split(entries: Iterable[Entry]) -> tuple[set[int], set[Entry]]:
-    """The keys of words and Terms among entries, and all the others."""
-    told = set(entries)
-    others = {entry for entry in told if entry[1] <= 0}
-    return {key for key, _ in told - others}, others
+    """Split entries into the keys of words and terms, and all other entries."""
+    all_entries = set(entries)
+    others = {entry for entry in all_entries if entry[1] <= 0}
+    return {key for key, _ in all_entries - others}, others
 
 
-def holders(sql: sqlite3.Connection, scope: int, keys: Sequence[int]) -> list[int]:
-    """How many notes hold each of these."""
+def note_counts(sql: sqlite3.Connection, scope: int, keys: Sequence[int]) -> list[int]:
+    """Count the notes with each key."""
     rows = sql.execute(
         """SELECT (SELECT COUNT(*) FROM json_each(:stretches) s
             CROSS JOIN words w ON w.scope = :scope AND w.stretch = s.value AND w.key = a.value)
@@ -47,8 +47,8 @@ def holders(sql: sqlite3.Connection, scope: int, keys: Sequence[int]) -> list[in
     return [count for (count,) in rows]
 
 
-def held(sql: sqlite3.Connection, scope: int, keys: Iterable[int]) -> set[int]:
-    """Those of the keys that any note holds."""
+def in_use(sql: sqlite3.Connection, scope: int, keys: Iterable[int]) -> set[int]:
+    """Return those of the keys that any note has."""
     rows = sql.execute(
         """SELECT a.value FROM json_each(:asked) a WHERE EXISTS (SELECT 1 FROM json_each(:stretches) s
             CROSS JOIN words w ON w.scope = :scope AND w.stretch = s.value AND w.key = a.value)""",
@@ -57,19 +57,21 @@ def held(sql: sqlite3.Connection, scope: int, keys: Iterable[int]) -> set[int]:
     return {key for (key,) in rows}
 
 
-def holding_all(sql: sqlite3.Connection, scope: int, those: str, key: int, others: Sequence[int]) -> list[str]:
-    """The notes of ``those`` stretches that hold ``key`` and all of the others, by ``seq``."""
+def notes_with_all(
+    sql: sqlite3.Connection, scope: int, stretch_list: str, key: int, others: Sequence[int]
+) -> list[str]:
+    """Return the notes of these stretches that have ``key`` and all the others, by ``seq``."""
     rows = sql.execute(
         """SELECT n.id FROM json_each(:stretches) s
         CROSS JOIN words w ON w.scope = :scope AND w.stretch = s.value AND w.key = :key
         JOIN notes n ON n.number = w.note
         WHERE NOT EXISTS (SELECT 1 FROM json_each(:others) WHERE NOT EXISTS (SELECT 1 FROM words o
             WHERE o.scope = :scope AND o.stretch = w.stretch AND o.key = value AND o.note = w.note)) ORDER BY n.seq""",
-        {"scope": scope, "stretches": those, "key": key, "others": json.dumps(list(others))},
+        {"scope": scope, "stretches": stretch_list, "key": key, "others": json.dumps(list(others))},
     )
     return [id for (id,) in rows]
 
 
 def stretches(sql: sqlite3.Connection, scope: int) -> str:
-    """Those that a scope has words of, as a list in JSON."""
+    """Return the stretches of a scope that contain words, as a JSON list."""
     return json.dumps([stretch for (stretch,) in sql.execute(_STRETCHES, {"scope": scope})])

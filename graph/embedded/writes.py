@@ -1,7 +1,7 @@
-"""What each operation of a batch does to the tables.
+"""The SQL of each operation of a batch.
 
-What could be computed was prepared before (see prepared.py); the transaction holds nothing but SQL and look-ups.
-Rows that need nothing read are gathered and written table by table; sorted, they cost half.
+``prepared.py`` computes everything else before the transaction. ``BatchWriter`` collects rows that depend on no read
+and writes them table by table in sorted order, which halves the cost.
 """
 
 from __future__ import annotations
@@ -10,8 +10,13 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from zettel.annotate.extractive import is_question
-from zettel.batch import (
+from zettel.errors import EmbedderMismatch, StoreError
+from zettel.graph.bodies import body_of, micros_or_min, note_body
+from zettel.graph.embedded import erasing, feedback, llm_answers, words
+from zettel.graph.embedded.prepared import Indexed, Prepared
+from zettel.graph.keys import FACET, TITLE, Entry, Keys, packed, unpacked
+from zettel.model import Link, Note, Revision, to_micros
+from zettel.ports.operations import (
     DropMentions,
     EndRestore,
     EraseAnswers,
@@ -36,19 +41,14 @@ from zettel.batch import (
     RestoreNote,
     StaleLease,
 )
-from zettel.errors import EmbedderMismatch, StoreError
-from zettel.graph.bodies import body_of, micros_or_min, note_body
-from zettel.graph.embedded import answers, erasing, feedback, words
-from zettel.graph.embedded.prepared import Indexed, Prepared
-from zettel.graph.keys import FACET, TITLE, Entry, Keys, packed, unpacked
-from zettel.model import EventRecord, Link, Note, Revision, to_micros
+from zettel.text.extraction import is_question
 
 FIRST_REVISION = 2
 """Version of a note's first revision: 1 is its base."""
 
 
-class Found(NamedTuple):
-    """An event as notes need it."""
+class EventRef(NamedTuple):
+    """The fields of an event that its notes require."""
 
     number: int
     seq: int
@@ -59,9 +59,9 @@ _STATEMENTS = {
     "finished": "DELETE FROM jobs WHERE scope = ? AND id = ? AND token = ?",
     "events": """INSERT INTO events (number, scope, id, seq, identity, session, occurred_at, source, body)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-    "notes": """INSERT INTO notes (number, scope, id, event, event_seq, part, kind, role, session, occurred_at,
+    "notes": """INSERT INTO notes (number, scope, id, event, event_seq, part, kind, speaker, role, session, occurred_at,
         valid_from, length, asks, archived, titled, changed, entries, terms, seq, recorded_at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
     "texts": "INSERT INTO texts (note, body, terms, base) VALUES (?, ?, ?, ?)",
     "note_events": "INSERT OR IGNORE INTO note_events (event, note) VALUES (?, ?)",
     "facets": "INSERT INTO facets (scope, key, note, count) VALUES (?, ?, ?, ?)",
@@ -82,8 +82,8 @@ _STATEMENTS = {
 }
 
 
-class Applying:
-    """Applies one batch inside one transaction."""
+class BatchWriter:
+    """Writes one batch inside one transaction."""
 
     def __init__(self, connection: sqlite3.Connection, scope: int, changed: int, keys: Keys) -> None:
         self._sql = connection
@@ -92,18 +92,18 @@ class Applying:
         self._keys = keys
         self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _STATEMENTS}
         self._numbers: dict[str, int | None] = {}
-        self._events: dict[str, Found] = {}
-        self._fresh: set[int] = set()
+        self._events: dict[str, EventRef] = {}
+        self._new_notes: set[int] = set()
         self._spaces: dict[int, tuple[int, int]] | None = None
-        self._next = {"events": 0, "notes": 0, "revisions": 0}
-        self._next.update(
+        self._last_numbers = {"events": 0, "notes": 0, "revisions": 0}
+        self._last_numbers.update(
             connection.execute("SELECT name, seq FROM sqlite_sequence WHERE name IN ('events', 'notes', 'revisions')")
         )
         self.touched: set[int] = set()
         """Notes whose columns, vectors or links changed."""
         self.recorded_at: int | None = None
-        """The latest recorded time of what was added."""
-        self._do: dict[type[Op], Callable[[Prepared], None]] = {
+        """Latest ``recorded_at`` of the batch."""
+        self._handlers: dict[type[Op], Callable[[Any, Prepared], None]] = {
             PutEvent: self._put_event,
             PutNote: self._put_note,
             PutRevision: self._put_revision,
@@ -127,35 +127,33 @@ class Applying:
             EndRestore: self._end_restore,
         }
 
-    def apply(self, prepared: Iterable[Prepared]) -> None:
-        """All operations in order."""
-        for one in prepared:
-            self._do[type(one.op)](one)
+    def write(self, operations: Iterable[Prepared]) -> None:
+        """Write all operations in order."""
+        for prepared in operations:
+            self._handlers[type(prepared.op)](prepared.op, prepared)
         self._flush()
-        old = sorted(self.touched - self._fresh)
+        old = sorted(self.touched - self._new_notes)
         self._sql.executemany("UPDATE notes SET changed = ? WHERE number = ?", ((self._changed, n) for n in old))
 
     # adding -------------------------------------------------------------------------------------------------
 
-    def _put_event(self, one: Prepared) -> None:
-        assert isinstance(one.op, PutEvent)
-        event: EventRecord = one.op.event
-        number = self._number("events")
+    def _put_event(self, op: PutEvent, prepared: Prepared) -> None:
+        event = op.event
+        number = self._next_number("events")
         source = event.source.file if event.source else None
-        self._events[event.event_id] = Found(number, event.seq, source)
+        self._events[event.event_id] = EventRef(number, event.seq, source)
         self._rows["events"].append(
-            (number, self._scope, event.event_id, event.seq, one.op.identity, event.session,
-             micros_or_min(event.occurred_at), source, one.body)
+            (number, self._scope, event.event_id, event.seq, op.identity, event.session,
+             micros_or_min(event.occurred_at), source, prepared.body)
         )  # fmt: skip
         self._record(to_micros(event.recorded_at))
 
-    def _put_note(self, one: Prepared) -> None:
-        assert isinstance(one.op, (PutNote, RestoreNote))
-        assert one.indexed is not None
-        note, index = one.op.note, one.indexed
-        number = self._number("notes")
+    def _put_note(self, op: PutNote | RestoreNote, prepared: Prepared) -> None:
+        note, index = op.note, prepared.indexed
+        assert index is not None
+        number = self._next_number("notes")
         self._numbers[note.id] = number
-        self._fresh.add(number)
+        self._new_notes.add(number)
         self.touched.add(number)
         events = [self._event(event, note) for event in note.event_ids]
         entries, terms = self._entries(note, index.entries, events), index.terms
@@ -164,54 +162,53 @@ class Applying:
         columns = self._columns(note, index.length, events[0], entries, terms)
         recorded_at = to_micros(note.recorded_at)
         self._rows["notes"].append((number, self._scope, note.id, *columns, note.seq, recorded_at))
-        base = note_body(one.op.base) if isinstance(one.op, RestoreNote) and one.op.revisions else None
-        self._rows["texts"].append((number, one.body, index.uses, base))
+        base = note_body(op.base) if isinstance(op, RestoreNote) and op.revisions else None
+        self._rows["texts"].append((number, prepared.body, index.uses, base))
         self._rows["note_events"].extend((event.number, number) for event in events)
         self._post(number, note.seq, [*entries, *terms], index)
         self._record(recorded_at)
 
-    def _put_vector(self, one: Prepared) -> None:
-        assert isinstance(one.op, PutVector)
+    def _put_vector(self, op: PutVector, _: Prepared) -> None:
         if self._spaces is None:
             rows = self._sql.execute("SELECT id, dim, active FROM spaces")
             self._spaces = {id: (dim, active) for id, dim, active in rows}
-        space, vector = one.op.space, one.op.vector
-        dim, active = self._spaces.get(space, ("been replaced; open the memory anew", False))
+        space, vector = op.space, op.vector
+        dim, active = self._spaces.get(space, (None, False))
+        if dim is None:
+            raise EmbedderMismatch(f"vector set {space} was replaced: open the memory again")
         if vector.shape != (dim,):
-            raise EmbedderMismatch(f"a vector of {vector.shape} does not fit vector set {space}: it has {dim}")
-        number = self._known(one.op.note)
+            raise EmbedderMismatch(f"vector set {space} contains vectors of {dim} numbers, got shape {vector.shape}")
+        number = self._require(op.note)
         self.touched.add(number)
         self._rows["vectors"].append((number, space, vector.astype("<f4").tobytes()))
         if active and len(self._spaces) > 1:
             self._rows["outdated"].append((number, space))
 
-    def _put_mention(self, one: Prepared) -> None:
-        assert isinstance(one.op, PutMention)
-        self._put_link(one.op.link, owner=0)
+    def _put_mention(self, op: PutMention, _: Prepared) -> None:
+        self._put_link(op.link, owner=0)
 
     def _put_link(self, link: Link, owner: int) -> None:
         source, target = self._find(link.source), self._find(link.target)
-        if source is None or target is None:  # an end that is gone takes its links with it
+        if source is None or target is None:  # a note was deleted, and its links with it
             return
         self.touched.add(source)
         recorded_at = to_micros(link.recorded_at)
         self._rows["links"].append((source, target, link.type.value, owner, link.weight, link.reason, recorded_at))
 
-    def _put_job(self, one: Prepared) -> None:
-        assert isinstance(one.op, PutJob)
-        job = one.op.job
+    def _put_job(self, op: PutJob, _: Prepared) -> None:
+        job = op.job
         self._rows["jobs"].append(
             (self._scope, job.id, job.kind.value, job.note or "", job.version, job.priority, to_micros(job.run_at),
              job.attempts, job.state.value, job.error)
         )  # fmt: skip
 
     def _add_revision(self, number: int, revision: Revision) -> None:
-        row, recorded_at = self._number("revisions"), to_micros(revision.recorded_at)
+        row, recorded_at = self._next_number("revisions"), to_micros(revision.recorded_at)
         self._record(recorded_at)
         self._rows["revisions"].append(
             (row, self._scope, number, revision.version, revision.seq, recorded_at, body_of(revision))
         )
-        cited = {read.note for read in revision.inputs} | {link.target for link in revision.links}
+        cited = {source.note for source in revision.inputs} | {link.target for link in revision.links}
         cited |= {link.source for link in revision.links if link.source != revision.note}
         if revision.cause.note is not None:
             cited.add(revision.cause.note)
@@ -219,79 +216,77 @@ class Applying:
 
     # restoring ----------------------------------------------------------------------------------------------
 
-    def _restore_note(self, one: Prepared) -> None:
-        assert isinstance(one.op, RestoreNote)
-        self._put_note(one)
-        number = self._known(one.op.base.id)
-        events = set(one.op.base.event_ids)
-        for revision in one.op.revisions:
+    def _restore_note(self, op: RestoreNote, prepared: Prepared) -> None:
+        self._put_note(op, prepared)
+        number = self._require(op.base.id)
+        events = set(op.base.event_ids)
+        for revision in op.revisions:
             self._add_revision(number, revision)
-            rested_on: Any = revision.change.get("event_ids", ())
-            events.update(rested_on)
-        found = [self._event(event, one.op.base) for event in sorted(events.difference(one.op.note.event_ids))]
-        self._rows["note_events"].extend((event.number, number) for event in found)
+            event_ids: Any = revision.change.get("event_ids", ())
+            events.update(event_ids)
+        former_events = [self._event(event, op.base) for event in sorted(events.difference(op.note.event_ids))]
+        self._rows["note_events"].extend((event.number, number) for event in former_events)
 
-    def _restore_links(self, one: Prepared) -> None:
-        assert isinstance(one.op, RestoreLinks)
-        for link in one.op.links:
-            self._put_link(link, owner=self._known(one.op.owner))
+    def _restore_links(self, op: RestoreLinks, _: Prepared) -> None:
+        for link in op.links:
+            self._put_link(link, owner=self._require(op.owner))
 
-    def _put_tombstones(self, one: Prepared) -> None:
-        assert isinstance(one.op, PutTombstones)
-        self._rows["tombstones"].extend((self._scope, identity) for identity in one.op.identities)
+    def _put_tombstones(self, op: PutTombstones, _: Prepared) -> None:
+        self._rows["tombstones"].extend((self._scope, identity) for identity in op.identities)
 
-    def _end_restore(self, one: Prepared) -> None:
-        assert isinstance(one.op, EndRestore)
-        self._record(one.op.recorded_at)
+    def _end_restore(self, op: EndRestore, _: Prepared) -> None:
+        self._record(op.recorded_at)
 
     # changing -----------------------------------------------------------------------------------------------
 
-    def _put_revision(self, one: Prepared) -> None:
-        assert isinstance(one.op, PutRevision)
-        number = self._known(one.op.note.id)
+    def _put_revision(self, op: PutRevision, prepared: Prepared) -> None:
+        number = self._require(op.note.id)
         self.touched.add(number)
-        if one.op.bare:
-            self._rows["reworded"].append((one.body, number))
+        if op.bare:
+            self._rows["reworded"].append((prepared.body, number))
         else:
-            self._change(one, one.op.note, number)
-        self._add_revision(number, one.op.revision)
-        if one.op.links is not None:
-            self._decide(one.op.links, number, first=one.op.revision.version == FIRST_REVISION)
+            self._change_note(op.note, number, prepared)
+        self._add_revision(number, op.revision)
+        if op.links is not None:
+            self._replace_links(op.links, number, first=op.revision.version == FIRST_REVISION)
 
-    def _change(self, one: Prepared, note: Note, number: int) -> None:
+    def _change_note(self, note: Note, number: int, prepared: Prepared) -> None:
         """Set a note's columns, text and facets to another state."""
         self._flush()
+        index = prepared.indexed
         events = [self._event(event, note) for event in note.event_ids]
         old_entries, old_terms, old_length = self._sql.execute(
             "SELECT entries, terms, length FROM notes WHERE number = ?", (number,)
         ).fetchone()
         former, former_terms = unpacked(old_entries), unpacked(old_terms)
-        kept = one.indexed.entries if one.indexed else [entry for entry in former if entry[1] != FACET]
-        entries = self._entries(note, kept, events)
-        terms = one.indexed.terms if one.indexed else former_terms
-        length = one.indexed.length if one.indexed else old_length
+        if index is None:
+            kept_entries, terms, length = [entry for entry in former if entry[1] != FACET], former_terms, old_length
+        else:
+            kept_entries, terms, length = index.entries, index.terms, index.length
+        entries = self._entries(note, kept_entries, events)
         if note.archived:
             entries, terms = [], []
         before, after = {*former, *former_terms}, {*entries, *terms}
-        erasing.unpost(self._sql, self._scope, number, note.seq, before - after)
-        self._post(number, note.seq, after - before, one.indexed)
+        erasing.delete_entries(self._sql, self._scope, number, note.seq, before - after)
+        self._post(number, note.seq, after - before, index)
         self._flush()
-        erasing.forget_terms(self._sql, self._scope, {key for key, _ in former_terms} - {key for key, _ in terms})
+        unused = {key for key, _ in former_terms} - {key for key, _ in terms}
+        erasing.delete_unused_terms(self._sql, self._scope, unused)
         columns = self._columns(note, length, events[0], entries, terms)
         self._sql.execute(
-            """UPDATE notes SET event = ?, event_seq = ?, part = ?, kind = ?, role = ?, session = ?,
+            """UPDATE notes SET event = ?, event_seq = ?, part = ?, kind = ?, speaker = ?, role = ?, session = ?,
             occurred_at = ?, valid_from = ?, length = ?, asks = ?, archived = ?, titled = ?, changed = ?, entries = ?,
             terms = ? WHERE number = ?""",
             (*columns, number),
         )
         self._sql.execute(
             "UPDATE texts SET base = COALESCE(base, body), body = ?, terms = COALESCE(?, terms) WHERE note = ?",
-            (one.body, one.indexed.uses if one.indexed else None, number),
+            (prepared.body, index.uses if index else None, number),
         )
         self._rows["note_events"].extend((event.number, number) for event in events)
 
-    def _decide(self, links: Sequence[Link], owner: int, first: bool) -> None:
-        """Replace the links that a note's revisions decided; before its first one there are none."""
+    def _replace_links(self, links: Sequence[Link], owner: int, first: bool) -> None:
+        """Replace the links that a note's revisions created; before its ``first`` revision there are none."""
         if not first:
             self._flush()
             former = self._sql.execute("SELECT source FROM links WHERE owner = ? AND owner != 0", (owner,)).fetchall()
@@ -300,69 +295,58 @@ class Applying:
         for link in links:
             self._put_link(link, owner)
 
-    def _drop_mentions(self, one: Prepared) -> None:
-        assert isinstance(one.op, DropMentions)
+    def _drop_mentions(self, op: DropMentions, _: Prepared) -> None:
         self._flush()
-        for number in self._present(one.op.notes):
+        for number in self._existing(op.notes):
             self.touched |= erasing.drop_mentions(self._sql, number)
 
-    def _erase_notes(self, one: Prepared) -> None:
-        assert isinstance(one.op, EraseNotes)
+    def _erase_notes(self, op: EraseNotes, _: Prepared) -> None:
         self._flush()
-        for id in one.op.notes:
+        for id in op.notes:
             number = self._find(id)
             if number is not None:
                 self.touched |= erasing.erase_note(self._sql, self._scope, self._changed, number, id)
                 self._numbers[id] = None
 
-    def _erase_events(self, one: Prepared) -> None:
-        assert isinstance(one.op, EraseEvents)
+    def _erase_events(self, op: EraseEvents, _: Prepared) -> None:
         self._flush()
-        for id in one.op.events:
+        for id in op.events:
             erasing.erase_event(self._sql, self._scope, self._changed, id)
             self._events.pop(id, None)
 
-    def _erase_revisions(self, one: Prepared) -> None:
-        assert isinstance(one.op, EraseRevisions)
+    def _erase_revisions(self, op: EraseRevisions, _: Prepared) -> None:
         self._flush()
-        for number in self._present((one.op.note,)):
-            for version in one.op.versions:
+        for number in self._existing((op.note,)):
+            for version in op.versions:
                 erasing.erase_revision(self._sql, number, version)
 
-    def _finish_job(self, one: Prepared) -> None:
-        assert isinstance(one.op, FinishJob)
-        self._rows["finished"].append((self._scope, one.op.job, one.op.token))
+    def _finish_job(self, op: FinishJob, _: Prepared) -> None:
+        self._rows["finished"].append((self._scope, op.job, op.token))
 
-    # what language models said and cost -----------------------------------------------------------------------
+    # LLM answers and costs ------------------------------------------------------------------------------------
 
-    def _put_answer(self, one: Prepared) -> None:
-        assert isinstance(one.op, PutAnswer)
-        asked = list(dict.fromkeys(one.op.notes))
-        numbers = self._present(asked)
-        if len(numbers) == len(asked):
-            answers.put(self._sql, self._scope, one.op.key, one.op.text, numbers)
+    def _put_answer(self, op: PutAnswer, _: Prepared) -> None:
+        notes = dict.fromkeys(op.notes)
+        numbers = self._existing(notes)
+        if len(numbers) == len(notes):
+            llm_answers.put(self._sql, self._scope, op.key, op.text, numbers)
 
-    def _erase_answers(self, one: Prepared) -> None:
-        assert isinstance(one.op, EraseAnswers)
-        answers.erase(self._sql, self._present(one.op.notes))
+    def _erase_answers(self, op: EraseAnswers, _: Prepared) -> None:
+        llm_answers.erase(self._sql, self._existing(op.notes))
 
-    def _put_use(self, one: Prepared) -> None:
-        assert isinstance(one.op, PutUse)
-        answers.add_use(self._sql, self._scope, one.op.use)
+    def _put_use(self, op: PutUse, _: Prepared) -> None:
+        llm_answers.add_use(self._sql, self._scope, op.use)
 
-    # what was searched, and what was of use -------------------------------------------------------------------
+    # search log and usefulness --------------------------------------------------------------------------------
 
-    def _put_feedback(self, one: Prepared) -> None:
-        assert isinstance(one.op, PutFeedback)
-        feedback.tell(self._sql, self._scope, one.op.search)
+    def _put_feedback(self, op: PutFeedback, _: Prepared) -> None:
+        feedback.update(self._sql, self._scope, op.search)
 
-    def _put_note_use(self, one: Prepared) -> None:
-        assert isinstance(one.op, PutNoteUse)
-        feedback.put_use(self._sql, self._scope, self._known(one.op.note), one.op.use)
+    def _put_note_use(self, op: PutNoteUse, _: Prepared) -> None:
+        feedback.put_use(self._sql, self._scope, self._require(op.note), op.use)
 
-    def _erase_searches(self, one: Prepared) -> None:
-        assert isinstance(one.op, EraseSearches)
-        feedback.erase(self._sql, self._scope, one.op.searches)
+    def _erase_searches(self, op: EraseSearches, _: Prepared) -> None:
+        feedback.erase(self._sql, self._scope, op.searches)
 
     # rows ---------------------------------------------------------------------------------------------------
 
@@ -373,36 +357,36 @@ class Applying:
                     rows.sort()
                 done = self._sql.executemany(_STATEMENTS[table], rows)
                 if table == "finished" and done.rowcount < len(rows):
-                    raise StaleLease(f"{len(rows) - done.rowcount} of {len(rows)} jobs were taken over")
+                    raise StaleLease(f"another worker leased {len(rows) - done.rowcount} of {len(rows)} jobs")
                 rows.clear()
 
     def _columns(
-        self, note: Note, length: int, event: Found, entries: Sequence[Entry], terms: Sequence[Entry]
+        self, note: Note, length: int, event: EventRef, entries: Sequence[Entry], terms: Sequence[Entry]
     ) -> tuple[Any, ...]:
         titled = any(count == TITLE for _, count in entries)
         return (
-            event.number, event.seq, note.part, note.kind.value, note.role, note.session,
+            event.number, event.seq, note.part, note.kind.value, note.speaker, note.role, note.session,
             micros_or_min(note.occurred_at), micros_or_min(note.valid_from), length,
             is_question(note.content), note.archived, titled, self._changed,
             packed(entries), packed(terms),
         )  # fmt: skip
 
-    def _entries(self, note: Note, words: list[Entry], events: Sequence[Found]) -> list[Entry]:
+    def _entries(self, note: Note, word_entries: list[Entry], events: Sequence[EventRef]) -> list[Entry]:
         sources = {event.source for event in events if event.source is not None}
-        return words + self._keys.facets(note, sources)
+        return word_entries + self._keys.facets(note, sources)
 
     def _post(self, number: int, seq: int, entries: Iterable[Entry], index: Indexed | None) -> None:
-        """Put what a note is found by into the tables."""
-        held, others = words.split(entries)
+        """Add a note's index entries to the tables."""
+        keys, others = words.split(entries)
         stretch = words.stretch_of(seq)
-        self._rows["words"].extend((self._scope, stretch, key, number) for key in held)
+        self._rows["words"].extend((self._scope, stretch, key, number) for key in keys)
         self._rows["facets"].extend((self._scope, key, number, count) for key, count in others)
-        if index is not None and held:
+        if index is not None and keys:
             self._rows["terms"].extend((self._scope, key, name) for key, name in index.names)
 
-    def _number(self, table: str) -> int:
-        self._next[table] += 1
-        return self._next[table]
+    def _next_number(self, table: str) -> int:
+        self._last_numbers[table] += 1
+        return self._last_numbers[table]
 
     def _find(self, id: str) -> int | None:
         if id not in self._numbers:
@@ -410,23 +394,23 @@ class Applying:
             self._numbers[id] = row[0] if row else None
         return self._numbers[id]
 
-    def _present(self, ids: Iterable[str]) -> list[int]:
+    def _existing(self, ids: Iterable[str]) -> list[int]:
         return [number for id in ids if (number := self._find(id)) is not None]
 
-    def _known(self, id: str) -> int:
+    def _require(self, id: str) -> int:
         number = self._find(id)
         if number is None:
-            raise StoreError(f"the batch changes note {id}, which this scope does not hold")
+            raise StoreError(f"the batch changes note {id}, which this scope does not contain")
         return number
 
-    def _event(self, id: str, note: Note) -> Found:
+    def _event(self, id: str, note: Note) -> EventRef:
         if id not in self._events:
             row = self._sql.execute(
                 "SELECT number, seq, source FROM events WHERE scope = ? AND id = ?", (self._scope, id)
             ).fetchone()
             if row is None:
-                raise StoreError(f"note {note.id} rests on event {id}, which this scope does not hold")
-            self._events[id] = Found(*row)
+                raise StoreError(f"note {note.id} refers to event {id}, which this scope does not contain")
+            self._events[id] = EventRef(*row)
         return self._events[id]
 
     def _record(self, recorded_at: int) -> None:

@@ -1,1 +1,1 @@
-"""The Neo4j store, and a Neo4j to try it on."""
+"""The Neo4j store, and a local Neo4j server for trying it."""

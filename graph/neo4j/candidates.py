@@ -1,4 +1,4 @@
-"""From a question to its statement, and from what that and the notes tell to Candidates."""
+"""Candidates from the database: statement parameters, and conversion of the rows."""
 
 from __future__ import annotations
 
@@ -10,138 +10,169 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from zettel.graph.columnar.columns import as_ints
 from zettel.graph.keys import Keys
 from zettel.graph.neo4j import hashes
+from zettel.graph.neo4j.connection import Neo4jConnection
 from zettel.graph.neo4j.reads import filter_values
 from zettel.model import TIME_MAX, Kind, LinkType, from_micros, to_micros
-from zettel.query import Candidates, Filter, Query, ScopeStats
-from zettel.search import pool
+from zettel.ports import candidate_rules as rules
+from zettel.ports.query import Candidates, Filter, Query, ScopeStats
 
 if TYPE_CHECKING:
-    from zettel.query import Floats, Ints
+    from zettel.ports.query import Floats, Ints
 
 REACH = 2
-"""How many times the wanted number the index is asked for: it may miss some."""
+"""Factor on the number of notes requested from the vector index, which may miss some."""
 FAR = 32
-"""The same when that brought too few, because other scopes or the filter were in the way."""
+"""The factor of a second request, after other scopes or the filter left too few notes."""
 
 KINDS = {kind.value: number for number, kind in enumerate(Kind)}
 LINK_TYPES = {type.value: number for number, type in enumerate(LinkType)}
 EPISODIC = Kind.EPISODIC.value
+_PACKED = 9
+"""Values of a packed row that candidates need; the role follows them."""
 
 
-class Told(NamedTuple):
-    """A note as a search reads it whatever it asks: what ``hashes.rest_row`` packs, and the rest of what
-    ``notes_told.cypher`` answers."""
+class NoteFields(NamedTuple):
+    """The fields of a note that every search reads: those that ``hashes.index_row`` packs, then the other columns of
+    ``note_fields.cypher``."""
 
     seq: int
     id: str
     kind: str
-    role: str | None
+    speaker: str | None
     session: str | None
     event: str
     occurred_at: int
     valid_from: int
-    asks: bool
+    is_question: bool
     length: int
-    code: bytes | str
-    """Its vector; "": none."""
-    replaced: bool
-    """Whether a note may have taken its place."""
+    vector: bytes | str
+    """Half floats; "" without a vector."""
+    superseded: bool
+    """True if a note superseded it at any time."""
     links: Sequence[tuple[int, str, float]]
-    """Those that lead from it: the other note's ``seq``, type, weight."""
+    """Outgoing links: target ``seq``, type, weight."""
     terms: Sequence[str]
 
 
-class Bound(NamedTuple):
-    """What binds notes and changes with others."""
+async def gather(connection: Neo4jConnection, query: Query, keys: Keys, dim: int, reach: int) -> Candidates:
+    """Return the candidates of a query about the present.
 
-    holders: Mapping[str, int]
-    """How many notes hold each of the Terms that the question names or that two notes of the pool hold."""
-    ends: Mapping[str, int]
-    """Since when a note, by id, is no longer valid."""
+    With a vector, request ``reach`` times as many notes as needed from the vector index, or compare every note (0).
+    """
+    order = sorted(range(len(query.tokens)), key=query.tokens.__getitem__)
+    rows = await connection.read(
+        "candidates",
+        *_flags(query, indexed=reach > 0, cypher25=connection.searches_in_scope),
+        fill={"dim": dim} if reach else None,
+        **_parameters(query, keys, order, reach),
+    )
+    if not rows:
+        return _empty(query, order)
+    answer = dict(rows[0])
+    ((fields,),) = await connection.read(
+        "note_fields", scope=query.scope.key, space=query.space, ids=answer["columns"]["id"]
+    )
+    packed = hashes.unpack_rows([row[0] for row in fields])
+    read = [NoteFields(*known[:_PACKED], *rest) for known, (_, *rest) in zip(packed, fields, strict=True)]
+    notes = {note.id: note for note in read}
+    names = _shared_terms(answer, notes, query)
+    superseded = sorted(id for id, note in notes.items() if note.superseded)
+    df: Mapping[str, int] = {}
+    valid_to: Mapping[str, int] = {}
+    if names or superseded:
+        ((term_df, ends),) = await connection.read(
+            "terms_and_validity",
+            *_flags(query, indexed=False, cypher25=False),
+            scope=query.scope.key,
+            names=names,
+            superseded=superseded,
+            moment=None if query.as_of is None else clamped_datetime(query.as_of),
+        )
+        counts = dict(term_df)
+        df, valid_to = {name: counts.get(name, 0) for name in names}, dict(ends)
+    return _candidates(answer, notes, df, valid_to, query, order)
 
 
-def asked(query: Query, keys: Keys, order: Sequence[int], reach: int) -> dict[str, Any]:
-    """The parameters of ``candidates.cypher``; the words in ``order``."""
+def _parameters(query: Query, keys: Keys, order: Sequence[int], reach: int) -> dict[str, Any]:
+    """Return the parameters of ``candidates.cypher``, with the words in ``order``."""
     filtered = query.filter != Filter()
     return {
         "scope": query.scope.key,
         "space": query.space,
         "vector": None if query.vector is None else query.vector.astype(float).tolist(),
-        "words": [hashes.word(keys, query.tokens[place]) for place in order],
+        "words": [hashes.word_hash(keys, query.tokens[place]) for place in order],
         "names": sorted(set(query.names)),
-        "times": [{"start": moment_at(start), "end": moment_at(end)} for start, end in query.times],
+        "times": [{"start": clamped_datetime(start), "end": clamped_datetime(end)} for start, end in query.times],
         "as_of": query.as_of,
-        "moment": None if query.as_of is None else moment_at(query.as_of),
+        "moment": None if query.as_of is None else clamped_datetime(query.as_of),
         "pool": query.pool,
         "window": query.window,
         "beyond": (query.window if filtered else 2 * query.window) + 1,
-        "budget": pool.POSTINGS_BUDGET,
-        "anchors": pool.ANCHORS,
-        "walk_seeds": pool.WALK_SEEDS,
-        "walk_notes": pool.WALK_NOTES,
-        "walk_beam": pool.WALK_BEAM,
-        "hub_links": pool.HUB_LINKS,
-        "rare_term_df": pool.RARE_TERM_DF,
-        "k1": pool.BM25_K1,
-        "b": pool.BM25_B,
+        "budget": rules.POSTINGS_BUDGET,
+        "anchors": rules.ANCHORS,
+        "walk_seeds": rules.WALK_SEEDS,
+        "walk_notes": rules.WALK_NOTES,
+        "walk_beam": rules.WALK_BEAM,
+        "hub_links": rules.HUB_LINKS,
+        "rare_term_df": rules.RARE_TERM_DF,
+        "k1": rules.BM25_K1,
+        "b": rules.BM25_B,
         "reach": reach * query.pool,
         **filter_values(query.filter),
     }
 
 
-def moment_at(micros: int) -> datetime:
-    """A time, or as early or late as there is one."""
+def clamped_datetime(micros: int) -> datetime:
+    """Return a time in microseconds as the nearest datetime that Python can represent."""
     return from_micros(min(max(micros, to_micros(datetime.min)), to_micros(datetime.max)))
 
 
-def flags(query: Query, *, indexed: bool, searching: bool) -> list[str]:
-    """Which lines of ``candidates.cypher`` a question needs."""
-    filtered = query.filter != Filter()
-    told = {
+def _flags(query: Query, *, indexed: bool, cypher25: bool) -> list[str]:
+    """Return the flags of ``candidates.cypher`` for a query."""
+    filtered, vector = query.filter != Filter(), query.vector is not None
+    flags = {
         "as_of": query.as_of is not None,
         "filtered": filtered,
         "narrowed": filtered or query.as_of is not None,
-        "wordless": query.vector is None,
-        "vector": query.vector is not None and not indexed,
-        "indexed": query.vector is not None and indexed,
-        "newer": query.vector is not None and indexed and searching,
+        "no_vector": not vector,
+        "vector": vector and not indexed,
+        "indexed": vector and indexed,
+        "cypher25": vector and indexed and cypher25,
     }
-    return [name for name, wanted in told.items() if wanted]
+    return [name for name, is_set in flags.items() if is_set]
 
 
-def told_of(rows: Sequence[Sequence[Any]]) -> list[Told]:
-    """The notes of an answer of ``notes_told.cypher``."""
-    packed = hashes.unpacked([row[0] for row in rows])
-    return [Told(*known, *rest) for known, (_, *rest) in zip(packed, rows, strict=True)]
-
-
-def binding(answer: Mapping[str, Any], notes: Mapping[str, Told], query: Query) -> list[str]:
-    """The Terms of an answer's pool that the question names, and those that two of its notes hold; in order."""
+def _shared_terms(answer: Mapping[str, Any], notes: Mapping[str, NoteFields], query: Query) -> list[str]:
+    """Return the terms of pool notes that the question names or that two of these notes have, sorted."""
     columns = answer["columns"]
     pooled = [id for id, pool in zip(columns["id"], columns["pool"], strict=True) if pool and id in notes]
-    held = Counter(chain.from_iterable(notes[id].terms for id in pooled))
+    counts = Counter(chain.from_iterable(notes[id].terms for id in pooled))
     named = set(query.names)
-    return sorted(name for name, times in held.items() if times > 1 or name in named)
+    return sorted(name for name, count in counts.items() if count > 1 or name in named)
 
 
-def replaced(notes: Mapping[str, Told]) -> list[str]:
-    """The ids of the notes whose place another one may have taken."""
-    return sorted(id for id, note in notes.items() if note.replaced)
+def _empty(query: Query, order: Sequence[int]) -> Candidates:
+    """Return the candidates of a scope that was never written to."""
+    answer: dict[str, Any] = dict.fromkeys(("counts", "runs", "session_counts", "session_lengths"), ())
+    answer |= {"columns": {"id": (), "seeds": (), "pool": ()}, "df": [0] * len(order), "notes": 0, "tokens": 0}
+    return _candidates(answer | {"used": False, "archived": False}, {}, {}, {}, query, order)
 
 
-def nothing(query: Query, order: Sequence[int]) -> Candidates:
-    """The Candidates of a scope that nothing was ever written to."""
-    empty: dict[str, Any] = dict.fromkeys(("counts", "runs", "told", "lengths"), ())
-    empty |= {"columns": {"id": (), "seeds": (), "pool": ()}, "df": [0] * len(order), "notes": 0, "tokens": 0}
-    return shaped(empty | {"used": False, "archived": False}, {}, Bound({}, {}), query, order)
-
-
-def shaped(
-    answer: Mapping[str, Any], notes: Mapping[str, Told], bound: Bound, query: Query, order: Sequence[int]
+def _candidates(
+    answer: Mapping[str, Any],
+    notes: Mapping[str, NoteFields],
+    shared_df: Mapping[str, int],
+    ends: Mapping[str, int],
+    query: Query,
+    order: Sequence[int],
 ) -> Candidates:
-    """The answer of ``candidates.cypher``, and what is known of its notes, as Candidates; rows in ``seq`` order."""
+    """Return the row of ``candidates.cypher`` and the fields of its notes as Candidates, in ``seq`` order.
+
+    ``shared_df`` counts the notes with each shared term; ``ends`` is the end of validity of superseded notes, by id.
+    """
     columns = answer["columns"]
     rows = sorted(
         (notes[id], seeds, pooled)
@@ -149,19 +180,18 @@ def shaped(
         if id in notes
     )
     n, q = len(rows), len(query.tokens)
-    known = zip(*[row[0] for row in rows], strict=True) if n else iter([()] * len(Told._fields))
-    (seqs, ids, kinds, role_of, session_of, events, occurred, valid_from, asks, lengths, codes, _, links_of,
-     _) = known  # fmt: skip
+    fields = zip(*[row[0] for row in rows], strict=True) if n else iter([()] * len(NoteFields._fields))
+    (seqs, ids, kinds, speaker_of, session_of, events, occurred_at, valid_from, is_question, lengths, vectors, _,
+     links_of, _) = fields  # fmt: skip
     row_of = {seq: row for row, seq in enumerate(seqs)}
-    positions = np.array(order, np.int64)
-    roles, sessions = _numbers(role_of), _numbers(session_of)
+    speakers, sessions = numbering(speaker_of), numbering(session_of)
     wholes = [event if kind == EPISODIC else id for event, kind, id in zip(events, kinds, ids, strict=True)]
-    previous, following = _beside(answer["runs"], _ints(seqs))
+    previous, following = _neighbours(answer["runs"], as_ints(seqs))
     tf, session_tf = np.zeros((n, q), np.float32), np.zeros((len(sessions), q), np.float32)
     for seq, at, count in answer["counts"]:
         if seq in row_of:
             tf[row_of[seq], order[at]] = count
-    for session, at, count in answer["told"]:
+    for session, at, count in answer["session_counts"]:
         session_tf[sessions[session], order[at]] = count
     links = sorted(
         (row, row_of[target], LINK_TYPES[type], weight)
@@ -171,52 +201,48 @@ def shaped(
     )
     named = set(query.names)
     terms = {
-        name: df for name, df in bound.holders.items() if (df > 0 if name in named else 1 < df <= pool.RARE_TERM_DF)
+        name: df for name, df in shared_df.items() if (df > 0 if name in named else 1 < df <= rules.RARE_TERM_DF)
     }
-    place_of = {name: place for place, name in enumerate(terms)}
+    term_numbers = numbering(terms)
     uses = [
-        (row, place_of[name])
+        (row, term_numbers[name])
         for row, (note, _, pooled) in enumerate(rows)
         if pooled
         for name in note.terms
-        if name in place_of
+        if name in term_numbers
     ]
-    session_length = dict(answer["lengths"])
-    valid_to = np.full(n, TIME_MAX, np.int64)
-    for row, id in enumerate(ids):
-        valid_to[row] = bound.ends.get(id, TIME_MAX)
     df = np.zeros(q, np.int64)
-    df[positions] = answer["df"]
+    df[np.array(order, np.int64)] = answer["df"]
     return Candidates(
         ids=tuple(ids),
         pool=np.array([row[2] for row in rows], bool),
-        seeds=_ints([row[1] for row in rows]),
-        seq=_ints(seqs),
-        event=_numbered(wholes, _numbers(wholes)),
-        kind=_numbered(kinds, KINDS),
-        role=_numbered(role_of, roles),
-        role_names=tuple(roles),
-        session=_numbered(session_of, sessions),
+        seeds=as_ints([row[1] for row in rows]),
+        seq=as_ints(seqs),
+        event=numbered(wholes, numbering(wholes)),
+        kind=numbered(kinds, KINDS),
+        speaker=numbered(speaker_of, speakers),
+        speaker_names=tuple(speakers),
+        session=numbered(session_of, sessions),
         previous=previous,
         next=following,
-        occurred_at=_ints(occurred),
-        valid_from=_ints(valid_from),
-        valid_to=valid_to,
-        length=_ints(lengths),
-        is_question=np.array(asks, bool),
+        occurred_at=as_ints(occurred_at),
+        valid_from=as_ints(valid_from),
+        valid_to=numbered(ids, ends, TIME_MAX),
+        length=as_ints(lengths),
+        is_question=np.array(is_question, bool),
         tf=tf,
-        cosine=_cosines(codes, query.vector),
-        link_source=_ints([link[0] for link in links]),
-        link_target=_ints([link[1] for link in links]),
-        link_type=_ints([link[2] for link in links]),
+        cosine=_cosines(vectors, query.vector),
+        link_source=as_ints([link[0] for link in links]),
+        link_target=as_ints([link[1] for link in links]),
+        link_type=as_ints([link[2] for link in links]),
         link_weight=np.array([link[3] for link in links], np.float32),
         term_keys=tuple(terms),
-        term_df=_ints(list(terms.values())),
+        term_df=as_ints(list(terms.values())),
         term_named=np.array([name in named for name in terms], bool),
-        term_note=_ints([use[0] for use in uses]),
-        term_index=_ints([use[1] for use in uses]),
+        term_note=as_ints([use[0] for use in uses]),
+        term_index=as_ints([use[1] for use in uses]),
         session_tf=session_tf,
-        session_length=_numbered(sessions, session_length, 0),
+        session_length=numbered(sessions, dict(answer["session_lengths"]), 0),
         stats=ScopeStats(
             notes=answer["notes"],
             tokens=answer["tokens"],
@@ -227,43 +253,37 @@ def shaped(
     )
 
 
-def _cosines(codes: Sequence[bytes | str], vector: Floats | None) -> Floats:
-    """The cosine of each note's vector with the question's, (n,); 0 where either has none, which is told as ""."""
-    cosines = np.zeros(len(codes), np.float32)
-    held = [row for row, code in enumerate(codes) if code]
-    if vector is not None and held:
-        joined = b"".join(code for code in codes if isinstance(code, bytes))
-        cosines[held] = np.frombuffer(joined, hashes.CODE).reshape(len(held), -1).astype(np.float32) @ vector
+def _cosines(vectors: Sequence[bytes | str], query: Floats | None) -> Floats:
+    """Return the cosine of each note's vector with the query's, (n,); 0 where either is missing."""
+    cosines = np.zeros(len(vectors), np.float32)
+    rows = [row for row, vector in enumerate(vectors) if vector]
+    if query is not None and rows:
+        joined = b"".join(vector for vector in vectors if isinstance(vector, bytes))
+        cosines[rows] = np.frombuffer(joined, hashes.HALF).reshape(len(rows), -1).astype(np.float32) @ query
     return cosines
 
 
-def _beside(runs: Sequence[Sequence[int]], seqs: Ints) -> tuple[Ints, Ints]:
-    """The row before and the row after each one in its session, from runs of neighbours: (n,), (n,); -1: none here.
+def _neighbours(runs: Sequence[Sequence[int]], seqs: Ints) -> tuple[Ints, Ints]:
+    """Return the previous and the next row in each row's session, (n,) and (n,); -1 if it is not a candidate.
 
-    ``seqs`` are those of the rows, in order.
+    ``runs`` are sequences of neighbouring ``seq``; ``seqs`` are those of the rows, sorted.
     """
     previous, following = np.full((2, len(seqs)), -1, np.int64)
-    told = _ints([seq for run in runs for seq in run])
-    if len(told):
-        rows = np.minimum(np.searchsorted(seqs, told), len(seqs) - 1)
-        here = seqs[rows] == told
-        goes_on = np.ones(len(told), bool)
-        goes_on[np.cumsum([len(run) for run in runs]) - 1] = False
-        pairs = np.flatnonzero(here[:-1] & here[1:] & goes_on[:-1])
+    joined = as_ints([seq for run in runs for seq in run])
+    if len(joined):
+        rows = np.minimum(np.searchsorted(seqs, joined), len(seqs) - 1)
+        is_row = seqs[rows] == joined
+        is_last = np.zeros(len(joined), bool)
+        is_last[np.cumsum([len(run) for run in runs]) - 1] = True
+        pairs = np.flatnonzero(is_row[:-1] & is_row[1:] & ~is_last[:-1])
         previous[rows[pairs + 1]], following[rows[pairs]] = rows[pairs], rows[pairs + 1]
     return previous, following
 
 
-def _numbers(names: Iterable[str | None]) -> dict[str, int]:
-    """Small numbers for names, in the order they come."""
-    known = dict.fromkeys(names)
-    known.pop(None, None)
-    return {name: number for number, name in enumerate(known) if name is not None}
+def numbering(names: Iterable[str | None]) -> dict[str, int]:
+    """Return a number for each distinct name, in order of appearance."""
+    return {name: number for number, name in enumerate(dict.fromkeys(name for name in names if name is not None))}
 
 
-def _numbered(names: Iterable[str | None], numbers: Mapping[str, int], otherwise: int = -1) -> Ints:
-    return np.array([otherwise if name is None else numbers.get(name, otherwise) for name in names], np.int64)
-
-
-def _ints(values: Sequence[Any]) -> Ints:
-    return np.array(values, np.int64)
+def numbered(names: Iterable[str | None], numbers: Mapping[str, int], default: int = -1) -> Ints:
+    return as_ints([default if name is None else numbers.get(name, default) for name in names])

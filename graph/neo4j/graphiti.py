@@ -1,4 +1,4 @@
-"""The graph of a Graphiti on a Neo4j server, as a file that ``zettel import --format graphiti`` reads."""
+"""Export of a Graphiti graph to a file for ``zettel import --format graphiti``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import anyio
 
 from zettel.errors import InvalidInput
 from zettel.graph import NEO4J
-from zettel.graph.neo4j.connection import DEFAULT_DATABASE, GIVEN, Connection, statement
+from zettel.graph.neo4j.connection import DEFAULT_DATABASE, PARAMETERS, Neo4jConnection, statement
 
 ROWS = 500
-"""Rows fetched at once."""
+"""Rows per fetch."""
 
 
 class Address(NamedTuple):
-    """Where a Graphiti is: its server, who asks (None: the environment tells), and which of its databases."""
+    """The server and database of a Graphiti graph; ``auth`` None takes the environment's."""
 
     url: str
     auth: tuple[str, str] | None
@@ -26,22 +26,22 @@ class Address(NamedTuple):
 
 
 def address_of(url: str) -> Address:
-    """``neo4j://ann:secret@localhost:7687?database=graphs`` in its parts. Raises ``InvalidInput``."""
-    told = urlsplit(url)
-    if told.scheme not in NEO4J or not told.hostname:
-        raise InvalidInput(f"{url} is no Neo4j server: Graphiti is read from one, as neo4j://localhost:7687")
-    auth = (unquote(told.username), unquote(told.password or "")) if told.username else None
-    server = told.netloc.rpartition("@")[2]
-    (database,) = parse_qs(told.query).get("database", [DEFAULT_DATABASE])[:1]
-    return Address(f"{told.scheme}://{server}", auth, database)
+    """Parse ``neo4j://ann:secret@localhost:7687?database=graphs``. Raises ``InvalidInput``."""
+    parts = urlsplit(url)
+    if parts.scheme not in NEO4J or not parts.hostname:
+        raise InvalidInput(f"{url} is not a Neo4j server: write an address such as neo4j://localhost:7687")
+    auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+    server = parts.netloc.rpartition("@")[2]
+    (database,) = parse_qs(parts.query).get("database", [DEFAULT_DATABASE])[:1]
+    return Address(f"{parts.scheme}://{server}", auth, database)
 
 
 async def fetch(address: Address, to: Path) -> int:
-    """Write all episodes, entities and facts to a file, a row of JSON each; how many there are.
+    """Write all episodes, entities and facts to a JSONL file, and return their count.
 
     Raises ``StoreUnreachable`` and the like, and ``InvalidInput`` if there are none.
     """
-    connection = Connection(*address)
+    connection = Neo4jConnection(*address)
     await connection.open()
     rows = 0
     try:
@@ -49,11 +49,11 @@ async def fetch(address: Address, to: Path) -> int:
         async with connection.translated(), connection.driver.session(
             database=address.database, default_access_mode="READ", fetch_size=ROWS
         ) as session, await anyio.open_file(to, "w", encoding="utf-8") as file:  # fmt: skip
-            async for record in await session.run(text, {GIVEN: {}}):
+            async for record in await session.run(text, {PARAMETERS: {}}):
                 await file.write(json.dumps(record.data(), default=str) + "\n")
                 rows += 1
     finally:
         await connection.close()
     if not rows:
-        raise InvalidInput(f"{address.url} holds no graph of Graphiti in its database {address.database!r}")
+        raise InvalidInput(f"database {address.database!r} at {address.url} contains no Graphiti graph")
     return rows

@@ -1,7 +1,10 @@
-"""Words and sessions as keyed hashes, in the form that the database indexes, and what a search reads of each note.
+"""Keyed hashes of words and sessions, and the text properties built from them.
 
-A word's hash differs from scope to scope, so that whoever asks the full-text index for it gets the notes of one scope;
-it holds no character that the index's query language knows, and tells nothing once the scope's secret is gone.
+A word's hash differs between scopes, so a full-text query returns notes of one scope only. It contains no character
+with a meaning in the query language, and is unreadable once the scope's secret is destroyed.
+
+A *place* orders the events of a session as text: 32 characters of the scope's key, 16 of the session's hash, 19 digits
+of time and 12 of ``seq``. The place of a note ends with its part and its own ``seq``.
 """
 
 from __future__ import annotations
@@ -11,69 +14,69 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from zettel.annotate.extractive import is_question
-from zettel.batch import NoteIndex
+from zettel.graph.bodies import micros_or_min
 from zettel.graph.keys import Keys
-from zettel.model import TIME_MIN, Note, to_micros
+from zettel.model import TIME_MIN, Note, NoteIndex
+from zettel.text.extraction import is_question
 
 if TYPE_CHECKING:
-    from zettel.query import Floats
+    from zettel.ports.query import Floats
 
-CODE = "<f2"
-"""The numbers of a vector as a search gets them: half the size of what is kept."""
+HALF = "<f2"
+"""The dtype of the vectors that a search reads: half the size of the stored ones."""
 
-WORD = 17
-"""Characters from the beginning of one hash to the next one's, where they stand side by side."""
+HASH_STRIDE = 17
+"""Characters from one hash to the next in a text of hashes."""
 
 _UNSIGNED = 2**64 - 1
-_PLACES = -TIME_MIN
-"""Added to a time, so that its digits sort as it does."""
+_TIME_OFFSET = -TIME_MIN
+"""Added to a time, so that its digits sort like the time."""
 
 
-def word(keys: Keys, token: str) -> str:
-    """A token's hash: 16 hexadecimal digits."""
+def word_hash(keys: Keys, token: str) -> str:
+    """Return a token's hash: 16 hexadecimal digits."""
     return f"{keys.word(token) & _UNSIGNED:016x}"
 
 
-def session_prefix(keys: Keys, scope: str, session: str | None) -> str | None:
-    """What the places of a session begin with: 48 digits, the scope's key and the hash of its name."""
+def place_prefix(keys: Keys, scope: str, session: str | None) -> str | None:
+    """Return the first 48 characters of all places in a session."""
     if session is None:
         return None
     return scope + hashlib.blake2b(("n" + session).encode(), digest_size=8, key=keys.secret).hexdigest()
 
 
-def session_in(place: str) -> str:
-    """The hash of the session that a place is in, or begins with."""
-    return place[32:48]
+def time_digits(micros: int) -> str:
+    """Return a time as the 19 digits of a place."""
+    return f"{micros + _TIME_OFFSET:019}"
 
 
-def stands(micros: int) -> str:
-    """A time as the digits that a place holds: 19."""
-    return f"{micros + _PLACES:019}"
-
-
-def stood(place: str | None) -> int:
-    """The inverse of it, of a place; of a note that has none, any time."""
-    return int(place[48:67]) - _PLACES if place else TIME_MIN
-
-
-NEVER = stands(TIME_MIN)
-"""Where an undated event stands that nothing dated came before."""
-
-
-def arrived(seq: int) -> str:
-    """A number in the order of arrival as the digits that a place holds: 12."""
+def seq_digits(seq: int) -> str:
+    """Return a ``seq`` as the 12 digits of a place."""
     return f"{seq:012}"
 
 
+NO_TIME = time_digits(TIME_MIN)
+"""The time of undated events that precede all dated events of their session."""
+
+
+def session_of(place: str) -> str:
+    """Return the session's hash from a place or its prefix."""
+    return place[32:48]
+
+
+def time_of(place: str | None) -> int:
+    """Return the time of a place in microseconds, TIME_MIN without a place."""
+    return int(place[48:67]) - _TIME_OFFSET if place else TIME_MIN
+
+
 def event_seq(place: str | None) -> int:
-    """The inverse of it: the number of the event that a place tells of; of a note that has none, any."""
+    """Return the ``seq`` of a place's event, 0 without a place."""
     return int(place[67:79]) if place else 0
 
 
-def index_row(index: NoteIndex, keys: Keys, scope: str) -> dict[str, Any]:
-    """What a note is found by, as it is stored: all its words once, and the counts of those that stand there often."""
-    words: Mapping[str, int] = {word(keys, token): count for token, count in index.tokens.items()}
+def words_row(index: NoteIndex, keys: Keys, scope: str) -> dict[str, Any]:
+    """Return the index properties made of a note's text: the hashes of its words, and the counts above one."""
+    words: Mapping[str, int] = {word_hash(keys, token): count for token, count in index.tokens.items()}
     return {
         "words": " ".join(words),
         "often": " ".join(f"{name}={count}" for name, count in words.items() if count > 1),
@@ -82,29 +85,31 @@ def index_row(index: NoteIndex, keys: Keys, scope: str) -> dict[str, Any]:
     }
 
 
-def rest_row(note: Note, keys: Keys, scope: str) -> dict[str, Any]:
-    """What a note's index node holds besides its words, and what its place is worked out from."""
-    prefix = session_prefix(keys, scope, note.session)
-    valid_from = TIME_MIN if note.valid_from is None else to_micros(note.valid_from)
-    occurred_at = TIME_MIN if note.occurred_at is None else to_micros(note.occurred_at)
-    told = [note.seq, note.id, note.kind.value, note.role, prefix and session_in(prefix), note.event_ids[0],
-            occurred_at, valid_from, is_question(note.content)]  # fmt: skip
+def index_row(note: Note, keys: Keys, scope: str) -> dict[str, Any]:
+    """Return a note's other index properties, its events, and the parts of its place.
+
+    ``row`` packs the fields that every search reads into one text, which a server reads and sends faster than ten
+    properties.
+    """
+    prefix = place_prefix(keys, scope, note.session)
+    valid_from = micros_or_min(note.valid_from)
+    fields = [note.seq, note.id, note.kind.value, note.speaker, prefix and session_of(prefix), note.event_ids[0],
+              micros_or_min(note.occurred_at), valid_from, is_question(note.content), note.role]  # fmt: skip
     return {
         "id": note.id,
         "events": list(note.event_ids),
         "prefix": None if note.archived else prefix,
-        "part": f"{note.part:06}{arrived(note.seq)}",
-        "index": {"valid_from": valid_from, "row": json.dumps(told)},
+        "part": f"{note.part:06}{seq_digits(note.seq)}",
+        "index": {"valid_from": valid_from, "row": json.dumps(fields)},
     }
 
 
-def unpacked(told: Sequence[str]) -> list[list[Any]]:
-    """What a search has to know of notes whatever it asks, in the order of ``rest_row``; one text for each note costs
-    a server far less to read and send than nine values."""
-    read: list[list[Any]] = json.loads(f"[{','.join(told)}]")
-    return read
+def unpack_rows(packed: Sequence[str]) -> list[list[Any]]:
+    """Return the fields of packed rows, in the order of :func:`index_row`."""
+    fields: list[list[Any]] = json.loads(f"[{','.join(packed)}]")
+    return fields
 
 
-def code(vector: Floats) -> bytes:
-    """A vector as it is sent to be compared: a cosine is off by less than 0.0005."""
-    return vector.astype(CODE).tobytes()
+def half_floats(vector: Floats) -> bytes:
+    """Return a vector in half precision: its cosines are off by less than 0.0005."""
+    return vector.astype(HALF).tobytes()

@@ -1,138 +1,118 @@
-"""The job queue: who is at which durable work, and until when.
+"""The job queue: queueing, leases and results.
 
-A scope's jobs change only under the scope's lock, so that a claim and a batch never meet half-way.
+A scope's jobs change only under the scope's lock, so a claim and a batch never interleave.
 """
 
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from zettel.graph.neo4j import rows, settling
-from zettel.graph.neo4j.connection import Connection, Transaction
-from zettel.model import SIDE_BY_SIDE, TIME_MAX, Job, JobKind, JobState, Scope, to_micros
+from zettel.graph.neo4j import rows, unfinished
+from zettel.graph.neo4j.connection import Neo4jConnection, Transaction
+from zettel.model import TIME_MAX, Job, JobKind, JobState, Scope, to_micros
+
+if TYPE_CHECKING:
+    from neo4j import Record
 
 
-async def claim(
-    connection: Connection,
-    kinds: Sequence[JobKind],
-    limit: int,
-    lease: float,
-    scope: Scope | None,
-    busy: Sequence[Scope],
-    now: int,
-) -> list[Job]:
-    """Take due jobs of the first one's scope and kind, most urgent first; those whose lease ran out are due again.
+class Neo4jJobQueue:
+    """The queue of ``zettel.ports.store.JobQueue``."""
 
-    Each start counts as an attempt. Of ``busy`` scopes only jobs are taken whose order does not count.
-    """
-    flags = tuple(name for name, given in (("scoped", scope is not None), ("busy", busy)) if given)
-    first = await connection.read(
-        "jobs_due",
-        *flags,
-        kinds=[kind.value for kind in kinds],
-        now=now,
-        scope=scope.key if scope else None,
-        busy=[one.key for one in busy],
-        any_order=sorted(kind.value for kind in SIDE_BY_SIDE),
-    )
-    if not first:
-        return []
-    ((chosen, kind),) = first
-    tokens = [secrets.token_hex(8) for _ in range(limit)]
+    connection: Neo4jConnection
 
-    async def work(transaction: Transaction) -> list[Job]:
-        await transaction.run("scope_touch", scope=chosen, token=tokens[0])
-        told = await transaction.run(
-            "jobs_claim",
-            scope=chosen,
-            kind=kind,
+    async def claim(
+        self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None, busy: Sequence[Scope] = ()
+    ) -> list[Job]:
+        """Lease due jobs of the scope and kind of the first one, most urgent first; those with an expired lease too.
+
+        Each claim counts as an attempt. From ``busy`` scopes it takes only jobs that may run side by side.
+        """
+        now = _now()
+        first = await self.connection.read(
+            "jobs_due",
+            *[name for name, is_set in (("scoped", scope is not None), ("busy", busy)) if is_set],
+            kinds=[kind.value for kind in kinds],
             now=now,
-            until=now + int(lease * 1_000_000),
-            limit=limit,
-            tokens=tokens,
+            scope=scope.key if scope else None,
+            busy=[other.key for other in busy],
+            any_order=sorted(kind.value for kind in JobKind if kind.order_free),
         )
-        return [rows.read_job(row["job"]) for row in told]
+        if not first:
+            return []
+        ((key, kind),) = first
+        tokens = [secrets.token_hex(8) for _ in range(limit)]
+        values = {"kind": kind, "now": now, "until": _lease_end(now, lease), "limit": limit, "tokens": tokens}
+        claimed = await self._locked("jobs_claim", key, **values)
+        if not claimed:  # the scope may be half deleted: its jobs would stay first in line
+            await unfinished.settle(self.connection, key)
+        return [rows.read_job(row["job"]) for row in claimed]
 
-    claimed = await connection.writing(work)
-    if not claimed:  # its scope may be going, and its jobs first in line for ever if that was cut off
-        await settling.settle(connection, chosen)
-    return claimed
+    async def renew(self, leased: Sequence[Job], lease: float) -> None:
+        await self._locked(
+            "jobs_renew", leased[0].scope.key, jobs=_leases(leased), until=_lease_end(_now(), lease)
+        )
 
-
-async def renew(connection: Connection, jobs: Sequence[Job], lease: float, now: int) -> None:
-    """Leave jobs of one scope to their worker for longer. Those that were taken over are left alone."""
-    scope = jobs[0].scope.key
-
-    async def work(transaction: Transaction) -> None:
-        await transaction.run("scope_touch", scope=scope, token=secrets.token_hex(8))
-        held = [{"id": job.id, "token": job.token} for job in jobs]
-        await transaction.run("jobs_renew", scope=scope, jobs=held, until=now + int(lease * 1_000_000))
-
-    await connection.writing(work)
-
-
-async def fail(
-    connection: Connection, jobs: Sequence[Job], error: str, retry_at: datetime | None, counts: bool
-) -> None:
-    """Keep why jobs of one scope failed, and queue them again if a time is given. Those that were taken over are left
-    alone."""
-    scope = jobs[0].scope.key
-
-    async def work(transaction: Transaction) -> None:
-        await transaction.run("scope_touch", scope=scope, token=secrets.token_hex(8))
-        await transaction.run(
+    async def fail(
+        self, failed: Sequence[Job], error: str, retry_at: datetime | None, counts: bool = True
+    ) -> None:
+        await self._locked(
             "jobs_fail",
-            scope=scope,
-            jobs=[{"id": job.id, "token": job.token} for job in jobs],
+            failed[0].scope.key,
+            jobs=_leases(failed),
             state=(JobState.FAILED if retry_at is None else JobState.QUEUED).value,
             run_at=None if retry_at is None else to_micros(retry_at),
             error=error,
-            untried=int(not counts),
+            uncounted=int(not counts),
         )
 
-    await connection.writing(work)
+    async def jobs(self, scope: Scope | None, state: JobState | None = None) -> list[Job]:
+        return await list_jobs(self.connection, scope, state)
 
-
-async def listed(connection: Connection, scope: Scope | None, state: JobState | None) -> list[Job]:
-    """Jobs in the order they were queued."""
-    states = [state.value] if state else [state.value for state in JobState]
-    flags = () if scope is None else ("scoped",)
-    told = await connection.read("jobs", *flags, states=states, scope=scope.key if scope else None)
-    return [rows.read_job(row["job"]) for row in told]
-
-
-async def pending(
-    connection: Connection, scope: Scope | None, kinds: Sequence[JobKind] | None, due_by: datetime | None
-) -> int:
-    """How many jobs (of these kinds) are running, or queued (to run by then)."""
-    flags = () if scope is None else ("scoped",)
-    asked = [kind.value for kind in (JobKind if kinds is None else kinds)]
-    by = TIME_MAX if due_by is None else to_micros(due_by)
-    ((count,),) = await connection.read("jobs_pending", *flags, kinds=asked, by=by, scope=scope.key if scope else None)
-    return int(count)
-
-
-async def retry(connection: Connection, scope: Scope | None, job: str | None, now: int) -> int:
-    """Queue failed jobs again (only the one of an id, if given), as if they had never been tried; how many."""
-    flags = tuple(name for name, given in (("scoped", scope), ("single", job)) if given is not None)
-
-    async def work(transaction: Transaction) -> int:
-        ((count,),) = await transaction.run(
-            "jobs_retry", *flags, scope=scope.key if scope else None, job=job, now=now
-        )
+    async def pending(
+        self, scope: Scope | None, kinds: Sequence[JobKind] | None = None, due_by: datetime | None = None
+    ) -> int:
+        values = [kind.value for kind in (JobKind if kinds is None else kinds)]
+        by = TIME_MAX if due_by is None else to_micros(due_by)
+        ((count,),) = await self.connection.read_scoped("jobs_pending", scope, kinds=values, by=by)
         return int(count)
 
-    return await connection.writing(work)
+    async def retry(self, scope: Scope | None, job: str | None = None) -> int:
+        flags = [name for name, value in (("scoped", scope), ("single", job)) if value is not None]
+        values: dict[str, Any] = {"scope": scope.key if scope else None, "job": job, "now": _now()}
+        ((count,),) = await self.connection.writing(lambda tx: tx.run("jobs_retry", *flags, **values))
+        return int(count)
 
-
-async def cancel(connection: Connection, scope: Scope, job: str, now: int) -> bool:
-    """Take a job off the queue unless somebody holds its lease."""
-
-    async def work(transaction: Transaction) -> bool:
-        await transaction.run("scope_touch", scope=scope.key, token=secrets.token_hex(8))
-        ((count,),) = await transaction.run("job_cancel", scope=scope.key, job=job, now=now)
+    async def cancel(self, scope: Scope, job: str) -> bool:
+        ((count,),) = await self._locked("job_cancel", scope.key, job=job, now=_now())
         return bool(count)
 
-    return await connection.writing(work)
+    async def _locked(self, name: str, scope: str, **values: Any) -> list[Record]:
+        """Return the rows of a statement that runs under the scope's lock."""
+
+        async def work(transaction: Transaction) -> list[Record]:
+            await transaction.run("scope_lock", scope=scope, token=secrets.token_hex(8))
+            return await transaction.run(name, scope=scope, **values)
+
+        return await self.connection.writing(work)
+
+
+async def list_jobs(connection: Neo4jConnection, scope: Scope | None, state: JobState | None = None) -> list[Job]:
+    """Return jobs in the order they were queued."""
+    states = [state.value] if state else [state.value for state in JobState]
+    return [rows.read_job(row["job"]) for row in await connection.read_scoped("jobs", scope, states=states)]
+
+
+def _leases(jobs: Sequence[Job]) -> list[dict[str, str | None]]:
+    return [{"id": job.id, "token": job.token} for job in jobs]
+
+
+def _lease_end(now: int, seconds: float) -> int:
+    return now + int(seconds * 1_000_000)
+
+
+def _now() -> int:
+    return time.time_ns() // 1000

@@ -1,29 +1,41 @@
-"""Reading what was asked for by id or in order: events, notes, their histories, links and Terms."""
+"""Reads by id or in order: scope states, events, notes, histories, links and terms."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from zettel.fold import live_versions
+from zettel.core.fold import live_versions
 from zettel.graph.bodies import read_body
 from zettel.graph.keys import Keys
-from zettel.graph.neo4j import hashes, rows
-from zettel.graph.neo4j.connection import Connection
-from zettel.model import EventRecord, Link, Note, Revision, Scope, Term, from_micros
-from zettel.ports import Found, Lookup, NoteHistory, TermUse
-from zettel.query import Filter
+from zettel.graph.neo4j import hashes, rows, unfinished
+from zettel.graph.neo4j.connection import Neo4jConnection
+from zettel.graph.scopes import ScopeRow, Secrets
+from zettel.model import TIME_MIN, EventRecord, Link, Note, Revision, Scope, Term, TermUse, from_micros
+from zettel.ports import LookupQuery, LookupResult, NoteHistory, ScopeState
+from zettel.ports.query import Filter
 
 if TYPE_CHECKING:
     from neo4j import Record
 
+DUMP_PAGE = 256
+"""Events per page while streaming."""
+
+
+def scope_state(row: Record) -> ScopeState:
+    """Return the state of a scope from a row of ``state.cypher``."""
+    latest = TIME_MIN if row["latest"] is None else row["latest"]
+    return ScopeState(row["seq"], row["secret"], row["recorded_at"], latest)
+
 
 def filter_values(filter: Filter) -> dict[str, Any]:
-    """The parameters of ``parts/allowed.cypher``."""
+    """Return the parameters of ``parts/filter.cypher``."""
     return {
         "kinds": list(filter.kinds),
         "tags": list(filter.tags),
         "session": filter.session,
+        "speaker": filter.speaker,
         "role": filter.role,
         "since": None if filter.since is None else from_micros(filter.since),
         "until": None if filter.until is None else from_micros(filter.until),
@@ -32,46 +44,8 @@ def filter_values(filter: Filter) -> dict[str, Any]:
     }
 
 
-async def notes(connection: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
-    """Those of the notes that are there, by id."""
-    if not ids:
-        return {}
-    told = await connection.read("notes", scope=scope.key, ids=list(dict.fromkeys(ids)))
-    found = [rows.read_note(row["note"]) for row in told]
-    return {note.id: note for note in found}
-
-
-async def events(connection: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, EventRecord]:
-    """Those of the events that are there, by id."""
-    if not ids:
-        return {}
-    told = await connection.read("events", scope=scope.key, ids=list(dict.fromkeys(ids)))
-    found = [rows.read_event(row["event"]) for row in told]
-    return {event.event_id: event for event in found}
-
-
-async def page(connection: Connection, scope: Scope, filter: Filter, after: int, limit: int) -> list[Note]:
-    """Notes past ``after`` that the filter lets through, archived ones left out."""
-    told = await connection.read("page", scope=scope.key, after=after, limit=limit, **filter_values(filter))
-    return [rows.read_note(row["note"]) for row in told]
-
-
-async def archived(connection: Connection, scope: Scope, before: int, limit: int) -> list[Note]:
-    """Archived notes from the newest on, those of lower ``seq`` than ``before``."""
-    told = await connection.read("archived", scope=scope.key, before=before, limit=limit)
-    return [rows.read_note(row["note"]) for row in told]
-
-
-async def histories(connection: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:
-    """Base and Revisions of those of the notes that are there."""
-    if not ids:
-        return {}
-    told = await connection.read("histories", scope=scope.key, ids=list(dict.fromkeys(ids)))
-    return {row["base"]["id"]: NoteHistory(rows.read_note(row["base"]), told_by(row["revisions"])) for row in told}
-
-
-def told_by(bodies: Sequence[str]) -> tuple[Revision, ...]:
-    """A note's Revisions, each knowing whether it counts."""
+def revisions_of(bodies: Sequence[str]) -> tuple[Revision, ...]:
+    """Return a note's revisions from their JSON, with their ``live`` flags."""
     revisions = [read_body(Revision, body) for body in bodies]
     live = live_versions(revisions)
     return tuple(
@@ -79,89 +53,161 @@ def told_by(bodies: Sequence[str]) -> tuple[Revision, ...]:
     )
 
 
-async def citing(connection: Connection, scope: Scope, ids: Sequence[str]) -> tuple[Revision, ...]:
-    """Revisions that one of these notes stood before, by ``seq``."""
-    told = await connection.read("citing", scope=scope.key, ids=list(ids))
-    found = [r for row in told for r in told_by(row["revisions"]) if r.version in row["versions"]]
-    return tuple(sorted(found, key=lambda revision: revision.seq))
+class Neo4jNotes:
+    """The reads of ``zettel.ports.store.NoteStore``."""
+
+    connection: Neo4jConnection
+    _secrets: Secrets
+
+    async def state(self, scope: Scope) -> ScopeState:
+        states = await self.connection.read("state", scope=scope.key)
+        if not states and await unfinished.settle(self.connection, scope.key):
+            states = await self.connection.read("state", scope=scope.key)
+        if not states:
+            return ScopeState(0, self._secrets.of(scope, None).secret, TIME_MIN, TIME_MIN)
+        (row,) = states
+        self._secrets.of(scope, _scope_row(row))
+        return scope_state(row)
+
+    async def _scope_row(self, scope: Scope) -> ScopeRow | None:
+        states = await self.connection.read("state", scope=scope.key)
+        return _scope_row(states[0]) if states else None
+
+    async def _keys(self, scope: Scope) -> Keys:
+        return self._secrets.planned(scope) or self._secrets.of(scope, await self._scope_row(scope))
+
+    async def lookup(self, scope: Scope, ask: LookupQuery) -> LookupResult:
+        """Answer a LookupQuery. ``df`` and ``notes`` count unarchived notes only."""
+        keys = await self._keys(scope)
+        read = await self._lookup_rows(scope, keys, ask)
+        return await self._lookup_result(scope, keys, ask, read[0] if read else None)
+
+    async def survey(self, scope: Scope, ask: Callable[[bytes], LookupQuery]) -> tuple[ScopeState, LookupResult]:
+        """Return ``state`` and ``lookup``, in one round trip if the cached secret is still valid."""
+        keys = self._secrets.planned(scope)
+        if keys is not None:
+            query = ask(keys.secret)
+            read = await self._lookup_rows(scope, keys, query, "state")
+            if read and read[0]["secret"] == keys.secret:
+                result = await self._lookup_result(scope, keys, query, read[0])
+                self._secrets.of(scope, _scope_row(read[0]))
+                return scope_state(read[0]), result
+        state = await self.state(scope)
+        return state, await self.lookup(scope, ask(state.secret))
+
+    async def _lookup_rows(self, scope: Scope, keys: Keys, ask: LookupQuery, *flags: str) -> list[Record]:
+        titles = [
+            {"name": title, "words": " AND ".join(hashes.word_hash(keys, token) for token in tokens)}
+            for title, tokens in ask.titles
+            if tokens
+        ]
+        values: dict[str, Any] = {"identities": list(ask.identities), "names": list(ask.names), "titles": titles}
+        values["words"] = [hashes.word_hash(keys, token) for token in ask.tokens]
+        requested = [name for name, value in values.items() if value]
+        return await self.connection.read("lookup", *requested, *flags, scope=scope.key, **values)
+
+    async def _lookup_result(self, scope: Scope, keys: Keys, ask: LookupQuery, row: Record | None) -> LookupResult:
+        df = dict.fromkeys(ask.tokens, 0)
+        if row is None:
+            return LookupResult(
+                events={}, tombstones=frozenset(), named={}, naming={}, has_titles=False, notes=0, df=df
+            )
+        tokens = {hashes.word_hash(keys, token): token for token in ask.tokens}
+        df.update((tokens[name], count) for name, count in row["df"])
+        naming = _grouped(row["naming"])
+        notes = await self.notes(scope, sorted({id for ids in naming.values() for id in ids}))
+        return LookupResult(
+            events={item["identity"]: (rows.read_event(item["event"]), tuple(item["notes"])) for item in row["events"]},
+            tombstones=frozenset(row["tombstones"]),
+            named={name: tuple(ids) for name, ids in _grouped(row["named"]).items()},
+            naming={title: tuple(notes[id] for id in ids if id in notes) for title, ids in naming.items()},
+            has_titles=row["titled"],
+            notes=row["notes"] if ask.tokens else 0,
+            df=df if ask.tokens else {},
+        )
+
+    async def _by_ids(self, name: str, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        """Return the rows of a statement that takes distinct ids; no ids take no round trip."""
+        return await self.connection.read(name, scope=scope.key, ids=list(dict.fromkeys(ids))) if ids else []
+
+    async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
+        read = [rows.read_note(row["note"]) for row in await self._by_ids("notes", scope, ids)]
+        return {note.id: note for note in read}
+
+    async def events(self, scope: Scope, ids: Sequence[str]) -> dict[str, EventRecord]:
+        read = [rows.read_event(row["event"]) for row in await self._by_ids("events", scope, ids)]
+        return {event.event_id: event for event in read}
+
+    async def events_like(self, scope: Scope, ids: Sequence[str]) -> tuple[str, ...]:
+        return tuple(row["id"] for row in await self.connection.read("events_like", scope=scope.key, ids=list(ids)))
+
+    async def events_from(self, scope: Scope, source: str | None, session: str | None, limit: int) -> tuple[str, ...]:
+        flags = [name for name, value in (("file", source), ("session", session)) if value is not None]
+        read = await self.connection.read(
+            "events_from", *flags, scope=scope.key, file=source, session=session, limit=limit
+        )
+        return tuple(row["id"] for row in read)
+
+    async def notes_of(self, scope: Scope, events: Sequence[str]) -> tuple[str, ...]:
+        return tuple(row["id"] for row in await self.connection.read("notes_of", scope=scope.key, ids=list(events)))
+
+    async def page(self, scope: Scope, filter: Filter, after: int, limit: int) -> list[Note]:
+        read = await self.connection.read("page", scope=scope.key, after=after, limit=limit, **filter_values(filter))
+        return [rows.read_note(row["note"]) for row in read]
+
+    async def archived(self, scope: Scope, before: int, limit: int) -> list[Note]:
+        read = await self.connection.read("archived", scope=scope.key, before=before, limit=limit)
+        return [rows.read_note(row["note"]) for row in read]
+
+    async def histories(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:
+        read = await self._by_ids("histories", scope, ids)
+        return {
+            row["base"]["id"]: NoteHistory(rows.read_note(row["base"]), revisions_of(row["revisions"])) for row in read
+        }
+
+    async def citing(self, scope: Scope, notes: Sequence[str]) -> tuple[Revision, ...]:
+        read = await self.connection.read("citing", scope=scope.key, ids=list(notes))
+        revisions = [r for row in read for r in revisions_of(row["revisions"]) if r.version in row["versions"]]
+        return tuple(sorted(revisions, key=lambda revision: revision.seq))
+
+    async def links(self, scope: Scope, notes: Sequence[str]) -> list[Link]:
+        read = await self.connection.read("links", scope=scope.key, ids=list(notes))
+        return [rows.read_link(row) for row in read]
+
+    async def terms(self, scope: Scope, note: str) -> list[Term]:
+        """Return a note's terms by key, each with the number of notes that have it; none for an archived note."""
+        read = await self._by_ids("note_terms", scope, [note])
+        return [
+            Term(key=key, text=text, kind=kind, notes=df) for row in read for key, text, kind, _, df in row["terms"]
+        ]
+
+    async def uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, tuple[TermUse, ...]]:
+        """Return the term uses of the existing, unarchived notes."""
+        read = await self._by_ids("note_terms", scope, notes)
+        return {
+            row["id"]: tuple(TermUse(key, text, kind, count) for key, text, kind, count, _ in row["terms"])
+            for row in read
+        }
+
+    async def scopes(self) -> list[Scope]:
+        return [Scope.model_validate_json(row["name"]) for row in await self.connection.read("scopes")]
+
+    async def dump(self, scope: Scope) -> AsyncIterator[tuple[EventRecord, tuple[Note, ...]]]:
+        """Stream every event of a scope with the notes that cite it, in ``seq`` order; each page is one state."""
+        after = -1
+        while read := await self.connection.read("dump", scope=scope.key, after=after, limit=DUMP_PAGE):
+            for row in read:
+                event = rows.read_event(row["event"])
+                yield event, tuple(map(rows.read_note, row["notes"]))
+            after = event.seq
 
 
-async def links(connection: Connection, scope: Scope, ids: Sequence[str]) -> list[Link]:
-    """Links that start or end at one of these notes, by (source, type, target)."""
-    return [rows.read_link(row) for row in await connection.read("links", scope=scope.key, ids=list(ids))]
+def _scope_row(row: Record) -> ScopeRow:
+    return ScopeRow(0, row["secret"], row["seq"], row["recorded_at"], row["changes"], row["floor"])
 
 
-async def terms(connection: Connection, scope: Scope, note: str) -> list[Term]:
-    """A note's Terms by key, each with how many notes of the scope hold it; none of an archived note."""
-    told = await connection.read("uses", scope=scope.key, ids=[note])
-    return [
-        Term(key=key, text=text, kind=kind, notes=held) for row in told for key, text, kind, _, held in row["terms"]
-    ]
-
-
-async def uses(connection: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, tuple[TermUse, ...]]:
-    """The Terms of those of the notes that are there and not archived, as their index has them."""
-    told = await connection.read("uses", scope=scope.key, ids=list(dict.fromkeys(ids)))
-    return {
-        row["id"]: tuple(TermUse(key, text, kind, count) for key, text, kind, count, _ in row["terms"]) for row in told
-    }
-
-
-async def dump_page(
-    connection: Connection, scope: Scope, after: int, limit: int
-) -> list[tuple[EventRecord, tuple[Note, ...]]]:
-    """The next events past ``after`` in ``seq`` order, each with the notes that now rest on it, by ``seq``."""
-    told = await connection.read("dump", scope=scope.key, after=after, limit=limit)
-    return [(rows.read_event(row["event"]), tuple(map(rows.read_note, row["notes"]))) for row in told]
-
-
-async def look_up(connection: Connection, scope: Scope, keys: Keys, ask: Lookup) -> Found:
-    """Answer a Lookup. ``df`` counts notes that are not archived, as ``notes`` does."""
-    told = await _looked_up(connection, scope, keys, ask)
-    return await _found(connection, scope, keys, ask, told[0] if told else None)
-
-
-async def survey(connection: Connection, scope: Scope, keys: Keys, ask: Lookup) -> tuple[Record, Found] | None:
-    """The row of ``state.cypher`` and the answer to a Lookup; None if the scope is not there, or has another secret."""
-    told = await _looked_up(connection, scope, keys, ask, "standing")
-    if not told or told[0]["secret"] != keys.secret:
-        return None
-    return told[0], await _found(connection, scope, keys, ask, told[0])
-
-
-async def _looked_up(connection: Connection, scope: Scope, keys: Keys, ask: Lookup, *flags: str) -> list[Record]:
-    titles = [
-        {"name": title, "words": " AND ".join(hashes.word(keys, token) for token in tokens)}
-        for title, tokens in ask.titles
-        if tokens
-    ]
-    asked: dict[str, Any] = {"identities": list(ask.identities), "names": list(ask.names), "titles": titles}
-    asked["words"] = [hashes.word(keys, token) for token in ask.tokens]
-    wanted = [name for name, values in asked.items() if values]
-    return await connection.read("lookup", *wanted, *flags, scope=scope.key, **asked)
-
-
-async def _found(connection: Connection, scope: Scope, keys: Keys, ask: Lookup, row: Record | None) -> Found:
-    df = dict.fromkeys(ask.tokens, 0)
-    if row is None:
-        return Found(events={}, tombstones=frozenset(), named={}, naming={}, has_titles=False, notes=0, df=df)
-    tokens = {hashes.word(keys, token): token for token in ask.tokens}
-    df.update((tokens[name], count) for name, count in row["df"])
-    naming = _grouped(row["naming"])
-    read = await notes(connection, scope, sorted({id for ids in naming.values() for id in ids}))
-    return Found(
-        events={one["identity"]: (rows.read_event(one["event"]), tuple(one["notes"])) for one in row["events"]},
-        tombstones=frozenset(row["tombstones"]),
-        named={name: tuple(ids) for name, ids in _grouped(row["named"]).items()},
-        naming={title: tuple(read[id] for id in ids if id in read) for title, ids in naming.items()},
-        has_titles=row["titled"],
-        notes=row["notes"] if ask.tokens else 0,
-        df=df if ask.tokens else {},
-    )
-
-
-def _grouped(pairs: Sequence[tuple[str, str]]) -> Mapping[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _grouped(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = defaultdict(list)
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
+        groups[key].append(value)
+    return groups

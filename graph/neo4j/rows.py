@@ -1,7 +1,7 @@
-"""Events, notes, Revisions and jobs as properties, and back.
+"""Conversion between events, notes, revisions or jobs and node properties.
 
-A note's properties are what people read in Neo4j Browser, so what says nothing is left out. Payload and metadata may
-be any JSON and are kept as text; metadata also as flat ``key=value`` strings, for filters.
+People read a note's properties in Neo4j Browser, so empty values are omitted. Payload and metadata are stored as JSON
+text; metadata also as flat ``key=value`` strings for filters.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import date
+from enum import Enum
 from typing import Any
 
-from zettel.batch import PutAnswer
 from zettel.graph.bodies import body_of
 from zettel.model import (
     EventRecord,
@@ -31,48 +31,48 @@ from zettel.model import (
     from_micros,
     to_micros,
 )
+from zettel.ports.operations import PutAnswer
 
 NOTE_TIMES = ("occurred_at", "valid_from", "valid_to", "recorded_at")
-_LISTS = ("keywords", "tags", "event_ids", "authored", "flags")
-_ALWAYS = ("content", "kind", "importance", "confidence")
+_DEFAULTS = {name: field.get_default(call_default_factory=True) for name, field in Note.model_fields.items()}
+_ALWAYS = frozenset({"kind", "importance", "confidence", "version"})
+_OWN_FORM = frozenset({"metadata", "valid_to"})
 
 
 def note_row(note: Note, scope: str) -> dict[str, Any]:
-    """A note's properties. The end of its validity is derived whenever it is read."""
-    row: dict[str, Any] = {
-        "caption": note.caption or None, "title": note.title, "content": note.content, "context": note.context or None,
-        "kind": note.kind.value, "keywords": list(note.keywords), "tags": list(note.tags),
-        "importance": note.importance, "confidence": note.confidence, "role": note.role, "session": note.session,
-        "occurred_at": note.occurred_at, "valid_from": note.valid_from, "recorded_at": note.recorded_at,
-        "event_ids": list(note.event_ids), "metadata": list(as_metadata_pairs(note.metadata)),
-        "metadata_json": as_json(note.metadata) if note.metadata else None, "authored": list(note.authored),
-        "archived": note.archived or None, "merged_into": note.merged_into, "faded": note.faded or None,
-        "quarantined": note.quarantined, "flags": list(note.flags), "trust": note.trust if note.trust < 1 else None,
-        "part": note.part or None, "parts": note.parts if note.parts > 1 else None,
-        "seq": note.seq, "version": note.version, "scope": scope, "id": note.id,
-    }  # fmt: skip
-    return {name: value for name, value in row.items() if value is not None and value != []}
+    """Return a note's properties: its fields that differ from their defaults, and ``_ALWAYS`` those that queries use.
+
+    The end of its validity is left out, because each read derives it.
+    """
+    row: dict[str, Any] = {"scope": scope}
+    for name, default in _DEFAULTS.items():
+        value = getattr(note, name)
+        if name not in _OWN_FORM and (value != default or name in _ALWAYS):
+            row[name] = list(value) if isinstance(value, tuple) else value.value if isinstance(value, Enum) else value
+    if note.metadata:
+        row |= {"metadata": list(as_metadata_pairs(note.metadata)), "metadata_json": as_json(note.metadata)}
+    return row
 
 
 def read_note(row: Mapping[str, Any]) -> Note:
     """The inverse of :func:`note_row`; times are microseconds."""
     fields = {name: row[name] for name in Note.model_fields if row.get(name) is not None}
     fields.update((name, from_micros(fields[name])) for name in NOTE_TIMES if name in fields)
-    fields.update((name, tuple(fields[name])) for name in _LISTS if name in fields)
     fields["metadata"] = json.loads(row["metadata_json"]) if row.get("metadata_json") else {}
     return Note(**fields)
 
 
 def event_row(event: EventRecord, identity: str, scope: str) -> dict[str, Any]:
-    """An event's properties."""
+    """Return an event's properties."""
     row: dict[str, Any] = {
-        "title": event.title, "content": event.content or None, "role": event.role, "session": event.session,
+        "title": event.title, "content": event.content or None,
+        "speaker": event.speaker, "role": event.role, "session": event.session,
         "occurred_at": event.occurred_at, "recorded_at": event.recorded_at,
         "payload": None if event.payload is None else as_json(event.payload),
         "metadata": as_json(event.metadata) if event.metadata else None,
         "file": event.source.file if event.source else None,
         "position": event.source.position if event.source else None,
-        "key": event.id, "revises": event.revises, "identity": identity, "seq": event.seq, "scope": scope,
+        "key": event.external_id, "revises": event.revises, "identity": identity, "seq": event.seq, "scope": scope,
         "id": event.event_id,
     }  # fmt: skip
     return {name: value for name, value in row.items() if value is not None}
@@ -82,9 +82,10 @@ def read_event(row: Mapping[str, Any]) -> EventRecord:
     """The inverse of :func:`event_row`; times are microseconds."""
     return EventRecord(
         event_id=row["id"],
-        id=row.get("key"),
+        external_id=row.get("key"),
         title=row.get("title"),
         content=row.get("content", ""),
+        speaker=row.get("speaker"),
         role=row.get("role"),
         session=row.get("session"),
         occurred_at=None if row.get("occurred_at") is None else from_micros(row["occurred_at"]),
@@ -98,7 +99,7 @@ def read_event(row: Mapping[str, Any]) -> EventRecord:
 
 
 def revision_row(revision: Revision, scope: str) -> dict[str, Any]:
-    """A Revision's properties: all of it as JSON, and what people look for by itself."""
+    """Return a revision's properties: its JSON, and the fields that people query."""
     return {
         "caption": f"version {revision.version} by {revision.cause.by}", "version": revision.version,
         "by": revision.cause.by, "recorded_at": revision.recorded_at, "seq": revision.seq,
@@ -106,21 +107,21 @@ def revision_row(revision: Revision, scope: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def cited_by(revision: Revision) -> list[str]:
-    """The notes that stood before a Revision: its inputs, its cause, the ends of its links."""
-    cited = {read.note for read in revision.inputs} | {link.target for link in revision.links}
+def cited_notes(revision: Revision) -> list[str]:
+    """Return the ids of a revision's inputs, of its cause, and of the other ends of its links."""
+    cited = {source.note for source in revision.inputs} | {link.target for link in revision.links}
     cited |= {link.source for link in revision.links if link.source != revision.note}
     return sorted(cited | ({revision.cause.note} if revision.cause.note is not None else set()))
 
 
 def link_row(link: Link) -> dict[str, Any]:
-    """A link as it is stored: its ends, and the relationship's properties."""
-    told = {"weight": link.weight, "reason": link.reason, "recorded_at": link.recorded_at}
-    return {"source": link.source, "target": link.target, "link": told}
+    """Return a link's ends and its relationship's properties."""
+    properties = {"weight": link.weight, "reason": link.reason, "recorded_at": link.recorded_at}
+    return {"source": link.source, "target": link.target, "link": properties}
 
 
 def read_link(row: Mapping[str, Any]) -> Link:
-    """The inverse of :func:`link_row`, from a row of ``links.cypher``."""
+    """The inverse of :func:`link_row`, for a row of ``links.cypher``."""
     return Link(
         source=row["source"],
         target=row["target"],
@@ -132,12 +133,12 @@ def read_link(row: Mapping[str, Any]) -> Link:
 
 
 def job_row(job: Job, number: int) -> dict[str, Any]:
-    """A job as it is queued: what it is known by, and the rest."""
-    told = {
+    """Return a job's unique key and its other properties."""
+    properties = {
         "id": job.id, "priority": job.priority, "run_at": to_micros(job.run_at), "attempts": job.attempts,
         "state": job.state.value, "error": job.error, "lease_until": 0, "number": number,
     }  # fmt: skip
-    return {"kind": job.kind.value, "note": job.note or "", "version": job.version, "job": told}
+    return {"kind": job.kind.value, "note": job.note or "", "version": job.version, "job": properties}
 
 
 def read_job(row: Mapping[str, Any]) -> Job:
@@ -158,14 +159,14 @@ def read_job(row: Mapping[str, Any]) -> Job:
 
 
 def answer_row(op: PutAnswer, scope: str) -> dict[str, Any]:
-    """An answer's properties."""
+    """Return an answer's properties."""
     notes = len(set(op.notes))
     caption = f"answer about {notes} note{'' if notes == 1 else 's'}"
     return {"caption": caption, "text": op.text, "notes": notes, "scope": scope, "key": op.key}
 
 
 def use_row(use: ModelUse) -> dict[str, Any]:
-    """What a model has cost; the day as text."""
+    """Return the cost of a model, with the day as text."""
     return use.model_dump(exclude={"day"}) | {"day": use.day.isoformat()}
 
 
@@ -175,7 +176,7 @@ def read_use(row: Mapping[str, Any]) -> ModelUse:
 
 
 def search_row(search: LoggedSearch, scope: str) -> dict[str, Any]:
-    """A logged search's properties: all of it as JSON, and what people look for by itself."""
+    """Return a logged search's properties: its JSON, and the fields that people query."""
     notes = len({hit.note for hit in search.hits})
     return {
         "question": search.question, "asked_at": search.asked_at, "outcome": search.outcome, "notes": notes,
@@ -184,21 +185,21 @@ def search_row(search: LoggedSearch, scope: str) -> dict[str, Any]:
 
 
 def usage_row(note: str, use: NoteUse, scope: str) -> dict[str, Any]:
-    """What feedback says of a note: its properties, in a list; an empty one for a note that was never of use."""
+    """Return a note's feedback as a list of one row of properties, or an empty list for a note without feedback."""
     caption = f"used {use.times} time{'' if use.times == 1 else 's'}"
     row = use._asdict() | {"caption": caption, "scope": scope, "note": note}
     return {"note": note, "usage": [row] if use.times else []}
 
 
 def read_usage(row: Mapping[str, Any]) -> NoteUse:
-    """The inverse of :func:`usage_row`, from a row of ``note_uses.cypher``."""
+    """The inverse of :func:`usage_row`, for a row of ``note_uses.cypher``."""
     if row["times"] is None:
         return NoteUse(from_micros(row["recorded_at"]))
     return NoteUse(from_micros(row["since"]), row["times"], row["successes"], row["failures"])
 
 
 def as_json(value: Any) -> str:
-    """Any JSON value as text, readable where UTF-8 can hold it."""
+    """Return a JSON value as text, escaped only if UTF-8 cannot encode it."""
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode("utf-8")

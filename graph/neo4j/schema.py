@@ -1,4 +1,4 @@
-"""Whose database it is, in which layout, and how an older layout becomes this one."""
+"""Ownership check and schema migrations of the database."""
 
 from __future__ import annotations
 
@@ -6,58 +6,58 @@ import re
 
 from zettel.cypher import migrations
 from zettel.errors import NotAStore, StoreTooNew
-from zettel.graph.neo4j.connection import Connection, Transaction, statement
+from zettel.graph.neo4j.connection import Neo4jConnection, Transaction, statement
 
 INDEX_SECONDS = 300
-"""How long an index that is new to a full database may take before it can be asked."""
+"""Timeout for a new index of a large database."""
 
 MAX_INDEXED_DIM = 4096
-"""Longest vector that an index of the server takes; longer ones are compared one by one."""
+"""Longest vector that the server can index; longer ones are compared one by one."""
 
-_MADE = re.compile(r"(?:CONSTRAINT|INDEX) (\w+) IF NOT EXISTS")
-
-
-async def missing(connection: Connection) -> list[str]:
-    """The constraints and indexes of this layout that somebody has dropped. A constraint has an index of its name."""
-    there = {row["name"] for row in await connection.read("indexes")}
-    wanted = [name for text in await _statements(connection) for name in _MADE.findall(text)]
-    return [name for name in wanted if name not in there]
+_CREATED = re.compile(r"(?:CONSTRAINT|INDEX) (\w+) IF NOT EXISTS")
 
 
-async def remake(connection: Connection) -> None:
-    """Make what is missing of this layout."""
+async def missing(connection: Neo4jConnection) -> list[str]:
+    """Return the dropped constraints and indexes of this layout. Each constraint has an index of the same name."""
+    existing = {row["name"] for row in await connection.read("indexes")}
+    expected = [name for text in await _statements(connection) for name in _CREATED.findall(text)]
+    return [name for name in expected if name not in existing]
+
+
+async def remake(connection: Neo4jConnection) -> None:
+    """Create the missing constraints and indexes."""
     for text in await _statements(connection):
         await connection.command(text)
     await wait_for_indexes(connection)
 
 
-async def index_vectors(connection: Connection, dim: int) -> None:
-    """Make the vector index for vectors of ``dim`` numbers, if it is not there and the server takes so long ones."""
+async def index_vectors(connection: Neo4jConnection, dim: int) -> None:
+    """Create the vector index for vectors of ``dim`` numbers, unless it exists or they are too long."""
     if dim <= MAX_INDEXED_DIM:
         await connection.command(statement("space_index", release=connection.release, dim=dim))
         await wait_for_indexes(connection)
 
 
-async def _statements(connection: Connection) -> list[str]:
-    """All that make this layout, and the vector indexes of the sets that are there."""
+async def _statements(connection: Neo4jConnection) -> list[str]:
+    """Return the statements that create this layout and the indexes of the existing vector sets."""
     dims = sorted({row["dim"] for row in await connection.read("spaces") if row["dim"] <= MAX_INDEXED_DIM})
     return [text for step in migrations() for text in step] + [
         statement("space_index", release=connection.release, dim=dim) for dim in dims
     ]
 
 
-async def migrate(connection: Connection) -> None:
-    """Bring the database to this version's layout, and wait until its indexes can be asked.
+async def migrate(connection: Neo4jConnection) -> None:
+    """Migrate the database to this version's layout, and wait for its indexes.
 
-    Every step may be run twice and by several processes at once: each statement does nothing where its work is done.
+    Each step may run twice and in several processes at once: every statement is idempotent.
     Raises ``NotAStore``, ``StoreTooNew``.
     """
     steps = migrations()
     ((layout, others),) = await connection.read("layout")
     if layout is None and others:
         raise NotAStore(
-            f"database {connection.database!r} at {connection.url} holds nodes of another program under names that "
-            "zettel uses; it was left as it is: name another one with database=… or NEO4J_DATABASE"
+            f"database {connection.database!r} at {connection.url} contains nodes of another program with labels that "
+            "zettel uses; nothing was changed: name another one with database=… or NEO4J_DATABASE"
         )
     if (layout or 0) > len(steps):
         raise StoreTooNew(
@@ -71,13 +71,13 @@ async def migrate(connection: Connection) -> None:
         for text in step:
             await connection.command(text)
 
-        async def note(transaction: Transaction, number: int = number) -> None:
+        async def set_layout(transaction: Transaction, number: int = number) -> None:
             await transaction.run("layout_set", layout=number)
 
-        await connection.writing(note)
+        await connection.writing(set_layout)
     await wait_for_indexes(connection)
 
 
-async def wait_for_indexes(connection: Connection) -> None:
-    """Return once no index is populating any more."""
+async def wait_for_indexes(connection: Neo4jConnection) -> None:
+    """Return when all indexes are online."""
     await connection.command(f"CALL db.awaitIndexes({INDEX_SECONDS})")

@@ -1,4 +1,4 @@
-"""The store's vector sets: which there are, which one searches use, and which notes one lacks."""
+"""Vector sets: listing, activation, and notes without a vector."""
 
 from __future__ import annotations
 
@@ -10,87 +10,93 @@ import numpy as np
 
 from zettel.errors import InvalidInput
 from zettel.graph.neo4j import rows
-from zettel.graph.neo4j.connection import Connection, Transaction
+from zettel.graph.neo4j.connection import Neo4jConnection, Transaction
 from zettel.graph.neo4j.schema import MAX_INDEXED_DIM, index_vectors
 from zettel.model import Note, Scope
-from zettel.ports import Space
+from zettel.ports import VectorSet
 
 if TYPE_CHECKING:
-    from zettel.query import Floats
+    from zettel.ports.query import Floats
 
 EXACT_NOTES = 500
-"""Notes up to which a scope's vectors are compared one by one: below, an index is hardly quicker, and it may miss."""
+"""Largest scope whose vectors are all compared: below this size an index is hardly faster, and it is approximate."""
 INDEXED_AT_ONCE = 2000
-"""Vectors taken into the vector index in one transaction."""
+"""Vectors added to the vector index per transaction."""
 PENDING = 500
-"""Vectors that wait for it: until there are so many, a search compares them one by one."""
+"""Number of vectors outside the vector index from which they are added; searches compare them one by one until then."""
 SWEPT_AT_ONCE = 5000
-"""Vectors destroyed in one transaction: some 20 MB of the server's memory for transactions, at 256 numbers."""
+"""Vectors deleted per transaction: some 20 MB of the server's transaction memory at 256 numbers each."""
 
 
-async def spaces(connection: Connection) -> list[Space]:
-    """All vector sets, oldest first."""
-    return [Space(**dict(row)) for row in await connection.read("spaces")]
+async def spaces(connection: Neo4jConnection) -> list[VectorSet]:
+    """Return all vector sets, oldest first."""
+    return [VectorSet(**dict(row)) for row in await connection.read("spaces")]
 
 
-async def add(connection: Connection, name: str, dim: int, fingerprint: str, recipe: str) -> Space:
-    """A new set, or the one of the same values; the first is active."""
+async def add(connection: Neo4jConnection, name: str, dim: int, fingerprint: str, recipe: str) -> VectorSet:
+    """Create a vector set, or return the existing one of the same values. The first set is active."""
     await index_vectors(connection, dim)
 
-    async def work(transaction: Transaction) -> Space:
+    async def work(transaction: Transaction) -> VectorSet:
         await transaction.run("store_lock", token=secrets.token_hex(8))
-        known = [Space(**dict(row)) for row in await transaction.run("spaces")]
-        for space in known:
+        existing = [VectorSet(**dict(row)) for row in await transaction.run("spaces")]
+        for space in existing:
             if space[1:5] == (name, dim, fingerprint, recipe):
                 return space
         await transaction.run(
-            "space_add", name=name, dim=dim, fingerprint=fingerprint, recipe=recipe, active=not known
+            "space_add", name=name, dim=dim, fingerprint=fingerprint, recipe=recipe, active=not existing
         )
-        return Space(**dict((await transaction.run("spaces"))[-1]))
+        return VectorSet(**dict((await transaction.run("spaces"))[-1]))
 
     return await connection.writing(work)
 
 
-async def without_vector(connection: Connection, space: int, limit: int) -> list[tuple[Scope, Note]]:
-    """Notes that this set lacks, scope by scope, oldest first; archived ones are embedded when they come back."""
-    told = await connection.read("without_vector", space=space, limit=limit)
-    return [(Scope.model_validate_json(row["scope"]), rows.read_note(row["note"])) for row in told]
+async def without_vector(connection: Neo4jConnection, space: int, limit: int) -> list[tuple[Scope, Note]]:
+    """Return unarchived notes that lack a vector in this set, by scope, oldest first."""
+    notes = await connection.read("without_vector", space=space, limit=limit)
+    return [(Scope.model_validate_json(row["scope"]), rows.read_note(row["note"])) for row in notes]
 
 
-async def vectors(connection: Connection, scope: Scope, notes: Sequence[str], space: int) -> dict[str, Floats]:
-    """The vectors of those of the notes that have one."""
-    told = await connection.read("vectors", scope=scope.key, ids=list(notes), space=space)
-    return {row["note"]: np.frombuffer(row["bytes"], "<f4") for row in told}
+async def vectors(connection: Neo4jConnection, scope: Scope, notes: Sequence[str], space: int) -> dict[str, Floats]:
+    """Return the (d,) vectors of the notes that have one in this set."""
+    read = await connection.read("vectors", scope=scope.key, ids=list(notes), space=space)
+    return {row["note"]: np.frombuffer(row["bytes"], "<f4") for row in read}
 
 
-async def index(connection: Connection, scope: Scope, space: int, dim: int, least: int) -> None:
-    """Take the vectors of a scope into the vector index that are not in it, if it has more than ``EXACT_NOTES`` notes
-    and ``least`` of them wait for it: in company it costs far less than one by one, as they are written."""
-    told = await connection.read("vectors_pending", scope=scope.key, space=space)
-    if not told or told[0]["notes"] <= EXACT_NOTES or told[0]["pending"] < least or not 0 < dim <= MAX_INDEXED_DIM:
+async def index(connection: Neo4jConnection, scope: Scope, space: int, dim: int, least: int) -> None:
+    """Add a scope's vectors to the vector index, if it has more than ``EXACT_NOTES`` notes and ``least`` new vectors.
+
+    Many at once cost the server far less than each with its note.
+    """
+    counts = await connection.read("vectors_pending", scope=scope.key, space=space)
+    if not counts or not 0 < dim <= MAX_INDEXED_DIM:
+        return
+    ((notes, changes, pending),) = counts
+    if notes <= EXACT_NOTES or pending < least:
         return
 
-    async def some(transaction: Transaction) -> int:
+    async def add_page(transaction: Transaction) -> int:
         ((count,),) = await transaction.run(
             "vectors_index", fill={"dim": dim}, scope=scope.key, space=space, most=INDEXED_AT_ONCE
         )
         return int(count)
 
-    async def whole(transaction: Transaction) -> None:
-        await transaction.run("vectors_indexed", scope=scope.key, changes=told[0]["changes"])
-
-    while await connection.writing(some) == INDEXED_AT_ONCE:
+    while await connection.writing(add_page) == INDEXED_AT_ONCE:
         pass
-    await connection.writing(whole)
+    await connection.writing(
+        lambda transaction: transaction.run("vectors_index_done", scope=scope.key, changes=changes)
+    )
 
 
-async def activate(connection: Connection, space: int) -> bool:
-    """Make this the only set, unless a note still lacks a vector of it; then destroy the others' vectors. Raises
-    ``InvalidInput`` if it is not there."""
+async def activate(connection: Neo4jConnection, space: int) -> bool:
+    """Make this the only set and delete the vectors of all others; False while a note lacks a vector.
+
+    Raises ``InvalidInput`` if the set does not exist.
+    """
 
     async def work(transaction: Transaction) -> bool:
         await transaction.run("store_lock", token=secrets.token_hex(8))
-        await transaction.run("scopes_touch", token=secrets.token_hex(8))
+        await transaction.run("scopes_lock", token=secrets.token_hex(8))
         if all(row["id"] != space for row in await transaction.run("spaces")):
             raise InvalidInput(f"there is no vector set {space}")
         if await transaction.run("without_vector", space=space, limit=1):
@@ -104,10 +110,9 @@ async def activate(connection: Connection, space: int) -> bool:
     return switched
 
 
-async def sweep(connection: Connection) -> None:
-    """Destroy the vectors of sets that are gone: as many as there were notes, so in several transactions. If that was
-    cut off, whoever opens the database next goes on."""
-    gone = [row["id"] for row in await connection.read("spaces_leaving")]
-    if gone:
-        await connection.in_batches("spaces_sweep", fill={"page": SWEPT_AT_ONCE}, spaces=gone)
-        await connection.writing(lambda transaction: transaction.run("spaces_drop", spaces=gone))
+async def sweep(connection: Neo4jConnection) -> None:
+    """Delete the vectors of removed sets in several transactions. After an interruption the next ``open`` continues."""
+    removed = [row["id"] for row in await connection.read("spaces_leaving")]
+    if removed:
+        await connection.in_batches("spaces_sweep", fill={"page": SWEPT_AT_ONCE}, spaces=removed)
+        await connection.writing(lambda transaction: transaction.run("spaces_drop", spaces=removed))

@@ -1,4 +1,4 @@
-"""The statements of a batch, and running them in order in one transaction."""
+"""Execution of a batch's statements in one transaction."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from zettel.graph.neo4j import hashes
 from zettel.graph.neo4j.connection import Transaction
 
-AT_ONCE = 100
-"""Notes that one statement adds: for so few the round trips of several cost more than all that is written."""
+MAX_SINGLE_NOTES = 100
+"""Most notes of a batch in one statement: for small batches the round trips cost more than the writes."""
 
 
 @dataclass
-class Tally:
-    """Notes and tokens that a scope gets or loses, and whether anything was erased."""
+class IndexCounts:
+    """Notes and tokens that a batch adds to or removes from the index, and if it erases a note."""
 
     notes: int = 0
     tokens: int = 0
@@ -23,8 +23,8 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Step:
-    """One statement, with what its answer must be and what it tells."""
+class StatementCall:
+    """One statement with its parameters, and a check of its row."""
 
     name: str
     values: Mapping[str, Any]
@@ -32,49 +32,48 @@ class Step:
     fill: Mapping[str, str | int] = field(default_factory=dict)
     check: Callable[[Mapping[str, Any]], None] | None = None
     unindexes: bool = False
-    """Whether it tells of notes and tokens that the scope loses."""
-    mends: bool = False
-    """Whether it tells of sessions whose order must be mended."""
+    """True if its row counts the notes and tokens that leave the index."""
+    reorders: bool = False
+    """True if its row lists sessions whose order must be repaired."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class BatchPlan:
     """The statements of one batch."""
 
     scope: str
-    steps: tuple[Step, ...]
+    calls: tuple[StatementCall, ...]
     dims: Mapping[int, int]
-    """Which vector sets must be there, and how many numbers a vector of each has."""
+    """The length of the vectors of each vector set that the batch uses."""
     recorded_at: int
-    added: Tally
+    added: IndexCounts
 
-    def as_one(self) -> Step | None:
-        """All steps of a small batch that does nothing but add events with their notes, as the one statement
-        ``add``."""
-        if [step.name for step in self.steps] != ["events_put", "notes_put"]:
+    def as_single_call(self) -> StatementCall | None:
+        """Return a small batch that only adds events with their notes as one call of ``add``, or None."""
+        if [call.name for call in self.calls] != ["events_put", "notes_put"]:
             return None
-        events, notes = self.steps
+        events, notes = self.calls
         new = {row["event"]["id"] for row in events.values["events"]}
         rows = notes.values["notes"]
-        if len(rows) > AT_ONCE or not all(new.issuperset(row["events"]) for row in rows):
+        if len(rows) > MAX_SINGLE_NOTES or not all(new.issuperset(row["events"]) for row in rows):
             return None
-        return Step("add", {**events.values, **notes.values}, events.flags)
+        return StatementCall("add", {**events.values, **notes.values}, events.flags)
 
 
-async def run(transaction: Transaction, plan: Plan, changes: int) -> Tally:
-    """Run the statements of a batch; the notes and tokens that they took out of the index."""
-    lost = Tally()
-    for step in plan.steps:
-        values = {"scope": plan.scope, "changes": changes, **step.values}
-        told = await transaction.run(step.name, *step.flags, fill=step.fill, **values)
-        row: Mapping[str, Any] = dict(told[0]) if told else {}
-        if step.check is not None:
-            step.check(row)
-        if step.unindexes:
-            lost.notes += row["notes"]
-            lost.tokens += row["tokens"]
-        if step.mends and row["sessions"]:
+async def run(transaction: Transaction, plan: BatchPlan, changes: int) -> IndexCounts:
+    """Run the statements of a batch, and return the notes and tokens that left the index."""
+    removed = IndexCounts()
+    for call in plan.calls:
+        values = {"scope": plan.scope, "changes": changes, **call.values}
+        rows = await transaction.run(call.name, *call.flags, fill=call.fill, **values)
+        row: Mapping[str, Any] = dict(rows[0]) if rows else {}
+        if call.check is not None:
+            call.check(row)
+        if call.unindexes:
+            removed.notes += row["notes"]
+            removed.tokens += row["tokens"]
+        if call.reorders and row["sessions"]:
             await transaction.run(
-                "sessions_mend", scope=plan.scope, changes=changes, sessions=row["sessions"], never=hashes.NEVER
+                "sessions_repair", scope=plan.scope, changes=changes, sessions=row["sessions"], never=hashes.NO_TIME
             )
-    return lost
+    return removed

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from tests import neo4j_servers
-from tests.contract.moving import live
-from tests.contract.reference import ReferenceStore
+from tests.contract.transfer_helpers import live
 from zettel import Memory
+from zettel.testing.reference_store import ReferenceStore
 
 
 class ServerUrl(str):
@@ -44,7 +44,12 @@ BACKENDS: dict[str, Callable[[Path], Any]] = {
     "reference": lambda folder: ReferenceStore(),
     **{name: neo4j(name) for name in neo4j_servers.NAMES},
 }
-PERSISTENT = ["embedded", *neo4j_servers.NAMES]
+EVERY_STORE = [
+    neo4j_servers.param(name) if name in neo4j_servers.NAMES else pytest.param(name, marks=pytest.mark.store(name))
+    for name in BACKENDS
+]
+"""Parameters for a test on each of BACKENDS."""
+PERSISTENT = [store for store in EVERY_STORE if store.values != ("reference",)]
 
 
 HTTP = "http"
@@ -56,7 +61,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "memory" in metafunc.fixturenames:
         marks = {mark.name for mark in metafunc.definition.iter_markers()}
         over_http = "over_http" in marks and "here" not in marks
-        metafunc.parametrize("memory", [*BACKENDS, HTTP] if over_http else [*BACKENDS], indirect=True)
+        served = [pytest.param(HTTP, marks=[pytest.mark.store(HTTP), pytest.mark.http])] if over_http else []
+        metafunc.parametrize("memory", [*EVERY_STORE, *served], indirect=True)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from zettel import Memory
-from zettel.batch import Batch
+from zettel.ports.operations import Batch
 
 BATCH = 5
 
@@ -23,7 +23,7 @@ def main(url: str, flag: str, acknowledged: str, events: str) -> None:
     told = [json.loads(line) for line in Path(events).read_text().splitlines()]
     log = os.open(acknowledged, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with open(flag, "r+b") as file, mmap.mmap(file.fileno(), 1) as inside, Memory(url) as memory:
-        store: Any = memory._bridge.inner._engine.store
+        store: Any = memory._bridge.inner._backend.memory.engine.store
         apply = store.apply
 
         async def watched(batch: Batch) -> None:

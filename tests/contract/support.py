@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any
 
 from zettel import AsyncMemory, Link, LinkType, Memory, Note, Scope
-from zettel.batch import Op, PutAnswer
-from zettel.commit import Clock, Commits
+from zettel.core.commit import Clock, Commits
+from zettel.core.revise import revised
 from zettel.model import Cause, Input
 from zettel.ports import ScopeState
-from zettel.revise import revised
+from zettel.ports.operations import Op, PutAnswer
 
 _SAID = [
     ("1", "Ann", "a", "2024-01-10T09:00Z", "I live in Bergen, above a bakery."),
@@ -22,7 +22,7 @@ _SAID = [
     ("7", "Bob", "b", None, "My sister Ida studies glaciers on Svalbard."),
 ]
 LIFE: list[dict[str, Any]] = [
-    dict(zip(("id", "role", "session", "occurred_at", "content"), said, strict=True)) for said in _SAID
+    dict(zip(("id", "speaker", "session", "occurred_at", "content"), said, strict=True)) for said in _SAID
 ]
 """Seven turns in two sessions, the last one undated."""
 
@@ -39,15 +39,15 @@ def decide(memory: Memory, source: str, target: str, kind: LinkType, **change: A
 
 
 async def _decide(memory: AsyncMemory, source: str, target: str, kind: LinkType, change: dict[str, Any]) -> None:
-    assert memory._engine is not None
-    store = memory._engine.store
+    assert memory._backend.memory.engine is not None
+    store = memory._backend.memory.engine.store
 
     async def plan(state: ScopeState, clock: Clock) -> list[Op]:
         histories = await store.histories(memory.scope, [source])
         notes = await store.notes(memory.scope, [source, target])
         link = Link(source=source, target=target, type=kind, reason="test", recorded_at=clock.recorded_at)
         inputs = tuple(Input(note.id, note.version) for note in notes.values())
-        return [revised(histories[source], clock, Cause(by="test"), change, links=(link,), inputs=inputs)]
+        return [revised(histories[source], clock, Cause(by="import"), change, links=(link,), inputs=inputs)]
 
     await Commits(store).commit(memory.scope, plan)
 
@@ -58,12 +58,12 @@ def write(memory: Memory, *ops: Op, scope: Scope | None = None) -> None:
 
 
 async def _write(memory: AsyncMemory, ops: tuple[Op, ...], scope: Scope | None) -> None:
-    assert memory._engine is not None
+    assert memory._backend.memory.engine is not None
 
     async def plan(state: ScopeState, clock: Clock) -> list[Op]:
         return [*ops]
 
-    await Commits(memory._engine.store).commit(scope or memory.scope, plan)
+    await Commits(memory._backend.memory.engine.store).commit(scope or memory.scope, plan)
 
 
 def keep_answer(memory: Memory, key: str, text: str, *notes: str, scope: Scope | None = None) -> None:
@@ -76,7 +76,7 @@ def picture(memory: Memory, scope: Scope | None = None) -> dict[str, Any]:
     notes: dict[str, Note] = {}
     for _, made in memory.dump(scope=scope):
         notes.update({note.id: note for note in made})
-    told = {note.id: f"{note.session}/{note.role}/{note.content}/{note.part}" for note in notes.values()}
+    told = {note.id: f"{note.session}/{note.speaker}/{note.content}/{note.part}" for note in notes.values()}
     links = sorted(
         (told[link.source], link.type.value, told[link.target], link.weight)
         for id in notes

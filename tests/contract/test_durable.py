@@ -27,7 +27,7 @@ def a_long_conversation() -> list[dict[str, Any]]:
     return [
         {
             "id": f"t{n}",
-            "role": ["Ann", "Bob"][n % 2],
+            "speaker": ["Ann", "Bob"][n % 2],
             "session": f"s{n // 40}",
             "occurred_at": f"2024-{1 + n // 40:02}-01T10:{n % 40:02}:00Z",
             "title": f"Topic {n}" if n % 25 == 0 else None,
@@ -114,7 +114,7 @@ def require_acknowledged(url: Any, acknowledged: Path) -> None:
     told = acknowledged.read_text().split() if acknowledged.exists() else []
     by_id = {event["id"]: event["content"] for event in a_long_conversation()}
     with Memory(url) as memory:
-        kept = {record.id: record.content for record, _ in memory.dump()}
+        kept = {record.external_id: record.content for record, _ in memory.dump()}
     assert {id: kept.get(id) for id in told} == {id: by_id[id] for id in told}
 
 

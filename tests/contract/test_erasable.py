@@ -16,8 +16,8 @@ import pytest
 from tests import neo4j_servers
 from tests.contract.support import LIFE, decide, keep_answer, picture, said
 from zettel import AsyncMemory, LinkType, Memory, Scope
-from zettel.annotate.tokens import tokenize
 from zettel.errors import InvalidInput, NotFound
+from zettel.text.tokens import tokenize
 
 ROOT = Path(__file__).parents[2]
 SECRETS = ("Quixoticville", "Žďárskýštěp", "秘密計画")
@@ -69,7 +69,7 @@ def a_life_with_secrets(memory: Memory) -> list[str]:
     memory.add_many(LIFE)
     memory.add_many([{"id": f"filler {n}", "content": f"Filler number {n} about bread and boats."} for n in range(300)])
     ids = [
-        memory.add(f"I once lived in {word}, near {word} Square.", title=f"{word} notes", role=word, session=word,
+        memory.add(f"I once lived in {word}, near {word} Square.", title=f"{word} notes", speaker=word, session=word,
                    source=f"{word}.txt", payload={word: word}, metadata={word: word}, id=word,
                    occurred_at="2024-02-02")
         for word in SECRETS
@@ -194,19 +194,19 @@ def test_an_event_goes_with_its_note_whatever_that_was_called_since(memory: Memo
 def test_who_no_longer_says_anything_is_no_speaker_any_more(memory: Memory, away: Callable[..., Any]) -> None:
     """A speaker's name in a question counts as who is asked about; of others it is a word like any other."""
     others = [
-        {"content": "Cara lives in Rome.", "role": "Ben"},
-        {"content": "Ann lives in Oslo.", "role": "Ben"},
-        {"content": "Ann saw the ferry.", "role": "Cara"},
+        {"content": "Cara lives in Rome.", "speaker": "Ben"},
+        {"content": "Ann lives in Oslo.", "speaker": "Ben"},
+        {"content": "Ann saw the ferry.", "speaker": "Cara"},
     ]
     never, since = Scope(user="never"), Scope(user="since")
 
     def scores(scope: Scope) -> list[tuple[str, float]]:
-        hits = memory.search("Where does Ann live?", scope=scope, brings_back=False)
+        hits = memory.search("Where does Ann live?", scope=scope, restore_decayed=False)
         return [(hit.note.content, round(hit.score, 6)) for hit in hits]
 
     for scope in (never, since):
         memory.add_many(others, scope=scope)
-    id = memory.add("The kiln is cold.", role="Ann", scope=since)
+    id = memory.add("The kiln is cold.", speaker="Ann", scope=since)
     memory.flush()
     assert scores(since) != scores(never)
     away(memory, id, scope=since)

@@ -14,7 +14,7 @@ def test_every_hit_says_why(memory: Memory) -> None:
         assert 0 <= hit.score <= 1
         assert hit.why.scorer == "fusion"
         assert hit.why.features
-        assert abs(sum(hit.why.features.values()) - hit.why.near) < 1e-3
+        assert abs(sum(hit.why.features.values()) - hit.why.local_score) < 1e-3
     assert "Kestrel" in hits[0].note.content
     assert "text" in hits[0].why.seeds
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.contract import reference_books
 from tests.contract.support import LIFE, decide, write
 from tests.contract.test_erasable import SECRETS, a_life_with_secrets, traces
 from zettel import Hit, LinkType, Memory, Note, Scope
-from zettel.batch import PutFeedback
 from zettel.errors import InvalidInput, NotFound
 from zettel.graph.embedded import feedback as embedded_feedback
 from zettel.graph.neo4j import feedback as neo4j_feedback
 from zettel.model import LoggedSearch, NoteUse, Proved
 from zettel.ports import GraphStore
+from zettel.ports.operations import PutFeedback
+from zettel.testing import reference_records
 
 __all__ = ["traces"]  # a fixture
 
@@ -27,7 +27,7 @@ QUESTION = "Which ship lies in the harbour?"
 
 
 def store_of(memory: Memory) -> GraphStore:
-    store: GraphStore = memory._bridge.inner._engine.store
+    store: GraphStore = memory._bridge.inner._backend.memory.engine.store
     return store
 
 
@@ -183,7 +183,7 @@ def test_what_cannot_be_told(memory: Memory) -> None:
 
 
 def test_the_log_is_bounded(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    for store in (embedded_feedback, neo4j_feedback, reference_books):
+    for store in (embedded_feedback, neo4j_feedback, reference_records):
         monkeypatch.setattr(store, "LOGGED", 3)
     a, *_ = ships(memory)
     memory.add("Bob keeps bees.", scope=BOB)
@@ -248,9 +248,9 @@ def planted(url: Any) -> Iterator[tuple[Memory, list[str]]]:
             search, hits = searched(memory, f"Tell me of {word}.")
             memory.feedback(search, [hits[0].note.id], "success")
             assert hits[0].note.id == id
-            _, hits = searched(memory, f"Did Ann speak of {word}?", role="Ann")
+            _, hits = searched(memory, f"Did Ann speak of {word}?", speaker="Ann")
             assert id not in {hit.note.id for hit in hits}
-        searched(memory, "Where does Ann live?", role="Ann")
+        searched(memory, "Where does Ann live?", speaker="Ann")
         memory.flush()
         yield memory, ids
 
@@ -261,7 +261,7 @@ def test_no_word_of_a_question_outlives_what_it_asked_for(
     memory, ids = planted
     assert all(traces(word) for word in SECRETS)
     assert len(log(memory)) == 7
-    searched(memory, f"And {SECRETS[0]}?", role="Ann")  # still on its way
+    searched(memory, f"And {SECRETS[0]}?", speaker="Ann")  # still on its way
     for id in ids:
         memory.delete(id)
     memory.flush(timeout=60)

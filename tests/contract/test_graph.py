@@ -1,4 +1,4 @@
-"""A graph is notes with the links between them: a page of a scope, or what is around a note."""
+"""`graph` returns notes with the links between them: a page of a scope or the neighbourhood of a note."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_notes_come_with_the_links_between_them(memory: Memory) -> None:
     for unknown, scope in ((one, OTHER), ("n_unknown", None), (event, None)):
         with pytest.raises(NotFound):
             memory.graph(around=unknown, scope=scope)
-    with pytest.raises(InvalidInput, match="hops=9"):
+    with pytest.raises(InvalidInput, match="hops must be from 1 to 5, got 9"):
         memory.graph(around=one, hops=9)
     with pytest.raises(InvalidInput, match="limit=0"):
         memory.graph(limit=0)

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.contract.conftest import BACKENDS
+from tests.contract.conftest import BACKENDS, EVERY_STORE
 from tests.contract.support import LIFE, picture, said
 from zettel import AsyncMemory, Event, Memory, Scope
-from zettel.batch import StaleLease
-from zettel.errors import IdentityConflict, InvalidInput, WasDeleted
+from zettel.errors import EventDeleted, IdentityConflict, InvalidInput
 from zettel.model import JobKind
+from zettel.ports.operations import StaleLease
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,18 +31,18 @@ def test_a_second_import_adds_nothing(memory: Memory) -> None:
 
 
 def test_without_id_the_words_and_their_time_are_the_identity(memory: Memory) -> None:
-    said_twice = [Event(content="Yes.", role="Ann", occurred_at="2024-01-01")] * 2
+    said_twice = [Event(content="Yes.", speaker="Ann", occurred_at="2024-01-01")] * 2
     first = memory.add_many(said_twice)
     assert len(set(first)) == 2  # two times in one call: said twice
     assert memory.add_many(said_twice) == first
-    assert memory.add("Yes.", role="Ann", occurred_at="2024-01-01") == first[0]
-    assert memory.add("Yes.", role="Bob", occurred_at="2024-01-01") not in first
-    assert memory.add("Yes.", role="Ann", occurred_at="2024-01-01", source="elsewhere.txt") == first[0]
+    assert memory.add("Yes.", speaker="Ann", occurred_at="2024-01-01") == first[0]
+    assert memory.add("Yes.", speaker="Bob", occurred_at="2024-01-01") not in first
+    assert memory.add("Yes.", speaker="Ann", occurred_at="2024-01-01", source="elsewhere.txt") == first[0]
 
 
 def test_to_revise_a_note_reads_its_history_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is as long as the note was revised often, and reading it is most of what a further one costs."""
-    remembering = memory._bridge.inner._engine.remembering
+    remembering = memory._bridge.inner._backend.memory.engine.remembering
     read: list[list[str]] = []
 
     class Watched:
@@ -133,9 +133,9 @@ def test_a_note_that_was_taken_back_or_called_otherwise_is_still_its_events(memo
 def test_what_was_deleted_is_not_revived(memory: Memory) -> None:
     id = memory.add_many(LIFE)[2]
     memory.delete(id)
-    outcome = memory.remember([Event(**event) for event in LIFE])
+    outcome = memory.add_many_report([Event(**event) for event in LIFE])
     assert [done.status for done in outcome] == ["existing"] * 2 + ["deleted"] + ["existing"] * 4
-    with pytest.raises(WasDeleted, match="'3'"):
+    with pytest.raises(EventDeleted, match="'3'"):
         memory.add(**LIFE[2])
     memory.delete_scope()
     assert len(memory.add_many(LIFE)) == 7
@@ -146,7 +146,7 @@ events = st.builds(
     Event,
     content=words,
     id=st.none() | st.sampled_from(["a", "b"]),
-    role=st.none() | st.sampled_from(["Ann", "Bob"]),
+    speaker=st.none() | st.sampled_from(["Ann", "Bob"]),
     occurred_at=st.sampled_from(["2024-01-01", "2024-01-02"]),
     session=st.none() | st.just("s"),
 )
@@ -154,7 +154,7 @@ events = st.builds(
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", EVERY_STORE)
 def test_any_import_run_again_changes_nothing(
     backend: str, tmp_path_factory: pytest.TempPathFactory, soak_scale: object
 ) -> None:
@@ -162,10 +162,10 @@ def test_any_import_run_again_changes_nothing(
     @settings(max_examples=soak_scale(400))  # type: ignore[operator]
     def run(batch: list[Event]) -> None:
         with Memory(BACKENDS[backend](tmp_path_factory.mktemp("again"))) as memory:
-            memory.remember(batch, on_conflict="skip")
+            memory.add_many_report(batch, on_conflict="skip")
             memory.flush()
             before = picture(memory)
-            again = memory.remember(batch, on_conflict="skip")
+            again = memory.add_many_report(batch, on_conflict="skip")
             memory.flush()
             assert {done.status for done in again} <= {"existing", "skipped"}
             assert picture(memory) == before
@@ -183,7 +183,7 @@ def test_a_job_that_two_workers_do_is_written_once(url: Any) -> None:
         memory.add_many(howls(9))
         memory.flush()
         ids = [note.id for note in memory.list().notes]
-        memory._bridge.call(memory._bridge.inner._engine.loop.close)
+        memory._bridge.call(memory._bridge.inner._backend.memory.engine.loop.close)
         memory._bridge.call(partial(_two_workers, memory._bridge.inner, ids[0]))
         decided = [r.cause.by for r in memory.history(ids[0]) if r.cause.by == "link" and r.live]
         assert len(decided) <= 1
@@ -193,9 +193,9 @@ def test_a_job_that_two_workers_do_is_written_once(url: Any) -> None:
 
 
 async def _two_workers(memory: AsyncMemory, note: str) -> None:
-    assert memory._engine is not None
-    store, scope = memory._engine.store, memory.scope
-    work = memory._engine.loop._work
+    assert memory._backend.memory.engine is not None
+    store, scope = memory._backend.memory.engine.store, memory.scope
+    work = memory._backend.memory.engine.loop._work
     await memory.update(note, content="Kestrel the dog howls at the sun.")
     late = await store.claim(list(JobKind), 100, 0.0, scope)  # a lease that has run out when it begins
     early = await store.claim(list(JobKind), 100, 60.0, scope)
@@ -226,10 +226,12 @@ def test_a_scope_dropped_beside_its_first_event_knows_that_event(url: Any) -> No
             assert len(memory.list(scope=scope).notes) == 1
 
 
+@pytest.mark.soak_only("neo4j")
+@pytest.mark.slow
 def test_several_processes_share_the_jobs(url: Any) -> None:
     """Four processes work one queue off: nothing is lost and nothing written twice."""
     with Memory(url) as memory:
-        memory._bridge.call(memory._bridge.inner._engine.loop.close)
+        memory._bridge.call(memory._bridge.inner._backend.memory.engine.loop.close)
         memory.add_many(
             [{"content": f"Kestrel the dog howls at the moon, {n} times.", "id": str(n)} for n in range(900)]
         )

@@ -12,11 +12,11 @@ import pytest
 
 from tests.contract.support import LIFE, said
 from zettel import AsyncMemory, Memory
-from zettel.annotate.index import vector_text
 from zettel.errors import EmbedderError, EmbedderMismatch, JobFailed
-from zettel.jobs import reembed
+from zettel.jobs import reembed_job
 from zettel.model import JobKind
 from zettel.ports import EmbedderInfo
+from zettel.text.index import vector_text
 
 
 class Letters:
@@ -50,7 +50,7 @@ def test_another_embedder_is_told_what_to_do(url: Any) -> None:
 
 
 def test_reembed_changes_over_and_goes_on_where_it_was(url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reembed, "REEMBED_BATCH", 3)
+    monkeypatch.setattr(reembed_job, "REEMBED_BATCH", 3)
     with Memory(url) as memory:
         memory.add_many(LIFE)
         memory.flush()
@@ -77,7 +77,7 @@ def test_reembed_changes_over_and_goes_on_where_it_was(url: Any, monkeypatch: py
 def test_what_is_reworded_while_a_reembed_pauses_is_found_by_its_new_words(
     url: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reembed, "REEMBED_BATCH", 3)
+    monkeypatch.setattr(reembed_job, "REEMBED_BATCH", 3)
     with Memory(url) as memory:
         first, *_ = ids = memory.add_many(LIFE)
         memory.flush()
@@ -89,7 +89,7 @@ def test_what_is_reworded_while_a_reembed_pauses_is_found_by_its_new_words(
     with Memory(url, embedder=letters) as memory:
         assert memory.reembed() == 5
         inner: AsyncMemory = memory._bridge.inner
-        store = inner._engine.store  # type: ignore[union-attr]
+        store = inner._backend.memory.engine.store  # type: ignore[union-attr]
         (space,) = memory._bridge.call(store.spaces)
         held = memory._bridge.call(partial(store.vectors, memory.scope, ids, space.id))
         texts = [vector_text(memory.get(id)) for id in ids]  # type: ignore[arg-type]

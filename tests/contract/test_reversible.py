@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.contract.conftest import BACKENDS
+from tests.contract.conftest import BACKENDS, EVERY_STORE
 from tests.contract.support import LIFE, said
 from zettel import Memory
 from zettel.errors import InvalidInput, NotFound
@@ -24,7 +24,7 @@ def state(memory: Memory, id: str) -> dict[str, Any]:
 
 
 def test_revert_brings_everything_back(memory: Memory) -> None:
-    id = memory.add("The ferry leaves at nine.", role="Ann")
+    id = memory.add("The ferry leaves at nine.", speaker="Ann")
     memory.flush()
     before, links = state(memory, id), memory.links(id)
     version = memory.get(id).version
@@ -113,7 +113,7 @@ edits = st.one_of(
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", EVERY_STORE)
 def test_any_history_can_be_walked_back(
     backend: str, tmp_path_factory: pytest.TempPathFactory, soak_scale: Any
 ) -> None:

@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.contract.conftest import BACKENDS, PERSISTENT
-from tests.contract.reference import ReferenceStore
+from tests.contract.conftest import BACKENDS, EVERY_STORE, PERSISTENT
 from zettel import Event, Memory, Scope
-from zettel.bench.counting import overlap
+from zettel.bench.metrics import overlap
 from zettel.bench.synthetic import large_scope
+from zettel.testing.reference_store import ReferenceStore
+
+pytestmark = pytest.mark.every_release
 
 DATA = Path(__file__).parents[1] / "data"
 DEMO = Path(__file__).parents[2] / "zettel" / "cli" / "demo"
@@ -44,6 +46,7 @@ def test_conversations(backend: str, path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("backend", PERSISTENT)
+@pytest.mark.slow
 def test_documents(backend: str, tmp_path: Path) -> None:
     documents = [json.loads(line) for line in (DATA / "documents.jsonl").read_text().splitlines()]
     asked = [json.loads(line) for line in (DATA / "documents-questions.jsonl").read_text().splitlines()]
@@ -99,7 +102,7 @@ documents = st.lists(st.tuples(st.none() | st.sampled_from(titles), texts), min_
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", EVERY_STORE)
 def test_terms_and_mentions_do_not_depend_on_the_order(
     backend: str, tmp_path_factory: pytest.TempPathFactory, soak_scale: Any
 ) -> None:
@@ -121,7 +124,7 @@ def test_terms_and_mentions_do_not_depend_on_the_order(
                     memory.add_many(order[:size])
                     order = order[size:]
                 for record, notes in list(memory.dump()) if mixed else []:
-                    if str(record.id).startswith("passing"):
+                    if str(record.external_id).startswith("passing"):
                         memory.delete(notes[0].id)
                 shown.append(only_exact(memory))
                 assert memory.check() == []
@@ -132,7 +135,7 @@ def test_terms_and_mentions_do_not_depend_on_the_order(
 
 def only_exact(memory: Memory) -> dict[str, Any]:
     """Terms and MENTIONS by event; near links depend on what was there first, and are not part of it."""
-    keys = {notes[0].id: record.id for record, notes in memory.dump()}
+    keys = {notes[0].id: record.external_id for record, notes in memory.dump()}
     mentions = sorted(
         (str(keys[link.source]), str(keys[link.target]), link.reason)
         for id in keys
@@ -156,11 +159,11 @@ def test_near_links_do_not_depend_on_what_is_linked_together(memory: Memory) -> 
     links = []
     for at_once in (1, 2, len(turns)):
         scope = Scope(user=f"linked by {at_once}")
-        events = [Event(id=str(n), content=said, role=role) for n, (role, said) in enumerate(turns)]
+        events = [Event(id=str(n), content=said, speaker=speaker) for n, (speaker, said) in enumerate(turns)]
         for start in range(0, len(events), at_once):
             memory.add_many(events[start : start + at_once], scope=scope)
             memory.flush()
-        said_in = {note.id: event.id for event, notes in memory.dump(scope=scope) for note in notes}
+        said_in = {note.id: event.external_id for event, notes in memory.dump(scope=scope) for note in notes}
         links.append({
             (said_in[link.source], said_in[link.target], link.reason)
             for id in said_in for link in memory.links(id, scope=scope)

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.contract.reference import ReferenceStore
 from tests.contract.support import LIFE, picture, said
 from zettel import Memory, Scope, ZettelError
 from zettel.errors import NotFound
+from zettel.testing.reference_store import ReferenceStore
 
-pytestmark = pytest.mark.over_http
+pytestmark = [pytest.mark.over_http, pytest.mark.every_release]
 
 ODD = [
     Scope(user="acme/ann"),
@@ -43,11 +43,13 @@ def test_alike_names_stay_apart(memory: Memory) -> None:
 def test_statistics_come_from_the_scope_alone(memory: Memory) -> None:
     ann, bob = Scope(user="ann"), Scope(user="bob")
     memory.add_many(LIFE, scope=ann, wait=True)
-    before = [(hit.note.content, hit.score, hit.why.near) for hit in memory.search("the cello in Oslo", scope=ann)]
+    hits = memory.search("the cello in Oslo", scope=ann)
+    before = [(hit.note.content, hit.score, hit.why.local_score) for hit in hits]
     for n in range(40):
         memory.add(f"The cello in Oslo is number {n}.", scope=bob)
     memory.flush()
-    after = [(hit.note.content, hit.score, hit.why.near) for hit in memory.search("the cello in Oslo", scope=ann)]
+    hits = memory.search("the cello in Oslo", scope=ann)
+    after = [(hit.note.content, hit.score, hit.why.local_score) for hit in hits]
     assert after == before
 
 

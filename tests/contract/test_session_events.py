@@ -1,4 +1,4 @@
-"""The events of a session come back verbatim and in the order of arrival, whatever becomes of their notes."""
+"""A session's events are returned verbatim in order of arrival, whatever happens to their notes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHER = Scope(user="somebody else")
 def test_events_of_a_session(memory: Memory) -> None:
     told = [("Ann keeps bees.", "hive"), ("Ida keeps bees.", None), ("Nils keeps a heron.", "hive")]
     for number, (content, source) in enumerate(told):
-        memory.add(content, session="s1", source=source, payload={"deep": [number, {"x": None}]}, role="Ann")
+        memory.add(content, session="s1", source=source, payload={"deep": [number, {"x": None}]}, speaker="Ann")
     memory.add("Bo plays the tuba.", session="s2")
     memory.add("Elsewhere.", session="s1", scope=OTHER)
     found = memory.events("s1")

@@ -71,7 +71,7 @@ def memory(opened: Memory) -> Iterator[Memory]:
 def little_room(monkeypatch: pytest.MonkeyPatch) -> int:
     """As many bytes as the content of an event may have here, so that few are too many."""
     room = 4000
-    for module in ("arguments", "integrations.plain"):
+    for module in ("core.arguments", "integrations.json_values"):
         monkeypatch.setattr(f"zettel.{module}.MAX_CONTENT_BYTES", room)
     return room
 

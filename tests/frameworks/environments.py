@@ -22,13 +22,14 @@ TESTING = ("hypothesis>=6.100", "pytest>=8.3", "pytest-timeout>=2.3")
 
 
 def requirements(environment: Environment) -> list[str]:
-    """The core's requirements, those of the frameworks' extras, and what the tests need; zettel is the checkout."""
+    """Requirements of the core, [llm], the frameworks and the tests; zettel itself is the checkout."""
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [wanted for name in environment.frameworks for wanted in project["optional-dependencies"][name]]
     if environment.lowest:
         extras = [re.sub(r">=", "==", wanted, count=1) for wanted in extras]
     beside = [wanted for one in FRAMEWORKS if one.name in environment.frameworks for wanted in one.beside]
-    return [*project["dependencies"], *extras, *beside, *environment.more, *TESTING]
+    llm = project["optional-dependencies"]["llm"]
+    return [*project["dependencies"], *llm, *extras, *beside, *environment.more, *TESTING]
 
 
 def python_of(name: str) -> Path:

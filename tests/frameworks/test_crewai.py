@@ -114,7 +114,7 @@ def test_a_vector_whose_words_are_not_known(storage: ZettelStorage, memory: Memo
     assert found[0][1] == pytest.approx(1.0, abs=1e-5)
     assert ids(storage.search(vector, scope_prefix="/crew/ann", limit=1)) != ["work"]
     assert ids(storage.search(vector, min_score=0.99)) == ["work"]
-    with pytest.raises(InvalidInput, match="a vector of 3 numbers is not of the memory's embedder") as refused:
+    with pytest.raises(InvalidInput, match="the vector has 3 dimensions") as refused:
         storage.search([0.1, 0.2, 0.3])
     assert "\n" not in str(refused.value)
 
@@ -146,9 +146,7 @@ def test_delete_finds_what_was_put_away(storage: ZettelStorage, memory: Memory, 
     assert not memory.list(archived=True).notes
 
 
-def test_what_somebody_else_deletes_meanwhile_is_gone(
-    storage: ZettelStorage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_somebody_else_deletes_meanwhile_is_gone(storage: ZettelStorage, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(storage)
     delete = AsyncMemory.delete
 
@@ -192,7 +190,7 @@ def test_lists(storage: ZettelStorage) -> None:
 
 
 def test_what_is_no_json_is_refused(storage: ZettelStorage) -> None:
-    with pytest.raises(InvalidInput, match=r"metadata\.when is datetime") as refused:
+    with pytest.raises(InvalidInput, match=r"metadata\.when is a datetime") as refused:
         storage.save([record("a", "one"), record("b", "two", metadata={"when": DAY})])
     assert "\n" not in str(refused.value)
     assert storage.count() == 0

@@ -33,7 +33,7 @@ def assistant(text: str) -> ChatMessage:
 
 
 def told(memory: Memory) -> list[tuple[str | None, str, str | None]]:
-    return [(note.role, note.content, note.session) for note in memory.list().notes]
+    return [(note.speaker, note.content, note.session) for note in memory.list().notes]
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ async def test_nothing_is_remembered_twice(memory: Memory, chat: Callable[..., C
 
 @pytest.mark.anyio
 async def test_what_was_recalled_is_not_remembered_as_an_answer(memory: Memory, chat: Callable[..., Chat]) -> None:
-    memory.add("Ann is allergic to walnuts.", role="Ben")
+    memory.add("Ann is allergic to walnuts.", speaker="Ben")
     talk = chat(ZettelMemoryBlock(memory))
     await talk.aput(user("What is Ann allergic to?"))
     await talk.aget()
@@ -132,7 +132,7 @@ async def test_what_could_not_be_written_is_written_later(
     talk = chat(ZettelMemoryBlock(memory))
     await talk.aput(user("I live in Oslo."))
     with monkeypatch.context() as patched:
-        patched.setattr(AsyncMemory, "remember", refused)
+        patched.setattr(AsyncMemory, "add_many_report", refused)
         with pytest.raises(OSError, match="the disk is full"):
             await talk.aget()
     await talk.aget()
@@ -168,7 +168,7 @@ async def test_little_is_kept_in_mind(memory: Memory, monkeypatch: pytest.Monkey
     for n in range(4):
         await block.aput([user(f"I have {n} cats.")], session_id=f"s{n}")
         await block.aget([user(f"I have {n} dogs.")], session_id=f"s{n}")
-    assert (len(block._left), len(block._remembered), len(block._known)) == (3, 3, 2)
+    assert (len(block._left), len(block._remembered), len(block._contexts)) == (3, 3, 2)
     assert len(told(memory)) == 8
 
 
@@ -186,9 +186,9 @@ async def test_too_much_is_cut_short(memory: Memory) -> None:
     assert "number 3" in short
     assert await block.atruncate(text, 10_000) is None
     assert await block.atruncate("something else", 1) is None
-    with pytest.raises(InvalidInput, match="leaves no room"):
+    with pytest.raises(InvalidInput, match="is too small"):
         ZettelMemoryBlock(memory, max_tokens=5)
-    with pytest.raises(InvalidInput, match="is no memory"):
+    with pytest.raises(InvalidInput, match="must be a Memory"):
         ZettelMemoryBlock("zettel.db")  # type: ignore[arg-type]
 
 
@@ -227,7 +227,7 @@ async def test_instructions_are_not_recalled(memory: Memory) -> None:
 
 def test_retriever(memory: Memory, tmp_path: Path) -> None:
     ids = memory.add_many([
-        {"content": "Ann is allergic to walnuts.", "role": "Ben", "occurred_at": "2024-05-01", "session": "s",
+        {"content": "Ann is allergic to walnuts.", "speaker": "Ben", "occurred_at": "2024-05-01", "session": "s",
          "metadata": {"deep": {"n": 1}}},
         {"content": "The harbour closes at ten."},
     ])  # fmt: skip
@@ -235,12 +235,12 @@ def test_retriever(memory: Memory, tmp_path: Path) -> None:
     (found,) = retriever.retrieve("What is Ann allergic to?")
     assert (found.node.node_id, found.node.get_content()) == (ids[0], "Ann is allergic to walnuts.")
     assert found.node.metadata == {
-        "role": "Ben", "occurred_at": "2024-05-01T00:00:00+00:00", "session": "s", "deep": {"n": 1}
+        "speaker": "Ben", "occurred_at": "2024-05-01T00:00:00+00:00", "session": "s", "deep": {"n": 1}
     }  # fmt: skip
     assert found.score is not None
     assert 0 < found.score <= 1
     assert asyncio.run(retriever.aretrieve(QueryBundle("When does the harbour close?")))[0].node.node_id == ids[1]
-    assert not ZettelRetriever(memory, role="Ann").retrieve("What is Ann allergic to?")
+    assert not ZettelRetriever(memory, speaker="Ann").retrieve("What is Ann allergic to?")
 
     async def awaited() -> None:
         async with AsyncMemory(tmp_path / "other.db") as other:

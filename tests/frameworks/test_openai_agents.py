@@ -167,7 +167,7 @@ def test_a_life(of: Callable[..., Any], tmp_path: Path) -> None:
 def test_what_was_said_is_found_and_what_was_done_is_put_away(memory: Memory) -> None:
     asyncio.run(ZettelSession(memory, "s1").add_items(CONVERSATION))
     notes = memory.list(session="s1").notes
-    assert [(note.role, note.content) for note in notes] == [
+    assert [(note.speaker, note.content) for note in notes] == [
         ("user", "What is in the picture?"), ("user", "[image]"), ("assistant", "A heron in the reeds."),
         ("assistant", "I cannot say more."),
     ]  # fmt: skip
@@ -304,10 +304,10 @@ def test_wrong_input_is_one_line(memory: Memory) -> None:
     for id in ("", "  ", 7, None, "x\x00"):
         with pytest.raises(InvalidInput):
             ZettelSession(memory, id)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="str is no memory"):
+    with pytest.raises(InvalidInput, match="got str"):
         ZettelSession("zettel.db", "s1")  # type: ignore[arg-type]
     session = ZettelSession(memory, "s1")
-    for item, said in [("Hello", "str is no item"), ({"role": "user", "content": {1, 2}}, "item.content is set"),
+    for item, said in [("Hello", "must be a dict"), ({"role": "user", "content": {1, 2}}, "item.content is a set"),
                        ({"role": "user", "content": "x", "n": float("nan")}, "nan")]:  # fmt: skip
         with pytest.raises(InvalidInput, match=said) as refused:
             asyncio.run(session.add_items([{"role": "user", "content": "first"}, item]))  # type: ignore[list-item]

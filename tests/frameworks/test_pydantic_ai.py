@@ -94,8 +94,8 @@ def test_mistakes_end_no_run(memory: Memory) -> None:
         return json.loads(Agent(calling(*calls), toolsets=[ZettelToolset(memory)]).run_sync("x").output)
 
     assert "Field required" in said(("add_memory", {}))["error"]
-    assert "takes no 'scope'" in said(("search_memories", {"query": "x", "scope": "bob"}))["error"]
-    assert "is no id of a memory" in said(("get_memory", '{"id": "walnuts"}'))["error"]
+    assert "does not take 'scope'" in said(("search_memories", {"query": "x", "scope": "bob"}))["error"]
+    assert "is not the id of a memory" in said(("get_memory", '{"id": "walnuts"}'))["error"]
     assert said(("add_memory", "{broken"), ("add_memory", {"text": "Mended."}))["stored"] is True
     assert [note.content for note in memory.list().notes] == ["Mended."]
 
@@ -130,7 +130,7 @@ def test_with_an_async_memory(tmp_path: Path) -> None:
 
 
 def test_wrong_input_is_one_line(memory: Memory) -> None:
-    with pytest.raises(InvalidInput, match="str is no memory"):
+    with pytest.raises(InvalidInput, match="got str"):
         ZettelToolset("zettel.db")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="core_tokens=-1: use 0 or more"):
         ZettelToolset(memory, core_tokens=-1)

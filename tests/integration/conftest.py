@@ -17,7 +17,7 @@ from tests.small_model import small_model as small_model
 from zettel.cli.app import run
 
 
-@pytest.fixture(params=neo4j_servers.NAMES)
+@pytest.fixture(params=neo4j_servers.EVERY)
 def server(request: pytest.FixtureRequest) -> neo4j_servers.Server:
     """A Neo4j of each release line, without a node; constraints and indexes stay from test to test."""
     found = neo4j_servers.server(request.param)

@@ -80,7 +80,7 @@ def test_links_lead_to_notes_and_are_followed(system: AgenticMemorySystem) -> No
     assert system.update(iron, links=note.links)
     assert system.update(bent, links=[iron])  # nothing new
     assert [one.links for one in map(system.read, (iron, bent)) if one] == [[bent], [iron]]
-    with pytest.raises(InvalidInput, match=f"links to {iron} would be lost: to take one back there is Memory.revert"):
+    with pytest.raises(InvalidInput, match=f"cannot remove the links to {iron}: use Memory.revert"):
         system.update(bent, links=[])
     assert system.delete(iron)
     left = system.read(bent)
@@ -281,17 +281,17 @@ def test_without_a_key_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_wrong_input(system: AgenticMemorySystem) -> None:
     id = system.add_note("The boat is red.")
     for wrong, told in [
-        ({"llm_backend": "sglang"}, "llm_backend='sglang' is not known here: use openai, ollama, openrouter, None, or"),
-        ({"evo_threshold": 0}, "evo_threshold=0 is not a number of notes"),
-        ({"memory": AsyncMemory(":memory:")}, "AsyncMemory cannot be used here: hand in a Memory"),
-        ({"memory": system.memory, "llm_model": "gpt-5"}, "has its own models and its own file"),
+        ({"llm_backend": "sglang"}, "llm_backend='sglang' is unknown: use openai, ollama, openrouter, None, or"),
+        ({"evo_threshold": 0}, "evo_threshold must be 1 or more notes, got 0"),
+        ({"memory": AsyncMemory(":memory:")}, "memory must be a Memory, got AsyncMemory"),
+        ({"memory": system.memory, "llm_model": "gpt-5"}, "a Memory has its own models and file"),
     ]:  # fmt: skip
         with pytest.raises(InvalidInput, match=told):
             AgenticMemorySystem(**wrong)  # type: ignore[arg-type]
     for fields, told in [
-        ({"mood": "x"}, "mood cannot be set: of a note these can, content"),
-        ({"tags": "x"}, "tags='x' is not a list of texts"),
-        ({"keywords": [7]}, "is not a list of texts"), ({"context": 7}, "context=7 is not a text"),
+        ({"mood": "x"}, "mood cannot be set: use content"),
+        ({"tags": "x"}, "tags must be a list of strings, got 'x'"),
+        ({"keywords": [7]}, "keywords must be a list"), ({"context": 7}, "context must be a string, got 7"),
         ({"tags": ["\ud800"]}, "tags: holds a lone surrogate"),
     ]:  # fmt: skip
         with pytest.raises(InvalidInput, match=told):

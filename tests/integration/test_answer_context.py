@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def opened(store: Path, **how: Any) -> Memory:
-    return Memory(store, llm=LLM, asks=False, **how)
+    return Memory(store, llm=LLM, run_llm_jobs=False, **how)
 
 
 def test_each_round_follows_what_the_one_before_named(store: Path, openai: ModelServer) -> None:
@@ -73,7 +73,7 @@ def test_a_model_that_gives_no_answer(store: Path, openai: ModelServer, fault: F
     with opened(store) as memory:
         said = memory.answer_context(QUESTION, 3, k=5)
     assert said.rounds == 2
-    assert said.ended.startswith("the language model could not say what is missing: ")
+    assert said.ended.startswith("the language model failed: ")
     assert "lighthouse" not in said.ended
     assert HOPS[0] in said.text
 
@@ -92,9 +92,9 @@ def test_on_the_command_line(zettel: Zettel, store: Path, openai: ModelServer) -
     assert (ran.status, "seabirds" in ran.out or "Sunniva" in ran.out) == (0, True)
     assert ran.err.startswith("zettel: 2 rounds of searches: ")
     nothing = zettel("context", QUESTION, "--rounds", "2", "--store", str(store), "--user", "nobody")
-    assert nothing.err == "zettel: 1 round of searches: no language model is there to say what is missing\n"
+    assert nothing.err == "zettel: 1 round of searches: no language model to check what is missing\n"
     told = zettel("context", QUESTION, "--rounds", "2", "--json", *common).json()
     assert told["rounds"] == 2
     assert {"round", "search", "needed", "hit"} == told["evidence"][0].keys()
     ran = zettel("context", QUESTION, "--rounds", "2", "--profile", *common)
-    assert (ran.status, ran.err) == (1, "zettel: --profile opens what one search finds: do without --rounds\n")
+    assert (ran.status, ran.err) == (1, "zettel: --profile cannot be combined with --rounds: leave one of them out\n")

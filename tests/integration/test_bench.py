@@ -13,12 +13,13 @@ import pytest
 
 from tests.integration.command import Zettel
 from zettel import Memory
-from zettel.bench import evaluation, importing, overlap, sizes, speed
+from zettel.bench import evaluation, imports, overlap, sizes, speed
+from zettel.bench.child_process import run_in_child, searches
 from zettel.bench.overlap import ORACLE, store_of
-from zettel.bench.probe import in_fresh_process
 from zettel.bench.synthetic import large_scope
 from zettel.errors import InvalidInput, ZettelError
-from zettel.scoring.fusion import FusionScorer, Group
+from zettel.scoring.features import Group
+from zettel.scoring.fusion import FusionScorer
 
 pytestmark = pytest.mark.integration
 
@@ -67,8 +68,8 @@ def documents(tmp_path: Path) -> str:
 def few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Made-up scopes are asked little, and by processes that find this checkout."""
     monkeypatch.setattr(sizes, "QUESTIONS", 10)
-    monkeypatch.setattr(importing, "QUESTIONS", 8)
-    monkeypatch.setattr(importing, "WARMING", 2)
+    monkeypatch.setattr(imports, "QUESTIONS", 8)
+    monkeypatch.setattr(imports, "WARMING", 2)
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
 
 
@@ -224,7 +225,7 @@ def test_import_by_size(zettel: Zettel, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("few_questions")
 def test_import_of_a_long_file(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "BESIDE", 5)
+    monkeypatch.setattr(imports, "BESIDE", 5)
     result = zettel("bench", "import", "--long", "10", "--json", "-").json()
     assert result["columns"] == ["messages of 5 KB", "5", "10", "more", "unit"]
     rows = {row[0]: row[1:-1] for row in result["rows"]}
@@ -259,7 +260,7 @@ def test_everything_in_one_go(
 def test_a_process_that_fails_is_no_empty_answer(tmp_path: Path) -> None:
     (tmp_path / "no.db").write_text("this is no store")
     with pytest.raises(ZettelError, match="searches failed"):
-        in_fresh_process(what="searches", store=str(tmp_path / "no.db"), embedder=None, questions=["Who?"], k=1)
+        run_in_child(searches, store=str(tmp_path / "no.db"), embedder=None, questions=["Who?"], k=1)
 
 
 def test_what_is_missing_is_said_before_anything_is_measured(
@@ -310,9 +311,9 @@ def test_overlap_of_every_two_of_several_stores(zettel: Zettel, talk: str, monke
     ("arguments", "told"),
     [
         (["overlap", "talk.json", "--against", "no_such_module:Store"], "no_such_module"),
-        (["overlap", "talk.json", "--against", "json:Store"], "json has no Store"),
+        (["overlap", "talk.json", "--against", "json:Store"], "module json has no class Store"),
         (["overlap", "missing.json"], "missing.json"),
-        (["locomo", "talk.json", "--json", "gone/out.json"], "no folder gone"),
+        (["locomo", "talk.json", "--json", "gone/out.json"], "the folder gone does not exist"),
         (["locomo", "talk.json", "--without", "luck"], "'luck'"),
         (["locomo", "talk.json", "--with", "nowhere"], "nowhere"),
         (["locomo", "."], "is a folder"),
@@ -338,7 +339,7 @@ def test_overlap_of_every_two_of_several_stores(zettel: Zettel, talk: str, monke
         (["neo4j"], "--store neo4j://"),
         (["neo4j", "--store", "neo4j://localhost", "--notes", "0"], "at least one note"),
         (["neo4j", "--store", "neo4j://localhost", "--notes", "many"], "'many'"),
-        (["neo4j", "--store", "neo4j://localhost", "--json", "gone/out.json"], "no folder gone"),
+        (["neo4j", "--store", "neo4j://localhost", "--json", "gone/out.json"], "the folder gone does not exist"),
         (["all", ".", "--into", ".", "--plot", "."], "locomo*.json"),
     ],
 )
@@ -359,7 +360,7 @@ def test_paths_and_addresses_are_stores_as_they_are() -> None:
 def test_the_made_up_scope_is_always_the_same() -> None:
     events, questions = large_scope(120)
     assert (events, questions) == large_scope(120)
-    assert len({event.id for event in events}) == 120
+    assert len({event.external_id for event in events}) == 120
     assert {event.session for event in events} == {"s0", "s1", "s2"}
     words = {word for event in events for word in event.content.split()}
     assert all(set(question.split()) <= words for question in questions)

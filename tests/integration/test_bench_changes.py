@@ -30,7 +30,8 @@ def folder(tmp_path: Path) -> Path:
     made = tmp_path / "changes"
     made.mkdir()
     rows = (
-        {"id": id, "role": "Ann", "session": f"s-{id}", "occurred_at": when, "content": text} for id, when, text in TOLD
+        {"id": id, "speaker": "Ann", "session": f"s-{id}", "occurred_at": when, "content": text}
+        for id, when, text in TOLD
     )
     (made / "harbour.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (made / QUESTIONS).write_text(json.dumps(ASKED) + "\n")

@@ -14,8 +14,8 @@ from tests.integration.command import Zettel
 from tests.integration.test_bench import CHECKOUT, TALK
 from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory, Scope
-from zettel.bench import inserting, server
-from zettel.bench.bare import Written
+from zettel.bench import neo4j, neo4j_writes
+from zettel.bench.bare_cypher import ScopeGraph
 from zettel.graph.neo4j.store import Neo4jStore
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 ANN = Scope(user="ann")
 
 
-@pytest.fixture(params=neo4j_servers.NAMES[:1])  # it measures either release line by the same statements
+@pytest.fixture(params=neo4j_servers.EVERY[:1])  # it measures either release line by the same statements
 def running(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Server:
     """A server without a node, its user and password in the environment."""
     found: Server = neo4j_servers.server(request.param)
@@ -36,16 +36,16 @@ def running(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Little of everything, and processes that find this checkout."""
-    monkeypatch.setattr(inserting, "BATCH", 80)
-    monkeypatch.setattr(inserting, "BATCHES", 2)
-    monkeypatch.setattr(inserting, "WARM_UPS", 0)
-    monkeypatch.setattr(inserting, "ROUNDS", 1)
-    monkeypatch.setattr(server, "QUESTIONS", 10)
-    monkeypatch.setattr(server, "SEARCHES_BEFORE", 3)
-    monkeypatch.setattr(server, "ROUNDS", 1)
-    monkeypatch.setattr(server, "ADDED_TO", 20)
-    monkeypatch.setattr(server, "ADDS_BEFORE", 3)
-    monkeypatch.setattr(server, "ADDING", 1.0)
+    monkeypatch.setattr(neo4j_writes, "BATCH", 80)
+    monkeypatch.setattr(neo4j_writes, "BATCHES", 2)
+    monkeypatch.setattr(neo4j_writes, "WARM_UPS", 0)
+    monkeypatch.setattr(neo4j_writes, "ROUNDS", 1)
+    monkeypatch.setattr(neo4j, "QUESTIONS", 10)
+    monkeypatch.setattr(neo4j, "SEARCHES_BEFORE", 3)
+    monkeypatch.setattr(neo4j, "ROUNDS", 1)
+    monkeypatch.setattr(neo4j, "ADDED_TO", 20)
+    monkeypatch.setattr(neo4j, "ADDS_BEFORE", 3)
+    monkeypatch.setattr(neo4j, "ADDING", 1.0)
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
 
 
@@ -75,10 +75,11 @@ def test_a_server_beside_what_needs_none(zettel: Zettel, running: Server) -> Non
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.soak_only
 def test_what_is_kept_is_not_made_again(
     zettel: Zettel, running: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(server, "_adds", lambda *_: [])
+    monkeypatch.setattr(neo4j, "_adds", lambda *_: [])
     kept = ("--store", running.url, "--notes", "30", "--keep", "made", "--json", "-")
     first, again = (rows_of(zettel("bench", "neo4j", *kept).json())["import until flush, 30"] for _ in range(2))
     assert first[0] > 0
@@ -101,13 +102,13 @@ def test_bare_statements_write_a_scope_that_is_sound(running: Server) -> None:
     async def again() -> None:
         store = Neo4jStore(running.url)
         await store.open()
-        written = Written(store.driver, DATABASE, ANN.key)
+        written = ScopeGraph(store.driver, DATABASE, ANN.key)
         statements = await written.statements(dict.fromkeys(await written.ids(), 0), 1)
-        counted = await written.counted()
+        counted = await written.counts()
         await store.drop_scope(ANN)
-        assert not await written.counted()
+        assert not await written.counts()
         await written.write(statements[0])
-        assert await written.counted() == counted
+        assert await written.counts() == counted
         await store.close()
 
     anyio.run(again)

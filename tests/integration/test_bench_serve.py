@@ -9,7 +9,7 @@ import pytest
 
 from tests.http_server import served
 from zettel import Memory
-from zettel.bench import serving
+from zettel.bench import http_server
 from zettel.errors import ZettelError
 
 pytestmark = pytest.mark.integration
@@ -18,24 +18,25 @@ ASKED: dict[str, Any] = {"questions": ["Which kettle?", "Which shelf?"], "k": 3,
 
 
 def test_both_sides_ask_all_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "SEARCHES_BEFORE", 3)
+    monkeypatch.setattr(http_server, "SEARCHES_BEFORE", 3)
     with Memory(tmp_path / "a.db") as memory:
         memory.add_many([{"content": f"Kettle {n} stands on shelf {n}."} for n in range(9)])
-    told = serving.threads(store=str(tmp_path / "a.db"), embedder=None, **ASKED)
+    told = http_server.run_threads(store=str(tmp_path / "a.db"), embedder=None, **ASKED)
     assert told["seconds"] > 0
     assert told["cpu"] > 0
     with served(tmp_path / "a.db") as server:
-        assert serving.clients(address=server.url, key=server.key("bench", right="read"), **ASKED)["seconds"] > 0
+        key = server.key("bench", right="read")
+        assert http_server.run_clients(address=server.url, key=key, **ASKED)["seconds"] > 0
         page = server.asker(server.key("scrapes"))("GET", "/metrics").body.decode()
         assert 'zettel_http_requests_total{method="POST",route="/v1/search",status="200"} 7.0' in page
         with pytest.raises(ZettelError, match=r"the server answered .* 401"):
-            serving.clients(address=server.url, key="zk_wrong", **ASKED)
+            http_server.run_clients(address=server.url, key="zk_wrong", **ASKED)
 
 
 def test_the_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    answers = {"threads": {"seconds": 2.0, "cpu": 2.0}, "clients": {"seconds": 2.5, "cpu": 0.0}}
-    monkeypatch.setattr(serving, "in_fresh_process", lambda what, **_: dict(answers[what]))
-    monkeypatch.setattr(serving.sizes, "made", lambda *_: {})
+    answers = {"run_threads": {"seconds": 2.0, "cpu": 2.0}, "run_clients": {"seconds": 2.5, "cpu": 0.0}}
+    monkeypatch.setattr(http_server, "run_in_child", lambda function, **_: dict(answers[function.__name__]))
+    monkeypatch.setattr(http_server.sizes, "prepare", lambda *_: {})
 
     class Server:
         def __enter__(self) -> tuple[str, str, Any]:
@@ -44,8 +45,8 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(serving, "_server", lambda *_: Server())
-    table = serving.run(50, 16, lambda *_: None, tmp_path)
+    monkeypatch.setattr(http_server, "_server", lambda *_: Server())
+    table = http_server.run(50, 16, lambda *_: None, tmp_path)
     assert table.rows == [
         ["over HTTP, 16 clients", 240.0, 240.0, 240.0],
         ["in the process, 16 threads", 300.0, 300.0, 300.0],

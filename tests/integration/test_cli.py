@@ -18,7 +18,7 @@ import typer
 
 from tests.integration.command import Zettel
 from zettel.cli.app import COMMANDS, app
-from zettel.cli.common import hoist
+from zettel.cli.common import move_common_options_first
 
 pytestmark = pytest.mark.integration
 
@@ -94,20 +94,26 @@ class TestHelp:
 
 class TestOptionsEverywhere:
     def test_they_move_to_the_front(self) -> None:
-        assert hoist(["search", "q", "--json", "--store", "a.db", "--user=ann"]) == [
+        assert move_common_options_first(["search", "q", "--json", "--store", "a.db", "--user=ann"]) == [
             "--json", "--store", "a.db", "--user=ann", "search", "q",
         ]  # fmt: skip
 
     def test_what_follows_two_dashes_stays(self) -> None:
-        assert hoist(["add", "--", "--json"]) == ["add", "--", "--json"]
+        assert move_common_options_first(["add", "--", "--json"]) == ["add", "--", "--json"]
 
     def test_bench_keeps_its_own_json(self) -> None:
-        assert hoist(["bench", "locomo", "x", "--json", "f"]) == ["bench", "locomo", "x", "--json", "f"]
+        assert move_common_options_first(["bench", "locomo", "x", "--json", "f"]) == [
+            "bench",
+            "locomo",
+            "x",
+            "--json",
+            "f",
+        ]
 
     @pytest.mark.parametrize("path", [*paths()], ids=" ".join)
     def test_json_may_stand_behind_every_command(self, path: list[str]) -> None:
         own = any(one.name == "json" for one in command_at(path).params)  # it takes a file
-        assert hoist([*path, "--json"]) == ([*path, "--json"] if own else ["--json", *path])
+        assert move_common_options_first([*path, "--json"]) == ([*path, "--json"] if own else ["--json", *path])
 
     def test_before_and_after_are_the_same(self, zettel: Zettel) -> None:
         made = zettel("add", "Snow fell.", "--store", "a.db", "--user", "ann", "--json").json()["id"]
@@ -129,7 +135,7 @@ class TestOptionsEverywhere:
     def test_an_empty_part_of_a_scope_is_refused(self, zettel: Zettel, tmp_path: Path, part: str) -> None:
         ran = zettel("add", "Snow fell.", part, "")
         assert (ran.status, ran.out, list(tmp_path.iterdir())) == (2, "", [])
-        assert f"{part}: it is empty" in ran.err
+        assert f"{part}: the name is empty" in ran.err
 
     def test_scopes_are_apart(self, zettel: Zettel) -> None:
         made = zettel("add", "Snow fell.", "--user", "ann").out.strip()
@@ -140,7 +146,7 @@ class TestOptionsEverywhere:
 class TestImporting:
     def test_a_second_import_adds_nothing(self, zettel: Zettel, chat: str) -> None:
         first, second = zettel("import", chat, "--json").json(), zettel("import", chat, "--json").json()
-        assert (first["format"], first["added"], first["existing"], first["rejected"]) == ("plain", 5, 0, [])
+        assert (first["format"], first["added"], first["existing"], first["rejected_records"]) == ("plain", 5, 0, [])
         assert (second["added"], second["existing"]) == (0, 5)
 
     def test_changed_content_is_a_revision(self, zettel: Zettel, tmp_path: Path) -> None:
@@ -186,16 +192,16 @@ class TestImporting:
         (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
         ran = zettel("import", "a.jsonl", "--json")
         report = json.loads(ran.out)
-        assert (ran.status, report["added"], len(report["rejected"])) == (1, 4, 1)
-        assert (report["rejected"][0]["file"], report["rejected"][0]["position"]) == ("a.jsonl", "3")
-        assert told in report["rejected"][0]["reason"]
+        assert (ran.status, report["added"], len(report["rejected_records"])) == (1, 4, 1)
+        assert (report["rejected_records"][0]["file"], report["rejected_records"][0]["position"]) == ("a.jsonl", "3")
+        assert told in report["rejected_records"][0]["reason"]
         assert "a.jsonl:3: " in ran.err
         assert zettel("stats", "--json").json()["notes"] == 4
 
     def test_nothing_to_remember(self, zettel: Zettel, tmp_path: Path) -> None:
         (tmp_path / "a.jsonl").write_text("")
         ran = zettel("import", "a.jsonl", "--format", "jsonl")
-        assert (ran.status, "a.jsonl holds nothing" in ran.err) == (1, True)
+        assert (ran.status, "a.jsonl contains no events" in ran.err) == (1, True)
 
     def test_one_conversation_of_several(self, zettel: Zettel, tmp_path: Path) -> None:
         talks = [
@@ -213,9 +219,10 @@ class TestImporting:
         assert zettel("export", "out.jsonl").err == "5 events written to out.jsonl\n"
         assert zettel("import", "out.jsonl", "--json").json()["existing"] == 5
         report = zettel("import", "out.jsonl", "--store", "copy.db", "--json").json()
-        assert (report["added"], report["rejected"]) == (5, [])
+        assert (report["added"], report["rejected_records"]) == (5, [])
         one, two = zettel("export").out.splitlines(), zettel("export", "--store", "copy.db").out.splitlines()
-        said = [{key: json.loads(line)[key] for key in ("content", "role", "occurred_at", "session")} for line in one]
+        keys = ("content", "speaker", "occurred_at", "session")
+        said = [{key: json.loads(line)[key] for key in keys} for line in one]
         assert said == [{key: json.loads(line)[key] for key in said[0]} for line in two]
 
     def test_ctrl_c_loses_nothing(self, tmp_path: Path) -> None:
@@ -230,7 +237,7 @@ class TestImporting:
         importing.send_signal(signal.SIGINT)
         out, err = importing.communicate(timeout=60)
         assert (importing.returncode, out) == (130, "")
-        assert err == "zettel: interrupted; nothing that was stored is lost, and the same command goes on from there\n"
+        assert err == "zettel: interrupted; stored data is safe, and running the same command again continues\n"
         counting = process("stats", "--json", cwd=tmp_path)
         stored = json.loads(counting.communicate(timeout=60)[0])["notes"]
         assert 0 < stored < 20_000
@@ -244,18 +251,18 @@ class TestAsking:
         assert ran.status == 0
         assert "Oslo" in ran.out
         assert "2024-05-01" in ran.out
-        assert "seeds" not in ran.out
+        assert "sources" not in ran.out
 
     def test_explained(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
         ran = zettel("search", "Where did Ann move?", "--explain")
-        assert all(word in ran.out for word in ("seeds", "features", "scorer"))
+        assert all(word in ran.out for word in ("sources", "features", "scorer"))
 
     @pytest.mark.parametrize("columns", [80, 160])
     def test_it_reads_well(self, zettel: Zettel, chat: str, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
         """A line with score, time, speaker and id, then the text over the full width, then the reasons."""
         monkeypatch.setenv("COLUMNS", str(columns))
-        zettel("add", "It is forty feet long.", "--title", "Blue Heron", "--role", "Ann")
+        zettel("add", "It is forty feet long.", "--title", "Blue Heron", "--speaker", "Ann")
         made = zettel("add", "Blue Heron " + "was carried upstairs by four strong people " * 5).out.strip()
         zettel("import", chat)
         for arguments in (["search", "piano", "--explain"], *([name, made] for name in ("links", "show", "history"))):
@@ -268,8 +275,8 @@ class TestAsking:
 
     def test_as_json(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
-        hits = zettel("search", "Who dropped the piano?", "--role", "Ann", "-k", "3", "--json").json()
-        assert {hit["note"]["role"] for hit in hits} == {"Ann"}
+        hits = zettel("search", "Who dropped the piano?", "--speaker", "Ann", "-k", "3", "--json").json()
+        assert {hit["note"]["speaker"] for hit in hits} == {"Ann"}
         assert all(0 <= hit["score"] <= 1 for hit in hits)
 
     def test_dates_bound_what_is_found(self, zettel: Zettel, chat: str) -> None:
@@ -285,11 +292,11 @@ class TestAsking:
 class TestNotes:
     def test_a_note_with_all_it_has(self, zettel: Zettel) -> None:
         made = zettel(
-            "add", "The mast is oak.", "--role", "Ann", "--at", "2024-05-01T09:00Z", "--title", "Mast",
+            "add", "The mast is oak.", "--speaker", "Ann", "--at", "2024-05-01T09:00Z", "--title", "Mast",
             "--session", "yard", "--meta", "project=boat", "--meta", "length=7",
         ).out.strip()  # fmt: skip
         shown = zettel("show", made, "--json").json()
-        assert (shown["role"], shown["title"], shown["session"]) == ("Ann", "Mast", "yard")
+        assert (shown["speaker"], shown["title"], shown["session"]) == ("Ann", "Mast", "yard")
         assert shown["metadata"] == {"project": "boat", "length": 7}
         assert "The mast is oak." in zettel("show", made).out
         assert zettel("show", shown["event_ids"][0], "--json").json()["content"] == "The mast is oak."
@@ -321,14 +328,14 @@ class TestNotes:
         assert zettel("evolve", "--json").json()["merged"] == 1
         told = zettel("history", ids[0]).out
         assert f"because of {ids[1]} “The ferry to Bergen leaves at nine.”" in told
-        assert "decided on" in told
+        assert "based on" in told
         assert "+ merged_into: " + ids[0] in zettel("history", ids[1]).out
-        changed = zettel("revert", "--caused-by", ids[1], "--json").json()
+        changed = zettel("revert", "--effects-of", ids[1], "--json").json()
         assert {one["id"] for one in changed} == set(ids)
         assert not any(one["archived"] for one in changed)
         told = zettel("history", ids[0]).out
-        assert all(part in told for part in ("takes back", "taken back"))
-        assert "0 notes were changed" in zettel("revert", "--caused-by", ids[1]).out
+        assert all(part in told for part in ("reverts", "reverted"))
+        assert "0 notes changed" in zettel("revert", "--effects-of", ids[1]).out
 
     def test_history_is_a_diff(self, zettel: Zettel) -> None:
         from zettel import Memory
@@ -346,11 +353,13 @@ class TestNotes:
         assert "\x1b" not in told
         assert [one["version"] for one in zettel("history", made, "--json").json()] == [1, 2, 3, 4]
 
-    @pytest.mark.parametrize("wrong", [(), ("n_1",), ("n_1", "2", "--caused-by", "n_2"), ("n_1", "--caused-by", "n_2")])
+    @pytest.mark.parametrize(
+        "wrong", [(), ("n_1",), ("n_1", "2", "--effects-of", "n_2"), ("n_1", "--effects-of", "n_2")]
+    )
     def test_revert_says_what_it_takes(self, zettel: Zettel, wrong: tuple[str, ...]) -> None:
         zettel("add", "Snow fell.")
         ran = zettel("revert", *wrong)
-        assert (ran.status, ran.out, ran.err.count("\n"), "--caused-by NOTE" in ran.err) == (1, "", 1, True)
+        assert (ran.status, ran.out, ran.err.count("\n"), "--effects-of NOTE" in ran.err) == (1, "", 1, True)
 
     def test_delete_asks_first(self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
         import io
@@ -388,8 +397,8 @@ class TestNotes:
         zettel("import", chat)
         other = zettel("delete", "--source", "elsewhere/chat.txt", "--yes")
         assert (other.status, other.out) == (1, "")
-        assert "all from the file elsewhere/chat.txt is nothing in this scope" in other.err
-        assert zettel("delete", "--source", "./chat.txt", "--yes").out == "5 notes are gone\n"
+        assert "this scope has no notes of the source elsewhere/chat.txt" in other.err
+        assert zettel("delete", "--source", "./chat.txt", "--yes").out == "5 notes deleted\n"
 
     def test_a_time_that_is_none(self, zettel: Zettel) -> None:
         ran = zettel("add", "x", "--at", "tomorrow")
@@ -407,7 +416,7 @@ class TestUpkeep:
         assert zettel("jobs", "--json").json() == []
         assert "all work is done" in zettel("jobs").out
         assert zettel("jobs", "retry", "--json").json() == {"queued": 0}
-        assert zettel("doctor").out == "all is well\n"
+        assert zettel("doctor").out == "no problems found\n"
         assert zettel("doctor", "--repair", "--json").json() == {"found": [], "left": []}
 
     def test_stats_tell_what_made_it_and_how_big_it_is(self, zettel: Zettel, chat: str, tmp_path: Path) -> None:
@@ -460,7 +469,7 @@ class TestUpkeep:
 
     def test_a_worker_has_scopes_evolve(self, zettel: Zettel) -> None:
         ids = [zettel("add", "The ferry to Bergen leaves at nine.", "--id", str(n)).out.strip() for n in range(2)]
-        assert zettel("worker", "--once", "--every", "24h").out == "no jobs are left\n"
+        assert zettel("worker", "--once", "--every", "24h").out == "all jobs are done\n"
         assert zettel("show", ids[1], "--json").json()["merged_into"] == ids[0]
 
     @pytest.mark.parametrize("period", ["soon", "24", "0h", "-1h", "1.5h"])
@@ -488,7 +497,7 @@ class TestMistakes:
             (["nosuch"], 2, "nosuch"),
             (["search", "x", "-k", "many"], 2, "-k"),
             (["import", "missing.json"], 1, "missing.json"),
-            (["import", ".", "--format", "slack"], 1, ". holds no transcript that is of the format slack"),
+            (["import", ".", "--format", "slack"], 1, ". contains no transcript of the format slack"),
             (["import", "prose.rst"], 1, ", plain, zettel"),
             (["import", "cut.json"], 1, "cut.json:1:"),
             (["import", "prose.md", "--format", "telex"], 1, "'telex'"),
@@ -501,7 +510,7 @@ class TestMistakes:
             (["add", "x", "--store", "."], 1, "is a folder"),
             (["add", "x", "--store", "gone/a.db"], 1, "no folder"),
             (["demo", "--out", "."], 1, "is a folder"),
-            (["demo", "--out", "gone/a.html"], 1, "no folder gone"),
+            (["demo", "--out", "gone/a.html"], 1, "the folder gone does not exist"),
         ],
     )
     def test_without_a_store(
@@ -529,12 +538,12 @@ class TestMistakes:
             (["search", "x", "--as-of", "soon"], "soon"),
             (["links", "n_missing"], "n_missing"),
             (["export", "."], "is a folder"),
-            (["export", "gone/a.jsonl"], "no folder gone"),
+            (["export", "gone/a.jsonl"], "the folder gone does not exist"),
             (["search", "x", "--kind", "dream"], "dream"),
             (["search", "x", "--meta", "loose"], "NAME=VALUE"),
-            (["search", "x", "--meta", "team=a", "--meta", "team=b"], "team has a value already"),
-            (["add", "x", "--meta", "team=a", "--meta", "team=b"], "team has a value already"),
-            (["import", "x", "--map-user", "Bob=Robert", "--map-user", "Bob=Rob"], "Bob has a value already"),
+            (["search", "x", "--meta", "team=a", "--meta", "team=b"], "team already has a value"),
+            (["add", "x", "--meta", "team=a", "--meta", "team=b"], "team already has a value"),
+            (["import", "x", "--map-user", "Bob=Robert", "--map-user", "Bob=Rob"], "Bob already has a value"),
             (["context", "x", "--max-tokens", "0"], "max_tokens"),
             (["add", ""], "says nothing"),
             (["add", "x", "--at", "soon"], "occurred_at"),
@@ -580,10 +589,10 @@ class TestMistakes:
         assert exporting.wait(timeout=60) != 0
         exporting.stderr.close()
 
-    @pytest.mark.parametrize(("encoding", "role"), [("ascii", "\\xc5se"), ("latin-1", "Åse")])
-    def test_a_pipe_that_is_not_utf_8(self, zettel: Zettel, tmp_path: Path, encoding: str, role: str) -> None:
+    @pytest.mark.parametrize(("encoding", "speaker"), [("ascii", "\\xc5se"), ("latin-1", "Åse")])
+    def test_a_pipe_that_is_not_utf_8(self, zettel: Zettel, tmp_path: Path, encoding: str, speaker: str) -> None:
         text = "Party – at noon 🎉"
-        zettel("add", text, "--role", "Åse")
+        zettel("add", text, "--speaker", "Åse")
         env = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
 
         def said(*arguments: str) -> str:
@@ -593,5 +602,5 @@ class TestMistakes:
 
         assert json.loads(said("--json"))[0]["note"]["content"] == text
         told = said()
-        assert role in told
+        assert speaker in told
         assert "Party \\u2013 at noon \\U0001f389" in told

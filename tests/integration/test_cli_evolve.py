@@ -21,7 +21,7 @@ TURNS = [
 
 def test_it_tells_what_changed_and_then_that_nothing_does(zettel: Zettel) -> None:
     for place, text in enumerate([*TURNS, f"Well, {TURNS[0]}"]):
-        assert zettel("add", text, "--role", "Ann", "--id", str(place), "--at", "2024-03-03").status == 0
+        assert zettel("add", text, "--speaker", "Ann", "--id", str(place), "--at", "2024-03-03").status == 0
     ran = zettel("evolve")
     assert ran.status == 0
     assert "merged" in ran.out

@@ -14,11 +14,11 @@ def test_what_was_of_use_is_told_by_the_id_that_a_search_shows(zettel: Zettel) -
     hits = zettel("search", "Where is the boat?", "--json").json()
     (search,) = {hit["search_id"] for hit in hits}
     told = zettel("feedback", search, ids[0], "--outcome", "success")
-    assert (told.status, told.out) == (0, "noted: 1 of use\n")
+    assert (told.status, told.out) == (0, "recorded: 1 useful\n")
     again = zettel("feedback", search, "--json").json()
     assert again == {"search_id": search, "used": [], "outcome": None}
     told = zettel("feedback", search, ids[0], ids[1])
-    assert told.out == "noted: 2 of use\n"
+    assert told.out == "recorded: 2 useful\n"
     later = zettel("search", "Where is the boat?", "--now", "2199-01-01", "--json").json()
     assert {hit["why"]["strength"] for hit in later} == {0.0}
 

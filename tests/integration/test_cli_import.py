@@ -15,8 +15,8 @@ from zipfile import ZipFile
 import pytest
 
 from tests.integration.command import Ran, Zettel
-from zettel.cli import transfer
-from zettel.jobs.on_processes import ProcessRunner
+from zettel.cli import import_export
+from zettel.local.process_runner import ProcessRunner
 from zettel.model import Evolved, Job
 
 pytestmark = pytest.mark.integration
@@ -77,8 +77,8 @@ class TestManyFiles:
             ("exports/log.jsonl", "jsonl", 1, 1),
             ("exports/more.zip/b/talk.txt", "plain", 1, 0),
         ]
-        assert report["unknown"] == ["exports/photo.jpg"]
-        assert (report["added"], len(report["rejected"])) == (6, 1)
+        assert report["unknown_files"] == ["exports/photo.jpg"]
+        assert (report["added"], len(report["rejected_records"])) == (6, 1)
         assert "exports/log.jsonl:2" in ran.err
         assert [event["source"]["file"] for event in events(zettel)[-1:]] == ["exports/more.zip/b/talk.txt"]
         assert "not for you" not in zettel("export").out
@@ -95,8 +95,8 @@ class TestManyFiles:
         (tmp_path / "exports/log.jsonl.gz").write_bytes(gzip.compress(LOG.encode()))
         (tmp_path / "exports/photo.jpg").write_bytes(b"\0")
         ran = zettel("import", "exports")
-        assert "exports/log.jsonl.gz: it is packed: unpack it first" in ran.out
-        assert "exports/photo.jpg: no format knows it" in ran.out
+        assert "exports/log.jsonl.gz: packed file: unpack it first" in ran.out
+        assert "exports/photo.jpg: unknown format" in ran.out
 
     def test_the_rows_of_two_tables_of_one_name_are_not_each_others(self, zettel: Zettel, tmp_path: Path) -> None:
         for folder in ("exports/one", "exports/two"):
@@ -134,17 +134,17 @@ class TestManyFiles:
         (folder / "tokenizer.json").write_text(json.dumps({"version": "1", "a": [{"content": ""}], "v": vocabulary}))
         (folder / "long.json").write_text(json.dumps({"id": "1", "content": "A lantern. " * 9_000}))
         told = zettel("import", "model", "--json").json()
-        assert (told["added"], told["rejected"]) == (1, [])
-        assert told["unknown"] == ["model/tokenizer.json"]
+        assert (told["added"], told["rejected_records"]) == (1, [])
+        assert told["unknown_files"] == ["model/tokenizer.json"]
 
     def test_a_zip_is_walked(self, zettel: Zettel, exports: Path) -> None:
         report = zettel("import", "exports/more.zip", "--json").json()
         assert [one["file"] for one in report["files"]] == ["exports/more.zip/b/talk.txt"]
-        assert report["unknown"] == ["exports/more.zip/a/noise.bin"]
+        assert report["unknown_files"] == ["exports/more.zip/a/noise.bin"]
 
     def test_what_a_format_takes_as_a_whole_is_not_walked(self, zettel: Zettel, tmp_path: Path) -> None:
         report = zettel("import", str(SAMPLES / "slack"), "--json").json()
-        assert (report["format"], len(report["files"]), report["unknown"]) == ("slack", 1, [])
+        assert (report["format"], len(report["files"]), report["unknown_files"]) == ("slack", 1, [])
 
     @pytest.mark.parametrize("name", ["telegram", "slack", "markdown-vault"])
     def test_an_export_in_a_folder_does_not_hide_what_lies_beside_it(
@@ -168,7 +168,7 @@ class TestManyFiles:
 
     def test_with_a_format_only_its_files_are_taken(self, zettel: Zettel, exports: Path) -> None:
         report = zettel("import", "exports", "--format", "plain", "--json").json()
-        assert report["unknown"] == ["exports/log.jsonl", "exports/photo.jpg"]
+        assert report["unknown_files"] == ["exports/log.jsonl", "exports/photo.jpg"]
 
     def test_a_file_that_breaks_off_does_not_stop_the_others(self, zettel: Zettel, tmp_path: Path) -> None:
         folder = tmp_path / "two"
@@ -184,17 +184,17 @@ class TestManyFiles:
     def test_nothing_to_read_is_an_error_and_makes_no_store(self, zettel: Zettel, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir()
         (tmp_path / "empty" / "photo.jpg").write_bytes(b"\0")
-        refused(zettel("import", "empty"), "empty holds no transcript that zettel knows")
-        refused(zettel("import", "empty/photo.jpg"), "empty/photo.jpg is no text")
+        refused(zettel("import", "empty"), "empty contains no transcript that zettel recognises")
+        refused(zettel("import", "empty/photo.jpg"), "empty/photo.jpg is not a text file")
         with ZipFile(tmp_path / "all.zip", "w") as archive:
             archive.writestr("chat.txt", CHAT)
         with ZipFile(tmp_path / "outer.zip", "w") as archive:
             archive.write(tmp_path / "all.zip", "in/all.zip")
-        refused(zettel("import", "outer.zip"), "outer.zip holds no transcript", "in it: 1; some are packed: unpack")
+        refused(zettel("import", "outer.zip"), "outer.zip contains no transcript", "in it: 1; unpack the archives")
         (tmp_path / "empty" / "cut.zip").write_bytes((tmp_path / "all.zip").read_bytes()[:-30])
-        refused(zettel("import", "empty/cut.zip"), "empty/cut.zip is a zip that is cut or damaged: copy or download")
+        refused(zettel("import", "empty/cut.zip"), "empty/cut.zip is a truncated or damaged zip: copy or download")
         (tmp_path / "empty" / "ann.jsonl.gz").write_bytes(gzip.compress(LOG.encode()))
-        refused(zettel("import", "empty/ann.jsonl.gz"), "empty/ann.jsonl.gz is packed by gzip: unpack it")
+        refused(zettel("import", "empty/ann.jsonl.gz"), "empty/ann.jsonl.gz is compressed with gzip: decompress it")
         assert not (tmp_path / "zettel.db").exists()
 
 
@@ -222,31 +222,31 @@ class TestStdin:
         assert (report["format"], report["added"]) == ("whatsapp", 2)
 
     def test_what_is_none(self, zettel: Zettel) -> None:
-        refused(zettel("import", "-", stdin=b"\0\1"), "- is no text")
+        refused(zettel("import", "-", stdin=b"\0\1"), "- is not a text file")
 
 
 class TestTablesAndZones:
     def test_columns_are_named(self, zettel: Zettel, tmp_path: Path) -> None:
         (tmp_path / "pumps.csv").write_text(TABLE)
-        columns = ["--column", "content=Text", "--column", "role=Who", "--column", "occurred_at=When"]
+        columns = ["--column", "content=Text", "--column", "speaker=Who", "--column", "occurred_at=When"]
         assert zettel("import", "pumps.csv", *columns, "--tz", "Europe/Oslo", "--json").json()["added"] == 2
         first = events(zettel)[0]
-        assert (first["content"], first["role"], first["occurred_at"]) == (
+        assert (first["content"], first["speaker"], first["occurred_at"]) == (
             "The pump leaks.", "Dee", "2024-05-02T08:00:00Z",
         )  # fmt: skip
 
     @pytest.mark.parametrize(
         ("options", "told"),
         [
-            (["--tz", "Mars/Olympus"], "no time zone 'Mars/Olympus'"),
-            (["--tz", "../../etc/passwd"], "no time zone"),
-            (["--tz", "Europe"], "no time zone"),
-            (["--column", "content=Text"], "columns are for tables"),
+            (["--tz", "Mars/Olympus"], "unknown time zone 'Mars/Olympus'"),
+            (["--tz", "../../etc/passwd"], "unknown time zone"),
+            (["--tz", "Europe"], "unknown time zone"),
+            (["--column", "content=Text"], "columns requires a table"),
             (["--column", "content"], "--column 'content': expected NAME=VALUE"),
             (["--map-user", "Bob="], "--map-user 'Bob='"),
             (["--since", "soon"], "since='soon' is not a time"),
-            (["--session-gap", "nan"], "session_gap=nan"),
-            (["--session-gap", "-1"], "session_gap=-1"),
+            (["--session-gap", "nan"], "session_gap must be hours such as 6 (0 for no sessions by time), got nan"),
+            (["--session-gap", "-1"], "session_gap must be hours such as 6 (0 for no sessions by time), got -1.0"),
         ],
     )
     def test_what_cannot_be_asked(self, zettel: Zettel, tmp_path: Path, options: list[str], told: str) -> None:
@@ -275,10 +275,10 @@ class TestTablesAndZones:
         (tmp_path / "b.csv").write_text("author,text,Said\nAnn,Hm.,Aha.\n")
         ran = zettel("import", ".", "--column", "content=Said", "--json")
         report = json.loads(ran.out)
-        assert (ran.status, report["added"], report["rejected"][0]["file"]) == (1, 1, "a.csv")
-        assert "no column 'Said'" in report["rejected"][0]["reason"]
+        assert (ran.status, report["added"], report["rejected_records"][0]["file"]) == (1, 1, "a.csv")
+        assert "unknown column 'Said'" in report["rejected_records"][0]["reason"]
         ran = zettel("import", "a.csv", "--column", "content=Said")
-        refused(ran, "a.csv: there is no column 'Said'")
+        refused(ran, "a.csv: unknown column 'Said'")
 
 
 class TestChats:
@@ -321,7 +321,7 @@ class TestOnlyWhatIsWanted:
 
     def counts(self, zettel: Zettel, *options: str) -> tuple[int, int]:
         report = zettel("import", "chat.txt", "--json", *options).json()
-        return report["added"], report["left_out"]
+        return report["added"], report["skipped"]
 
     def test_by_time(self, zettel: Zettel) -> None:
         assert self.counts(zettel, "--since", "2024-05-01T09:01", "--until", "2024-05-04") == (2, 2)
@@ -340,12 +340,12 @@ class TestOnlyWhatIsWanted:
 
     def test_names_are_mapped_first(self, zettel: Zettel) -> None:
         assert self.counts(zettel, "--map-user", "Bob=Robert", "--speaker", "Robert") == (1, 3)
-        assert [event["role"] for event in events(zettel)] == ["Robert"]
+        assert [event["speaker"] for event in events(zettel)] == ["Robert"]
         assert self.counts(zettel, "--map-user", "Bob=Robert") == (3, 0)
 
     def test_nothing_wanted_is_told_and_no_error(self, zettel: Zettel) -> None:
         ran = zettel("import", "chat.txt", "--speaker", "Nobody")
-        assert (ran.status, "4  left out, not asked for" in ran.out) == (0, True)
+        assert (ran.status, "4  skipped: not selected" in ran.out) == (0, True)
 
 
 class TestDryRun:
@@ -353,8 +353,9 @@ class TestDryRun:
         (tmp_path / "chat.txt").write_text(CHAT)
         ran = zettel("import", "chat.txt", "--dry-run")
         assert (ran.status, (tmp_path / "zettel.db").exists()) == (0, False)
-        for told in ("dry run", "4  new", "from 2024-05-01 09:00 to 2024-05-04 07:30 UTC", "1 session", "Ann 2, Bob 1"):
-            assert told in ran.out
+        span = "from 2024-05-01 09:00 to 2024-05-04 07:30 UTC"
+        for text in ("dry run", "4  added", span, "1 session", "Ann 2, Bob 1"):
+            assert text in ran.out
 
     def test_it_knows_what_is_there(self, zettel: Zettel, tmp_path: Path) -> None:
         lines = [{"id": str(n), "content": f"Entry {n}."} for n in range(4)]
@@ -378,13 +379,13 @@ class TestDryRun:
         (tmp_path / "chat.txt").write_text(CHAT)
         ran = zettel("import", "chat.txt", "--dry-run", "--llm", "openai/gpt-4o-mini")
         assert ran.status == 0
-        assert "openai/gpt-4o-mini will be asked about" in ran.out
+        assert "calls to openai/gpt-4o-mini, about" in ran.out
         assert "USD" in ran.out
 
     def test_not_of_a_whole_memory(self, zettel: Zettel) -> None:
         zettel("add", "Snow fell.")
         zettel("export", "--format", "zettel", "all.zettel")
-        refused(zettel("import", "all.zettel", "--dry-run", "--user", "eve"), "no dry run")
+        refused(zettel("import", "all.zettel", "--dry-run", "--user", "eve"), "contains whole memories: import it")
 
 
 class TestRejected:
@@ -419,7 +420,7 @@ class TestRejected:
         (tmp_path / "exports/deep").mkdir(parents=True)
         (tmp_path / "exports/deep/chat.txt").write_text(CHAT)
         for inside in ("exports/deep/chat.txt", "exports/bad.jsonl"):
-            refused(zettel("import", "exports", "--rejected", inside), inside, "lies in the folder")
+            refused(zettel("import", "exports", "--rejected", inside), inside, "is in the folder")
         assert (tmp_path / "exports/deep/chat.txt").read_text() == CHAT
         assert zettel("import", "exports", "--rejected", "exports.jsonl").status == 0
 
@@ -452,7 +453,7 @@ def test_what_is_large_has_a_process_beside_it(zettel: Zettel, exports: Path, mo
     monkeypatch.setattr(ProcessRunner, "do", watched)
     zettel("import", "exports")
     assert asked == []
-    monkeypatch.setattr(transfer, "LARGE", (exports / "deep" / "down" / "chat.txt").stat().st_size + 1)
+    monkeypatch.setattr(import_export, "LARGE", (exports / "deep" / "down" / "chat.txt").stat().st_size + 1)
     for store, arguments, jobs in (("a.db", (), 6), ("b.db", ("--runner", "here"), 0), ("c.db", ("--dry-run",), 0)):
         asked.clear()
         report = zettel("import", "exports", "--store", store, "--json", *arguments)

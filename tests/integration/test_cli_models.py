@@ -59,7 +59,7 @@ class TestImporting:
         ran = zettel("import", chat, "--llm", MODEL, "--yes")
         assert ran.status == 0, ran.err
         said, *rest = ran.err.splitlines()
-        assert said.startswith(f"{MODEL} will be asked about 2 times, about ")
+        assert said.startswith(f"about 2 calls to {MODEL}, about ")
         assert said.endswith("tokens, less than 0.01 USD")
         assert rest == []
         assert "4  added" in ran.out
@@ -74,7 +74,7 @@ class TestImporting:
     ) -> None:  # fmt: skip
         monkeypatch.setattr(sys, "stdin", Terminal(answer))
         ran = zettel("import", chat, "--llm", MODEL)
-        assert "Go on? [y/N]" in ran.err
+        assert "Continue? [y/N]" in ran.err
         assert (ran.status == 0) is goes_on
         assert (tmp_path / "zettel.db").exists() is goes_on
         assert (openai.asked > 0) is goes_on
@@ -84,7 +84,7 @@ class TestImporting:
     ) -> None:
         ran = zettel("import", chat, "--llm", MODEL, stdin=b"y\n")
         assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
-        assert f"{MODEL} will be asked about 2 times" in ran.err
+        assert f"about 2 calls to {MODEL}" in ran.err
         assert "--yes" in ran.err
         assert not (tmp_path / "zettel.db").exists()
         zettel("add", "Snow fell.")
@@ -114,7 +114,7 @@ class TestImporting:
         ran = zettel("import", long_chat, "--llm", MODEL, "--yes", "--json")
         report = ran.json()
         words = ran.err.replace(",", "").split()
-        calls, tokens = int(words[words.index("times") - 1]), int(words[words.index("tokens") - 1])
+        calls, tokens = int(words[words.index("calls") - 1]), int(words[words.index("tokens") - 1])
         assert report["llm_calls"] == openai.asked
         assert 1 / CLOSE < calls / report["llm_calls"] < CLOSE
         assert 1 / CLOSE < tokens / report["llm_tokens"] < CLOSE
@@ -125,7 +125,7 @@ class TestImporting:
         zettel("add", "The cello stands in the hall.", "--llm", MODEL)
         zettel("export", "--format", "zettel", "all.zettel")
         ran = zettel("import", "all.zettel", "--store", "new.db", "--llm", MODEL)
-        assert (ran.status, ran.err) == (0, "zettel: 1 annotate job waits for a model: --llm NAME\n")
+        assert (ran.status, ran.err) == (0, "zettel: 1 annotate job waits for a language model: pass --llm NAME\n")
         assert openai.asked == 0
 
 
@@ -136,7 +136,9 @@ class TestBudget:
         assert ", within the budget calls=3,per=day\n" in ran.err
         assert ran.status == 0, ran.err
         assert "180  added" in ran.out
-        assert "jobs wait, the first with: BudgetSpent: the budget of the day is spent: no calls left" in ran.err
+        assert (
+            "jobs wait, the first with the error: BudgetSpent: the budget of the day is spent: no calls left" in ran.err
+        )
         assert openai.asked == 3
         told = zettel("stats", *budget).out
         assert f"language model  {MODEL}" in told
@@ -150,10 +152,10 @@ class TestBudget:
         ("budget", "told"),
         [
             ("calls", "NAME=VALUE"),
-            ("calls=many", "calls='many'"),
+            ("calls=many", "calls must be a number of at least 0, got 'many'"),
             ("euros=3", "there is no limit 'euros'"),
-            ("per=day", "a budget says"),
-            ("calls=3,per=week", "per='week'"),
+            ("per=day", "a budget needs a limit"),
+            ("calls=3,per=week", "per must be day or import, got 'week'"),
         ],
     )
     def test_what_is_no_budget(self, zettel: Zettel, chat: str, tmp_path: Path, budget: str, told: str) -> None:
@@ -180,12 +182,12 @@ class TestJobs:
         made = zettel("add", "The cello stands in the hall.", "--llm", MODEL).out.strip()
         zettel("add", "Nils tunes it on Fridays.", "--llm", MODEL)
         assert openai.asked == 0
-        waits = "2 annotate jobs wait for a model: --llm NAME\n"
+        waits = "2 annotate jobs wait for a language model: pass --llm NAME\n"
         assert zettel("jobs").err == f"zettel: {waits}"
         assert zettel("worker", "--once").out == waits
         assert "llm" not in zettel("stats").out
         ran = zettel("worker", "--once", "--llm", MODEL)
-        assert (ran.status, ran.out) == (0, "no jobs are left\n")
+        assert (ran.status, ran.out) == (0, "all jobs are done\n")
         assert openai.asked > 0
         assert "noteworthy" in zettel("show", made, "--json").json()["keywords"]
         assert zettel("jobs").out == "no jobs: all work is done\n"
@@ -211,7 +213,7 @@ class TestJobs:
         assert "OPENAI_API_KEY" in ran.err
         assert "zettel jobs retry" in ran.err
         assert zettel("jobs", "retry").out == f"{TURNS} failed jobs are queued again\n"
-        assert zettel("worker", "--once", "--llm", MODEL).out == "no jobs are left\n"
+        assert zettel("worker", "--once", "--llm", MODEL).out == "all jobs are done\n"
         assert all("noteworthy" in hit["note"]["keywords"] for hit in zettel("search", "piano", "--json").json()[:1])
 
     def test_several_models_stand_in_for_each_other(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:

@@ -62,7 +62,7 @@ def test_nothing_private_is_in_the_store_or_beside_it(zettel: Zettel, tmp_path: 
     assert ran.status == 1  # for the record with an unknown field
     assert "unknown field '[e-mail]'" in ran.err
     report = json.loads(ran.out)
-    assert (report["added"], len(report["rejected"])) == (9, 1)
+    assert (report["added"], len(report["rejected_records"])) == (9, 1)
     assert report["redacted"] == {"phone": 9, "e-mail": 3, "card": 2, "key": 2}
     assert report["secrets"] == []
     assert json.loads(foreseen.out)["redacted"] == report["redacted"]
@@ -96,7 +96,7 @@ def test_secrets_are_told_without_it_and_never_shown(zettel: Zettel, exports: Pa
     for dry in (["--dry-run"], []):
         assert [[*one] for one in zettel("import", "exports", "--json", *dry).json()["secrets"]] == places
     ran = zettel("import", "exports")
-    assert "2  keys or passwords by their looks: --redact keeps such out" in ran.out
+    assert "2  possible keys or passwords: --redact removes them" in ran.out
     assert "exports/log.jsonl:1: GitHub token" in ran.out
     assert TOKEN not in ran.out + ran.err
     assert len(left_in(*exports.parent.glob("*.db*"))) >= len(PRIVATE)  # so that to find none means something
@@ -105,7 +105,7 @@ def test_secrets_are_told_without_it_and_never_shown(zettel: Zettel, exports: Pa
 def test_scopes_by_rule(zettel: Zettel, exports: Path) -> None:
     ran = zettel("import", "exports/log.jsonl", "--scope-by", "user", "--user", "ann")
     refused(ran, "--scope-by sets the user of each scope: leave --user out")
-    refused(zettel("import", "exports", "--scope-by", "place"), "use user or channel")
+    refused(zettel("import", "exports", "--scope-by", "place"), "scope_by must be 'user' or 'channel'")
     chat = next(exports.glob("*.txt"))
     ran = zettel("import", str(chat), "--scope-by", "user", "--tenant", "acme")
     assert ran.status == 0

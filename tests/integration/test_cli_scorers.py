@@ -6,7 +6,7 @@ import pytest
 
 from tests.integration.command import Zettel
 from tests.model_server import Fault, ModelServer, first
-from zettel.scoring import cascade
+from zettel import scoring
 
 pytestmark = pytest.mark.integration
 
@@ -30,7 +30,7 @@ def test_by_name(zettel: Zettel, openai: ModelServer) -> None:
     assert "red boat" in zettel("context", QUESTION, *LLM).out
     assert openai.asked == 1  # both ask the same
     shown = zettel("search", QUESTION, "--explain", *LLM)
-    assert (shown.err, "fusion+llm: near" in shown.out) == ("", True)
+    assert (shown.err, "fusion+llm: local score" in shown.out) == ("", True)
 
 
 def test_what_the_model_did_not_do_is_told_beside_the_hits(zettel: Zettel, openai: ModelServer) -> None:
@@ -44,18 +44,18 @@ def test_what_the_model_did_not_do_is_told_beside_the_hits(zettel: Zettel, opena
 
 
 def test_by_effort(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cascade, "EFFORTS", {"low": (), "mid": ("luck",)})
+    monkeypatch.setattr(scoring, "EFFORTS", {"low": (), "mid": ("luck",)})
     assert scorers(zettel, "--effort", "low") == {"fusion"}
     assert zettel("context", QUESTION, "--effort", "low").status == 0
     ran = zettel("search", QUESTION, "--effort", "mid")
-    assert (ran.status, "there is no scorer 'luck'" in ran.err) == (1, True)
+    assert (ran.status, "unknown scorer 'luck'" in ran.err) == (1, True)
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--scorer", "luck"], "there is no scorer 'luck'"),
-        (["--effort", "most"], "effort='most': take one of low, mid, high"),
+        (["--scorer", "luck"], "unknown scorer 'luck'"),
+        (["--effort", "most"], "effort='most' must be one of low, mid, high"),
         (["--effort", "low", "--scorer", "fusion"], "effort= chooses a scorer"),
         (["--scorer", "llm"], "llm=..."),
         (["--scorer", "cross-encoder:./nowhere"], "nowhere"),

@@ -77,7 +77,7 @@ class TestRefusals:
         zettel("export", "--format", "zettel", "ann.zettel")
         lines = (tmp_path / "ann.zettel").read_bytes().splitlines(keepends=True)
         (tmp_path / "cut.zettel").write_bytes(b"".join(lines[:4]))
-        self.refused(zettel("import", "cut.zettel", "--store", "new.db"), "cut.zettel:4: the file is cut off")
+        self.refused(zettel("import", "cut.zettel", "--store", "new.db"), "cut.zettel:4: the file is truncated")
         assert not (tmp_path / "new.db").exists()
 
     def test_a_damaged_line(self, zettel: Zettel, life: str, tmp_path: Path) -> None:
@@ -86,12 +86,13 @@ class TestRefusals:
         (tmp_path / "bad.zettel").write_bytes(whole.replace(b"harbour", b"hXrbour", 1))
         self.refused(zettel("import", "bad.zettel", "--user", "eve"), "bad.zettel:4: the line is damaged")
         self.refused(
-            zettel("import", "--format", "zettel", "-", "--user", "eve", stdin=whole[:-9]), "-:", "cut off in this line"
+            zettel("import", "--format", "zettel", "-", "--user", "eve", stdin=whole[:-9]), "-:", "truncated in this"
         )
 
     def test_no_conversation_of_a_whole_memory(self, zettel: Zettel, life: str) -> None:
         zettel("export", "--format", "zettel", "ann.zettel")
-        self.refused(zettel("import", "ann.zettel", "--conversation", "pond", "--user", "eve"), "no conversation")
+        options = ("--conversation", "pond", "--user", "eve")
+        self.refused(zettel("import", "ann.zettel", *options), "contains whole memories")
 
     def test_no_runner_for_a_whole_memory(self, zettel: Zettel, life: str) -> None:
         zettel("export", "--format", "zettel", "ann.zettel")
@@ -112,17 +113,17 @@ class TestGuessing:
     @pytest.mark.parametrize(
         ("said", "told"),
         [
-            ('[{"who": "Ann", "text": "Snow."}, {"who": "Ben"}]', "is a JSON array of objects with who, text, and no"),
+            ('[{"who": "Ann", "text": "Snow."}, {"who": "Ben"}]', "is a JSON array of objects with who, text"),
             ("[1, 2, 3]", "is a JSON array of values"),
             ("[]", "is a JSON array of values"),
             ('["Snow."]', "is a JSON array of texts"),
             ("[[1]]", "is a JSON array of arrays"),
-            ('[{"who": "Ann", "text": "Snow."}, {"who"', "is a JSON array that breaks off"),
+            ('[{"who": "Ann", "text": "Snow."}, {"who"', "is a truncated JSON array"),
             ('{"who": "Ann", "text": "Snow."}', "begins with an object with who, text"),
-            ('{"messages": [{"who": "Ann"', "begins as JSON and breaks off"),
+            ('{"messages": [{"who": "Ann"', "is truncated JSON"),
             ("", "is empty"),
-            ("a\0b", "is no text"),
-            ("Just prose, of nobody.\n" * 50, "looks like no transcript"),
+            ("a\0b", "is not a text file"),
+            ("Just prose, of nobody.\n" * 50, "matches no transcript format"),
         ],
     )
     def test_what_was_found(self, zettel: Zettel, tmp_path: Path, said: str, told: str) -> None:
@@ -140,9 +141,9 @@ class TestGuessing:
     @pytest.mark.parametrize(
         ("said", "told"),
         [
-            ('[{"role": "Ann", "content": "Snow."}]', "entry 0 is no conversation: it has role, content"),
-            ('[{"conversation": {"session_1": [', "the JSON breaks off here: the file is cut"),
-            ('[{"conversation": {"session_1": [{"text": "Sno', "the JSON breaks off here: the file is cut"),
+            ('[{"speaker": "Ann", "content": "Snow."}]', "entry 0 is not a conversation: it has speaker, content"),
+            ('[{"conversation": {"session_1": [', "the JSON is truncated here"),
+            ('[{"conversation": {"session_1": [{"text": "Sno', "the JSON is truncated here"),
             ('[{"conversation": {"session_1": ]}}]', "the JSON is damaged here"),
         ],
     )

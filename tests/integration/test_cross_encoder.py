@@ -14,7 +14,7 @@ from tests.integration.command import Zettel
 from zettel import Memory
 from zettel.errors import InvalidInput, ScorerError
 from zettel.scoring.cross_encoder import CrossEncoderScorer
-from zettel.scoring.device import device_called
+from zettel.scoring.device import resolve_device
 
 pytestmark = pytest.mark.integration
 
@@ -76,8 +76,8 @@ def test_it_orders_by_what_the_model_says_of_each_pair(scorer: CrossEncoderScore
 
 def test_all_questions_are_read_together_and_as_alone(scorer: CrossEncoderScorer, monkeypatch: Any) -> None:
     batches: list[int] = []
-    read = scorer._read
-    monkeypatch.setattr(scorer, "_read", lambda pairs: (batches.append(len(pairs)), read(pairs))[1])
+    read = scorer._predict
+    monkeypatch.setattr(scorer, "_predict", lambda pairs: (batches.append(len(pairs)), read(pairs))[1])
     questions = ["the red boat", "a blue boat", "lone \ud800 sign, the boat"]
     with Memory(":memory:") as memory:
         memory.add_many([{"content": text} for text in SAID], wait=True)
@@ -105,40 +105,40 @@ def test_a_folder_by_name_and_from_the_shell(model: Path, zettel: Zettel) -> Non
 
 
 def test_models_of_another_kind_are_refused(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(ScorerError, match="has 3 outputs: a cross-encoder that ranks has one"):
+    with pytest.raises(ScorerError, match="has 3 outputs: use a cross-encoder with one"):
         CrossEncoderScorer(make(tmp_path / "three", labels=3), device="cpu")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ScorerError, match="empty holds no cross-encoder"):
+    with pytest.raises(ScorerError, match="empty does not contain a cross-encoder"):
         CrossEncoderScorer(tmp_path / "empty", device="cpu")
     broken = make(tmp_path / "broken")
     (broken / "model.safetensors").write_bytes(b"no weights")
-    with pytest.raises(ScorerError, match="broken holds no cross-encoder"):
+    with pytest.raises(ScorerError, match="broken does not contain a cross-encoder"):
         CrossEncoderScorer(broken, device="cpu")
     without_head = make(tmp_path / "headless")
     config = json.loads((without_head / "config.json").read_text())
     (without_head / "config.json").write_text(json.dumps({**config, "architectures": ["BertModel"]}))
-    with pytest.raises(ScorerError, match="headless holds no cross-encoder"):
+    with pytest.raises(ScorerError, match="headless does not contain a cross-encoder"):
         CrossEncoderScorer(without_head, device="cpu")
 
 
 def test_models_that_cannot_be_had(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for nowhere in ("./nowhere", "/nowhere", Path("nowhere")):
-        with pytest.raises(ScorerError, match=r"no folder '.*nowhere' to read a cross-encoder from"):
+        with pytest.raises(ScorerError, match=r"the folder '.*nowhere' of the cross-encoder does not exist"):
             CrossEncoderScorer(nowhere)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     for name, whole in (("nobody/no-such-model", "nobody/no-such-model"), ("no-such", "cross-encoder/no-such")):
-        with pytest.raises(ScorerError, match=f"the hub does not give {whole}"):
+        with pytest.raises(ScorerError, match=f"cross-encoder {whole} cannot be downloaded"):
             CrossEncoderScorer(name)
 
 
 def test_devices(model: Path) -> None:
     import torch
 
-    assert device_called("cpu") == "cpu"
-    assert device_called(None) in ("cpu", "cuda", "mps")
+    assert resolve_device("cpu") == "cpu"
+    assert resolve_device(None) in ("cpu", "cuda", "mps")
     for wrong in ("tpu", "cpu:one", "meta"):
-        with pytest.raises(ScorerError, match="take one of cpu, cuda, mps"):
-            device_called(wrong)
+        with pytest.raises(ScorerError, match="use one of cpu, cuda, mps"):
+            resolve_device(wrong)
     for absent in ("cuda:99", "mps:1", *([] if torch.cuda.is_available() else ["cuda"])):
         with pytest.raises(ScorerError, match=f"device='{absent}' is not on this machine"):
             CrossEncoderScorer(model, device=absent)
@@ -148,7 +148,7 @@ def test_the_fastest_device_is_taken_and_others_can_be_named(monkeypatch: pytest
     pytest.importorskip("torch")
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
-    assert [device_called(name) for name in (None, "cuda:1", "cpu")] == ["cuda", "cuda:1", "cpu"]
+    assert [resolve_device(name) for name in (None, "cuda:1", "cpu")] == ["cuda", "cuda:1", "cpu"]
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     monkeypatch.setattr("torch.backends.mps.is_available", lambda: True)
-    assert [device_called(name) for name in (None, "mps")] == ["mps", "mps"]
+    assert [resolve_device(name) for name in (None, "mps")] == ["mps", "mps"]

@@ -19,7 +19,7 @@ FILES = [str(DATA / name) for name in ("team.json", "conversations/research.json
 def test_trained_measured_and_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, told = tmp_path / "decoder", tmp_path / "told.json"
     with_test = [*FILES[:2], "--test", FILES[2], "--out", str(folder), "--epochs", "2", "--json", str(told)]
-    assert run(["scorer", "train", *with_test, "--bank", "4", "--plot", str(tmp_path)]) == 0
+    assert run(["scorer", "train", *with_test, "--plot", str(tmp_path)]) == 0
     result = json.loads(told.read_text())
     assert {path.name for path in folder.iterdir()} == {"config.json", "model.safetensors"}
     assert len(result["curves"]["loss"]) == 2
@@ -37,12 +37,6 @@ def test_trained_measured_and_asked(tmp_path: Path, capsys: pytest.CaptureFixtur
     store = ["--store", str(tmp_path / "memory.db")]
     assert run(["import", FILES[2], *store]) == 0
     capsys.readouterr()
-    counts = []
-    for more in ([], ["--rebuild"]):
-        assert run(["scorer", "slots", "--scorer", f"decoder:{folder}", *more, *store]) == 0
-        counts.append(capsys.readouterr().out)
-    assert counts[0] == counts[1]
-    assert "notes stand in the slots" in counts[0]
     asked = ["search", "Who hurt a hand?", *store, "--scorer", f"decoder:{folder}", "--explain", "--json"]
     assert run(asked) == 0
     hits = json.loads(capsys.readouterr().out)
@@ -55,14 +49,11 @@ def test_what_cannot_be_trained(tmp_path: Path, capsys: pytest.CaptureFixture[st
     out = ["--out", str(tmp_path / "decoder")]
     for arguments, said in (
         ([FILES[0], *out], "two conversations or more"),
-        ([FILES[0], FILES[0], *out], "two conversations 'team'"),
-        ([*FILES[:2], *out, "--without", "brain"], "no part 'brain'"),
+        ([FILES[0], FILES[0], *out], "two conversations are named 'team'"),
+        ([*FILES[:2], *out, "--device", "abacus"], "abacus"),
     ):
         assert run(["scorer", "train", *arguments]) != 0
         assert said in capsys.readouterr().err
     assert run(["scorer", "eval", FILES[0], "--decoder", str(tmp_path)]) != 0
-    assert "holds no memory decoder" in capsys.readouterr().err
-    (tmp_path / "memory.db").touch()
-    assert run(["scorer", "slots", "--scorer", "decoder", "--store", str(tmp_path / "memory.db")]) != 0
-    assert "no bank of slots" in capsys.readouterr().err
+    assert "does not contain a memory decoder" in capsys.readouterr().err
     assert not (tmp_path / "decoder").exists()

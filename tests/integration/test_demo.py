@@ -12,7 +12,7 @@ import pytest
 
 from zettel.cli.app import run
 from zettel.cli.demo.layout import layout, on_a_ring
-from zettel.transcripts import locomo
+from zettel.transcripts.formats import locomo
 
 pytestmark = pytest.mark.integration
 
@@ -54,7 +54,7 @@ def test_it_asks_all_questions_and_says_why(told: str) -> None:
     for one in json.loads((FOLDER / "questions.json").read_text(encoding="utf-8")):
         assert one["question"] in told
         assert one["answer"].split()[0] in told
-    assert all(word in told for word in ("seeds", "features", "Annotator", "Embedder", "Store", "Scorer"))
+    assert all(word in told for word in ("sources", "features", "Annotator", "Embedder", "Store", "Scorer"))
 
 
 def test_the_page_stands_alone(told: str, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_the_best_hits_are_the_evidence() -> None:
         found = 0
         for one in asked:
             hits = memory.search(one["question"], k=5, as_of=one["as_of"])
-            keys = {memory.get(hit.note.event_ids[0]).id for hit in hits}
+            keys = {memory.get(hit.note.event_ids[0]).external_id for hit in hits}
             found += bool(keys.intersection(one["evidence"]))
     assert found >= 4
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,8 @@ from tests.pages import CHECKOUT, PAGES, blocks, name_of, run_page, stand_in
 from tests.scripted_model import reply
 from tests.talk_server import TalkServer
 from zettel import Memory
-from zettel.query import Query
-from zettel.scoring.fusion import FEATURES
+from zettel.ports.query import Query
+from zettel.scoring.features import FEATURES
 
 pytestmark = pytest.mark.integration
 
@@ -54,12 +55,13 @@ def of_a_server(page: Path) -> bool:
     return "NEO4J_URI" in page.read_text(encoding="utf-8")
 
 
-def name_with_server(page: Path) -> str:
-    return f"{name_of(page)}-{neo4j_servers.NEWEST}" if of_a_server(page) else name_of(page)
+def param(page: Path) -> Any:
+    marks = [pytest.mark.neo4j(neo4j_servers.NEWEST)] if of_a_server(page) else []
+    return pytest.param(page, id=name_of(page), marks=marks)
 
 
 @pytest.mark.timeout(300)  # some pages start a dozen processes
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in FOR_FRAMEWORKS], ids=name_with_server)
+@pytest.mark.parametrize("page", [param(page) for page in PAGES if page not in FOR_FRAMEWORKS])
 def test_blocks_run_and_show_what_comes_out(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.contract.reference import ReferenceStore
-from tests.integration.embedded import ANN, Scribe, opened, run, vector
-from zettel.annotate.index import vector_text
-from zettel.batch import DropMentions
-from zettel.fold import fold
-from zettel.graph.columnar import shaping
+from tests.integration.embedded import ANN, StoreWriter, opened, run, vector
+from zettel.graph.columnar import candidate_columns
 from zettel.graph.columnar.columns import Columns
 from zettel.graph.embedded import words
 from zettel.model import LinkType, Scope, to_micros
-from zettel.ports import Lookup
-from zettel.query import Candidates, Filter
-from zettel.search.pool import HUB_LINKS
+from zettel.ports.candidate_rules import HUB_LINKS
+from zettel.ports.operations import DropMentions
+from zettel.ports.query import Filter
+from zettel.testing.reference_store import ReferenceStore
+from zettel.testing.store_comparison import DAY_ZERO, candidate_rows, compare_answers, compare_reads
 
 pytestmark = pytest.mark.integration
 WORDS = ["harbour", "Kestrel", "cello", "Oslo", "glacier", "bakery", "ferry", "Ida"]
 ANGLES = [0, 0.31, 0.73, 1.27, 1.97, 2.71]  # no two pairs are equally far apart
-DAY_ZERO = datetime(2024, 1, 1, tzinfo=timezone.utc)
 sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(lambda words: f"The {' and '.join(words)}.")
 times = st.none() | st.integers(0, 9).map(lambda day: DAY_ZERO + timedelta(days=day))
 vectors = st.none() | st.sampled_from([vector(np.cos(a), np.sin(a)) for a in ANGLES])
@@ -38,7 +34,7 @@ additions = st.fixed_dictionaries(
         "content": sentences,
         "occurred_at": times,
         "session": st.sampled_from([None, "a", "b"]),
-        "role": st.sampled_from([None, "Ann", "Bob"]),
+        "speaker": st.sampled_from([None, "Ann", "Bob"]),
         "title": st.sampled_from([None, None, "Kestrel", "The Ferry (boat)"]),
         "tags": st.sampled_from([(), ("pet",), ("pet", "sea")]),
         "metadata": st.sampled_from([{}, {"room": "1"}, {"room": "1", "floor": 2}]),
@@ -76,7 +72,7 @@ filters = st.builds(
     kinds=st.sampled_from([(), ("episodic",), ("semantic", "insight")]),
     tags=st.sampled_from([(), ("pet",), ("sea", "pet")]),
     session=st.sampled_from([None, "a", "nowhere"]),
-    role=st.sampled_from([None, "Ann"]),
+    speaker=st.sampled_from([None, "Ann"]),
     since=st.none() | st.just(to_micros(DAY_ZERO + timedelta(days=2))),
     until=st.none() | st.just(to_micros(DAY_ZERO + timedelta(days=6))),
     metadata=st.sampled_from([(), ("room=1",), ("floor=2", "room=1")]),
@@ -92,7 +88,7 @@ def short() -> Iterator[None]:
         yield
 
 
-async def take(scribe: Scribe, step: tuple[str, Any], present: list[str], versions: dict[str, int]) -> None:
+async def take(scribe: StoreWriter, step: tuple[str, Any], present: list[str], versions: dict[str, int]) -> None:
     what, drawn = step
     if what == "add":
         present.append(await scribe.add(**drawn))
@@ -132,50 +128,6 @@ async def take(scribe: Scribe, step: tuple[str, Any], present: list[str], versio
         present.remove(pick(drawn))
 
 
-def rows(found: Candidates, *, without: set[str], here: set[str]) -> dict[str, Any]:
-    """Candidates as plain values by note id; ``without``: notes whose vectors are not compared.
-
-    Of the Terms of notes that are ``here`` those that the question names, and those that bind two of these.
-    """
-    ids, beside, stats = list(found.ids), [*found.ids, None], found.stats
-    uses = list(zip(found.term_note.tolist(), found.term_index.tolist(), strict=True))
-    holders = Counter(term for row, term in uses if ids[row] in here)
-    links = defaultdict(list)
-    for source, target, type, weight in zip(
-        found.link_source, found.link_target, found.link_type, found.link_weight, strict=True
-    ):
-        links[ids[source]].append((ids[target], int(type), round(float(weight), 5)))
-    told: dict[str, Any] = {
-        "stats": (stats.notes, stats.tokens, stats.df.tolist(), stats.used, stats.archived),
-        "order": found.seq.tolist(),
-    }
-    for row, id in enumerate(ids):
-        session = found.session[row]
-        told[id] = {
-            "pool": bool(found.pool[row]),
-            "said": (int(found.kind[row]), [*found.role_names, None][found.role[row]], int(found.length[row])),
-            "asks": bool(found.is_question[row]),
-            "times": [int(c[row]) for c in (found.occurred_at, found.valid_from, found.valid_to)],
-            "beside": (beside[found.previous[row]], beside[found.next[row]]),
-            "tf": found.tf[row].tolist(),
-            "cosine": id in without or round(float(found.cosine[row]), 5),
-            "links": sorted(links[id]),
-            "terms": {
-                found.term_keys[term]: (int(found.term_df[term]), bool(found.term_named[term]))
-                for holder, term in uses
-                if holder == row and id in here and (found.term_named[term] or holders[term] >= 2)
-            },
-            "session": None
-            if session < 0
-            else (
-                found.session_tf[session].tolist(),
-                int(found.session_length[session]),
-            ),
-            "parts": [other for place, other in enumerate(ids) if found.event[place] == found.event[row]],
-        }
-    return told
-
-
 @settings(max_examples=400)
 @given(
     plan=st.lists(steps, min_size=1, max_size=25),
@@ -193,8 +145,8 @@ def test_same_state(
     async def work(path: Path) -> None:
         async with opened(path, hasty=True) as embedded:
             reference = ReferenceStore()
-            ours, theirs = await Scribe(embedded).begin(), await Scribe(reference).begin()
-            held: list[tuple[Scribe, list[str], dict[str, int]]] = [(ours, [], {}), (theirs, [], {})]
+            ours, theirs = await StoreWriter(embedded).begin(), await StoreWriter(reference).begin()
+            held: list[tuple[StoreWriter, list[str], dict[str, int]]] = [(ours, [], {}), (theirs, [], {})]
             moments: list[tuple[int, int]] = []
             for step in plan:
                 if step[0] == "change":  # whoever asks in between keeps the columns in step bit by bit
@@ -214,132 +166,12 @@ def test_same_state(
     run(work(tmp_path_factory.mktemp("agreement") / "a.db"))
 
 
-def untimed(value: Any) -> Any:
-    """Without recorded times, which are each store's own."""
-    if isinstance(value, (list, tuple)):
-        return [untimed(one) for one in value]
-    if isinstance(value, dict):
-        return {key: untimed(one) for key, one in value.items()}
-    if hasattr(value, "model_dump"):
-        told = value.model_dump()
-        told.pop("recorded_at", None)
-        told.pop("valid_to", None)  # may be the recorded time of what replaced it
-        return {key: untimed(one) for key, one in told.items() if not (key == "links" and not one)}
-    return value
-
-
-async def compare_reads(embedded: Any, reference: Any, ids: list[str], filter: Filter) -> None:
-    asked = Lookup(
-        identities=("x", "y", "identity 1"),
-        names=("kestrel", "ferry", "nobody"),
-        titles=(("ferry", ("ferri",)), ("kestrel", ("kestrel", "harbour")), ("nobody", ("nobodi",))),
-        tokens=("harbour", "ferri", "nobodi"),
-    )
-    events = [id.replace("n_", "e_") for id in ids]
-    assert await embedded.uses(ANN, ids) == await reference.uses(ANN, ids)
-    shown = [note.id for note in await reference.page(ANN, Filter(), 0, 100)]
-    vectored = any((1, id) in reference.of(ANN).vectors for id in shown)
-    for method, arguments in (
-        ("notes", (ids,)), ("events", (events,)), ("links", (ids[:3],)), ("page", (filter, 3, 5)),
-        ("page", (Filter(), 0, 100)), ("near", (ids, 1, 3)),
-    ):  # fmt: skip
-        if method == "near" and not vectored:
-            continue
-        one, other = [await getattr(store, method)(ANN, *arguments) for store in (embedded, reference)]
-        if method == "links":
-            one, other = [sorted(map(str, untimed(links))) for links in (one, other)]
-        if method == "near":
-            one, other = [
-                [(near.note, [(id, round(cosine, 5)) for id, cosine in near.others]) for near in sorted(found)]
-                for found in (one, other)
-            ]
-        assert untimed(one) == untimed(other), method
-    for id in ids:
-        assert await embedded.terms(ANN, id) == await reference.terms(ANN, id)
-    histories = [await store.histories(ANN, ids) for store in (embedded, reference)]
-    for id in ids:
-        assert untimed(histories[0][id].base) == untimed(histories[1][id].base)
-        assert [(r.version, r.live, r.change) for r in histories[0][id].revisions] == [
-            (r.version, r.live, r.change) for r in histories[1][id].revisions
-        ]
-    cited = [await store.citing(ANN, ids[:2]) for store in (embedded, reference)]
-    assert {(r.note, r.version) for r in cited[0]} == {(r.note, r.version) for r in cited[1]}
-    for method in ("events_like", "notes_of"):
-        one, other = [await getattr(store, method)(ANN, events[:3]) for store in (embedded, reference)]
-        assert set(one) == set(other)
-    one, other = [await store.lookup(ANN, asked) for store in (embedded, reference)]
-    assert (one.tombstones, one.has_titles, one.notes, dict(one.df)) == (
-        other.tombstones,
-        other.has_titles,
-        other.notes,
-        dict(other.df),
-    )
-    assert {name: ids for name, ids in one.named.items() if ids} == {n: ids for n, ids in other.named.items() if ids}
-    naming = [{key: [n.id for n in notes] for key, notes in found.naming.items() if notes} for found in (one, other)]
-    assert naming[0] == naming[1]
-    assert untimed(dict(one.events)) == untimed(dict(other.events))
-    dumped: list[list[Any]] = [[], []]
-    for store, pairs in zip((embedded, reference), dumped, strict=True):
-        async for pair in store.dump(ANN):
-            pairs.append(pair)
-    assert untimed(dumped[0]) == untimed(dumped[1])
-
-
-async def compare_answers(
-    ours: Scribe,
-    theirs: Scribe,
-    ids: list[str],
-    filter: Filter,
-    as_of: int | None,
-    known: tuple[int | None, int | None],
-) -> None:
-    asked: dict[str, Any] = {
-        "vector": vector(1, 1), "names": ("kestrel", "oslo", "ferry"), "filter": filter, "as_of": as_of,
-        "times": ((to_micros(DAY_ZERO), to_micros(DAY_ZERO + timedelta(days=1))),),
-    }  # fmt: skip
-    for names in (asked["names"], ()):
-        found = await ours.ask("harbour", "cello", "ferri", **{**asked, "names": names}, known_at=known[0])
-        all_ = await theirs.ask("harbour", "cello", "ferri", **{**asked, "names": names}, known_at=known[1])
-        # With so few notes every allowed one that a way of seeding reaches is in the pool, of the others only context.
-        here = set(found.ids)
-        pooled = {id for id, pool in zip(found.ids, found.pool.tolist(), strict=True) if pool}
-        reached = {id for id, seeds in zip(all_.ids, all_.seeds.tolist(), strict=True) if seeds}
-        allowed = {id for id, pool in zip(all_.ids, all_.pool.tolist(), strict=True) if pool}
-        reworded = await reworded_since(theirs, ids, known[1])
-        assert (reached & allowed) - reworded <= here
-        assert pooled <= allowed
-        one, other = [rows(told, without=reworded, here=pooled) for told in (found, all_)]
-        assert one["stats"] == other["stats"]
-        assert one["order"] == sorted(one["order"])
-        for id in here:
-            mine, full = one[id], other[id]
-            full["pool"] = mine["pool"]
-            full["beside"] = tuple(beside if beside in here else None for beside in full["beside"])
-            full["links"] = [link for link in full["links"] if link[0] in here]
-            full["parts"] = [part for part in full["parts"] if part in here]
-            mine["times"][2] = full["times"][2] = mine["times"][2] if max(mine["times"][2], full["times"][2]) > 0 else 0
-            assert mine == full
-
-
-async def reworded_since(scribe: Scribe, ids: list[str], known_at: int | None) -> set[str]:
-    """Notes that are embedded by other words now: the embedded store compares no vector then."""
-    if known_at is None:
-        return set()
-    histories = await scribe.store.histories(scribe.scope, ids)
-    return {
-        id
-        for id, history in histories.items()
-        if vector_text(fold(history.base, history.revisions)[0])
-        != vector_text(fold(history.base, history.revisions, known_at)[0])
-    }
-
-
 def test_a_scope_of_nothing(tmp_path: Path) -> None:
     """Right shapes and kinds of numbers, never an error."""
 
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             for again in range(2):
                 found = await scribe.ask("harbour", "ferri", vector=vector(1), names=("kestrel",), times=((0, 9),))
                 assert list(found.ids) == []
@@ -352,7 +184,7 @@ def test_a_scope_of_nothing(tmp_path: Path) -> None:
                     "seq",
                     "event",
                     "kind",
-                    "role",
+                    "speaker",
                     "session",
                     "previous",
                     "next",
@@ -376,7 +208,7 @@ def test_what_is_known_of_terms_is_called_by_their_names(tmp_path: Path) -> None
 
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             ids = [await scribe.add(f"The Kestrel was {at}.") for at in ("here", "there")]
             known_at = (await store.state(ANN)).recorded_at
             before = list((await scribe.ask("kestrel", names=("kestrel",))).term_keys)
@@ -392,7 +224,7 @@ def test_what_is_known_of_terms_is_called_by_their_names(tmp_path: Path) -> None
 def test_a_hub_is_reached_but_not_left(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db", hasty=True) as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             hub = await scribe.add("The harbour.", vector=None)
             ids = [await scribe.add(f"Number {number}.", vector=None) for number in range(HUB_LINKS + 1)]
             await scribe.change(hub, links=[(id, LinkType.RELATES) for id in ids])
@@ -406,7 +238,7 @@ def test_a_hub_is_reached_but_not_left(tmp_path: Path) -> None:
 def test_a_word_that_stands_in_a_note_very_often(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             await scribe.add("glacier " * 65535)
             found = await scribe.ask("glacier")
             assert found.tf[0, 0] == 2**15 - 1
@@ -420,22 +252,24 @@ def test_work_that_is_broken_off_leaves_no_marks(tmp_path: Path, monkeypatch: py
 
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             first = await scribe.add("The harbour and the ferry.", session="a")
             second = await scribe.add("The ferry and the glacier.", session="a")
             await scribe.change(first, links=[(second, LinkType.RELATES)])
             asked = {"vector": vector(1), "names": ("ferry",)}
-            expected = rows(await scribe.ask("ferry", "harbour", **asked), without=set(), here={first, second})
+            candidates = await scribe.ask("ferry", "harbour", **asked)
+            expected = candidate_rows(candidates, skip_cosines=set(), term_notes={first, second})
             for part in ("_tf", "_links"):
                 with monkeypatch.context() as patched:
-                    patched.setattr(shaping, part, broken)
+                    patched.setattr(candidate_columns, part, broken)
                     with pytest.raises(MemoryError):
                         await scribe.ask("ferry", "harbour", **asked)
-                [(_, [columns])] = store._scopes._held.values()
+                [(_, [columns])] = store._scopes._entries.values()
                 assert isinstance(columns, Columns)
                 assert (columns.scratch() == -1).all()
                 assert not columns.sums().any()
-                found = rows(await scribe.ask("ferry", "harbour", **asked), without=set(), here={first, second})
+                candidates = await scribe.ask("ferry", "harbour", **asked)
+                found = candidate_rows(candidates, skip_cosines=set(), term_notes={first, second})
                 assert found == expected
 
     run(work())
@@ -444,16 +278,16 @@ def test_work_that_is_broken_off_leaves_no_marks(tmp_path: Path, monkeypatch: py
 def test_scopes_in_memory_are_counted_as_they_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             for user in ("bo", "cy"):
-                await Scribe(store, Scope(user=user)).ask("ferry")
-            assert not store._scopes._held  # nothing was ever written there
+                await StoreWriter(store, Scope(user=user)).ask("ferry")
+            assert not store._scopes._entries  # nothing was ever written there
             await scribe.add("The ferry.")
             await scribe.ask("ferry")
             held = store._scopes
-            assert held._size == sum(columns.nbytes for _, cell in held._held.values() for columns in cell) > 0
+            assert held._size == sum(columns.nbytes for _, cell in held._entries.values() for columns in cell) > 0
             with held.locked(ANN.key, scribe.space):
-                held._held.clear()  # as if others had needed the room
+                held._entries.clear()  # as if others had needed the room
                 held._sizes.clear()
                 held._size = 0
             assert held._size == 0

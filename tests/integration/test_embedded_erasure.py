@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.embedded import ANN, Scribe, a_job, opened, run, vector
+from tests.integration.embedded import ANN, StoreWriter, a_job, opened, run, vector
 from zettel import Memory
-from zettel.annotate.tokens import tokenize
-from zettel.batch import PutJob
 from zettel.model import LinkType, Scope
+from zettel.ports.operations import PutJob
+from zettel.text.tokens import tokenize
 
 pytestmark = pytest.mark.integration
 LETTERS = "bdfgklmnprstvz"
@@ -57,7 +57,7 @@ def test_what_a_delete_takes_does_not_grow_with_the_jobs_that_wait(tmp_path: Pat
     async def steps(waiting: int) -> int:
         """What SQLite does, counted in thousands of steps, to erase 20 notes."""
         async with opened(tmp_path / f"{waiting}.db", hasty=True) as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             ids = [await scribe.add(f"Heron number {number}.", job=True) for number in range(20)]
             await scribe.do(*(PutJob(a_job(f"j_other_{n}", note=f"n_other_{n}")) for n in range(waiting)))
             counted: list[None] = []
@@ -78,7 +78,7 @@ def test_a_dropped_scope_is_wiped_by_whoever_comes_next(tmp_path: Path) -> None:
     with Memory(path) as other, Memory(path) as memory:
         other.add("Somebody else's.", scope=Scope(user="other"))
         memory.add_many([{"content": f"Crate {n} goes to {word}."} for n in range(400)], wait=True)
-        with other._bridge.inner._engine.store._connections.read() as reader:
+        with other._bridge.inner._backend.memory.engine.store._connections.read() as reader:
             reader.execute("SELECT COUNT(*) FROM notes").fetchone()
             assert memory.delete_scope() == 400
             memory.close()
@@ -101,7 +101,7 @@ def test_random_deletes_leave_no_trace(
             folder = tmp_path / str(chosen.random())
             folder.mkdir()
             async with opened(folder / "a.db", hasty=True) as store:
-                scribe = await Scribe(store).begin()
+                scribe = await StoreWriter(store).begin()
                 words: dict[str, set[str]] = {}
                 gone: set[str] = set()
                 for turn in range(turns):
@@ -144,7 +144,7 @@ def test_random_deletes_leave_no_trace(
 def test_what_others_still_read_is_purged_later(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store, opened(tmp_path / "a.db") as other:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             id = await scribe.add("The password is Quetzalcoatl.")
             assert other._connections is not None
             with other._connections.read() as sql:
@@ -162,7 +162,7 @@ def test_a_dropped_scope_leaves_nothing(tmp_path: Path) -> None:
     async def work() -> None:
         bob = Scope(user="Bobolinksson")
         async with opened(tmp_path / "a.db") as store:
-            ann, other = await Scribe(store).begin(), await Scribe(store, bob, first=50).begin()
+            ann, other = await StoreWriter(store).begin(), await StoreWriter(store, bob, first=50).begin()
             kept = await ann.add("Ann stays.")
             first = await other.add("Bob knows Popocatepetl.", session="Iztaccihuatl", title="Tenochtitlan", job=True)
             second = await other.add("Bob forgot it.", identity="Huitzilopochtli")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.embedded import ANN, Scribe, opened, run
+from tests.integration.embedded import ANN, StoreWriter, opened, run
 from zettel import Memory
 from zettel.errors import (
     FlushTimeout,
@@ -29,7 +29,7 @@ from zettel.errors import (
 from zettel.graph import open_store
 from zettel.graph.embedded import schema
 from zettel.graph.embedded.store import EmbeddedStore
-from zettel.ports import Lookup
+from zettel.ports import LookupQuery
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 
 async def one_note(path: Path | str, content: str = "Something to keep.") -> None:
     async with opened(path) as store:
-        await (await Scribe(store).begin()).add(content)
+        await (await StoreWriter(store).begin()).add(content)
 
 
 async def contents(path: Path | str) -> list[str]:
@@ -58,7 +58,7 @@ def test_addresses(tmp_path: Path) -> None:
 def test_in_memory_leaves_nothing_behind() -> None:
     async def work() -> Path:
         async with opened(":memory:") as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             await scribe.add("It rains.")
             assert len(await store.notes(ANN, ["n_1"])) == 1
             return Path(store._folder.name)  # type: ignore[union-attr]
@@ -153,7 +153,7 @@ def test_closed() -> None:
         await store.close()
         await store.close()
         with pytest.raises(MemoryClosed):
-            await store.lookup(ANN, Lookup())
+            await store.lookup(ANN, LookupQuery())
 
     run(work())
 
@@ -161,7 +161,7 @@ def test_closed() -> None:
 def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             await scribe.add("Before the flood.")
             assert store._connections is not None
             with store._connections.writer() as writer:
@@ -183,7 +183,7 @@ def test_a_full_disk_only_delays_what_is_done_in_the_background(tmp_path: Path) 
     with Memory(tmp_path / "a.db") as memory:
         memory.add("Kestrel the dog howls.")
         memory.flush()
-        store = memory._bridge.inner._engine.store
+        store = memory._bridge.inner._backend.memory.engine.store
         with store._connections.writer() as writer:
             (pages,) = writer.execute("PRAGMA page_count").fetchone()
             writer.execute(f"PRAGMA max_page_count = {pages + 12}")

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.integration.embedded import Scribe, opened, run
+from tests.integration.embedded import StoreWriter, opened, run
 from zettel.model import TIME_MIN, to_micros
-from zettel.query import Candidates
+from zettel.ports.query import Candidates
 
 DAY_ZERO = datetime(2024, 1, 1, tzinfo=timezone.utc)
 
@@ -60,7 +60,7 @@ arrivals = st.tuples(st.sampled_from("ab"), st.none() | st.integers(0, 4), st.no
 def test_order(steps: list[tuple[str, int | None, int | None] | int], as_of: int, looks: bool) -> None:
     async def work() -> None:
         async with opened(":memory:", hasty=True) as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             said: list[Said] = []
             for step in steps:
                 if looks:  # then the columns are mended, not read anew
@@ -90,7 +90,7 @@ def test_order(steps: list[tuple[str, int | None, int | None] | int], as_of: int
 def test_parts_stand_one_after_the_other_and_neighbours_come_along() -> None:
     async def work() -> None:
         async with opened(":memory:") as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             first = await scribe.add("Before it.", session="s", vector=None)
             second = await scribe.add("The harbour, at last.", session="s", vector=None)
             third = await scribe.add("After it.", session="s", vector=None)

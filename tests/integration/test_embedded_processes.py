@@ -9,17 +9,21 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.integration.embedded import ANN, Scribe, a_job, opened, run, vector
+from tests.integration.embedded import ANN, StoreWriter, a_job, opened, run, vector
 from zettel import Memory
-from zettel.batch import Batch, Conflict, EraseNotes, FinishJob, PutJob, StaleLease
 from zettel.errors import InvalidInput, MemoryClosed, StoreBusy
+from zettel.graph.embedded import file_access
+from zettel.graph.embedded.connections import READERS
 from zettel.model import LinkType, Scope
+from zettel.ports.operations import Batch, Conflict, EraseNotes, FinishJob, PutJob, StaleLease
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[2]
@@ -28,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_other_sees_every_addition_change_and_deletion(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as here, opened(tmp_path / "a.db") as there:
-            writer, reader = await Scribe(here).begin(), await Scribe(there).begin()
+            writer, reader = await StoreWriter(here).begin(), await StoreWriter(there).begin()
 
             async def found() -> dict[str, tuple[int, float]]:
                 asked = await reader.ask("harbour", vector=vector(1))
@@ -62,7 +66,7 @@ def test_the_other_sees_every_addition_change_and_deletion(tmp_path: Path) -> No
 def test_a_purge_in_between_is_seen_too(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as here, opened(tmp_path / "a.db") as there:
-            writer, reader = await Scribe(here).begin(), await Scribe(there).begin()
+            writer, reader = await StoreWriter(here).begin(), await StoreWriter(there).begin()
             ids = [await writer.add(f"The harbour, pier {n}.", vector=vector(n + 1)) for n in range(5)]
             assert len((await reader.ask("harbour")).ids) == 5
             await writer.erase(*ids[:2])
@@ -76,7 +80,7 @@ def test_a_purge_in_between_is_seen_too(tmp_path: Path) -> None:
 def test_a_reader_keeps_its_state_while_another_writes(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as here, opened(tmp_path / "a.db") as there:
-            writer = await Scribe(here).begin()
+            writer = await StoreWriter(here).begin()
             await writer.add("One.")
             assert there._connections is not None
             with there._connections.read() as sql:
@@ -91,7 +95,7 @@ def test_a_reader_keeps_its_state_while_another_writes(tmp_path: Path) -> None:
 def test_a_second_writer_waits_and_then_says_so(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db", busy_seconds=0.3) as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             other = sqlite3.connect(tmp_path / "a.db", isolation_level=None, check_same_thread=False)
             other.execute("BEGIN IMMEDIATE")
             began = time.monotonic()
@@ -112,7 +116,7 @@ def test_a_second_writer_waits_and_then_says_so(tmp_path: Path) -> None:
 def test_plans_on_an_older_state_are_refused(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as here, opened(tmp_path / "a.db") as there:
-            one, other = await Scribe(here).begin(), await Scribe(there).begin()
+            one, other = await StoreWriter(here).begin(), await StoreWriter(there).begin()
             mine, theirs = await here.state(ANN), await there.state(ANN)
             assert mine.secret != theirs.secret  # neither is durable yet
             await one.add("First.")
@@ -133,7 +137,7 @@ def test_plans_on_an_older_state_are_refused(tmp_path: Path) -> None:
 def test_a_batch_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             id = await scribe.add("Stays.")
             with pytest.raises(StaleLease):
                 await scribe.do(PutJob(a_job("j_1")), EraseNotes((id,)), FinishJob("j_0", "nobody's"))
@@ -166,7 +170,7 @@ def test_who_opens_it_twice_loses_nothing_to_another_process(tmp_path: Path) -> 
 
     async def work() -> None:
         async with opened(path) as first:
-            scribe = await Scribe(first).begin()
+            scribe = await StoreWriter(first).begin()
             await scribe.add("Before.")
             async with opened(path), opened(f"{tmp_path}/../{tmp_path.name}/a.db"):
                 assert notes_seen_elsewhere(path) == 1
@@ -185,10 +189,10 @@ def test_neither_an_import_nor_an_export_opens_the_file_of_an_open_store(tmp_pat
         memory.add("Before.")
         beside = [str(tmp_path / name) for name in sorted(os.listdir(tmp_path)) if name != "chat.txt"]
         report = memory.import_transcript(tmp_path)
-        assert (report.added, report.unknown) == (1, beside)
+        assert (report.added, report.unknown_files) == (1, beside)
         assert len(beside) == 3
         for file in beside:
-            with pytest.raises(InvalidInput, match="belongs to a store that is open"):
+            with pytest.raises(InvalidInput, match="belongs to an open store"):
                 memory.import_transcript(file)
             with pytest.raises(InvalidInput, match="is a database"):
                 memory.export(file, format="jsonl")
@@ -202,7 +206,7 @@ import sys; sys.path.insert(0, ".")
 from tests.integration.test_embedded_processes import *
 async def work():
     async with opened(sys.argv[1]) as store:
-        scribe = await Scribe(store, Scope(user=sys.argv[2])).begin()
+        scribe = await StoreWriter(store, Scope(user=sys.argv[2])).begin()
         for n in range(20):
             await scribe.add(f"Number {n}.")
 run(work())
@@ -233,7 +237,7 @@ import sys; sys.path.insert(0, ".")
 from tests.integration.test_embedded_processes import *
 async def work():
     async with opened(sys.argv[1]) as store:
-        scribe = await Scribe(store, first=int(sys.argv[2])).begin()
+        scribe = await StoreWriter(store, first=int(sys.argv[2])).begin()
         while True:
             id = await scribe.add("A fish swims by, number %d." % next(scribe.numbers), session="sea")
             os.write(1, (id + "\\n").encode())
@@ -281,7 +285,7 @@ def test_a_fork_says_so(tmp_path: Path) -> None:
 def forked(folder: Path) -> int:
     async def work() -> int:
         async with opened(folder / "a.db") as store:
-            await (await Scribe(store).begin()).add("One.")
+            await (await StoreWriter(store).begin()).add("One.")
             assert store._connections is not None
             child = os.fork()
             if child == 0:
@@ -293,3 +297,39 @@ def forked(folder: Path) -> int:
             return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])  # noqa: ASYNC222 (it ends at once)
 
     return run(work())
+
+
+def test_reads_answer_while_many_searches_load_one_cold_scope(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Searches that queue for a scope take no reader, so reads of other scopes answer."""
+
+    async def work() -> None:
+        async with opened(tmp_path / "a.db") as store:
+            await (await StoreWriter(store).begin()).add("The harbour.")
+            bob = StoreWriter(store, Scope(user="bob"), first=50)
+            bob.space = 1
+            other = await bob.add("The ferry.")
+        loading, release = threading.Event(), threading.Event()
+        load = file_access.current_columns
+
+        def slow(*arguments: Any) -> Any:
+            loading.set()
+            assert release.wait(30)
+            return load(*arguments)
+
+        monkeypatch.setattr(file_access, "current_columns", slow)
+        async with opened(tmp_path / "a.db") as store:
+            ann = await StoreWriter(store).begin()
+            searches = [asyncio.create_task(ann.ask("harbour")) for _ in range(2 * READERS)]
+            try:
+                assert await asyncio.to_thread(loading.wait, 30)
+                await asyncio.sleep(0.1)
+                read = await asyncio.wait_for(store.notes(Scope(user="bob"), [other]), 5)
+            finally:
+                release.set()
+            assert set(read) == {other}
+            for search in searches:
+                assert len((await search).ids) == 1
+
+    run(work())

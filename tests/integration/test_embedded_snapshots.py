@@ -20,17 +20,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.integration.embedded import ANN, DIM, Scribe, opened, run, vector
-from tests.integration.test_embedded_agreement import ANGLES, DAY_ZERO, WORDS, filters, rows, steps, take
-from zettel.annotate.tokens import tokenize
-from zettel.batch import PutVector
+from tests.integration.embedded import ANN, DIM, StoreWriter, opened, run, vector
+from tests.integration.test_embedded_agreement import ANGLES, DAY_ZERO, WORDS, filters, steps, take
+from zettel.graph.columnar import ivf
 from zettel.graph.columnar.columns import Columns
-from zettel.graph.embedded import inverted, lists, loading, snapshots
+from zettel.graph.embedded import ivf_lists, loading, snapshots
 from zettel.graph.embedded.connections import Connections
 from zettel.graph.embedded.store import EmbeddedStore
 from zettel.graph.keys import Keys
 from zettel.model import LinkType, to_micros
-from zettel.query import Filter
+from zettel.ports.operations import PutVector
+from zettel.ports.query import Filter
+from zettel.testing.store_comparison import candidate_rows
+from zettel.text.tokens import tokenize
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[2]
@@ -39,8 +41,8 @@ NOTES = 48
 
 def shrink(patch: pytest.MonkeyPatch) -> None:
     """Few notes are many here, and few bytes a piece."""
-    patch.setattr(lists, "LARGE", 40)
-    patch.setattr(inverted, "FEW_ALLOWED", 6)
+    patch.setattr(ivf_lists, "LARGE", 40)
+    patch.setattr(ivf, "FEW_ALLOWED", 6)
     patch.setattr(snapshots, "PIECE_BYTES", 600)
     patch.setattr(snapshots, "TOGETHER", 3)
 
@@ -67,9 +69,9 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return told
 
 
-async def fill(store: EmbeddedStore, notes: int = NOTES) -> tuple[Scribe, list[str]]:
+async def fill(store: EmbeddedStore, notes: int = NOTES) -> tuple[StoreWriter, list[str]]:
     """A scope that has inverted lists."""
-    scribe, chosen = await Scribe(store).begin(), random.Random(1)
+    scribe, chosen = await StoreWriter(store).begin(), random.Random(1)
     ids = []
     for number in range(notes):
         angle = chosen.choice(ANGLES)
@@ -79,7 +81,7 @@ async def fill(store: EmbeddedStore, notes: int = NOTES) -> tuple[Scribe, list[s
                 f"The {said}.",
                 vector=vector(np.cos(angle), np.sin(angle)),
                 session=chosen.choice([None, "a", "b"]),
-                role=chosen.choice([None, "Ann", "Bob"]),
+                speaker=chosen.choice([None, "Ann", "Bob"]),
                 tags=("pet",) * (number % 3 == 0),
                 title="Kestrel" if number == 5 else None,
                 occurred_at=DAY_ZERO.date().isoformat() if number % 7 == 0 else None,
@@ -118,12 +120,12 @@ def ask_again(path: Path) -> None:
 
     async def work() -> None:
         async with opened(path, hasty=True) as store:
-            await (await Scribe(store).begin()).ask("harbour")
+            await (await StoreWriter(store).begin()).ask("harbour")
 
     run(work())
 
 
-async def answers(scribe: Scribe, ids: list[str], filter: Filter = Filter()) -> list[Any]:  # noqa: B008
+async def answers(scribe: StoreWriter, ids: list[str], filter: Filter = Filter()) -> list[Any]:  # noqa: B008
     """To questions of every kind, as plain values."""
     day = (to_micros(DAY_ZERO), to_micros(DAY_ZERO) + 1)
     told: list[Any] = []
@@ -135,7 +137,7 @@ async def answers(scribe: Scribe, ids: list[str], filter: Filter = Filter()) -> 
         {"vector": vector(0, 1), "known_at": (await scribe.store.state(ANN)).recorded_at - 1},
     ):
         found = await scribe.ask("harbour", "cello", "ferri", **asked)
-        told.append(rows(found, without=set(), here=set(found.ids)))
+        told.append(candidate_rows(found, skip_cosines=set(), term_notes=set(found.ids)))
     near = await scribe.store.near(ANN, ids, scribe.space, 3)
     return [*told, [(one.note, [(id, round(cosine, 5)) for id, cosine in one.others]) for one in near]]
 
@@ -146,7 +148,7 @@ async def answers_read(path: Path, ids: list[str], filter: Filter = Filter()) ->
         patch.setattr(snapshots, "load", lambda _, row, __, dim, listed: Columns(row.number, dim, listed))
         patch.setattr(snapshots, "due", lambda *_: False)
         async with opened(path, hasty=True) as store:
-            return await answers(await Scribe(store).begin(), ids, filter)
+            return await answers(await StoreWriter(store).begin(), ids, filter)
 
 
 @settings(max_examples=25, deadline=None)
@@ -173,7 +175,7 @@ def test_loaded_columns_answer_as_those_that_are_read(
                 await store.purge()
         assert len(kept(path)) == 1
         async with opened(path, hasty=True) as store, opened(path, hasty=True) as other:
-            scribes = [await Scribe(one, first=1000 + 1000 * n).begin() for n, one in enumerate((store, other))]
+            scribes = [await StoreWriter(one, first=1000 + 1000 * n).begin() for n, one in enumerate((store, other))]
             assert await answers(scribes[0], present, filter) == await answers_read(path, present, filter)
             for step, mine in after:
                 await take(scribes[mine], step, present, versions)
@@ -192,7 +194,7 @@ def test_it_is_used_and_written_again_when_much_has_changed(tmp_path: Path, load
 
     async def add(notes: int) -> None:
         async with opened(path, hasty=True) as store:
-            scribe = await Scribe(store, first=1000 + notes).begin()
+            scribe = await StoreWriter(store, first=1000 + notes).begin()
             await scribe.ask("harbour")
             for number in range(notes):
                 await scribe.add(f"A harbour with number {number}.")
@@ -244,7 +246,7 @@ def test_what_cannot_be_used_is_left_aside(what: str, tmp_path: Path, loaded: li
 def await_answers(path: Path, ids: list[str]) -> None:
     async def work() -> None:
         async with opened(path, hasty=True) as store:
-            assert await answers(await Scribe(store).begin(), ids) == await answers_read(path, ids)
+            assert await answers(await StoreWriter(store).begin(), ids) == await answers_read(path, ids)
 
     run(work())
 
@@ -269,10 +271,10 @@ def part(contents: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 FOREIGN: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "another format": lambda contents: contents.update(format=2),
+    "another format": lambda contents: contents.update(format=snapshots.FORMAT + 1),
     "other kinds": lambda contents: contents.update(codes=["a"]),
     "another dimension": lambda contents: contents.update(dim=DIM + 1),
-    "no names": lambda contents: contents.update(roles=[]),
+    "no names": lambda contents: contents.update(speakers=[]),
     "no sessions": lambda contents: contents.update(sessions=[]),
     "no parts": lambda contents: contents.update(parts=[]),
     "objects": lambda contents: part(contents, "notes.seq").update(dtype="|O"),
@@ -352,12 +354,12 @@ def test_nothing_of_what_was_deleted_stays(written: str, tmp_path: Path, monkeyp
 
     async def work() -> None:
         async with opened(path, hasty=True) as store:
-            scribe = await Scribe(store, first=777777).begin()
-            id = await scribe.add(said, vector=unlike, session="Tenochtitlan", role="Moctezuma")
+            scribe = await StoreWriter(store, first=777777).begin()
+            id = await scribe.add(said, vector=unlike, session="Tenochtitlan", speaker="Moctezuma")
             await scribe.change("n_2", content="Chapultepec is a hill.")
             await scribe.ask("harbour")
             secret = (await store.state(ANN)).secret
-            [(_, [columns])] = store._scopes._held.values()
+            [(_, [columns])] = store._scopes._entries.values()
             assert isinstance(columns, Columns)
             row = columns.ids.index(id)
             stamp = int(columns.notes["stamp"][row]).to_bytes(8, "little", signed=True)
@@ -371,7 +373,7 @@ def test_nothing_of_what_was_deleted_stays(written: str, tmp_path: Path, monkeyp
         traces = [trace for trace in traces if trace in path.read_bytes()]
         assert len(traces) > 8  # most of it is to be seen
         async with opened(path, hasty=True) as store:
-            scribe = await Scribe(store, first=888888).begin()
+            scribe = await StoreWriter(store, first=888888).begin()
             await scribe.ask("harbour")
             await scribe.erase(id)
             await scribe.change("n_2", erased=(2,))
@@ -401,7 +403,7 @@ def test_whoever_comes_between_two_pieces_is_heeded(what: str, tmp_path: Path, m
 
     async def come() -> None:
         async with opened(path, hasty=True) as other:
-            scribe = await Scribe(other, first=1000).begin()
+            scribe = await StoreWriter(other, first=1000).begin()
             if what == "erase":
                 await scribe.erase("n_30")
             elif what == "add":
@@ -437,7 +439,7 @@ def test_it_goes_with_what_it_is_of(how: str, tmp_path: Path) -> None:
 
     async def work() -> None:
         async with opened(path, hasty=True) as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             if how == "drop":
                 await store.drop_scope(ANN)
             elif how == "repair":
@@ -497,16 +499,16 @@ def test_columns_of_which_much_is_gone(tmp_path: Path, loaded: list[bool], monke
 
     async def work() -> None:
         async with opened(path, hasty=True) as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             await scribe.ask("harbour")
             await scribe.erase(*ids[:30])
             left = ids[30:]
             await scribe.ask("harbour")
             assert loaded == [True]
-            [(_, [columns])] = store._scopes._held.values()
+            [(_, [columns])] = store._scopes._entries.values()
             assert columns.rows == NOTES
             assert await answers(scribe, left) == await answers_read(path, left)
-            [(_, [columns])] = store._scopes._held.values()
+            [(_, [columns])] = store._scopes._entries.values()
             assert columns.rows == NOTES - 30
 
     run(work())
@@ -522,7 +524,7 @@ def test_a_snapshot_of_which_much_is_gone(tmp_path: Path, monkeypatch: pytest.Mo
 
     async def ask(*gone: str) -> None:
         async with opened(path, hasty=True) as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             await scribe.ask("harbour")
             await scribe.erase(*gone)
             await scribe.ask("harbour")
@@ -545,7 +547,7 @@ def slow(*arguments):
 snapshots._put = slow
 async def work():
     async with opened(sys.argv[1]) as store:
-        await (await Scribe(store).begin()).ask("harbour")
+        await (await StoreWriter(store).begin()).ask("harbour")
         print("closing", flush=True)
 run(work())
 """

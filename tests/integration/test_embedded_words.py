@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.embedded import ANN, Scribe, opened, run, vector
+from tests.integration.embedded import ANN, StoreWriter, opened, run, vector
 from zettel.errors import StoreError
 from zettel.graph.embedded import store as embedded_store
 from zettel.graph.embedded import words
-from zettel.graph.embedded.held import UNEMBEDDED
-from zettel.graph.embedded.outline import Outline
+from zettel.graph.embedded.scope_cache import UNEMBEDDED
 from zettel.graph.embedded.store import EmbeddedStore
+from zettel.graph.embedded.write_index import WriteIndex
 from zettel.graph.keys import Keys
-from zettel.ports import Lookup
+from zettel.ports import LookupQuery
 
 pytestmark = pytest.mark.integration
 BITS = 7
@@ -39,7 +39,7 @@ def rows(store: EmbeddedStore) -> set[tuple[int, int]]:
 async def asked(store: EmbeddedStore) -> tuple[dict[str, int], list[str]]:
     """How many notes hold each of some words, and which hold two of them."""
     found = await store.lookup(
-        ANN, Lookup(tokens=("harbour", "ferri", "nobodi"), titles=(("ferry", ("ferri", "harbour")),))
+        ANN, LookupQuery(tokens=("harbour", "ferri", "nobodi"), titles=(("ferry", ("ferri", "harbour")),))
     )
     return dict(found.df), [note.id for note in found.naming.get("ferry", ())]
 
@@ -47,7 +47,7 @@ async def asked(store: EmbeddedStore) -> tuple[dict[str, int], list[str]]:
 def test_words_are_found_in_all_stretches(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             notes = [
                 await scribe.add("The harbour and the ferry." if number % 50 == 3 else "The harbour.")
                 for number in range(200)
@@ -70,7 +70,7 @@ def test_words_are_found_in_all_stretches(tmp_path: Path) -> None:
 def test_a_term_is_known_as_long_as_any_stretch_has_it(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             first = await scribe.add("Kestrel howls.")
             for number in range(100):
                 await scribe.add(f"Number {number}.")
@@ -96,7 +96,7 @@ def test_a_batch_writes_as_much_to_a_large_scope_as_to_a_small_one(
 
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await Scribe(store).begin()
+            scribe = await StoreWriter(store).begin()
             written = []
             for _ in range(60):
                 with store._connections.writer() as sql:  # type: ignore[union-attr]
@@ -120,27 +120,27 @@ def test_who_opened_the_file_before_it_had_stretches_cannot_write_on(tmp_path: P
 def test_words_are_kept_account_of_without_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as other, opened(tmp_path / "a.db") as store:
-            scribe = await Scribe(other).begin()
+            scribe = await StoreWriter(other).begin()
             notes = [await scribe.add("The harbour.", vector=vector(1, number)) for number in range(5)]
             counted = await asked(store)
-            assert not store._scopes.held()
+            assert not store._scopes.cached()
             monkeypatch.setattr(embedded_store, "MANY_WORDS", 3)
             assert [await asked(store) for _ in range(2)] == [counted] * 2
-            assert not store._scopes.held()  # of few notes they are soon counted
+            assert not store._scopes.cached()  # of few notes they are soon counted
             monkeypatch.setattr(embedded_store, "MANY_NOTES", 5)
             assert await asked(store) == counted
-            assert not store._scopes.held()  # who asks once has them counted
+            assert not store._scopes.cached()  # who asks once has them counted
             assert await asked(store) == counted
-            assert store._scopes.held() == [(ANN.key, UNEMBEDDED)]
-            ((_, [held]),) = store._scopes._held.values()
-            assert isinstance(held, Outline)
+            assert store._scopes.cached() == [(ANN.key, UNEMBEDDED)]
+            ((_, [held]),) = store._scopes._entries.values()
+            assert isinstance(held, WriteIndex)
             assert held.dim == 0
             await scribe.add("The ferry in the harbour.", vector=vector(1, 7))
             await scribe.erase(notes[0])
             monkeypatch.setattr(embedded_store, "MANY_WORDS", 1_000)
             assert (await asked(store))[0] == {"harbour": 5, "ferri": 1, "nobodi": 0}
             await store.near(ANN, notes[1:], scribe.space, 3)
-            assert store._scopes.held() == [(ANN.key, scribe.space)]
+            assert store._scopes.cached() == [(ANN.key, scribe.space)]
             assert (await asked(store))[0] == {"harbour": 5, "ferri": 1, "nobodi": 0}
 
     run(work())

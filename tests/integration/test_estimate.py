@@ -12,7 +12,7 @@ from tests.model_server import ModelServer
 from tests.scripted_model import reply
 from zettel import LiteLLM, LiteLLMAnnotator, Memory, RecordedAnnotator
 from zettel.errors import InvalidInput
-from zettel.llm.estimate import Estimate
+from zettel.model import Estimate
 
 pytestmark = pytest.mark.integration
 
@@ -33,7 +33,7 @@ def chat(tmp_path: Path) -> Path:
 
 
 def told(path: Path, url: Any = ":memory:", **options: Any) -> Estimate:
-    with Memory(url, llm="openai/gpt-4o-mini", asks=False, **options) as memory:
+    with Memory(url, llm="openai/gpt-4o-mini", run_llm_jobs=False, **options) as memory:
         return memory.estimate_import(path)
 
 
@@ -56,7 +56,7 @@ def test_lean_is_cheaper_and_what_was_recorded_costs_only_links(chat: Path, tmp_
 
 def test_what_is_known_is_not_counted_and_what_waits_is(chat: Path, tmp_path: Path) -> None:
     url = tmp_path / "zettel.db"
-    with Memory(url, llm="openai/gpt-4o-mini", asks=False) as memory:
+    with Memory(url, llm="openai/gpt-4o-mini", run_llm_jobs=False) as memory:
         memory.add("The cello stands in the hall.")
         assert memory.estimate_import(chat).turns == len(LINES) + 1
         assert memory.stats()["events"] == 1
@@ -69,7 +69,7 @@ def test_what_is_known_is_not_counted_and_what_waits_is(chat: Path, tmp_path: Pa
 
 def test_asking_nobody_leaves_the_work_to_another(chat: Path, tmp_path: Path, server: ModelServer) -> None:
     model = LiteLLM("openai/scripted", api_base=server.url, api_key="none")
-    with Memory(tmp_path / "zettel.db", llm=model, asks=False) as memory:
+    with Memory(tmp_path / "zettel.db", llm=model, run_llm_jobs=False) as memory:
         memory.import_transcript(chat)
         memory.flush()  # near links are made; what needs the model is not waited for
         assert {job.kind.value for job in memory.jobs()} == {"annotate"}

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.integration
 
 CHECKOUT = Path(__file__).parents[2]
 SAYS = {
-    "remember_a_chat.py": [
+    "import_a_chat.py": [
         "A luthier in Cremona; her workshop smells of spruce.\n        because of: I brought it to Giulia Fontana",
         "- 18:02 Ada: I brought it to Giulia Fontana this morning.",
         "Nothing is left of the chat.",
@@ -29,7 +29,7 @@ SAYS = {
         "fusion: Ida painted the boat house, and its door red.\n",
         "fusion+phrases: The red boat was a birthday gift for Nils",
     ],
-    "two_clocks.py": [
+    "bitemporal_search.py": [
         "all we know:\n  2024-05-01  I live in Oslo now",
         "true in March:\n  2024-02-20  I live in Bergen, but no longer above the bakery.\n  2024-01-10  I live in",
         "known in between:\n  2024-01-10  I live in Bergen, above a bakery.\n",

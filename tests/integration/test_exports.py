@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.integration.command import Ran, Zettel
 from zettel import AsyncMemory, Memory, Scope
 from zettel.errors import InvalidInput
-from zettel.exports import own_files
+from zettel.exports import tracked_files
 
 pytestmark = pytest.mark.integration
 
@@ -40,7 +40,7 @@ EVENTS = st.lists(
             "content": TEXT.map(lambda text: f"Said: {text}"),
             "id": st.none() | st.sampled_from(["1", "2"]) | TEXT,
             "title": NAME,
-            "role": NAME,
+            "speaker": NAME,
             "session": NAME,
             "occurred_at": st.none()
             | st.sampled_from([datetime(1, 1, 1), datetime(2024, 5, 1, 9, 0, 0, 7)])
@@ -82,7 +82,7 @@ class TestAnyEvents:
         memory.export(one, scope=first)
         (tmp_path / "one.jsonl").write_bytes(one.getvalue())
         report = memory.import_transcript(tmp_path / "one.jsonl", "jsonl", scope=second)
-        assert report.rejected == []
+        assert report.rejected_records == []
         memory.export(two, scope=second)
         assert two.getvalue() == one.getvalue()
 
@@ -95,13 +95,13 @@ class TestAnyEvents:
         folder = tmp_path_factory.mktemp("vault")
         memory.export(folder, "markdown", scope=first)
         report = memory.import_transcript(folder, "markdown", scope=second)
-        assert report.rejected == []
+        assert report.rejected_records == []
         ours, theirs = (memory.list(limit=100, scope=scope).notes for scope in (first, second))
         for note, other in zip(ours, theirs, strict=True):
             assert other.content == note.content
             assert other.occurred_at == note.occurred_at
             assert other.metadata == note.metadata
-            for name in ("title", "role", "session"):  # of properties readers cut blanks
+            for name in ("title", "speaker", "session"):  # of properties readers cut blanks
                 assert (getattr(other, name) or "") == (getattr(note, name) or "").strip()
 
 
@@ -143,14 +143,14 @@ class TestCommand:
         assert text.endswith("\n- in [[Sessions/s|s]]\n")
         (tmp_path / "vault" / "Sails.md").write_text("Mine now.")
         ran = zettel("export", "--format", "markdown", "vault")
-        assert ran.err.splitlines()[1:] == ["1 left as they are, for somebody changed them: Sails.md"]
+        assert ran.err.splitlines()[1:] == ["files skipped because somebody changed them: 1 (Sails.md)"]
         assert (tmp_path / "vault" / "Sails.md").read_text() == "Mine now."
 
     def test_json_reports(self, zettel: Zettel) -> None:
         report = zettel("export", "--format", "graphml", "a.graphml", "--include", "terms", "--json").json()
         assert {"to": "a.graphml", "format": "graphml", "notes": 2}.items() <= report.items()
         assert report["terms"] > 0
-        self.refused(zettel("export", "--json"), "--json tells on stdout")
+        self.refused(zettel("export", "--json"), "--json prints the report on stdout")
 
     def test_lines_with_notes(self, zettel: Zettel) -> None:
         ran = zettel("export", "--include", "notes")
@@ -160,9 +160,9 @@ class TestCommand:
 
     def test_wrong_places(self, zettel: Zettel, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
-        self.refused(zettel("export", "--format", "markdown"), "markdown writes a folder of files: name one")
+        self.refused(zettel("export", "--format", "markdown"), "markdown writes a folder: pass the path of one")
         self.refused(zettel("export", "--format", "markdown", "file"), "file is a file")
-        self.refused(zettel("export", "--format", "markdown", "gone/vault"), "there is no folder gone")
+        self.refused(zettel("export", "--format", "markdown", "gone/vault"), "the folder gone does not exist")
         self.refused(zettel("export", "--format", "graphml", "."), "is a folder")
         self.refused(zettel("export", "--format", "gexf", "a"), "jsonl, markdown, graphml, zettel", 2)
         self.refused(zettel("export", "zettel.db"), "zettel.db is a database")
@@ -179,7 +179,7 @@ class TestCommand:
         monkeypatch.setattr("os.fsync", full)
         self.refused(zettel("export", "a.jsonl"), "a.jsonl cannot be written: No space left on device")
         assert (tmp_path / "a.jsonl").read_bytes() == before
-        monkeypatch.setattr(own_files.OwnFiles, "_replace", full)
+        monkeypatch.setattr(tracked_files.TrackedFiles, "_replace", full)
         self.refused(zettel("export", "--format", "markdown", "vault"), "vault cannot be written: No space left")
         monkeypatch.undo()
         monkeypatch.chdir(tmp_path)
@@ -317,10 +317,11 @@ def test_all_scopes_of_an_empty_store(tmp_path: Path) -> None:
 
 def test_a_file_of_text_is_told_to_be_opened_otherwise() -> None:
     text: Any = io.StringIO()
-    with Memory(":memory:") as memory, pytest.raises(InvalidInput, match=r"written as bytes: .* sys\.stdout\.buffer"):
+    expected = r"must be a binary file: .* sys\.stdout\.buffer"
+    with Memory(":memory:") as memory, pytest.raises(InvalidInput, match=expected):
         memory.export(text)
 
 
 def test_an_open_file_takes_no_folder(tmp_path: Path) -> None:
-    with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="folder of files"):
+    with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="markdown writes a folder"):
         memory.export(io.BytesIO(), "markdown")

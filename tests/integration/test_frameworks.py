@@ -41,6 +41,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("environment", [name for name, one in ENVIRONMENTS.items() if soak or not one.lowest])
 
 
+@pytest.mark.frameworks
 @pytest.mark.soak
 @pytest.mark.timeout(900)  # the first time a gigabyte of packages is fetched
 def test_adapters(

@@ -50,7 +50,7 @@ with open(state, "r+b") as file, mmap.mmap(file.fileno(), STATE.size) as shared,
     def tell(place, value):
         told[place] = value
         shared[:] = STATE.pack(*told)
-    store = memory._bridge.inner._engine.store
+    store = memory._bridge.inner._backend.memory.engine.store
     apply = store.apply
     async def watched(batch):
         tell(3, told[3] + 1)
@@ -60,7 +60,7 @@ with open(state, "r+b") as file, mmap.mmap(file.fileno(), STATE.size) as shared,
     store.apply = watched
     tell(1, IMPORTING)
     report = memory.import_transcript(transcript, on_progress=lambda done, total: tell(2, done))
-    assert not report.rejected and not report.revised, report
+    assert not report.rejected_records and not report.revised, report
     tell(1, FLUSHING)
     memory.flush()
 """
@@ -81,7 +81,7 @@ def transcript(path: Path, records: int) -> list[str]:
     lines, said = [], []
     for n in range(records):
         content = f"Number {n % 300}: {chosen.choice(TOPICS)} again, and {chosen.choice(TOPICS)}."
-        record: dict[str, Any] = {"role": ("Ann", "Bob")[n % 2], "session": f"s{n // 40}", "content": content}
+        record: dict[str, Any] = {"speaker": ("Ann", "Bob")[n % 2], "session": f"s{n // 40}", "content": content}
         if n % 3 == 0:
             record["id"] = f"t{n}"
         if n % 3 == 1:

@@ -105,7 +105,7 @@ async def tools(client: Client, fact: str) -> None:
     assert await client.call("get_memory", id=added["id"]) == (
         f"{added['id']!r} is not in user='ann': a search shows the ids that are"
     )
-    assert "takes no 'user'" in await client.call("search_memories", query="safe", user="bob")
+    assert "does not take 'user'" in await client.call("search_memories", query="safe", user="bob")
     assert "there is no tool 'cypher'" in await client.call("cypher", query="MATCH (n) RETURN n")
 
 
@@ -127,7 +127,7 @@ async def resources(client: Client) -> None:
     (told,) = (await client.ask("read_resource", "zettel://core"))["contents"]
     assert "\n\n## Always to be known\n- The hall is heated now." in told["text"]
     for uri in ("zettel://notes/n_0", "zettel://notes/e_0", "zettel://scopes", "file:///etc/passwd"):
-        with pytest.raises(Exception, match=r"is not in user='ann'|is no id of a mem|there is no resource"):
+        with pytest.raises(Exception, match=r"is not in user='ann'|is not the id of a mem|there is no resource"):
             await client.ask("read_resource", uri)
 
 
@@ -357,7 +357,7 @@ def test_huge_and_broken_bodies_are_refused(url: str) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "example.org", "", "localhost.example.org"])
 def test_no_other_machine_can_ask(host: str) -> None:
-    with pytest.raises(InvalidInput, match=r"asks for no key: use 127\.0\.0\.1"):
+    with pytest.raises(InvalidInput, match=r"no authentication: use 127\.0\.0\.1"):
         require_loopback(host)
 
 
@@ -368,8 +368,8 @@ def test_this_machine_can(host: str) -> None:
 
 def test_mistakes_on_the_command_line(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
     for arguments, told in [
-        (["--http", "--host", "0.0.0.0"], "asks for no key"),
-        (["--port", "8000"], "are for --http"),
+        (["--http", "--host", "0.0.0.0"], "no authentication"),
+        (["--port", "8000"], "require --http"),
         (["--read-only"], "there is no store"),
     ]:
         ran = zettel("mcp", *arguments)

@@ -20,9 +20,9 @@ import pytest
 from tests.model_server import Fault, ModelServer, now_and_then
 from tests.scripted_model import reply
 from zettel import Kind, LiteLLM, LiteLLMAnnotator, Memory, Note, Revision
+from zettel.core import follow_ups as queue
 from zettel.errors import JobFailed
-from zettel.jobs import queue
-from zettel.llm.lines import short_ids
+from zettel.llm.prompt_lines import short_ids
 from zettel.model import JobKind
 
 pytestmark = [
@@ -134,7 +134,7 @@ def turns(first: int, count: int) -> list[dict[str, Any]]:
     return [
         {
             "id": f"t{n}",
-            "role": "Ida",
+            "speaker": "Ida",
             "session": f"s{n // SESSION}",
             "content": f"Crate {n} holds lamp number {n} and {n % 7} ropes.",
         }

@@ -15,21 +15,21 @@ import pytest
 
 from tests.model_server import Fault, ModelServer, first
 from zettel import AsyncMemory, Budget, LiteLLMAnnotator, Memory
-from zettel.commit import Commits
+from zettel.core.commit import Commits
+from zettel.core.follow_ups import next_attempt
 from zettel.errors import (
     BudgetSpent,
     InvalidInput,
+    InvalidModelOutput,
     ModelDenied,
     ModelError,
     ModelUnavailable,
-    ModelUnusable,
 )
-from zettel.jobs.queue import next_attempt
-from zettel.llm import lanes
-from zettel.llm.answers import items
-from zettel.llm.desk import Desk
+from zettel.llm import rate_limit
+from zettel.llm.answer_parsing import items
+from zettel.llm.cached_client import CachedLLM
 from zettel.llm.lite import LiteLLM, load_model
-from zettel.llm.ports import Answer, Request
+from zettel.ports.language_model import Answer, Request
 
 pytestmark = [pytest.mark.integration, pytest.mark.anyio]
 
@@ -105,9 +105,9 @@ async def test_what_is_not_in_the_table_has_no_price(serve: Serve) -> None:
         (Fault.OVERLOADED, ModelUnavailable),
         (Fault.HANGS, ModelUnavailable),
         (Fault.BREAKS_OFF, ModelUnavailable),
-        (Fault.EMPTY, ModelUnusable),
-        (Fault.NO_CHOICE, ModelUnusable),
-        (Fault.REFUSAL, ModelUnusable),
+        (Fault.EMPTY, InvalidModelOutput),
+        (Fault.NO_CHOICE, InvalidModelOutput),
+        (Fault.REFUSAL, InvalidModelOutput),
     ],
 )
 async def test_each_failure_is_told_apart_and_quotes_nothing(
@@ -118,7 +118,7 @@ async def test_each_failure_is_told_apart_and_quotes_nothing(
     error = await failing(asked)
     assert type(error) is kind
     assert server.asked == 1
-    if kind is ModelUnusable:  # it was paid for
+    if kind is InvalidModelOutput:  # it was paid for
         assert error.spent is not None
         assert error.spent.prompt_tokens > 20
         assert error.spent.text == ""
@@ -151,7 +151,7 @@ async def test_a_key_may_end_with_a_newline(serve: Serve, monkeypatch: pytest.Mo
     server = serve(None, Fault.UNAUTHORIZED)
     asked = model(server, api_key=given)
     assert (await asked.complete(REQUEST)).text == SAID
-    assert ("OPENAI_API_KEY" if given is None else "look at api_key") in str(await failing(asked))
+    assert ("OPENAI_API_KEY" if given is None else "check api_key") in str(await failing(asked))
 
 
 async def test_a_server_of_ones_own_needs_no_key(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +165,7 @@ async def test_a_server_of_ones_own_needs_no_key(serve: Serve, monkeypatch: pyte
 
 
 async def test_a_name_without_a_provider_is_explained() -> None:
-    with pytest.raises(ModelDenied, match="scribe names no provider"):
+    with pytest.raises(ModelDenied, match="scribe has no provider"):
         await LiteLLM("scribe").complete(REQUEST)
 
 
@@ -278,7 +278,7 @@ async def test_a_model_that_takes_no_temperature_is_asked_without(serve: Serve) 
 
 async def test_any_other_refusal_is_final(serve: Serve) -> None:
     server = serve(refuses=["messages"])
-    assert type(await failing(model(server))) is ModelUnusable
+    assert type(await failing(model(server))) is InvalidModelOutput
     assert server.asked == 1
 
 
@@ -302,7 +302,7 @@ async def test_when_all_fail_the_error_names_all_and_leaves_hope(serve: Serve) -
 
 async def test_an_unusable_answer_is_not_asked_for_elsewhere(serve: Serve) -> None:
     server = serve(Fault.REFUSAL)
-    assert type(await failing(model(server, ["openai/scribe", "openai/clerk"]))) is ModelUnusable
+    assert type(await failing(model(server, ["openai/scribe", "openai/clerk"]))) is InvalidModelOutput
     assert server.asked == 1
 
 
@@ -329,7 +329,7 @@ async def test_after_a_429_all_requests_wait_as_long_as_asked(serve: Serve) -> N
 
 
 async def test_without_a_time_the_pause_grows(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(rate_limit, "FIRST_PAUSE", 0.05)
     server = serve(*[Fault.RATE_LIMITED] * 3, retry_after=None)
     began = time.monotonic()
     await model(server).complete(REQUEST)
@@ -341,7 +341,7 @@ async def test_without_a_time_the_pause_grows(serve: Serve, monkeypatch: pytest.
 async def test_a_pause_of_no_time_is_one_of_our_own(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, told: str
 ) -> None:
-    monkeypatch.setattr(lanes, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(rate_limit, "FIRST_PAUSE", 0.05)
     server = serve(*[Fault.RATE_LIMITED] * 3, retry_after=told)
     began = time.monotonic()
     await model(server).complete(REQUEST)
@@ -394,23 +394,23 @@ async def memory(tmp_path: Path) -> AsyncIterator[AsyncMemory]:
         yield opened
 
 
-def desk(memory: AsyncMemory, asked: LiteLLM, budget: Budget | None = None) -> Desk:
-    engine = memory._engine
+def cached_llm(memory: AsyncMemory, asked: LiteLLM, budget: Budget | None = None) -> CachedLLM:
+    engine = memory._backend.memory.engine
     assert engine is not None
-    return Desk(engine.store, Commits(engine.store), asked, budget)
+    return CachedLLM(engine.store, Commits(engine.store), asked, budget)
 
 
 async def use(memory: AsyncMemory) -> tuple[int, int]:
     """Calls and hits on record."""
-    assert memory._engine is not None
-    uses = await memory._engine.store.model_use(memory.scope)
+    assert memory._backend.memory.engine is not None
+    uses = await memory._backend.memory.engine.store.model_use(memory.scope)
     return sum(one.calls for one in uses), sum(one.hits for one in uses)
 
 
 async def test_what_was_answered_is_not_paid_for_again(serve: Serve, memory: AsyncMemory) -> None:
     server = serve()
     note = await memory.add(SECRET)
-    ask = desk(memory, model(server)).asker(memory.scope)
+    ask = cached_llm(memory, model(server)).ask_about(memory.scope)
     paid = await ask(REQUEST, [note, note])
     again = await ask(REQUEST, [note])
     assert again == Answer(paid.text, paid.model, cached=True)
@@ -432,7 +432,7 @@ def list_of(request: Request) -> list[Any]:
 async def test_a_deleted_note_takes_the_answer_with_it(serve: Serve, memory: AsyncMemory) -> None:
     server = serve(reply=lambda request: json.dumps({"notes": [{"id": "a1", "context": SECRET}]}))
     note, other = await memory.add(SECRET), await memory.add("Something else.")
-    ask = desk(memory, model(server)).asker(memory.scope)
+    ask = cached_llm(memory, model(server)).ask_about(memory.scope)
     await ask(REQUEST, [other, note])
     await memory.delete(note)
     await memory.flush()
@@ -445,7 +445,7 @@ async def test_the_answer_about_a_note_deleted_meanwhile_is_not_kept(
 ) -> None:
     server = serve(reply=lambda request: json.dumps({"notes": [{"context": SECRET}]}), wait=0.3)
     note = await memory.add("Ida has a hobby.")
-    ask = desk(memory, model(server)).asker(memory.scope)
+    ask = cached_llm(memory, model(server)).ask_about(memory.scope)
     async with anyio.create_task_group() as group:
         group.start_soon(ask, REQUEST, [note])
         await anyio.sleep(0.1)
@@ -461,7 +461,7 @@ async def test_a_destroyed_scope_does_not_come_back(serve: Serve, memory: AsyncM
     server = serve(wait=0.3)
     note = await memory.add(SECRET)
     async with anyio.create_task_group() as group:
-        group.start_soon(desk(memory, model(server)).ask, memory.scope, REQUEST, [note])
+        group.start_soon(cached_llm(memory, model(server)).ask, memory.scope, REQUEST, [note])
         await anyio.sleep(0.1)
         await memory.delete_scope()
     assert server.asked == 1
@@ -472,11 +472,11 @@ async def test_a_destroyed_scope_does_not_come_back(serve: Serve, memory: AsyncM
 async def test_what_cannot_be_read_is_paid_but_not_kept(serve: Serve, memory: AsyncMemory, fault: Fault) -> None:
     server = serve(fault)
     note = await memory.add(SECRET)
-    ask = desk(memory, model(server)).asker(memory.scope)
+    ask = cached_llm(memory, model(server)).ask_about(memory.scope)
     if fault is Fault.RUBBISH:
         await ask(REQUEST, [note])
     else:
-        with pytest.raises(ModelUnusable):
+        with pytest.raises(InvalidModelOutput):
             await ask(REQUEST, [note])
     assert not (await ask(REQUEST, [note])).cached
     assert await use(memory) == (2, 0)
@@ -486,7 +486,7 @@ async def test_what_cannot_be_read_is_paid_but_not_kept(serve: Serve, memory: As
 async def test_each_vain_try_is_warmer_up_to_a_limit(serve: Serve, memory: AsyncMemory) -> None:
     server = serve(*[Fault.RUBBISH] * 6)
     note = await memory.add(SECRET)
-    ask = desk(memory, model(server, temperature=0.5)).asker(memory.scope)
+    ask = cached_llm(memory, model(server, temperature=0.5)).ask_about(memory.scope)
     for _ in range(4):
         await ask(REQUEST, [note])
     await ask(Request("annotate/2", *list_of(REQUEST)[1:]), [note])
@@ -496,7 +496,7 @@ async def test_each_vain_try_is_warmer_up_to_a_limit(serve: Serve, memory: Async
 async def test_a_fault_on_the_way_is_no_vain_answer(serve: Serve, memory: AsyncMemory) -> None:
     server = serve(Fault.BROKEN)
     note = await memory.add(SECRET)
-    ask = desk(memory, model(server)).asker(memory.scope)
+    ask = cached_llm(memory, model(server)).ask_about(memory.scope)
     with pytest.raises(ModelUnavailable):
         await ask(REQUEST, [note])
     await ask(REQUEST, [note])
@@ -506,7 +506,7 @@ async def test_a_fault_on_the_way_is_no_vain_answer(serve: Serve, memory: AsyncM
 async def test_the_budget_stops_calls_but_no_kept_answers(serve: Serve, memory: AsyncMemory) -> None:
     server = serve()
     note = await memory.add(SECRET)
-    at = desk(memory, model(server), Budget(calls=1))
+    at = cached_llm(memory, model(server), Budget(calls=1))
     assert await at.budget_left() == {"calls": 1}
     await at.ask(memory.scope, REQUEST, [note])
     assert await at.budget_left() == {"calls": 0}
@@ -519,8 +519,8 @@ async def test_the_budget_stops_calls_but_no_kept_answers(serve: Serve, memory: 
 async def test_money_takes_a_known_price(serve: Serve, memory: AsyncMemory) -> None:
     note = await memory.add(SECRET)
     with pytest.raises(InvalidInput, match="price of openai/scribe"):
-        await desk(memory, model(serve()), Budget(usd=1)).ask(memory.scope, REQUEST, [note])
-    priced = desk(memory, model(serve(), "openai/gpt-4o-mini"), Budget(usd=1e-6))
+        await cached_llm(memory, model(serve()), Budget(usd=1)).ask(memory.scope, REQUEST, [note])
+    priced = cached_llm(memory, model(serve(), "openai/gpt-4o-mini"), Budget(usd=1e-6))
     await priced.ask(memory.scope, REQUEST, [note])
     with pytest.raises(BudgetSpent):
         await priced.ask(memory.scope, Request("link/1", *list_of(REQUEST)[1:]), [note])

@@ -12,26 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import neo4j_servers
-from tests.contract.reference import ReferenceStore
-from tests.integration.embedded import ANN, Scribe, run, vector
-from tests.integration.test_embedded_agreement import (
-    DAY_ZERO,
-    compare_answers,
-    compare_reads,
-    filters,
-    steps,
-    take,
-)
-from zettel.graph.neo4j import held
+from tests.integration.embedded import ANN, StoreWriter, run, vector
+from tests.integration.test_embedded_agreement import filters, steps, take
+from zettel.graph.neo4j import scope_cache
 from zettel.graph.neo4j.store import Neo4jStore
 from zettel.model import to_micros
-from zettel.query import Filter
+from zettel.ports.query import Filter
+from zettel.testing.reference_store import ReferenceStore
+from zettel.testing.store_comparison import DAY_ZERO, compare_answers, compare_reads
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.every_release, pytest.mark.timeout(600)]
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", neo4j_servers.NAMES)
+@pytest.mark.parametrize("name", neo4j_servers.EVERY)
 def test_same_state(name: str, soak_scale: Callable[[int], int]) -> None:
     server = neo4j_servers.server(name)
 
@@ -42,8 +36,8 @@ def test_same_state(name: str, soak_scale: Callable[[int], int]) -> None:
         store, reference = Neo4jStore(server.url, server.auth), ReferenceStore()
         await store.open()
         try:
-            ours, theirs = await Scribe(store).begin(), await Scribe(reference).begin()
-            sides: list[tuple[Scribe, list[str], dict[str, int]]] = [(ours, [], {}), (theirs, [], {})]
+            ours, theirs = await StoreWriter(store).begin(), await StoreWriter(reference).begin()
+            sides: list[tuple[StoreWriter, list[str], dict[str, int]]] = [(ours, [], {}), (theirs, [], {})]
             moments: list[tuple[int, int]] = []
             for step in plan:
                 for scribe, present, versions in sides:
@@ -67,10 +61,10 @@ def test_same_state(name: str, soak_scale: Callable[[int], int]) -> None:
         filter=filters,
         as_of=st.none() | st.integers(0, 9).map(lambda day: to_micros(DAY_ZERO + timedelta(days=day))),
         back=st.none() | st.integers(0, 24),
-        most=st.sampled_from([held.MOST_NOTES, -1]),  # held in memory, or asked of the database
+        most=st.sampled_from([scope_cache.MAX_NOTES, -1]),  # held in memory, or asked of the database
     )
     def agree(plan: list[tuple[str, Any]], filter: Filter, as_of: int | None, back: int | None, most: int) -> None:
-        with patch.object(held, "MOST_NOTES", most):
+        with patch.object(scope_cache, "MAX_NOTES", most):
             run(work(plan, filter, as_of, back))
 
     agree()

@@ -26,7 +26,7 @@ WAIT = 60_000  # milliseconds that a step may take on a busy machine
 LOOK_EVERY = 250  # milliseconds
 
 
-@pytest.fixture(scope="module", params=[neo4j_servers.NEWEST])
+@pytest.fixture(scope="module", params=neo4j_servers.EVERY[:1])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[neo4j_servers.Server]:
     """A server that holds the demo's conversation, and that the environment names."""
     found = neo4j_servers.empty(request.param)
@@ -90,6 +90,7 @@ def stored(page: Any, key: str, holds: str) -> None:
     raise AssertionError(f"{key} was not kept")
 
 
+@pytest.mark.browser
 def test_from_an_address_to_a_graph_that_reads_well(
     server: neo4j_servers.Server, page: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,17 +134,17 @@ def test_from_an_address_to_a_graph_that_reads_well(
 def test_every_saved_query_runs_and_shows_something(server: neo4j_servers.Server) -> None:
     nothing_to_see = {"contradictions", "failed-jobs"}
     with Memory(server.url) as memory:
-        for query in explore.saved():
+        for query in explore.saved_queries():
             values = explore.values_of(query, memory.scope.key, {})
             rows = memory.cypher(query.body, **values)
             assert bool(rows) is (query.name not in nothing_to_see), query.name
             if query.name != "this-week":  # its rows come and go with the clock
-                assert len(memory.cypher(explore.filled(query, values))) == len(rows)
+                assert len(memory.cypher(explore.with_values(query, values))) == len(rows)
 
 
 def test_saved_queries_see_one_scope(server: neo4j_servers.Server) -> None:
     with Memory(server.url) as memory:
-        for query in explore.saved():
+        for query in explore.saved_queries():
             assert memory.cypher(query.body, **explore.values_of(query, "another", {})) == [], query.name
 
 

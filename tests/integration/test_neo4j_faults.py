@@ -25,7 +25,7 @@ from tests.integration.proxy import COMMIT, Lost, Proxy
 from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory, Scope
 from zettel.errors import StoreBusy, StoreDenied, StoreError, StoreTooOld, StoreUnreachable
-from zettel.graph.neo4j import connection, held, spaces
+from zettel.graph.neo4j import connection, scope_cache, spaces
 from zettel.graph.neo4j.connection import Transaction, statement
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -129,7 +129,7 @@ def test_a_password_that_must_be_changed_or_was_guessed_at(server: Server) -> No
         )
         try:
             line = refused(StoreDenied, server.url, auth=("zettel_test", "first-of-all"))
-            assert "has to be changed" in line
+            assert "the password has expired" in line
             for _ in range(3):
                 line = refused(StoreDenied, server.url, auth=("zettel_test", "not that one"))
                 assert "refused that user or password" in line
@@ -144,7 +144,7 @@ def test_a_port_that_is_not_the_drivers(server: Server) -> None:
     address = server.http.partition("//")[2]
     for scheme in ("bolt", "neo4j"):
         line = refused(StoreUnreachable, f"{scheme}://{address}", auth=server.auth)
-        assert "its port for browsers" in line
+        assert "its HTTP port" in line
     line = refused(StoreUnreachable, "neo4j://nowhere.invalid", auth=server.auth)
     assert "neo4j://nowhere.invalid cannot be reached" in line
 
@@ -284,7 +284,7 @@ def test_an_answer_is_lost_for_good(
         down.join()
         proxy.up()
         assert len(said(impatient)) == 5
-        assert {outcome.status for outcome in impatient.remember(a_watch("a"))} == {"existing"}
+        assert {outcome.status for outcome in impatient.add_many_report(a_watch("a"))} == {"existing"}
         impatient.flush()
         assert len(said(impatient)) == 5
         assert impatient.check() == []
@@ -331,7 +331,7 @@ def paused(monkeypatch: pytest.MonkeyPatch, content: str) -> Iterator[tuple[thre
 
     async def pausing(self: Transaction, name: str, /, *flags: str, **given: Any) -> Any:
         told = await run(self, name, *flags, **given)
-        if name == "scope_lock" and not holding.is_set():
+        if name == "batch_begin" and not holding.is_set():
             holding.set()
             await anyio.to_thread.run_sync(go_on.wait)
         return told
@@ -426,7 +426,7 @@ def made_anew(memory: Memory, session: Session) -> None:
 
 
 def release_of(memory: Memory) -> int:
-    opened: Any = memory._bridge.inner._engine.store
+    opened: Any = memory._bridge.inner._backend.memory.engine.store
     return int(opened.connection.release)
 
 
@@ -434,7 +434,7 @@ def test_an_index_that_is_still_populating(
     spoiled: Server, session: Session, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
     """Whoever opens the memory waits for it; whoever has it open is answered in full or hears that it is not ready."""
-    monkeypatch.setattr(held, "MOST_NOTES", -1)  # so that the server is asked,
+    monkeypatch.setattr(scope_cache, "MAX_NOTES", -1)  # so that the server is asked,
     monkeypatch.setattr(spaces, "EXACT_NOTES", 100)  # and its vector index
     monkeypatch.setattr(spaces, "PENDING", 1)
     with Memory(spoiled.url, auth=spoiled.auth) as memory:
@@ -464,7 +464,7 @@ def test_an_index_that_is_still_populating(
 
 
 def test_an_index_that_is_gone(spoiled: Server, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "MOST_NOTES", -1)
+    monkeypatch.setattr(scope_cache, "MAX_NOTES", -1)
     with Memory(spoiled.url, auth=spoiled.auth) as memory:
         memory.add("Ann is in the harbour.")
         session.run("DROP INDEX zettel_words").consume()

@@ -43,10 +43,10 @@ def graphiti(server: Server) -> str:
 
 def test_a_graph_is_imported_from_its_server(zettel: Zettel, server: Server, graphiti: str) -> None:
     report = zettel("import", "--format", "graphiti", f"{graphiti}?database={DATABASE}", "--json").json()
-    assert (report["file"], report["added"], report["rejected"]) == (server.url, 3, [])
-    found = {event["id"]: event for event in map(json.loads, zettel("export").out.splitlines())}
+    assert (report["file"], report["added"], report["rejected_records"]) == (server.url, 3, [])
+    found = {event["external_id"]: event for event in map(json.loads, zettel("export").out.splitlines())}
     assert set(found) == {"e-1", "n-2", "f-1"}
-    assert (found["e-1"]["role"], found["e-1"]["occurred_at"]) == ("Solveig", "2024-05-02T16:00:00Z")
+    assert (found["e-1"]["speaker"], found["e-1"]["occurred_at"]) == ("Solveig", "2024-05-02T16:00:00Z")
     assert (found["n-2"]["title"], found["n-2"]["metadata"]["labels"]) == ("North tower", ["Building"])
     fact = found["f-1"]
     assert (fact["content"], fact["payload"]) == (
@@ -63,17 +63,17 @@ def test_a_server_without_one(zettel: Zettel, server: Server, monkeypatch: pytes
     monkeypatch.setenv("NEO4J_PASSWORD", server.auth[1])
     ran = zettel("import", "--format", "graphiti", server.url)
     assert (ran.status, ran.err.count("\n")) == (1, 1)
-    assert "holds no graph of Graphiti in its database 'neo4j'" in ran.err
+    assert "contains no Graphiti graph" in ran.err
 
 
 def test_other_addresses(zettel: Zettel) -> None:
     assert address_of("bolt+s://h:1?database=g") == Address("bolt+s://h:1", None, "g")
     assert address_of("neo4j://ann:a%40b@h") == Address("neo4j://h", ("ann", "a@b"), "neo4j")
-    with pytest.raises(InvalidInput, match="is no Neo4j server"):
+    with pytest.raises(InvalidInput, match="is not a Neo4j server"):
         address_of("https://h/graph")
     ran = zettel("import", "neo4j://127.0.0.1:1")
     assert (ran.status, ran.err.count("\n")) == (1, 1)
-    assert "say --format graphiti" in ran.err
+    assert "pass --format graphiti" in ran.err
     ran = zettel("import", "neo4j://127.0.0.1:1", "--format", "graphiti")
     assert (ran.status, ran.err.count("\n")) == (1, 1)
     assert "cannot be reached" in ran.err

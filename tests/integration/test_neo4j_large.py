@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from tests.contract.moving import BOB, live, told
 from tests.contract.support import keep_answer, picture, write
 from tests.contract.test_reembed import Letters
+from tests.contract.transfer_helpers import BOB, live, told
 from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory
-from zettel.batch import PutUse
 from zettel.errors import JobFailed
-from zettel.graph.neo4j import committing, settling, spaces, store
-from zettel.graph.neo4j.connection import Connection, Transaction
+from zettel.graph.neo4j import committing, spaces, store, unfinished
+from zettel.graph.neo4j.connection import Neo4jConnection, Transaction
 from zettel.model import ModelUse
+from zettel.ports.operations import PutUse
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -61,9 +61,9 @@ def server(neo4j_server: Server) -> Server:
 
 @pytest.fixture
 def cutting(monkeypatch: pytest.MonkeyPatch) -> Cutting:
-    monkeypatch.setattr(settling, "SETTLED_AT_ONCE", PAGE)
-    monkeypatch.setattr(settling, "ANSWERS_AT_ONCE", 2)
-    monkeypatch.setattr(settling, "HUB", 2)
+    monkeypatch.setattr(unfinished, "SETTLED_AT_ONCE", PAGE)
+    monkeypatch.setattr(unfinished, "ANSWERS_AT_ONCE", 2)
+    monkeypatch.setattr(unfinished, "HUB", 2)
     return Cutting(monkeypatch)
 
 
@@ -241,7 +241,7 @@ def test_the_first_write_waits_until_a_scope_has_come(
 def test_what_was_not_decided_goes_page_by_page(
     server: Server, memory: Memory, cutting: Cutting, exported: Path
 ) -> None:
-    cutting.at, cutting.pages = "restored_decide", 1
+    cutting.at, cutting.pages = "restore_commit", 1
     with pytest.raises(CutOff):
         memory.import_transcript(exported, format="zettel")
     cutting.at = None
@@ -258,7 +258,7 @@ def test_check_tells_of_it_and_goes_on(server: Server, memory: Memory, cutting: 
     with pytest.raises(CutOff):
         memory.delete_scope()
     cutting.pages = None
-    assert "it is being deleted, or that was cut off" in memory.check()[0]
+    assert "its deletion is unfinished or was interrupted" in memory.check()[0]
     memory.check(repair=True)
     assert memory.check() == []
     assert nodes(server) == 0
@@ -276,7 +276,7 @@ def test_vectors_of_the_embedder_before_go_after_the_switch(
         raise CutOff
 
     with monkeypatch.context() as patch, Memory(server.url, auth=server.auth, embedder=Letters()) as other:
-        patch.setattr(Connection, "in_batches", cut)
+        patch.setattr(Neo4jConnection, "in_batches", cut)
         with pytest.raises(JobFailed):
             other.reembed()
         assert vectors(server) == 10

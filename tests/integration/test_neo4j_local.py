@@ -34,7 +34,7 @@ def quietly(step: str, files: int) -> None:
 # -------------------------------------------------------------------------------------------------------- a real one
 
 
-@pytest.fixture(params=[neo4j_servers.OWN])
+@pytest.fixture(params=[pytest.param(neo4j_servers.OWN, marks=pytest.mark.own_server)])
 def folder(tmp_path: Path) -> Any:
     """A folder with a server's home in it, whose server is ended."""
     if (reason := neo4j_servers.what_is_missing(NEW.line)) is not None:
@@ -70,7 +70,7 @@ def test_a_server_from_up_to_down(folder: Path, capsys: pytest.CaptureFixture[st
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     refused = say("up", "--bolt-port", "1")
     assert (refused["exit"], refused["err"].count("\n")) == (1, 1)
-    assert "on other terms" in refused["err"]
+    assert "with another version or other ports" in refused["err"]
     assert say("status")["process"] == first["process"]
     assert say("down")["ended"] is True
     assert not process.runs(first["process"], str(folder))
@@ -87,7 +87,7 @@ def test_a_server_from_up_to_down(folder: Path, capsys: pytest.CaptureFixture[st
         os.waitpid(second["process"], 0)
     assert say("status")["running"] is False
     assert run(["neo4j", "status", str(folder)]) == 1
-    assert "does not run" in capsys.readouterr().out
+    assert "is not running" in capsys.readouterr().out
 
     databases = folder / "data" / "databases"
     databases.rename(folder / "databases")
@@ -96,7 +96,7 @@ def test_a_server_from_up_to_down(folder: Path, capsys: pytest.CaptureFixture[st
     assert broken["exit"] == 1
     line = broken["err"].splitlines()[-1]
     assert "did not start" in line
-    log = line.rpartition("its log is ")[2]
+    log = line.rpartition("see its log ")[2]
     assert "databases" in Path(log).read_text(encoding="utf-8")
     assert say("status")["running"] is False
 
@@ -109,11 +109,11 @@ def test_the_newest_that_a_java_here_can_run() -> None:
     assert jars.choose(None, [JAVA_17]) == (OLD, JAVA_17)
     assert jars.choose("5.26", [JAVA_25, JAVA_17]) == (OLD, JAVA_17)
     assert jars.choose("5.26.0", [JAVA_17]) == (OLD, JAVA_17)
-    with pytest.raises(LocalServerError, match="needs Java 21 or 25, and the Java found here is 17"):
+    with pytest.raises(LocalServerError, match="requires Java 21 or 25, and this machine has 17"):
         jars.choose("2026", [JAVA_17])
-    with pytest.raises(LocalServerError, match=r"5\.26\.0 needs Java 17 or 21, and the Java found here is none"):
+    with pytest.raises(LocalServerError, match=r"5\.26\.0 requires Java 17 or 21, and this machine has none"):
         jars.choose(None, [])
-    with pytest.raises(InvalidInput, match="Neo4j 4 is not one that zettel can start"):
+    with pytest.raises(InvalidInput, match="zettel cannot start Neo4j 4"):
         jars.choose("4", [JAVA_17])
 
 
@@ -164,7 +164,7 @@ def test_no_java_is_one_line(
     monkeypatch.setattr(javas, "EVERYWHERE", ())
     assert run(["neo4j", "up", str(tmp_path / "new")]) == 1
     said = capsys.readouterr().err
-    assert "needs Java 17 or 21, and the Java found here is none" in said
+    assert "requires Java 17 or 21, and this machine has none" in said
     assert said.count("\n") == 1
     assert not (tmp_path / "new").exists()
 
@@ -202,7 +202,7 @@ def test_maven_that_fails_is_one_line_that_names_its_log(
     mvn = script("bin/mvn", "echo '[ERROR] Unknown host'; echo '[ERROR] more'; exit 1")
     monkeypatch.setenv("PATH", f"{mvn.parent}{os.pathsep}{os.environ['PATH']}")
     with pytest.raises(
-        LocalServerError, match=r"could not fetch Neo4j 5\.26\.0: Unknown host; all it said is in"
+        LocalServerError, match=r"could not download Neo4j 5\.26\.0: Unknown host; its log is"
     ) as told:
         jars.fetch(OLD, JAVA_17, quietly, tmp_path)
     log = Path(str(told.value).rpartition(" ")[2])
@@ -231,15 +231,15 @@ def test_ports_that_are_taken() -> None:
         taken.bind((home.HOST, 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(LocalServerError, match=f"port {port} is taken: choose another --bolt-port"):
+        with pytest.raises(LocalServerError, match=f"port {port} is in use: choose another --bolt-port"):
             home.choose_ports(port, None, None)
-        with pytest.raises(LocalServerError, match=f"port {port} is taken: choose another --http-port"):
+        with pytest.raises(LocalServerError, match=f"port {port} is in use: choose another --http-port"):
             home.choose_ports(None, port, None)
-        found = home.choose_ports(None, None, home.State("5.26.0", port, port, None))
+        found = home.choose_ports(None, None, home.ServerState("5.26.0", port, port, None))
         assert len({found.bolt, found.http, port}) == 3
     assert home.choose_ports(port, None, None).bolt == port
-    assert home.choose_ports(None, None, home.State("5.26.0", port, port, None)).bolt == port
-    with pytest.raises(LocalServerError, match=f"port {port} is taken"):
+    assert home.choose_ports(None, None, home.ServerState("5.26.0", port, port, None)).bolt == port
+    with pytest.raises(LocalServerError, match=f"port {port} is in use"):
         home.choose_ports(port, port, None)
 
 
@@ -251,7 +251,7 @@ def test_folders_that_are_not_its_own(tmp_path: Path, capsys: pytest.CaptureFixt
         assert run(["neo4j", command, str(tmp_path)]) == 1
         assert "no Neo4j was started from" in capsys.readouterr().err
     (tmp_path / "letter.txt").write_text("Dear Ann")
-    with pytest.raises(InvalidInput, match="holds other things"):
+    with pytest.raises(InvalidInput, match="contains other files"):
         home.make_home(tmp_path)
     (tmp_path / home.STATE).write_text("{")
     with pytest.raises(LocalServerError, match="cannot be read: delete it"):
@@ -260,8 +260,8 @@ def test_folders_that_are_not_its_own(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_data_never_goes_to_an_older_release(tmp_path: Path) -> None:
     home.make_home(tmp_path / "new")
-    home.write_state(tmp_path / "new", home.State(NEW.version, 7687, 7474, None))
-    with pytest.raises(InvalidInput, match=r"is of Neo4j 2026\.08\.1, which 5\.26 cannot read"):
+    home.write_state(tmp_path / "new", home.ServerState(NEW.version, 7687, 7474, None))
+    with pytest.raises(InvalidInput, match=r"Neo4j 5\.26 cannot read the data of Neo4j 2026\.08\.1"):
         server.up(tmp_path / "new", version="5.26")
 
 
@@ -281,7 +281,7 @@ def test_settings_keep_to_this_machine(tmp_path: Path) -> None:
 def test_a_process_of_another_name_is_left_alone(tmp_path: Path) -> None:
     """The id in the file may be that of another program by now."""
     home.make_home(tmp_path / "new")
-    home.write_state(tmp_path / "new", home.State(OLD.version, 7687, 7474, os.getpid()))
+    home.write_state(tmp_path / "new", home.ServerState(OLD.version, 7687, 7474, os.getpid()))
     assert server.status(tmp_path / "new").pid is None
     assert server.down(tmp_path / "new") is False
 
@@ -303,7 +303,7 @@ def test_demo_keeps_the_password_of_its_own_server(tmp_path: Path, monkeypatch: 
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     kept.unlink()
     lost = True
-    with pytest.raises(StoreError, match="delete that folder, and the demo makes a new one"):
+    with pytest.raises(StoreError, match="delete that folder and run the demo again"):
         demo.served()
 
 

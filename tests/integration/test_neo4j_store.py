@@ -23,38 +23,39 @@ from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory, Scope
 from zettel.cypher import queries
 from zettel.errors import InvalidInput, NotAStore, StoreDenied, StoreTooNew, StoreUnreachable
-from zettel.graph.neo4j import hashes, held, spaces
-from zettel.graph.neo4j.connection import DEFAULT_DATABASE, Connection, Transaction, statement
+from zettel.graph.neo4j import hashes, integrity, planning, scope_cache, spaces
+from zettel.graph.neo4j.connection import DEFAULT_DATABASE, Neo4jConnection, Transaction, statement
 from zettel.graph.neo4j.schema import MAX_INDEXED_DIM, migrate
 from zettel.graph.neo4j.store import Neo4jStore
 from zettel.jobs.loop import JobLoop
 from zettel.model import LinkType
 from zettel.ports import EmbedderInfo
+from zettel.text.tokens import TOKENS_VERSION
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.integration, pytest.mark.every_release, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).parents[2]
 VARIANTS: dict[str, list[tuple[str, ...]]] = {
-    "add": [(), ("leading",)],
+    "add": [(), ("undated",)],
     "candidates": [
         (*narrowed, vector)
         for narrowed in ((), ("as_of", "filtered", "narrowed"))
-        for vector in ("vector", "indexed", "wordless")
+        for vector in ("vector", "indexed", "no_vector")
     ],
     "events_from": [("file",), ("session",), ("file", "session")],
-    "events_put": [(), ("leading",)],
-    "lookup": [(), ("identities", "names", "titles", "words", "standing")],
+    "events_put": [(), ("undated",)],
+    "lookup": [(), ("identities", "names", "titles", "words", "state")],
     "jobs": [(), ("scoped",)],
     "jobs_due": [(), ("scoped",)],
     "jobs_pending": [(), ("scoped",)],
     "jobs_retry": [(), ("scoped",)],
     "model_use": [(), ("scoped",)],
-    "scope_since": [(), ("growing",)],
+    "scope_changes": [(), ("loading",)],
 }
 """Statements with lines that are not always there: every line in one of these."""
 OF_ALL_SCOPES = frozenset(
-    "add arriving_end check_orphans check_scopes check_unembedded counts graphiti indexes leaving_end orphans_drop "
-    "restored restored_decide scope_lock scopes scopes_touch space_activate spaces "
+    "add arriving_end batch_begin check_orphans check_scopes check_unembedded counts graphiti indexes leaving_end "
+    "orphans_drop restore_commit restores scopes scopes_lock space_activate spaces "
     "spaces_drop spaces_leaving spaces_sweep unsettled without_vector".split()
 )
 """Statements that look at all scopes or vector sets, of which there are few, or that doctor the whole store; and the
@@ -90,7 +91,7 @@ def test_every_statement_is_planned_well(server: Server) -> None:
     import anyio
     import neo4j
 
-    connection = Connection(server.url, server.auth, DATABASE)
+    connection = Neo4jConnection(server.url, server.auth, DATABASE)
 
     async def prepare() -> None:
         await connection.open()
@@ -111,7 +112,7 @@ def test_every_statement_is_planned_well(server: Server) -> None:
             types = [type.value for type in LinkType] if name == "links_put" else [LinkType.RELATES.value]
             for flags, type in product(VARIANTS.get(name, [()]), types):
                 if "indexed" in flags and connection.searches_in_scope:
-                    flags = (*flags, "newer")
+                    flags = (*flags, "cypher25")
                 text = statement(name, *flags, release=connection.release, dim=SPACE, page=1, type=type, label="Scope")
                 if name == "space_index":
                     continue
@@ -133,8 +134,8 @@ def test_mending_the_order_of_a_session_costs_its_length(server: Server, memory:
     for turn, event in enumerate(said[::2]):
         event["occurred_at"] = f"2024-05-{1 + turn % 28:02}T09:00Z"
     memory.add_many(said)
-    text = statement("sessions_mend", release=5).replace("CYPHER 5 ", "CYPHER 5 PROFILE ", 1)
-    given = {"scope": memory.scope.key, "sessions": ["talk"], "changes": 0, "never": hashes.NEVER}
+    text = statement("sessions_repair", release=5).replace("CYPHER 5 ", "CYPHER 5 PROFILE ", 1)
+    given = {"scope": memory.scope.key, "sessions": ["talk"], "changes": 0, "never": hashes.NO_TIME}
     with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
         told = driver.execute_query(text, given=given, database_=DATABASE)
     cost = sum(hits(told.summary.profile or {}))
@@ -163,7 +164,7 @@ class Long:
 def test_vectors_too_long_for_an_index_are_compared_one_by_one(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(held, "MOST_NOTES", -1)
+    monkeypatch.setattr(scope_cache, "MAX_NOTES", -1)
     monkeypatch.setattr(spaces, "EXACT_NOTES", 2)
     with Memory(server.url, auth=server.auth, embedder=Long()) as memory:
         memory.add_many([{"content": "harbour " * number} for number in range(1, 7)])
@@ -175,7 +176,7 @@ def test_vectors_come_into_the_index_many_at_once(
     server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Those that wait for it are compared one by one, so that a search finds the same before and after."""
-    monkeypatch.setattr(held, "MOST_NOTES", -1)
+    monkeypatch.setattr(scope_cache, "MAX_NOTES", -1)
     monkeypatch.setattr(spaces, "EXACT_NOTES", 10)
     monkeypatch.setattr(spaces, "INDEXED_AT_ONCE", 10)
     monkeypatch.setattr(spaces, "PENDING", 20)
@@ -221,7 +222,7 @@ async def test_a_certificate_that_is_not_trusted_is_told_so() -> None:
     refused = ssl.SSLCertVerificationError(1, "certificate verify failed")
     refused.verify_message = "self-signed certificate"
     with pytest.raises(StoreUnreachable, match=r"its certificate is not trusted \(self-signed certificate\)"):
-        async with Connection("neo4j+s://localhost", ("neo4j", "pass"), DATABASE).translated():
+        async with Neo4jConnection("neo4j+s://localhost", ("neo4j", "pass"), DATABASE).translated():
             raise ServiceUnavailable("Couldn't connect") from refused
 
 
@@ -236,9 +237,9 @@ def test_a_server_without_its_scheme_makes_no_file(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("neo4j://ann:secret@127.0.0.1:1", "neo4j://127.0.0.1:1: an address holds no user or password"),
-        ("bolt://ann:s/ecret@127.0.0.1:1", "bolt://127.0.0.1:1: an address holds no user or password"),
-        ("neo4j://127.0.0.1:bolt", "neo4j://127.0.0.1:bolt is no address of a server"),
+        ("neo4j://ann:secret@127.0.0.1:1", "neo4j://127.0.0.1:1: an address must not contain a user or password"),
+        ("bolt://ann:s/ecret@127.0.0.1:1", "bolt://127.0.0.1:1: an address must not contain a user or password"),
+        ("neo4j://127.0.0.1:bolt", "neo4j://127.0.0.1:bolt is not the address of a server"),
         ("neo4j://127.0.0.1:70000", "Port out of range"),
         ("neo4j://127.0.0.1:1?database=graphs", "name it with database="),
         ("neo4j://127.0.0.1:1/graphs", "name it with database="),
@@ -294,7 +295,7 @@ def test_syntax_in_texts_and_names_stays_text(memory: Memory) -> None:
     keys = {}
     for number, text in enumerate(SYNTAX):
         keys[text] = memory.add(
-            text, id=str(number), title=f"{text} ({number})", role=text, session=text, source=f"{text}.txt",
+            text, id=str(number), title=f"{text} ({number})", speaker=text, session=text, source=f"{text}.txt",
             metadata={text: text}, payload={text: [text]},
         )  # fmt: skip
         memory.update(keys[text], keywords=[text, "harbour"], tags=[text])
@@ -302,9 +303,9 @@ def test_syntax_in_texts_and_names_stays_text(memory: Memory) -> None:
     assert memory.stats()["notes"] == len(SYNTAX)
     for text, id in keys.items():
         note = memory.get(id)
-        assert (note.content, note.role, note.session, note.tags) == (text, text, text, (text,))
+        assert (note.content, note.speaker, note.session, note.tags) == (text, text, text, (text,))
         assert memory.get(note.event_ids[0]).payload == {text: [text]}
-        for asked in ({"session": text}, {"role": text}, {"tags": [text]}, {"filter": {text: text}}):
+        for asked in ({"session": text}, {"speaker": text}, {"tags": [text]}, {"filter": {text: text}}):
             assert [hit.note.id for hit in memory.search(f"harbour {text}", **asked)] == [id]
     assert memory.check() == []
     assert memory.delete(source=f"{SYNTAX[0]}.txt") == 1
@@ -315,7 +316,7 @@ def test_a_note_reads_well_in_a_browser(server: Server, memory: Memory) -> None:
     """Its caption, plain fields, real dates; no list of numbers."""
     import neo4j
 
-    memory.add("Ann moved to Oslo.", role="Ann", occurred_at="2024-05-01T09:00:00.000001Z", session="s1", wait=True)
+    memory.add("Ann moved to Oslo.", speaker="Ann", occurred_at="2024-05-01T09:00:00.000001Z", session="s1", wait=True)
     with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
         (row,) = driver.execute_query("MATCH (n:Note) RETURN properties(n) AS note", database_=DATABASE).records
     note = row["note"]
@@ -332,7 +333,7 @@ def test_an_add_is_one_question_and_one_write(server: Server, monkeypatch: pytes
     monkeypatch.setattr(JobLoop, "start", lambda loop: None)  # what jobs ask is not counted
 
     def counted(way: Callable[..., Any]) -> Callable[..., Any]:
-        async def call(connection: Connection, what: object, /, *flags: str, **given: Any) -> Any:
+        async def call(connection: Neo4jConnection, what: object, /, *flags: str, **given: Any) -> Any:
             asked.append(f"{way.__name__} {what if isinstance(what, str) else ''}".strip())
             return await way(connection, what, *flags, **given)
 
@@ -340,8 +341,8 @@ def test_an_add_is_one_question_and_one_write(server: Server, monkeypatch: pytes
 
     with Memory(server.url, auth=server.auth) as memory:
         memory.add("The mast is oak.")
-        for way in (Connection.read, Connection.write, Connection.reading, Connection.writing):
-            monkeypatch.setattr(Connection, way.__name__, counted(way))
+        for way in (Neo4jConnection.read, Neo4jConnection.write, Neo4jConnection.reading, Neo4jConnection.writing):
+            monkeypatch.setattr(Neo4jConnection, way.__name__, counted(way))
         id = memory.add("The keel is elm.", id="1", session="s")
         assert asked == ["read lookup", "write add"]
         asked.clear()
@@ -381,7 +382,7 @@ import sys
 from zettel import Memory
 with Memory(sys.argv[1], auth=(sys.argv[2], sys.argv[3])) as memory:
     for number in range(int(sys.argv[5])):
-        memory.add(f"{sys.argv[4]} saw ship {number} in the harbour.", role=sys.argv[4], session="watch",
+        memory.add(f"{sys.argv[4]} saw ship {number} in the harbour.", speaker=sys.argv[4], session="watch",
                    occurred_at=f"2024-01-01T{number:02}:00:00Z")
 """
 
@@ -493,3 +494,25 @@ def test_what_is_broken_is_found_and_mended(server: Server, memory: Memory) -> N
         [memory.links(id) for id in ids],
     )
     assert json.dumps([hit.note.id for hit in memory.search("Kestrel's ship")]) == asked
+
+
+def test_an_older_tokenizer_version_is_reindexed_and_a_newer_one_is_refused(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import neo4j
+
+    with Memory(server.url, auth=server.auth) as memory:
+        id = memory.add("The harbour.")
+    index, changed = integrity.index_note, {"authored": ("keywords",), "keywords": ("boat",)}
+    with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
+        try:
+            with monkeypatch.context() as patched:
+                patched.setattr(integrity, "TOKENS_VERSION", TOKENS_VERSION + 1)
+                for module in (integrity, planning):
+                    patched.setattr(module, "index_note", lambda note: index(note.model_copy(update=changed)))
+                with Memory(server.url, auth=server.auth) as memory:
+                    assert "boat" in [term.key for term in memory.terms(id)]
+            with pytest.raises(StoreTooNew, match="tokens version"):
+                Memory(server.url, auth=server.auth)
+        finally:
+            driver.execute_query("MATCH (z:Zettel) REMOVE z.tokens", database_=DATABASE)

@@ -17,7 +17,7 @@ from tests.contract.support import picture, said
 from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory, Scope
 from zettel.errors import InvalidEvent
-from zettel.graph.neo4j import held, spaces
+from zettel.graph.neo4j import scope_cache, spaces
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -56,7 +56,7 @@ def test_everyone_finds_their_own_ten(
     record_property: Callable[[str, object], None],
 ) -> None:
     """In memory, by comparing one by one as small scopes are, and by the index of vectors, in which all of them lie."""
-    exact_up_to, most_held = spaces.EXACT_NOTES, held.MOST_NOTES
+    exact_up_to, most_held = spaces.EXACT_NOTES, scope_cache.MAX_NOTES
     monkeypatch.setattr(spaces, "EXACT_NOTES", 0)
     monkeypatch.setattr(spaces, "PENDING", 1)
     scopes = [Scope(tenant="acme", user=f"user {number}") for number in range(soak_scale(3000))]
@@ -76,7 +76,7 @@ def test_everyone_finds_their_own_ten(
         memory.flush()
         for exact, most in ((exact_up_to, most_held), (exact_up_to, -1), (0, -1)):
             monkeypatch.setattr(spaces, "EXACT_NOTES", exact)
-            monkeypatch.setattr(held, "MOST_NOTES", most)
+            monkeypatch.setattr(scope_cache, "MAX_NOTES", most)
             for scope, hits in zip(scopes, pool.map(find, scopes), strict=True):
                 assert {hit.note.id for hit in hits} == own[scope]
                 assert hits[0].note.content == questions[scope]
@@ -137,7 +137,7 @@ ODD = (
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", neo4j_servers.NAMES)
+@pytest.mark.parametrize("name", neo4j_servers.EVERY)
 def test_odd_texts_are_kept_and_found(name: str, soak_scale: Callable[[int], int]) -> None:
     """Given back to the letter; the same notes, Terms, links and answers as in a file; and others are as they were."""
     server = neo4j_servers.server(name)
@@ -177,7 +177,7 @@ def compare(memory: Memory, reference: Memory, texts: list[str], scope: Scope) -
     """Remember texts in every field there is, and ask for them by each."""
     events = [
         {
-            "id": f"{number} {text}", "content": text, "title": f"{text} {number}", "role": text, "session": text,
+            "id": f"{number} {text}", "content": text, "title": f"{text} {number}", "speaker": text, "session": text,
             "source": f"{text}.txt", "metadata": {text: text}, "payload": {text: text},
         }
         for number, text in enumerate(texts)
@@ -187,13 +187,13 @@ def compare(memory: Memory, reference: Memory, texts: list[str], scope: Scope) -
             one.update(id, tags=[text], keywords=[text, "harbour"], scope=scope)
         one.flush()
     kept = list(memory.dump(scope=scope))
-    assert [(event.content, event.role, event.session, event.payload) for event, _ in kept] == [
+    assert [(event.content, event.speaker, event.session, event.payload) for event, _ in kept] == [
         (text, text, text, {text: text}) for text in texts
     ]
     assert [note.tags for _, notes in kept for note in notes] == [(text,) for text in texts]
     assert picture(memory, scope) == picture(reference, scope)
     for text in texts:
-        for asked in ({}, {"session": text}, {"role": text}, {"tags": [text]}, {"filter": {text: text}}):
+        for asked in ({}, {"session": text}, {"speaker": text}, {"tags": [text]}, {"filter": {text: text}}):
             found = said(memory, f"harbour {text}", scope=scope, **asked)
             assert text in found
             assert found == said(reference, f"harbour {text}", scope=scope, **asked)
@@ -203,7 +203,7 @@ def test_very_long_words_and_names(memory: Memory) -> None:
     word, name, longer = "x" * 40_000, "\u00e9" * 1_000, "\u00e9" * 9_000
     said_once = f"The harbour {word[:1000]}."
     id = memory.add(
-        said_once, title=longer, role=longer, session=name, source=name, metadata={name: name, "w": word},
+        said_once, title=longer, speaker=longer, session=name, source=name, metadata={name: name, "w": word},
         payload={word: word},
     )  # fmt: skip
     parted = memory.add(f"The long {word}.", wait=True)
@@ -216,10 +216,10 @@ def test_very_long_words_and_names(memory: Memory) -> None:
             memory.add("x", **{field: longer})
     memory.flush()
     note = memory.get(id)
-    assert (note.content, note.title, note.role, note.session) == (said_once, longer, longer, name)
+    assert (note.content, note.title, note.speaker, note.session) == (said_once, longer, longer, name)
     assert memory.get(note.event_ids[0]).payload == {word: word}
     assert memory.search(word[:1000])[0].note.id == id
-    for asked in ({"session": name}, {"role": longer}, {"tags": [longer]}, {"filter": {"w": word}}):
+    for asked in ({"session": name}, {"speaker": longer}, {"tags": [longer]}, {"filter": {"w": word}}):
         assert [hit.note.id for hit in memory.search("harbour", **asked)] == [id]
     assert memory.check() == []
     assert memory.delete(source=name) == 1
@@ -232,7 +232,7 @@ def test_what_is_no_text_is_refused(server: Server, memory: Memory, text: str) -
     """In one line, before anything is written; a payload is JSON, which can escape a lone surrogate."""
     import neo4j
 
-    for field in ("content", "title", "role", "session", "source", "id"):
+    for field in ("content", "title", "speaker", "session", "source", "id"):
         with pytest.raises(InvalidEvent, match=field) as told:
             memory.add(**{"content": "harbour", field: text})  # type: ignore[arg-type]
         assert "\n" not in str(told.value)

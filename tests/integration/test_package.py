@@ -1,4 +1,4 @@
-"""What people install is what lies in the folders: all of it, under `zettel` alone, small, lazy at import."""
+"""The wheel: every file of the folders, one top-level name, small weights, a lazy import, documented extras."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def setuptools_table() -> dict[str, Any]:
     return dict(table["tool"]["setuptools"])
 
 
-def test_the_docs_tell_every_extra() -> None:
+def test_the_docs_list_every_extra() -> None:
     page = (CHECKOUT / "docs" / "how-to" / "look-after.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`[^|]*) \|", page, re.MULTILINE)
-    told = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    listed = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    assert extras.keys() - {"dev", "test"} <= told
+    assert extras.keys() - {"dev", "test"} <= listed
 
 
 def installed_files() -> dict[str, Path]:
-    """Every file that belongs to the package, by the path it has once installed; links are not followed."""
+    """Return each file of the package by its installed path, without following links."""
     files = {}
     for package, folder in setuptools_table()["package-dir"].items():
         for where, folders, names in os.walk(CHECKOUT / folder):
@@ -54,7 +54,7 @@ def installed_files() -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def wheel_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
-    """Path -> bytes of what a wheel holds; built from a copy, by way of the source distribution."""
+    """Return path -> bytes of a wheel, built from a copy by way of the source distribution."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(CHECKOUT / name, source)
@@ -75,20 +75,20 @@ def wheel_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
         return {info.filename: info.file_size for info in archive.infolist()}
 
 
-def test_package_list_names_the_folders_that_hold_python() -> None:
+def test_the_package_list_names_every_folder_with_python_files() -> None:
     modules = [name for name in installed_files() if name.endswith(".py")]
     folders = {name.rpartition("/")[0].replace("/", ".") for name in modules}
     assert setuptools_table()["packages"] == sorted(folders)
 
 
 @pytest.mark.parametrize("package", [name for name in setuptools_table()["package-dir"] if "." in name])
-def test_room_beside_the_engine_is_linked_into_it(package: str) -> None:
+def test_a_folder_beside_the_engine_is_linked_into_it(package: str) -> None:
     link = CHECKOUT / package.replace(".", "/")
     assert link.is_symlink()
     assert link.resolve() == CHECKOUT / setuptools_table()["package-dir"][package]
 
 
-def test_wheel_holds_every_file(wheel_files: dict[str, int]) -> None:
+def test_the_wheel_contains_every_file(wheel_files: dict[str, int]) -> None:
     expected = {name: path.stat().st_size for name, path in installed_files().items()}
     packed = {name: size for name, size in wheel_files.items() if ".dist-info/" not in name}
     assert packed == expected
@@ -100,8 +100,8 @@ def test_wheel_adds_one_top_level_name(wheel_files: dict[str, int]) -> None:
 
 
 def test_shipped_weights_are_small(wheel_files: dict[str, int]) -> None:
-    room = {name: size for name, size in wheel_files.items() if name.startswith("zettel/embed/")}
-    weights = {name: size for name, size in room.items() if not name.endswith(".py")}
+    files = {name: size for name, size in wheel_files.items() if name.startswith("zettel/embed/")}
+    weights = {name: size for name, size in files.items() if not name.endswith(".py")}
     assert weights, "the default embedder ships inside the package"
     assert sum(weights.values()) < MAX_WEIGHTS_BYTES, weights
 

@@ -19,7 +19,7 @@ from zettel import Event, Memory, Scope
 from zettel.embed import load_embedder
 from zettel.errors import EmbedderError, JobFailed
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.browser]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -67,7 +67,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
         "html": (HTML, MAY), "plan": ("The slip is twenty metres long.", MAY),
     }  # fmt: skip
     with Memory(store, scope=ANN) as memory:
-        ids = {name: memory.add(text, role="Ann", occurred_at=at, session="chat") for name, (text, at) in said.items()}
+        ids = {name: memory.add(text, speaker="Ann", occurred_at=at, session="chat")
+               for name, (text, at) in said.items()}
         memory.flush(timeout=60)
         memory.link(ids["bergen"], ids["oslo"], "SUPERSEDES", reason="she moved again")
         memory.link(ids["late"], ids["early"], "CONTRADICTS", reason="both say when it begins")
@@ -165,7 +166,7 @@ def test_a_search_says_why(kept: Kept, look: Opener) -> None:
     assert {"meaning", "words"} <= parts.keys()
     hit = kept.ann("POST", "/v1/search", {"question": "Who mended the kettle?", "explain": True}).body["hits"][0]
     told = sum(float(value.replace("−", "-")) for value in parts.values())
-    assert told == pytest.approx(hit["why"]["near"], abs=0.05), "the bars add up to the score they explain"
+    assert told == pytest.approx(hit["why"]["local_score"], abs=0.05), "the bars add up to the score they explain"
     assert why.locator(".sum .for span").first.bounding_box()["width"] > 10
     assert "by words" in why.inner_text()
     assert "fusion" in why.inner_text()
@@ -377,7 +378,7 @@ def test_a_key_is_asked_for_and_opens_its_scopes(kept: Kept, look: Opener) -> No
     page = look(f"#/note/{kept.ids['oslo']}", key=kept.reader)
     page.click("#note >> text=Archive")
     page.wait_for_selector("#toast.wrong")
-    assert "right to write" in page.inner_text("#toast")
+    assert "the right write" in page.inner_text("#toast")
     assert kept.ann("GET", f"/v1/notes/{kept.ids['oslo']}").body["archived"] is False
 
 
@@ -403,7 +404,8 @@ def _many(count: int) -> list[Event]:
     acts = "mended painted lost sold found carried drew measured".split()
     return [
         Event(
-            id=str(n), role="Ann" if n % 2 else "Ben", session=f"s{n % 40}", occurred_at=start + timedelta(hours=7 * n),
+            id=str(n), speaker="Ann" if n % 2 else "Ben", session=f"s{n % 40}",
+            occurred_at=start + timedelta(hours=7 * n),
             content=f"The {chance.choice(things)} of {n % 40} was {chance.choice(acts)} at {chance.choice(things)}.",
         )
         for n in range(count)

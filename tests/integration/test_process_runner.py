@@ -18,12 +18,12 @@ from tests.integration.test_runner import filled
 from tests.integration.test_workers import events, wait_until
 from tests.integration.watched import Watched, entries
 from zettel import AsyncMemory, Memory, Scope
+from zettel.core import follow_ups as queue
 from zettel.embed.static import SHIPPED
 from zettel.errors import InvalidInput, JobFailed
-from zettel.jobs import queue
-from zettel.jobs.on_processes import ProcessRunner
+from zettel.local.process_runner import ProcessRunner
 from zettel.model import Evolved, Job, JobKind
-from zettel.opening import Opening
+from zettel.ports.settings import Settings
 
 pytestmark = pytest.mark.integration
 
@@ -174,7 +174,7 @@ def test_lanes_do_not_wait_for_each_other(tmp_path: Path) -> None:
     runner = ProcessRunner()
 
     async def both() -> list[Evolved]:
-        await runner.start(Opening(tmp_path / "m.db"))
+        await runner.start(Settings(tmp_path / "m.db"))
         async with AsyncMemory(tmp_path / "m.db"):  # makes the store
             done: list[Evolved] = []
 
@@ -228,7 +228,7 @@ def test_a_part_that_stands_in_no_module_fails_the_jobs_and_says_so(tmp_path: Pa
         "    except JobFailed as error:\n"
         "        print(error)\n",
     )
-    assert "other processes cannot have a part of this memory" in told.stdout
+    assert "other processes cannot import a part of this memory" in told.stdout
     assert "'Mine'" in told.stdout
     assert told.stderr == ""
 

@@ -15,11 +15,12 @@ from tests.contract.support import picture
 from tests.integration.test_workers import events
 from tests.integration.watched import Watched
 from zettel import Memory, Scope
+from zettel.core import follow_ups as queue
 from zettel.errors import JobFailed, RunnerUnavailable
-from zettel.jobs import elsewhere, queue
 from zettel.jobs.work import Work
-from zettel.model import SIDE_BY_SIDE, Evolved, Job
-from zettel.opening import Opening
+from zettel.local import worker as elsewhere
+from zettel.model import Evolved, Job
+from zettel.ports.settings import Settings
 
 pytestmark = pytest.mark.integration
 
@@ -38,7 +39,7 @@ class Threads:
         self.under_way: list[Job] = []
         self.together: list[list[Job]] = []
 
-    async def start(self, opening: Opening) -> None:
+    async def start(self, opening: Settings) -> None:
         self.opening = opening
 
     async def do(self, jobs: Sequence[Job]) -> Evolved:
@@ -81,7 +82,7 @@ def test_several_at_once_make_the_same_memory(tmp_path: Path) -> None:
     assert max(map(len, runner.together)) > 1
     for together in runner.together:
         (*before, job) = together
-        if job.kind not in SIDE_BY_SIDE:
+        if not job.kind.order_free:
             assert all(other.scope != job.scope for other in before)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from zettel.cli.app import run
-from zettel.scoring.fusion import FEATURES
+from zettel.scoring.features import FEATURES
 
 pytestmark = pytest.mark.integration
 

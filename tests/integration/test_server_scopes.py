@@ -191,7 +191,7 @@ def change(one: Client, scope: int) -> None:
     elif what == 2:
         one.http(scope, "POST", f"/v1/notes/{id}/revert", {"version": 1})
     else:
-        ends = ["archive", "unarchive", "quarantine", "release", "take-back"]
+        ends = ["archive", "unarchive", "quarantine", "release", "revert-effects"]
         one.http(scope, "POST", f"/v1/notes/{id}/{one.chance.choice(ends)}")
 
 

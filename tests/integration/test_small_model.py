@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from zettel import Event, LiteLLM, LiteLLMAnnotator, Memory, Note
-from zettel.annotate.tokens import tokenize
 from zettel.errors import FlushTimeout, JobFailed
 from zettel.model import JobKind
+from zettel.text.tokens import tokenize
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -25,14 +25,14 @@ CHAT = [
     Event(
         content="I moved to Oslo last week, the flat looks over the harbour.",
         id="c1",
-        role="Ann",
+        speaker="Ann",
         session="chat",
         occurred_at="2024-05-01T09:00Z",
     ),
     Event(
         content="My sister Ida keeps bees behind the abbey.",
         id="c2",
-        role="Ben",
+        speaker="Ben",
         session="chat",
         occurred_at="2024-05-01T09:02Z",
     ),

@@ -12,7 +12,7 @@ import pytest
 
 from zettel import AsyncMemory, Decay, Memory, Scope
 from zettel.errors import InvalidInput
-from zettel.integrations.core import acore, core
+from zettel.integrations.core_memory import acore, core
 from zettel.integrations.mcp_content import Content
 from zettel.integrations.tool_answers import CAUTION, LINKS, SHOWN_CHARS, VERSIONS
 from zettel.integrations.tools import MemoryTools
@@ -77,7 +77,7 @@ def test_a_life_with_tools(tools: MemoryTools, memory: Memory) -> None:
     again = {"text": "Ida's boat is moored in Risør.", **told}
     del again["tags"]
     refused = tools.call("add_memory", again)
-    assert refused == {"error": "this was deleted from memory on request: it is not stored again"}
+    assert refused == {"error": "this memory was deleted on request: do not store it again"}
     assert memory.get(new).session == "chat"
 
 
@@ -103,7 +103,7 @@ def test_read_only_offers_and_does_nothing_that_changes(memory: Memory) -> None:
     assert [tool.name for tool in tools] == ["search_memories", "get_memory", "memory_history"]
     for name in ("add_memory", "update_memory", "delete_memory", "link_memories", "cypher"):
         told = tools.call(name, {"id": id, "text": "x"})["error"]
-        assert told == f"there is no tool '{name}': there are search_memories, get_memory, memory_history"
+        assert told == f"there is no tool '{name}': use one of search_memories, get_memory, memory_history"
     assert texts(tools.call("search_memories", {"query": "tea"})) == ["Tea is in the left cupboard."]
 
 
@@ -131,22 +131,22 @@ def test_read_only_brings_nothing_back(tmp_path: Path) -> None:
         ("add_memory", {"text": "x\x00"}, "NUL"),
         ("add_memory", {"text": "x", "when": "yesterday"}, "when='yesterday' is not a time"),
         ("add_memory", {"text": "x", "tags": ["\ud800"]}, "tags: holds a lone surrogate"),
-        ("add_memory", {"\ud800": 1}, "takes no '\\ud800': it takes text"),
+        ("add_memory", {"\ud800": 1}, "does not take '\\ud800': it takes text"),
         ("search_memories", {"query": "x", "who": "\ud800"}, "lone surrogate"),
         ("add_memory", "{", "are not JSON: write one JSON object"),
         ("add_memory", "[" * 100_000, "are not JSON: write one JSON object"),
-        ("add_memory", "[]", "are list: write one JSON object"),
+        ("add_memory", "[]", "are a list: write one JSON object"),
         ("search_memories", {"query": ""}, "the question is empty"),
         ("search_memories", {"query": "x", "limit": 0}, "limit: Input should be greater than or equal to 1"),
         ("search_memories", {"query": "x", "limit": 1000}, "limit: Input should be less than or equal to 20"),
         ("search_memories", {"query": "x", "since": "2024"}, "is not a time"),
-        ("get_memory", {"id": "e_0"}, "is no id of a memory"),
+        ("get_memory", {"id": "e_0"}, "is not the id of a memory"),
         ("get_memory", {"id": 7}, "id: Input should be a valid string"),
         ("get_memory", {"id": "n_0"}, "search shows the ids that are"),
         ("update_memory", {"id": "ID"}, "nothing to change"),
         ("update_memory", {"id": "ID", "importance": 2}, "importance"),
         ("update_memory", {"id": "ID", "text": " "}, "must say something"),
-        ("delete_memory", {"id": "e_0"}, "is no id of a memory"),
+        ("delete_memory", {"id": "e_0"}, "is not the id of a memory"),
         ("link_memories", {"source": "ID", "target": "ID", "reason": ""}, "to itself"),
         ("link_memories", {"source": "ID", "target": "n_0", "reason": ""}, "search shows the ids"),
         ("link_memories", {"source": "ID", "target": "n_0", "type": "mentions", "reason": ""}, "type: Input should be"),
@@ -218,7 +218,7 @@ def test_a_memory_can_be_awaited_from_any_loop(tools: MemoryTools) -> None:
 
 
 def test_only_a_memory_has_tools() -> None:
-    with pytest.raises(InvalidInput, match="str is no memory"):
+    with pytest.raises(InvalidInput, match="got str"):
         MemoryTools("zettel.db")  # type: ignore[arg-type]
 
 
@@ -287,7 +287,7 @@ def test_what_looks_like_instructions_is_marked_and_quarantine_is_closed(tools: 
     assert core(memory) == ""
     memory.quarantine(id, "an attack")
     for name in ("get_memory", "memory_history"):
-        assert tools.call(name, {"id": id}) == {"error": f"{id} is in quarantine: only a person can look at it"}
+        assert tools.call(name, {"id": id}) == {"error": f"{id} is quarantined: only a person can read it"}
 
 
 def test_who_speaks_is_no_way_into_a_prompt(tools: MemoryTools, memory: Memory) -> None:
@@ -321,12 +321,12 @@ def test_tiers(tools: MemoryTools, memory: Memory) -> None:
     memory.archive(boat)
     assert "Ann's boat is red." not in texts(tools.call("search_memories", {"query": "Which colour is the boat?"}))
     away = tools.call("search_memories", {"query": "Which colour is the boat?", "archived": True})["memories"]
-    assert (away[0]["text"], away[0]["put_away"]) == ("Ann's boat is red.", True)
+    assert (away[0]["text"], away[0]["archived"]) == ("Ann's boat is red.", True)
 
 
 def test_the_profile_is_core(memory: Memory) -> None:
     for day, text in [("2025-01-05", "I love salt glazes."), ("2025-03-04", "I still prefer salt glazes to celadon.")]:
-        memory.add(text, role="Mira", occurred_at=day)
+        memory.add(text, speaker="Mira", occurred_at=day)
     memory.flush()
     memory.evolve()
     assert core(memory).splitlines()[:3] == [

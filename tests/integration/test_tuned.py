@@ -12,12 +12,12 @@ import pytest
 pytest.importorskip("torch")
 
 from zettel import Memory, Scope
-from zettel.bench import feedback, labels
+from zettel.bench import feedback, labelled_questions
 from zettel.cli.app import run
 from zettel.errors import InvalidInput
 from zettel.model import Hit
 from zettel.scoring import tuning
-from zettel.scoring.taste import Taste
+from zettel.scoring.preferences import Preferences
 
 BEN = Scope(user="ben")
 THINGS = (
@@ -35,9 +35,9 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
     with Memory(str(tmp_path / "memory.db"), scope=BEN) as opened:
         opened.add_many(
             [
-                {"content": f"The {thing} is in the {PLACES[(number + turn) % 8]}.", "role": role, "session": "s"}
+                {"content": f"The {thing} is in the {PLACES[(number + turn) % 8]}.", "speaker": speaker, "session": "s"}
                 for number, thing in enumerate(THINGS)
-                for turn, role in enumerate(("Ann", "Bob", "Cleo"))
+                for turn, speaker in enumerate(("Ann", "Bob", "Cleo"))
             ],
             wait=True,
         )
@@ -48,13 +48,13 @@ def ask(memory: Memory, things: list[str], scorer: str = "decoder", log: bool = 
     return memory.search_many([f"Where is the {thing}?" for thing in things], k=6, scorer=scorer, log=log)
 
 
-def first_by(hits: list[list[Hit]], role: str) -> float:
-    return float(np.mean([one[0].note.role == role for one in hits]))
+def first_by(hits: list[list[Hit]], speaker: str) -> float:
+    return float(np.mean([one[0].note.speaker == speaker for one in hits]))
 
 
-def tell(memory: Memory, found: list[list[Hit]], role: str) -> None:
+def tell(memory: Memory, found: list[list[Hit]], speaker: str) -> None:
     for thing, hits in zip(TOLD, found, strict=True):
-        used = [hit.note.id for hit in hits if hit.note.role == role and thing in hit.note.content]
+        used = [hit.note.id for hit in hits if hit.note.speaker == speaker and thing in hit.note.content]
         memory.feedback(str(hits[0].search_id), used)
 
 
@@ -73,13 +73,13 @@ def test_tuned_to_whose_words_are_of_use(memory: Memory, tmp_path: Path) -> None
     assert {hit.why.scorer for hits in after for hit in hits} == {"fusion+tuned"}
     again = tmp_path / "again"
     assert memory.tune(again) == told
-    one, two = Taste.load(tmp_path / "tuned"), Taste.load(again)
+    one, two = Preferences.load(tmp_path / "tuned"), Preferences.load(again)
     assert one is not None
     assert two is not None
     np.testing.assert_array_equal(one.weights, two.weights)
-    with pytest.raises(InvalidInput, match="0 searches since it was last tuned"):
+    with pytest.raises(InvalidInput, match="0 searches since the last tuning"):
         memory.tune(tmp_path / "tuned")
-    with pytest.raises(InvalidInput, match="0 searches, 30 are wanted"):
+    with pytest.raises(InvalidInput, match="0 searches have a useful hit, and learning requires 30"):
         memory.tune(tmp_path / "other", scopes=[Scope(user="ann")])
 
 
@@ -102,12 +102,12 @@ def test_refused_where_chance_told(
 
 def test_an_erased_note_has_no_utility(memory: Memory, tmp_path: Path) -> None:
     tell(memory, ask(memory, TOLD), "Ann")
-    store = memory._bridge.inner._engine.store
+    store = memory._bridge.inner._backend.memory.engine.store
     found = ask(memory, TOLD[:1], log=False)[0]
     ids = [hit.note.id for hit in found]
     proved = memory._bridge.call(lambda: store.proved(BEN, ids))
     assert max(one.good for one in proved.values()) >= 1
-    (used,) = [hit.note.id for hit in found if hit.note.role == "Ann" and TOLD[0] in hit.note.content]
+    (used,) = [hit.note.id for hit in found if hit.note.speaker == "Ann" and TOLD[0] in hit.note.content]
     memory.delete(used)
     left = memory._bridge.call(lambda: store.proved(BEN, ids))
     assert used not in left
@@ -123,12 +123,12 @@ def test_questions_taken_out_and_trained_on(
     one = tmp_path / "ben.jsonl"
     assert run(["scorer", "export", "--to", str(one), "--user", "ben", *store]) == 0
     assert "32 questions" in capsys.readouterr().out
-    (collection,) = labels.read(one)
-    contents = {str(event.id): (event.role, event.content) for event in collection.events}
+    (collection,) = labelled_questions.read(one)
+    contents = {str(event.external_id): (event.speaker, event.content) for event in collection.events}
     assert len(contents) == 3 * len(THINGS)
     for thing, asked in zip(TOLD, collection.questions, strict=True):
-        (role, content), = [contents[id] for id in asked.needed]
-        assert role == "Cleo"
+        (speaker, content), = [contents[id] for id in asked.needed]
+        assert speaker == "Cleo"
         assert thing in str(content)
     lines = [json.loads(line) for line in one.read_text().splitlines()]
     question = next(line for line in lines if "question" in line)
@@ -139,7 +139,7 @@ def test_questions_taken_out_and_trained_on(
     two.write_text(one.read_text().replace("ben", "zoe"))
     assert run(["scorer", "export", str(one), str(two), "--to", str(tmp_path / "both.jsonl"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["to"] == str(tmp_path / "both.jsonl")
-    assert len(labels.read(tmp_path / "both.jsonl")) == 2
+    assert len(labelled_questions.read(tmp_path / "both.jsonl")) == 2
     trained = ["scorer", "train", str(tmp_path / "both.jsonl"), "--out", str(tmp_path / "decoder"), "--epochs", "1"]
     assert run(trained) == 0
     assert (tmp_path / "decoder" / "model.safetensors").exists()
@@ -161,9 +161,9 @@ def test_what_cannot_be_taken_out(memory: Memory, tmp_path: Path, capsys: pytest
     empty = tmp_path / "empty.jsonl"
     empty.write_text('{"in": "a", "note": "n_1", "content": "Hello."}\n')
     for arguments, said in (
-        (["export", "--to", str(tmp_path / "x.json")], "end it in .jsonl"),
-        (["export", "--to", str(tmp_path / "x.jsonl")], "no search of which something was told"),
-        (["tune", "--into", str(tmp_path / "tuned")], "0 searches, 30 are wanted"),
+        (["export", "--to", str(tmp_path / "x.json")], "must end in .jsonl"),
+        (["export", "--to", str(tmp_path / "x.jsonl")], "the log has no search with feedback"),
+        (["tune", "--into", str(tmp_path / "tuned")], "0 searches have a useful hit, and learning requires 30"),
         (["eval", str(broken)], "line 1"),
         (["eval", str(empty)], "no question with an answer"),
     ):
@@ -175,7 +175,7 @@ def test_simulated_users(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Far too few uses to learn from; what is measured is measured."""
-    monkeypatch.setattr(tuning, "WANTED", 1)
+    monkeypatch.setattr(tuning, "MIN_SEARCHES", 1)
     everybody = feedback.preferences
     monkeypatch.setattr(feedback, "preferences", lambda *how: {"one speaker": everybody(*how)["one speaker"]})
     told = tmp_path / "told.json"

@@ -109,7 +109,7 @@ def idle(url: Any) -> Iterator[Memory]:
         return 0
 
     with Memory(url) as memory:
-        memory._bridge.inner._engine.loop._run_batch = none
+        memory._bridge.inner._backend.memory.engine.loop._run_batch = none
         yield memory
 
 
@@ -119,7 +119,7 @@ def events(first: int, count: int) -> list[dict[str, Any]]:
     for n in range(first, first + count):
         chosen = random.Random(n)
         told = f"Number {n % 200} of the log: {chosen.choice(TOPICS)} again, and {chosen.choice(TOPICS)}."
-        made.append({"id": f"t{n}", "session": f"s{n // 40}", "role": ("Ann", "Bob")[n % 2], "content": told})
+        made.append({"id": f"t{n}", "session": f"s{n // 40}", "speaker": ("Ann", "Bob")[n % 2], "content": told})
     return made
 
 

@@ -15,7 +15,7 @@ from zettel.embed.static import StaticEmbedder
 from zettel.ports import EmbedderInfo
 
 if TYPE_CHECKING:
-    from zettel.query import Floats
+    from zettel.ports.query import Floats
 
 
 class Entry(NamedTuple):

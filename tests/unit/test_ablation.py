@@ -1,4 +1,4 @@
-"""The decoder's parts left out in turn: each variant with the same seeds; what is measured is never learned from."""
+"""Ablations of the decoder: every variant with the same seeds, measured on unseen conversations."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tests.unit.test_bank import vectors
-from tests.unit.test_decoder import DIM, EMBEDDER, shown
+from tests.unit.test_decoder import DIM, EMBEDDER, decoder_input, log_odds, nonzero_decoder
 from zettel.bench import ablation
-from zettel.bench.ablation import WHOLE, Variant, variants
+from zettel.bench.ablation import PAIRS, WHOLE, PointwiseDecoder, UngatedDecoder, decoder_without_pairs, variants
 from zettel.bench.evaluation import Collection, Progress
 from zettel.cli.app import run
 from zettel.errors import InvalidInput
 from zettel.ports import Embedder, EmbedderInfo
-from zettel.scoring.training import Example, Settings, Trained, train
+from zettel.scoring.decoder_inputs import PAIR_FEATURES
+from zettel.scoring.decoder_model import MemoryDecoder
+from zettel.scoring.training import Example, Trained, TrainingSettings, train
 
 TALK = {
     "sample_id": "talk",
@@ -52,42 +53,43 @@ def talks(folder: Path, *names: str) -> list[Path]:
 def learned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """Every conversation is four made-up questions; what each training learned from and chose by, as it goes."""
     groups: list[tuple[str, ...]] = []
+    names: dict[int, str] = {}
+    made: dict[str, list[Example]] = {}
 
     async def collect(
         collections: Sequence[Collection], embedder: Embedder, progress: Progress
     ) -> Mapping[str, list[Example]]:
-        return {
-            one.name: [
-                Example(shown(12, seed), np.arange(12) == seed, 1, one.name, vectors(5, seed)) for seed in range(4)
-            ]
-            for one in collections
-        }
+        for one in collections:
+            made[one.name] = [Example(decoder_input(12, seed), np.arange(12) == seed, 1) for seed in range(4)]
+            names.update({id(example.answers): one.name for example in made[one.name]})
+        return made
 
     def noting(examples: Sequence[Example], held: Sequence[Example], *rest: object) -> Trained:
-        groups.append(tuple(sorted({one.group for one in (*examples, *held)})))
+        groups.append(tuple(sorted({names[id(one.answers)] for one in (*examples, *held)})))
         return train(examples, held, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ablation, "collect", collect)
     monkeypatch.setattr(ablation, "train", noting)
-    monkeypatch.setattr(ablation, "embedder_called", lambda name: Blind())
+    monkeypatch.setattr(ablation, "load_embedder", lambda name: Blind())
     return groups
 
 
+@pytest.mark.slow
 def test_every_variant_is_trained_with_every_seed(tmp_path: Path, learned: list[tuple[str, ...]]) -> None:
     paths = talks(tmp_path, "a", "b", "c")
     told = anyio.run(
         partial(
-            ablation.run, paths, lambda *_: None, talks(tmp_path, "d", "e"), talks(tmp_path, "f"), seeds=2, banks=(2,),
-            sizes=(2,), only=(WHOLE, "without vectors", "with a bank of 2 slots", "from 2 conversations"),
-            settings=Settings(epochs=1),
+            ablation.run, paths, lambda *_: None, talks(tmp_path, "d", "e"), talks(tmp_path, "f"), seeds=2,
+            sizes=(2,), only=(WHOLE, "without vectors", "without gates", "from 2 conversations"),
+            settings=TrainingSettings(epochs=1),
         )
     )  # fmt: skip
     assert told.columns == ["decoder", "conversations", "test", "± test", "f", "± f"]
     assert [row[:2] for row in told.rows] == [
         ["fusion", None],
         [WHOLE, 3],
+        ["without gates", 3],
         ["without vectors", 3],
-        ["with a bank of 2 slots", 3],
         ["from 2 conversations", 2],
     ]
     assert learned[:6] == [("a", "b", "c")] * 6
@@ -101,19 +103,34 @@ def test_every_variant_is_trained_with_every_seed(tmp_path: Path, learned: list[
 
 
 def test_all_variants_have_names_of_their_own() -> None:
-    names = [one.name for one in variants((4, 16), (10,))]
+    names = [one.name for one in variants((10,))]
     assert len(set(names)) == len(names)
-    assert Variant("without biases: links", ("links",)) in variants((), ())
+
+
+def test_each_variant_leaves_out_its_part() -> None:
+    one = decoder_input(6)
+    linked = one._replace(pairs=one.pairs * 0)
+    for whole, left_out in ((MemoryDecoder, decoder_without_pairs(PAIR_FEATURES)), (PointwiseDecoder, None)):
+        changes = [
+            np.abs(np.subtract(*[log_odds(nonzero_decoder(model_class=kind), input)[0] for input in (one, linked)]))
+            for kind in (whole, left_out)
+            if kind is not None
+        ]
+        assert (changes[0].max() > 1e-4) == (whole is MemoryDecoder)
+        assert changes[-1].max() < 1e-6
+    ungated = log_odds(nonzero_decoder(model_class=UngatedDecoder), one)[0]
+    assert np.abs(ungated - log_odds(nonzero_decoder(), one)[0]).max() > 1e-4
+    assert {name for names in PAIRS.values() for name in names} == set(PAIR_FEATURES)
 
 
 def test_what_cannot_be_compared(tmp_path: Path) -> None:
     two = talks(tmp_path, "a", "b")
     other = talks(tmp_path, "c")
     for paths, more, said in (
-        (two[:1], {"test": other}, "two are needed"),
+        (two[:1], {"test": other}, "name two or more"),
         (two, {"test": other, "sizes": (3,)}, "as many as --size"),
         (two, {}, "--test or --other"),
-        (two, {"test": other, "only": ("without luck",)}, "no variant 'without luck'"),
+        (two, {"test": other, "only": ("without luck",)}, "unknown variant 'without luck'"),
     ):
         with pytest.raises(InvalidInput, match=said):
             anyio.run(partial(ablation.run, paths, lambda *_: None, **more))
@@ -122,4 +139,4 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (path,) = talks(tmp_path, "a")
     assert run(["scorer", "ablate", str(path), "--only", "luck"]) == 1
-    assert "no variant 'luck'" in capsys.readouterr().err
+    assert "unknown variant 'luck'" in capsys.readouterr().err

@@ -10,20 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.annotate.extractive import (
-    CAPTION_CHARS,
-    ExtractiveAnnotator,
-    annotate,
-    is_question,
-    tags_of,
-    terms_of,
-)
-from zettel.annotate.keywords import MAX_KEYWORDS, blended, read
-from zettel.annotate.names import find_names
-from zettel.annotate.tokens import phrase_key, tokenize
+from zettel.annotate.extractive import CAPTION_CHARS, ExtractiveAnnotator, annotate
 from zettel.model import Note
 from zettel.ports import Annotation, Passage, TermStats
 from zettel.search.question import names_in
+from zettel.text.extraction import is_question, tags_of, terms_of
+from zettel.text.keywords import MAX_KEYWORDS, blended, find_terms
+from zettel.text.names import find_names
+from zettel.text.tokens import phrase_key, tokenize
 
 MAY_DAY = datetime(2024, 5, 1, 9, tzinfo=timezone.utc)
 NEW_SCOPE = TermStats(0, {})
@@ -37,9 +31,9 @@ NOISE = 2.0
 
 
 def _annotate(
-    text: str, stats: TermStats = NEW_SCOPE, title: str | None = None, role: str | None = "Ann"
+    text: str, stats: TermStats = NEW_SCOPE, title: str | None = None, speaker: str | None = "Ann"
 ) -> Annotation:
-    return annotate(Passage(text, title, role, MAY_DAY), stats)
+    return annotate(Passage(text, title, speaker, MAY_DAY), stats)
 
 
 def _note(text: str, **fields: object) -> Note:
@@ -138,7 +132,8 @@ def test_terms_do_not_depend_on_the_scope() -> None:
 
 def test_terms_of_a_note() -> None:
     terms = _terms(
-        "Ann paints. I love Ann's painting, a harpsichord. #Arts", role="Bob", title="Easel (1978 film)", tags=("arts",)
+        "Ann paints. I love Ann's painting, a harpsichord. #Arts", speaker="Bob", title="Easel (1978 film)",
+        tags=("arts",),
     )
     assert terms["bob"] == ("speaker", 1)
     assert terms["easel"] == ("name", 1)
@@ -150,7 +145,7 @@ def test_terms_of_a_note() -> None:
 
 
 def test_written_keywords_are_terms_and_generic_roles_are_not() -> None:
-    terms = _terms("It rained.", keywords=("Weather reports",), authored=("keywords",), role="assistant")
+    terms = _terms("It rained.", keywords=("Weather reports",), authored=("keywords",), speaker="assistant")
     assert terms["weather report"] == ("keyword", 1)
     assert "assistant" not in terms
 
@@ -205,7 +200,7 @@ def test_annotating_is_quick() -> None:
     passage = Passage(LETTER, None, "Ann", MAY_DAY)
 
     def once() -> float:
-        read.cache_clear()
+        find_terms.cache_clear()
         begun = time.process_time()  # what other processes take does not count
         annotate(passage, NEW_SCOPE)
         return time.process_time() - begun

@@ -1,4 +1,4 @@
-"""In which order the best notes answer a question about how something is."""
+"""Orders notes by how well they answer a question about a current state."""
 
 from __future__ import annotations
 
@@ -13,30 +13,40 @@ from hypothesis import strategies as st
 
 from tests.unit.tiny import Row, Tiny
 from zettel.model import Kind, LinkType, Note
-from zettel.scoring.answering import order, wanted
-from zettel.search.again import read_again, replaced
+from zettel.scoring.answering import ANSWER_DEPTH, order_answers, parse_state_question
+from zettel.scoring.fusion import FusionScorer
+from zettel.search.answer_order import reorder_by_answer, replaced
+from zettel.search.question import parse_question
+from zettel.search.searcher import _answer_depth
 
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)
 ASKED = ("Where does Ann live?", "Who is in charge of the boat?", "What does the ferry cost?", "When is Ann's exam?")
 
 
-def _note(place: int, content: str, role: str = "Ann", day: int | None = None) -> Note:
+def _note(place: int, content: str, speaker: str = "Ann", day: int | None = None) -> Note:
     when = None if day is None else START + timedelta(days=day)
     return Note(
-        id=f"n_{place}", event_ids=(f"e_{place}",), seq=place + 1, recorded_at=START, content=content, role=role,
+        id=f"n_{place}", event_ids=(f"e_{place}",), seq=place + 1, recorded_at=START, content=content, speaker=speaker,
         occurred_at=when, valid_from=when,
     )  # fmt: skip
 
 
-def _first(question: str, *told: str | tuple[str, str]) -> str:
-    pairs = [one if isinstance(one, tuple) else ("Ann", one) for one in told]
-    notes = [_note(place, text, role, place) for place, (role, text) in enumerate(pairs)]
-    found = order(question, notes, [role for role, _ in pairs])
+def _first(question: str, *statements: str | tuple[str, str]) -> str:
+    pairs = [one if isinstance(one, tuple) else ("Ann", one) for one in statements]
+    notes = [_note(place, text, speaker, place) for place, (speaker, text) in enumerate(pairs)]
+    found = order_answers(question, notes, [speaker for speaker, _ in pairs])
     return notes[found.places[0]].content if found else notes[0].content
 
 
+def test_the_default_scorer_examines_answers() -> None:
+    state, other = (parse_question(text, vector=None, today=None) for text in ("Where does Ann live?", "Ann's boat"))
+    assert _answer_depth(state, FusionScorer()) == ANSWER_DEPTH
+    assert _answer_depth(other, FusionScorer()) == 0
+    assert _answer_depth(state, FusionScorer(without=frozenset({"statements"}))) == 0
+
+
 @pytest.mark.parametrize(
-    ("question", "told", "best"),
+    ("question", "statements", "best"),
     [
         (ASKED[0], ("If I lived in Turku, I would sail.", "I live in Bergen, by the harbour."), 1),
         (ASKED[0], ("My sister lives in Turku.", "I live in Bergen."), 1),
@@ -48,13 +58,13 @@ def _first(question: str, *told: str | tuple[str, str]) -> str:
         ("What did Ann say about the ferry?", ("The ferry nearly sank.", "The ferry costs 9 euros."), 0),
     ],
 )
-def test_what_claims_it_stands_above_what_supposes_it(question: str, told: tuple[str, ...], best: int) -> None:
-    one = told[best]
-    assert _first(question, *told) == (one if isinstance(one, str) else one[1])
+def test_claims_rank_above_suppositions(question: str, statements: tuple[str, ...], best: int) -> None:
+    one = statements[best]
+    assert _first(question, *statements) == (one if isinstance(one, str) else one[1])
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "statements"),
     [
         (
             "What is the code of the garden gate?",
@@ -64,24 +74,24 @@ def test_what_claims_it_stands_above_what_supposes_it(question: str, told: tuple
         ("Where is the boat Mira moored?", ("The boat Mira is moored in Risør.", "The boat Delta is moored in Oslo.")),
     ],
 )
-def test_what_is_said_later_of_a_thing_of_the_same_kind_is_no_answer(question: str, told: tuple[str, ...]) -> None:
-    assert _first(question, *told) == _first(question, *reversed(told)) == told[0]
+def test_a_later_note_about_a_similar_thing_does_not_answer(question: str, statements: tuple[str, ...]) -> None:
+    assert _first(question, *statements) == _first(question, *reversed(statements)) == statements[0]
 
 
 @pytest.mark.parametrize(
     "question",
     ["Where did Ann live?", "Why does Ann live there?", "What books has Ann?", "Ann's flat", "What do they do?"],
 )
-def test_questions_about_no_single_state_are_left_alone(question: str) -> None:
-    assert wanted(question) is None
-    assert order(question, [_note(0, "a"), _note(1, "b")]) is None
+def test_questions_not_about_one_state_are_not_reordered(question: str) -> None:
+    assert parse_state_question(question) is None
+    assert order_answers(question, [_note(0, "a"), _note(1, "b")]) is None
 
 
-def test_a_pasted_document_is_no_question_about_a_single_state() -> None:
+def test_a_pasted_document_is_not_a_state_question() -> None:
     begun = perf_counter()
-    assert wanted("Where does Ann live? " * 3_000) is None
+    assert parse_state_question("Where does Ann live? " * 3_000) is None
     assert perf_counter() - begun < 1  # far more if each "where" looked for a "work" to the end
-    assert wanted("Where does Ann live? " * 40) is not None
+    assert parse_state_question("Where does Ann live? " * 40) is not None
 
 
 TEXTS = (
@@ -91,21 +101,21 @@ TEXTS = (
 
 
 @given(st.sampled_from(ASKED), st.lists(st.tuples(st.sampled_from(TEXTS), st.none() | st.integers(0, 5)), max_size=12))
-def test_no_note_is_lost_or_doubled(question: str, told: list[tuple[str, int | None]]) -> None:
-    notes = [_note(place, text, day=day) for place, (text, day) in enumerate(told)]
-    found = order(question, notes)
+def test_every_note_appears_once(question: str, statements: list[tuple[str, int | None]]) -> None:
+    notes = [_note(place, text, day=day) for place, (text, day) in enumerate(statements)]
+    found = order_answers(question, notes)
     assert found is None or sorted(found.places) == list(range(len(notes)))
-    assert found is None or len(found.worth) == len(notes)
+    assert found is None or len(found.scores) == len(notes)
 
 
-def test_what_replaced_an_answer_is_one() -> None:
+def test_the_replacement_of_an_answer_is_an_answer() -> None:
     notes = [_note(0, "I live in Bergen.", day=0), _note(1, "Goodbye, old fjord!", day=9), _note(2, "Hello.", day=3)]
-    found = order(ASKED[0], notes, replaced={0: 1})
+    found = order_answers(ASKED[0], notes, replaced={0: 1})
     assert found is not None
     assert found.places[:2] == [1, 0]
 
 
-def test_what_a_replaced_fact_was_drawn_from_holds_no_more_either() -> None:
+def test_the_source_of_a_replaced_fact_is_outdated() -> None:
     rows = [Row("told it", at=1), Row("the fact", at=1, valid_to=5), Row("the new fact", at=5), Row("else", at=2)]
     tiny = Tiny(rows, [(1, 0, LinkType.DERIVED_FROM), (2, 1, LinkType.SUPERSEDES)])
     candidates = tiny.about(tiny.ask("fact"))
@@ -114,29 +124,29 @@ def test_what_a_replaced_fact_was_drawn_from_holds_no_more_either() -> None:
     assert replaced(candidates, [0, 1, 2, 3], today=3) == {}
 
 
-def test_scores_fall_with_the_new_order_and_what_went_is_left_out() -> None:
+def test_scores_follow_the_new_order_without_deleted_notes() -> None:
     texts = ("If I lived in Rome, I would sing.", "gone", "I live in Oslo.", "Hello there.")
-    tiny = Tiny([Row(text, role="Ann") for text in texts])
+    tiny = Tiny([Row(text, speaker="Ann") for text in texts])
     question = tiny.ask(ASKED[0])
     score = np.array([0.9, 0.8, 0.7, 0.6], np.float32)
     notes = {f"n_{place}": _note(place, text) for place, text in enumerate(texts) if text != "gone"}
-    rows, changed, worth = read_again(question, tiny.about(question), score, [0, 1, 2, 3], notes, most=3)
+    rows, changed, worth = reorder_by_answer(question, tiny.about(question), score, [0, 1, 2, 3], notes, most=3)
     assert rows == [2, 0, 3]
     assert changed[rows].tolist() == sorted(score[[0, 2, 3]].tolist(), reverse=True)
     assert worth[2] > worth[0]
 
 
-def test_an_insight_stays_after_the_notes_that_are_read() -> None:
+def test_an_insight_stays_after_the_examined_notes() -> None:
     texts = ["If Ann lived in Rome, she would sail.", "I live in Bergen.", "Ann, Bergen (3 notes)."]
-    tiny = Tiny([Row(text, role="Ann") for text in texts])
+    tiny = Tiny([Row(text, speaker="Ann") for text in texts])
     question = tiny.ask(ASKED[0])
     insight = tuple(Kind).index(Kind.INSIGHT)
     candidates = replace(tiny.about(question), kind=np.array([0, 0, insight], np.int64))
     score = np.array([0.5, 0.4, 0.9], np.float32)
     notes = {f"n_{place}": _note(place, text) for place, text in enumerate(texts)}
-    rows, changed, worth = read_again(question, candidates, score, [0, 1, 2], notes, most=20)
+    rows, changed, worth = reorder_by_answer(question, candidates, score, [0, 1, 2], notes, most=20)
     assert rows == [1, 0, 2]
     assert changed.tolist() == pytest.approx([0.4, 0.5, 0.9])
     assert worth.keys() == {0, 1}
-    rows, *_, worth = read_again(question, candidates, score, [2, 0, 1], notes, most=20, insights=True)
+    rows, *_, worth = reorder_by_answer(question, candidates, score, [2, 0, 1], notes, most=20, insights=True)
     assert worth.keys() == {0, 1, 2}

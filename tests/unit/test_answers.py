@@ -1,4 +1,4 @@
-"""From what a model said to the items in it."""
+"""Parsing of the items in a model answer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.errors import ModelUnusable
-from zettel.llm.answers import items
+from zettel.errors import InvalidModelOutput
+from zettel.llm.answer_parsing import items
 
 ITEMS: list[dict[str, Any]] = [
     {"id": "a1", "context": "Ida keeps bees [and says so].", "keywords": ["bees", "honey"], "facts": []},
@@ -41,11 +41,11 @@ WHOLE = json.dumps({"notes": ITEMS, "summary": "Bees."}, ensure_ascii=False)
         "open fence", "open object",
     ],
 )  # fmt: skip
-def test_items_are_found_in_all_that_surrounds_them(text: str) -> None:
+def test_items_are_found_within_other_text(text: str) -> None:
     assert items(text) == ITEMS
 
 
-def test_an_item_alone_is_one() -> None:
+def test_a_single_item_is_a_list() -> None:
     assert items(json.dumps(ITEMS[0])) == ITEMS[:1]
     assert items(json.dumps({"notes": []})) == []
     assert items(json.dumps({"notes": [], "summary": ""})) == []
@@ -59,20 +59,20 @@ def test_an_item_alone_is_one() -> None:
     ["", "  ", "null", "17", '"bees"', "I would rather not.", "[see above]", "[" * 50_000, '{"' * 9_000],
     ids=lambda text: text[:12],
 )
-def test_no_json_is_no_answer(text: str) -> None:
-    with pytest.raises(ModelUnusable) as raised:
+def test_an_answer_without_json_raises(text: str) -> None:
+    with pytest.raises(InvalidModelOutput) as raised:
         items(text)
     assert "bees" not in str(raised.value)
 
 
 @pytest.mark.parametrize("text", ['{"notes": [', '{"notes": [{"id": "a', "[[", "[{"])
-def test_an_answer_that_ends_before_its_first_item_is_not_an_empty_one(text: str) -> None:
-    with pytest.raises(ModelUnusable):
+def test_an_answer_cut_before_its_first_item_raises(text: str) -> None:
+    with pytest.raises(InvalidModelOutput):
         items(text, cut=True)
 
 
-def test_nothing_of_an_unreadable_answer_is_quoted() -> None:
-    with pytest.raises(ModelUnusable) as raised:
+def test_errors_do_not_quote_unreadable_answers() -> None:
+    with pytest.raises(InvalidModelOutput) as raised:
         items("the secret of the bees")
     assert "secret" not in str(raised.value)
 
@@ -81,18 +81,18 @@ def test_nothing_of_an_unreadable_answer_is_quoted() -> None:
 def test_a_cut_answer_loses_only_its_end(length: int) -> None:
     try:
         found = items(WHOLE[:length], cut=True)
-    except ModelUnusable:
+    except InvalidModelOutput:
         found = []
     assert found == ITEMS[: len(found)]  # never half an item
     complete = WHOLE[:length].count("]}")  # each item ends so
     assert len(found) >= min(complete, len(ITEMS)) - 1
 
 
-def test_an_answer_that_ends_exactly_at_its_bound_is_whole() -> None:
+def test_an_answer_that_ends_at_its_limit_is_complete() -> None:
     assert items(WHOLE, cut=True) == ITEMS
 
 
 @given(st.text(alphabet='{}[]",:ab1 \\\n', max_size=40))
 def test_any_text_gives_items_or_one_clear_error(text: str) -> None:
-    with suppress(ModelUnusable):
+    with suppress(InvalidModelOutput):
         assert isinstance(items(text), list)

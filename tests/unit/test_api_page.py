@@ -61,7 +61,10 @@ def test_methods_are_told_with_their_arguments(name: str) -> None:
         assert meant in written(name), f"docs/api.md does not say {name}({meant})"
 
 
-@pytest.mark.parametrize("name", ["Budget", "Decay", "LiteLLM", "LiteLLMAnnotator", "Memory", "RayRunner", "Scope"])
+CLASSES = ["Budget", "Decay", "LiteLLM", "LiteLLMAnnotator", "Memory", "RayRunner", "Scope", "wrap"]
+
+
+@pytest.mark.parametrize("name", CLASSES)
 def test_classes_are_told_with_what_they_are_made_of(name: str) -> None:
     meant = arguments(getattr(zettel, name))
     assert meant in written(name), f"docs/api.md does not say {name}({meant})"
@@ -88,4 +91,4 @@ def test_errors_are_told_as_the_tree_that_they_are() -> None:
 
 
 def test_errors_and_methods_that_are_named_exist() -> None:
-    assert set(re.findall(r"`([a-z_]+)\(", PAGE)) <= {*METHODS, "help"}
+    assert set(re.findall(r"`([a-z_]+)\(", PAGE)) <= {*METHODS, "help", "wrap"}

@@ -8,17 +8,30 @@ from typing import Any
 import numpy as np
 import pytest
 
-import zettel.bench.beside as beside_module
-from zettel.bench.baselines import RRF_K, _fuse, _links, _with_linked, amem, bm25, fused, said, vectors
-from zettel.bench.beside import ALL, QUICK, Once, beside
+import zettel.bench.baselines as baselines_module
+from zettel.bench.baselines import (
+    ALL,
+    QUICK,
+    RRF_K,
+    CachingEmbedder,
+    _fuse,
+    _links,
+    _with_linked,
+    amem,
+    bm25,
+    fused,
+    indexed_text,
+    load_baselines,
+    vectors,
+)
 from zettel.embed.static import StaticEmbedder
 from zettel.errors import InvalidInput, MissingExtra
 from zettel.model import Event
 
 EVENTS = [
-    Event(content="The heron came back to the pond.", role="Ann"),
-    Event(content="I mended the oak boat on Friday.", role="Ben"),
-    Event(content="The boat, the boat, always the boat!", role="Ann"),
+    Event(content="The heron came back to the pond.", speaker="Ann"),
+    Event(content="I mended the oak boat on Friday.", speaker="Ben"),
+    Event(content="The boat, the boat, always the boat!", speaker="Ann"),
     Event(content="A lake in the north.", title="Tarn Hollow"),
 ]
 
@@ -31,9 +44,9 @@ def static() -> StaticEmbedder:
 
 
 def test_what_is_indexed_says_who_or_what() -> None:
-    assert said(EVENTS[0]) == "Ann: The heron came back to the pond."
-    assert said(EVENTS[3]) == "Tarn Hollow: A lake in the north."
-    assert said(Event(content="Snow.")) == "Snow."
+    assert indexed_text(EVENTS[0]) == "Ann: The heron came back to the pond."
+    assert indexed_text(EVENTS[3]) == "Tarn Hollow: A lake in the north."
+    assert indexed_text(Event(content="Snow.")) == "Snow."
 
 
 async def test_bm25_counts_rare_words_and_leaves_out_what_has_none() -> None:
@@ -49,7 +62,7 @@ async def test_bm25_by_hand() -> None:
 async def test_vectors_bring_every_event_the_nearest_first(static: StaticEmbedder) -> None:
     (ranks,) = await vectors(static)(EVENTS, ["a bird at the water"], 10)
     assert sorted(ranks) == [0, 1, 2, 3]
-    rows, asked = static.encode([said(event) for event in EVENTS]), static.encode(["a bird at the water"])[0]
+    rows, asked = static.encode([indexed_text(event) for event in EVENTS]), static.encode(["a bird at the water"])[0]
     assert ranks == sorted(range(4), key=lambda place: -float(rows[place] @ asked))
     assert len((await vectors(static)(EVENTS, ["boat"], 2))[0]) == 2
 
@@ -93,7 +106,7 @@ async def test_a_shared_embedder_embeds_nothing_twice() -> None:
             asked.extend(texts)
             return await super().embed(texts)
 
-    once = Once(Counting())
+    once = CachingEmbedder(Counting())
     rows = await once.embed(["a boat", "a heron", "a boat"])
     assert np.array_equal(rows[0], rows[2])
     assert np.array_equal(await once.embed(["a heron"]), rows[1:2])
@@ -102,10 +115,10 @@ async def test_a_shared_embedder_embeds_nothing_twice() -> None:
 
 
 def test_systems_by_name(static: StaticEmbedder) -> None:
-    assert list(beside(QUICK, static).systems) == ["BM25", "vectors"]
-    assert beside((), static) == ({}, [])
+    assert list(load_baselines(QUICK, static).systems) == ["BM25", "vectors"]
+    assert load_baselines((), static) == ({}, [])
     with pytest.raises(InvalidInput, match="'luck'"):
-        beside(["luck"], static)
+        load_baselines(["luck"], static)
 
 
 def test_without_torch_the_rest_is_measured_and_it_is_said(
@@ -114,8 +127,8 @@ def test_without_torch_the_rest_is_measured_and_it_is_said(
     def missing(spec: str) -> None:
         raise MissingExtra(f"the embedder {spec}", "torch")
 
-    monkeypatch.setattr(beside_module, "load_embedder", missing)
-    systems, notes = beside(ALL, static)
+    monkeypatch.setattr(baselines_module, "load_embedder", missing)
+    systems, notes = load_baselines(ALL, static)
     assert list(systems) == ["BM25", "vectors", "RRF", "A-MEM search"]
     assert "[torch]" in notes[0]
     assert notes[1] == f"A-MEM's search used {static.info.name}."

@@ -1,4 +1,4 @@
-"""Whether a budget holds, also when several calls are under way."""
+"""Budgets, also with concurrent calls."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def use(**values: Any) -> ModelUse:
     ],
     ids=str,
 )  # fmt: skip
-async def test_nonsense_is_refused(values: Any) -> None:
+async def test_invalid_budgets_raise(values: Any) -> None:
     with pytest.raises(InvalidInput):
         Budget(**values)
 
 
-async def test_the_day_counts_what_the_store_knows_of_today() -> None:
+async def test_a_daily_budget_counts_the_use_in_the_store() -> None:
     yesterday = use().day - timedelta(days=1)
     ledger = Ledger(use(day=yesterday, calls=90), use(calls=2), use(model="n", calls=1))
     meter = Meter(Budget(calls=4), ledger.used)
@@ -62,7 +62,7 @@ async def test_the_day_counts_what_the_store_knows_of_today() -> None:
     assert await meter.left() == {"calls": 0}
 
 
-async def test_an_import_counts_from_the_opening_on() -> None:
+async def test_an_import_budget_counts_from_the_opening() -> None:
     ledger = Ledger(use(calls=90, prompt_tokens=9000))
     meter = Meter(Budget(tokens=100, usd=2.0, per="import"), ledger.used)
     await meter.reserve(Cost(1, 60, 0.1))
@@ -77,7 +77,7 @@ async def test_an_import_counts_from_the_opening_on() -> None:
 
 @pytest.mark.parametrize("per", ["day", "import"])
 @pytest.mark.parametrize("real", [3, 10, 14])
-async def test_calls_at_once_go_over_it_by_no_more_than_one(per: Any, real: int) -> None:
+async def test_concurrent_calls_exceed_the_budget_by_one_at_most(per: Any, real: int) -> None:
     """Each expects 10 tokens: what it really costs may be less or more."""
     ledger = Ledger()
     meter = Meter(Budget(tokens=50, per=per), ledger.used)
@@ -101,7 +101,7 @@ async def test_calls_at_once_go_over_it_by_no_more_than_one(per: Any, real: int)
     assert 50 <= spent < 50 + 5 * max(real - 10, 0) + real  # five may be under way at once
 
 
-async def test_what_was_set_aside_is_free_again_after_a_call_that_failed() -> None:
+async def test_a_failed_call_releases_its_reservation() -> None:
     ledger = Ledger()
     meter = Meter(Budget(calls=1), ledger.used)
 

@@ -9,26 +9,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.evolve.changes import Change, change_links, change_of, in_time
-from zettel.evolve.claims import claims, may_change, of_one_matter, tells
+from zettel.evolve.claims import are_comparable, claims, concern_same_matter, may_change_facts
+from zettel.evolve.fact_changes import FactChange, change_links, change_of, in_time
 from zettel.model import Kind, LinkType, Note
 
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)
 
 
-def _note(seq: int, content: str, *, role: str | None = "Ann", day: int | None = None, **fields: object) -> Note:
+def _note(seq: int, content: str, *, speaker: str | None = "Ann", day: int | None = None, **fields: object) -> Note:
     when = None if day is None else START + timedelta(days=day)
     told: dict[str, object] = {
         "id": f"n_{seq}", "event_ids": (f"e_{seq}",), "seq": seq, "recorded_at": START, "content": content,
-        "role": role, "occurred_at": when, "valid_from": when,
+        "speaker": speaker, "occurred_at": when, "valid_from": when,
     }  # fmt: skip
     return Note.model_validate(told | fields)
 
 
-def _change(before: str, after: str, *, dated: bool = True, role: str = "Ann") -> Change | None:
+def _change(before: str, after: str, *, dated: bool = True, speaker: str = "Ann") -> FactChange | None:
     days = (0, 100) if dated else (None, None)
-    old, new = _note(1, before, day=days[0]), _note(2, after, role=role, day=days[1])
-    return change_of(old, new, dated) if may_change(new, old) else None
+    old, new = _note(1, before, day=days[0]), _note(2, after, speaker=speaker, day=days[1])
+    return change_of(old, new, dated) if are_comparable(new, old) else None
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
@@ -155,17 +155,17 @@ def test_without_dates_only_a_word_of_change_decides() -> None:
 
 
 def test_the_one_spoken_of_may_speak_or_be_spoken_of() -> None:
-    assert _change("I live in Bergen.", "Ann lives in Oslo now.", role="Ben")
-    assert not _change("I live in Bergen.", "I live in Oslo now.", role="Ben")
+    assert _change("I live in Bergen.", "Ann lives in Oslo now.", speaker="Ben")
+    assert not _change("I live in Bergen.", "I live in Oslo now.", speaker="Ben")
 
 
 def test_who_claims_nothing_replaces_nothing() -> None:
     old, new = _note(1, "I live in Bergen.", day=0), _note(2, "I live in Oslo.", day=9)
-    assert tells(new)
+    assert may_change_facts(new)
     assert change_of(old, new, True)
     for fields in ({"kind": Kind.INSIGHT}, {"kind": Kind.SEMANTIC}, {"archived": True}):
         other = new.model_copy(update=fields)
-        assert not tells(other)
+        assert not may_change_facts(other)
         assert claims(other) == ()
     assert not change_of(old, new.model_copy(update={"event_ids": old.event_ids}), True)
 
@@ -187,7 +187,7 @@ NOTES = st.lists(st.tuples(TEXTS, ROLES, st.none() | st.integers(0, 9)), min_siz
 def test_the_order_in_which_others_are_looked_at_changes_nothing(
     told: list[tuple[str, str | None, int | None]], chance: Random
 ) -> None:
-    *others, note = (_note(seq, text, role=role, day=day) for seq, (text, role, day) in enumerate(told))
+    *others, note = (_note(seq, text, speaker=speaker, day=day) for seq, (text, speaker, day) in enumerate(told))
     mixed = others[:]
     chance.shuffle(mixed)
     first = {(link.source, link.type, link.target) for link in change_links(note, others, START)}
@@ -209,8 +209,8 @@ def test_of_two_notes_the_earlier_is_the_same_from_either_side(days: tuple[int |
 def test_facts_of_one_matter_are_offered_to_a_model() -> None:
     told = ("Ann lives in Oslo.", "Ann lives in Bergen.", "Ben plays chess.", "The ferry costs 9 euros.",
             "The ferry costs 8 euros.")  # fmt: skip
-    facts = [_note(number, text, role=None, kind=Kind.SEMANTIC) for number, text in enumerate(told)]
-    assert of_one_matter(facts[0], facts[1])
-    assert of_one_matter(facts[3], facts[4])
-    assert not of_one_matter(facts[0], facts[2])
-    assert not of_one_matter(facts[0], facts[3])
+    facts = [_note(number, text, speaker=None, kind=Kind.SEMANTIC) for number, text in enumerate(told)]
+    assert concern_same_matter(facts[0], facts[1])
+    assert concern_same_matter(facts[3], facts[4])
+    assert not concern_same_matter(facts[0], facts[2])
+    assert not concern_same_matter(facts[0], facts[3])

@@ -14,7 +14,7 @@ import pytest
 
 from zettel.bench.changes import QUESTIONS, Change, read
 from zettel.model import Event
-from zettel.transcripts import events_jsonl
+from zettel.transcripts.formats import events_jsonl
 
 FOLDER = Path(__file__).parents[1] / "data" / "changes"
 CHANGES = read(FOLDER)
@@ -60,10 +60,10 @@ def test_no_question_is_asked_twice_in_a_scope() -> None:
 @pytest.mark.parametrize("scope", list(CHANGES))
 def test_a_scope_is_well_formed(scope: str) -> None:
     events = events_of(scope)
-    by_id = {event.id: event for event in events}
+    by_id = {event.external_id: event for event in events}
     assert len(by_id) == len(events)
-    assert all(event.role and event.session and event.occurred_at for event in events)
-    told = [event.content for event in events if event.role != "assistant"]
+    assert all(event.speaker and event.session and event.occurred_at for event in events)
+    told = [event.content for event in events if event.speaker != "assistant"]
     assert len(set(told)) == len(told)
     assert not any(re.search(r"[{}#@%\[\]]", event.content) for event in events)
     times = [event.occurred_at for event in events if event.occurred_at]

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from tests.unit.test_formats import SAMPLES
-from tests.unit.test_transcripts import events, parted
+from tests.unit.test_transcripts import events, split_records
 from zettel.errors import BadRecord
-from zettel.transcripts import chatgpt, detect
+from zettel.transcripts import detect
+from zettel.transcripts.formats import chatgpt
 
 SAMPLE = SAMPLES / "chatgpt.json"
 SAILING = "6b1f0c6e-1111-4a2b-9c3d-000000000001"
@@ -27,26 +28,26 @@ def changed(tmp_path: Path, change: dict[str, Any]) -> Path:
 
 
 def test_the_branch_that_was_kept() -> None:
-    read, rejected = parted(list(chatgpt.read(SAMPLE)))
+    read, rejected = split_records(list(chatgpt.read(SAMPLE)))
     sailing = [event for event in read if event.session == SAILING]
-    assert [event.id for event in sailing] == [f"{SAILING}/a-{nth}" for nth in (1, 3, 4, 5, 6, 7)]
+    assert [event.external_id for event in sailing] == [f"{SAILING}/a-{nth}" for nth in (1, 3, 4, 5, 6, 7)]
     asked, called, found, answer, shown, last = sailing
     assert asked.content == "How far is Fårö from Västervik?\n\nBy boat, I mean 🙂"
     assert (asked.role, asked.metadata) == ("user", {"conversation": "Sailing “Birte” to Fårö ⛵"})
     assert asked.occurred_at == datetime(2024, 5, 1, 8, 1, 0, 123456, tzinfo=timezone.utc)
     query = {"search_query": [{"q": "distance Västervik Fårö nautical miles"}]}
     assert (called.content, called.payload) == ("", {"calls": [{"tool": "web.run", "input": query}]})
-    assert (found.role, found.title, found.metadata["tool"]) == ("tool", "Harbours of the Baltic", "web.run")
+    assert (found.speaker, found.title, found.metadata["tool"]) == ("tool", "Harbours of the Baltic", "web.run")
     assert answer.content == "About 62 nautical miles. With five knots that is half a day."
     assert answer.metadata["model"] == "o3"
     assert shown.content == "[image: mainsail.jpg]\nIs this sail torn?\n[file: survey.pdf]"
     assert last.occurred_at is None
-    assert [one.reason for one in rejected] == ["its content is of a kind that is not known: 'hologram'"]
+    assert [one.reason for one in rejected] == ["unknown content_type 'hologram'"]
 
 
 def test_pictures_code_and_speech() -> None:
     asked, order, painted, code, printed, spoken = [
-        event for event in parted(list(chatgpt.read(SAMPLE)))[0] if event.session != SAILING
+        event for event in split_records(list(chatgpt.read(SAMPLE)))[0] if event.session != SAILING
     ]
     assert asked.metadata == {}, "a conversation need not have a title"
     assert order.payload["calls"][0]["tool"] == "dalle.text2im"
@@ -74,7 +75,7 @@ def test_folder_and_zip_are_read_as_the_file_is(tmp_path: Path) -> None:
 
 def test_a_renamed_conversation_and_a_new_answer_keep_all_other_ids(tmp_path: Path) -> None:
     again = events(list(chatgpt.read(changed(tmp_path, {"current_node": "a-5", "title": "Fårö"}))))
-    assert [event.id for event in again] == [f"{SAILING}/a-{nth}" for nth in (1, 3, 4, 5)]
+    assert [event.external_id for event in again] == [f"{SAILING}/a-{nth}" for nth in (1, 3, 4, 5)]
 
 
 @pytest.mark.parametrize("last", [None, "nowhere", 7, ["a-8"]])
@@ -100,7 +101,7 @@ def test_an_impossible_time_is_told(tmp_path: Path, at: Any) -> None:
     said = {"content": {"parts": ["One."]}, "create_time": at}
     path = changed(tmp_path, {"mapping": {"x": {"message": said}}, "current_node": "x"})
     (only,) = chatgpt.read(path)
-    assert "no time" in only.model_dump()["reason"]
+    assert "not a time" in only.model_dump()["reason"]
 
 
 @pytest.mark.parametrize(
@@ -133,5 +134,5 @@ def test_utf_16_is_read_and_a_cut_file_says_so(tmp_path: Path) -> None:
     assert detect(path).name == "chatgpt"
     assert len(list(chatgpt.read(path))) == 13
     path.write_bytes(SAMPLE.read_bytes()[:-40])
-    with pytest.raises(BadRecord, match=r"wide\.json:1:\d+: the JSON breaks off here"):
+    with pytest.raises(BadRecord, match=r"wide\.json:1:\d+: the JSON is truncated here"):
         list(chatgpt.read(path))

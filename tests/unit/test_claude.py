@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.test_formats import SAMPLES
 from tests.unit.test_transcripts import events
-from zettel.transcripts import claude
+from zettel.transcripts.formats import claude
 
 SAMPLE = SAMPLES / "claude.json"
 PEAR, OLD, ROSE = (f"9d0c2f7e-2222-4bbb-8ccc-00000000000{nth}" for nth in (1, 2, 3))
@@ -22,8 +22,8 @@ def test_messages_attachments_and_tools() -> None:
     pear = [event for event in events(list(claude.read(SAMPLE))) if event.session == PEAR]
     asked, orchard, pasted, answer, thanks, plan = pear
     assert asked.content.splitlines()[-3:] == ["[file: orchard.txt]", "[file: pasted text]", "[file: tree.jpeg]"]
-    assert asked.id == f"{PEAR}/9d0c2f7e-2222-4bbb-8ccc-000000000010"
-    assert (orchard.id, orchard.title, orchard.role) == (f"{asked.id}/1", "orchard.txt", "user")
+    assert asked.external_id == f"{PEAR}/9d0c2f7e-2222-4bbb-8ccc-000000000010"
+    assert (orchard.external_id, orchard.title, orchard.role) == (f"{asked.external_id}/1", "orchard.txt", "user")
     assert orchard.content.startswith("Row 1: pears")
     assert (pasted.title, pasted.content) == (None, "pH 6.4")
     assert answer.content == "Let me look at the weather.\n\nIn April, after the last frost around the 20th."
@@ -88,9 +88,9 @@ def test_the_zip_is_read(tmp_path: Path) -> None:
     ("said", "reason"),
     [
         ("hello", "expected a message"),
-        ({"sender": "human", "text": "Hm.", "created_at": "soon"}, "no time"),
-        ({"sender": "human", "text": "Hm.", "created_at": 5}, "no time"),
-        ({"sender": ["human"], "text": "Hm."}, "role"),
+        ({"sender": "human", "text": "Hm.", "created_at": "soon"}, "is not"),
+        ({"sender": "human", "text": "Hm.", "created_at": 5}, "is not"),
+        ({"sender": ["human"], "text": "Hm."}, "speaker"),
     ],
 )
 def test_a_bad_message_is_told_and_the_next_one_read(tmp_path: Path, said: Any, reason: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.annotate.dates import find_dates
+from zettel.text.dates import find_dates
 
 WEDNESDAY = datetime(2024, 5, 1, 9, 30, tzinfo=timezone.utc)
 

@@ -9,8 +9,8 @@ import pytest
 
 from zettel import Decay, Kind, Note
 from zettel.errors import InvalidInput
-from zettel.evolve.strength import STABILITY_DAYS
 from zettel.model import NoteUse
+from zettel.scoring.strength import STABILITY_DAYS
 
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 POLICY = Decay(90)
@@ -53,7 +53,7 @@ def test_days_or_a_timedelta() -> None:
     assert Decay(90) == Decay(timedelta(days=90))
     with pytest.raises(InvalidInput, match="number of days"):
         Decay("90d")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="strength=2"):
+    with pytest.raises(InvalidInput, match="strength must be a number"):
         Decay(90, strength=2)
 
 
@@ -73,5 +73,5 @@ def test_nonsense_is_refused(fields: dict[str, Any]) -> None:
 
 
 def test_what_people_say_of_themselves_does_not_fade() -> None:
-    said = a_note(role="Ann").model_copy(update={"content": "I love salt glazes."})
+    said = a_note(speaker="Ann").model_copy(update={"content": "I love salt glazes."})
     assert not POLICY.fades(said, used(1000), 0.5, NOW)

@@ -13,7 +13,8 @@ import pytest
 from zettel import Memory
 from zettel.errors import BadRecord
 from zettel.model import Event
-from zettel.transcripts import Rejected, discord
+from zettel.transcripts import Rejected
+from zettel.transcripts.formats import discord
 
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 UTC = timezone.utc
@@ -27,7 +28,7 @@ def read(path: Path) -> list[Event]:
 
 def test_channels() -> None:
     events = [*read(SAMPLES / "discord-workshop.json"), *read(SAMPLES / "discord-thread.json")]
-    assert [(event.id, event.role, event.content) for event in events] == [
+    assert [(event.external_id, event.speaker, event.content) for event in events] == [
         ("900200000000000002", "Ann K.", "Who has the steam box? 🔨\nI need it for ribs."),
         ("900200000000000003", "bob", "@Ann K. in the shed :plank: see #900000000000000003"),
         ("900200000000000004", "Ann K.", "[file: ribs.jpg]"),
@@ -55,7 +56,7 @@ def test_the_data_package(tmp_path: Path) -> None:
     archive = Path(shutil.make_archive(str(tmp_path / "package"), "zip", SAMPLES / "discord-package"))
     assert discord.sniff(archive, archive.read_bytes())
     events = read(archive)
-    assert [(event.id, event.role, event.content) for event in events] == [
+    assert [(event.external_id, event.speaker, event.content) for event in events] == [
         ("900200000000000016", "Ann K.", "[file: ribs dry.jpg]\n[file: b.png]"),
         ("900200000000000012", "Ann K.", "Found a second box @900100000000000002"),
         ("900200000000000014", "Ann K.", "hei"),
@@ -88,7 +89,7 @@ def test_a_package_has_its_newest_message_first_and_a_session_begins_with_the_ol
     with Memory(":memory:") as memory:
         memory.import_transcript(tmp_path / "p")
         said = memory.events("yard 2024-05-01")
-    assert [(event.id, event.content) for event in said] == [
+    assert [(event.external_id, event.content) for event in said] == [
         ("6", "01 22:10"), ("7", "01 22:10"), ("8", "01 23:30"), ("9", "02 00:30"),
     ]  # fmt: skip
 
@@ -98,8 +99,8 @@ def test_a_package_that_breaks_off_is_read_until_there(tmp_path: Path) -> None:
     whole = tmp_path / "p" / "messages" / "c900000000000000002" / "messages.json"
     whole.write_bytes(whole.read_bytes()[:-40])
     records = discord.read(tmp_path / "p")
-    assert [next(records).model_dump()["id"] for _ in range(2)] == ["900200000000000016", "900200000000000012"]
-    with pytest.raises(BadRecord, match="breaks off"):
+    assert [next(records).model_dump()["external_id"] for _ in range(2)] == ["900200000000000016", "900200000000000012"]
+    with pytest.raises(BadRecord, match="truncated"):
         next(records)
 
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.evolve.duplicates import duplicate_key, said
+from zettel.evolve.duplicates import duplicate_key, normalized
 from zettel.model import Kind, Note
 
 DAY = datetime(2024, 5, 1, 9, tzinfo=timezone.utc)
 
 
 def note(content: str, **fields: Any) -> Note:
-    fixed: dict[str, Any] = {"id": "n_1", "event_ids": ("e_1",), "seq": 1, "recorded_at": DAY, "role": "Ann",
+    fixed: dict[str, Any] = {"id": "n_1", "event_ids": ("e_1",), "seq": 1, "recorded_at": DAY, "speaker": "Ann",
                              "occurred_at": DAY}  # fmt: skip
     return Note(content=content, **fixed | fields)
 
@@ -71,7 +71,7 @@ def test_a_word_a_number_or_a_name_makes_it_another_statement(one: str, other: s
 @pytest.mark.parametrize(
     "fields",
     [
-        {"role": "Bob"}, {"occurred_at": DAY.replace(day=2)}, {"occurred_at": None}, {"title": "Hens"},
+        {"speaker": "Bob"}, {"occurred_at": DAY.replace(day=2)}, {"occurred_at": None}, {"title": "Hens"},
         {"kind": Kind.SEMANTIC}, {"metadata": {"mood": "fine"}}, {"session": "another"},
     ],
 )  # fmt: skip
@@ -96,4 +96,4 @@ def test_what_is_put_away_replaced_or_a_part_is_not_merged(fields: dict[str, Any
 @given(st.text(), st.sampled_from(["{}", "Well, {}", "{} \n Thanks!", "hey! {}"]))
 def test_pleasantries_around_change_no_wording(text: str, around: str) -> None:
     text = f"Ann {text} Oslo"
-    assert said(around.format(text + ".")) == said(text + ".")
+    assert normalized(around.format(text + ".")) == normalized(text + ".")

@@ -1,4 +1,4 @@
-"""The embedder that comes with zettel, and how a name finds its embedder."""
+"""The shipped embedder, and loading of embedders by name."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_no_texts_give_no_rows(static: StaticEmbedder) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\U0001f9ff", "ᚠᚢᚦ", "[PAD]", "[UNK]", "x" * 500])
-def test_nothing_known_gives_a_zero_row(static: StaticEmbedder, text: str) -> None:
+def test_unknown_text_gives_a_zero_row(static: StaticEmbedder, text: str) -> None:
     assert not static.encode([text]).any()
 
 
@@ -115,7 +115,7 @@ def test_case_and_accents_do_not_count(static: StaticEmbedder) -> None:
         ),
     ],
 )
-def test_what_belongs_together_lies_together(static: StaticEmbedder, question: str, near: str, far: str) -> None:
+def test_related_texts_are_close(static: StaticEmbedder, question: str, near: str, far: str) -> None:
     rows = static.encode([question, near, far])
     assert rows[0] @ rows[1] > rows[0] @ rows[2] + 0.05
 
@@ -128,7 +128,7 @@ def test_text_counts_up_to_the_limit(static: StaticEmbedder) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("characters", "inline"), [(INLINE_CHARACTERS, True), (INLINE_CHARACTERS + 1, False)])
-async def test_much_text_goes_to_a_thread(
+async def test_long_text_is_embedded_in_a_thread(
     static: StaticEmbedder, monkeypatch: pytest.MonkeyPatch, characters: int, inline: bool
 ) -> None:
     threads = []
@@ -176,7 +176,7 @@ def test_missing_file_is_named(copy: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
-def test_changed_file_is_refused(copy: Path, name: str) -> None:
+def test_changed_file_raises(copy: Path, name: str) -> None:
     content = bytearray((copy / name).read_bytes())
     content[-1] ^= 1
     (copy / name).write_bytes(content)
@@ -185,10 +185,10 @@ def test_changed_file_is_refused(copy: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("config", ["{}", "[]", "not json", '{"model_type": "bert"}'])
-def test_config_of_something_else_is_refused(copy: Path, config: str) -> None:
+def test_config_of_another_format_raises(copy: Path, config: str) -> None:
     (copy / "config.json").write_text(config)
     assert not is_static_model(copy)
-    with pytest.raises(EmbedderUnreadable, match="no static embedder"):
+    with pytest.raises(EmbedderUnreadable, match="does not contain a static embedder"):
         StaticEmbedder(copy)
 
 
@@ -212,7 +212,7 @@ def test_quantized_rows_keep_their_direction() -> None:
     assert ratio.max() / ratio.min() < 1.02  # rare and frequent tokens keep their weights
 
 
-def test_tokens_that_no_text_can_give_are_found() -> None:
+def test_unreachable_tokens_are_found() -> None:
     vocabulary = ["[UNK]", "[unused0]", "cat", "Cat", "##s", "##!", "!", "京", "##京", "...", "##"]
     tokenizer = Tokenizer(models.WordPiece({token: i for i, token in enumerate(vocabulary)}, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
@@ -232,13 +232,13 @@ def test_folder_of_a_static_model_is_read(copy: Path, static: StaticEmbedder) ->
     assert load_embedder(copy).info == load_embedder(str(copy)).info == static.info
 
 
-def test_object_that_embeds_is_taken_as_it_is() -> None:
+def test_an_embedder_object_is_returned() -> None:
     mine = Mine()
     assert load_embedder(mine) is mine
 
 
-def test_object_that_does_not_embed_is_refused() -> None:
-    with pytest.raises(EmbedderUnreadable, match="no method embed"):
+def test_an_object_without_embed_raises() -> None:
+    with pytest.raises(EmbedderUnreadable, match="give it a method embed"):
         load_embedder(42)  # type: ignore[arg-type]
 
 
@@ -276,13 +276,13 @@ def test_missing_folder_is_named(spec: str | Path) -> None:
 
 
 @pytest.mark.parametrize("spec", ["", " ", "litellm:", "transformer:"])
-def test_empty_name_is_refused(spec: str) -> None:
-    with pytest.raises(EmbedderUnreadable, match="empty name"):
+def test_empty_name_raises(spec: str) -> None:
+    with pytest.raises(EmbedderUnreadable, match="name of the embedder is empty"):
         load_embedder(spec)
 
 
 @pytest.mark.parametrize(("spec", "argument"), [("mine", ""), ("mine:large", "large")])
-def test_other_packages_announce_embedders(
+def test_other_packages_register_embedders(
     spec: str, argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metadata = tmp_path / "other-1.0.dist-info"
@@ -300,7 +300,7 @@ def test_other_packages_announce_embedders(
 
 
 @pytest.mark.parametrize(
-    ("said", "short"),
+    ("message", "short"),
     [
         ("litellm.RateLimitError: RateLimitError: OpenAIException - slow down", "slow down"),
         ("litellm.InternalServerError: boom\nTraceback ...", "boom"),
@@ -308,5 +308,5 @@ def test_other_packages_announce_embedders(
         ("x" * 900, "x" * 200),
     ],
 )
-def test_message_of_a_service_is_kept_short(said: str, short: str) -> None:
-    assert short_message(ValueError(said)) == short
+def test_the_message_of_a_service_is_shortened(message: str, short: str) -> None:
+    assert short_message(ValueError(message)) == short

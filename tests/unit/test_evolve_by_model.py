@@ -12,27 +12,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.errors import InvalidInput, ModelUnusable
+from zettel.errors import InvalidInput, InvalidModelOutput
 from zettel.evolve.by_model import LiteLLMEvolver
-from zettel.llm.lines import short_ids
-from zettel.llm.ports import Answer, Choice, Choices, Request, Retie, Rewrite, Rewrote
+from zettel.llm.prompt_lines import short_ids
 from zettel.model import Note
+from zettel.ports.language_model import (
+    Answer,
+    CandidateBatch,
+    EvolutionResult,
+    LinkChange,
+    NoteCandidates,
+    Request,
+    Rewrite,
+)
 from zettel.prompts import load_prompt
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
 
 
 def _note(seq: int, content: str) -> Note:
-    return Note(id=f"n_{seq:020x}", seq=seq, event_ids=(f"e_{seq}",), recorded_at=NOON, content=content, role="Nadia")
+    event = f"e_{seq}"
+    return Note(id=f"n_{seq:020x}", seq=seq, event_ids=(event,), recorded_at=NOON, content=content, speaker="Nadia")
 
 
 OLD = (_note(1, "The Heron has a new sail."), _note(2, "I saw a heron at the pond."), _note(3, "Bread for tomorrow."))
 NEW = (_note(10, "The Heron is my sister's boat."), _note(11, "She sails it to Skagen."))
-CHOICES = Choices((Choice(NEW[0], (0, 1)), Choice(NEW[1], (0, 3))), (*OLD, NEW[0]))
+CHOICES = CandidateBatch((NoteCandidates(NEW[0], (0, 1)), NoteCandidates(NEW[1], (0, 3))), (*OLD, NEW[0]))
 IDS = short_ids(note.id for note in (*NEW, *OLD))
 
 
-def _said(text: str) -> Rewrote:
+def _said(text: str) -> EvolutionResult:
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
         return Answer(text, "some/model")
 
@@ -47,7 +56,7 @@ def _change(because: Note = NEW[0], card: Note = OLD[0], **fields: Any) -> dict[
     return {**told, **fields}
 
 
-def _changes(*changes: Any) -> tuple[Rewrite | Retie, ...]:
+def _changes(*changes: Any) -> tuple[Rewrite | LinkChange, ...]:
     return _said(json.dumps({"changes": changes})).changes
 
 
@@ -58,7 +67,8 @@ def test_the_question_shows_each_note_once_under_an_id_that_says_nothing() -> No
         seen.append((request, notes))
         return Answer('{"changes": []}', "some/model")
 
-    assert asyncio.run(LiteLLMEvolver().evolve(CHOICES, ask)) == Rewrote((), "some/model", load_prompt("evolve").name)
+    result = asyncio.run(LiteLLMEvolver().evolve(CHOICES, ask))
+    assert result == EvolutionResult((), "some/model", load_prompt("evolve").name)
     ((request, notes),) = seen
     assert set(notes) == {note.id for note in (*OLD, *NEW)}
     shown = [json.loads(line) for line in request.user.splitlines() if line.startswith("{")]
@@ -78,8 +88,8 @@ def test_a_rewriting_has_its_reason_and_its_fields() -> None:
 
 def test_links_are_made_and_dropped() -> None:
     assert _changes(_change(card=OLD[1], do="unlink"), _change(NEW[1], NEW[0], do="link")) == (
-        Retie(NEW[0].id, OLD[1].id, "tells what it is", False),
-        Retie(NEW[1].id, NEW[0].id, "tells what it is", True),
+        LinkChange(NEW[0].id, OLD[1].id, "tells what it is", False),
+        LinkChange(NEW[1].id, NEW[0].id, "tells what it is", True),
     )
 
 
@@ -116,8 +126,8 @@ def test_an_id_that_comes_back_as_a_number_is_the_id() -> None:
     async def ask(request: Request, shown: Sequence[str]) -> Answer:
         return Answer(json.dumps({"changes": [said]}), "some/model")
 
-    rewrote = asyncio.run(LiteLLMEvolver().evolve(Choices((Choice(new, (0,)),), (old,)), ask))
-    assert rewrote.changes == (Retie(new.id, old.id, "the same boat", True),)
+    rewrote = asyncio.run(LiteLLMEvolver().evolve(CandidateBatch((NoteCandidates(new, (0,)),), (old,)), ask))
+    assert rewrote.changes == (LinkChange(new.id, old.id, "the same boat", True),)
 
 
 def test_a_note_is_rewritten_once() -> None:
@@ -126,12 +136,12 @@ def test_a_note_is_rewritten_once() -> None:
 
 
 def test_an_answer_without_json_is_unusable() -> None:
-    with pytest.raises(ModelUnusable):
+    with pytest.raises(InvalidModelOutput):
         _said("I would leave them all as they are.")
 
 
 def test_nonsense_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="batch=0"):
+    with pytest.raises(InvalidInput, match="batch must be at least 1"):
         LiteLLMEvolver(batch=0)
 
 
@@ -147,7 +157,7 @@ def test_whatever_it_answers_only_offered_notes_change(found: list[Any]) -> None
     near = {NEW[0].id: {OLD[0].id, OLD[1].id}, NEW[1].id: {OLD[0].id, NEW[0].id}}
     try:
         changes = _said(json.dumps({"changes": found})).changes
-    except ModelUnusable:
+    except InvalidModelOutput:
         return
     for made in changes:
         assert (made.note if isinstance(made, Rewrite) else made.target) in near[made.because]

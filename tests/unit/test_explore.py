@@ -17,7 +17,7 @@ from zettel.cypher import explore
 from zettel.errors import InvalidInput
 from zettel.model import LinkType
 
-QUERIES = explore.saved()
+QUERIES = explore.saved_queries()
 KEY = Scope(user="ann").key
 LABELS = {"Note", "Event", "Term", "Revision", "Job", "Answer", "Search", "Usage"}
 TYPES = {"FROM", "NEXT", "HAS_TERM", "REVISED", "BEGAN_AS", "ABOUT", "ASKED_ABOUT", "FOUND", "USED"} | {
@@ -26,16 +26,16 @@ TYPES = {"FROM", "NEXT", "HAS_TERM", "REVISED", "BEGAN_AS", "ABOUT", "ASKED_ABOU
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
-def test_every_query_is_told_and_asks_for_what_it_uses(query: explore.Saved) -> None:
+def test_every_query_is_told_and_asks_for_what_it_uses(query: explore.SavedQuery) -> None:
     assert query.title
     assert query.comment.endswith(".")
     used = set(re.findall(r"\$(\w+)", query.body))
-    assert used == {explore.SCOPE, *(one.name for one in query.asked)}
-    assert all(one.meaning for one in query.asked)
+    assert used == {explore.SCOPE, *(one.name for one in query.values)}
+    assert all(one.meaning for one in query.values)
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
-def test_every_query_only_reads_one_scope_and_words_of_the_graph(query: explore.Saved) -> None:
+def test_every_query_only_reads_one_scope_and_words_of_the_graph(query: explore.SavedQuery) -> None:
     assert not re.search(r"\b(CREATE|MERGE|SET|DELETE|REMOVE|CALL|LOAD|DROP)\b", query.body)
     assert "{scope: $scope" in query.body
     assert set(re.findall(r"\w*:([A-Z][a-z]+)\b", query.body)) <= LABELS
@@ -43,8 +43,8 @@ def test_every_query_only_reads_one_scope_and_words_of_the_graph(query: explore.
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
-def test_filled_in_nothing_is_left_to_say(query: explore.Saved) -> None:
-    ready = explore.filled(query, explore.values_of(query, KEY, {}))
+def test_filled_in_nothing_is_left_to_say(query: explore.SavedQuery) -> None:
+    ready = explore.with_values(query, explore.values_of(query, KEY, {}))
     assert ready.startswith(f"// {query.title}\n")
     assert "$" not in ready
     assert f"'{KEY}'" in ready
@@ -71,18 +71,18 @@ def test_an_address_gives_the_text_back(text: str) -> None:
 
 
 def test_values_are_checked() -> None:
-    topic = explore.named("topic")
+    topic = explore.saved_query("topic")
     assert explore.values_of(topic, KEY, {"topic": "7", "most": "5"}) == {"scope": KEY, "topic": "7", "most": 5}
-    with pytest.raises(InvalidInput, match="topic does not ask for scope, thing: it asks for topic, most"):
+    with pytest.raises(InvalidInput, match="topic has no value scope, thing; its values: topic, most"):
         explore.values_of(topic, KEY, {"scope": "x", "thing": "y"})
-    with pytest.raises(InvalidInput, match="most=many is no whole number"):
+    with pytest.raises(InvalidInput, match="most must be a whole number, got many"):
         explore.values_of(topic, KEY, {"most": "many"})
     with pytest.raises(InvalidInput, match="no saved query 'nothing'"):
-        explore.named("nothing")
+        explore.saved_query("nothing")
 
 
 def test_the_style_knows_all_that_is_drawn() -> None:
-    style = explore.beside(explore.STYLE)
+    style = explore.read_text(explore.STYLE)
     assert "#" not in style, "where an address would end"
     assert set(re.findall(r"^node\.(\w+)", style, re.MULTILINE)) == LABELS
     assert set(re.findall(r"^relationship\.(\w+)", style, re.MULTILINE)) <= TYPES
@@ -91,7 +91,7 @@ def test_the_style_knows_all_that_is_drawn() -> None:
 
 
 def test_the_guide_names_what_is_there() -> None:
-    guide = explore.beside(explore.GUIDE)
+    guide = explore.read_text(explore.GUIDE)
     for name in TYPES:
         assert f"`{name}`" in guide
     assert explore.STYLE in guide
@@ -119,7 +119,7 @@ def test_command_fills_in_scope_and_values(capsys: pytest.CaptureFixture[str]) -
 
 def test_command_says_which_values_are_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explore", "topic"]) == 0
-    assert "topic=mustard is an example: name yours, as topic=..." in capsys.readouterr().err
+    assert "topic=mustard is an example: pass topic=..." in capsys.readouterr().err
     assert run(["explore", "topic", "topic=harbour"]) == 0
     assert capsys.readouterr().err == ""
 
@@ -151,8 +151,8 @@ def test_command_writes_them_all(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ("arguments", "told"),
     [
         (["nothing"], "no saved query 'nothing'"),
-        (["day", "2024-05-01"], "gives no value a name"),
-        (["day", "hour=9"], "day does not ask for hour"),
+        (["day", "2024-05-01"], "is not NAME=VALUE"),
+        (["day", "hour=9"], "day has no value hour"),
     ],
 )
 def test_command_says_what_is_wrong(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:

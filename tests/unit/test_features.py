@@ -1,4 +1,4 @@
-"""Local features, against numbers worked out by hand."""
+"""Local features, compared with values computed by hand."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def test_bm25_is_the_textbook_formula() -> None:
     assert scores[1] == 0.0
 
 
-def test_bm25_without_asked_tokens_is_zero() -> None:
+def test_bm25_without_query_tokens_is_zero() -> None:
     assert features.bm25(np.zeros((3, 0), np.float32), np.array([1, 2, 3]), 2.0, np.zeros(0)).tolist() == [0, 0, 0]
 
 
-def test_coverage_is_the_share_of_asked_weight() -> None:
+def test_coverage_is_the_share_of_the_query_weight() -> None:
     tf = np.array([[1, 0], [3, 1], [0, 0]], np.float32)
     assert features.coverage(tf, np.array([1.0, 3.0], np.float32)).tolist() == [0.25, 1.0, 0.0]
     assert features.coverage(tf, np.zeros(2, np.float32)).tolist() == [0.0, 0.0, 0.0]
 
 
-def test_windows_reach_as_far_as_the_session() -> None:
+def test_windows_end_with_the_session() -> None:
     values = np.array([[1.0], [10.0], [100.0], [1000.0]], np.float32)
-    windows = features.around(np.array([-1, 0, 1, -1]), np.array([1, 2, -1, -1]), np.arange(4), 2)
+    windows = features.window_rows(np.array([-1, 0, 1, -1]), np.array([1, 2, -1, -1]), np.arange(4), 2)
     assert features.window_sums(values, windows[:3])[:, 0].tolist() == [11, 111, 110, 1000]
     assert features.window_sums(values, windows)[:, 0].tolist() == [111, 111, 111, 1000]
     assert features.window_best(-values[:, 0], windows[:3]).tolist() == [-1, -1, -10, -1000]
@@ -50,7 +50,7 @@ def test_windows_agree_with_slices_of_the_session(sizes: list[int], steps: int, 
     sessions = [rows[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(len(sizes))]
     for session in sessions:
         previous[session[1:]], following[session[:-1]] = session[:-1], session[1:]
-    windows = features.around(previous, following, np.arange(len(rows)), steps)
+    windows = features.window_rows(previous, following, np.arange(len(rows)), steps)
     sums, best = features.window_sums(values[:, None], windows), features.window_best(values, windows)
     for session in sessions:
         for place, row in enumerate(session):
@@ -59,17 +59,17 @@ def test_windows_agree_with_slices_of_the_session(sizes: list[int], steps: int, 
             assert best[row] == within.max()
 
 
-def test_a_note_without_session_is_its_own() -> None:
+def test_a_note_without_session_has_its_own_value() -> None:
     own, sessions = np.array([1.0, 2.0, 3.0]), np.array([7.0])
     assert features.of_session(own, sessions, np.array([0, -1, 0])).tolist() == [7.0, 2.0, 7.0]
     assert features.of_session(own, np.zeros(0), np.full(3, -1)).tolist() == [1.0, 2.0, 3.0]
 
 
-def test_a_note_has_what_its_speaker_has() -> None:
+def test_a_note_has_the_confidence_of_its_speaker() -> None:
     assert features.speaker_named(np.array([0, 1, -1, 0]), [1.0, 0.5]).tolist() == [1, 0.5, 0, 1]
 
 
-def test_a_speaker_s_name_says_less_than_another_word() -> None:
+def test_a_speaker_name_weighs_less_than_another_word() -> None:
     idfs, rarity = np.array([4.0, 4.0]), np.array([0.5, 0.5], np.float32)
     weights = features.token_weights(idfs, rarity, ("ann", "cello"), features.speaker_tokens(("Ann",)))
     assert weights.tolist() == pytest.approx([4.0 * features.SPEAKER_NAME, 4.0])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from zettel.errors import InvalidInput
 from zettel.exports.file_names import MAX_BYTES, MAX_CHARACTERS, folded, stem_of
-from zettel.exports.own_files import BOOK, OwnFiles, require_folder
+from zettel.exports.tracked_files import INDEX_FILE, TrackedFiles, require_folder
 
 
 class TestNames:
@@ -60,10 +60,10 @@ class TestNames:
 
 
 class TestOwnFiles:
-    def files(self, path: Path) -> OwnFiles:
-        return OwnFiles(path, ("Tags",))
+    def files(self, path: Path) -> TrackedFiles:
+        return TrackedFiles(path, ("Tags",))
 
-    def write(self, path: Path, **texts: str) -> OwnFiles:
+    def write(self, path: Path, **texts: str) -> TrackedFiles:
         files = self.files(path)
         for of, text in texts.items():
             files.write(of, files.name(of, of), text)
@@ -102,11 +102,11 @@ class TestOwnFiles:
         (tmp_path / "a.md").write_text("one and more")
         (tmp_path / "b.md").write_text("two and more")
         files = self.write(tmp_path, a="one, later")
-        assert sorted(files.left) == ["a.md", "b.md"]
+        assert sorted(files.edited) == ["a.md", "b.md"]
         assert ((tmp_path / "a.md").read_text(), (tmp_path / "b.md").read_text()) == ("one and more", "two and more")
         assert not (tmp_path / "c.md").exists()
         (tmp_path / "a.md").write_text("one")  # as it was
-        assert self.write(tmp_path, a="one, later").left == ["b.md"]
+        assert self.write(tmp_path, a="one, later").edited == ["b.md"]
         assert (tmp_path / "a.md").read_text() == "one, later"
 
     def test_what_was_cut_off_is_known(self, tmp_path: Path) -> None:
@@ -114,10 +114,10 @@ class TestOwnFiles:
         for of in ("a", "b"):
             files.write(of, files.name(of, of), "early")
         files.close()  # as if killed
-        with (tmp_path / BOOK).open("a") as book:
+        with (tmp_path / INDEX_FILE).open("a") as book:
             book.write('{"file": "c", "of"')
         again = self.write(tmp_path, b="late")
-        assert (again.changed, again.removed, again.left) == (1, 1, [])
+        assert (again.changed, again.removed, again.edited) == (1, 1, [])
         assert [path.name for path in tmp_path.glob("*.md")] == ["b.md"]
 
     @pytest.mark.parametrize("name", ["../out", "/etc/x", "Other/x", "Tags/../../out", "..", "C:x", "", "a\\..\\b"])
@@ -128,14 +128,14 @@ class TestOwnFiles:
         out = folder / f"{name}.md"
         if name == "../out":
             out.write_text("one")
-        line = json.loads((folder / BOOK).read_text().splitlines()[0]) | {"file": name, "of": "x"}
-        (folder / BOOK).write_text(json.dumps(line))
+        line = json.loads((folder / INDEX_FILE).read_text().splitlines()[0]) | {"file": name, "of": "x"}
+        (folder / INDEX_FILE).write_text(json.dumps(line))
         assert self.write(folder, a="two").removed == 0
         assert name != "../out" or out.read_text() == "one"
 
     def test_where_no_folder_can_be(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
-        with pytest.raises(InvalidInput, match="file is a file; this format writes a folder"):
+        with pytest.raises(InvalidInput, match="file is a file, and this format writes a folder"):
             require_folder(tmp_path / "file")
-        with pytest.raises(InvalidInput, match="there is no folder"):
+        with pytest.raises(InvalidInput, match="does not exist"):
             require_folder(tmp_path / "gone" / "vault")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.annotate.filler import is_filler
+from zettel.text.filler import is_filler
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_content(text: str) -> None:
 def test_result_of_a_tool_is_no_filler() -> None:
     assert is_filler("ok", "assistant")
     assert not is_filler("ok", "tool")
-    assert not is_filler("OK", "Function")
+    assert not is_filler("OK", "tool")
 
 
 def test_long_text_is_never_filler() -> None:

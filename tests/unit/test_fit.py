@@ -1,4 +1,4 @@
-"""Weights from labelled questions: planted ones are found again, gradients are right, penalties do what they say."""
+"""Fitting of weights: recovery of planted weights, gradients and penalties."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ def slope(loss, at: np.ndarray, step: float = 1e-5) -> np.ndarray:  # type: igno
     return np.array([(loss(at + step * e)[0] - loss(at - step * e)[0]) / (2 * step) for e in np.eye(len(at))])
 
 
-def test_planted_weights_are_found() -> None:
+def test_planted_weights_are_recovered() -> None:
     assert fit_listwise(chosen(3000), LIGHT) == pytest.approx(PLANTED, abs=0.1)
 
 
-def test_planted_log_odds_are_found_with_their_bias() -> None:
+def test_planted_log_odds_and_bias_are_recovered() -> None:
     planted = np.array([-1.0, 2.0, 0.5])
     assert fit_logistic(*answers(8000, planted), LIGHT) == pytest.approx(planted, abs=0.15)
 
 
 @pytest.mark.parametrize("at", [np.zeros(3), PLANTED, np.array([-3.0, 4.0, 30.0])])
-def test_gradients_are_those_of_the_losses(at: np.ndarray) -> None:
+def test_gradients_match_the_losses(at: np.ndarray) -> None:
     several = [Labelled(one.values, one.positive | (np.arange(12) < 2)) for one in chosen(7)]
     for loss in (listwise(several), logistic(*answers(40, PLANTED))):
         assert loss(at)[1] == pytest.approx(slope(loss, at), abs=1e-6)
@@ -71,7 +71,7 @@ def test_loss_of_no_weights_is_the_log_of_the_rows() -> None:
     assert listwise(chosen(3, rows=8))(np.zeros(3))[0] == pytest.approx(np.log(8))
 
 
-def test_scale_of_a_feature_changes_its_weight_and_nothing_else() -> None:
+def test_the_scale_of_a_feature_changes_only_its_weight() -> None:
     plain = chosen(200)
     scale = np.array([1.0, 10.0, 0.1])
     scaled = [Labelled((one.values * scale).astype(np.float32), one.positive) for one in plain]
@@ -83,7 +83,7 @@ def test_a_larger_penalty_gives_smaller_weights() -> None:
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_a_feature_that_never_differs_gets_nothing() -> None:
+def test_a_constant_feature_has_weight_zero() -> None:
     flat = [Labelled(np.column_stack([one.values, np.full(12, 7.0, np.float32)]), one.positive) for one in chosen(50)]
     assert spread_within(flat)[3] == 0
     assert fit_listwise(flat, 0.1)[3] == pytest.approx(0, abs=1e-9)
@@ -95,10 +95,10 @@ def test_a_bias_is_not_penalised() -> None:
     assert bias == pytest.approx(np.log(8 / 2), abs=1e-4)
 
 
-def test_questions_without_evidence_or_with_nothing_else_tell_nothing() -> None:
-    told = chosen(20)
-    mute = [Labelled(told[0].values, np.full(12, value)) for value in (False, True)]
-    assert listwise([*told, *mute])(PLANTED)[0] == listwise(told)(PLANTED)[0]
+def test_questions_with_no_or_only_evidence_are_skipped() -> None:
+    labelled = chosen(20)
+    mute = [Labelled(labelled[0].values, np.full(12, value)) for value in (False, True)]
+    assert listwise([*labelled, *mute])(PLANTED)[0] == listwise(labelled)(PLANTED)[0]
     with pytest.raises(InvalidInput, match="no question has evidence"):
         listwise(mute)
     with pytest.raises(InvalidInput, match="questions without one"):
@@ -131,8 +131,8 @@ def test_rounding_keeps_significant_digits() -> None:
 
 
 def test_questions_get_another_speaker_s_name() -> None:
-    said = [("Ann Lee", "I bought a cello."), ("Bob", "I sold mine."), ("Cleo", "We met in May.")]
-    events = [Event(id=str(n), role=role, content=content) for n, (role, content) in enumerate(said)]
+    turns = [("Ann Lee", "I bought a cello."), ("Bob", "I sold mine."), ("Cleo", "We met in May.")]
+    events = [Event(id=str(n), speaker=speaker, content=content) for n, (speaker, content) in enumerate(turns)]
     asked = [
         Question("What did Ann buy?", "4", frozenset({"0"})),
         Question("What did Bob do, and Ann?", "1", frozenset({"0", "1"})),

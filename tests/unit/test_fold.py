@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.fold import fold, live_versions
+from zettel.core.fold import fold, live_versions
 from zettel.model import Cause, Link, LinkType, Note, Revision, to_micros
 
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)

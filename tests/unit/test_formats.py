@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from zettel import Memory
-from zettel.transcripts import choose, formats
+from zettel.transcripts import all_formats, choose
 
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 
@@ -72,7 +72,7 @@ def test_every_sample_is_tried() -> None:
 def test_no_other_telling_format_takes_it(name: str) -> None:
     path = SAMPLES / name
     head = b"" if path.is_dir() else path.read_bytes()
-    telling = [format for format in formats().values() if format.name not in {*GENERAL, FORMAT_OF[name]}]
+    telling = [format for format in all_formats().values() if format.name not in {*GENERAL, FORMAT_OF[name]}]
     assert [format.name for format in telling if _takes(format, path, head)] == []
 
 

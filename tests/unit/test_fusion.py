@@ -1,4 +1,4 @@
-"""Both stages together, ranking and explaining, on scopes of a few notes."""
+"""The default scorer, ranking and explanations in small scopes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import pytest
 from tests.unit.tiny import Row, Tiny
 from zettel.errors import InvalidInput
 from zettel.model import LinkType
-from zettel.query import Candidates, Scores, Seed
-from zettel.scoring.fusion import FEATURES, FusionScorer
+from zettel.ports.query import Candidates, Scores, Seed
+from zettel.scoring.features import FEATURES
+from zettel.scoring.fusion import FusionScorer
+from zettel.scoring.ranking import rank
 from zettel.search.explain import explain
-from zettel.search.rank import rank
 
 DAY = 86_400_000_000
 
@@ -34,7 +35,7 @@ def ranked(tiny: Tiny, text: str, k: int = 10, **ask: object) -> tuple[list[int]
     return rank(scores, candidates, k), scores, candidates
 
 
-def test_what_a_named_title_mentions_is_found_without_a_shared_word() -> None:
+def test_a_mention_in_a_named_title_is_found_without_shared_words() -> None:
     rows, scores, candidates = ranked(FILM, ASKED)
     assert rows[:2] == [0, 1]
     why = explain(1, candidates, scores, "fusion", None)
@@ -42,7 +43,7 @@ def test_what_a_named_title_mentions_is_found_without_a_shared_word() -> None:
         ("question", "title", "NAMES"),
         ("note", "n_0", "MENTIONS"),
     ]
-    assert why.walk == pytest.approx(float(scores.walk[1]), abs=1e-6)
+    assert why.graph_score == pytest.approx(float(scores.graph_score[1]), abs=1e-6)
 
 
 def test_the_path_over_a_term_names_it() -> None:
@@ -56,7 +57,7 @@ def test_the_path_over_a_term_names_it() -> None:
     ]
 
 
-def test_without_the_walk_it_is_not() -> None:
+def test_without_the_walk_it_is_not_found() -> None:
     question = FILM.ask(ASKED)
     candidates = FILM.about(question)
     scorers = FusionScorer(), FusionScorer(frozenset({"walk"}))
@@ -65,41 +66,41 @@ def test_without_the_walk_it_is_not() -> None:
     assert alone[1] < 1.1 * alone[3], "no better than another note"
 
 
-def test_an_answer_is_found_by_the_question_before_it() -> None:
+def test_an_answer_is_found_by_the_previous_question() -> None:
     tiny = Tiny(
         [
-            Row("Which instrument does your sister play?", role="Bob", session="a"),
-            Row("The viola, since she was nine.", role="Ann", session="a"),
-            Row("My brother had a cold.", role="Bob", session="b"),
-            Row("Mine never has one.", role="Ann", session="b"),
+            Row("Which instrument does your sister play?", speaker="Bob", session="a"),
+            Row("The viola, since she was nine.", speaker="Ann", session="a"),
+            Row("My brother had a cold.", speaker="Bob", session="b"),
+            Row("Mine never has one.", speaker="Ann", session="b"),
         ]
     )
     assert ranked(tiny, "What instrument does Ann's sister play?")[0][0] == 1
 
 
-def test_who_said_it_counts() -> None:
-    tiny = Tiny([Row("I bought a red bicycle.", role="Ann"), Row("I bought a red bicycle.", role="Bob")])
+def test_the_speaker_counts() -> None:
+    tiny = Tiny([Row("I bought a red bicycle.", speaker="Ann"), Row("I bought a red bicycle.", speaker="Bob")])
     assert ranked(tiny, "What did Bob buy?")[0] == [1, 0]
     assert ranked(tiny, "What did Ann buy?")[0] == [0, 1]
 
 
-def test_a_name_written_differently_still_says_who() -> None:
-    tiny = Tiny([Row("I bought a red bicycle.", role="Bob"), Row("I bought a red bicycle.", role="Jonathan")])
+def test_a_misspelled_name_still_names_the_speaker() -> None:
+    tiny = Tiny([Row("I bought a red bicycle.", speaker="Bob"), Row("I bought a red bicycle.", speaker="Jonathan")])
     assert ranked(tiny, "What did Jon buy?")[0] == [1, 0]
     terms = Tiny([Row("A boat.", terms=[name]) for name in ("bertil", "bertil", "catherine", "catherine")])
     assert ranked(terms, "Has Katherine a boat?")[0] == [2, 3, 0, 1]
 
 
-def test_a_title_that_says_little_of_the_question_leads_nowhere() -> None:
+def test_a_title_with_little_coverage_adds_little() -> None:
     rows = [Row("Run is a film.", seeds=int(Seed.TITLE)), Row("We gathered four thousand for the hospice, with rain.")]
     deliberate, accidental = "What is Run, the film?", "How many thousands did the hospice run with rain bring?"
-    assert ranked(Tiny(rows), deliberate)[1].walk[0] > 0.5
+    assert ranked(Tiny(rows), deliberate)[1].graph_score[0] > 0.5
     assert ranked(Tiny(rows), accidental)[0] == [1, 0]
 
 
 def test_a_broad_question_gets_notes_of_several_sessions() -> None:
     """Forty notes that say the same, twenty of them in one session."""
-    rows = [Row("We ate out.", role="Ann", session="first" if n < 20 else f"other {n}") for n in range(40)]
+    rows = [Row("We ate out.", speaker="Ann", session="first" if n < 20 else f"other {n}") for n in range(40)]
     broad, _, candidates = ranked(Tiny(rows), "Where did we eat out?", k=6)
     assert [candidates.session[row] for row in broad[:4]].count(0) == 3
     alone = FusionScorer(frozenset({"spread"}))
@@ -107,21 +108,21 @@ def test_a_broad_question_gets_notes_of_several_sessions() -> None:
     assert set(candidates.session[rank(alone.score(question, candidates), candidates, 6)]) == {0}
 
 
-def test_the_score_falls_when_somebody_else_said_it() -> None:
-    rows = [Row("My cello is from 1890, a gift of my aunt.", role="Ann"), Row("I had soup.", role="Bob")]
+def test_the_score_falls_for_another_speaker() -> None:
+    rows = [Row("My cello is from 1890, a gift of my aunt.", speaker="Ann"), Row("I had soup.", speaker="Bob")]
     asked = "How old is {}'s cello, the gift of an aunt?"
     right, wrong = (ranked(Tiny(rows), asked.format(name))[1].score.max() for name in ("Ann", "Bob"))
     assert wrong < 0.5 * right
 
 
-def test_when_it_was_counts() -> None:
+def test_the_date_counts() -> None:
     may, june = 19_843 * DAY, 19_874 * DAY  # 30 April and 31 May 2024
     tiny = Tiny([Row("We sang in the choir.", at=may + DAY), Row("We sang in the choir.", at=june + DAY)])
     assert ranked(tiny, "What did we sing in June 2024?")[0][0] == 1
     assert ranked(tiny, "What did we sing in May 2024?")[0][0] == 0
 
 
-def test_what_replaced_a_note_stands_above_it() -> None:
+def test_a_replacement_ranks_above_the_note() -> None:
     tiny = Tiny(
         [Row("Ann lives in Bergen.", at=1 * DAY, valid_to=5 * DAY), Row("A flat in Oslo.", at=5 * DAY)],
         [(1, 0, LinkType.SUPERSEDES)],
@@ -147,12 +148,12 @@ def test_ties_go_to_the_older_note_and_parts_count_once() -> None:
     assert rows == [0, 1]
 
 
-def test_context_rows_are_no_hits() -> None:
+def test_context_rows_are_not_hits() -> None:
     tiny = Tiny([Row("red bicycle", pool=False), Row("blue boat")])
     assert ranked(tiny, "red bicycle")[0] == [1]
 
 
-def test_the_score_says_whether_there_is_an_answer() -> None:
+def test_the_score_reflects_whether_there_is_an_answer() -> None:
     tiny = Tiny(
         [Row("Ann moved to Oslo in May.", vector=[1.0]), Row("The cello needs new strings.", vector=[0.0, 1.0])]
     )
@@ -168,8 +169,8 @@ def test_nothing_to_rank() -> None:
 
 
 @pytest.mark.parametrize("text", ["?", "the of and", "Bob"])
-def test_a_question_that_asks_for_no_word_still_ranks(text: str) -> None:
-    _, scores, _ = ranked(Tiny([Row("a b c"), Row("", role="Bob", session="s")]), text)
+def test_a_question_without_tokens_still_ranks(text: str) -> None:
+    _, scores, _ = ranked(Tiny([Row("a b c"), Row("", speaker="Bob", session="s")]), text)
     assert np.isfinite(scores.score).all()
 
 
@@ -183,5 +184,5 @@ def test_groups_can_be_left_out_and_unknown_ones_cannot() -> None:
 def test_features_explain_the_local_score() -> None:
     rows, scores, candidates = ranked(FILM, ASKED)
     why = explain(rows[0], candidates, scores, "fusion", None)
-    assert sum(why.features.values()) == pytest.approx(why.near, abs=1e-3)
+    assert sum(why.features.values()) == pytest.approx(why.local_score, abs=1e-3)
     assert explain(rows[0], candidates, scores, "fusion", None, full=False).features == {}

@@ -1,4 +1,4 @@
-"""Gathering in rounds: what is searched for next, when it ends, and what is kept as evidence."""
+"""Search in rounds: next searches, ends and evidence."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from tests.unit.test_insights import note
 from zettel.errors import BudgetSpent, ModelUnavailable
-from zettel.llm.lines import line, short_ids
-from zettel.llm.ports import Answer, Ask, Request
+from zettel.llm.prompt_lines import line, short_ids
 from zettel.model import Hit, Note, Why
+from zettel.ports.language_model import Answer, Ask, Request
 from zettel.prompts import load_prompt
 from zettel.search.gather import NEEDS, SCHEMA, SHOWN, Gathered, gather
 
@@ -23,11 +23,11 @@ LET, KEEPER, TOWN = (
     note("Bob", 3, "Jonas moved to Utsira."),
 )
 FOUND = {"Where does the keeper live?": [LET, KEEPER], "Where does Jonas live?": [TOWN, LET]}
-SHORT = short_ids(one.id for one in (LET, KEEPER, TOWN))
+SHORT = short_ids(item.id for item in (LET, KEEPER, TOWN))
 
 
-def need(cards: Sequence[Note], search: str, told: str = "where Jonas lives") -> dict[str, Any]:
-    return {"need": told, "cards": [SHORT[one.id] for one in cards], "search": search}
+def need(cards: Sequence[Note], search: str, text: str = "where Jonas lives") -> dict[str, Any]:
+    return {"need": text, "cards": [SHORT[item.id] for item in cards], "search": search}
 
 
 def run(*answers: Any, rounds: int = 3, model: bool = True, cached: bool = False) -> tuple[Gathered, list[Request]]:
@@ -36,13 +36,13 @@ def run(*answers: Any, rounds: int = 3, model: bool = True, cached: bool = False
 
     async def find(questions: Sequence[str]) -> list[list[Hit]]:
         return [
-            [Hit(note=one, score=0.9 - place / 10, why=Why(scorer="x")) for place, one in enumerate(FOUND.get(q, ()))]
+            [Hit(note=item, score=0.9 - place / 10, why=Why(scorer="x")) for place, item in enumerate(FOUND.get(q, ()))]
             for q in questions
         ]
 
     def asker(shown: Sequence[Note]) -> Ask:
         async def ask(request: Request, notes: Sequence[str]) -> Answer:
-            assert list(notes) == [one.id for one in shown]
+            assert list(notes) == [item.id for item in shown]
             requests.append(request)
             answer = left.pop(0)
             if isinstance(answer, Exception):
@@ -54,90 +54,90 @@ def run(*answers: Any, rounds: int = 3, model: bool = True, cached: bool = False
     def packed(hits: Sequence[Hit]) -> str:
         return "|".join(hit.note.content for hit in hits)
 
-    said = asyncio.run(gather("Where does the keeper live?", rounds, find, asker if model else None, packed))
-    return said, requests
+    gathered = asyncio.run(gather("Where does the keeper live?", rounds, find, asker if model else None, packed))
+    return gathered, requests
 
 
-def test_what_is_missing_is_searched_for_until_nothing_is() -> None:
-    said, requests = run([need([LET, KEEPER], "", "who the keeper is"), need([], "Where does Jonas live?")],
+def test_missing_facts_are_searched_for_until_none_is_left() -> None:
+    gathered, requests = run([need([LET, KEEPER], "", "who the keeper is"), need([], "Where does Jonas live?")],
                          [need([KEEPER], "", "who the keeper is"), need([TOWN], "")])  # fmt: skip
-    assert (said.rounds, said.calls, said.missing, said.ended) == (2, 2, (), "nothing is missing")
-    assert [(one.hit.note, one.round, one.search, one.needed) for one in said.evidence] == [
+    assert (gathered.rounds, gathered.calls, gathered.missing, gathered.ended) == (2, 2, (), "nothing is missing")
+    assert [(item.hit.note, item.round, item.search, item.needed) for item in gathered.evidence] == [
         (TOWN, 2, "Where does Jonas live?", True),
         (KEEPER, 1, "Where does the keeper live?", True),
         (LET, 1, "Where does the keeper live?", False),
     ]
-    assert said.text == "Jonas moved to Utsira.|Jonas, my brother, has a cat.|My brother keeps the light now."
+    assert gathered.text == "Jonas moved to Utsira.|Jonas, my brother, has a cat.|My brother keeps the light now."
     first, second = requests
     assert first.user.splitlines()[:4] == [
         "to answer:", '{"question":"Where does the keeper live?"}', "searched:", '["Where does the keeper live?"]',
     ]  # fmt: skip
     assert second.user.splitlines()[3] == '["Where does the keeper live?","Where does Jonas live?"]'
     # What the model took as evidence stands first.
-    assert [json.loads(one)["note"] for one in second.user.splitlines()[5:]] == [
+    assert [json.loads(item)["note"] for item in second.user.splitlines()[5:]] == [
         LET.content, KEEPER.content, TOWN.content,
     ]  # fmt: skip
 
 
 def test_without_a_model_it_is_one_search() -> None:
-    said, _ = run(model=False)
-    assert (said.rounds, said.calls, said.missing) == (1, 0, ())
-    assert said.text == "My brother keeps the light now.|Jonas, my brother, has a cat."
-    assert "no language model" in said.ended
+    gathered, _ = run(model=False)
+    assert (gathered.rounds, gathered.calls, gathered.missing) == (1, 0, ())
+    assert gathered.text == "My brother keeps the light now.|Jonas, my brother, has a cat."
+    assert "no language model" in gathered.ended
 
 
-def test_no_more_rounds_than_were_asked_for() -> None:
-    said, requests = run([need([], "Where does Jonas live?")], rounds=1)
-    assert (said.rounds, said.missing, len(requests)) == (1, ("where Jonas lives",), 1)
-    assert said.ended == "something is missing after 1 rounds"
+def test_rounds_are_limited() -> None:
+    gathered, requests = run([need([], "Where does Jonas live?")], rounds=1)
+    assert (gathered.rounds, gathered.missing, len(requests)) == (1, ("where Jonas lives",), 1)
+    assert gathered.ended == "something is missing after 1 rounds"
 
 
 def test_nothing_is_searched_for_twice() -> None:
-    said, requests = run([need([], "where does THE keeper live?"), need([], "")])
-    assert (said.rounds, len(requests), len(said.missing)) == (1, 1, 2)
-    assert said.ended == "something is missing, and nothing else to search for"
-    said, requests = run([need([], "Who is it?"), need([], "who is it?")], [need([], "Who is it?")])
-    assert (said.rounds, len(requests)) == (2, 2)
+    gathered, requests = run([need([], "where does THE keeper live?"), need([], "")])
+    assert (gathered.rounds, len(requests), len(gathered.missing)) == (1, 1, 2)
+    assert gathered.ended == "something is missing, and there is no new search"
+    gathered, requests = run([need([], "Who is it?"), need([], "who is it?")], [need([], "Who is it?")])
+    assert (gathered.rounds, len(requests)) == (2, 2)
     assert requests[1].user.splitlines()[3] == '["Where does the keeper live?","Who is it?"]'
 
 
-def test_what_was_answered_from_before_costs_nothing() -> None:
+def test_cached_answers_are_not_counted() -> None:
     assert run([need([LET], "")], cached=True)[0].calls == 0
 
 
 @pytest.mark.parametrize(
     "answer", ["I would rather not.", "{{{", '{"needs":[7]}', '{"needs":[{"need":" ","cards":[],"search":"x"}]}']
 )
-def test_rubbish_ends_it_with_what_was_found(answer: str) -> None:
-    said, _ = run([need([KEEPER], "Where does Jonas live?")], answer)
-    assert (said.rounds, said.calls) == (2, 2)
-    assert said.ended.startswith("the language model could not say what is missing: the answer ")
-    assert {one.hit.note.id for one in said.evidence} == {LET.id, KEEPER.id, TOWN.id}
-    assert said.evidence[0].hit.note == KEEPER
-    assert said.missing == ("where Jonas lives",)
+def test_invalid_answers_end_the_search_with_its_evidence(answer: str) -> None:
+    gathered, _ = run([need([KEEPER], "Where does Jonas live?")], answer)
+    assert (gathered.rounds, gathered.calls) == (2, 2)
+    assert gathered.ended.startswith("the language model failed: the answer ")
+    assert {item.hit.note.id for item in gathered.evidence} == {LET.id, KEEPER.id, TOWN.id}
+    assert gathered.evidence[0].hit.note == KEEPER
+    assert gathered.missing == ("where Jonas lives",)
 
 
 @pytest.mark.parametrize("error", [BudgetSpent("the budget is spent"), ModelUnavailable("m did not answer")])
-def test_a_model_that_fails_ends_it(error: Exception) -> None:
-    said, _ = run(error)
-    assert (said.rounds, said.calls) == (1, 0)
-    assert said.ended == f"the language model could not say what is missing: {error}"
-    assert len(said.evidence) == 2
+def test_a_failing_model_ends_the_search(error: Exception) -> None:
+    gathered, _ = run(error)
+    assert (gathered.rounds, gathered.calls) == (1, 0)
+    assert gathered.ended == f"the language model failed: {error}"
+    assert len(gathered.evidence) == 2
 
 
-def test_cards_that_were_not_shown_are_nothing() -> None:
-    said, _ = run([{"need": "it", "cards": ["zzz", 7, None, SHORT[TOWN.id]], "search": ["x"]}])
-    assert said.missing == ("it",)
-    assert not any(one.needed for one in said.evidence)
+def test_unknown_cards_are_ignored() -> None:
+    gathered, _ = run([{"need": "it", "cards": ["zzz", 7, None, SHORT[TOWN.id]], "search": ["x"]}])
+    assert gathered.missing == ("it",)
+    assert not any(item.needed for item in gathered.evidence)
 
 
-def test_no_more_needs_than_a_plan_has() -> None:
-    said, _ = run([need([], f"Number {n}?", f"number {n}") for n in range(20)], [])
-    assert said.rounds == 2
-    assert said.missing == ()
+def test_needs_are_limited() -> None:
+    gathered, _ = run([need([], f"Number {n}?", f"number {n}") for n in range(20)], [])
+    assert gathered.rounds == 2
+    assert gathered.missing == ()
 
 
-def test_what_is_shown_is_bounded() -> None:
+def test_the_prompt_is_bounded() -> None:
     many = [note("Ann", 1 + n % 28, f"Number {n}.") for n in range(60)]
     FOUND.update({"Where does the keeper live?": many[:40], "Q?": many[20:60]})
     try:
@@ -145,10 +145,10 @@ def test_what_is_shown_is_bounded() -> None:
     finally:
         FOUND.update({"Where does the keeper live?": [LET, KEEPER]})
         del FOUND["Q?"]
-    assert all(len(one.user.splitlines()) - 5 <= SHOWN for one in requests)
+    assert all(len(item.user.splitlines()) - 5 <= SHOWN for item in requests)
 
 
-def test_worked_examples_are_answers_that_would_be_taken() -> None:
+def test_worked_examples_are_valid_answers() -> None:
     prompt = load_prompt("gather")
     assert prompt.name == "gather/1"
     assert len(prompt.examples) == 3
@@ -156,12 +156,12 @@ def test_worked_examples_are_answers_that_would_be_taken() -> None:
         lines = asked.splitlines()
         assert (lines[0], lines[2], lines[4]) == ("to answer:", "searched:", "cards:")
         assert lines[1] == line(**json.loads(lines[1]))
-        cards = [json.loads(one) for one in lines[5:]]
-        assert [line(**one) for one in cards] == lines[5:]
+        cards = [json.loads(item) for item in lines[5:]]
+        assert [line(**item) for item in cards] == lines[5:]
         needs = json.loads(answered)["needs"]
         assert 0 < len(needs) <= NEEDS
-        for one in needs:
-            assert one.keys() == SCHEMA["properties"]["needs"]["items"]["properties"].keys()
-            assert set(one["cards"]) <= {card["id"] for card in cards}
-            assert one["search"] not in json.loads(lines[3])
-            assert len(one["need"].split()) <= 12
+        for item in needs:
+            assert item.keys() == SCHEMA["properties"]["needs"]["items"]["properties"].keys()
+            assert set(item["cards"]) <= {card["id"] for card in cards}
+            assert item["search"] not in json.loads(lines[3])
+            assert len(item["need"].split()) <= 12

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from zettel import Event
-from zettel.identity import Ordinals, identity_of, same_content, telling
+from zettel.core.identity import Ordinals, identity_bytes, identity_of, same_content
 
 SECRET = b"s" * 16
 
 
 def identity(event: Event, ordinal: int = 0, secret: bytes = SECRET) -> str:
-    return identity_of(telling(event, ordinal), secret)
+    return identity_of(identity_bytes(event, ordinal), secret)
 
 
 def test_the_callers_id_is_enough() -> None:
@@ -21,7 +21,7 @@ def test_without_one_it_is_what_was_said_by_whom_when_and_how_often() -> None:
     event = Event(content="x", occurred_at="2024-01-01")
     assert identity(event) == identity(event.model_copy(update={"metadata": {"a": 1}}))
     assert identity(event) != identity(event, 1)
-    for field, value in [("role", "Ann"), ("session", "s"), ("title", "t"), ("payload", {"a": 1}), ("content", "y")]:
+    for field, value in [("speaker", "Ann"), ("session", "s"), ("title", "t"), ("payload", {"a": 1}), ("content", "y")]:
         assert identity(event) != identity(event.model_copy(update={field: value}))
 
 

@@ -15,24 +15,24 @@ from hypothesis import strategies as st
 from zettel import AsyncMemory, Memory
 from zettel.errors import BadRecord
 from zettel.model import Event
-from zettel.transcripts.gaps import Gaps
-from zettel.transcripts.parts import Part
-from zettel.transcripts.wanted import Wanted, wanted
+from zettel.transcripts.options import ImportOptions, import_options
+from zettel.transcripts.sessions import SessionSplitter
+from zettel.transcripts.sources import TranscriptPart
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
 
 
 def said(hours: float, text: str = "Hm.", **fields: Any) -> Event:
-    return Event(content=text, role="Ann", occurred_at=NOON + timedelta(hours=hours), **fields)
+    return Event(content=text, speaker="Ann", occurred_at=NOON + timedelta(hours=hours), **fields)
 
 
-def gaps(gap: float = 6, zone: timezone = timezone.utc) -> Gaps:
-    return Gaps(timedelta(hours=gap), "chat", zone)
+def gaps(gap: float = 6, zone: timezone = timezone.utc) -> SessionSplitter:
+    return SessionSplitter(timedelta(hours=gap), "chat", zone)
 
 
 def placed(events: list[Event], gap: float = 6) -> list[Event]:
     into = gaps(gap)
-    return [into.placed(event) for event in events]
+    return [into.assign(event) for event in events]
 
 
 class TestGaps:
@@ -47,7 +47,7 @@ class TestGaps:
         assert [event.session for event in events] == ["chat 2024-05-01", "chat 2024-05-01/2", "chat 2024-05-01/3"]
 
     def test_the_day_is_that_of_the_zone(self) -> None:
-        assert gaps(zone=timezone(timedelta(hours=13))).placed(said(0)).session == "chat 2024-05-02"
+        assert gaps(zone=timezone(timedelta(hours=13))).assign(said(0)).session == "chat 2024-05-02"
 
     def test_channels_are_apart(self) -> None:
         yard, shed = ({"server": "Boats", "channel": name} for name in ("yard", "shed"))
@@ -64,11 +64,11 @@ class TestGaps:
         for moment in (datetime.min, datetime.max):
             event = Event(content="Hm.", occurred_at=moment.replace(tzinfo=timezone.utc))
             for hours in (-13, 13):
-                assert gaps(zone=timezone(timedelta(hours=hours))).placed(event).session is not None
+                assert gaps(zone=timezone(timedelta(hours=hours))).assign(event).session is not None
 
     def test_a_channel_that_no_session_can_be_called_by(self) -> None:
-        assert gaps().placed(said(0, metadata={"channel": "a\0b"})).session == "chat 2024-05-01"
-        long = gaps().placed(said(0, metadata={"channel": "x" * 5_000})).session
+        assert gaps().assign(said(0, metadata={"channel": "a\0b"})).session == "chat 2024-05-01"
+        long = gaps().assign(said(0, metadata={"channel": "x" * 5_000})).session
         assert long is not None
         assert len(long) < 1_000
 
@@ -77,7 +77,7 @@ class TestGaps:
         events = [said(at, str(at)) for at in dict.fromkeys(hours)]
         start = data.draw(st.integers(0, len(events) - 1))
         first, later = placed(events), placed(events[start:])
-        assert [event.id for event in later] == [event.id for event in first[start:]]
+        assert [event.external_id for event in later] == [event.external_id for event in first[start:]]
 
     def test_what_happens_at_the_seam(self) -> None:
         events = [said(at, str(at)) for at in (0, 1, 30, 31, 80)]
@@ -86,27 +86,31 @@ class TestGaps:
 
     def test_a_gap_of_zero_keeps_ids_and_makes_no_sessions(self) -> None:
         (with_gap,), (without,) = placed([said(0)]), placed([said(0)], gap=0)
-        assert (without.session, without.id) == (None, with_gap.id)
+        assert (without.session, without.external_id) == (None, with_gap.external_id)
 
     def test_same_words_at_the_same_time_are_two(self) -> None:
         one, other = placed([said(0), said(0)])
-        assert one.id != other.id
+        assert one.external_id != other.external_id
 
     def test_a_second_download_of_a_chat_is_known_again(self) -> None:
-        ids = {placed([said(0, metadata={"channel": name})])[0].id for name in ("Rowers", "Rowers (1)", "Rowers 2")}
+        ids = {
+            placed([said(0, metadata={"channel": name})])[0].external_id
+            for name in ("Rowers", "Rowers (1)", "Rowers 2")
+        }
         assert len(ids) == 1
-        assert placed([said(0, metadata={"channel": "Sailors"})])[0].id not in ids
+        assert placed([said(0, metadata={"channel": "Sailors"})])[0].external_id not in ids
 
     def test_which_formats_have_them(self) -> None:
         chat = SimpleNamespace(name="chat", gaps=True)
         log = SimpleNamespace(name="log")
         for format, gap, has in ((chat, None, True), (log, None, False), (log, timedelta(hours=1), True)):
-            assert (Gaps.of(Part("a.txt", format, Path("a.txt")), gap, timezone.utc) is not None) is has
+            part = TranscriptPart("a.txt", format, Path("a.txt"))
+            assert (SessionSplitter.for_part(part, gap, timezone.utc) is not None) is has
 
 
 class TestWanted:
     def test_nothing_asked_is_all(self) -> None:
-        assert wanted() == Wanted()
+        assert import_options() == ImportOptions()
 
     @pytest.mark.parametrize(
         ("value", "hour"),
@@ -114,7 +118,7 @@ class TestWanted:
          (NOON.replace(tzinfo=None), 10)],
     )  # fmt: skip
     def test_a_time_without_a_zone_is_in_that_of_the_import(self, value: Any, hour: int) -> None:
-        assert wanted(tz="Europe/Oslo", since=value).since == NOON.replace(hour=hour)
+        assert import_options(tz="Europe/Oslo", since=value).since == NOON.replace(hour=hour)
 
 
 def test_what_was_read_before_a_file_broke_off_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +127,7 @@ def test_what_was_read_before_a_file_broke_off_is_stored(tmp_path: Path, monkeyp
         raise BadRecord(f"{path}:2: it breaks off")
 
     format = SimpleNamespace(name="broken", sniff=lambda path, head: True, read=broken)
-    monkeypatch.setattr("zettel.transcripts.parts.choose", lambda path, name, called: format)
+    monkeypatch.setattr("zettel.transcripts.sources.choose", lambda path, name, called: format)
     (tmp_path / "a").write_text("")
     with Memory(":memory:") as memory:
         told: list[tuple[int, int]] = []
@@ -140,14 +144,14 @@ def test_progress_counts_what_is_left_out_too(tmp_path: Path) -> None:
         report = memory.import_transcript(
             tmp_path / "chat.txt", speakers=["Ben"], on_progress=lambda *counts: told.append(counts)
         )
-    assert (report.added, report.left_out, report.speakers, report.sessions) == (1, 2, {"Ben": 1}, 1)
+    assert (report.added, report.skipped, report.speakers, report.sessions) == (1, 2, {"Ben": 1}, 1)
     assert told == [(0, 3), (3, 3)]
 
 
 def test_a_report_holds_the_first_that_cannot_be_stored_and_counts_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("zettel.transcripts.report.KEPT_REJECTIONS", 2)
+    monkeypatch.setattr("zettel.transcripts.report.MAX_REJECTED_RECORDS", 2)
     monkeypatch.setattr("zettel.transcripts.importing.BATCH", 3)
     (tmp_path / "log.jsonl").write_text('{"content": "Snow."}\n' + '{"contents": "?"}\n' * 7)
     told: list[str] = []
@@ -155,8 +159,8 @@ def test_a_report_holds_the_first_that_cannot_be_stored_and_counts_all(
         report = memory.import_transcript(
             tmp_path / "log.jsonl", on_rejected=lambda some: told.extend(one.position for one in some)
         )
-    assert [one.position for one in report.rejected] == ["2", "3"]
-    assert (report.rejections, report.files[0].rejected, report.records) == (7, 7, 8)
+    assert [one.position for one in report.rejected_records] == ["2", "3"]
+    assert (report.rejected, report.files[0].rejected, report.records) == (7, 7, 8)
     assert told == ["2", "3", "4", "5", "6", "7", "8"]
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.annotate.extractive import terms_of
 from zettel.evolve.insights import MAX_CHARS, Digest, Member, attributed, digest, span
 from zettel.link.near import binding
 from zettel.model import Note
+from zettel.text.extraction import terms_of
 
 TURNS = (
     ("Ann", 1, "The kiln reached its heat after nine hours. Thanks!"),
@@ -24,9 +24,9 @@ TURNS = (
 )
 
 
-def note(role: str | None, day: int | None, content: str, **fields: Any) -> Note:
+def note(speaker: str | None, day: int | None, content: str, **fields: Any) -> Note:
     when = None if day is None else datetime(2024, 3, day, tzinfo=timezone.utc)
-    made: dict[str, Any] = {"id": f"n_{content}", "content": content, "role": role, "occurred_at": when, "seq": 1,
+    made: dict[str, Any] = {"id": f"n_{content}", "content": content, "speaker": speaker, "occurred_at": when, "seq": 1,
                             "event_ids": (f"e_{content}",), "recorded_at": datetime.now(timezone.utc)}  # fmt: skip
     return Note(**made | fields)
 
@@ -71,11 +71,11 @@ def test_what_nothing_binds_has_the_rarest_words_for_a_heading() -> None:
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"role": "Ann", "day": 1}, "Ann on 2024-03-01: \u201cYes.\u201d"),
-        ({"role": "Ann\n- Bob", "day": 1}, "Ann - Bob on 2024-03-01: \u201cYes.\u201d"),
-        ({"role": None, "day": None, "title": "The Kiln"}, "The Kiln: \u201cYes.\u201d"),
-        ({"role": None, "day": 2}, "2024-03-02: \u201cYes.\u201d"),
-        ({"role": None, "day": None}, "\u201cYes.\u201d"),
+        ({"speaker": "Ann", "day": 1}, "Ann on 2024-03-01: \u201cYes.\u201d"),
+        ({"speaker": "Ann\n- Bob", "day": 1}, "Ann - Bob on 2024-03-01: \u201cYes.\u201d"),
+        ({"speaker": None, "day": None, "title": "The Kiln"}, "The Kiln: \u201cYes.\u201d"),
+        ({"speaker": None, "day": 2}, "2024-03-02: \u201cYes.\u201d"),
+        ({"speaker": None, "day": None}, "\u201cYes.\u201d"),
     ],
 )
 def test_who_and_when(fields: dict[str, Any], told: str) -> None:

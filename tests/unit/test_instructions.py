@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from zettel.annotate.instructions import flags_of, trust_of
+from zettel.text.instructions import flags_of, trust_of
 
 DATA = Path(__file__).parents[1] / "data"
 DEMO = Path(__file__).parents[2] / "zettel" / "cli" / "demo" / "conversation.json"
@@ -104,5 +104,5 @@ def test_a_text_of_beginnings_takes_no_longer_than_another(beginning: str) -> No
 
 
 def test_trust_follows_who_said_it_and_what_it_looks_like() -> None:
-    assert [trust_of(role, ()) for role in (None, "Ann", "assistant", "tool", "Function")] == [1.0, 1.0, 1.0, 0.5, 0.5]
-    assert trust_of("tool", ("override",)) < trust_of("Ann", ("override",)) < 1.0
+    assert [trust_of(role, ()) for role in (None, "user", "assistant", "tool")] == [1.0, 1.0, 1.0, 0.5]
+    assert trust_of("tool", ("override",)) < trust_of("user", ("override",)) < 1.0

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zettel.errors import BadRecord
-from zettel.transcripts import json_stream
-from zettel.transcripts.json_stream import JsonStream
+from zettel.transcripts.parsing import json_stream
+from zettel.transcripts.parsing.json_stream import JsonStream
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -76,9 +76,9 @@ def test_steps_go_into_items() -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("", "1:1: the JSON breaks off"),
-        ("[1, 2", "1:6: the JSON breaks off"),
-        ('[1,\n "abc', "2:2: the JSON breaks off"),
+        ("", "1:1: the JSON is truncated"),
+        ("[1, 2", "1:6: the JSON is truncated"),
+        ('[1,\n "abc', "2:2: the JSON is truncated"),
         ("[1 2]", "1:4: the JSON is damaged here (a comma is missing)"),
         ("[1]]", "1:4: the JSON is damaged here (something follows"),
         ("{}", "1:1: the JSON is damaged here (expected an array)"),

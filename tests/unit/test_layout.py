@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from zettel.cli.hits import told_path
+from zettel.cli.benchmark_output import bands
+from zettel.cli.hits import path_text
 from zettel.cli.layout import heading, labelled, paragraph
-from zettel.cli.measuring import bands
 from zettel.model import Step
 
 
@@ -56,12 +56,12 @@ def test_paths() -> None:
         Step(kind="note", name="The Glass Orchard", over="MENTIONS", note="n_1"),
         Step(kind="note", name="Tarn Hollow", over="~RELATES", note="n_2"),
     )
-    assert told_path(title) == ("question names title → The Glass Orchard —MENTIONS→ Tarn Hollow ←RELATES— this note")
+    assert path_text(title) == ("question names title → The Glass Orchard —MENTIONS→ Tarn Hollow ←RELATES— this note")
     term = (
         Step(kind="question", name="harbour", over="NAMES"),
         Step(kind="term", name="harbour", over="~HAS_TERM"),
     )
-    assert told_path(term) == "question names term → harbour ←HAS_TERM— this note"
+    assert path_text(term) == "question names term → harbour ←HAS_TERM— this note"
 
 
 def test_bands_repeat_the_first_column() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from zettel.errors import BadRecord
 from zettel.transcripts import Rejected
-from zettel.transcripts.lines import MAX_LINE, lines
+from zettel.transcripts.parsing.lines import MAX_LINE, lines
 
 
 def read(said: bytes) -> list[tuple[int, str | None]]:
@@ -27,5 +27,5 @@ def test_a_line_that_cannot_be_read_is_rejected_and_the_next_one_read() -> None:
 
 
 def test_utf_16_that_breaks_off() -> None:
-    with pytest.raises(BadRecord, match="a:2: the text is not UTF-16 any more"):
+    with pytest.raises(BadRecord, match="a:2: the text is not valid UTF-16"):
         read("a\nb".encode("utf-16") + b"\0")

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from zettel.errors import InvalidInput
 from zettel.link.by_model import CUT, MAX_LINKS, MAX_OFFERED, UNREADABLE, LiteLLMLinker
-from zettel.llm.lines import MAX_REASON, line, short_ids
-from zettel.llm.ports import Answer, Choice, Choices, Decision, Linked, Request
+from zettel.llm.prompt_lines import MAX_REASON, line, short_ids
 from zettel.model import LinkType, Note
+from zettel.ports.language_model import Answer, CandidateBatch, LinkDecision, LinkResult, NoteCandidates, Request
 from zettel.prompts import load_prompt
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
@@ -24,24 +24,24 @@ NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
 
 def _note(seq: int, days: int | None = None, **fields: Any) -> Note:
     when = None if days is None else NOON + timedelta(days=days)
-    given_fields = {"content": f"said {seq}", "role": "Ann", "occurred_at": when, "valid_from": when, **fields}
+    given_fields = {"content": f"said {seq}", "speaker": "Ann", "occurred_at": when, "valid_from": when, **fields}
     return Note(id=f"n_{seq:020x}", seq=seq, event_ids=(f"e_{seq}",), recorded_at=NOON, **given_fields)
 
 
 OLD = tuple(_note(seq, days=seq) for seq in range(1, 7))
 FIRST, SECOND = _note(10, days=10), _note(11, days=11)
-CHOICES = Choices((Choice(FIRST, (0, 1, 2, 3)), Choice(SECOND, (4, 6))), (*OLD, FIRST))
+CHOICES = CandidateBatch((NoteCandidates(FIRST, (0, 1, 2, 3)), NoteCandidates(SECOND, (4, 6))), (*OLD, FIRST))
 IDS = short_ids(note.id for note in (FIRST, SECOND, *OLD))
 
 
-def _link(text: str, choices: Choices = CHOICES, cut: bool = False) -> Linked:
+def _link(text: str, choices: CandidateBatch = CHOICES, cut: bool = False) -> LinkResult:
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
         return Answer(text, "some/model", cut)
 
     return asyncio.run(LiteLLMLinker().link(choices, ask))
 
 
-def _asked(choices: Choices) -> list[tuple[Request, Sequence[str]]]:
+def _asked(choices: CandidateBatch) -> list[tuple[Request, Sequence[str]]]:
     seen: list[tuple[Request, Sequence[str]]] = []
 
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
@@ -52,7 +52,7 @@ def _asked(choices: Choices) -> list[tuple[Request, Sequence[str]]]:
     return seen
 
 
-def _ids(choices: Choices) -> dict[str, str]:
+def _ids(choices: CandidateBatch) -> dict[str, str]:
     """The ids as the question shows them, by note."""
     ((request, _),) = _asked(choices)
     shown = [json.loads(text) for text in request.user.splitlines() if text.startswith("{")]
@@ -109,7 +109,7 @@ def test_question_has_one_pool_for_all_notes() -> None:
 
 def test_note_is_told_by_its_context_where_that_was_written() -> None:
     written = _note(20, context="Ann sold the canoe. " * 40, authored=("context",))
-    ((request, _),) = _asked(Choices((Choice(written, (0,)),), OLD))
+    ((request, _),) = _asked(CandidateBatch((NoteCandidates(written, (0,)),), OLD))
     shown = [json.loads(text) for text in request.user.splitlines() if text.startswith("{")]
     assert shown[0]["note"].startswith("Ann sold the canoe.")
     assert len(shown[0]["note"]) < 200
@@ -126,10 +126,10 @@ def test_decisions() -> None:
     )
     first, second = linked.notes
     assert first == (
-        Decision(FIRST.id, OLD[0].id, LinkType.SUPERSEDES, "why"),
-        Decision(FIRST.id, OLD[1].id, LinkType.RELATES, "x" * (MAX_REASON - 1) + "…"),
+        LinkDecision(FIRST.id, OLD[0].id, LinkType.SUPERSEDES, "why"),
+        LinkDecision(FIRST.id, OLD[1].id, LinkType.RELATES, "x" * (MAX_REASON - 1) + "…"),
     )
-    assert second == (Decision(SECOND.id, FIRST.id, LinkType.CONTRADICTS, "why"),)
+    assert second == (LinkDecision(SECOND.id, FIRST.id, LinkType.CONTRADICTS, "why"),)
     assert (linked.model, linked.prompt) == ("some/model", "link/1")
 
 
@@ -154,7 +154,7 @@ def test_decisions() -> None:
 def test_what_was_not_offered_is_dropped(link: Any) -> None:
     assert _link(_whole(link, _said(SECOND, OLD[4]))).notes == (
         (),
-        (Decision(SECOND.id, OLD[4].id, LinkType.RELATES, "why"),),
+        (LinkDecision(SECOND.id, OLD[4].id, LinkType.RELATES, "why"),),
     )
 
 
@@ -163,15 +163,15 @@ def test_an_id_that_comes_back_as_a_number_is_the_id() -> None:
     ids = {note.id: short_ids([note.id])[note.id] for note in notes}
     old, new = [note for note in notes if ids[note.id].isdigit()][:2]
     said = {"from": int(ids[new.id]), "to": int(ids[old.id]), "type": "RELATES", "reason": "why"}
-    linked = _link(_whole(said), Choices((Choice(new, (0,)),), (old,)))
-    assert linked.notes == ((Decision(new.id, old.id, LinkType.RELATES, "why"),),)
+    linked = _link(_whole(said), CandidateBatch((NoteCandidates(new, (0,)),), (old,)))
+    assert linked.notes == ((LinkDecision(new.id, old.id, LinkType.RELATES, "why"),),)
 
 
 def test_only_what_held_before_is_superseded() -> None:
     told_late = _note(21, days=-5)
     undated = _note(22)
     for note, other, older in ((told_late, OLD[0], False), (OLD[0], told_late, True), (undated, OLD[0], True)):
-        choices = Choices((Choice(note, (0,)),), (other,))
+        choices = CandidateBatch((NoteCandidates(note, (0,)),), (other,))
         ids = _ids(choices)
         said = {"from": ids[note.id], "to": ids[other.id], "type": "SUPERSEDES", "reason": ""}
         assert bool(_link(_whole(said), choices).notes[0]) == older
@@ -179,11 +179,11 @@ def test_only_what_held_before_is_superseded() -> None:
 
 def test_pairs_and_links_are_bounded() -> None:
     doubled = _link(_whole(_said(FIRST, OLD[0]), _said(FIRST, OLD[0], "CONTRADICTS")))
-    assert doubled.notes[0] == (Decision(FIRST.id, OLD[0].id, LinkType.RELATES, "why"),)
+    assert doubled.notes[0] == (LinkDecision(FIRST.id, OLD[0].id, LinkType.RELATES, "why"),)
     many = _link(_whole(*(_said(FIRST, old) for old in OLD[:4])))
     assert many.notes[0] is not None
     assert len(many.notes[0]) == MAX_LINKS
-    ((request, _),) = _asked(Choices((Choice(FIRST, tuple(range(6))),), OLD))
+    ((request, _),) = _asked(CandidateBatch((NoteCandidates(FIRST, tuple(range(6))),), OLD))
     assert len(json.loads(request.user.splitlines()[1])["to"]) == MAX_OFFERED
 
 
@@ -196,7 +196,7 @@ def test_no_link_is_an_answer_and_no_answer_is_none() -> None:
 
 
 def test_nobody_is_asked_where_there_is_no_choice() -> None:
-    lonely = Choices((Choice(FIRST, ()), Choice(SECOND, (0,))), (SECOND,))
+    lonely = CandidateBatch((NoteCandidates(FIRST, ()), NoteCandidates(SECOND, (0,))), (SECOND,))
     assert _asked(lonely) == []
     assert _link("", lonely).notes == ((), ())
     with pytest.raises(InvalidInput):
@@ -226,7 +226,7 @@ def test_whatever_comes_only_offered_pairs_are_linked(text: str, cut: bool) -> N
             continue
         assert len(outcome) <= MAX_LINKS
         for decision in outcome:
-            assert isinstance(decision, Decision)
+            assert isinstance(decision, LinkDecision)
             assert decision.source == choice.note.id
             assert decision.target in offered[choice.note.id]
             assert decision.type in (LinkType.RELATES, LinkType.SUPERSEDES, LinkType.CONTRADICTS)

@@ -9,29 +9,29 @@ from typing import Any
 import pytest
 
 from tests.unit.test_formats import SAMPLES
-from tests.unit.test_transcripts import parted, write
-from zettel.transcripts import longmemeval
+from tests.unit.test_transcripts import split_records, write
+from zettel.transcripts.formats import longmemeval
 
 SAMPLE = SAMPLES / "longmemeval.json"
 
 
 def test_sessions_dates_and_evidence() -> None:
-    read, rejected = parted(list(longmemeval.read(SAMPLE)))
+    read, rejected = split_records(list(longmemeval.read(SAMPLE)))
     soup, _, harp, crate = read[:4]
-    assert (soup.id, soup.session) == ("q_harp_1/chat_12_1/1", "q_harp_1/chat_12_1")
+    assert (soup.external_id, soup.session) == ("q_harp_1/chat_12_1/1", "q_harp_1/chat_12_1")
     assert soup.occurred_at == datetime(2023, 5, 20, 2, 21, tzinfo=timezone.utc)
     assert soup.metadata == {"conversation": "q_harp_1", "session_id": "chat_12_1"}
     assert harp.metadata == {
         "conversation": "q_harp_1", "session_id": "answer_harp_1", "answer_session": True, "has_answer": True,
     }  # fmt: skip
-    assert (harp.role, crate.role, "has_answer" in crate.metadata) == ("user", "assistant", False)
+    assert (harp.speaker, crate.speaker, "has_answer" in crate.metadata) == ("user", "assistant", False)
     assert [event.session for event in read[4:]] == [
         *["q_boat_2_abs/chat_12_1"] * 2, *["q_boat_2_abs/chat_12_1#2"] * 2, "q_boat_2_abs/chat_13",
     ]  # fmt: skip
-    assert len({event.id for event in read}) == len(read)
+    assert len({event.external_id for event in read}) == len(read)
     assert read[-1].occurred_at is None
     assert [(one.position, one.reason.partition(":")[0]) for one in rejected] == [
-        ("q_boat_2_abs/chat_13", "no date like '2023/05/20 (Sat) 02"),
+        ("q_boat_2_abs/chat_13", "'some day' is not a date such as 2023/05/20 (Sat) 02"),
         ("q_boat_2_abs/chat_13/2", "the event says nothing"),
     ]
 
@@ -55,6 +55,6 @@ def test_a_zone_can_be_named() -> None:
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, question: Any, places: list[str]) -> None:
     good = {"question_id": "g", "haystack_sessions": [[{"role": "user", "content": "Hm."}]]}
-    read, rejected = parted(list(longmemeval.read(write(tmp_path / "a.json", [question, good]))))
-    assert [event.id for event in read] == ["g/session_1/1"]
+    read, rejected = split_records(list(longmemeval.read(write(tmp_path / "a.json", [question, good]))))
+    assert [event.external_id for event in read] == ["g/session_1/1"]
     assert [one.position for one in rejected] == places

@@ -12,9 +12,10 @@ import pytest
 
 from zettel import Memory
 from zettel.model import Event, LinkType
-from zettel.transcripts import Rejected, markdown
-from zettel.transcripts.front_matter import split
-from zettel.transcripts.wikilinks import Named, Names, with_titles
+from zettel.transcripts import Rejected
+from zettel.transcripts.formats import markdown
+from zettel.transcripts.parsing.front_matter import split_front_matter
+from zettel.transcripts.parsing.wikilinks import NoteNames, TitleIndex, link_titles
 
 VAULT = Path(__file__).parents[1] / "data" / "transcripts" / "markdown-vault"
 CET = timezone(timedelta(hours=1))
@@ -65,7 +66,7 @@ class TestVault:
             "folder": "Birds", "tags": ["bird", "wetland/reed", "heard"], "aliases": ["bog bull", "Rohrdommel"],
         }  # fmt: skip
         assert bittern.content.endswith("#heard\n\nup: [[Species of the Lauke marsh]]\n\n#bird #wetland_reed")
-        assert by_title(VAULT)["marsh fiddle"].role == "Ottla Brenk"
+        assert by_title(VAULT)["marsh fiddle"].speaker == "Ottla Brenk"
 
     def test_front_matter_that_is_no_yaml_is_text(self) -> None:
         assert by_title(VAULT)["Pump house"].content.startswith("---\nid: 202403030810\n")
@@ -91,18 +92,18 @@ class TestVault:
         }  # fmt: skip
 
     def test_ids_are_the_same_from_folder_zip_and_moved_vault(self, tmp_path: Path) -> None:
-        ids = [record.id for record in markdown.read(VAULT) if isinstance(record, Event)]
+        ids = [record.external_id for record in markdown.read(VAULT) if isinstance(record, Event)]
         assert ids[0] == "markdown-vault/Birds/Great bittern.md"
         assert ids[-1] == "markdown-vault/z-77", "the front matter's own"
         moved = copytree(VAULT, tmp_path / "elsewhere" / "markdown-vault")
-        assert [record.id for record in markdown.read(moved) if isinstance(record, Event)] == ids
+        assert [record.external_id for record in markdown.read(moved) if isinstance(record, Event)] == ids
         for top in ("", "markdown-vault/"):
             packed = tmp_path / "markdown-vault.zip"
             with ZipFile(packed, "w") as archive:
                 for file in sorted(path for path in VAULT.rglob("*") if path.is_file()):
                     archive.write(file, top + file.relative_to(VAULT).as_posix())
             assert markdown.sniff(packed, b"PK")
-            assert [record.id for record in markdown.read(packed) if isinstance(record, Event)] == ids
+            assert [record.external_id for record in markdown.read(packed) if isinstance(record, Event)] == ids
 
     def test_an_edited_note_is_the_same_note(self, tmp_path: Path) -> None:
         with Memory(":memory:") as memory:
@@ -114,11 +115,11 @@ class TestVault:
 
     def test_ids_that_a_template_copied_are_not_used(self, tmp_path: Path) -> None:
         vault = write(tmp_path / "vault", A="---\nid: same\n---\none", B="---\nid: same\n---\ntwo")
-        assert [event.id for event in by_title(vault).values()] == ["vault/A.md", "vault/B.md"]
+        assert [event.external_id for event in by_title(vault).values()] == ["vault/A.md", "vault/B.md"]
 
     def test_a_long_id_needs_no_vault(self, tmp_path: Path) -> None:
         vault = write(tmp_path / "vault", A="---\nid: e_0123456789abcdef\n---\none")
-        assert [event.id for event in by_title(vault).values()] == ["e_0123456789abcdef"]
+        assert [event.external_id for event in by_title(vault).values()] == ["e_0123456789abcdef"]
 
     def test_what_cannot_be_read_is_told(self, tmp_path: Path) -> None:
         vault = write(tmp_path, Good="fine", Null="a\0b")
@@ -136,7 +137,7 @@ class TestVault:
 class TestOneFile:
     def test_it_is_the_note_that_it_is_in_its_vault(self) -> None:
         (event,) = by_title(VAULT / "Species of the Lauke marsh.md").values()
-        assert event.id == "markdown-vault/Species of the Lauke marsh.md"
+        assert event.external_id == "markdown-vault/Species of the Lauke marsh.md"
 
     @pytest.mark.parametrize(
         ("name", "text", "title"),
@@ -164,7 +165,7 @@ class TestOneFile:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text)
             (event,) = by_title(path).values()
-            ids.append((event.title, event.id))
+            ids.append((event.title, event.external_id))
         assert ids[0] == ids[1] != ids[2]
         assert [title for title, _ in ids] == ["Reeds", "Reeds", "Drains", "-"]
         assert ids[3][1] == "-/z-7"
@@ -204,7 +205,7 @@ class TestSniffing:
 class TestFrontMatter:
     def test_values_are_told_as_they_stand(self) -> None:
         told = "Date: 2024-03-02\nn: 007\nlist: [a, 'b c']\nup: [[Marsh]]\nalso:\n  - [[Reed]]\ndeep: {a: 1}\n"
-        properties, body, line = split(f"---\n{told}---\nbody")
+        properties, body, line = split_front_matter(f"---\n{told}---\nbody")
         assert properties == {
             "date": ["2024-03-02"], "n": ["007"], "list": ["a", "b c"], "up": ["[[Marsh]]"], "also": ["[[Reed]]"],
             "deep": [],
@@ -216,19 +217,19 @@ class TestFrontMatter:
         ["---\n- a\n- b\n---\nx", "---\na: [\n---\nx", "---\nopen", "----\nx", f"---\na: {'[' * 5000}\n---\nx"],
     )
     def test_what_is_none_is_text(self, text: str) -> None:
-        assert split(text) == ({}, text, 1)
+        assert split_front_matter(text) == ({}, text, 1)
 
     def test_comments_alone(self) -> None:
-        assert split("---\n# nothing\n---\nx") == ({}, "x", 4)
+        assert split_front_matter("---\n# nothing\n---\nx") == ({}, "x", 4)
 
 
 class TestLinks:
-    NAMES = Names(
+    NAMES = TitleIndex(
         [
-            Named("a/Marsh fiddle.md", "Marsh fiddle", ("202403021915", "reed fiddle")),
-            Named("a/drum.md", "drum", ()),
-            Named("b/drum.md", "The long drum of the men who keep the sluice at Lauke", ()),
-            Named("e/Caf\u00e9.md", "Caf\u00e9", ()),
+            NoteNames("a/Marsh fiddle.md", "Marsh fiddle", ("202403021915", "reed fiddle")),
+            NoteNames("a/drum.md", "drum", ()),
+            NoteNames("b/drum.md", "The long drum of the men who keep the sluice at Lauke", ()),
+            NoteNames("e/Caf\u00e9.md", "Caf\u00e9", ()),
         ]
     )
 
@@ -252,4 +253,4 @@ class TestLinks:
         ],
     )
     def test_a_link_names_the_title(self, text: str, written: str) -> None:
-        assert with_titles(text, "a/note.md", self.NAMES) == written
+        assert link_titles(text, "a/note.md", self.NAMES) == written

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from zettel.model import Event
-from zettel.transcripts import Rejected, mbox
-from zettel.transcripts.mail_text import own_words, text_of_html
+from zettel.transcripts import Rejected
+from zettel.transcripts.formats import mbox
+from zettel.transcripts.formats.mail_text import own_text, text_of_html
 
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 UTC = timezone.utc
@@ -25,7 +26,11 @@ def read(path: Path) -> list[Event]:
 def test_the_sample() -> None:
     first, answer, listed, other, undated = read(SAMPLES / "mail.mbox")
     assert first.content == ("Der Schlüssel liegt bei mir.\nFrom Monday on it is with Mia.\n[file: Schlüsselliste.pdf]")
-    assert (first.id, first.title, first.role) == ("a1@mail.example.org", "Schüssel für die Hütte", "Jürgen Sandt")
+    assert (first.external_id, first.title, first.speaker) == (
+        "a1@mail.example.org",
+        "Schüssel für die Hütte",
+        "Jürgen Sandt",
+    )
     assert first.occurred_at == datetime(2024, 1, 8, 8, tzinfo=UTC)
     assert first.metadata == {
         "address": "juergen@example.org",
@@ -37,9 +42,9 @@ def test_the_sample() -> None:
     assert answer.session == first.session == "1788000000000000001"
     assert listed.content == "Who sails in May?\n\n- Two boats\n- Six & a dog"
     assert listed.metadata["channel"] == "Crew of the Petrel"
-    assert (other.content, other.role, other.session) == ("Me.", "mia@example.org", listed.session)
+    assert (other.content, other.speaker, other.session) == ("Me.", "mia@example.org", listed.session)
     assert (undated.content, undated.occurred_at) == ("From the shed I took two. – Mia", None)
-    assert undated.id is not None, "without time and Message-ID it is known by what it says"
+    assert undated.external_id is not None, "without time and Message-ID it is known by what it says"
     assert [event.source.position for event in (first, answer) if event.source] == ["1", "46"]
 
 
@@ -66,7 +71,7 @@ def test_a_single_mail_is_one_whatever_it_holds(tmp_path: Path) -> None:
     path = tmp_path / "a.eml"
     path.write_text(f"From: c@d\n\nHere it is.\n\n{patch}\n\nMore tar.\n")
     (event,) = read(path)
-    assert (event.role, event.content) == ("c@d", f"Here it is.\n\n{patch}\n\nMore tar.")
+    assert (event.speaker, event.content) == ("c@d", f"Here it is.\n\n{patch}\n\nMore tar.")
 
 
 def test_threads_are_found_by_references(tmp_path: Path) -> None:
@@ -83,7 +88,7 @@ def test_raw_bytes_in_a_header(tmp_path: Path) -> None:
     path = tmp_path / "a.mbox"
     path.write_bytes("From a Mon Jan 08 2024\nSubject: Übung\nFrom: Åse <a@b>\n\nhei\n".encode())
     (event,) = read(path)
-    assert (event.title, event.role) == ("Übung", "Åse")
+    assert (event.title, event.speaker) == ("Übung", "Åse")
 
 
 def test_what_is_no_mail_is_rejected_with_its_line(tmp_path: Path) -> None:
@@ -114,19 +119,19 @@ def test_what_is_no_mail_is_rejected_with_its_line(tmp_path: Path) -> None:
     ],
 )
 def test_own_words(text: str, kept: str) -> None:
-    assert own_words(text) == kept
+    assert own_text(text) == kept
 
 
 def test_a_long_line_of_dashes_takes_no_time() -> None:
     """The time grew with the square of its length: minutes for this one, hours for a megabyte."""
     line = "---original" + "-" * 100_000 + "x"
-    assert own_words(line) == line
+    assert own_text(line) == line
 
 
 def test_html_with_a_broken_declaration() -> None:
     assert text_of_html("<p>one</p><![weird[ <p>two</p>").startswith("one")
     quoting = '<p>Yes</p><div class="gmail_quote"><div>no</div></div><p>after</p>'
-    assert own_words(text_of_html(quoting)) == "Yes\n\nafter"
+    assert own_text(text_of_html(quoting)) == "Yes\n\nafter"
 
 
 def read_mail(tmp_path: Path, said: bytes) -> Event:
@@ -143,8 +148,8 @@ def test_a_bare_from_line_separates_mails_above_a_header(tmp_path: Path) -> None
     path = tmp_path / "Inbox"
     path.write_bytes(older + newer + b"\r\n" + newer.replace(b"\r\n", b"\n").replace(b"<2>", b"<3>"))
     first, second, third = read(path)
-    assert (first.id, first.content) == ("1", "First.")
-    assert (second.id, third.id) == ("2", "3")
+    assert (first.external_id, first.content) == ("1", "First.")
+    assert (second.external_id, third.external_id) == ("2", "3")
     assert second.content == third.content == "Second.\nFrom\nX: y\n\nFrom\nthe shed, and\n\nFrom now on\nP: s"
 
 
@@ -188,7 +193,7 @@ def test_files_that_begin_with_a_bare_from_line(head: bytes, is_mail: bool) -> N
     ],
 )
 def test_what_is_forwarded_stays(text: str, kept: str) -> None:
-    assert own_words(text) == kept
+    assert own_text(text) == kept
 
 
 @pytest.mark.parametrize(
@@ -217,7 +222,7 @@ def test_what_is_forwarded_stays(text: str, kept: str) -> None:
     ],
 )
 def test_what_is_forwarded_in_html_stays(html: str, kept: str) -> None:
-    said = own_words(text_of_html(html))
+    said = own_text(text_of_html(html))
     assert "\n".join(said.split()) == "\n".join(kept.split())
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from zettel.annotate.index import titles_of
-from zettel.link.mentions import phrases
+from zettel.core.mentions import phrases
+from zettel.text.index import titles_of
 
 
 @pytest.mark.parametrize(

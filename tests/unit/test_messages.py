@@ -11,10 +11,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.unit.test_formats import SAMPLES
-from tests.unit.test_transcripts import events, parted, write
+from tests.unit.test_transcripts import events, split_records, write
 from zettel.errors import BadRecord
 from zettel.model import Event
-from zettel.transcripts import detect, messages
+from zettel.transcripts import detect
+from zettel.transcripts.formats import messages
 
 
 def sample(name: str) -> list[Event]:
@@ -30,12 +31,13 @@ def test_lines_for_fine_tuning() -> None:
     assert answer.content == "At ten past two 🌊."
     assert {one.session for one in (asked, called, tide, answer)} == {asked.session}
     assert len({asked.session, thanks.session, again.session}) == 3, "conversations that begin alike stay apart"
-    assert (bird.role, bird.content) == ("Ebba", "What bird is this?\n\u200fמה זה\n\n[image]")
+    assert (bird.speaker, bird.role) == ("Ebba", "user")
+    assert bird.content == "What bird is this?\n\u200fמה זה\n\n[image]"
     assert refused.content == "I cannot name it."
     assert dunlin.payload == {"calls": [{"tool": "note_bird", "input": "{broken"}]}
     assert (batch.session, batch.metadata) == ("request-7", {"model": "gpt-4o-mini"})
     read = sample("messages-openai.jsonl")
-    assert len({event.id for event in read}) == len(read), "each can be known again"
+    assert len({event.external_id for event in read}) == len(read), "each can be known again"
 
 
 @pytest.mark.parametrize("key", ["conversation_id", "thread_id", "session_id"])
@@ -67,7 +69,7 @@ def test_items_of_openais_responses(tmp_path: Path) -> None:
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "One."}]},
     ]
     read = events(list(messages.read(write(tmp_path / "items.json", items))))
-    assert [(event.role, event.content, (event.payload or {"calls": [None]})["calls"][0]) for event in read] == [
+    assert [(event.speaker, event.content, (event.payload or {"calls": [None]})["calls"][0]) for event in read] == [
         ("user", "Any boats?", None),
         ("assistant", "", {"tool": "web_search", "input": {"type": "search", "query": "boats"}, "id": "ws"}),
         ("assistant", "", {"tool": "tide", "input": {"at": "Husum"}, "id": "m", "output": "14:10"}),
@@ -91,19 +93,19 @@ def test_blocks_of_anthropic() -> None:
 
 def test_a_thread_keeps_its_ids_and_times() -> None:
     plan, beans = sample("messages-thread.jsonl")
-    assert (plan.id, plan.session) == ("thread_k9/msg_a1", "thread_k9")
+    assert (plan.external_id, plan.session) == ("thread_k9/msg_a1", "thread_k9")
     assert (plan.content, beans.role) == ("Plan my garden.", "assistant")
     assert beans.occurred_at == datetime(2024, 5, 1, 8, 0, 7, tzinfo=timezone.utc)
 
 
 def test_a_message_on_each_line() -> None:
     read = sample("messages-lines.jsonl")
-    assert [(event.role, event.content) for event in read] == [
+    assert [(event.speaker, event.content) for event in read] == [
         ("user", "Good morning"), ("assistant", ""), ("tool", "07:12"), ("assistant", "Good morning! It is 07:12."),
         ("user", "Good morning"),
     ]  # fmt: skip
     assert {event.session for event in read} == {"messages-lines"}
-    assert read[0].id != read[4].id
+    assert read[0].external_id != read[4].external_id
 
 
 @pytest.mark.parametrize(
@@ -120,13 +122,13 @@ def test_arrays_and_objects(tmp_path: Path, value: Any) -> None:
     path = write(tmp_path / "talk.json", value)
     assert messages.sniff(path, path.read_bytes()) or "type" in value[0]
     (event,) = events(list(messages.read(path)))
-    assert (event.role, event.content) == ("user", "Hm.")
+    assert (event.speaker, event.content) == ("user", "Hm.")
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        {"content": "An event.", "role": "Ann"},
+        {"content": "An event.", "speaker": "Ann"},
         {"content": "An event.", "role": "user", "occurred_at": "2024-05-01"},
         {"id": "e", "role": "user", "content": "An event."},
         {"event_id": "e_1", "role": "user", "content": "An event.", "metadata": {}},
@@ -148,8 +150,8 @@ def test_a_grown_conversation_adds_only_the_rest(tmp_path: Path) -> None:
     first = json.loads(lines[0])
     first["messages"].append({"role": "user", "content": "And low water?"})
     later = write(tmp_path / path.name, "\n".join([lines[4], json.dumps(first), *lines[1:4]]))
-    known = {event.id for event in sample(path.name)}
-    assert [event.content for event in events(list(messages.read(later))) if event.id not in known] == [
+    known = {event.external_id for event in sample(path.name)}
+    assert [event.content for event in events(list(messages.read(later))) if event.external_id not in known] == [
         "And low water?"
     ]
 
@@ -164,7 +166,7 @@ def test_bad_lines_and_messages_are_told(tmp_path: Path) -> None:
         "[" * 100_000,
     ]
     good = '{"messages": [{"role": "user", "content": "Well."}]}'
-    accepted, rejected = parted(list(messages.read(write(tmp_path / "a.jsonl", "\n".join([*bad, good])))))
+    accepted, rejected = split_records(list(messages.read(write(tmp_path / "a.jsonl", "\n".join([*bad, good])))))
     assert [event.content for event in accepted] == ["Well."]
     assert [one.position for one in rejected] == ["1", "2", "3", "4[1]", "4[2]", "5[1]", "6"]
 
@@ -181,5 +183,5 @@ def test_a_cut_array_says_so(tmp_path: Path) -> None:
     path = write(tmp_path / "talk.json", '[{"role": "user", "content": "One."}, {"role": "us')
     found = messages.read(path)
     assert next(found).model_dump()["content"] == "One."
-    with pytest.raises(BadRecord, match=r"talk\.json:1:\d+: the JSON breaks off here"):
+    with pytest.raises(BadRecord, match=r"talk\.json:1:\d+: the JSON is truncated here"):
         next(found)

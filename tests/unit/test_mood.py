@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.annotate.mood import Mood, mood_of
-from zettel.annotate.statements import statements
+from zettel.text.mood import Mood, mood_of
+from zettel.text.statements import parse_sentences
 
 CLAIMED = """
 I live in Bergen, above a bakery.
@@ -47,7 +47,7 @@ def test_the_mood_of_a_sentence(text: str, mood: Mood) -> None:
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_read(text: str) -> None:
-    for said in statements(text):
+    for said in parse_sentences(text):
         assert said.mood in Mood
         assert said.numbers.isdisjoint(said.days)
         assert isinstance(said.kin, str)
@@ -55,13 +55,13 @@ def test_any_text_can_be_read(text: str) -> None:
 
 
 def test_values_are_told_apart() -> None:
-    (said,) = statements("On 14 May Ann paid 12.50 euros for seat H-31.")
+    (said,) = parse_sentences("On 14 May Ann paid 12.50 euros for seat H-31.")
     assert [set(found) for found in (said.days, said.amounts, said.numbers)] == [{"14 may"}, {"12.50 euros"}, {"h-31"}]
 
 
 def test_of_whom_a_sentence_is() -> None:
-    assert statements("My parents live in Rome.")[0].kin == "parents"
-    assert statements("My dentist appointment is on Friday.")[0].kin == ""
-    assert statements("I live in Rome.")[0].of_self
-    assert statements("Dr Holm's assistant works at Nordlys.")[0].whom >= {"holm", "nordlys"}
-    assert statements("We talked about the ferry for an hour.")[0].stated == {"talk"}
+    assert parse_sentences("My parents live in Rome.")[0].kin == "parents"
+    assert parse_sentences("My dentist appointment is on Friday.")[0].kin == ""
+    assert parse_sentences("I live in Rome.")[0].is_first_person
+    assert parse_sentences("Dr Holm's assistant works at Nordlys.")[0].whom >= {"holm", "nordlys"}
+    assert parse_sentences("We talked about the ferry for an hour.")[0].stated == {"talk"}

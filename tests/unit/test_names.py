@@ -1,4 +1,4 @@
-"""Names that are written differently."""
+"""Names with different spellings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_jaro_winkler_has_the_published_values(one: str, other: str, expected: f
 
 
 @pytest.mark.parametrize(("one", "other"), [("jon", "jonathan"), ("katherine", "catherine"), ("marhta", "martha")])
-def test_one_name_written_differently(one: str, other: str) -> None:
+def test_two_spellings_of_one_name(one: str, other: str) -> None:
     assert ALIKE <= likeness(one, other) == likeness(other, one) < 1.0
 
 
@@ -43,13 +43,13 @@ def test_two_names(one: str, other: str) -> None:
 
 
 @given(st.text(alphabet="abcde", min_size=1, max_size=8), st.text(alphabet="abcde", min_size=1, max_size=8))
-def test_likeness_is_a_share_and_the_same_both_ways(one: str, other: str) -> None:
+def test_likeness_is_a_symmetric_share(one: str, other: str) -> None:
     assert 0.0 <= likeness(one, other) == likeness(other, one) <= 1.0 + 1e-9
     assert (likeness(one, other) == 1.0) == (one == other)
 
 
 @given(st.text(alphabet="abcde", min_size=1, max_size=12), st.text(alphabet="abcde", min_size=1, max_size=12))
-def test_what_is_alike_may_be(one: str, other: str) -> None:
+def test_may_be_alike_is_an_upper_bound(one: str, other: str) -> None:
     assert may_be_alike(one, other) == may_be_alike(other, one)
     assert may_be_alike(one, other) or likeness(one, other) < ALIKE
 
@@ -64,7 +64,7 @@ def test_a_pasted_document_is_compared_with_many_speakers_without_delay() -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "roles", "expected"),
+    ("text", "speakers", "expected"),
     [
         ("What did Ann Lee buy?", ["Ann Lee", "Ann Kim", "Bob"], [1.0, 0.0, 0.0]),
         ("What did Ann buy?", ["Ann Lee", "Ann Kim", "Bob"], [1.0, 1.0, 0.0]),
@@ -75,12 +75,12 @@ def test_a_pasted_document_is_compared_with_many_speakers_without_delay() -> Non
         ("Who bought it?", [], []),
     ],
 )
-def test_who_is_named(text: str, roles: list[str], expected: list[float]) -> None:
+def test_speakers_named(text: str, speakers: list[str], expected: list[float]) -> None:
     question = parse_question(text, vector=None, today=None)
-    assert speakers_named(question, roles) == pytest.approx(expected, abs=1e-4)
+    assert speakers_named(question, speakers) == pytest.approx(expected, abs=1e-4)
 
 
-def test_a_name_that_nobody_has_stands_for_those_like_it() -> None:
+def test_an_unknown_name_matches_similar_terms() -> None:
     question = parse_question("Where does Katherine keep her boat?", vector=None, today=None)
     df = np.array([0 if token.startswith("katherin") else 7 for token in question.tokens])
     assert capitalised(question.text) == ["katherine"]

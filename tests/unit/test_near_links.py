@@ -7,7 +7,8 @@ from datetime import datetime, timezone
 import pytest
 
 from zettel.link.near import MAX_NEAR_LINKS, binding, near_links, speakers
-from zettel.ports import Near, TermUse
+from zettel.model import TermUse
+from zettel.ports import NearestNotes
 
 NOW = datetime(2024, 1, 1, tzinfo=timezone.utc)
 
@@ -16,12 +17,12 @@ def term(key: str, kind: str = "name") -> TermUse:
     return TermUse(key, key.title(), kind, 1)
 
 
-def linked(near: list[tuple[str, float]], role: str | None = None, **terms: list[TermUse]) -> list[tuple[str, str]]:
+def linked(near: list[tuple[str, float]], speaker: str | None = None, **terms: list[TermUse]) -> list[tuple[str, str]]:
     """The others that note "new" is linked to, and why."""
     held = {"new": [], **{other: [] for other, _ in near}, **terms}
     found = near_links(
-        Near("new", tuple(near)),
-        role,
+        NearestNotes("new", tuple(near)),
+        speaker,
         {id: binding(own) for id, own in held.items()},
         {id: speakers(own) for id, own in held.items()},
         NOW,

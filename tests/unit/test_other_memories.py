@@ -16,14 +16,15 @@ import pytest
 from zettel import Memory
 from zettel.errors import BadRecord
 from zettel.model import Event, LinkType
-from zettel.transcripts import Rejected, amem, graphiti, mem0
-from zettel.transcripts.dumps import flat
+from zettel.transcripts import Rejected
+from zettel.transcripts.formats import amem, graphiti, mem0
+from zettel.transcripts.formats.memory_dumps import flat
 
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 CET = timezone(timedelta(hours=1))
 
 
-def parted(format: ModuleType, path: Path) -> tuple[list[Event], dict[str, str]]:
+def split_records(format: ModuleType, path: Path) -> tuple[list[Event], dict[str, str]]:
     records = list(format.read(path, CET))
     rejected = {record.position: record.reason for record in records if isinstance(record, Rejected)}
     return [record for record in records if isinstance(record, Event)], rejected
@@ -37,9 +38,9 @@ def dumped(folder: Path, value: Any) -> Path:
 
 class TestAMem:
     def test_a_dump(self) -> None:
-        (key, paint, sketch), rejected = parted(amem, SAMPLES / "amem.json")
+        (key, paint, sketch), rejected = split_records(amem, SAMPLES / "amem.json")
         assert key.content.startswith("Runa keeps the spare key")
-        assert key.id == "0c0f6f3e-6f0e-4c1b-9a54-2f2d6a3f7a01"
+        assert key.external_id == "0c0f6f3e-6f0e-4c1b-9a54-2f2d6a3f7a01"
         assert key.occurred_at == datetime(2024, 3, 2, 9, 15, tzinfo=CET)
         assert key.metadata == {
             "was": "A-MEM note", "context": "Where the spare key of the boathouse is kept.",
@@ -52,12 +53,12 @@ class TestAMem:
         assert rejected == {"3": "the note has no content"}
 
     def test_chroma_holds_the_same(self) -> None:
-        kept, rejected = parted(amem, SAMPLES / "amem-chroma")
+        kept, rejected = split_records(amem, SAMPLES / "amem-chroma")
         assert rejected == {}
-        dump, _ = parted(amem, SAMPLES / "amem.json")
-        told = {event.id: event.model_dump(exclude={"source"}) for event in dump}
-        assert {event.id: event.model_dump(exclude={"source"}) for event in kept} == told
-        by_file, _ = parted(amem, SAMPLES / "amem-chroma" / "chroma.sqlite3")
+        dump, _ = split_records(amem, SAMPLES / "amem.json")
+        told = {event.external_id: event.model_dump(exclude={"source"}) for event in dump}
+        assert {event.external_id: event.model_dump(exclude={"source"}) for event in kept} == told
+        by_file, _ = split_records(amem, SAMPLES / "amem-chroma" / "chroma.sqlite3")
         assert by_file == kept
 
     def test_a_chroma_folder_of_others_is_none(self, tmp_path: Path) -> None:
@@ -79,22 +80,22 @@ class TestAMem:
     def test_notes_by_id(self, tmp_path: Path, wrap: str | None) -> None:
         note = {"content": "Dry.", "keywords": [], "context": "", "timestamp": "7:05 pm on 3 March, 2024", "links": {}}
         notes = {"n1": note, "n2": note | {"id": "own"}}
-        events, _ = parted(amem, dumped(tmp_path, {wrap: notes} if wrap else notes))
-        assert [event.id for event in events] == ["n1", "own"]
+        events, _ = split_records(amem, dumped(tmp_path, {wrap: notes} if wrap else notes))
+        assert [event.external_id for event in events] == ["n1", "own"]
         assert events[0].occurred_at == datetime(2024, 3, 3, 19, 5, tzinfo=CET)
 
     def test_what_chroma_gives(self, tmp_path: Path) -> None:
         said = {"ids": ["a"], "documents": ["Dry."], "metadatas": [{"id": "a", "content": "Dry.", "tags": '["x"]'}]}
-        (event,), rejected = parted(amem, dumped(tmp_path, said))
-        assert (event.id, event.metadata["tags"], rejected) == ("a", ["x"], {})
+        (event,), rejected = split_records(amem, dumped(tmp_path, said))
+        assert (event.external_id, event.metadata["tags"], rejected) == ("a", ["x"], {})
 
 
 class TestMem0:
     def test_all_memories(self) -> None:
-        events, rejected = parted(mem0, SAMPLES / "mem0.json")
+        events, rejected = split_records(mem0, SAMPLES / "mem0.json")
         walnuts, porridge, milk, allergic, neighbour = events
-        assert (walnuts.content, walnuts.role, walnuts.session) == ("Allergic to walnuts", "edda", "breakfast-17")
-        assert walnuts.id == "bb0f5a55-0a4c-4f7f-8a27-70a5d3c1e111"
+        assert (walnuts.content, walnuts.speaker, walnuts.session) == ("Allergic to walnuts", "edda", "breakfast-17")
+        assert walnuts.external_id == "bb0f5a55-0a4c-4f7f-8a27-70a5d3c1e111"
         assert walnuts.occurred_at == datetime(2024, 3, 2, 17, 15, 0, 123456, tzinfo=timezone.utc)
         assert walnuts.metadata == {
             "was": "mem0 memory", "source_app": "kitchen", "long": "x", "user_id": "edda", "agent_id": "cook",
@@ -102,19 +103,19 @@ class TestMem0:
         }  # fmt: skip
         assert walnuts.payload == {"metadata": {"nested": {"level": 2}}}
         assert porridge.metadata["updated_at"] == "2024-04-01T07:00:00-07:00"
-        assert milk.role == "cook", "the assistant by its name"
+        assert milk.speaker == "cook", "the assistant by its name"
         assert [one.content for one in (allergic, neighbour)] == [
             "edda allergic to walnuts", "edda neighbour of tomas brandt",
         ]  # fmt: skip
         assert allergic.metadata == {"was": "mem0 relation"}
-        assert allergic.id is not None
+        assert allergic.external_id is not None
         assert list(rejected) == ["4"]
 
     def test_pages(self, tmp_path: Path) -> None:
-        (event,), rejected = parted(mem0, SAMPLES / "mem0-page.json")
-        assert (event.content, event.role, rejected) == ("Rows on Tuesdays", "edda", {})
+        (event,), rejected = split_records(mem0, SAMPLES / "mem0-page.json")
+        assert (event.content, event.speaker, rejected) == ("Rows on Tuesdays", "edda", {})
         pages = [json.loads(line) for line in (SAMPLES / "mem0-page.json").read_text().split("\n{")[:1]]
-        assert parted(mem0, dumped(tmp_path, pages))[0][0].id == event.id
+        assert split_records(mem0, dumped(tmp_path, pages))[0][0].external_id == event.external_id
 
     def test_a_memory_written_anew_is_a_revision(self, tmp_path: Path) -> None:
         item = {"id": "m1", "memory": "Rows on Tuesdays", "user_id": "edda", "created_at": "2024-05-01T07:00:00Z"}
@@ -130,28 +131,28 @@ class TestMem0:
         [
             (7, "expected an object"),
             ({"id": "x"}, "no memory"),
-            ({"memory": "x", "created_at": "soon"}, "no time: 'soon'"),
+            ({"memory": "x", "created_at": "soon"}, "created_at: 'soon' is not a time"),
             ({"memory": ["x"]}, "content"),
             ({"relations": [{"source": "a"}]}, "expected a relation"),
         ],
     )
     def test_what_is_none_is_told(self, tmp_path: Path, item: Any, told: str) -> None:
-        events, rejected = parted(mem0, dumped(tmp_path, [item]))
+        events, rejected = split_records(mem0, dumped(tmp_path, [item]))
         assert events == []
         assert told in rejected["1"]
 
 
 class TestGraphiti:
     def test_rows_of_the_query(self) -> None:
-        events, rejected = parted(graphiti, SAMPLES / "graphiti.json")
+        events, rejected = split_records(graphiti, SAMPLES / "graphiti.json")
         message, several, log, tower, south, north = events
-        assert (message.content, message.role) == ("The lamp was moved to the north tower in May.", "Solveig")
+        assert (message.content, message.speaker) == ("The lamp was moved to the north tower in May.", "Solveig")
         assert message.occurred_at == datetime(2024, 5, 2, 18, tzinfo=timezone.utc)
         assert message.metadata == {
             "was": "Graphiti episode", "group_id": "lighthouse", "created_at": "2024-06-01T00:00:00.123456789Z",
             "source_description": "chat", "source": "message", "name": "turn 1",
         }  # fmt: skip
-        assert (several.role, several.content) == (None, "Anders: Which one?\nSolveig: The north one.")
+        assert (several.speaker, several.content) == (None, "Anders: Which one?\nSolveig: The north one.")
         assert several.occurred_at == datetime(2024, 5, 2, 18, 1, tzinfo=timezone.utc)
         assert (log.title, log.occurred_at) == ("Keeper's log 12", None), "the time of writing down is no date"
         assert (tower.title, tower.metadata["labels"]) == ("North tower", ["Building"])
@@ -159,23 +160,25 @@ class TestGraphiti:
         assert south.occurred_at == datetime(1998, 1, 1, tzinfo=timezone.utc)
         assert {"was": "Graphiti fact", "from": "lamp", "to": "South tower"}.items() <= south.metadata.items()
         assert south.payload == {"episodes": ["4d5c7a52-0001-4a41-9e02-000000000001"]}
-        assert (north.id, north.payload) == ("4d5c7a52-0003-4a41-9e02-000000000002", None)
-        assert rejected == {"8": "valid_at: no time: 'in spring'"}
+        assert (north.external_id, north.payload) == ("4d5c7a52-0003-4a41-9e02-000000000002", None)
+        assert rejected == {"8": "valid_at: 'in spring' is not a time"}
 
     def test_lines_of_apoc_are_the_same_things(self) -> None:
-        events, rejected = parted(graphiti, SAMPLES / "graphiti-apoc.json")
+        events, rejected = split_records(graphiti, SAMPLES / "graphiti-apoc.json")
         assert rejected == {}
         assert [event.metadata["was"] for event in events] == [
             "Graphiti episode", "Graphiti entity", "Graphiti fact",
         ]  # fmt: skip
-        assert {event.id for event in events} < {event.id for event in parted(graphiti, SAMPLES / "graphiti.json")[0]}
+        in_json, _ = split_records(graphiti, SAMPLES / "graphiti.json")
+        assert {event.external_id for event in events} < {event.external_id for event in in_json}
         assert {"from": "lamp", "to": "North tower"}.items() <= events[2].metadata.items()
 
     @pytest.mark.parametrize("wrapped", [json.dumps, lambda facts: "\n".join(map(json.dumps, facts))])
     def test_a_fact_that_lists_its_episodes_is_one(self, tmp_path: Path, wrapped: Callable[[Any], str]) -> None:
         fact: dict[str, Any] = {"uuid": "f-1", "group_id": "g", "fact": "Ann knows Bob.", "episodes": ["e-1"]}
-        events, rejected = parted(graphiti, dumped(tmp_path, wrapped([fact, {**fact, "uuid": "f-2"}])))
-        assert [(event.id, event.payload) for event in events] == [(id, {"episodes": ["e-1"]}) for id in ("f-1", "f-2")]
+        events, rejected = split_records(graphiti, dumped(tmp_path, wrapped([fact, {**fact, "uuid": "f-2"}])))
+        episodes = {"episodes": ["e-1"]}
+        assert [(event.external_id, event.payload) for event in events] == [("f-1", episodes), ("f-2", episodes)]
         assert rejected == {}
 
     def test_what_names_an_entity_is_linked_to_it(self) -> None:
@@ -195,15 +198,16 @@ class TestGraphiti:
         node = {"n": {"identity": 1, "labels": ["Entity"], "properties": entity}}
         edge = {"r": {"type": "RELATES_TO", "properties": fact}}
         for value in ({"edges": [fact], "nodes": [node]}, [edge, node]):
-            events, rejected = parted(graphiti, dumped(tmp_path, value))
-            assert [(one.id, one.content, one.title) for one in events] == [("f", "A is B.", None), ("e", "S", "A")]
+            events, rejected = split_records(graphiti, dumped(tmp_path, value))
+            fields = [(event.external_id, event.content, event.title) for event in events]
+            assert fields == [("f", "A is B.", None), ("e", "S", "A")]
             assert rejected == {}
 
 
 @pytest.mark.parametrize("format", [amem, mem0, graphiti])
 def test_a_cut_file_names_the_place(format: ModuleType, tmp_path: Path) -> None:
     said = (SAMPLES / f"{format.name}.json").read_text()
-    with pytest.raises(BadRecord, match=r"dump\.json:\d+:\d+: the JSON breaks off here"):
+    with pytest.raises(BadRecord, match=r"dump\.json:\d+:\d+: the JSON is truncated here"):
         list(format.read(dumped(tmp_path, said[: len(said) // 2])))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.annotate.parts import PART_CHARS, split_parts
+from zettel.text.parts import PART_CHARS, split_parts
 
 
 def test_short_content_is_one_part() -> None:

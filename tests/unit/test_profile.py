@@ -32,12 +32,12 @@ def test_what_people_say_of_themselves(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "text"),
+    ("speaker", "text"),
     [("Ann", "I'd love to see the bread."), ("Ann", "Do I love rye bread?"), ("Ann", "I love it!"),
      ("assistant", "I love rye bread."), (None, "I love rye bread."), ("Ann", "The bread is rye.")],
 )  # fmt: skip
-def test_what_is_not_told_of_oneself(role: str | None, text: str) -> None:
-    assert statements(note(role, 1, text)) == []
+def test_what_is_not_told_of_oneself(speaker: str | None, text: str) -> None:
+    assert statements(note(speaker, 1, text)) == []
 
 
 def test_a_fact_tells_of_whom_it_begins_with() -> None:

@@ -1,4 +1,4 @@
-"""A question taken apart."""
+"""Parsing of questions."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_the_last_leap_day_may_be_years_ago(text: str) -> None:
     assert times_in("le 31 avril", FRIDAY) == ()
 
 
-def test_dates_of_two_languages_stand_side_by_side_in_the_order_of_their_naming() -> None:
+def test_dates_of_two_languages_are_in_textual_order() -> None:
     march, june = (micros(2020, 3, 1), micros(2020, 4, 1)), (micros(2021, 6, 1), micros(2021, 7, 1))
     assert times_in("Did the Mars 2020 rover land before it was June 2021?", FRIDAY) == (march, june)
     assert times_in("In June 2021, or mars 2020, or 2024年5月1日 on 3 May 2023?", FRIDAY) == (
@@ -112,11 +112,11 @@ def test_no_dates(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Что было 5 дней назад?", "Άννα, 12", "ماذا فعلت آنا في ٣ مايو؟"])
-def test_dates_in_no_script_count_from_the_clock_of_the_machine(text: str) -> None:
+def test_dates_never_depend_on_the_system_clock(text: str) -> None:
     assert times_in(text, None) == ()
 
 
-def test_nobody_knows_what_day_it_is() -> None:
+def test_without_today_relative_dates_are_ignored() -> None:
     assert parse_question("What did Ann do yesterday?", vector=None, today=TIME_MIN).times == ()
     assert parse_question("What did Ann do in 2021?", vector=None, today=None).times == (
         (micros(2021, 1, 1), micros(2022, 1, 1)),
@@ -134,25 +134,27 @@ def test_nobody_knows_what_day_it_is() -> None:
         ("Что было 3 дня назад?", (2024, 5, 5), 1),
     ],
 )
-def test_days_are_those_of_whoever_asks(hours: int, text: str, first: tuple[int, int, int], days: int) -> None:
+def test_days_are_in_the_time_zone_of_the_question(
+    hours: int, text: str, first: tuple[int, int, int], days: int
+) -> None:
     zone = timezone(timedelta(hours=hours))
     now, start = datetime(2024, 5, 8, 20 if hours < 0 else 4, tzinfo=zone), datetime(*first, tzinfo=zone)
     question = parse_question(text, vector=None, today=to_micros(now), zone=zone)
     assert question.times == ((to_micros(start), to_micros(start + timedelta(days=days))),)
 
 
-def test_names_are_phrases_as_titles_have_them() -> None:
+def test_names_are_keys_of_phrases() -> None:
     names = names_in("Who wrote Ann's Winter-Almanac?")
     assert {"ann", "winter almanac", "ann winter almanac"} <= set(names)
     assert max(len(name.split()) for name in names) <= NAME_WORDS
 
 
-def test_names_hold_keyword_terms_and_pieces_of_scripts_without_spaces() -> None:
+def test_names_contain_keyword_terms_and_parts_of_unspaced_text() -> None:
     assert "violin lesson" in names_in("violin lessons")
     assert "東京" in names_in("昨日東京で何をした")
 
 
-def test_tokens_come_once_with_their_rarity() -> None:
+def test_tokens_are_unique_with_their_rarity() -> None:
     question = parse_question("cello, cello and the bassoon", vector=None, today=None)
     assert question.tokens == ("cello", "bassoon")
     assert len(question.rarity) == 2
@@ -166,7 +168,7 @@ def test_any_text_is_a_question(text: str) -> None:
     assert all(start < end for start, end in question.times)
 
 
-def test_a_pasted_document_is_asked_for_its_first_dates_without_delay() -> None:
+def test_a_pasted_document_yields_its_first_dates_quickly() -> None:
     lines = [f"The week before {1 + i % 28} May {1900 + i % 100} we met." for i in range(10_000)]
     begun = perf_counter()
     times = times_in("\n".join(lines), FRIDAY)
@@ -177,18 +179,18 @@ def test_a_pasted_document_is_asked_for_its_first_dates_without_delay() -> None:
 
 
 @pytest.mark.parametrize("text", ["ſix days before 9 May 2024", "the ſunday before 9 May 2024", "ſince 9 May 2024"])
-def test_letters_that_only_regular_expressions_take_for_others_are_no_error(text: str) -> None:
+def test_case_folding_of_unusual_letters_does_not_fail(text: str) -> None:
     assert len(times_in(text, FRIDAY)) == 1
 
 
-def test_a_relation_is_looked_for_right_before_its_date() -> None:
+def test_a_relation_is_directly_before_its_date() -> None:
     assert times_in("x" * 100 + " before 5 May 2024", FRIDAY) == ((TIME_MIN, micros(2024, 5, 5)),)
     relation = "three fortnights earlier than the beginning of "
     assert len(relation) <= LOOK_BACK
     assert times_in("Ann, " * 30 + relation + "May 2024", FRIDAY) == ((micros(2024, 3, 20), micros(2024, 5, 1)),)
 
 
-def test_a_pasted_document_asks_for_its_rarest_words() -> None:
+def test_a_pasted_document_keeps_its_rarest_tokens() -> None:
     words = [f"word{i}" for i in range(500)]
     question = parse_question(" ".join(words), vector=None, today=None)
     assert len(question.tokens) == MAX_TOKENS

@@ -1,4 +1,4 @@
-"""An order by a model: only what was shown, whatever it says."""
+"""Reranking by a language model."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tiny import Row, Tiny
-from zettel.errors import InvalidInput, ModelError, ModelUnusable, StoreBusy
-from zettel.llm.lines import line, short_ids
-from zettel.llm.ports import Answer, Ask, Request
+from zettel.errors import InvalidInput, InvalidModelOutput, ModelError, StoreBusy
+from zettel.llm.prompt_lines import line, short_ids
 from zettel.model import Note, to_micros
+from zettel.ports.language_model import Answer, Ask, Request
+from zettel.ports.query import Shortlist
 from zettel.prompts import load_prompt
-from zettel.query import Shortlist
 from zettel.scoring.by_model import QUESTION_CHARS, SHOWN_CHARS, LLMScorer
 from zettel.scoring.fusion import FusionScorer
 
@@ -27,8 +27,8 @@ NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
 
 
 def _note(seq: int, **fields: Any) -> Note:
-    told = {"content": f"said {seq}", "role": "Ann", "occurred_at": NOON + timedelta(days=seq), **fields}
-    return Note(id=f"n_{seq:020x}", seq=seq, event_ids=(f"e_{seq}",), recorded_at=NOON, **told)
+    defaults = {"content": f"said {seq}", "speaker": "Ann", "occurred_at": NOON + timedelta(days=seq), **fields}
+    return Note(id=f"n_{seq:020x}", seq=seq, event_ids=(f"e_{seq}",), recorded_at=NOON, **defaults)
 
 
 NOTES = tuple(_note(seq) for seq in range(1, 6))
@@ -48,8 +48,8 @@ def _order(text: str, cut: bool = False) -> list[float] | ModelError:
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
         return Answer(text, "some/model", cut)
 
-    (said,) = asyncio.run(LLMScorer().rerank([TINY.ask("boat")], [_shortlist(ask)]))
-    return said if isinstance(said, ModelError) else said.round(2).tolist()
+    (answer,) = asyncio.run(LLMScorer().rerank([TINY.ask("boat")], [_shortlist(ask)]))
+    return answer if isinstance(answer, ModelError) else answer.round(2).tolist()
 
 
 def _asked(question: str, *notes: Note, today: datetime | None = None) -> tuple[Request, Sequence[str]]:
@@ -65,7 +65,7 @@ def _asked(question: str, *notes: Note, today: datetime | None = None) -> tuple[
     return one
 
 
-def test_worked_examples_are_written_as_questions_are() -> None:
+def test_worked_examples_have_the_format_of_requests() -> None:
     prompt = load_prompt("rank")
     assert prompt.name == "rank/1"
     assert len(prompt.examples) == 3
@@ -77,10 +77,10 @@ def test_worked_examples_are_written_as_questions_are() -> None:
         assert set(json.loads(answered)["order"]) < {note["id"] for note in shown[1:]}
 
 
-def test_a_question_shows_the_notes_and_what_is_known_of_them() -> None:
+def test_a_request_contains_the_notes_and_their_fields() -> None:
     notes = (
         _note(1, content="I live in Bergen.", valid_to=NOON),
-        _note(2, title="Oslo", role=None, context="Ann's new town.", authored=("context",)),
+        _note(2, title="Oslo", speaker=None, context="Ann's new town.", authored=("context",)),
         _note(3, content="word " * 500, occurred_at=None, context="extracted"),
     )
     request, ids = _asked("Where does Ann live?", *notes, today=NOON)
@@ -115,7 +115,7 @@ def test_a_question_shows_the_notes_and_what_is_known_of_them() -> None:
     ],
     ids=str,
 )
-def test_values_fall_with_the_place_and_what_is_not_named_has_none(text: Any, values: list[float]) -> None:
+def test_values_fall_with_the_place_and_unnamed_notes_have_zero(text: Any, values: list[float]) -> None:
     assert _order(json.dumps(text)) == pytest.approx(values)
     assert _order(f"Sure:\n```json\n{json.dumps(text)}\n```") == pytest.approx(values)
 
@@ -131,27 +131,27 @@ def test_values_fall_with_the_place_and_what_is_not_named_has_none(text: Any, va
         "[[[[",
     ],
 )
-def test_rubbish_is_an_error_and_no_order(text: str) -> None:
-    assert isinstance(_order(text), ModelUnusable)
+def test_an_unreadable_answer_is_an_error(text: str) -> None:
+    assert isinstance(_order(text), InvalidModelOutput)
 
 
-def test_what_was_cut_off_counts_as_far_as_it_goes() -> None:
+def test_a_cut_answer_counts_up_to_its_end() -> None:
     whole = json.dumps({"order": [IDS[2], IDS[1], IDS[4]]})
     assert _order(whole[:-3], cut=True) == pytest.approx([0, 0.8, 1, 0, 0])
 
 
 @given(st.text(max_size=80) | st.lists(st.sampled_from([*IDS, "zz"]) | st.none() | st.integers(), max_size=9))
-def test_whatever_comes_there_is_an_order_or_an_error(said: Any) -> None:
-    found = _order(said if isinstance(said, str) else json.dumps({"order": said}))
+def test_any_answer_gives_an_order_or_an_error(answer: Any) -> None:
+    found = _order(answer if isinstance(answer, str) else json.dumps({"order": answer}))
     assert isinstance(found, ModelError) or (len(found) == len(NOTES) and min(found) >= 0)
 
 
-def test_one_may_fail_and_others_not_and_other_errors_are_raised() -> None:
+def test_model_errors_affect_one_question_and_others_are_raised() -> None:
     async def good(request: Request, notes: Sequence[str]) -> Answer:
         return Answer(json.dumps({"order": [IDS[0]]}), "some/model")
 
     async def bad(request: Request, notes: Sequence[str]) -> Answer:
-        raise ModelUnusable("no")
+        raise InvalidModelOutput("no")
 
     async def busy(request: Request, notes: Sequence[str]) -> Answer:
         raise StoreBusy
@@ -159,12 +159,12 @@ def test_one_may_fail_and_others_not_and_other_errors_are_raised() -> None:
     question = TINY.ask("boat")
     one, two = asyncio.run(LLMScorer().rerank([question] * 2, [_shortlist(good), _shortlist(bad)]))
     assert not isinstance(one, ModelError)
-    assert isinstance(two, ModelUnusable)
+    assert isinstance(two, InvalidModelOutput)
     with pytest.raises(StoreBusy):
         asyncio.run(LLMScorer().rerank([question] * 2, [_shortlist(good), _shortlist(busy)]))
 
 
-def test_without_a_model_or_notes_to_read_it_says_so() -> None:
+def test_a_missing_model_or_invalid_reads_raise() -> None:
     with pytest.raises(InvalidInput, match=r"open the memory with llm=\.\.\."):
         asyncio.run(LLMScorer().rerank([TINY.ask("boat")], [_shortlist(None)]))
     with pytest.raises(InvalidInput, match="reads=0"):

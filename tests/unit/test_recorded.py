@@ -11,9 +11,16 @@ import pytest
 
 from zettel.annotate.recorded import RecordedAnnotator
 from zettel.errors import BadRecord, InvalidInput
-from zettel.llm.ports import Answer, Reading, Request, Turn, Written, Wrote
 from zettel.model import Kind
 from zettel.ports import Passage
+from zettel.ports.language_model import (
+    AnnotationItem,
+    AnnotationRequest,
+    AnnotationResult,
+    Answer,
+    ModelAnnotation,
+    Request,
+)
 
 GOOD = {"id": "a", "context": "Ann sold her canoe.", "keywords": ["canoe"], "tags": ["sale"]}
 
@@ -23,15 +30,15 @@ def _write(path: Path, *lines: str) -> Path:
     return path
 
 
-def _turn(note: str, key: str | None) -> Turn:
-    return Turn(note, key, Passage("Sold!", None, "Ann", None))
+def _turn(note: str, key: str | None) -> AnnotationItem:
+    return AnnotationItem(note, key, Passage("Sold!", None, "Ann", None))
 
 
-def _annotate(annotator: RecordedAnnotator, *turns: Turn) -> Wrote:
+def _annotate(annotator: RecordedAnnotator, *turns: AnnotationItem) -> AnnotationResult:
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
         raise AssertionError("nobody is to be asked")
 
-    return asyncio.run(annotator.annotate(Reading(turns), ask))
+    return asyncio.run(annotator.annotate(AnnotationRequest(turns), ask))
 
 
 def test_turns_get_what_is_recorded_under_the_key_of_their_event(tmp_path: Path) -> None:
@@ -39,7 +46,7 @@ def test_turns_get_what_is_recorded_under_the_key_of_their_event(tmp_path: Path)
     annotator = RecordedAnnotator(_write(tmp_path / "notes.jsonl", "\ufeff" + json.dumps(GOOD), "", json.dumps(more)))
     parts = _turn("n_1", "a"), _turn("n_2", "a"), _turn("n_3", "b")
     wrote = _annotate(annotator, *parts, _turn("n_4", "c"), _turn("n_5", None))
-    plain = Written("Ann sold her canoe.", ("canoe",), ("sale",))
+    plain = ModelAnnotation("Ann sold her canoe.", ("canoe",), ("sale",))
     rich = plain._replace(importance=0.8, kind=Kind.PROCEDURAL, facts=("Canoes float.",))
     assert wrote.turns == (plain, plain, rich, None, None)
     assert wrote.model == annotator.name == "recorded notes.jsonl"
@@ -57,7 +64,7 @@ def test_turns_get_what_is_recorded_under_the_key_of_their_event(tmp_path: Path)
         ('{"id": "b"}', "context: missing"),
         ('{"id": "b", "context": " "}', "context: empty"),
         ('{"id": "b", "context": "x", "keywords": 3}', "keywords: of the wrong type"),
-        (json.dumps(GOOD), "a second record of the id 'a'"),
+        (json.dumps(GOOD), "duplicate id 'a'"),
     ],
 )
 def test_broken_line_is_named(tmp_path: Path, line: str, told: str) -> None:

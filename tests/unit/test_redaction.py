@@ -13,13 +13,13 @@ import pytest
 from zettel.errors import InvalidInput, MissingExtra
 from zettel.model import Event, Source
 from zettel.transcripts import Rejected
-from zettel.transcripts.by_scope import Taken
-from zettel.transcripts.parts import look
-from zettel.transcripts.records import ContentKeys, keys_of_cleaned
+from zettel.transcripts.options import ImportOptions, import_options
+from zettel.transcripts.records import ContentKeys, redacted_keys
 from zettel.transcripts.redaction import Redactor
-from zettel.transcripts.report import KEPT_SECRETS, ImportReport, Tally
-from zettel.transcripts.secret_shapes import SHAPES, Secret, secrets_among, secrets_in
-from zettel.transcripts.wanted import Wanted, wanted
+from zettel.transcripts.report import MAX_SECRETS, ImportCounter, ImportReport
+from zettel.transcripts.scopes import ScopedEvent
+from zettel.transcripts.secret_patterns import SECRET_PATTERNS, Secret, find_secrets, secrets_in
+from zettel.transcripts.sources import find_parts
 
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
@@ -98,15 +98,15 @@ def test_the_samples_have_no_false_alarm() -> None:
     pytest.importorskip("phonenumbers")
     counts: Counter[str] = Counter()
     told: set[tuple[str | None, str]] = set()
-    for part in look(SAMPLES).parts:
+    for part in find_parts(SAMPLES).parts:
         if part.format.name == "parquet":
             pytest.importorskip("pyarrow")
-        before = list(Wanted().records(part))
-        after = list(Wanted().records(part, Redactor("NO", counts)))
+        before = list(ImportOptions().records(part))
+        after = list(ImportOptions().records(part, Redactor("NO", counts)))
         for one, other in zip(before, after, strict=True):
-            if isinstance(one, Taken) and isinstance(other, Taken):
-                said = (other.event.role, other.event.content)
-                if said != (one.event.role, one.event.content):
+            if isinstance(one, ScopedEvent) and isinstance(other, ScopedEvent):
+                said = (other.event.speaker, other.event.content)
+                if said != (one.event.speaker, one.event.content):
                     told.add(said)
     assert counts == {"e-mail": 9, "phone": 3}
     assert told == {
@@ -130,7 +130,7 @@ class TestEvents:
 
     def test_every_field(self, counts: Counter[str]) -> None:
         event = full(
-            content="Mail cy@example.org", title="Re: +47 912 34 567", role="+47 912 34 567", occurred_at=NOON,
+            content="Mail cy@example.org", title="Re: +47 912 34 567", speaker="+47 912 34 567", occurred_at=NOON,
             session="chat with +47 912 34 567",
             source=Source(file="with +47 912 34 567.txt", position="cy@example.org"),
             payload={"cy@example.org": ["4111 1111 1111 1111", 7], "bo@example.org": None},
@@ -138,7 +138,7 @@ class TestEvents:
         )  # fmt: skip
         left = Redactor(None, counts).event(event)
         assert isinstance(left, Event)
-        assert (left.content, left.title, left.role) == ("Mail [e-mail]", "Re: [phone]", "[phone]")
+        assert (left.content, left.title, left.speaker) == ("Mail [e-mail]", "Re: [phone]", "[phone]")
         assert (left.session, left.occurred_at) == ("chat with [phone]", NOON)
         assert left.source is not None
         assert left.source.file == "with [phone].txt"
@@ -157,8 +157,8 @@ class TestEvents:
         one, two = (Redactor(None, counts).event(event) for event in events)
         assert isinstance(one, Event)
         assert isinstance(two, Event)
-        assert one.id != two.id
-        assert one.session == two.session == one.id
+        assert one.external_id != two.external_id
+        assert one.session == two.session == one.external_id
         assert "example" not in f"{one} {two}"
         assert not counts
 
@@ -166,7 +166,7 @@ class TestEvents:
         dated, undated = full(id="+4791234567/1", occurred_at=NOON), full(id="+4791234567/1")
         redactor = Redactor(None, counts)
         left = [redactor.event(event) for event in (dated, undated, undated)]
-        ids = [one.id for one in left if isinstance(one, Event)]
+        ids = [one.external_id for one in left if isinstance(one, Event)]
         assert ids[0] is None
         assert None not in ids[1:]
         assert len(set(ids)) == 3
@@ -175,7 +175,7 @@ class TestEvents:
 
     def test_a_hash_is_made_of_what_is_left(self, counts: Counter[str]) -> None:
         redactor = Redactor(None, counts)
-        with keys_of_cleaned(redactor.text):
+        with redacted_keys(redactor.text):
             key = ContentKeys().key("s", "Ann", "My card is 4111 1111 1111 1111")
         assert key == ContentKeys().key("s", "Ann", "My card is [card]")
 
@@ -187,14 +187,14 @@ class TestEvents:
     def test_content_at_its_limit_is_rejected_when_it_grows(
         self, counts: Counter[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("zettel.arguments.MAX_CONTENT_BYTES", 70)
+        monkeypatch.setattr("zettel.core.arguments.MAX_CONTENT_BYTES", 70)
         left = Redactor(None, counts).event(full(content=" a@b.no" * 10))
         assert isinstance(left, Rejected)
         assert (left.file, left.position) == ("chat.txt", "7")
 
 
 class TestSecrets:
-    @pytest.mark.parametrize("kind", [shape.kind for shape in SHAPES])
+    @pytest.mark.parametrize("kind", [shape.kind for shape in SECRET_PATTERNS])
     def test_each_kind(self, kind: str) -> None:
         assert [found for found, _ in secrets_in(f"Take {SECRETS[kind]} and run.")] == [kind]
 
@@ -211,30 +211,30 @@ class TestSecrets:
     def test_they_are_told_by_place_and_never_repeated(self) -> None:
         token = SECRETS["GitHub token"]
         events = [full(), full(payload={"deep": [{"env": token}]}), Event(content=token)]
-        found = secrets_among(events, "log.jsonl")
+        found = find_secrets(events, "log.jsonl")
         assert found == [Secret("GitHub token", "chat.txt", "7"), Secret("GitHub token", "log.jsonl", "")]
 
     def test_a_report_counts_all_and_names_the_first(self) -> None:
         report = ImportReport(file="log.jsonl", format="jsonl")
-        tally = Tally(report)
+        tally = ImportCounter(report)
         for _ in range(3):
             tally.find([Secret("JWT", "log.jsonl", "7")] * 600)
-        assert (report.secrets_found, len(report.secrets)) == (1_800, KEPT_SECRETS)
+        assert (report.secrets_found, len(report.secrets)) == (1_800, MAX_SECRETS)
 
 
 class TestAsked:
     def test_without_the_package_one_line_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "phonenumbers", None)
         with pytest.raises(MissingExtra, match=r'pip install "zettel-graph\[redact\]"'):
-            wanted(redact=True)
+            import_options(redact=True)
 
     def test_a_region_asks_for_redaction(self) -> None:
         pytest.importorskip("phonenumbers")
-        asked = wanted(redact_region="no")
+        asked = import_options(redact_region="no")
         assert (asked.redact, asked.region) == (True, "NO")
-        with pytest.raises(InvalidInput, match="'XQ' is no region"):
-            wanted(redact_region="xq")
+        with pytest.raises(InvalidInput, match="two-letter region such as NO or US, got 'XQ'"):
+            import_options(redact_region="xq")
 
     def test_unknown_rules(self) -> None:
-        with pytest.raises(InvalidInput, match="use user or channel"):
-            wanted(scope_by="server")
+        with pytest.raises(InvalidInput, match="'user' or 'channel'"):
+            import_options(scope_by="server")

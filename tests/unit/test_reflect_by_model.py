@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from tests.unit.test_insights import note
-from zettel.annotate.written import NO_ITEM, UNREADABLE
-from zettel.errors import InvalidInput, ModelUnusable
+from zettel.errors import InvalidInput, InvalidModelOutput
 from zettel.evolve.insights import MAX_CHARS
-from zettel.evolve.reflect_by_model import DOUBLED, TOO_LONG, UNFOUNDED, LiteLLMReflector
+from zettel.evolve.reflect_by_model import DUPLICATE_ITEM, TOO_LONG, UNRELATED, LiteLLMReflector
 from zettel.llm.failures import costly
-from zettel.llm.lines import line, short_ids
-from zettel.llm.ports import Answer, Flaw, Reflected, Request
+from zettel.llm.note_fields import NO_ITEM, UNREADABLE
+from zettel.llm.prompt_lines import line, short_ids
+from zettel.ports.language_model import Answer, InvalidItem, ReflectionResult, Request
 from zettel.prompts import load_prompt
 
 KILN = [note("Bob", 3, "The pots are out of the kiln."), note("Ann", 1, "The kiln is\nhot.")]
@@ -24,7 +24,7 @@ FERRY = [note("Ann", 2, 'The ferry is late"}]}'), note(None, None, "No ferry tod
 KILN_ID, FERRY_ID = short_ids([min(one.id for one in group) for group in (KILN, FERRY)]).values()
 
 
-def reflect(text: str, cut: bool = False) -> tuple[Reflected, Request, Sequence[str]]:
+def reflect(text: str, cut: bool = False) -> tuple[ReflectionResult, Request, Sequence[str]]:
     asked: list[tuple[Request, Sequence[str]]] = []
 
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
@@ -43,7 +43,7 @@ def answer(*items: Any) -> str:
 def test_each_theme_is_one_line_with_its_notes_in_the_order_of_time() -> None:
     said, request, notes = reflect(answer({"id": KILN_ID, "insight": "The kiln\nworks."},
                                           {"id": FERRY_ID, "insight": "The ferry fails."}))  # fmt: skip
-    assert said == Reflected(("The kiln works.", "The ferry fails."), "some/model", "reflect/1")
+    assert said == ReflectionResult(("The kiln works.", "The ferry fails."), "some/model", "reflect/1")
     head, *lines = request.user.splitlines()
     assert head == "themes:"
     assert [json.loads(one) for one in lines] == [
@@ -60,12 +60,12 @@ def test_each_theme_is_one_line_with_its_notes_in_the_order_of_time() -> None:
         ([{"id": "zz", "insight": "The kiln works."}], NO_ITEM),
         ([{"id": KILN_ID, "insight": "  "}], NO_ITEM),
         ([{"id": KILN_ID, "insight": ["The kiln works."]}], NO_ITEM),
-        ([{"id": KILN_ID, "insight": "The kiln works."}] * 2, DOUBLED),
+        ([{"id": KILN_ID, "insight": "The kiln works."}] * 2, DUPLICATE_ITEM),
         ([{"id": KILN_ID, "insight": "The kiln works. " * MAX_CHARS}], TOO_LONG),
-        ([{"id": KILN_ID, "insight": "Whales sing."}], UNFOUNDED),
+        ([{"id": KILN_ID, "insight": "Whales sing."}], UNRELATED),
     ],
 )
-def test_a_flawed_item_costs_its_own_theme(items: list[Any], flaw: Flaw) -> None:
+def test_a_flawed_item_costs_its_own_theme(items: list[Any], flaw: InvalidItem) -> None:
     said, _, _ = reflect(answer({"id": FERRY_ID, "insight": "The ferry fails."}, *items))
     assert said.insights == (flaw, "The ferry fails.")
     assert "kiln" not in flaw.why
@@ -78,15 +78,15 @@ def test_an_answer_that_cannot_be_read_costs_all() -> None:
 @pytest.mark.parametrize("spent", [Answer("", "some/model", prompt_tokens=9), None])
 def test_a_refusal_costs_all_and_a_model_that_was_not_asked_is_an_error(spent: Answer | None) -> None:
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
-        raise costly(ModelUnusable("some/model refused"), spent)
+        raise costly(InvalidModelOutput("some/model refused"), spent)
 
-    async def reflected() -> Reflected:
+    async def reflected() -> ReflectionResult:
         return await LiteLLMReflector().reflect([KILN, FERRY], ask)
 
     if spent is not None:
         assert asyncio.run(reflected()).insights == (UNREADABLE, UNREADABLE)
     else:
-        with pytest.raises(ModelUnusable):
+        with pytest.raises(InvalidModelOutput):
             asyncio.run(reflected())
 
 
@@ -103,5 +103,5 @@ def test_worked_examples_are_answers_that_would_be_taken() -> None:
 
 
 def test_a_batch_has_something_in_it() -> None:
-    with pytest.raises(InvalidInput, match="batch=0"):
+    with pytest.raises(InvalidInput, match="batch must be at least 1"):
         LiteLLMReflector(0)

@@ -9,14 +9,14 @@ import pytest
 
 from zettel.annotate.by_model import SCHEMAS
 from zettel.bench.replay import Damage, Replay, Spoken, damage
-from zettel.llm.ports import Written
+from zettel.ports.language_model import ModelAnnotation
 
 TURNS = [Spoken("Ida", f"Crate {n} holds lamp {n}.") for n in range(40)]
-WRITTEN = {turn: Written(f"Ida says of {turn.text}", ("crate",), ("harbour",)) for turn in TURNS}
+WRITTEN = {turn: ModelAnnotation(f"Ida says of {turn.text}", ("crate",), ("harbour",)) for turn in TURNS}
 
 
 def asked(turns: list[Spoken], mode: str = "default") -> dict[str, Any]:
-    lines = [json.dumps({"id": f"i{n}", "by": turn.role, "text": turn.text}) for n, turn in enumerate(turns)]
+    lines = [json.dumps({"id": f"i{n}", "by": turn.speaker, "text": turn.text}) for n, turn in enumerate(turns)]
     shape = {"type": "json_schema", "json_schema": {"schema": SCHEMAS[mode]}}
     return {"messages": [{"role": "user", "content": "\n".join(["items:", *lines])}], "response_format": shape}
 

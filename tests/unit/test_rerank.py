@@ -1,4 +1,4 @@
-"""What a reranker may answer, what comes of it, and which scorers there are by name."""
+"""Values of rerankers, their effect, and loading of scorers by name."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from tests.unit.tiny import Row, Tiny
-from zettel import Memory
+from zettel import Memory, scoring
 from zettel.errors import BudgetSpent, InvalidInput, MissingExtra, ModelUnavailable, ScorerError
 from zettel.model import TIME_MAX, LinkType
-from zettel.query import Scores, Shortlist
-from zettel.scoring import cascade, load_scorer
-from zettel.scoring.cascade import Cascade
+from zettel.ports.query import Scores, Shortlist
+from zettel.scoring import Cascade, load_scorer
 from zettel.scoring.fusion import FusionScorer
 from zettel.search.rerank import reordered, rerank
 
@@ -26,7 +25,7 @@ SAID = ("The red boat lies in the harbour.", "The boat was red.", "A blue boat c
 
 
 class Answers:
-    """Gives what it was told to give for every list; an error it raises."""
+    """Returns the given values for every list, or raises the given error."""
 
     name = "answers"
     wants_vectors = False
@@ -49,7 +48,7 @@ def memory() -> Iterator[Memory]:
         yield opened
 
 
-def said(memory: Memory, scorer: Any, **search: Any) -> list[str]:
+def found_ids(memory: Memory, scorer: Any, **search: Any) -> list[str]:
     return [hit.note.content for hit in memory.search("the red boat", scorer=scorer, **search)]
 
 
@@ -61,40 +60,40 @@ def why(memory: Memory, scorer: Any) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
-        ([[1, 2, float("nan"), 4]], "answers gave nan for a note"),
-        ([[1, 2, float("inf"), 4]], "answers gave inf for a note"),
-        ([[1, 2, 3]], r"answers gave values of shape \(3,\) for 4 notes"),
-        ([[[1], [2], [3], [4]]], r"answers gave values of shape \(4, 1\) for 4 notes"),
-        ([7.0], r"answers gave values of shape \(\) for 4 notes"),
-        ([["best", "good", "poor", "none"]], "answers gave list in place of 4 numbers"),
-        ([None], r"answers gave .* for 4 notes|answers gave NoneType in place of 4 numbers"),
-        ([], "answers was given 1 questions and answered 0"),
-        ([[1, 2, 3, 4], [1, 2, 3, 4]], "answers was given 1 questions and answered 2"),
+        ([[1, 2, float("nan"), 4]], "answers returned nan for a note"),
+        ([[1, 2, float("inf"), 4]], "answers returned inf for a note"),
+        ([[1, 2, 3]], r"answers returned shape \(3,\) for 4 notes"),
+        ([[[1], [2], [3], [4]]], r"answers returned shape \(4, 1\) for 4 notes"),
+        ([7.0], r"answers returned shape \(\) for 4 notes"),
+        ([["best", "good", "poor", "none"]], "answers returned list: return an array of 4 numbers"),
+        ([None], r"answers returned shape .* for 4 notes|answers returned NoneType"),
+        ([], "answers returned 0 arrays for 1 questions"),
+        ([[1, 2, 3, 4], [1, 2, 3, 4]], "answers returned 2 arrays for 1 questions"),
     ],
 )
-def test_what_is_no_order_is_one_clear_error(memory: Memory, given: list[Any], told: str) -> None:
-    with pytest.raises(ScorerError, match=told):
+def test_invalid_values_are_one_clear_error(memory: Memory, given: list[Any], message: str) -> None:
+    with pytest.raises(ScorerError, match=message):
         memory.search("the red boat", scorer=Answers(*given))
 
 
-def test_an_answer_that_is_no_list_at_all(memory: Memory) -> None:
+def test_an_answer_that_is_not_a_list(memory: Memory) -> None:
     class Silent(Answers):
         async def rerank(self, questions: Sequence[Any], shortlists: Sequence[Shortlist]) -> Any:
             return None
 
-    with pytest.raises(ScorerError, match="answers answered NoneType"):
+    with pytest.raises(ScorerError, match="answers returned NoneType"):
         memory.search("the red boat", scorer=Silent())
 
 
 @pytest.mark.parametrize("error", [ModelUnavailable("the model sleeps"), BudgetSpent("no calls left")], ids=repr)
-def test_without_the_models_answer_the_order_before_stands_and_hits_say_so(memory: Memory, error: Exception) -> None:
-    before = said(memory, None)
+def test_a_model_error_keeps_the_order_and_hits_report_it(memory: Memory, error: Exception) -> None:
+    before = found_ids(memory, None)
     for scorer in (Answers(error), Cascade([Answers(error)])):
-        assert said(memory, scorer) == before
+        assert found_ids(memory, scorer) == before
         assert why(memory, scorer) == {f"fusion (not answers: {error})"}
-    assert said(memory, Answers(error), explain=True) == before
+    assert found_ids(memory, Answers(error), explain=True) == before
 
 
 def test_one_question_may_fail_and_another_not(memory: Memory) -> None:
@@ -104,7 +103,7 @@ def test_one_question_may_fail_and_another_not(memory: Memory) -> None:
     assert {hit.why.scorer for hit in second} == {"fusion (not answers: the model sleeps)"}
 
 
-def test_other_errors_are_told_as_they_are(memory: Memory) -> None:
+def test_other_errors_are_raised(memory: Memory) -> None:
     with pytest.raises(ZeroDivisionError):
         memory.search("the red boat", scorer=Answers(ZeroDivisionError()))
 
@@ -119,7 +118,7 @@ def shortlist(tiny: Tiny, rows: Sequence[int]) -> Shortlist:
     score = np.linspace(0.9, 0.5, len(rows), dtype=np.float32)
     whole = first.score.copy()
     whole[list(rows)] = score
-    first = Scores(whole, first.near, first.walk, first.features, first.feature_names, first.sender)
+    first = Scores(whole, first.local_score, first.graph_score, first.features, first.feature_names, first.sender)
     return Shortlist(candidates, first, np.array(rows, np.int64), score, (), np.zeros((len(rows), 0)), "", None)
 
 
@@ -132,14 +131,14 @@ def ordered(one: Shortlist, values: Sequence[float], last: Sequence[bool] = ()) 
     return rows
 
 
-def test_larger_is_better_and_of_equals_the_first_stays_first() -> None:
+def test_larger_values_rank_first_and_ties_keep_their_order() -> None:
     one = shortlist(Tiny([Row("boat")] * 5), [3, 0, 4, 1])
     assert ordered(one, [1, 2, 2, 3]) == [1, 0, 4, 3]
     assert ordered(one, [0, 0, 0, 0]) == [3, 0, 4, 1]
     assert ordered(one, [4, 3, 2, 1], [True, False, False, False]) == [0, 4, 1, 3]
 
 
-def test_what_replaced_stands_above_what_it_replaced() -> None:
+def test_a_replacement_ranks_above_its_note() -> None:
     """Row 0 was replaced by 1 and that by 2; 3 and 4 replaced each other."""
     ends = (5, 6, TIME_MAX, 7, 7)
     links = [(newer, older, LinkType.SUPERSEDES) for newer, older in ((1, 0), (2, 1), (3, 4), (4, 3))]
@@ -149,7 +148,7 @@ def test_what_replaced_stands_above_what_it_replaced() -> None:
     assert sorted(ordered(shortlist(tiny, [3, 4, 2]), [3, 2, 1])) == [2, 3, 4]
 
 
-def test_nobody_is_asked_about_less_than_two_notes() -> None:
+def test_rerankers_are_called_for_two_notes_or_more() -> None:
     tiny, asked = Tiny([Row("boat")] * 3), Answers([1, 2, 3])
     lists = [shortlist(tiny, rows) for rows in ([], [1], [0, 1, 2])]
     found = asyncio.run(rerank(asked, [tiny.ask("boat")] * 3, lists))
@@ -162,8 +161,8 @@ def test_nobody_is_asked_about_less_than_two_notes() -> None:
 # ------------------------------------------------------------------------------------------------------------- cascade
 
 
-def test_each_of_a_cascade_reads_what_the_one_before_it_made(memory: Memory) -> None:
-    before = said(memory, None)
+def test_each_stage_of_a_cascade_reads_the_order_before_it(memory: Memory) -> None:
+    before = found_ids(memory, None)
     one, two = Answers([1, 2, 3, 4], name="one"), Answers([1, 2], name="two", reads=2)
     hits = memory.search("the red boat", scorer=Cascade([one, Cascade([two])]), explain=True)
     assert [hit.note.content for hit in hits] == [before[2], before[3], before[1], before[0]]
@@ -174,13 +173,13 @@ def test_each_of_a_cascade_reads_what_the_one_before_it_made(memory: Memory) -> 
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-def test_a_cascade_goes_on_past_a_model_that_fails(memory: Memory) -> None:
+def test_a_cascade_continues_after_a_model_error(memory: Memory) -> None:
     stages = [Answers(ModelUnavailable("it sleeps"), name="one"), Answers([1, 2, 3, 4], name="two")]
     assert why(memory, Cascade(stages)) == {"fusion (not one: it sleeps)+two"}
-    assert said(memory, Cascade(stages)) == said(memory, None)[::-1]
+    assert found_ids(memory, Cascade(stages)) == found_ids(memory, None)[::-1]
 
 
-def test_a_cascade_of_nothing_or_of_what_orders_nothing_is_refused() -> None:
+def test_an_empty_cascade_or_one_of_scorers_raises() -> None:
     for rerankers in ([], ["fusion"], [FusionScorer()]):
         with pytest.raises(InvalidInput, match="cascade"):
             Cascade(rerankers)
@@ -194,15 +193,19 @@ def efforts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Stands for the rerankers that need torch; which were loaded."""
     loaded: list[str] = []
 
-    def load(name: str) -> tuple[FusionScorer, tuple[Answers, ...]]:
-        loaded.append(name)
-        return FusionScorer(), (Answers([1, 2, 3, 4], name=name),)
+    by_name = scoring._by_name
 
-    monkeypatch.setattr(cascade, "load_scorer", load)
+    def load(name: str) -> Any:
+        if name.startswith("effort:"):
+            return by_name(name)
+        loaded.append(name)
+        return Answers([1, 2, 3, 4], name=name)
+
+    monkeypatch.setattr(scoring, "_by_name", load)
     return loaded
 
 
-def test_effort_says_who_ranks(memory: Memory, efforts: list[str]) -> None:
+def test_effort_selects_the_rerankers(memory: Memory, efforts: list[str]) -> None:
     for effort, scorer in (("low", "fusion"), ("mid", "fusion+decoder"), ("high", "fusion+decoder+cross-encoder")):
         (by,) = {hit.why.scorer for hit in memory.search("the red boat", effort=effort)}
         assert by == scorer
@@ -212,7 +215,7 @@ def test_effort_says_who_ranks(memory: Memory, efforts: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("efforts")
-def test_effort_comes_before_the_memorys_own_scorer() -> None:
+def test_effort_overrides_the_memory_scorer() -> None:
     with Memory(":memory:", scorer="effort:high") as memory:
         memory.add_many([{"content": text} for text in SAID], wait=True)
         assert why(memory, None) == {"fusion+decoder+cross-encoder"}
@@ -220,10 +223,10 @@ def test_effort_comes_before_the_memorys_own_scorer() -> None:
         assert by == "fusion"
 
 
-def test_effort_and_scorer_together_are_refused(memory: Memory) -> None:
-    with pytest.raises(InvalidInput, match="effort= chooses a scorer: do without scorer="):
+def test_effort_and_scorer_exclude_each_other(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="effort= chooses a scorer: leave scorer= out"):
         memory.search("the red boat", scorer="fusion", effort="low")
-    with pytest.raises(InvalidInput, match="effort='most': take one of low, mid, high"):
+    with pytest.raises(InvalidInput, match="effort='most' must be one of low, mid, high"):
         memory.search("the red boat", effort="most")  # type: ignore[arg-type]
 
 
@@ -231,20 +234,20 @@ def test_effort_and_scorer_together_are_refused(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scorer", "told"),
+    ("scorer", "message"),
     [
-        ("luck", "there is no scorer 'luck': take one of fusion, decoder, cross-encoder, llm"),
-        ("", "there is no scorer ''"),
+        ("luck", "unknown scorer 'luck': use one of fusion, decoder, cross-encoder, llm"),
+        ("", "unknown scorer ''"),
         (7, "scorer=7 has neither score nor rerank"),
-        (FusionScorer, "FusionScorer is a class: hand in an object of it"),
+        (FusionScorer, "FusionScorer is a class: pass an instance"),
         (type("Half", (), {"rerank": None, "name": "half"})(), "has no reads and no wants_vectors"),
-        (Answers(reads=0), "the scorer answers reads 0 notes"),
+        (Answers(reads=0), "the scorer answers has reads=0"),
     ],
 )
-def test_what_is_no_scorer_is_refused(memory: Memory, scorer: Any, told: str) -> None:
-    with pytest.raises(InvalidInput, match=told):
+def test_an_invalid_scorer_raises(memory: Memory, scorer: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
         memory.search("the red boat", scorer=scorer)
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=message):
         Memory(":memory:", scorer=scorer)  # when it is opened
 
 
@@ -254,7 +257,7 @@ def test_what_is_no_scorer_is_refused(memory: Memory, scorer: Any, told: str) ->
     + [{"effort": "mid"}, {"effort": "high"}],
     ids=str,
 )
-def test_without_torch_one_line_tells_what_to_install(
+def test_without_torch_the_error_names_the_extra(
     memory: Memory, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for package in ("torch", "sentence_transformers"):
@@ -278,7 +281,7 @@ class Mine(Answers):
 
 
 @pytest.mark.parametrize(("spec", "name"), [("mine", "mine"), ("mine:large", "minelarge")])
-def test_other_packages_announce_scorers(spec: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_packages_register_scorers(spec: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     metadata = tmp_path / "other-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")

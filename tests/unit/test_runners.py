@@ -17,8 +17,8 @@ from zettel.errors import (
     StoreUnreachable,
     ZettelError,
 )
-from zettel.jobs.runners import load_runner
-from zettel.opening import Opening
+from zettel.local.runners import load_runner
+from zettel.ports.settings import Settings
 
 SERVER = "neo4j://memory.example:7687"
 BY_IMPORT = {"llm": "openai/any", "budget": Budget(calls=1, per="import")}
@@ -45,23 +45,23 @@ def test_an_error_is_the_same_after_a_way_between_processes(error: ZettelError) 
 
 
 def test_an_opening_shows_no_password() -> None:
-    assert "hunter2" not in repr(Opening(SERVER, auth=("neo4j", "hunter2")))
+    assert "hunter2" not in repr(Settings(SERVER, auth=("neo4j", "hunter2")))
 
 
 @pytest.mark.parametrize(
     ("url", "more", "said"),
     [
-        ("here.db", {}, "here.db belongs to one machine"),
-        (":memory:", {}, "belongs to one machine"),
-        ("file:///here.db", {}, "belongs to one machine"),
+        ("here.db", {}, "cannot open here.db on other machines"),
+        (":memory:", {}, "on other machines"),
+        ("file:///here.db", {}, "on other machines"),
         (SERVER, BY_IMPORT, "bound it per day"),
         (SERVER, {"embedder": (line for line in ())}, "cannot send"),
-        (SERVER, {"runner": "ray:head"}, "no address of a Ray cluster"),
-        (SERVER, {"runner": "ray:head:port"}, "no address of a Ray cluster"),
-        (":memory:", {"runner": "process"}, "belongs to this process"),
+        (SERVER, {"runner": "ray:head"}, "address of the Ray cluster must be"),
+        (SERVER, {"runner": "ray:head:port"}, "address of the Ray cluster must be"),
+        (":memory:", {"runner": "process"}, "cannot open :memory: in another process"),
         ("m.db", {"runner": "process", **BY_IMPORT}, "bound it per day"),
         ("m.db", {"runner": "process", "embedder": (line for line in ())}, "cannot send"),
-        ("m.db", {"runner": "process:0"}, "at least one process"),
+        ("m.db", {"runner": "process:0"}, "at_once must be at least 1"),
         ("m.db", {"runner": "process:two"}, "as in process:2"),
     ],
 )
@@ -82,5 +82,5 @@ def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_numbers_of_a_ray_runner_are_checked() -> None:
     for wrong in ({"at_once": 0}, {"cpus": 0.0}):
-        with pytest.raises(InvalidInput, match="at least one batch"):
+        with pytest.raises(InvalidInput, match="at_once must be at least 1"):
             RayRunner(**wrong)  # type: ignore[arg-type]

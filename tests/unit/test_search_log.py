@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from zettel.core import search_log as log
+from zettel.core.search_log import BUFFERED, QUESTION_CHARACTERS, PendingSearch, SearchLogBuffer
 from zettel.errors import StoreBusy
 from zettel.model import Hit, LoggedSearch, Note, Scope, Why
-from zettel.search import log
-from zettel.search.log import BUFFERED, QUESTION_CHARACTERS, Found, SearchLog
 
 NOW = datetime(2024, 5, 1, tzinfo=timezone.utc)
 ANN, BEN = Scope(user="ann"), Scope(user="ben")
@@ -33,10 +33,10 @@ class Store:
         self.kept += [(scope, search) for scope, some in searches.items() for search in some]
 
 
-def found(id: object, scope: Scope = ANN) -> Found:
+def found(id: object, scope: Scope = ANN) -> PendingSearch:
     hit = Hit(note=NOTE, score=0.5, why=Why(scorer="fusion"))
     features = np.array([[0.25, 0.0, 1 / 3]], np.float32)
-    return Found(scope, f"s_{id}", "Snow?", NOW, "fusion", [hit], features, ("text", "time", "vector"))
+    return PendingSearch(scope, f"s_{id}", "Snow?", NOW, "fusion", [hit], features, ("text", "time", "vector"))
 
 
 def ids(store: Store) -> list[str]:
@@ -52,7 +52,7 @@ def test_it_is_written_after_a_while_and_in_passing(monkeypatch: pytest.MonkeyPa
 
     async def work() -> None:
         store: Any = Store()
-        waiting = SearchLog(store)
+        waiting = SearchLogBuffer(store)
         waiting.add(found(1))
         waiting.add(found(2, BEN))
         assert store.kept == []
@@ -70,7 +70,7 @@ def test_it_is_written_after_a_while_and_in_passing(monkeypatch: pytest.MonkeyPa
 def test_what_a_store_does_not_take_waits_and_the_oldest_are_dropped() -> None:
     async def work() -> None:
         store: Any = Store()
-        waiting = SearchLog(store)
+        waiting = SearchLogBuffer(store)
         store.busy = True
         for number in range(BUFFERED):
             waiting.add(found(number))
@@ -91,7 +91,7 @@ def test_closing_writes_if_it_can() -> None:
         store: Any = Store()
         for busy in (True, False):
             store.busy = busy
-            waiting = SearchLog(store)
+            waiting = SearchLogBuffer(store)
             waiting.add(found(busy))
             await waiting.close()
         assert ids(store) == ["s_False"]
@@ -102,7 +102,7 @@ def test_closing_writes_if_it_can() -> None:
 def test_a_question_that_no_store_can_keep_is_kept_as_it_can_be() -> None:
     async def work() -> None:
         store: Any = Store()
-        waiting = SearchLog(store)
+        waiting = SearchLogBuffer(store)
         waiting.add(found(1)._replace(question="lone \ud800 sign"))
         await waiting.close()
         assert [search.question for _, search in store.kept] == ["lone ? sign"]
@@ -113,7 +113,7 @@ def test_a_question_that_no_store_can_keep_is_kept_as_it_can_be() -> None:
 def test_of_a_pasted_document_only_the_beginning_is_kept() -> None:
     async def work() -> None:
         store: Any = Store()
-        waiting = SearchLog(store)
+        waiting = SearchLogBuffer(store)
         waiting.add(found(1)._replace(question="Snow? " * 100_000))
         await waiting.flush()
         ((_, search),) = store.kept

@@ -13,15 +13,15 @@ import pytest
 
 from zettel import Scope
 from zettel.errors import BudgetSpent, NotFound, ServerBusy, StoreBusy, TooManyRequests, ZettelError
+from zettel.server.access import Access
 from zettel.server.app import application
-from zettel.server.asking import At
-from zettel.server.finding import scorers
 from zettel.server.gate import Gate, error_headers
 from zettel.server.keys import Key, Keys
 from zettel.server.limits import Limits
 from zettel.server.logs import Metrics
-from zettel.server.open_paths import is_guarded, page_files
-from zettel.server.upkeep import LONGEST_WAIT
+from zettel.server.public_paths import is_guarded, page_files
+from zettel.server.routes_maintenance import LONGEST_WAIT
+from zettel.server.routes_search import scorers
 
 pytestmark = pytest.mark.anyio
 
@@ -190,6 +190,6 @@ def test_scorers_of_one_scope_are_no_other_ones() -> None:
     request: Any = SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(scorers=Path("kept"))))
     bound, every = (Key("0" * 12, "a", "admin", scopes, "tail", None) for scopes in ((ANN,), None))  # type: ignore[arg-type]
     memory: Any = None
-    assert scorers(request, At(memory, ANN, bound)) == Path("kept", ANN.key)
-    assert scorers(request, At(memory, ANN, every)) == Path("kept")
-    assert scorers(request, At(memory, ANN, None)) == Path("kept")
+    assert scorers(request, Access(memory, ANN, bound)) == Path("kept", ANN.key)
+    assert scorers(request, Access(memory, ANN, every)) == Path("kept")
+    assert scorers(request, Access(memory, ANN, None)) == Path("kept")

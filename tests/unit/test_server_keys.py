@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from zettel import Scope
-from zettel.errors import InvalidInput, NotAllowed, StoreError
-from zettel.server.asking import scope_of
+from zettel.errors import InvalidInput, PermissionDenied, StoreError
+from zettel.server.access import scope_of
 from zettel.server.keys import RIGHTS, Key, Keys, Right, keys_file
 
 ANN, BOB = Scope(user="ann"), Scope(user="bob")
@@ -133,7 +133,7 @@ def test_files_that_hold_none(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="keys create"):
         Keys(tmp_path / "none")
     (tmp_path / "text").write_text("not a database, whatever it is called")
-    with pytest.raises(StoreError, match="holds no keys"):
+    with pytest.raises(StoreError, match="is not a key file"):
         Keys(tmp_path / "text", create=True)
 
 
@@ -158,7 +158,7 @@ def test_scopes() -> None:
     with pytest.raises(InvalidInput, match="name one"):
         scope_of(a_key([ANN, BOB]), None)
     for other in (Scope(), Scope(tenant="t", user="ann"), Scope(user="ann", agent="a"), Scope(user="Ann")):
-        with pytest.raises(NotAllowed, match="does not open"):
+        with pytest.raises(PermissionDenied, match="does not open"):
             scope_of(a_key([ANN]), other)
 
 

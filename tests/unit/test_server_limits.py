@@ -13,19 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.errors import InvalidInput, ServerBusy, TooLarge, TooSlow
-from zettel.server.files import file_name
-from zettel.server.limits import BURST_SECONDS, SLOWEST, Buckets, Gone, Incoming, Places
-from zettel.server.patient import Joined
+from zettel.errors import InvalidInput, RequestTimeout, ServerBusy, TooLarge
+from zettel.remote.sockets import is_loopback
+from zettel.server.limits import BURST_SECONDS, SLOWEST, ClientDisconnected, ConcurrencyLimit, RateLimiter, RequestBody
+from zettel.server.routes_files import file_name
 from zettel.server.serving import MOST_CONNECTIONS, Safety, most_connections, require_safe
-from zettel.server.sockets import is_loopback
+from zettel.server.uvicorn_protocol import BufferedTransport
 
 pytestmark = pytest.mark.anyio
 
 
 @given(st.floats(0.5, 100), st.lists(st.floats(0, 3), min_size=1, max_size=200))
 def test_a_bucket_gives_its_burst_and_then_its_rate(rate: float, pauses: list[float]) -> None:
-    buckets = Buckets(rate)
+    buckets = RateLimiter(rate)
     now = taken = 0.0
     for pause in pauses:
         now += pause
@@ -36,11 +36,11 @@ def test_a_bucket_gives_its_burst_and_then_its_rate(rate: float, pauses: list[fl
 
 
 def test_who_waits_as_told_is_served_and_keys_do_not_share() -> None:
-    buckets = Buckets(1.0)
+    buckets = RateLimiter(1.0)
     assert [buckets.take("one", 5.0) for _ in range(3)] == [0.0, 0.0, 1.0]
     assert buckets.take("two", 5.0) == 0.0
     assert buckets.take("one", 6.0) == 0.0
-    assert [Buckets(0.0).take("one", 0.0) for _ in range(1000)] == [0.0] * 1000
+    assert [RateLimiter(0.0).take("one", 0.0) for _ in range(1000)] == [0.0] * 1000
 
 
 def arriving(messages: Iterable[Any]) -> Any:
@@ -62,7 +62,7 @@ def part(body: bytes, more: bool = True) -> dict[str, Any]:
 
 
 async def test_a_body_is_handed_on_whole() -> None:
-    incoming = Incoming(arriving([part(b"ab"), part(b"c"), part(b"", False), {"type": "http.disconnect"}]), 3, 5)
+    incoming = RequestBody(arriving([part(b"ab"), part(b"c"), part(b"", False), {"type": "http.disconnect"}]), 3, 5)
     receive = await incoming.whole()
     assert incoming.whole_read
     assert await receive() == part(b"abc", False)
@@ -70,32 +70,32 @@ async def test_a_body_is_handed_on_whole() -> None:
 
 
 async def test_one_that_is_too_large_is_not_read_to_its_end() -> None:
-    with pytest.raises(TooLarge, match="larger than the 3 bytes"):
-        await Incoming(arriving([part(b"ab"), part(b"cd"), part(b"e")]), 3, 5).whole()
+    with pytest.raises(TooLarge, match="limit of 3 bytes"):
+        await RequestBody(arriving([part(b"ab"), part(b"cd"), part(b"e")]), 3, 5).whole()
     with pytest.raises(TooLarge):
-        Incoming(arriving([]), 3, 5).require(4)
+        RequestBody(arriving([]), 3, 5).require(4)
 
 
 async def test_one_that_is_too_slow() -> None:
     for messages in ([], [part(b"a")], [part(b"a"), 0.04, part(b"b"), 0.04, part(b"c"), 0.04, part(b"d")]):
-        with pytest.raises(TooSlow, match=r"in 0\.1 seconds"):
-            await Incoming(arriving(messages), 100, 0.1).whole()
+        with pytest.raises(RequestTimeout, match=r"in 0\.1 seconds"):
+            await RequestBody(arriving(messages), 100, 0.1).whole()
     quick = [part(b"x" * 16_384), 0.08, part(b"x" * 16_384), 0.08, part(b"", False)]  # as much as it takes time
-    await Incoming(arriving(quick), 100_000, 0.1).whole()
+    await RequestBody(arriving(quick), 100_000, 0.1).whole()
 
 
 async def test_a_client_that_leaves() -> None:
-    with pytest.raises(Gone):
-        await Incoming(arriving([part(b"a"), {"type": "http.disconnect"}]), 100, 5).whole()
+    with pytest.raises(ClientDisconnected):
+        await RequestBody(arriving([part(b"a"), {"type": "http.disconnect"}]), 100, 5).whole()
 
 
 async def test_what_a_refused_client_still_sends_is_taken_for_a_while() -> None:
-    incoming = Incoming(arriving([part(b"a" * 100), part(b"", False)]), 3, 5)
+    incoming = RequestBody(arriving([part(b"a" * 100), part(b"", False)]), 3, 5)
     await incoming.drain()
     assert incoming.whole_read
     with anyio.fail_after(10):
-        await Incoming(arriving([part(b"a")]), 3, 5).drain()
-        await Incoming(arriving([part(b"a"), {"type": "http.disconnect"}]), 3, 5).drain()
+        await RequestBody(arriving([part(b"a")]), 3, 5).drain()
+        await RequestBody(arriving([part(b"a"), {"type": "http.disconnect"}]), 3, 5).drain()
 
 
 @pytest.mark.parametrize(
@@ -131,22 +131,22 @@ def test_connections_are_no_more_than_files_may_be_open(monkeypatch: pytest.Monk
 
 
 def test_one_key_has_a_quarter_of_the_places() -> None:
-    places = Places(8)
+    places = ConcurrencyLimit(8)
     with ExitStack() as stack:
         for _ in range(2):
             stack.enter_context(places.one())
             stack.enter_context(places.of("one"))
-        with pytest.raises(ServerBusy, match="2 requests of this key"), places.of("one"):
+        with pytest.raises(ServerBusy, match="2 requests running"), places.of("one"):
             pass
         for _ in range(6):
             stack.enter_context(places.one())
-        with pytest.raises(ServerBusy, match="too much to do"), places.one():
+        with pytest.raises(ServerBusy, match="the server is busy"), places.one():
             pass
         with places.of("two"):
             pass
     with places.one(), places.of("one"):
         pass
-    with Places(1).of("one"):  # at least one
+    with ConcurrencyLimit(1).of("one"):  # at least one
         pass
 
 
@@ -156,9 +156,9 @@ async def test_a_connection_that_nobody_empties_is_cut_off_at_last() -> None:
     left = SimpleNamespace(
         close=lambda: None, abort=lambda: None, is_closing=lambda: False, get_write_buffer_size=lambda: SLOWEST * 2
     )  # fmt: skip
-    Joined(left, loop, 7).close()  # type: ignore[arg-type]
+    BufferedTransport(left, loop, 7).close()  # type: ignore[arg-type]
     assert calls == [(7 + 2, left.abort)]
     left.is_closing = lambda: True  # when one of TLS can no more be asked for its size
     left.get_write_buffer_size = None
-    Joined(left, loop, 7).close()  # type: ignore[arg-type]
+    BufferedTransport(left, loop, 7).close()  # type: ignore[arg-type]
     assert len(calls) == 1

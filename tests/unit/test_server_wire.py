@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from zettel import errors
 from zettel.errors import InvalidInput, NotFound, ServerBusy, ServerError, ServerUnreachable, ZettelError
 from zettel.exports.report import ExportReport
-from zettel.llm.estimate import Estimate
 from zettel.model import (
     Cause,
     Conflict,
+    Estimate,
     EventRecord,
     Evolved,
     Graph,
@@ -41,11 +41,11 @@ from zettel.model import (
     Tuned,
     Why,
 )
+from zettel.remote import wire
 from zettel.search.gather import Evidence, Gathered
-from zettel.server import wire
 from zettel.transcripts import Rejected
 from zettel.transcripts.report import ImportReport
-from zettel.transcripts.secret_shapes import Secret
+from zettel.transcripts.secret_patterns import Secret
 
 WHEN = datetime(2024, 5, 1, 9, 0, 0, 1, timezone.utc)
 NOTE = Note(
@@ -72,7 +72,7 @@ LOGGED = LoggedSearch(
 )  # fmt: skip
 REPORT = ImportReport(
     file="a", format="csv", first=WHEN, estimate=Estimate("m", 1, 2, 3, 4, None), secrets_found=1,
-    rejected=[Rejected(file="a", position="1", reason="no")],
+    rejected_records=[Rejected(file="a", position="1", reason="no")],
     secrets=[Secret(**dict.fromkeys(Secret._fields, "x"))],
 )  # fmt: skip
 
@@ -88,7 +88,7 @@ SAMPLES: dict[str, Any] = {
     "EVENTS": [EVENT], "GRAPH": Graph(notes=(NOTE,), links=(LINK,), cursor=None),
     "CONFLICTS": [Conflict(note=NOTE, other=NOTE, reason="r", recorded_at=WHEN)], "EVOLVED": Evolved(1, 2, 3, 4),
     "QUEUED": False, "JOBS": [JOB], "JOB": JOB, "RETRIED": 0, "STATS": {"notes": 1, "llm_usd": 0.25, "budget": None},
-    "SCOPES": [Scope(), Scope(tenant="a", user="b", agent="c")], "EMBEDDED": 1, "WRITTEN": 2, "PROBLEMS": ["odd"],
+    "SCOPES": [Scope(), Scope(tenant="a", user="b", agent="c")], "EMBEDDED": 1, "PROBLEMS": ["odd"],
     "IMPORTED": REPORT, "ESTIMATE": Estimate("m", 1, 2, 3, 4, 0.5), "EXPORTED": ExportReport(to="-", format="jsonl"),
     "ENTRY": wire.Entry(event=EVENT, notes=(NOTE,)),
 }  # fmt: skip
@@ -131,7 +131,7 @@ def test_any_payload_comes_back_exactly(payload: Any) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"hits": 3}', b'{"notes": []}', b"\xff", b"[" * 10_000])
 def test_what_is_no_answer_is_told(body: bytes) -> None:
-    with pytest.raises(ServerUnreachable, match="no answer of a zettel server"):
+    with pytest.raises(ServerUnreachable, match="not from a zettel server"):
         wire.HITS.decode(body)
 
 
@@ -159,7 +159,7 @@ def test_every_error_comes_back_as_its_own_class(kind: type[ZettelError]) -> Non
 def test_statuses() -> None:
     assert wire.status_of(NotFound("x", ["n_1"])) == 404
     assert wire.status_of(errors.InvalidEvent()) == 422
-    assert wire.status_of(errors.ItemUnusable()) == 502
+    assert wire.status_of(errors.InvalidModelItem()) == 502
     busy = wire.error_of(429, wire.error_body(errors.TooManyRequests()), 3.0)
     assert isinstance(busy, ServerBusy)
     assert busy.retry_after == 3.0

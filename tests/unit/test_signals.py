@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import anyio
 import pytest
 
-from zettel.cli.mcp import ended_by_a_signal
+from zettel.cli.mcp import stopped_by_signals
 
 
 @pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["as ever", "in the background of a shell"])
@@ -35,7 +35,7 @@ def test_wherever_a_signal_finds_the_code(
     async def asked_in_mid_work() -> None:
         signal.raise_signal(asked)
 
-    with ended_by_a_signal():
+    with stopped_by_signals():
         anyio.run(serve)
     assert ended == [serve]
     assert caplog.messages == []

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from zettel.model import Event
-from zettel.transcripts import Rejected, slack
-from zettel.transcripts.slack_text import readable, text_of
+from zettel.transcripts import Rejected
+from zettel.transcripts.formats import slack
+from zettel.transcripts.formats.slack_text import readable, text_of
 
 SAMPLE = Path(__file__).parents[1] / "data" / "transcripts" / "slack"
 
@@ -50,7 +51,7 @@ def test_what_was_changed_or_deleted_on_a_later_day(tmp_path: Path) -> None:
 
 def test_the_sample() -> None:
     events = read(SAMPLE)
-    assert [(event.id, event.role, event.content) for event in events] == [
+    assert [(event.external_id, event.speaker, event.content) for event in events] == [
         ("D01XYZ/1704880000.000100", "Ann Tellers", "Between us: mail cam@example.org"),
         (
             "C01GEN/1704700800.000200",
@@ -107,7 +108,7 @@ def test_a_bad_message_is_rejected(tmp_path: Path, message: Any) -> None:
     rejected, event = slack.read(tmp_path)
     assert isinstance(rejected, Rejected)
     assert isinstance(event, Event)
-    assert (event.id, event.role, event.content) == ("general/1.5", "U1", "ok")
+    assert (event.external_id, event.speaker, event.content) == ("general/1.5", "U1", "ok")
 
 
 def test_a_message_of_no_known_kind_is_left_out(tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_a_message_of_no_known_kind_is_left_out(tmp_path: Path) -> None:
     kinds = (None, ["x"], "x")
     said = [{"text": "ok", "user": "U1", "ts": f"{n}.5", "subtype": kind} for n, kind in enumerate(kinds)]
     (tmp_path / "general" / "2024-01-08.json").write_text(json.dumps(said), encoding="utf-8")
-    assert [event.id for event in read(tmp_path)] == ["general/0.5"]
+    assert [event.external_id for event in read(tmp_path)] == ["general/0.5"]
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from zettel.evolve.spread import MAX_SPREAD, importance, spread
-from zettel.ports import TermUse
+from zettel.evolve.neighborhood import MAX_SPREAD, importance, spread
+from zettel.model import TermUse
 
 
 def uses(*keys: str, kind: str = "keyword") -> dict[str, TermUse]:

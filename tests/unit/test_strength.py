@@ -1,4 +1,4 @@
-"""The forgetting curve: falls with time, rises with use, and what it does to a score."""
+"""The forgetting curve and its effect on scores."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.evolve.strength import FAINTEST, FRESH, STABILITY_DAYS, strength, weights
 from zettel.model import NoteUse
+from zettel.scoring.strength import FAINTEST, FRESH, STABILITY_DAYS, strength, weights
 
 BEGIN = datetime(2024, 5, 1, tzinfo=timezone.utc)
 days = st.floats(0, 3650)
@@ -32,13 +32,13 @@ def test_known_values() -> None:
 
 
 @given(days, days, counts)
-def test_it_falls_with_time(one: float, other: float, times: int) -> None:
+def test_strength_falls_with_time(one: float, other: float, times: int) -> None:
     sooner, later = sorted((one, other))
     assert 0.0 <= after(later, times) <= after(sooner, times) <= 1.0
 
 
 @given(days, counts, counts)
-def test_it_rises_with_use_that_did_not_fail(since: float, times: int, failures: int) -> None:
+def test_strength_rises_with_successful_use(since: float, times: int, failures: int) -> None:
     failures = min(times, failures)
     assert after(since, times, failures) <= after(since, times + 1, failures)
     assert after(since, times, failures) == after(since, times + 1, failures + 1)
@@ -46,13 +46,13 @@ def test_it_rises_with_use_that_did_not_fail(since: float, times: int, failures:
 
 @given(st.lists(st.floats(0, 1), min_size=1))
 def test_weights_are_bounded_and_in_the_order_of_strength(strengths: list[float]) -> None:
-    told = weights(sorted(strengths))
-    assert told.dtype == np.float32
-    assert (np.diff(told) >= 0).all()
-    assert told.min() >= np.float32(FAINTEST)
-    assert told.max() <= 1.0
+    factors = weights(sorted(strengths))
+    assert factors.dtype == np.float32
+    assert (np.diff(factors) >= 0).all()
+    assert factors.min() >= np.float32(FAINTEST)
+    assert factors.max() <= 1.0
 
 
-def test_what_is_fresh_counts_in_full() -> None:
+def test_fresh_notes_have_weight_one() -> None:
     assert weights([1.0, 0.7, FRESH]).tolist() == [1.0, 1.0, 1.0]
     assert weights([0.0, FRESH / 2]).tolist() == pytest.approx([FAINTEST, (1 + FAINTEST) / 2])

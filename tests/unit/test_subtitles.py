@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from zettel.model import Event
-from zettel.transcripts import Rejected, detect, subtitles
+from zettel.transcripts import Rejected, detect
+from zettel.transcripts.formats import subtitles
 
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 UTC = timezone.utc
@@ -33,13 +34,13 @@ def test_srt() -> None:
         ("Remember: bring your own lunch. 🥪", 70.25),
         ("\u202bשלום\u202c", 3600.0),
     ]
-    assert {(event.role, event.session, event.occurred_at) for event in events} == {(None, "talk", None)}
-    assert len({event.id for event in events} - {None}) == 3, "without a time each is known by what it says"
+    assert {(event.speaker, event.session, event.occurred_at) for event in events} == {(None, "talk", None)}
+    assert len({event.external_id for event in events} - {None}) == 3, "without a time each is known by what it says"
 
 
 def test_zoom_tells_speakers_and_the_date() -> None:
     events = read(SAMPLES / "GMT20240108-090000_Recording.transcript.vtt")
-    assert [(event.role, event.content) for event in events] == [
+    assert [(event.speaker, event.content) for event in events] == [
         ("Ann Lee", "Good morning, shall we begin?"),
         ("Ben Øst", "Yes."),
         ("Ben Øst", "The keel is laid: at last."),
@@ -49,20 +50,20 @@ def test_zoom_tells_speakers_and_the_date() -> None:
 
 def test_teams() -> None:
     events = read(SAMPLES / "teams.vtt")
-    assert [(event.role, event.content) for event in events] == [
+    assert [(event.speaker, event.content) for event in events] == [
         ("Ann Lee", "Who has the list & the pen?"), ("Ben Øst", "I do. Both."), (None, "- no voice here"),
     ]  # fmt: skip
     first, second = read(SAMPLES / "teams.txt")
-    assert (first.role, first.content) == ("Ann Lee", "Good morning.\nShall we begin?")
+    assert (first.speaker, first.content) == ("Ann Lee", "Good morning.\nShall we begin?")
     assert first.occurred_at == datetime(2024, 1, 8, 9, 0, 5, tzinfo=UTC)
-    assert (second.role, second.content, second.metadata["offset"]) == ("Ben Øst", "Yes.", 3607)
+    assert (second.speaker, second.content, second.metadata["offset"]) == ("Ben Øst", "Yes.", 3607)
 
 
 @pytest.mark.parametrize("between", ["\n", "</v>", "</v> ", "</v>\n"])
 def test_several_may_speak_in_one_subtitle(tmp_path: Path, between: str) -> None:
     said = f"<v.loud Ann Lee>Is that a heron?{between}<v Ben>No,\na bittern.</v>"
     events = read(write(tmp_path / "a.vtt", f"WEBVTT\n\n00:01.000 --> 00:03.000\n{said}\n"))
-    assert [(event.role, event.content) for event in events] == [
+    assert [(event.speaker, event.content) for event in events] == [
         ("Ann Lee", "Is that a heron?"), ("Ben", "No, a bittern."),
     ]  # fmt: skip
 
@@ -87,21 +88,21 @@ def test_zooms_chat(tmp_path: Path) -> None:
         "09:01:00 From  Ben  to  Ann(Direct Message) : ok\n",
     )
     assert subtitles.sniff(path, path.read_bytes())
-    assert [(event.role, event.content) for event in read(path)] == [("Ann Lee", "Here is\nthe link"), ("Ben", "ok")]
+    assert [(event.speaker, event.content) for event in read(path)] == [("Ann Lee", "Here is\nthe link"), ("Ben", "ok")]
 
 
 def test_zooms_chat_of_older_years(tmp_path: Path) -> None:
     said = "09:00:12\t From  Ann to Be : Here: the link\n09:01:00\t From Ben Øst : ok\n"
     path = write(tmp_path / "meeting_saved_chat.txt", said)
     assert subtitles.sniff(path, path.read_bytes())
-    assert [(event.role, event.content) for event in read(path)] == [("Ann", "Here: the link"), ("Ben Øst", "ok")]
+    assert [(event.speaker, event.content) for event in read(path)] == [("Ann", "Here: the link"), ("Ben Øst", "ok")]
 
 
 def test_zooms_chat_beside_a_recording_in_the_cloud(tmp_path: Path) -> None:
     said = "00:05:12\tAnn Lee:\tHere: the link\nand more\n01:00:00\tBen Øst:\tok\n"
     path = write(tmp_path / "GMT20240108-090000_Recording.txt", said)
     assert subtitles.sniff(path, path.read_bytes())
-    assert [(event.role, event.content, event.metadata["offset"]) for event in read(path)] == [
+    assert [(event.speaker, event.content, event.metadata["offset"]) for event in read(path)] == [
         ("Ann Lee", "Here: the link\nand more", 312), ("Ben Øst", "ok", 3600),
     ]  # fmt: skip
     assert read(path)[0].occurred_at == datetime(2024, 1, 8, 9, 5, 12, tzinfo=UTC)
@@ -127,7 +128,7 @@ def test_long_talk_is_parted_at_sentences(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("1\n00:00:0x,000 --> 00:00:02,000\nlost\n\n2\n00:00:03,000 --> 00:00:04,000\nkept\n", ("2", "no time")),
+        ("1\n00:00:0x,000 --> 00:00:02,000\nlost\n\n2\n00:00:03,000 --> 00:00:04,000\nkept\n", ("2", "'00")),
         ("1\n00:00:03,000 --> 00:00:04,000\nkept\n\nstray\nlines\n\n", ("6", "a text without a time")),
     ],
 )

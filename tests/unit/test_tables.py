@@ -11,8 +11,9 @@ import pytest
 
 from zettel.errors import BadRecord, InvalidInput, MissingExtra
 from zettel.model import Event
-from zettel.transcripts import Rejected, csv_table, parquet_table
-from zettel.transcripts.written_times import moment
+from zettel.transcripts import Rejected
+from zettel.transcripts.formats import csv_table, parquet_table
+from zettel.transcripts.parsing.written_times import moment
 
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 CET = timezone(timedelta(hours=1))
@@ -28,7 +29,7 @@ def table(folder: Path, text: str | bytes, name: str = "table.csv") -> Path:
     return path
 
 
-def parted(path: Path, zone: tzinfo = timezone.utc, **columns: str) -> tuple[list[Event], dict[str, str]]:
+def split_records(path: Path, zone: tzinfo = timezone.utc, **columns: str) -> tuple[list[Event], dict[str, str]]:
     records = list(csv_table.read(path, zone, columns or None))
     rejected = {record.position: record.reason for record in records if isinstance(record, Rejected)}
     return [record for record in records if isinstance(record, Event)], rejected
@@ -36,18 +37,18 @@ def parted(path: Path, zone: tzinfo = timezone.utc, **columns: str) -> tuple[lis
 
 class TestSamples:
     def test_a_chat_with_quoted_lines(self) -> None:
-        events, rejected = parted(SAMPLES / "csv-chat.csv")
+        events, rejected = split_records(SAMPLES / "csv-chat.csv")
         assert [event.content for event in events] == [
             'Who has the "long" ladder?', "Behind the mill,\r\nunder the tarp.", "+1", "+1",
         ]  # fmt: skip
         assert events[0].occurred_at == utc(2024, 3, 2, 18, 15, 0, 123000)
-        assert (events[0].role, events[0].id, events[0].session) == ("pelle#0", None, None)
+        assert (events[0].speaker, events[0].external_id, events[0].session) == ("pelle#0", None, None)
         assert events[0].metadata == {"AuthorID": "90210", "Reactions": "👍 (2)"}
         assert str(events[2].source).endswith(":6"), "lines are counted, not rows"
         assert rejected == {"5": "the row has no content"}
 
     def test_tickets_with_tabs(self) -> None:
-        events, rejected = parted(SAMPLES / "csv-tickets.tsv", CET)
+        events, rejected = split_records(SAMPLES / "csv-tickets.tsv", CET)
         assert rejected == {}
         assert [event.session for event in events] == ["T-7", "T-7", "T-8"]
         assert [event.occurred_at for event in events] == [
@@ -59,26 +60,26 @@ class TestSamples:
     @pytest.mark.parametrize("end", ["", "\n"])
     def test_a_quotation_mark_that_is_not_closed_tells_what_it_takes_away(self, tmp_path: Path, end: str) -> None:
         rows = ["author,text", "Ann,One.", 'Ann,"Two.', "Ann,Three.", "Ann,Four."]
-        read, rejected = parted(table(tmp_path, "\n".join(rows) + end))
+        read, rejected = split_records(table(tmp_path, "\n".join(rows) + end))
         assert [event.content for event in read] == ["One."]
         assert rejected == {"3": "a quotation mark is opened here and never closed: 3 lines are lost"}
 
     @pytest.mark.parametrize("clock", ["9:05 PM", "09:05:00\u202fpm", "21:05"])
     def test_a_clock_apart_may_be_of_twelve_hours(self, tmp_path: Path, clock: str) -> None:
-        (event,), _ = parted(table(tmp_path, f"date,time,author,text\n2024-05-01,{clock},Ann,Hm.\n"))
+        (event,), _ = split_records(table(tmp_path, f"date,time,author,text\n2024-05-01,{clock},Ann,Hm.\n"))
         assert (event.occurred_at, event.metadata) == (utc(2024, 5, 1, 21, 5), {})
 
     def test_semicolons_and_a_day_and_a_clock_apart(self) -> None:
-        events, rejected = parted(SAMPLES / "csv-protokoll.csv", CET)
+        events, rejected = split_records(SAMPLES / "csv-protokoll.csv", CET)
         assert [event.content for event in events] == [
             "Der Steg ist frei; wer streicht?", "Ich.", "Ohne Zeit", "Unklar",
         ]  # fmt: skip
         assert [event.occurred_at for event in events] == [
             utc(2024, 3, 2, 8), utc(2024, 3, 2, 8, 5), None, utc(2024, 3, 2, 23),
         ]  # fmt: skip
-        assert [event.id is None for event in events] == [True, True, False, True]
+        assert [event.external_id is None for event in events] == [True, True, False, True]
         assert list(rejected) == ["7"]
-        assert "'bald' is no time" in rejected["7"]
+        assert "'bald' is not a time" in rejected["7"]
 
     def test_parquet(self) -> None:
         pytest.importorskip("pyarrow")
@@ -88,7 +89,7 @@ class TestSamples:
         assert isinstance(second, Event)
         assert isinstance(third, Rejected)
         assert isinstance(fourth, Event)
-        assert (first.content, first.role, first.session) == ("The crane is stuck.", "Yrsa", "dock")
+        assert (first.content, first.speaker, first.session) == ("The crane is stuck.", "Yrsa", "dock")
         assert first.occurred_at == utc(2024, 3, 2, 18, 55)
         assert first.metadata == {"score": 0.5, "day": "2024-03-02"}
         assert first.payload == {
@@ -96,7 +97,11 @@ class TestSamples:
         }  # fmt: skip
         assert second.metadata == {"day": "2024-03-02"}, "NaN says nothing"
         assert (third.position, third.reason) == ("row 3", "the row has no content")
-        assert [one.id for one in (first, second, fourth)] == ["m-000000000000000001", "m-000000000000000002", None]
+        assert [one.external_id for one in (first, second, fourth)] == [
+            "m-000000000000000001",
+            "m-000000000000000002",
+            None,
+        ]
 
 
 class TestCsv:
@@ -107,61 +112,61 @@ class TestCsv:
         rows = [["Author", "Created At", "Message"], ["Ärna", "2024-03-02T09:00Z", '"a ""b"" c"']]
         path = table(tmp_path, (end.join(map(delimiter.join, rows)) + end).encode(encoding))
         assert csv_table.sniff(path, path.read_bytes())
-        (event,), rejected = parted(path)
-        assert (event.role, event.occurred_at, event.content) == ("Ärna", utc(2024, 3, 2, 9), 'a "b" c')
+        (event,), rejected = split_records(path)
+        assert (event.speaker, event.occurred_at, event.content) == ("Ärna", utc(2024, 3, 2, 9), 'a "b" c')
         assert rejected == {}
 
     @pytest.mark.parametrize(
         "head",
-        ["content\nhi", "a,b\n1,2", "content,metadata\n", '{"content": "a", "role": "b"}', "Ann: text, message, author",
-         "", "\0content,role", "Dear author, the text, and the time,"],
+        ["content\nhi", "a,b\n1,2", "content,metadata\n", '{"content": "a", "speaker": "b"}',
+         "Ann: text, message, author", "", "\0content,role", "Dear author, the text, and the time,"],
     )  # fmt: skip
     def test_other_files_are_none(self, tmp_path: Path, head: str) -> None:
         assert not csv_table.sniff(tmp_path / "x.csv", head.encode())
 
     def test_columns_given_by_hand(self, tmp_path: Path) -> None:
         path = table(tmp_path, "Nachricht;Von;Wann;text\nHallo;Bo;1.2.2024;x\n")
-        (event,), _ = parted(path, content="Nachricht", role="Von", occurred_at="Wann")
-        assert (event.content, event.role, event.occurred_at) == ("Hallo", "Bo", utc(2024, 2, 1))
+        (event,), _ = split_records(path, content="Nachricht", speaker="Von", occurred_at="Wann")
+        assert (event.content, event.speaker, event.occurred_at) == ("Hallo", "Bo", utc(2024, 2, 1))
         assert event.metadata == {"text": "x"}
 
     @pytest.mark.parametrize(
         ("columns", "told"),
         [
-            ({"content": "Nothing"}, "there is no column 'Nothing' for content; there are a, b"),
-            ({"mood": "a"}, "there is no such field; there are content, role"),
-            ({}, "no column holds the content"),
+            ({"content": "Nothing"}, "unknown column 'Nothing' for content: use one of a, b"),
+            ({"mood": "a"}, "unknown field 'mood': use one of content, speaker"),
+            ({}, "no column contains the content"),
         ],
     )
     def test_columns_that_are_not_there(self, tmp_path: Path, columns: dict[str, str], told: str) -> None:
         with pytest.raises(InvalidInput, match=told):
-            parted(table(tmp_path, "a,b\n1,2\n"), **columns)
+            split_records(table(tmp_path, "a,b\n1,2\n"), **columns)
 
     def test_ids(self, tmp_path: Path) -> None:
         text = "id,time,thread,content\n1,2024-03-02,t,a\n1,2024-03-03,t,b\n2,,t,c\n3,,,d\n0123456789abcdef,,,e\n"
-        events, _ = parted(table(tmp_path, text))
-        assert [event.id for event in events] == [
+        events, _ = split_records(table(tmp_path, text))
+        assert [event.external_id for event in events] == [
             "1@2024-03-02T00:00:00+00:00", "1@2024-03-03T00:00:00+00:00", "t/2", "table/3", "0123456789abcdef",
         ]  # fmt: skip
 
     def test_damaged_rows_are_told_and_the_next_is_read(self, tmp_path: Path) -> None:
         lines = [
-            b"role,content,time", b"a,one,2024-03-02", b'a,"two" or so,', b"a,three,2024-03-02,more", b"a,\xff,",
+            b"speaker,content,time", b"a,one,2024-03-02", b'a,"two" or so,', b"a,three,2024-03-02,more", b"a,\xff,",
             b"a,nul\0,", b"a,five,,,,", b"", b",,", b"a," + b"x" * 1_100_000 + b",", b"a,six,", b'a,"never closed,',
         ]  # fmt: skip
-        events, rejected = parted(table(tmp_path, b"\n".join(lines) + b"\n"))
+        events, rejected = split_records(table(tmp_path, b"\n".join(lines) + b"\n"))
         assert [event.content for event in events] == ["one", "five", "six"]
         assert list(rejected) == ["3", "4", "5", "6", "10", "12"]
         assert rejected["5"] == "the row is not UTF-8"
         assert "longer than" in rejected["10"]
 
     def test_utf16_that_breaks_off(self, tmp_path: Path) -> None:
-        said = "role,content\na,b\n".encode("utf-16")
-        with pytest.raises(BadRecord, match=r"table\.csv:\d: the text is not UTF-16"):
-            parted(table(tmp_path, said + b"x"))
+        said = "speaker,content\na,b\n".encode("utf-16")
+        with pytest.raises(BadRecord, match=r"table\.csv:\d: the text is not valid UTF-16"):
+            split_records(table(tmp_path, said + b"x"))
 
     def test_long_and_short_values_that_no_field_takes(self, tmp_path: Path) -> None:
-        (event,), _ = parted(table(tmp_path, f"content,role,a,b,a\nx,y,1,{'z' * 301},2\n"))
+        (event,), _ = split_records(table(tmp_path, f"content,speaker,a,b,a\nx,y,1,{'z' * 301},2\n"))
         assert (event.metadata, event.payload) == ({"a": "1"}, {"b": "z" * 301})
 
 

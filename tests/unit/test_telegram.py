@@ -12,7 +12,8 @@ import pytest
 
 from zettel.errors import BadRecord
 from zettel.model import Event
-from zettel.transcripts import Rejected, telegram
+from zettel.transcripts import Rejected
+from zettel.transcripts.formats import telegram
 
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 UTC = timezone.utc
@@ -66,7 +67,7 @@ def test_topics_of_one_name_are_two_sessions(tmp_path: Path) -> None:
 
 def test_one_chat() -> None:
     events = read(SAMPLES / "telegram-chat.json")
-    assert [(event.id, event.role, event.content) for event in events] == [
+    assert [(event.external_id, event.speaker, event.content) for event in events] == [
         ("4242/2", "Oda Lind", "Who paddles on Sunday? 🛶\nTide turns at noon."),
         ("4242/3", "Bo", "Me! See the map (https://maps.example.org/) or https://tides.example.org @oda!"),
         ("4242/4", "Oda Lind", "[photo]"),
@@ -90,7 +91,7 @@ def test_one_chat() -> None:
 
 def test_a_whole_account() -> None:
     events = read(SAMPLES / "telegram")
-    assert [(event.id, event.role, event.session, event.metadata["channel"]) for event in events] == [
+    assert [(event.external_id, event.speaker, event.session, event.metadata["channel"]) for event in events] == [
         ("101/1", "Oda Lind", None, "Saved messages"),
         ("77/2", "Bo", "77/Boats", "Club"),
         ("77/3", "Oda Lind", "77/Boats", "Club"),
@@ -123,7 +124,7 @@ def test_a_cut_file_gives_what_came_before(tmp_path: Path) -> None:
     path.write_text(whole[: whole.index("the map")], encoding="utf-8")
     records = telegram.read(path)
     assert isinstance(next(records), Event)
-    with pytest.raises(BadRecord, match="breaks off"):
+    with pytest.raises(BadRecord, match="truncated"):
         next(records)
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from zettel.bench.timing import STAGES, StageWatch, percentiles
+from zettel.bench.timing import STAGES, StageTimer, percentiles
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +32,7 @@ class Slow:
 
 
 async def test_stages_add_up_to_the_search() -> None:
-    watch, slow = StageWatch(), cast("Any", Slow())
+    watch, slow = StageTimer(), cast("Any", Slow())
     store, scorer = cast("Any", watch.store(slow)), cast("Any", watch.scorer(slow))
     watch.begin()
     assert await store.candidates("bees") == "candidates of bees"
@@ -50,7 +50,7 @@ async def test_stages_add_up_to_the_search() -> None:
 
 
 async def test_all_else_is_as_it_was() -> None:
-    watch, slow = StageWatch(), cast("Any", Slow())
+    watch, slow = StageTimer(), cast("Any", Slow())
     store = cast("Any", watch.store(slow))
     assert store.name == "slow"
     assert await store.notes() == []

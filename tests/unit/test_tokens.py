@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.annotate.background import COMMON_ZIPF, background_rarity, rarity_of, zipf
-from zettel.annotate.tokens import MAX_TOKEN, bare_title, clean, phrase_key, tokenize, words
+from zettel.text.background import COMMON_ZIPF, background_rarity, rarity_of, zipf
+from zettel.text.tokens import MAX_TOKEN, bare_title, clean, phrase_key, tokenize, words
 
 STORABLE = st.text(st.characters(exclude_categories=("Cs",)))
 ANYTHING = st.text(st.characters())  # lone surrogates too: a question may hold what no note can

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from zettel.integrations.recalled import MOST, Recalled
+from zettel.integrations.recalled_text import MAX_NOTES, RecalledNotes
 from zettel.integrations.tool_arguments import schema_of
 from zettel.integrations.tools import SPECS
 from zettel.model import Note, from_micros
@@ -23,7 +23,7 @@ def test_the_tools_and_their_order() -> None:
 
 @pytest.mark.parametrize("spec", SPECS, ids=NAMES)
 def test_schemas_are_flat_and_every_argument_is_described(spec: Any) -> None:
-    schema = schema_of(spec.takes)
+    schema = schema_of(spec.arguments)
     assert schema["additionalProperties"] is False
     assert set(schema.get("required", ())) <= schema["properties"].keys()
     for name, said in schema["properties"].items():
@@ -58,18 +58,18 @@ def note(n: int, content: str) -> Note:
     ],
 )
 def test_what_was_recalled_is_known_by_its_words(text: str, holders: list[str]) -> None:
-    recalled = Recalled()
+    recalled = RecalledNotes()
     said = ["Ann lives in Oslo.", "She said that the red boat is Ida's, not Nils'.", "Yes."]
     for n, one in enumerate(said, 1):
-        recalled.show(note(n, one))
-    assert recalled.holders(text) == holders
+        recalled.add(note(n, one))
+    assert recalled.source_ids(text) == holders
 
 
 def test_only_the_last_ones_are_kept_in_mind() -> None:
-    recalled = Recalled()
-    for n in range(MOST + 1):
-        recalled.show(note(n, f"Number {n} of the lot."))
-    assert recalled.holders("Number 0 of the lot.") == []
-    assert recalled.holders("Number 1 of the lot.") == ["n_1"]
-    recalled.forget("n_1")
-    assert recalled.holders("Number 1 of the lot.") == []
+    recalled = RecalledNotes()
+    for n in range(MAX_NOTES + 1):
+        recalled.add(note(n, f"Number {n} of the lot."))
+    assert recalled.source_ids("Number 0 of the lot.") == []
+    assert recalled.source_ids("Number 1 of the lot.") == ["n_1"]
+    recalled.remove("n_1")
+    assert recalled.source_ids("Number 1 of the lot.") == []

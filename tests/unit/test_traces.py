@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from tests.unit.test_formats import SAMPLES
-from tests.unit.test_transcripts import events, parted, write
+from tests.unit.test_transcripts import events, split_records, write
 from zettel.errors import BadRecord
 from zettel.model import Event
-from zettel.transcripts import traces
+from zettel.transcripts.formats import traces
 
 LANGSMITH, OTEL = SAMPLES / "traces-langsmith.jsonl", SAMPLES / "traces-otel.jsonl"
 
 
 def brief(read: list[Event]) -> list[tuple[str | None, str]]:
-    return [(event.role, event.content or event.payload["calls"][0]["tool"]) for event in read]
+    return [(event.speaker, event.content or event.payload["calls"][0]["tool"]) for event in read]
 
 
 BIRCH = [
@@ -39,7 +39,7 @@ def test_runs_of_langsmith_the_latest_first() -> None:
     assert called.metadata["model"] == "gpt-4o-mini"
     assert (measured.metadata["tool"], measured.metadata["call"]) == ("measure", "call_b1")
     assert measured.occurred_at == datetime(2024, 5, 1, 9, 0, 5, tzinfo=timezone.utc)
-    assert len({event.id for event in read}) == len(read)
+    assert len({event.external_id for event in read}) == len(read)
 
 
 def test_arrays_answers_of_the_api_and_nested_runs(tmp_path: Path) -> None:
@@ -56,10 +56,12 @@ def test_arrays_answers_of_the_api_and_nested_runs(tmp_path: Path) -> None:
 def test_a_later_export_adds_only_the_rest(tmp_path: Path) -> None:
     lines = LANGSMITH.read_text("utf-8").splitlines()
     first_turn = {
-        event.id for event in traces.read(write(tmp_path / "a.jsonl", "\n".join(lines[3:]))) if isinstance(event, Event)
+        event.external_id
+        for event in traces.read(write(tmp_path / "a.jsonl", "\n".join(lines[3:])))
+        if isinstance(event, Event)
     }
     assert len(first_turn) == 4
-    both = [event.id for event in events(list(traces.read(LANGSMITH)))]
+    both = [event.external_id for event in events(list(traces.read(LANGSMITH)))]
     assert set(both[:4]) == first_turn
 
 
@@ -76,7 +78,7 @@ def test_the_same_words_again_are_told_again(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", [turn(1, ["Sure?"]), turn(2, ["Sure?", "Yes.", "Sure?"]), turn(3, ["Sure?"])])
     read = events(list(traces.read(path)))
     assert [event.content for event in read] == ["Sure?", "Yes.", "Sure?", "Yes.", "Yes."]
-    assert len({event.id for event in read}) == 5
+    assert len({event.external_id for event in read}) == 5
 
 
 def test_spans_of_opentelemetry() -> None:
@@ -112,7 +114,7 @@ def test_what_is_wrong_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
             {"key": "gen_ai.prompt.0.role", "value": {"stringValue": "user"}},
             {"key": "gen_ai.prompt.0.content", "value": {"stringValue": "Hm."}}]}]}]}]})  # fmt: skip
     lines = ["{nonsense}", "7", '{"a": 1}', late, span, good]
-    read, rejected = parted(list(traces.read(write(tmp_path / "a.jsonl", "\n".join(lines)))))
+    read, rejected = split_records(list(traces.read(write(tmp_path / "a.jsonl", "\n".join(lines)))))
     assert len(read) == 2
     assert [one.position for one in rejected] == ["1", "2", "3", "4", "5/x"]
 
@@ -121,7 +123,7 @@ def test_of_a_cut_array_what_came_before_is_told(tmp_path: Path) -> None:
     runs = [json.loads(line) for line in LANGSMITH.read_text("utf-8").splitlines()]
     path = write(tmp_path / "runs.json", json.dumps(runs)[:-9])
     told: list[Any] = []
-    with pytest.raises(BadRecord, match=r"runs\.json:1:\d+: the JSON breaks off here"):
+    with pytest.raises(BadRecord, match=r"runs\.json:1:\d+: the JSON is truncated here"):
         told.extend(traces.read(path))
     read = traces.read(path)
     assert next(read).model_dump()["content"] == "How tall is the birch?"

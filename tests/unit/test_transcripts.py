@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from zettel import transcripts
 from zettel.errors import BadRecord, InvalidInput, UnknownFormat
 from zettel.model import Event
-from zettel.transcripts import Record, Rejected, choose, detect, events_jsonl, formats, locomo, plain
+from zettel.transcripts import Record, Rejected, all_formats, choose, detect
+from zettel.transcripts.formats import events_jsonl, locomo, plain
 from zettel.transcripts.records import ContentKeys
 
 
@@ -59,7 +60,7 @@ def events(records: Sequence[Record]) -> list[Event]:
     return [record for record in records if isinstance(record, Event)]
 
 
-def parted(records: Sequence[Record]) -> tuple[list[Event], list[Rejected]]:
+def split_records(records: Sequence[Record]) -> tuple[list[Event], list[Rejected]]:
     accepted = [record for record in records if isinstance(record, Event)]
     return accepted, [record for record in records if isinstance(record, Rejected)]
 
@@ -69,7 +70,7 @@ class TestLocomo:
         path = write(tmp_path / "talk.json", talk())
         first, second, third = events(list(locomo.read(path)))
         assert first.content == "I fell into the pond!"
-        assert (first.id, first.role, first.session) == ("D2:1", "Wim", "session_2")
+        assert (first.external_id, first.speaker, first.session) == ("D2:1", "Wim", "session_2")
         assert first.occurred_at == datetime(2024, 2, 29, 13, 56, tzinfo=timezone.utc)
         assert second.occurred_at == first.occurred_at, "no minute is made up for a turn"
         assert third.occurred_at == datetime(2024, 3, 1, 0, 5, tzinfo=timezone.utc)
@@ -84,7 +85,7 @@ class TestLocomo:
 
     def test_several_conversations_keep_their_ids_apart(self, tmp_path: Path) -> None:
         read = events(list(locomo.read(write(tmp_path / "both.json", [talk("pond"), talk("lake")]))))
-        assert [event.id for event in read[:1] + read[3:4]] == ["pond/D2:1", "lake/D2:1"]
+        assert [event.external_id for event in read[:1] + read[3:4]] == ["pond/D2:1", "lake/D2:1"]
         assert {event.session for event in read} == {
             "pond/session_2", "pond/session_10", "lake/session_2", "lake/session_10",
         }  # fmt: skip
@@ -93,7 +94,7 @@ class TestLocomo:
     def test_an_unreadable_date_is_told_and_its_turns_are_undated(self, tmp_path: Path) -> None:
         sample = talk()
         sample["conversation"]["session_2_date_time"] = "some day in May"
-        accepted, rejected = parted(list(locomo.read(write(tmp_path / "talk.json", sample))))
+        accepted, rejected = split_records(list(locomo.read(write(tmp_path / "talk.json", sample))))
         assert [event.occurred_at is None for event in accepted] == [True, True, False]
         assert [(one.position, "some day in May" in one.reason) for one in rejected] == [("session_2", True)]
 
@@ -101,8 +102,8 @@ class TestLocomo:
     def test_a_bad_turn_is_rejected_and_the_next_one_read(self, tmp_path: Path, turn: Any) -> None:
         sample = talk()
         sample["conversation"]["session_2"][0] = turn
-        accepted, rejected = parted(list(locomo.read(write(tmp_path / "talk.json", sample))))
-        assert [event.id for event in accepted] == ["D2:2", "D10:1"]
+        accepted, rejected = split_records(list(locomo.read(write(tmp_path / "talk.json", sample))))
+        assert [event.external_id for event in accepted] == ["D2:2", "D10:1"]
         assert [one.position for one in rejected] == ["session_2[1]"]
 
     def test_truncated_json_names_file_and_place(self, tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ class TestLocomo:
 class TestJsonLines:
     def test_fields_come_through(self, tmp_path: Path) -> None:
         line = {
-            "content": "Snow.", "id": "7", "title": "Weather", "role": "Odd", "session": "s",
+            "content": "Snow.", "external_id": "7", "title": "Weather", "speaker": "Odd", "role": None, "session": "s",
             "occurred_at": "2024-05-01T09:00:00+02:00", "payload": {"deep": [1]}, "metadata": {"a": 1},
         }  # fmt: skip
         path = write(tmp_path / "events.jsonl", json.dumps(line) + "\n")
@@ -134,15 +135,15 @@ class TestJsonLines:
 
     def test_ids_are_made_only_where_nothing_else_tells(self, tmp_path: Path) -> None:
         lines = [
-            {"content": "Hm."}, {"content": "Hm."}, {"content": "Hm.", "role": "Odd"},
+            {"content": "Hm."}, {"content": "Hm."}, {"content": "Hm.", "speaker": "Odd"},
             {"content": "Hm.", "occurred_at": "2024-05-01"}, {"content": "Hm.", "id": "mine"},
         ]  # fmt: skip
         text = "\n".join(map(json.dumps, lines))
-        ids = [event.id for event in events(list(events_jsonl.read(write(tmp_path / "a.jsonl", text))))]
+        ids = [event.external_id for event in events(list(events_jsonl.read(write(tmp_path / "a.jsonl", text))))]
         assert len(set(ids)) == 5
         assert ids[3:] == [None, "mine"]
         later = json.dumps({"content": "Before."}) + "\n" + text
-        again = [event.id for event in events(list(events_jsonl.read(write(tmp_path / "b.jsonl", later))))]
+        again = [event.external_id for event in events(list(events_jsonl.read(write(tmp_path / "b.jsonl", later))))]
         assert again[1:] == ids, "a line put in above changes no id"
 
     def test_bad_lines_are_rejected_by_number_and_the_rest_is_read(self, tmp_path: Path) -> None:
@@ -152,13 +153,13 @@ class TestJsonLines:
             b'{"payload": 0}', b'{"payload": %b}' % (b"9" * 5000), b'{"payload": NaN}', b'{"content": "cut o',
         ]  # fmt: skip
         path = write(tmp_path / "events.jsonl", b"\n".join(lines))
-        accepted, rejected = parted(list(events_jsonl.read(path)))
+        accepted, rejected = split_records(list(events_jsonl.read(path)))
         assert [event.content for event in accepted] == ["one", ""]
         assert [one.position for one in rejected] == ["3", "4", "5", "6", "7", "8", "9", "11", "12", "13"]
         assert all(one.file == str(path) and one.reason and "\n" not in one.reason for one in rejected)
         assert "'text'" in rejected[3].reason
         assert "occurred_at" in rejected[4].reason
-        assert "breaks off" in rejected[-1].reason
+        assert "truncated" in rejected[-1].reason
 
     def test_what_an_export_adds_is_left_out_again(self, tmp_path: Path) -> None:
         source = {"file": "old.txt", "position": "3"}
@@ -197,7 +198,7 @@ class TestPlain:
 
     def test_speakers_stamps_and_continuations(self, tmp_path: Path) -> None:
         read = events(list(plain.read(write(tmp_path / "chat.txt", self.TEXT))))
-        assert [(event.role, event.content) for event in read] == [
+        assert [(event.speaker, event.content) for event in read] == [
             ("Ann Marie", "Shall we?"),
             ("Ben", "Give me ten minutes.\nI am still at the dentist's.\nSee https://example.org/a: it is long"),
             ("Ben", "There: now."),
@@ -205,13 +206,13 @@ class TestPlain:
         ]
         nine = datetime(2024, 5, 1, 9, tzinfo=timezone.utc)
         assert [event.occurred_at for event in read] == [nine, None, nine.replace(minute=30), None]
-        assert [event.id is None for event in read] == [True, False, True, False]
+        assert [event.external_id is None for event in read] == [True, False, True, False]
         assert {event.session for event in read} == {"chat"}
         assert [event.source.position for event in read if event.source] == ["1", "3", "6", "7"]
 
     def test_what_cannot_be_read_is_told(self, tmp_path: Path) -> None:
         text = b"A heading\nAnn: one\n\xff\n[2024-13-01] Ann: two\nAnn: three\n"
-        accepted, rejected = parted(list(plain.read(write(tmp_path / "chat.txt", text))))
+        accepted, rejected = split_records(list(plain.read(write(tmp_path / "chat.txt", text))))
         assert [event.content for event in accepted] == ["one", "three"]
         assert [one.position for one in rejected] == ["1", "3", "4"]
 
@@ -265,7 +266,7 @@ class TestChoosing:
             choose(write(tmp_path / "a.txt", "Ann: one"), "carrier pigeon")
 
     def test_a_path_that_is_no_file(self, tmp_path: Path) -> None:
-        with pytest.raises(InvalidInput, match="no such file"):
+        with pytest.raises(InvalidInput, match="does not exist"):
             choose(tmp_path / "missing.json")
         with pytest.raises(InvalidInput, match="is a folder"):
             choose(tmp_path)
@@ -277,7 +278,7 @@ class TestChoosing:
         theirs = SimpleNamespace(name="theirs", sniff=sniff, read=lambda path: iter([Event(content="theirs")]))
         entry = SimpleNamespace(name="theirs", load=lambda: theirs, spec=EntryPoint)
         monkeypatch.setattr(transcripts, "entry_points", lambda group: [entry])
-        assert list(formats()) == [*transcripts.BUILT_IN, "theirs"]
+        assert list(all_formats()) == [*transcripts.BUILT_IN, "theirs"]
         path = write(tmp_path / "chat.txt", "Ann: one")
         assert detect(path).name == "theirs"
         assert choose(path, "theirs") is theirs

@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from zettel.model import Event
-from zettel.transcripts import Rejected, detect, whatsapp
-from zettel.transcripts.whatsapp_dates import Order, stamp
+from zettel.transcripts import Rejected, detect
+from zettel.transcripts.formats import whatsapp
+from zettel.transcripts.formats.whatsapp_dates import DateOrder, stamp
 
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 UTC = timezone.utc
@@ -57,7 +58,7 @@ def test_the_same_minute_in_many_languages(written: str, order: str) -> None:
     told = stamp(written)
     assert told is not None
     assert told.moment(order, UTC) == datetime(2023, 12, 31, 21, 5, tzinfo=UTC)
-    seen = Order()
+    seen = DateOrder()
     seen.see(told)
     assert seen.best() == order
 
@@ -86,7 +87,7 @@ def test_midnight_and_noon(written: str, hour: int) -> None:
     ],
 )
 def test_day_or_month_first_is_told_by_the_whole_file(dates: list[str], order: str) -> None:
-    seen = Order()
+    seen = DateOrder()
     for date in dates:
         told = stamp(date)
         assert told is not None
@@ -114,13 +115,13 @@ def test_years_of_other_calendars_become_none_of_ours(tmp_path: Path) -> None:
     path.write_text("۱۴۰۲/۱۰/۱۰، ۲۱:۰۵ - Ann: Hm.\n2023/12/31, 21:05 - Ann: Yes.\n", encoding="utf-8")
     refused, event = whatsapp.read(path)
     assert isinstance(refused, Rejected)
-    assert refused.reason == "there is no such day since WhatsApp began, as the file's dates go (ymd)"
+    assert refused.reason == "the date does not exist since WhatsApp began, in the file's order ymd"
     assert isinstance(event, Event)
 
 
 def test_android() -> None:
     events = read(SAMPLES / "WhatsApp Chat mit Winterlager.txt")
-    assert [(event.role, event.content) for event in events] == [
+    assert [(event.speaker, event.content) for event in events] == [
         ("Marit", "Wer hat den Schlüssel zur Halle?"),
         ("Jonas Q.", "Ich 🙋‍♂️\nAber er liegt im Auto.\n\nUnd das Auto steht in Kiel: seit Montag."),
         ("Marit", "So sieht das Segel aus.\n[file: IMG-20231231-WA0003.jpg]"),
@@ -134,13 +135,13 @@ def test_android() -> None:
     assert events[0].metadata == {"channel": "Winterlager"}
     assert events[2].metadata == {"channel": "Winterlager", "attachments": ["IMG-20231231-WA0003.jpg"]}
     assert events[3].metadata == {"channel": "Winterlager", "edited": True}
-    assert {(event.id, event.session) for event in events} == {(None, None)}
+    assert {(event.external_id, event.session) for event in events} == {(None, None)}
     assert [event.source.position for event in events if event.source][:3] == ["3", "4", "8"]
 
 
 def test_iphone_in_its_zip() -> None:
     events = read(SAMPLES / "WhatsApp Chat - Rowing Club.zip")
-    assert [(event.role, event.content) for event in events] == [
+    assert [(event.speaker, event.content) for event in events] == [
         ("Theo", "Are we on for Sunday?"),
         ("Ines Vale", "Yes! Bring @Theo's spare oar\nand a towel."),
         ("Ines Vale", "The plan\n[file: 00000004-plan.pdf]"),
@@ -184,7 +185,7 @@ def test_what_the_chat_names_was_sent_there_and_the_rest_lies_beside_it(tmp_path
     ):
         (folder / name).touch()
     assert whatsapp.sniff(folder, b"")
-    assert [file.name for file in whatsapp.beside(folder)] == ["20240101-talk.txt", "yard.csv"]
+    assert [file.name for file in whatsapp.extra_files(folder)] == ["20240101-talk.txt", "yard.csv"]
 
 
 def test_times_are_the_clocks_of_the_zone(tmp_path: Path) -> None:
@@ -197,7 +198,7 @@ def test_times_are_the_clocks_of_the_zone(tmp_path: Path) -> None:
 def test_other_shapes_of_lines(tmp_path: Path) -> None:
     korean = chat(tmp_path, "2023년 12월 31일 오후 9:05, 지우 : 안녕", name="a.txt")
     old = chat(tmp_path, "31/12/2016, 21:05:09: Ann: hi: you", name="b.txt")
-    assert [(event.role, event.content) for path in (korean, old) for event in read(path)] == [
+    assert [(event.speaker, event.content) for path in (korean, old) for event in read(path)] == [
         ("지우", "안녕"), ("Ann", "hi: you"),
     ]  # fmt: skip
 
@@ -220,7 +221,7 @@ def test_what_cannot_be_read_is_told_with_its_line(tmp_path: Path) -> None:
     records = list(whatsapp.read(path))
     assert [(one.position, one.reason[:21]) for one in records if isinstance(one, Rejected)] == [
         ("1", "no date: a message be"), ("3", "byte 0 of the line is"),
-        ("4", "there is no such day "), ("5", "content: holds a NUL "),
+        ("4", "the date does not exi"), ("5", "content: holds a NUL "),
     ]  # fmt: skip
     assert [one.content for one in records if isinstance(one, Event)] == ["a"]
 
@@ -235,7 +236,7 @@ def test_utf_16(tmp_path: Path) -> None:
 def test_a_chat_from_standard_input_has_no_ending(tmp_path: Path) -> None:
     path = chat(tmp_path, "[31.12.23, 21:05:09] Ann: hi", "[01.01.24, 00:05:09] Ben: hi", name="-")
     assert detect(path) is whatsapp
-    assert [event.role for event in read(path)] == ["Ann", "Ben"]
+    assert [event.speaker for event in read(path)] == ["Ann", "Ben"]
 
 
 @pytest.mark.parametrize(

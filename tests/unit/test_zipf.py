@@ -8,8 +8,8 @@ from statistics import mean
 
 import pytest
 
-from zettel.annotate.tokens import token_of
 from zettel.bench.zipf import SESSION, VOCABULARY, ZipfScope
+from zettel.text.tokens import token_of
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_any_session_can_be_had_alone(scope: ZipfScope) -> None:
 @pytest.mark.parametrize("notes", [1, SESSION, SESSION + 1])
 def test_as_many_messages_as_asked_for(notes: int) -> None:
     events = list(ZipfScope(notes))
-    assert [event.id for event in events] == [str(n) for n in range(notes)]
+    assert [event.external_id for event in events] == [str(n) for n in range(notes)]
     assert len({event.session for event in events}) == -(-notes // SESSION)
 
 
@@ -60,7 +60,7 @@ def test_words_are_as_uneven_as_zipf_says(scope: ZipfScope) -> None:
 
 
 def test_questions_have_words_of_their_message_among_common_ones(scope: ZipfScope) -> None:
-    said = {str(event.id): event.content.lower().strip(".?").split() for event in scope}
+    said = {str(event.external_id): event.content.lower().strip(".?").split() for event in scope}
     for text, source in scope.questions(50):
         asked = text[:-1].lower().split()
         assert text.endswith("?")

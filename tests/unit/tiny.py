@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from zettel.annotate.tokens import tokenize
 from zettel.model import TIME_MAX, TIME_MIN, LinkType
-from zettel.query import Candidates, Question, ScopeStats
+from zettel.ports.query import Candidates, Question, ScopeStats
 from zettel.search.question import parse_question
+from zettel.text.tokens import tokenize
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Row:
 
     text: str
     vector: Sequence[float] = ()
-    role: str | None = None
+    speaker: str | None = None
     session: str | None = None
     at: int = TIME_MIN
     valid_to: int = TIME_MAX
@@ -54,7 +54,7 @@ class Tiny:
             of = np.flatnonzero(session == number)
             before[of[1:]], after[of[:-1]] = of[:-1], of[1:]
         member = (session[None, :] == np.arange(len(names))[:, None]).astype(np.float32)
-        roles = [*dict.fromkeys(row.role for row in self.rows if row.role)]
+        speakers = [*dict.fromkeys(row.speaker for row in self.rows if row.speaker)]
         keys = tuple(dict.fromkeys(key for row in self.rows for key in row.terms))
         has = np.array([[key in row.terms for key in keys] for row in self.rows], np.float32).reshape(n, len(keys))
         ends = np.array([link[:2] for link in self.links], np.int64).reshape(-1, 2)
@@ -65,8 +65,8 @@ class Tiny:
             seq=np.arange(1, n + 1),
             event=np.array([i if row.event is None else row.event for i, row in enumerate(self.rows)], np.int64),
             kind=np.zeros(n, np.int64),
-            role=np.array([roles.index(row.role) if row.role else -1 for row in self.rows], np.int64),
-            role_names=tuple(roles),
+            speaker=np.array([speakers.index(row.speaker) if row.speaker else -1 for row in self.rows], np.int64),
+            speaker_names=tuple(speakers),
             session=session,
             previous=before,
             next=after,

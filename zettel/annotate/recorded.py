@@ -1,4 +1,4 @@
-"""Notes that were written before, read from a file: to pay once, to compare, and to test without a model."""
+"""The annotator that reads annotations from a file: to pay once, to compare, and to test without a model."""
 
 from __future__ import annotations
 
@@ -10,25 +10,23 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from zettel.annotate.written import Fields, wrong_with
 from zettel.errors import BadRecord, InvalidInput
-from zettel.llm.ports import Ask, Reading, Turn, Written, Wrote
+from zettel.llm.note_fields import Fields, wrong_with
+from zettel.ports.language_model import AnnotationItem, AnnotationRequest, AnnotationResult, Ask, ModelAnnotation
 
 BATCH = 64
-"""Turns read together: nothing is asked, so this is what one commit takes."""
+"""Turns per commit; no model is called."""
 _BLANK = "\ufeff \t\r\n"
 
 
 class RecordedAnnotator:
-    """Answers from a file of JSON lines, and asks nobody.
+    """Annotates turns from a file of JSON lines, without a model.
 
-    A line is ``{"id", "context", "keywords", "tags"}``, and may have ``importance``, ``kind`` and ``facts``; ``id`` is
-    the ``Event.id`` that the caller gave, and all parts of a long event get the same fields. A turn without a record
-    keeps its extractive fields. The file is read here: raises ``InvalidInput`` if there is none, and ``BadRecord`` for
-    a line that cannot be used.
+    A line is ``{"id", "context", "keywords", "tags"}``, optionally with ``importance``, ``kind`` and ``facts``. ``id``
+    is the caller's ``Event.id``; all parts of a long event get the same fields. A turn without a record keeps its
+    extractive fields. Raises ``InvalidInput`` if the file is missing, and ``BadRecord`` for an invalid line.
     """
 
-    remote = True
     batch = BATCH
     before = 0
     links = True
@@ -41,16 +39,16 @@ class RecordedAnnotator:
     def __len__(self) -> int:
         return len(self._records)
 
-    async def annotate(self, reading: Reading, ask: Ask) -> Wrote:
-        """What stands in the file of each turn; never calls ``ask``."""
-        return Wrote(tuple(map(self._record, reading.turns)), model=self.name)
+    async def annotate(self, reading: AnnotationRequest, ask: Ask) -> AnnotationResult:
+        """Return the record of each turn; never calls ``ask``."""
+        return AnnotationResult(tuple(map(self._record, reading.turns)), model=self.name)
 
-    def _record(self, turn: Turn) -> Written | None:
+    def _record(self, turn: AnnotationItem) -> ModelAnnotation | None:
         return None if turn.event_key is None else self._records.get(turn.event_key)
 
 
-def _read(path: Path) -> dict[str, Written]:
-    records: dict[str, Written] = {}
+def _read(path: Path) -> dict[str, ModelAnnotation]:
+    records: dict[str, ModelAnnotation] = {}
     try:
         with path.open("rb") as file:
             for number, raw in enumerate(file, start=1):
@@ -62,24 +60,24 @@ def _read(path: Path) -> dict[str, Written]:
                 if text:
                     key, written = _record(text, where)
                     if key in records:
-                        raise BadRecord(f"{where}: a second record of the id {key!r}: keep one of them")
+                        raise BadRecord(f"{where}: duplicate id {key!r}: keep one of the records")
                     records[key] = written
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from None
     return records
 
 
-def _record(text: str, where: str) -> tuple[str, Written]:
+def _record(text: str, where: str) -> tuple[str, ModelAnnotation]:
     try:
         record: Any = json.loads(text)
     except (ValueError, RecursionError):
-        raise BadRecord(f"{where}: this line is not JSON, or cut off") from None
+        raise BadRecord(f"{where}: this line is not JSON, or is cut off") from None
     if not isinstance(record, Mapping):
         raise BadRecord(f'{where}: expected an object with "id", "context", "keywords" and "tags"')
     key = record.get("id")
     if not isinstance(key, str) or not key:
-        raise BadRecord(f'{where}: "id" is missing: it is the id that was given to the event')
+        raise BadRecord(f'{where}: "id" is missing: write the id that you gave to the event')
     try:
-        return key, Fields.model_validate(dict(record)).written()
+        return key, Fields.model_validate(dict(record)).annotation()
     except ValidationError as error:
         raise BadRecord(f"{where}: {wrong_with(error)}") from None

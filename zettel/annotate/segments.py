@@ -1,12 +1,11 @@
-"""Topic borders: where a turn is far from what came just before it.
+"""Finds topic borders: turns that differ from the turns just before them.
 
 After EM-LLM (Fountas et al. 2024), which begins an event at a token t whose surprise exceeds what was usual before:
 
     -log P(x_t | x_1 .. x_{t-1}) > mu + gamma * sigma    mu, sigma: mean and deviation of the last tau surprises
 
-Here a turn stands for a token, and its surprise needs no model: 1 - cos(v_t, v_{t-near} + .. + v_{t-1}). A border also
-has to leave segments of a fit size, so of all ways to cut, the one is taken whose borders together exceed the threshold
-most, or fall short of it least.
+Here a token is a turn, and its surprise needs no model: 1 - cos(v_t, v_{t-near} + .. + v_{t-1}). Segments have a least
+and a most size: of all ways to cut, the result has borders with the greatest sum of excess over the threshold.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ if TYPE_CHECKING:
     Surprises: TypeAlias = NDArray[np.float64]
 
 NEAR = 4
-"""Turns before a turn whose mean it is compared with: two exchanges."""
+"""Preceding turns whose mean vector a turn is compared with: two exchanges."""
 TAU = 24
-"""Surprises before a turn that say what is usual."""
+"""Preceding surprises that define the usual value."""
 GAMMA = 1.5
-"""Deviations above the usual from which on a border is worth a shorter segment."""
+"""Deviations above the usual surprise that justify a shorter segment."""
 LEAST, MOST = 8, 24
-"""Turns of a segment: fewer waste the words of a prompt, more than one question takes are never joined."""
+"""Turns per segment: fewer waste prompt tokens, and one request takes no more."""
 MIN_DEVIATION = 0.02
-"""Smallest deviation taken for one: below, all turns are alike and rounding would make borders."""
+"""Lower bound of the deviation: below, all turns are alike and rounding would make borders."""
 
 
 def segments(
@@ -39,7 +38,7 @@ def segments(
     most: int = MOST,
     gamma: float = GAMMA,
 ) -> list[tuple[int, int]]:
-    """(start, end) of the segments of consecutive turns, in order, together all of them.
+    """Return (start, end) of the segments of consecutive turns, in order, together all of them.
 
     ``vectors`` is (n, d), unit rows in order of time; zero rows (no known word) are never surprising. Every segment
     has at most ``most`` turns, and at least ``least`` unless n allows no such cut: then the pieces are about equal.
@@ -64,7 +63,7 @@ def _surprises(rows: Surprises) -> Surprises:
 
 
 def _excess(surprises: Surprises, gamma: float) -> Surprises:
-    """(n,) by how many deviations each surprise exceeds the threshold; a turn that cannot be compared is usual."""
+    """Return (n,) deviations by which each surprise exceeds the threshold; a turn without a comparison is usual."""
     excess = np.full(len(surprises), -gamma)
     for place in range(len(surprises)):
         past = surprises[max(0, place - TAU) : place]
@@ -75,12 +74,12 @@ def _excess(surprises: Surprises, gamma: float) -> Surprises:
 
 
 def _best_cut(excess: Surprises, least: int, most: int) -> list[tuple[int, int]]:
-    """The cut into pieces of ``least`` to ``most`` whose borders have the greatest sum of excess."""
+    """Return the cut into pieces of ``least`` to ``most`` whose borders have the greatest sum of excess."""
     count = len(excess)
     best = np.full(count + 1, -np.inf)
     start_of = np.zeros(count + 1, dtype=np.intp)
     best[0] = 0.0
-    worth = np.concatenate([np.zeros(1), excess[1:]])  # the first turn is no border
+    worth = np.concatenate([np.zeros(1), excess[1:]])  # the first turn is not a border
     for end in range(least, count + 1):
         starts = np.arange(max(0, end - most), end - least + 1)
         sums = best[starts] + worth[starts]

@@ -1,10 +1,10 @@
-"""How well and how fast zettel remembers, measured the same way every time.
+"""Benchmarks of recall, speed and cost.
 
-``counting`` says what counts as found, ``locomo`` and ``two_wiki`` ask their questions through the public
-face (``mixed`` those of both in one scope), ``baselines`` are what simple systems reach in the same run, ``beside``
-has them by name, ``overlap`` compares stores, also on the ``synthetic`` scope. ``speed`` takes times on a transcript,
-``sizes`` on ``zipf`` scopes of any size, next to a ``flat`` index, each in a ``probe`` of its own, with the watch of
-``timing``. ``server`` measures Neo4j, its writes (``inserting``) beside ``bare`` statements; ``llm`` what a language
-model costs and gives, with one of its own (``replay``) behind real HTTP (``completions``). ``machine`` tells where,
-``pictures`` draws, ``everything`` runs all. ``fitting`` fits the scorer.
+Data: ``locomo``, ``two_wiki``, ``mixed`` (both), ``changes``; ``synthetic`` and ``zipf`` generate scopes of any size.
+Recall: ``metrics``, ``evaluation``, ``baselines``, ``evolve``, ``overlap`` (of stores).
+Speed: ``speed`` (a transcript), ``sizes`` (with ``flat_index``), ``imports``, ``http_server``, ``neo4j`` (with
+``neo4j_writes`` and ``bare_cypher``); ``child_process`` and ``timing`` measure.
+Language models: ``llm``, with ``replay`` behind ``completions``.
+Scorers: ``fitting``, ``decoder_training``, ``ablation``, ``feedback``, ``labelled_questions``.
+``results`` and ``plots`` write the results; ``run_all`` runs all benchmarks of the documentation.
 """

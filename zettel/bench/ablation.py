@@ -1,8 +1,4 @@
-"""What each part of the memory decoder is worth: it is trained without it, several times, and asked what it never saw.
-
-Runs that differ in the seed alone differ too, in the conversations that choose the epoch and in where the weights
-begin. So every variant is trained with the same seeds, and what it reaches is told with its spread.
-"""
+"""Ablations of the memory decoder: trained without each part, with several seeds, measured on unseen conversations."""
 
 from __future__ import annotations
 
@@ -12,51 +8,102 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
-from zettel.scoring.decoder_model import BIASES
-from zettel.scoring.training import Example, K, Settings, base, hold_back, recall, scores, train
+from zettel.model import LinkType
+from zettel.scoring.decoder_inputs import PAIR_FEATURES
+from zettel.scoring.decoder_model import DecoderBatch, MemoryDecoder, MemoryDecoderConfig, MemoryDecoderLayer
+from zettel.scoring.training import Example, K, TrainingSettings, base_scores, hold_out, recall, scores, train
 
 from . import two_wiki
-from .decoding import COUNTED, HELD_BACK, SWITCHES, collect, config_without
-from .evaluation import Progress, answering, embedder_called
+from .decoder_training import COUNTED, HELD_OUT, collect, config_for
+from .evaluation import Progress, run_settings
 from .fitting import read
-from .machine import Cell, Result, data_file, result
+from .results import Cell, Result, file_hashes
 
 if TYPE_CHECKING:
     from zettel.ports import Embedder
 
 SEEDS = 3
-BANKS = (4, 16)
 EPOCHS = 6
-"""Fewer than for a decoder that is to be used: about forty are trained."""
+"""Fewer than by default, because an ablation trains about forty decoders."""
 WHOLE = "whole"
 DIGITS = 4
 
+PAIRS = {
+    "talk": ("same session", "neighbours", "near neighbours", "same speaker"),
+    "alike": ("cosine", "shared term"),
+    "time": ("time gap",),
+    "links": ("two hops", *(f"{kind.value} {way}".lower() for kind in LinkType for way in ("out", "in"))),
+}
+"""Groups of pair features to leave out."""
+
+
+class UngatedLayer(MemoryDecoderLayer):
+    """Residual connections in place of the gates."""
+
+    def read(self, attn_out: Tensor) -> Tensor:
+        return attn_out
+
+    def write(self, notes: Tensor, attn_out: Tensor) -> Tensor:
+        return notes + self.dropout(attn_out)
+
+
+class PointwiseLayer(MemoryDecoderLayer):
+    """Notes attend to the question, not to each other."""
+
+    def attend(self, memory: Tensor, states: Tensor, pairs: Tensor, padding_bias: Tensor) -> Tensor:
+        return self.note_attention(memory, states)
+
+
+class UngatedDecoder(MemoryDecoder):
+    layer_class = UngatedLayer
+
+
+class PointwiseDecoder(MemoryDecoder):
+    layer_class = PointwiseLayer
+
+
+def decoder_without_pairs(names: Sequence[str]) -> type[MemoryDecoder]:
+    """A decoder that reads the pair features of these names as 0."""
+
+    class WithoutPairs(MemoryDecoder):
+        def forward(self, batch: DecoderBatch) -> Tensor:
+            mask = torch.tensor([float(name not in names) for name in PAIR_FEATURES], device=batch.pairs.device)
+            return super().forward(replace(batch, pairs=batch.pairs * mask))
+
+    return WithoutPairs
+
 
 class Variant(NamedTuple):
-    """A decoder without some of its parts, with a bank of slots, or that learns from fewer conversations."""
+    """A decoder without a part, without vectors, or trained on fewer conversations."""
 
     name: str
-    without: tuple[str, ...] = ()
-    bank: int = 0
+    model_class: type[MemoryDecoder] = MemoryDecoder
+    vectors: bool = True
     conversations: int | None = None
 
 
 class Parts(NamedTuple):
-    """What is learned from, by conversation; what always is; and what is measured on, by the name of its column."""
+    """Training examples by conversation, examples that every variant trains on, and test examples by column."""
 
-    learned: Mapping[str, Sequence[Example]]
-    always: Sequence[Example]
-    measured: Mapping[str, Sequence[Example]]
+    conversations: Mapping[str, Sequence[Example]]
+    documents: Sequence[Example]
+    test: Mapping[str, Sequence[Example]]
 
 
-def variants(banks: Sequence[int], sizes: Sequence[int]) -> list[Variant]:
-    """The whole decoder; each of its parts left out; banks of so many slots; so many conversations to learn from."""
+def variants(sizes: Sequence[int]) -> list[Variant]:
+    """The whole decoder, one variant per part left out, and one per number of conversations."""
     return [
         Variant(WHOLE),
-        *(Variant(_without(part), (part,)) for part in SWITCHES),
-        *(Variant(f"with a bank of {slots} slots", bank=slots) for slots in banks),
+        Variant("without gates", UngatedDecoder),
+        Variant("without setwise", PointwiseDecoder),
+        Variant("without biases", decoder_without_pairs(PAIR_FEATURES)),
+        *(Variant(f"without biases: {group}", decoder_without_pairs(names)) for group, names in PAIRS.items()),
+        Variant("without vectors", vectors=False),
         *(Variant(f"from {size} conversations", conversations=size) for size in sizes),
     ]
 
@@ -68,49 +115,50 @@ async def run(
     other: Sequence[Path] = (),
     documents: tuple[Path, Path] | None = None,
     seeds: int = SEEDS,
-    banks: Sequence[int] = BANKS,
     sizes: Sequence[int] = (),
     only: Sequence[str] = (),
     embedder: str | None = None,
-    settings: Settings | None = None,
+    settings: TrainingSettings | None = None,
 ) -> Result:
-    """Train every variant ``seeds`` times on the conversations of ``paths`` (and ``documents``); measure on ``test``,
-    all together, and on each of the ``other`` files. ``only``: the variants of these names.
+    """Train every variant ``seeds`` times on the conversations of ``paths`` (and ``documents``).
 
-    Raises ``InvalidInput`` for too few conversations, nothing to measure on, or a variant that there is not.
+    Measures on all ``test`` files together and on each ``other`` file. ``only`` selects variants by name. Raises
+    ``InvalidInput`` for too few conversations, no test file, or an unknown variant.
     """
-    settings = settings or Settings(epochs=EPOCHS)
-    chosen = _chosen(variants(banks, sizes), only)
-    told = [one for path in paths for one in read(path)]
-    if min([len(told), *sizes]) < 2 or len(told) < max([2, *sizes]):
-        raise InvalidInput(f"there are {len(told)} conversations to learn from: two are needed, and as many as --size")
+    settings = settings or TrainingSettings(epochs=EPOCHS)
+    selected = _select(variants(sizes), only)
+    conversations = [one for path in paths for one in read(path)]
+    if len(conversations) < max([2, *sizes]) or min([2, *sizes]) < 2:
+        raise InvalidInput(
+            f"got {len(conversations)} conversations to train on: name two or more, and as many as --size, from 2"
+        )
     tested = {"test": [one for path in test for one in read(path)]} if test else {}
     tested |= {path.stem: read(path) for path in other}
     if not tested:
         raise InvalidInput("name conversations to measure on, with --test or --other")
     corpus = [two_wiki.read(*documents)[0]] if documents else []
-    model = embedder_called(embedder)
-    everything = [*told, *corpus, *(one for several in tested.values() for one in several)]
-    shown = await collect(everything, model, progress)
+    model = load_embedder(embedder)
+    everything = [*conversations, *corpus, *(one for several in tested.values() for one in several)]
+    examples = await collect(everything, model, progress)
     parts = Parts(
-        {one.name: shown[one.name] for one in told},
-        [one for passages in corpus for one in shown[passages.name]],
-        {name: [one for part in several for one in shown[part.name]] for name, several in tested.items()},
+        {one.name: examples[one.name] for one in conversations},
+        [one for passages in corpus for one in examples[passages.name]],
+        {name: [one for part in several for one in examples[part.name]] for name, several in tested.items()},
     )
-    fusion = [round(recall([base(one) for one in several], several), DIGITS) for several in parts.measured.values()]
+    fusion = [round(recall([base_scores(one) for one in several], several), DIGITS) for several in parts.test.values()]
     rows: list[list[Cell]] = [["fusion", None, *(cell for value in fusion for cell in (value, None))]]
     curves: dict[str, list[float]] = {}
-    for place, variant in enumerate(chosen):
-        progress(f"training: {variant.name}", place, len(chosen))
-        reached = [list(worth(variant, parts, model, replace(settings, seed=seed))) for seed in range(seeds)]
-        rows.append([variant.name, variant.conversations or len(told), *_spread(reached)])
-        for name, values in zip(parts.measured, zip(*reached, strict=True), strict=True):
+    for place, variant in enumerate(selected):
+        progress(f"training: {variant.name}", place, len(selected))
+        recalls = [list(measure(variant, parts, model, replace(settings, seed=seed))) for seed in range(seeds)]
+        rows.append([variant.name, variant.conversations or len(conversations), *_mean_and_spread(recalls)])
+        for name, values in zip(parts.test, zip(*recalls, strict=True), strict=True):
             curves[f"{variant.name}: {name}"] = [round(value, DIGITS) for value in values]
-    counts = {f"questions of {name}": len(several) for name, several in parts.measured.items()}
-    return result(
+    counts = {f"questions of {name}": len(several) for name, several in parts.test.items()}
+    return Result(
         bench="scorer ablate",
-        ran_on={path.name: data_file(path)["sha256"] for path in (*paths, *test, *other, *(documents or ()))},
-        settings={**answering(None, (), model, K), "seeds": seeds, "epochs at most": settings.epochs, **counts},
+        ran_on=file_hashes((*paths, *test, *other, *(documents or ()))),
+        settings={**run_settings(None, (), model, K), "seeds": seeds, "epochs at most": settings.epochs, **counts},
         columns=["decoder", "conversations", *(head for name in tested for head in (name, f"± {name}"))],
         rows=rows,
         curves=curves,
@@ -118,33 +166,29 @@ async def run(
     )
 
 
-def worth(variant: Variant, parts: Parts, embedder: Embedder, settings: Settings) -> Iterator[float]:
-    """The recall that a variant reaches on each of what is measured, trained once."""
-    order = np.random.default_rng(settings.seed).permutation(sorted(parts.learned)).tolist()
+def measure(variant: Variant, parts: Parts, embedder: Embedder, settings: TrainingSettings) -> Iterator[float]:
+    """Train a variant once; its recall on each test set."""
+    order = np.random.default_rng(settings.seed).permutation(sorted(parts.conversations)).tolist()
     names = order[: variant.conversations]
-    held = [name for name, back in zip(names, hold_back(names, HELD_BACK, settings.seed), strict=True) if back]
-    examples = [one for name in names if name not in held for one in parts.learned[name]] + [*parts.always]
-    choosing = [one for name in held for one in parts.learned[name]]
-    config = config_without(variant.without, embedder, variant.bank)
-    model = train(examples, choosing, config, settings, lambda *_: None).model
-    for several in parts.measured.values():
+    held_out = [name for name, out in zip(names, hold_out(names, HELD_OUT, settings.seed), strict=True) if out]
+    examples = [one for name in names if name not in held_out for one in parts.conversations[name]] + [*parts.documents]
+    validation = [one for name in held_out for one in parts.conversations[name]]
+    config = config_for(embedder) if variant.vectors else MemoryDecoderConfig()
+    model = train(examples, validation, config, settings, lambda *_: None, variant.model_class).model
+    for several in parts.test.values():
         yield recall(scores(model, several), several)
 
 
-def _chosen(known: Sequence[Variant], only: Sequence[str]) -> list[Variant]:
+def _select(known: Sequence[Variant], only: Sequence[str]) -> list[Variant]:
     names = [variant.name for variant in known]
     if unknown := [name for name in only if name not in names]:
-        raise InvalidInput(f"there is no variant {unknown[0]!r}; there are {', '.join(names)}")
+        raise InvalidInput(f"unknown variant {unknown[0]!r}: use one of {', '.join(names)}")
     return [variant for variant in known if not only or variant.name in only]
 
 
-def _without(part: str) -> str:
-    return f"without biases: {part}" if part in BIASES else f"without {part}"
-
-
-def _spread(reached: Sequence[Sequence[float]]) -> list[Cell]:
-    """The mean of each column and its standard deviation, of one run none."""
-    values = np.array(reached)
+def _mean_and_spread(recalls: Sequence[Sequence[float]]) -> list[Cell]:
+    """Mean and standard deviation of each column; no deviation for a single run."""
+    values = np.array(recalls)
     spread = values.std(axis=0, ddof=1).tolist() if len(values) > 1 else [None] * values.shape[1]
     means = values.mean(axis=0).tolist()
     return [

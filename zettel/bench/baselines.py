@@ -1,63 +1,65 @@
-"""What simple systems reach over the same texts with the same counting, each a function of events and questions.
+"""Baseline retrieval systems: functions of events and questions.
 
-A ``Baseline`` gives for each question the places of the best events, best first. Rankings are exact; ties go to the
-earlier event. Which there are, and how to have them by name, is in ``zettel.bench.beside``.
+A ``Baseline`` returns the places of the best events for each question, best first. Rankings are exact; ties go to the
+earlier event. ``zettel.bench.baselines`` selects baselines by name.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from zettel.annotate.extractive import annotate
-from zettel.annotate.tokens import tokenize
-from zettel.embed.vectors import embed_questions
+from zettel.core.vectors import embed_questions
+from zettel.embed import load_embedder
+from zettel.errors import EmbedderUnavailable, InvalidInput, MissingExtra
 from zettel.ports import Annotation, Passage, TermStats
+from zettel.ports.candidate_rules import idf, saturation
+from zettel.text.tokens import tokenize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zettel.model import Event
-    from zettel.ports import Embedder
+    from zettel.ports import Embedder, EmbedderInfo
+    from zettel.ports.query import Floats
 
 Ranks: TypeAlias = list[list[int]]
 """For each question the places of events, best first."""
 Baseline: TypeAlias = "Callable[[Sequence[Event], Sequence[str], int], Awaitable[Ranks]]"
 """(n events, q questions, k) -> q lists of at most k places."""
 
-K1 = 1.2
-"""How soon repeating a word stops counting; the usual value, see ``bm25``."""
-B = 0.75
-"""How much long texts are marked down; the usual value."""
 RRF_K = 60
-"""Flattens the first ranks, see ``fused``; the paper's value."""
+"""Constant of reciprocal rank fusion, the paper's value."""
 RRF_DEPTH = 100
-"""Places of each ranking that are fused: what stands deeper in both reaches no first page."""
+"""Depth to which rankings are fused."""
 AMEM_LINKS = 5
-"""Nearest older memories that A-MEM shows its model to link with."""
+"""Nearest older memories that A-MEM offers its model as link targets."""
 AMEM_COSINE = 0.8
-"""From here on such a neighbour is linked, where no model chooses: with fewer links its recall is better, with more
-worse."""
+"""Cosine from which a neighbour is linked without a model. It favours A-MEM: more links lower its recall."""
+
+QUICK = ("bm25", "vectors")
+ALL = (*QUICK, "rrf", "minilm", "amem")
+"""``rrf`` fuses BM25 and vectors, ``minilm`` adds vectors and fusion with MiniLM. ``amem`` also uses MiniLM."""
+MINILM = "all-MiniLM-L6-v2"
 
 
-def said(event: Event) -> str:
-    """``speaker: text`` or ``title: text``, what a simple system would index."""
-    who = event.role or event.title
+def indexed_text(event: Event) -> str:
+    """Return ``speaker: text`` or ``title: text``."""
+    who = event.speaker or event.title
     return f"{who}: {event.content}" if who else event.content
 
 
 async def bm25(events: Sequence[Event], questions: Sequence[str], k: int) -> Ranks:
-    """Okapi BM25 over tokens as zettel makes them; events without any asked word are left out.
-
-    Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", equation 3.15;
-    rarity is ln(1 + (N - df + 0.5) / (df + 0.5)), which never goes below zero.
-    """
-    counts = [Counter(tokenize(said(event))) for event in events]
+    """Okapi BM25 over zettel's tokens, with zettel's constants; events without any query token are left out."""
+    counts = [Counter(tokenize(indexed_text(event))) for event in events]
     lengths = np.array([count.total() for count in counts], dtype=np.float64)
-    norm = K1 * (1 - B + B * lengths / max(lengths.mean() if len(events) else 0.0, 1.0))
+    mean = float(lengths.mean()) if len(events) else 0.0
     postings: dict[str, list[tuple[int, int]]] = {}
     for place, count in enumerate(counts):
         for token, times in count.items():
@@ -66,10 +68,9 @@ async def bm25(events: Sequence[Event], questions: Sequence[str], k: int) -> Ran
     for question in questions:
         scores = np.zeros(len(events))
         for token in set(tokenize(question)):
-            of_token = postings.get(token, [])
-            rarity = np.log1p((len(events) - len(of_token) + 0.5) / (len(of_token) + 0.5))
-            for place, times in of_token:
-                scores[place] += rarity * times * (K1 + 1) / (times + norm[place])
+            if token in postings:
+                rows, tf = np.array(postings[token]).T
+                scores[rows] += idf(np.array(len(rows)), len(events)) * saturation(tf, lengths[rows], mean)
         ranks.append([place for place in _best(scores, k) if scores[place] > 0])
     return ranks
 
@@ -78,12 +79,13 @@ def vectors(embedder: Embedder) -> Baseline:
     """Cosine between the question and every event."""
 
     async def rank(events: Sequence[Event], questions: Sequence[str], k: int) -> Ranks:
-        return await _nearest(embedder, [said(event) for event in events], questions, k)
+        rows = await embedder.embed([indexed_text(event) for event in events])
+        return [_best(rows @ vector, k) for vector in await embed_questions(embedder, questions)]
 
     return rank
 
 
-def fused(one: Baseline, other: Baseline) -> Baseline:
+def fused(first: Baseline, second: Baseline) -> Baseline:
     """Reciprocal rank fusion: each ranking gives its event at rank r, from 1, the score 1 / (RRF_K + r).
 
     Cormack, Clarke and Büttcher 2009, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning
@@ -91,7 +93,7 @@ def fused(one: Baseline, other: Baseline) -> Baseline:
     """
 
     async def rank(events: Sequence[Event], questions: Sequence[str], k: int) -> Ranks:
-        rankings = [await baseline(events, questions, max(k, RRF_DEPTH)) for baseline in (one, other)]
+        rankings = [await baseline(events, questions, max(k, RRF_DEPTH)) for baseline in (first, second)]
         return [_fuse(both, k) for both in zip(*rankings, strict=True)]
 
     return rank
@@ -106,30 +108,29 @@ def _fuse(rankings: Sequence[Sequence[int]], k: int) -> list[int]:
 
 
 def amem(embedder: Embedder) -> Baseline:
-    """How A-MEM searches: notes by the cosine of content, context, keywords and tags together, and what they link to.
+    """A-MEM's search (Xu et al. 2025, "A-MEM: Agentic Memory for LLM Agents") without its model.
 
-    Xu et al. 2025, "A-MEM: Agentic Memory for LLM Agents". There a model writes the notes and chooses links among the
-    AMEM_LINKS nearest older ones; here the notes are those that zettel extracts without a model, and from AMEM_COSINE
-    on a neighbour is linked. As there, a hit is followed by what it links to; each takes a place.
+    It ranks notes by the cosine of content, context, keywords and tags. zettel's extractive annotator writes the
+    notes, and each links to its AMEM_LINKS nearest older notes from AMEM_COSINE on. Linked notes follow each hit.
     """
 
     async def rank(events: Sequence[Event], questions: Sequence[str], k: int) -> Ranks:
-        rows = await embedder.embed(_noted(events))
+        rows = await embedder.embed(_note_texts(events))
         links = _links(rows)
-        asked = await embed_questions(embedder, questions)
-        return [_with_linked(_best(rows @ vector, k), links, k) for vector in asked]
+        queries = await embed_questions(embedder, questions)
+        return [_with_linked(_best(rows @ vector, k), links, k) for vector in queries]
 
     return rank
 
 
-def _noted(events: Sequence[Event]) -> list[str]:
+def _note_texts(events: Sequence[Event]) -> list[str]:
     """Each event's content, context, keywords and tags as one text."""
-    counts: Counter[str] = Counter(token for event in events for token in set(tokenize(said(event))))
+    counts: Counter[str] = Counter(token for event in events for token in set(tokenize(indexed_text(event))))
     stats = TermStats(len(events), counts)
-    passages = [Passage(event.content, event.title, event.role, event.occurred_at) for event in events]
+    passages = [Passage(event.content, event.title, event.speaker, event.occurred_at) for event in events]
     notes: list[Annotation] = [annotate(passage, stats) for passage in passages]
     return [
-        f"{said(event)}\n{note.context}\n{', '.join(note.keywords)}\n{', '.join(note.tags)}"
+        f"{indexed_text(event)}\n{note.context}\n{', '.join(note.keywords)}\n{', '.join(note.tags)}"
         for event, note in zip(events, notes, strict=True)
     ]
 
@@ -144,14 +145,91 @@ def _links(rows: NDArray[np.float32]) -> list[list[int]]:
 
 
 def _with_linked(hits: Sequence[int], links: Sequence[Sequence[int]], k: int) -> list[int]:
-    told = dict.fromkeys(place for hit in hits for place in (hit, *links[hit]))
-    return list(told)[:k]
-
-
-async def _nearest(embedder: Embedder, texts: Sequence[str], questions: Sequence[str], k: int) -> Ranks:
-    rows, asked = await embedder.embed(texts), await embed_questions(embedder, questions)
-    return [_best(rows @ vector, k) for vector in asked]
+    return list(dict.fromkeys(place for hit in hits for place in (hit, *links[hit])))[:k]
 
 
 def _best(scores: NDArray[np.floating], k: int) -> list[int]:
     return [int(place) for place in np.argsort(-scores, kind="stable")[:k]]
+
+
+class Baselines(NamedTuple):
+    """Baselines by their name in the table, and remarks for the result."""
+
+    systems: dict[str, Baseline]
+    notes: list[str]
+
+
+def load_baselines(names: Sequence[str], embedder: Embedder) -> Baselines:
+    """Load baselines by name. Raises ``InvalidInput`` for a name that is not in ALL.
+
+    Without MiniLM its rows are missing, A-MEM searches with ``embedder``, and a remark gives the reason.
+    """
+    if unknown := sorted(set(names) - set(ALL)):
+        raise InvalidInput(f"unknown baseline {unknown[0]!r}: use {', '.join(ALL)}")
+    notes: list[str] = []
+    transformer = _transformer(notes) if {"minilm", "amem"} & set(names) else None
+    flat = vectors(embedder)
+    systems: dict[str, Baseline] = {}
+    if "bm25" in names:
+        systems["BM25"] = bm25
+    if "vectors" in names:
+        systems["vectors"] = flat
+    if "rrf" in names:
+        systems["RRF"] = fused(bm25, flat)
+    if "minilm" in names and transformer is not None:
+        systems["vectors, MiniLM"] = vectors(transformer)
+        systems["RRF, MiniLM"] = fused(bm25, vectors(transformer))
+    if "amem" in names:
+        systems["A-MEM search"] = amem(transformer or embedder)
+        if transformer is None:
+            notes.append(f"A-MEM's search used {embedder.info.name}.")
+    return Baselines(systems, notes)
+
+
+def hush_transformers() -> None:
+    """Silence progress bars and reports of the transformers library."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+
+
+def _transformer(notes: list[str]) -> Embedder | None:
+    try:
+        if find_spec("transformers") is not None:
+            hush_transformers()
+        return CachingEmbedder(load_embedder(f"transformer:{MINILM}"))
+    except (MissingExtra, EmbedderUnavailable) as error:
+        notes.append(f"Not measured with MiniLM: {error}.")
+        return None
+
+
+class CachingEmbedder:
+    """An embedder that embeds each text once; several baselines share it."""
+
+    remote = False
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+        self._texts: dict[str, Floats] = {}
+        self._questions: dict[str, Floats] = {}
+
+    @property
+    def info(self) -> EmbedderInfo:
+        return self._inner.info
+
+    async def embed(self, texts: Sequence[str]) -> Floats:
+        return await _cached_rows(self._texts, texts, self._inner.embed)
+
+    async def embed_questions(self, texts: Sequence[str]) -> Floats:
+        return await _cached_rows(self._questions, texts, partial(embed_questions, self._inner))
+
+
+async def _cached_rows(
+    rows: dict[str, Floats], texts: Sequence[str], embed: Callable[[list[str]], Awaitable[Floats]]
+) -> Floats:
+    """Return the rows of all texts, and add those of new texts to ``rows``."""
+    new = [text for text in dict.fromkeys(texts) if text not in rows]
+    if new:
+        rows.update(zip(new, await embed(new), strict=True))
+    return np.stack([rows[text] for text in texts])

@@ -1,7 +1,6 @@
-"""A server that speaks the OpenAI protocol of chat completions over real HTTP, on this machine alone.
+"""A local HTTP server with the OpenAI protocol of chat completions, which replaces a model's service.
 
-What it says is up to a Python callable. It stands in for a model's service, so that what is measured or tested goes
-the whole way: through LiteLLM, a connection, and an answer that has to be read.
+A Python callable writes the answers. Requests pass LiteLLM, a connection and the parsing of answers.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from typing import Any, TypeAlias, TypeVar
 from zettel.llm.lite import LiteLLM
 
 PATH = "/v1/chat/completions"
-COUNTED = 512
-"""Texts whose tokens are remembered: most of a question is the same each time."""
+TOKEN_CACHE_SIZE = 512
+"""Texts with a cached token count."""
 
 Reply: TypeAlias = Callable[[dict[str, Any]], str]
 """From the body of a request to the text of the answer."""
@@ -27,9 +26,9 @@ Served = TypeVar("Served", bound="CompletionServer")
 
 
 class CompletionServer:
-    """Serves ``/v1/chat/completions`` at ``url``, a free port, in a thread of its own. A context manager.
+    """Serves ``/v1/chat/completions`` at ``url``, on a free port, in a thread. A context manager.
 
-    ``wait``: seconds that each answer takes. ``asked`` counts requests.
+    ``wait`` is the delay of each answer in seconds. ``asked`` counts requests.
     """
 
     def __init__(self, reply: Reply, wait: float = 0.0) -> None:
@@ -37,12 +36,12 @@ class CompletionServer:
         self.asked = 0
         self.url = ""
         self._loop = asyncio.new_event_loop()
-        self._lines: set[asyncio.Task[None]] = set()
+        self._connections: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def __enter__(self: Served) -> Served:
         self._thread.start()
-        starting = asyncio.run_coroutine_threadsafe(asyncio.start_server(self._line, "127.0.0.1", 0), self._loop)
+        starting = asyncio.run_coroutine_threadsafe(asyncio.start_server(self._connection, "127.0.0.1", 0), self._loop)
         self._server = starting.result()
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
         return self
@@ -55,52 +54,52 @@ class CompletionServer:
 
     async def _end(self) -> None:
         self._server.close()
-        for line in self._lines:
-            line.cancel()
-        await asyncio.gather(*self._lines, return_exceptions=True)
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
 
-    async def _line(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, request after request."""
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve the requests of one connection."""
         task = asyncio.current_task()
         assert task is not None
-        self._lines.add(task)
+        self._connections.add(task)
         try:
             while await self._exchange(reader, writer):
                 pass
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            pass  # the client has gone, or the server ends
+            pass  # the client closed the connection, or the server stops
         finally:
-            self._lines.discard(task)
+            self._connections.discard(task)
             writer.transport.abort()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request and its answer; whether the connection is still good."""
+        """Serve one request; return whether the connection stays open."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        lines = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
-        body = await reader.readexactly(int(lines.get("content-length", 0)))
+        headers = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
+        body = await reader.readexactly(int(headers.get("content-length", 0)))
         if not head.startswith(f"POST {PATH} "):
-            await self.send(writer, 404, problem("there is nothing here"))
+            await self.send(writer, 404, problem(f"unknown path: use POST {PATH}"))
             return True
         self.asked += 1
         return await self.serve(writer, json.loads(body))
 
     async def serve(self, writer: asyncio.StreamWriter, request: dict[str, Any]) -> bool:
-        """Answer a request after the ``wait``; whether the connection is still good."""
+        """Answer a request after ``wait``; return whether the connection stays open."""
         await asyncio.sleep(self.wait)
         return await self.answer(writer, request)
 
     async def answer(self, writer: asyncio.StreamWriter, request: dict[str, Any]) -> bool:
-        """Answer a request; whether the connection is still good."""
+        """Answer a request; return whether the connection stays open."""
         await self.send(writer, 200, completion(request, self.reply(request)))
         return True
 
     async def send(
         self, writer: asyncio.StreamWriter, status: int, body: object, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Send a response with this body, as JSON."""
+        """Send a response with a JSON body."""
         content = json.dumps(body).encode()
-        told = {"Content-Type": "application/json", "Content-Length": str(len(content)), **(headers or {})}
-        head = "".join(f"{name}: {value}\r\n" for name, value in told.items())
+        all_headers = {"Content-Type": "application/json", "Content-Length": str(len(content)), **(headers or {})}
+        head = "".join(f"{name}: {value}\r\n" for name, value in all_headers.items())
         writer.write(f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{head}\r\n".encode() + content)
         await writer.drain()
 
@@ -108,37 +107,41 @@ class CompletionServer:
 def completion(
     request: Mapping[str, Any], text: str, finish: str = "stop", refusal: str | None = None
 ) -> dict[str, Any]:
-    """The body of an answer: as the arguments of the tool where there is one, else as text, or a ``refusal``.
+    """Return the body of an answer: tool arguments if the request has a tool, otherwise text, or a ``refusal``.
 
-    Its cost is counted by the tokenizer that comes with LiteLLM: all messages, the schema, the text.
+    LiteLLM's tokenizer counts the tokens of messages, schema and text.
     """
-    told: dict[str, Any] = {"role": "assistant", "content": None}
+    message: dict[str, Any] = {"role": "assistant", "content": None}
     if refusal is not None:
-        told["refusal"] = refusal
+        message["refusal"] = refusal
     elif "tools" in request:
         call = {"name": request["tools"][0]["function"]["name"], "arguments": text}
-        told["tool_calls"] = [{"id": "1", "type": "function", "function": call}]
+        message["tool_calls"] = [{"id": "1", "type": "function", "function": call}]
     else:
-        told["content"] = text
-    shape = [json.dumps(request[name]) for name in ("response_format", "tools") if name in request]
-    asked = sum(map(tokens, [*(str(message.get("content")) for message in request["messages"]), *shape]))
-    answered = tokens(text)
+        message["content"] = text
+    schemas = [json.dumps(request[name]) for name in ("response_format", "tools") if name in request]
+    prompt_tokens = sum(map(tokens, [*(str(sent.get("content")) for sent in request["messages"]), *schemas]))
+    completion_tokens = tokens(text)
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1,
         "model": request["model"],
-        "choices": [{"index": 0, "message": told, "finish_reason": finish}],
-        "usage": {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered},
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "usage": {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": completion_tokens,
+            "total_tokens": prompt_tokens + completion_tokens,
+        },
     }
 
 
 def problem(message: str) -> dict[str, Any]:
-    """The body of an error."""
+    """Return the body of an error."""
     return {"error": {"message": message, "type": "error", "param": None, "code": None}}
 
 
-@lru_cache(COUNTED)
+@lru_cache(TOKEN_CACHE_SIZE)
 def tokens(text: str) -> int:
-    """Tokens of a text, whatever the model."""
+    """Count tokens, with the same tokenizer for every model."""
     return LiteLLM("openai/any").count_tokens(text)

@@ -1,40 +1,38 @@
-"""Asking a memory and the baselines the same questions, each collection in a scope of its own."""
+"""Evaluation of zettel and baselines on the same questions, each collection in its own scope."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeAlias, cast, get_args
+from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 from zettel import AsyncMemory
-from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
-from zettel.llm.ports import ModelAnnotator
 from zettel.model import Event, Note, Scope
 from zettel.ports import Embedder, Scorer
-from zettel.scoring import ScorerSpec, load_scorer
-from zettel.scoring.cascade import Cascade
+from zettel.ports.language_model import ModelAnnotator
+from zettel.scoring import Cascade, ScorerSpec, load_scorer
 
-from .baselines import Baseline
-from .beside import QUICK, beside
-from .counting import Asked
-from .machine import Cell
+from .baselines import QUICK, Baseline, load_baselines
+from .metrics import QuestionResult
+from .results import Cell
 from .timing import PERCENTILES, percentiles
 
 BATCH = 500
 """Events in one transaction, as in an import."""
 
 OURS = "zettel"
-"""What a table calls the memory with the scorer that was asked for."""
+"""Row name of zettel with the selected scorer."""
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is, and how much there is."""
+"""Called with (step, done, total)."""
 
 
 class Question(NamedTuple):
-    """What is asked, its category, and the ``Event.id`` of each event that it needs."""
+    """A question, its category, and the external ids of the events that it needs."""
 
     text: str
     group: str
@@ -42,7 +40,7 @@ class Question(NamedTuple):
 
 
 class Collection(NamedTuple):
-    """Events of one scope, each with an id, and questions about them; one without an answer here needs nothing."""
+    """Events of one scope, each with an external id, and questions; an unanswerable question needs no event."""
 
     name: str
     events: Sequence[Event]
@@ -50,16 +48,24 @@ class Collection(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Per system all questions with their hits; seconds of each search per scorer, and those of remembering all."""
+    """Results per system, seconds of each search per scorer, and seconds of the import."""
 
-    asked: dict[str, list[Asked]]
+    results: dict[str, list[QuestionResult]]
     times: dict[str, list[float]]
-    remembering: float
+    import_seconds: float
 
     @property
-    def searching(self) -> float:
-        """Seconds that zettel's own setting spent on all questions."""
+    def search_seconds(self) -> float:
+        """Seconds of all searches with the selected scorer."""
         return sum(self.times[OURS])
+
+
+@asynccontextmanager
+async def temporary_memory(**settings: Any) -> AsyncIterator[AsyncMemory]:
+    """Open a memory in a new embedded store, which is deleted afterwards; ``settings`` are those of ``AsyncMemory``."""
+    with TemporaryDirectory(prefix="zettel-bench-") as folder:
+        async with AsyncMemory(str(Path(folder) / "bench.db"), **settings) as memory:
+            yield memory
 
 
 async def evaluate(
@@ -69,36 +75,33 @@ async def evaluate(
     embedder: Embedder,
     progress: Progress,
     *,
-    others: Mapping[str, Baseline] | None = None,
+    baselines: Mapping[str, Baseline] | None = None,
     scorers: Mapping[str, ScorerSpec] | None = None,
     annotator: ModelAnnotator | None = None,
 ) -> Outcome:
-    """Store and ask everything in a new embedded store, thrown away after, and by the ``others``, by default the quick.
+    """Search a temporary store with ``scorer`` and each of ``scorers``, and rank with ``baselines`` (default: QUICK).
 
-    Further ``scorers`` ask the same store the same questions, each under its name. With an ``annotator`` it writes the
-    notes before they are asked.
+    The ``annotator`` writes the notes on import.
     """
-    others = beside(QUICK, embedder).systems if others is None else others
+    baselines = load_baselines(QUICK, embedder).systems if baselines is None else baselines
     outcome = Outcome({}, {}, 0.0)
-    with TemporaryDirectory(prefix="zettel-bench-") as folder:
-        file = str(Path(folder) / "bench.db")
-        async with AsyncMemory(file, embedder=embedder, scorer=scorer, annotator=annotator) as memory:
-            for collection in collections:
-                began = time.perf_counter()
-                keys = await remember(memory, collection, progress)
-                outcome = outcome._replace(remembering=outcome.remembering + time.perf_counter() - began)
-                rows: dict[str, ScorerSpec] = {OURS: scorer, **(scorers or {})}
-                for name, one in rows.items():
-                    await ask(memory, name, one, collection, keys, k, outcome, progress)
-                for name, baseline in others.items():
-                    await _ask_other(name, baseline, collection, k, outcome, progress)
+    specs: dict[str, ScorerSpec] = {OURS: scorer, **(scorers or {})}
+    async with temporary_memory(embedder=embedder, scorer=scorer, annotator=annotator) as memory:
+        for collection in collections:
+            began = time.perf_counter()
+            event_ids = await remember(memory, collection, progress)
+            outcome = outcome._replace(import_seconds=outcome.import_seconds + time.perf_counter() - began)
+            for name, spec in specs.items():
+                await search(memory, name, spec, collection, event_ids, k, outcome, progress)
+            for name, baseline in baselines.items():
+                await _rank(name, baseline, collection, k, outcome, progress)
     return outcome
 
 
-def answering(
+def run_settings(
     scorer: Scorer | None, without: Sequence[str], embedder: Embedder, k: int | Sequence[int]
 ) -> dict[str, Cell]:
-    """The settings of a run, as its result tells them."""
+    """Return the settings of a run for its result."""
     name, dim, fingerprint = embedder.info
     return {
         "k": k if isinstance(k, int) else ", ".join(map(str, k)),
@@ -110,55 +113,46 @@ def answering(
 
 
 def scorer_without(parts: Sequence[str]) -> Scorer | None:
-    """The default scorer with parts of it switched off; None for the default itself.
-
-    Raises ``InvalidInput`` for a part that it does not have.
-    """
+    """Return the default scorer without these parts; None if ``parts`` is empty. Raises ``InvalidInput``."""
     if not parts:
         return None
-    from zettel.scoring.fusion import FusionScorer, Group
+    from zettel.scoring.features import Group
+    from zettel.scoring.fusion import FusionScorer
 
     unknown = sorted(set(parts) - set(get_args(Group)))
     if unknown:
-        raise InvalidInput(f"there is no part {unknown[0]!r} to leave out; there are {', '.join(get_args(Group))}")
+        raise InvalidInput(f"unknown part {unknown[0]!r}: leave out {', '.join(get_args(Group))}")
     return FusionScorer(without=frozenset(cast("list[Group]", parts)))
 
 
-def scorers_called(names: Sequence[str]) -> dict[str, ScorerSpec]:
-    """Each of these scorers by the name of its row, loaded, so that no search waits for that.
-
-    Raises what ``load_scorer`` raises, and ``InvalidInput`` for the one that needs a language model.
-    """
-    found: dict[str, ScorerSpec] = {}
+def load_scorers(names: Sequence[str]) -> dict[str, ScorerSpec]:
+    """Load scorers by row name. Raises ``InvalidInput`` for ``llm``, and the errors of ``load_scorer``."""
+    loaded: dict[str, ScorerSpec] = {}
     for name in names:
         if name == "llm":
-            raise InvalidInput("no language model is asked here: measure another scorer than llm")
+            raise InvalidInput("this benchmark calls no language model: measure another scorer than llm")
         first, stages = load_scorer(name)
-        found[f"{OURS}, {name}"] = Cascade(stages) if stages else first
-    return found
+        loaded[f"{OURS}, {name}"] = Cascade(stages) if stages else first
+    return loaded
 
 
 def ablations() -> dict[str, ScorerSpec]:
-    """The default scorer with each of its parts switched off in turn, by the name of its row."""
-    from zettel.scoring.fusion import FusionScorer, Group
+    """Return the default scorer without each part in turn, by row name."""
+    from zettel.scoring.features import Group
+    from zettel.scoring.fusion import FusionScorer
 
     return {f"without {part}": FusionScorer(without=frozenset([part])) for part in get_args(Group)}
 
 
-def embedder_called(name: str | None) -> Embedder:
-    """The shipped embedder, or the one that ``name`` names."""
-    return load_embedder(name)
-
-
 def curves(
-    outcome: Outcome, systems: Sequence[str], measure: Callable[[Sequence[Asked], int], float], k: int
+    outcome: Outcome, systems: Sequence[str], measure: Callable[[Sequence[QuestionResult], int], float], k: int
 ) -> dict[str, list[float]]:
-    """What ``measure`` says of each system's answers in the first 1 .. ``k`` places."""
-    return {name: [round(measure(outcome.asked[name], places), 4) for places in range(1, k + 1)] for name in systems}
+    """Return each system's ``measure`` in the first 1 to ``k`` places."""
+    return {name: [round(measure(outcome.results[name], places), 4) for places in range(1, k + 1)] for name in systems}
 
 
 def latency(outcome: Outcome, system: str) -> list[Cell]:
-    """Percentiles of a scorer's searches in milliseconds; None each for a system that was not timed."""
+    """Return percentiles of a scorer's searches in milliseconds; None values for a baseline."""
     times = outcome.times.get(system)
     return list(percentiles(times)) if times else [None] * len(PERCENTILES)
 
@@ -167,7 +161,7 @@ LATENCY_COLUMNS = [f"p{percentile} ms" for percentile in PERCENTILES]
 
 
 async def store(memory: AsyncMemory, collection: Collection, scope: Scope, progress: Progress) -> list[str]:
-    """Store the events of a collection and flush; the ids of their head notes."""
+    """Store the events of a collection and flush; return the ids of their head notes."""
     heads: list[str] = []
     for start in range(0, len(collection.events), BATCH):
         progress(f"remembering {collection.name}", start, len(collection.events))
@@ -177,43 +171,49 @@ async def store(memory: AsyncMemory, collection: Collection, scope: Scope, progr
 
 
 async def remember(memory: AsyncMemory, collection: Collection, progress: Progress) -> dict[str, str]:
-    """Store a collection; returns the ``Event.id`` of each of the store's event ids."""
+    """Store a collection; return the external id by event id."""
     scope = Scope(user=collection.name)
     heads = await store(memory, collection, scope, progress)
-    keys = {}
+    external_ids = {}
     for head, event in zip(heads, collection.events, strict=True):
         note = await memory.get(head, scope=scope)
         assert isinstance(note, Note)
-        keys[note.event_ids[0]] = str(event.id)
-    return keys
+        external_ids[note.event_ids[0]] = str(event.external_id)
+    return external_ids
 
 
-async def ask(
+async def external_ids_by_note(memory: AsyncMemory, scope: Scope) -> dict[str, str]:
+    """Return the external id of the event behind each note of a scope."""
+    return {note.id: str(event.external_id) async for event, notes in memory.dump(scope=scope) for note in notes}
+
+
+async def search(
     memory: AsyncMemory,
     name: str,
     scorer: ScorerSpec,
     collection: Collection,
-    keys: dict[str, str],
+    event_ids: Mapping[str, str],
     k: int,
     outcome: Outcome,
     progress: Progress,
 ) -> None:
+    """Search for all questions of a collection and append to ``outcome``; ``event_ids`` gives external ids."""
     scope = Scope(user=collection.name)
-    asked, times = outcome.asked.setdefault(name, []), outcome.times.setdefault(name, [])
+    results, times = outcome.results.setdefault(name, []), outcome.times.setdefault(name, [])
     for place, question in enumerate(collection.questions):
         progress(f"asking {collection.name}, {name}", place, len(collection.questions))
         began = time.perf_counter()
-        found = await memory.search(question.text, k=k, scorer=scorer, scope=scope)
+        hits = await memory.search(question.text, k=k, scorer=scorer, scope=scope)
         times.append(time.perf_counter() - began)
-        hits = [[keys[event] for event in hit.note.event_ids] for hit in found]
-        asked.append(Asked(question.group, question.needed, hits, found[0].score if found else 0.0))
+        ids = [[event_ids[event] for event in hit.note.event_ids] for hit in hits]
+        results.append(QuestionResult(question.group, question.needed, ids, hits[0].score if hits else 0.0))
 
 
-async def _ask_other(
+async def _rank(
     name: str, baseline: Baseline, collection: Collection, k: int, outcome: Outcome, progress: Progress
 ) -> None:
     progress(f"asking {collection.name}, {name}", 0, len(collection.questions))
     ranks = await baseline(collection.events, [question.text for question in collection.questions], k)
     for question, places in zip(collection.questions, ranks, strict=True):
-        hits = [[str(collection.events[place].id)] for place in places]
-        outcome.asked.setdefault(name, []).append(Asked(question.group, question.needed, hits))
+        hits = [[str(collection.events[place].external_id)] for place in places]
+        outcome.results.setdefault(name, []).append(QuestionResult(question.group, question.needed, hits))

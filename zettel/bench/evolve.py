@@ -1,8 +1,7 @@
-"""What evolution does to a memory: recall before and after it, how many notes it touches, whether it finds duplicates.
+"""Recall before and after evolution, the share of revised notes, and detection of planted duplicates.
 
-Conversations of LoCoMo, with copies of some of their turns planted in them, are asked the same questions before and
-after ``evolve``. A copy stands right behind its turn, as if that had been sent twice, written a little otherwise: that
-it is found is wanted, that anything else is taken for one is not.
+LoCoMo's conversations are searched before and after ``evolve``. Slightly changed copies of some turns follow their
+turns, as if these had been sent twice.
 """
 
 from __future__ import annotations
@@ -11,26 +10,25 @@ import time
 from collections.abc import Callable, Sequence
 from math import ceil
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from zettel import AsyncMemory
+from zettel.embed import load_embedder
 from zettel.model import Event, Evolved, Kind, Note, Scope
 
 from . import locomo
-from .counting import Asked, tally
-from .evaluation import Collection, Outcome, Progress, answering, ask, embedder_called, store
-from .machine import Cell, Result, data_file, result
+from .evaluation import Collection, Outcome, Progress, run_settings, search, store, temporary_memory
+from .results import Cell, Result, data_file
 
 PLANTED = 50
 """Copies in all."""
 COPIED_WORDS = 8
-"""Words of a turn, at least, for it to be copied: a shorter one is seldom a statement of its own."""
+"""Fewest words of a copied turn; a shorter turn is seldom a statement."""
 PER_NOTES = 50
-"""Insights are told for so many notes."""
+"""Insights are reported per this many notes."""
 BEFORE, AFTER = "before", "after"
 COPY = " (copy)"
-"""What a copy's id ends in."""
+"""Suffix of a copy's id."""
 
 STYLES: tuple[Callable[[str], str], ...] = (
     str,
@@ -39,16 +37,15 @@ STYLES: tuple[Callable[[str], str], ...] = (
     lambda text: f"{text.rstrip('.! ')} ... Thanks!",
     lambda text: "  ".join(text.replace("'", "\u2019").split()),
 )
-"""How a copy differs: not at all, in case, by a word before or behind, in signs and spaces."""
+"""Variants of a copy: unchanged, in capitals, with a prefix, with a suffix, other quotes and spaces."""
 
 
-class Grown(NamedTuple):
-    """What became of one conversation: its notes, planted copies, those of them that were merged with their own turn,
-    what evolving changed, how many insights there are, and the seconds that it took."""
+class EvolutionCounts(NamedTuple):
+    """Counts of one conversation; ``merged_copies`` are those merged into their own turn."""
 
     notes: int
     planted: int
-    found: int
+    merged_copies: int
     evolved: Evolved
     insights: int
     seconds: float
@@ -57,24 +54,25 @@ class Grown(NamedTuple):
 async def run(
     path: Path, progress: Progress, conversations: Sequence[str] = (), k: int = 10, embedder: str | None = None
 ) -> Result:
-    """Recall@k of categories 1 to 4 before and after, and what changed; raises what ``locomo.read`` raises."""
+    """Measure recall@k of categories 1 to 4 before and after, and count changes. Raises as ``locomo.read`` does."""
     collections, _ = locomo.read(path, conversations)
-    model = embedder_called(embedder)
-    each = ceil(PLANTED / len(collections))
-    outcomes: list[Outcome] = []
-    grown: list[Grown] = []
-    with TemporaryDirectory(prefix="zettel-bench-") as folder:
-        async with AsyncMemory(str(Path(folder) / "bench.db"), embedder=model) as memory:
-            for collection in collections:
-                outcomes.append(Outcome({}, {}, 0.0))
-                grown.append(await _grow(memory, collection, each, k, outcomes[-1], progress))
-    rows = [_row(one.name, told, outcome, k) for one, told, outcome in zip(collections, grown, outcomes, strict=True)]
-    together = Outcome({name: [a for one in outcomes for a in one.asked[name]] for name in (BEFORE, AFTER)}, {}, 0.0)
-    rows.append(_row("all", _sum(grown), together, k))
-    return result(
+    model = load_embedder(embedder)
+    copies_each = ceil(PLANTED / len(collections))
+    total = Outcome({}, {}, 0.0)
+    counts: list[EvolutionCounts] = []
+    rows: list[list[Cell]] = []
+    async with temporary_memory(embedder=model) as memory:
+        for collection in collections:
+            outcome = Outcome({}, {}, 0.0)
+            counts.append(await _evolve(memory, collection, copies_each, k, outcome, progress))
+            rows.append(_row(collection.name, counts[-1], outcome, k))
+            for name, results in outcome.results.items():
+                total.results.setdefault(name, []).extend(results)
+    rows.append(_row("all", _sum(counts), total, k))
+    return Result(
         bench="evolve",
         ran_on={**data_file(path), "conversations": ", ".join(one.name for one in collections)},
-        settings=answering(None, (), model, k),
+        settings=run_settings(None, (), model, k),
         columns=["conversation", "notes", "asked", f"recall @{k} before", f"recall @{k} after", "after / before",
                  "revised share", "planted copies", "merged of them", "merged beside",
                  f"insights per {PER_NOTES} notes", "seconds"],
@@ -84,34 +82,37 @@ async def run(
     )  # fmt: skip
 
 
-async def _grow(
-    memory: AsyncMemory, collection: Collection, each: int, k: int, outcome: Outcome, progress: Progress
-) -> Grown:
+async def _evolve(
+    memory: AsyncMemory, collection: Collection, planted_count: int, k: int, outcome: Outcome, progress: Progress
+) -> EvolutionCounts:
     scope = Scope(user=collection.name)
-    planted = copies(collection.events, each)
-    events = [one for event in collection.events for one in (event, planted.get(str(event.id))) if one is not None]
+    planted = copies(collection.events, planted_count)
+    pairs = ((event, planted.get(str(event.external_id))) for event in collection.events)
+    events = [event for pair in pairs for event in pair if event is not None]
     ids = await store(memory, collection._replace(events=events), scope, progress)
-    heads = {str(event.id): id for event, id in zip(events, ids, strict=True)}
-    keys = {(await _note(memory, id, scope)).event_ids[0]: name for name, id in heads.items()}
-    await ask(memory, BEFORE, None, collection, keys, k, outcome, progress)
+    heads = {str(event.external_id): id for event, id in zip(events, ids, strict=True)}
+    event_ids = {(await _note(memory, id, scope)).event_ids[0]: name for name, id in heads.items()}
+    await search(memory, BEFORE, None, collection, event_ids, k, outcome, progress)
     began = time.perf_counter()
     evolved = await memory.evolve(scope=scope)
     seconds = time.perf_counter() - began
-    await ask(memory, AFTER, None, collection, keys, k, outcome, progress)
-    into = {own: (await _note(memory, heads[str(copy.id)], scope)).merged_into for own, copy in planted.items()}
-    found = sum(id == heads[own] for own, id in into.items())
+    await search(memory, AFTER, None, collection, event_ids, k, outcome, progress)
+    merged_copies = 0
+    for turn, copy in planted.items():
+        note = await _note(memory, heads[str(copy.external_id)], scope)
+        merged_copies += note.merged_into == heads[turn]
     insights = len((await memory.list(kinds=[Kind.INSIGHT], limit=len(heads), scope=scope)).notes)
-    return Grown(len(heads), len(planted), found, evolved, insights, seconds)
+    return EvolutionCounts(len(heads), len(planted), merged_copies, evolved, insights, seconds)
 
 
-def copies(events: Sequence[Event], wanted: int) -> dict[str, Event]:
-    """Copies of so many events, by the ids of these: evenly spread over those that state something, in all STYLES."""
+def copies(events: Sequence[Event], most: int) -> dict[str, Event]:
+    """Return copies of at most ``most`` statements, evenly spread and in all STYLES, by the id of the copied event."""
     stating = [one for one in events if len(one.content.split()) >= COPIED_WORDS and "?" not in one.content]
-    count = min(wanted, len(stating))
+    count = min(most, len(stating))
     chosen = [stating[place * len(stating) // count] for place in range(count)]
     return {
-        str(event.id): event.model_copy(
-            update={"id": f"{event.id}{COPY}", "content": STYLES[nth % len(STYLES)](event.content)}
+        str(event.external_id): event.model_copy(
+            update={"external_id": f"{event.external_id}{COPY}", "content": STYLES[nth % len(STYLES)](event.content)}
         )
         for nth, event in enumerate(chosen)
     }
@@ -123,24 +124,20 @@ async def _note(memory: AsyncMemory, id: str, scope: Scope) -> Note:
     return note
 
 
-def _row(name: str, grown: Grown, outcome: Outcome, k: int) -> list[Cell]:
-    before, after = (tally(_answerable(outcome.asked[one]), k) for one in (BEFORE, AFTER))
-    changed = grown.evolved.revised + grown.evolved.merged
+def _row(name: str, counts: EvolutionCounts, outcome: Outcome, k: int) -> list[Cell]:
+    before, after = (locomo.mean(outcome.results[name], k) for name in (BEFORE, AFTER))
+    changed = counts.evolved.revised + counts.evolved.merged
     return [
-        name, grown.notes, before.questions, round(before.recall, 4), round(after.recall, 4),
-        round(after.recall / before.recall, 4) if before.recall else None, round(changed / grown.notes, 4),
-        grown.planted, grown.found, grown.evolved.merged - grown.found,
-        round(PER_NOTES * grown.insights / grown.notes, 3), round(grown.seconds, 2),
+        name, counts.notes, before.questions, round(before.recall, 4), round(after.recall, 4),
+        round(after.recall / before.recall, 4) if before.recall else None, round(changed / counts.notes, 4),
+        counts.planted, counts.merged_copies, counts.evolved.merged - counts.merged_copies,
+        round(PER_NOTES * counts.insights / counts.notes, 3), round(counts.seconds, 2),
     ]  # fmt: skip
 
 
-def _answerable(asked: Sequence[Asked]) -> list[Asked]:
-    return [one for one in asked if one.group in locomo.MEAN_OF]
-
-
-def _sum(grown: Sequence[Grown]) -> Grown:
-    evolved = Evolved(*(sum(counts) for counts in zip(*(one.evolved for one in grown), strict=True)))
-    notes, planted, found, insights = (
-        sum(getattr(one, name) for one in grown) for name in ("notes", "planted", "found", "insights")
-    )
-    return Grown(notes, planted, found, evolved, insights, sum(one.seconds for one in grown))
+def _sum(counts: Sequence[EvolutionCounts]) -> EvolutionCounts:
+    notes, planted, merged_copies, evolved, insights, seconds = zip(*counts, strict=True)
+    return EvolutionCounts(
+        sum(notes), sum(planted), sum(merged_copies), Evolved(*map(sum, zip(*evolved, strict=True))), sum(insights),
+        sum(seconds),
+    )  # fmt: skip

@@ -1,10 +1,8 @@
-"""Feedback simulated: what tuning is worth to somebody with a preference that nobody told the memory of.
+"""Gain of tuning on feedback from simulated users with a hidden preference.
 
-All conversations stand in one scope, as in the memory of one person. Of their questions some are asked and told of,
-and the others are asked later. The simulated user sees the first ten hits of the memory decoder as it is shipped, looks
-at the hit in place p with chance p^-FALL, and uses those that answer the question (by its label) and please. A later
-question counts only what answers and pleases, too; one that has nothing of that is left out. Nobody else knows what
-pleases: it is drawn, or stands here.
+All conversations share one scope. The user gives feedback on some questions; the others measure recall afterwards. The
+user sees the first ten hits of the shipped memory decoder and looks at rank p with probability p^-FALL. The user marks
+the answers (by label) that match the preference. Recall counts only such answers, on questions that have one.
 """
 
 from __future__ import annotations
@@ -18,50 +16,51 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zettel import AsyncMemory
+from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
 from zettel.model import Event, Scope
 from zettel.scoring.tuning import propensity
 
-from .evaluation import Collection, Progress, Question, answering, embedder_called, store
+from .evaluation import Collection, Progress, Question, external_ids_by_note, run_settings, store
 from .fitting import read
 from .locomo import UNANSWERABLE
-from .machine import Cell, Result, data_file, result
+from .results import Cell, Result, file_hashes
 
 if TYPE_CHECKING:
     from zettel.model import Hit
     from zettel.ports import Embedder
 
 SHOWN, K = 10, 5
-"""Hits that the user sees, and places that recall is counted in later."""
+"""Hits that the user sees, and places for the recall afterwards."""
 NEWEST = 3
-"""Of the turns of all conversations one in so many is among the newest."""
+"""One in three turns is among the newest."""
 _NUMBER = re.compile(r"\d")
 _SETTLED = re.compile(
     r"\b(?:decided?|agreed?|settled|booked|signed|paid|ordered|bought|moved|chose|chosen|confirmed|will|we'll|I'll"
     r"|from now on|instead|no longer)\b",
     re.IGNORECASE,
 )
-Pleases = Callable[[Event], bool]
+Preference = Callable[[Event], bool]
 
 
-class Asked(NamedTuple):
+class LabelledQuestion(NamedTuple):
     """A question and the ids of the events that answer it."""
 
     text: str
     answers: frozenset[str]
 
 
-def preferences(collections: Sequence[Collection], seed: int) -> dict[str, Pleases]:
-    """What may please, by name; who does is drawn with ``seed``."""
+def preferences(collections: Sequence[Collection], seed: int) -> dict[str, Preference]:
+    """Return preferences by name; ``seed`` selects the preferred speakers."""
     chance = np.random.default_rng((seed, len(collections)))
-    liked = set()
+    preferred = set()
     for collection in collections:
-        spoken = sorted({event.role for event in collection.events if event.role})
-        liked.add((collection.name, str(chance.choice(spoken))))
+        speakers = sorted({event.speaker for event in collection.events if event.speaker})
+        preferred.add((collection.name, str(chance.choice(speakers))))
     times = sorted(event.occurred_at for collection in collections for event in collection.events if event.occurred_at)
     since = times[len(times) * (NEWEST - 1) // NEWEST]
     return {
-        "one speaker": lambda event: (str(event.id).partition("/")[0], event.role) in liked,
+        "one speaker": lambda event: (str(event.external_id).partition("/")[0], event.speaker) in preferred,
         "the newest third": lambda event: event.occurred_at is not None and event.occurred_at >= since,
         "figures": lambda event: _NUMBER.search(event.content or "") is not None,
         "what is settled": lambda event: _SETTLED.search(event.content or "") is not None,
@@ -71,35 +70,36 @@ def preferences(collections: Sequence[Collection], seed: int) -> dict[str, Pleas
 async def run(
     paths: Sequence[Path], progress: Progress, uses: int = 500, seeds: int = 3, embedder: str | None = None
 ) -> Result:
-    """Recall of later questions by the shipped decoder and as tuned on ``uses`` searches, for each preference.
+    """Measure recall with the shipped decoder and with one tuned on ``uses`` searches, for each preference.
 
-    Raises ``InvalidInput`` if there are no questions left to ask later.
+    Raises ``InvalidInput`` if no questions are left for the measurement.
     """
-    collections = [_apart(one) for path in paths for one in read(path)]
-    events = {str(event.id): event for one in collections for event in one.events}
-    asked = [
-        Asked(one.text, one.needed)
+    collections = [_with_unique_ids(one) for path in paths for one in read(path)]
+    events = {str(event.external_id): event for one in collections for event in one.events}
+    questions = [
+        LabelledQuestion(one.text, one.needed)
         for collection in collections
         for one in collection.questions
         if one.needed and one.group != UNANSWERABLE
     ]
-    if len(asked) <= uses:
-        raise InvalidInput(f"there are {len(asked)} questions: {uses} to tell of leave none for later")
-    model = embedder_called(embedder)
+    if len(questions) <= uses:
+        raise InvalidInput(f"{uses} of {len(questions)} questions leave none for later: use fewer for feedback")
+    model = load_embedder(embedder)
     rows: list[list[Cell]] = []
     names = list(preferences(collections, 0))
     for seed in range(seeds):
         for place, name in enumerate(names):
             progress("simulating", seed * len(names) + place, seeds * len(names))
-            rows.append([f"{name}, seed {seed}", *await _one(collections, events, asked, name, uses, seed, model)])
+            cells = await _simulate(collections, events, questions, name, uses, seed, model)
+            rows.append([f"{name}, seed {seed}", *cells])
     columns = ["preference", "uses", "later", "untuned", "tuned", "difference", "gain before", "gain after", "accepted"]
     for name in names:
         rows.append([f"{name}, mean", *_mean([row for row in rows if str(row[0]).startswith(f"{name}, seed")])])
     rows.append(["all, mean", *_mean([row for row in rows if ", seed" in str(row[0])])])
-    return result(
+    return Result(
         bench="feedback",
-        ran_on={path.name: data_file(path)["sha256"] for path in paths},
-        settings={**answering(None, (), model, K), "searches told of": uses, "seeds": seeds, "shown": SHOWN},
+        ran_on=file_hashes(paths),
+        settings={**run_settings(None, (), model, K), "searches told of": uses, "seeds": seeds, "shown": SHOWN},
         columns=columns,
         rows=rows,
         notes=[
@@ -110,24 +110,24 @@ async def run(
     )
 
 
-async def _one(
+async def _simulate(
     collections: Sequence[Collection],
     events: Mapping[str, Event],
-    asked: Sequence[Asked],
+    questions: Sequence[LabelledQuestion],
     name: str,
     uses: int,
     seed: int,
     embedder: Embedder,
 ) -> list[Cell]:
-    """One simulated user: notes used, later questions, their recall before and after, and what tuning said."""
-    pleases = preferences(collections, seed)[name]
-    chance = np.random.default_rng((seed, len(asked)))
-    order = chance.permutation(len(asked))
-    first, later = [asked[n] for n in order[:uses]], [asked[n] for n in order[uses:]]
-    wanted = [
+    """Simulate a user; return used notes, later questions, recall before and after, and tuning's report."""
+    matches = preferences(collections, seed)[name]
+    chance = np.random.default_rng((seed, len(questions)))
+    order = chance.permutation(len(questions))
+    first, later = [questions[n] for n in order[:uses]], [questions[n] for n in order[uses:]]
+    expected = [
         (one, answers)
         for one in later
-        if (answers := frozenset(id for id in one.answers if pleases(events[id])))
+        if (answers := frozenset(id for id in one.answers if matches(events[id])))
     ]
     scope = Scope(user="one")
     with TemporaryDirectory(prefix="zettel-feedback-") as folder:
@@ -135,44 +135,49 @@ async def _one(
         async with AsyncMemory(str(Path(folder) / "one.db"), embedder=embedder, scope=scope) as memory:
             for collection in collections:
                 await store(memory, collection, scope, lambda what, done, total: None)
-            ids = {note.id: str(event.id) async for event, notes in memory.dump() for note in notes}
+            ids = await external_ids_by_note(memory, scope)
             used = 0
             for one in first:
                 hits = await memory.search(one.text, k=SHOWN, scorer="decoder")
                 seen = chance.random(len(hits)) < propensity(np.arange(1, len(hits) + 1, dtype=np.float32))
-                of_use = [
+                useful = [
                     hit.note.id
-                    for hit, looked in zip(hits, seen, strict=True)
-                    if looked and ids[hit.note.id] in one.answers and pleases(events[ids[hit.note.id]])
+                    for hit, is_seen in zip(hits, seen, strict=True)
+                    if is_seen and ids[hit.note.id] in one.answers and matches(events[ids[hit.note.id]])
                 ]
-                used += len(of_use)
-                await memory.feedback(str(hits[0].search_id), of_use)
-            told = await memory.tune(tuned)
-            untuned = await _recall(memory, wanted, ids, "decoder")
-            after = await _recall(memory, wanted, ids, f"decoder:{tuned}") if told.accepted else untuned
-    return [used, len(wanted), round(untuned, 4), round(after, 4), round(after - untuned, 4), told.before, told.after,
-            int(told.accepted)]  # fmt: skip
+                used += len(useful)
+                await memory.feedback(str(hits[0].search_id), useful)
+            tuning = await memory.tune(tuned)
+            untuned = await _recall(memory, expected, ids, "decoder")
+            after = await _recall(memory, expected, ids, f"decoder:{tuned}") if tuning.accepted else untuned
+    return [used, len(expected), round(untuned, 4), round(after, 4), round(after - untuned, 4),
+            tuning.before, tuning.after, int(tuning.accepted)]  # fmt: skip
 
 
 async def _recall(
-    memory: AsyncMemory, wanted: Sequence[tuple[Asked, frozenset[str]]], ids: Mapping[str, str], scorer: str
+    memory: AsyncMemory,
+    expected: Sequence[tuple[LabelledQuestion, frozenset[str]]],
+    ids: Mapping[str, str],
+    scorer: str,
 ) -> float:
     shares = []
-    for one, answers in wanted:
+    for one, answers in expected:
         hits: list[Hit] = await memory.search(one.text, k=K, scorer=scorer, log=False)
         shares.append(len(answers & {ids[hit.note.id] for hit in hits}) / len(answers))
     return float(np.mean(shares))
 
 
-def _apart(one: Collection) -> Collection:
-    """A conversation whose ids and sessions are no other's."""
+def _with_unique_ids(one: Collection) -> Collection:
+    """Prefix the ids and sessions of a conversation with its name."""
     events = [
-        event.model_copy(update={"id": f"{one.name}/{event.id}", "session": f"{one.name}/{event.session}"})
+        event.model_copy(
+            update={"external_id": f"{one.name}/{event.external_id}", "session": f"{one.name}/{event.session}"}
+        )
         for event in one.events
     ]
     questions = [
-        Question(asked.text, asked.group, frozenset(f"{one.name}/{id}" for id in asked.needed))
-        for asked in one.questions
+        Question(question.text, question.group, frozenset(f"{one.name}/{id}" for id in question.needed))
+        for question in one.questions
     ]
     return Collection(one.name, events, questions)
 

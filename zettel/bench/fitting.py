@@ -1,10 +1,8 @@
-"""The default scorer's weights from labelled conversations, and what they are worth where they were not fitted.
+"""Fits the default scorer's weights to labelled conversations and measures them on held-out ones.
 
-Every conversation is stored in a scope of its own and asked its questions through the engine; a scorer that keeps what
-it is shown collects the candidates. After that everything is computed from these. Local weights are fitted to the
-questions that have an answer (LoCoMo's categories 1 to 4), the constants of the score to all, and to two kinds without
-one as well: those of another conversation, which nothing answers here, and those about what one speaker said with
-another's name in it. What the walk brings is measured, not fitted.
+Each conversation is stored in its own scope, and a recording scorer collects the candidates of its questions. Local
+weights are fitted to answerable questions (LoCoMo's categories 1 to 4). The score's constants are fitted to all
+questions, to those of another conversation, and to questions with swapped speakers. The graph score is not fitted.
 """
 
 from __future__ import annotations
@@ -13,24 +11,25 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from zettel import AsyncMemory
+from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
 from zettel.model import Scope
-from zettel.query import Candidates, Scores
-from zettel.query import Question as Parsed
+from zettel.ports.query import Candidates, Scores
+from zettel.ports.query import Question as Parsed
 from zettel.scoring import calibrate, fit
-from zettel.scoring.fusion import FEATURES, FusionScorer, local_features
-from zettel.search.rank import rank
+from zettel.scoring.features import FEATURES, local_features
+from zettel.scoring.fusion import FusionScorer
+from zettel.scoring.ranking import rank
 
-from . import labels, locomo, two_wiki
-from .counting import Asked, Tally, auroc, tally
-from .evaluation import Collection, Progress, Question, answering, embedder_called, store
-from .machine import Cell, Result, data_file, result
+from . import labelled_questions, locomo, two_wiki
+from .evaluation import Collection, Progress, Question, external_ids_by_note, run_settings, store, temporary_memory
+from .metrics import QuestionResult, RecallSummary, auroc, summarize
+from .results import Cell, Result, file_hashes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,17 +37,17 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 K, K_DOCUMENTS = 10, 8
-"""Places that hits may take, as in the benchmarks of conversations and of documents."""
+"""Places for hits, as in the benchmarks of conversations and of documents."""
 SHIPPED = np.array([feature.weight for feature in FEATURES])
 SPEAKER = next(place for place, feature in enumerate(FEATURES) if feature.name == "speaker")
-CONSTANTS = {name: getattr(calibrate, name) for name in ("BIAS", "NEAR", "COVERAGE", "MISMATCH")}
+CONSTANTS = {name: getattr(calibrate, name) for name in ("BIAS", "LOCAL", "COVERAGE", "MISMATCH")}
 DIGITS, DIGITS_OF_SCORE = 1, 2
-"""Significant digits of what is rounded. More would tell of the questions at hand; but a score moves with its log-odds,
-a ranking only with their order."""
+"""Significant digits of rounded weights and constants. More would overfit. A score depends on log-odds, a ranking only
+on their order, so the constants need more digits."""
 
 
-class Shown(NamedTuple):
-    """A question, what the scorer was shown for it, and the ``Event.id`` of each row."""
+class RecordedSearch(NamedTuple):
+    """A question, the scorer's input for it, and the external id of each row."""
 
     question: Question
     parsed: Parsed
@@ -57,23 +56,23 @@ class Shown(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """Its own questions, and two kinds that nothing in it answers: with another's name, and another conversation's."""
+    """A conversation's own questions, those with swapped speakers, and those of another conversation."""
 
     name: str
-    own: Sequence[Shown]
-    swapped: Sequence[Shown]
-    strange: Sequence[Shown]
+    own: Sequence[RecordedSearch]
+    swapped: Sequence[RecordedSearch]
+    foreign: Sequence[RecordedSearch]
 
 
-class Telling(NamedTuple):
-    """What the score is made of, (n, 4) with a column of ones, and which questions have an answer."""
+class ScoreInputs(NamedTuple):
+    """The score's inputs, (n, 4) with a column of ones, and a mask of the answerable questions."""
 
     values: Vector
     answered: NDArray[np.bool_]
 
 
-class Watch:
-    """The default scorer, keeping what it was shown last."""
+class RecordingScorer:
+    """The default scorer, which records its last input."""
 
     name = FusionScorer.name
 
@@ -82,7 +81,6 @@ class Watch:
         self.last: tuple[Parsed, Candidates] | None = None
 
     def score(self, question: Parsed, candidates: Candidates) -> Scores:
-        """As ``FusionScorer``."""
         self.last = question, candidates
         return self._inner.score(question, candidates)
 
@@ -94,74 +92,75 @@ async def run(
     documents: tuple[Path, Path] | None = None,
     embedder: str | None = None,
 ) -> Result:
-    """Fit to the conversations of ``paths``, and measure there, on those of ``test`` and on ``documents``.
+    """Fit to the conversations of ``paths``; measure on them, on ``test`` and on ``documents``.
 
-    The columns are the weights as fitted, as rounded, as shipped, and, for each conversation, those fitted to all the
-    others. Raises ``InvalidInput`` for fewer than two conversations to fit or two of one name, ``BadRecord`` for a
-    damaged file.
+    The columns are fitted, rounded and shipped weights, and for each conversation weights fitted to all others. Raises
+    ``InvalidInput`` for fewer than two conversations to fit or a duplicate name, ``BadRecord`` for a damaged file.
     """
     collections = [collection for path in (*paths, *test) for collection in read(path)]
     names = [collection.name for collection in collections]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise InvalidInput(f"there are two conversations {twice[0]!r}: name each file once, and differently")
+    if duplicates := sorted({name for name in names if names.count(name) > 1}):
+        raise InvalidInput(f"there are two conversations {duplicates[0]!r}: name each file once, and differently")
     fitting = sum(len(read(path)) for path in paths)
     if fitting < 2:
-        raise InvalidInput("name two conversations or more to fit: weights are judged by leaving one out")
+        raise InvalidInput("name two conversations or more to fit: weights are measured by leaving one out")
     corpus = [two_wiki.read(*documents)[0]] if documents else []
-    model = embedder_called(embedder)
-    with TemporaryDirectory(prefix="zettel-fit-") as folder:
-        watch = Watch()
-        async with AsyncMemory(str(Path(folder) / "fit.db"), embedder=model, scorer=watch) as memory:
-            events: dict[str, str] = {}
-            for collection in [*collections, *corpus]:
-                events |= await _remember(memory, collection, progress)
-            conversations = []
-            for place, (collection, other) in enumerate(zip(collections, strangers(collections, fitting), strict=True)):
-                progress("asking", place, len(collections))
-                own = await _ask(memory, watch, collection, collection.questions, events)
-                changed = await _ask(memory, watch, collection, swapped(collection), events)
-                strange = await _ask(memory, watch, collection, other.questions, events)
-                conversations.append(Conversation(collection.name, own, changed, strange))
-            shown = [one for docs in corpus for one in await _ask(memory, watch, docs, docs.questions, events)]
+    model = load_embedder(embedder)
+    recorder = RecordingScorer()
+    async with temporary_memory(embedder=model, scorer=recorder) as memory:
+        events: dict[str, str] = {}
+        for collection in [*collections, *corpus]:
+            events |= await _remember(memory, collection, progress)
+        conversations = []
+        for place, (collection, other) in enumerate(zip(collections, strangers(collections, fitting), strict=True)):
+            progress("asking", place, len(collections))
+            own = await _ask(memory, recorder, collection, collection.questions, events)
+            changed = await _ask(memory, recorder, collection, swapped(collection), events)
+            foreign = await _ask(memory, recorder, collection, other.questions, events)
+            conversations.append(Conversation(collection.name, own, changed, foreign))
+        shown = [one for docs in corpus for one in await _ask(memory, recorder, docs, docs.questions, events)]
     progress("fitting", 0, 1)
     ran_on: dict[str, Cell] = {"fitted to": ", ".join(names[:fitting])}
     if test:
         ran_on["tested on"] = ", ".join(names[fitting:])
-    ran_on |= {path.name: data_file(path)["sha256"] for path in (*paths, *test, *(documents or ()))}
-    settings = answering(None, (), model, [K, K_DOCUMENTS] if documents else K)
-    return _told(conversations, fitting, shown, ran_on, settings)
+    ran_on |= file_hashes((*paths, *test, *(documents or ())))
+    settings = run_settings(None, (), model, [K, K_DOCUMENTS] if documents else K)
+    return _result(conversations, fitting, shown, ran_on, settings)
 
 
 def read(path: Path) -> list[Collection]:
-    """The conversations of a file in LoCoMo's layout, called by the file's name, and their own if there are several; of
-    a ``.jsonl`` the collections of labelled questions, see ``labels``."""
+    """Read conversations in LoCoMo's layout, or labelled questions from a ``.jsonl`` file.
+
+    A conversation has the file's name, followed by its own if the file contains several.
+    """
     if path.suffix == ".jsonl":
-        return labels.read(path)
-    found, _ = locomo.read(path)
-    several = len(found) > 1
-    return [one._replace(name=f"{path.stem}/{one.name}" if several else path.stem) for one in found]
+        return labelled_questions.read(path)
+    collections, _ = locomo.read(path)
+    if len(collections) == 1:
+        return [collections[0]._replace(name=path.stem)]
+    return [collection._replace(name=f"{path.stem}/{collection.name}") for collection in collections]
 
 
 def strangers(collections: Sequence[Collection], fitting: int) -> list[Collection]:
-    """For each conversation the next one, whose questions it is asked too; those to fit and those to test apart."""
+    """Return for each conversation the next one, whose questions it cannot answer; fit and test sets stay apart."""
     fitted, tested = list(collections[:fitting]), list(collections[fitting:])
     rest = tested[1:] + tested[:1] if len(tested) > 1 else fitted[: len(tested)]
     return [*fitted[1:], fitted[0], *rest]
 
 
 def swapped(collection: Collection) -> list[Question]:
-    """Its questions about what one speaker said, each with the next speaker's name in it: nobody answers them.
+    """Return the questions about one speaker with the next speaker's name, which makes them unanswerable.
 
-    Which are meant is told by the name in the question, the first word of it at least, and by who said the evidence.
+    A question qualifies if it names one speaker, by the first name at least, and only this speaker said the evidence.
     """
-    said = {str(event.id): event.role for event in collection.events}
-    speakers = list(dict.fromkeys(role for role in said.values() if role))
+    speaker_of = {str(event.external_id): event.speaker for event in collection.events}
+    speakers = list(dict.fromkeys(speaker for speaker in speaker_of.values() if speaker))
     patterns = {name: re.compile(rf"\b(?:{re.escape(name)}|{re.escape(name.split()[0])})\b") for name in speakers}
     changed = []
     for question in collection.questions:
         if question.group in locomo.MEAN_OF and len(speakers) > 1:
             named = [name for name, pattern in patterns.items() if pattern.search(question.text)]
-            if len(named) == 1 and {said[event] for event in question.needed} == set(named):
+            if len(named) == 1 and {speaker_of[event] for event in question.needed} == set(named):
                 other = speakers[(speakers.index(named[0]) + 1) % len(speakers)]
                 text = patterns[named[0]].sub(other, question.text)
                 changed.append(Question(text, locomo.UNANSWERABLE, frozenset()))
@@ -169,110 +168,114 @@ def swapped(collection: Collection) -> list[Question]:
 
 
 async def _remember(memory: AsyncMemory, collection: Collection, progress: Progress) -> dict[str, str]:
-    """Store a collection; the ``Event.id`` behind each note."""
+    """Store a collection; return the external id behind each note."""
     scope = Scope(user=collection.name)
     await store(memory, collection, scope, progress)
-    return {note.id: str(event.id) async for event, notes in memory.dump(scope=scope) for note in notes}
+    return await external_ids_by_note(memory, scope)
 
 
 async def _ask(
-    memory: AsyncMemory, watch: Watch, collection: Collection, questions: Sequence[Question], events: dict[str, str]
-) -> list[Shown]:
-    """What the scorer is shown when a collection is asked these questions."""
+    memory: AsyncMemory,
+    recorder: RecordingScorer,
+    collection: Collection,
+    questions: Sequence[Question],
+    events: dict[str, str],
+) -> list[RecordedSearch]:
+    """Search for questions in a collection's scope and return the scorer's inputs."""
     shown = []
     for question in questions:
         await memory.search(question.text, k=1, scope=Scope(user=collection.name))
-        assert watch.last is not None
-        parsed, candidates = watch.last
-        shown.append(Shown(question, parsed, candidates, [events[id] for id in candidates.ids]))
+        assert recorder.last is not None
+        parsed, candidates = recorder.last
+        shown.append(RecordedSearch(question, parsed, candidates, [events[id] for id in candidates.ids]))
     return shown
 
 
 # ----------------------------------------------------------------------------------------------------------------- fit
 
 
-def labelled(shown: Sequence[Shown]) -> list[fit.Labelled]:
-    """Questions with an answer: the pool's raw features and which rows are evidence."""
-    told = []
+def labelled(shown: Sequence[RecordedSearch]) -> list[fit.Labelled]:
+    """Return raw features and evidence rows of the candidates, for each answerable question."""
+    examples = []
     for one in shown:
         if one.question.group in locomo.MEAN_OF and one.question.needed:
             rows = np.flatnonzero(one.candidates.pool)
             values = local_features(one.parsed, one.candidates, rows)
             positive = np.isin(one.events, sorted(one.question.needed))[rows]
-            told.append(fit.Labelled(np.column_stack([values[f.name] for f in FEATURES]), positive))
-    return told
+            examples.append(fit.Labelled(np.column_stack([values[f.name] for f in FEATURES]), positive))
+    return examples
 
 
 def scorer_with(weights: Vector) -> FusionScorer:
-    """The default scorer with other weights, (f,) in the order of FEATURES."""
+    """Return the default scorer with other weights, (f,) in the order of FEATURES."""
     changed = [replace(feature, weight=float(w)) for feature, w in zip(FEATURES, weights, strict=True)]
     return FusionScorer(features=changed)
 
 
-def found(shown: Sequence[Shown], weights: Vector, k: int) -> Tally:
-    """Recall and perfect answers with these weights; unanswerable questions are left out."""
+def recall_with(shown: Sequence[RecordedSearch], weights: Vector, k: int) -> RecallSummary:
+    """Summarize recall with these weights, without unanswerable questions."""
     scorer = scorer_with(weights)
-    asked = []
+    results = []
     for one in shown:
         if one.question.group != locomo.UNANSWERABLE:
             rows = rank(scorer.score(one.parsed, one.candidates), one.candidates, k)
-            asked.append(Asked(one.question.group, one.question.needed, [[one.events[row]] for row in rows]))
-    return tally(asked, k)
+            results.append(QuestionResult(one.question.group, one.question.needed, [[one.events[row]] for row in rows]))
+    return summarize(results, k)
 
 
-def telling(conversation: Conversation, weights: Vector) -> Telling:
-    """What :func:`zettel.scoring.calibrate.calibrate` goes by, for own and strange questions."""
+def score_evidence(conversation: Conversation, weights: Vector) -> ScoreInputs:
+    """Return the inputs of :func:`zettel.scoring.calibrate.calibrate` for all three kinds of questions."""
     values, answered = [], []
-    for shown, at_home in ((conversation.own, True), (conversation.swapped, False), (conversation.strange, False)):
+    for shown, is_own in ((conversation.own, True), (conversation.swapped, False), (conversation.foreign, False)):
         for one in shown:
             rows = np.flatnonzero(one.candidates.pool)
             if not len(rows):
                 continue
             local = local_features(one.parsed, one.candidates, rows)
             gains = np.column_stack([local[feature.name] for feature in FEATURES]) * weights
-            told = calibrate.evidence(gains.sum(axis=1), local["coverage"], gains[:, SPEAKER])
-            values.append([1.0, *told])
-            answered.append(at_home and one.question.group in locomo.MEAN_OF)
-    return Telling(np.array(values).reshape(-1, len(CONSTANTS)), np.array(answered, np.bool_))
+            inputs = calibrate.evidence(gains.sum(axis=1), local["coverage"], gains[:, SPEAKER])
+            values.append([1.0, *inputs])
+            answered.append(is_own and one.question.group in locomo.MEAN_OF)
+    return ScoreInputs(np.array(values).reshape(-1, len(CONSTANTS)), np.array(answered, np.bool_))
 
 
-def together(parts: Sequence[Telling]) -> Telling:
-    """Those of several conversations as one."""
-    return Telling(np.concatenate([one.values for one in parts]), np.concatenate([one.answered for one in parts]))
+def concatenate(parts: Sequence[ScoreInputs]) -> ScoreInputs:
+    """Concatenate the evidence of several conversations."""
+    return ScoreInputs(np.concatenate([one.values for one in parts]), np.concatenate([one.answered for one in parts]))
 
 
-def weigh(groups: Sequence[list[fit.Labelled]], penalty: float) -> Vector:
-    """The local weights of several conversations."""
+def fit_weights(groups: Sequence[list[fit.Labelled]], penalty: float) -> Vector:
+    """Fit the local weights to several conversations."""
     return fit.fit_listwise([one for group in groups for one in group], penalty)
 
 
-def calibrated(parts: Sequence[Telling], penalty: float) -> Vector:
-    """The score's constants, in the order of CONSTANTS."""
-    return fit.fit_logistic(*together(parts), penalty)
+def fit_constants(parts: Sequence[ScoreInputs], penalty: float) -> Vector:
+    """Fit the score's constants, in the order of CONSTANTS."""
+    return fit.fit_logistic(*concatenate(parts), penalty)
 
 
-# ----------------------------------------------------------------------------------------------------------------- tell
+# -------------------------------------------------------------------------------------------------------------- report
 
 
-def _told(
+def _result(
     conversations: Sequence[Conversation],
     fitting: int,
-    documents: Sequence[Shown],
+    documents: Sequence[RecordedSearch],
     ran_on: dict[str, Cell],
     settings: dict[str, Cell],
 ) -> Result:
-    """The table: weights, recall, constants, and how well the score tells."""
+    """Return weights, recall, constants and calibration as a table."""
     groups = [labelled(conversation.own) for conversation in conversations]
-    penalty = fit.best_penalty(groups[:fitting], weigh, lambda group, weights: fit.listwise(group)(weights)[0])
-    fitted = weigh(groups[:fitting], penalty)
+    penalty = fit.best_penalty(groups[:fitting], fit_weights, lambda group, weights: fit.listwise(group)(weights)[0])
+    fitted = fit_weights(groups[:fitting], penalty)
     kinds = [fitted, fit.rounded(fitted, DIGITS), SHIPPED]
-    others = fit.held_out(groups, lambda rest: weigh(rest, penalty))
+    others = fit.held_out(groups, lambda rest: fit_weights(rest, penalty))
     rows: list[list[Cell]] = [
         [feature.name, *(_cell(kind[place]) for kind in kinds), None] for place, feature in enumerate(FEATURES)
     ]
     recalls = np.array(
         [
-            [found(conversation.own, kind, K).recall for kind in (*kinds, left)]
+            [recall_with(conversation.own, kind, K).recall for kind in (*kinds, left)]
             for conversation, left in zip(conversations, others, strict=True)
         ]
     )
@@ -283,25 +286,25 @@ def _told(
     if len(conversations) > fitting:
         rows.append([f"recall@{K} mean (test)", *map(_cell, recalls[fitting:].mean(axis=0))])
     if documents:
-        perfect = [found(documents, kind, K_DOCUMENTS).perfect for kind in kinds]
+        perfect = [recall_with(documents, kind, K_DOCUMENTS).perfect for kind in kinds]
         rows.append([f"perfect@{K_DOCUMENTS} documents (test)", *map(_cell, perfect), None])
 
-    parts = [telling(conversation, kinds[1]) for conversation in conversations]
-    held = fit.best_penalty(parts[:fitting], calibrated, lambda part, odds: fit.logistic(*part)(odds)[0])
-    odds = calibrated(parts[:fitting], held)
+    parts = [score_evidence(conversation, kinds[1]) for conversation in conversations]
+    score_penalty = fit.best_penalty(parts[:fitting], fit_constants, lambda part, odds: fit.logistic(*part)(odds)[0])
+    odds = fit_constants(parts[:fitting], score_penalty)
     constants = [odds, fit.rounded(odds, DIGITS_OF_SCORE), np.array(list(CONSTANTS.values()))]
     rows += [[name, *(_cell(kind[place]) for kind in constants), None] for place, name in enumerate(CONSTANTS)]
-    before = [telling(conversation, SHIPPED) for conversation in conversations]
+    before = [score_evidence(conversation, SHIPPED) for conversation in conversations]
     for of, part in (("fit", slice(fitting)), ("test", slice(fitting, None))):
         if parts[part]:
-            now, then = together(parts[part]), together(before[part])
-            judged = [judge(now, constants[0]), judge(now, constants[1]), judge(then, constants[2])]
-            rows.append([f"AUROC of an answer ({of})", *(one[0] for one in judged), None])
-            rows.append([f"Brier score ({of})", *(one[1] for one in judged), None])
-    return result(
+            now, then = concatenate(parts[part]), concatenate(before[part])
+            measured = [calibration(now, constants[0]), calibration(now, constants[1]), calibration(then, constants[2])]
+            rows.append([f"AUROC of an answer ({of})", *(one[0] for one in measured), None])
+            rows.append([f"Brier score ({of})", *(one[1] for one in measured), None])
+    return Result(
         bench="scorer fit",
         ran_on=ran_on,
-        settings={**settings, "penalty": penalty, "penalty of the score": held},
+        settings={**settings, "penalty": penalty, "penalty of the score": score_penalty},
         columns=["what", "fitted", "rounded", "shipped", "left out"],
         rows=rows,
         notes=[
@@ -312,8 +315,8 @@ def _told(
     )
 
 
-def judge(part: Telling, odds: Vector) -> tuple[Cell, Cell]:
-    """AUROC, None if all questions are of one kind, and Brier score (Brier 1950) of the chance of an answer."""
+def calibration(part: ScoreInputs, odds: Vector) -> tuple[Cell, Cell]:
+    """Return AUROC (None if all questions are of one kind) and Brier score (Brier 1950) of the calibrated score."""
     chance = fit.chances(part.values, odds)
     area = auroc(chance[part.answered].tolist(), chance[~part.answered].tolist())
     return None if area is None else round(area, 4), _cell(float(np.mean((chance - part.answered) ** 2)))

@@ -1,7 +1,6 @@
-"""What it costs to have a language model write the notes and decide the links, and what comes of it.
+"""Calls, tokens, recall and ``add`` times with a language model that writes notes and links.
 
-The model is a server on this machine that has its answers already (``replay``): notes that were recorded of the turns
-of one LoCoMo conversation. All else is as with any model: questions, HTTP, answers that have to be read and checked.
+The model is a local HTTP server that replays recorded notes of one LoCoMo conversation (``replay``).
 """
 
 from __future__ import annotations
@@ -19,39 +18,38 @@ import anyio
 
 from zettel import AsyncMemory
 from zettel.annotate.by_model import LiteLLMAnnotator, Mode
-from zettel.annotate.filler import is_filler
-from zettel.annotate.recorded import RecordedAnnotator
 from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
 from zettel.llm.lite import LiteLLM
-from zettel.llm.ports import Reading, Turn, Written, nobody
 from zettel.model import Event, Kind, Scope
-from zettel.ports import Embedder, Passage
+from zettel.ports import Embedder
+from zettel.ports.language_model import ModelAnnotation
+from zettel.text.filler import is_filler
 
 from . import locomo
+from .child_process import chat, run_in_child
 from .completions import CompletionServer
-from .evaluation import Collection, Outcome, Progress, ask, remember
-from .machine import Cell, Result, data_file, result
-from .probe import in_fresh_process
-from .replay import Replay, Spoken
+from .evaluation import Collection, Outcome, Progress, remember, search, temporary_memory
+from .replay import Replay, Spoken, recorded_annotations
+from .results import Cell, Result, data_file
 from .timing import percentiles
 
 MODEL = "openai/recorded"
 K = 10
 DAMAGED = 0.05
-"""Share of damaged items in the run that has some."""
+"""Share of damaged items in the run with damage."""
 SLOW = 5.0
-"""Seconds that the model takes for an answer while ``add`` is timed."""
+"""Seconds per answer of the model while ``add`` is timed."""
 ADDS = 300
 WARM_UPS = 20
-"""Turns that are added and worked off before those that are timed, so that all is loaded."""
+"""Turns that are added and processed before the timed ones."""
 PACE = 1.0
-"""Seconds between two turns of the timed chat: quicker than people write, so that more falls together."""
+"""Seconds between two turns of the timed chat, shorter than between people."""
 PERCENTILES = (50, 95)
 
 
 class Run(NamedTuple):
-    """What one way of remembering came to. Calls and tokens are per turn, the rest are shares."""
+    """Recall and cost of one import: calls and tokens per turn, share of notes with the model's fields."""
 
     recall: float
     calls: float | None = None
@@ -62,28 +60,30 @@ class Run(NamedTuple):
 async def run(
     path: Path, notes_file: Path, progress: Progress, conversation: str | None = None, embedder: str | None = None
 ) -> Result:
-    """Remember one conversation without a model, with one, with one that is asked for little, and with a damaged one.
+    """Measure one conversation without a model, with one, in lean mode, and with damaged answers.
 
-    ``notes_file`` is as ``RecordedAnnotator`` reads it. ``conversation`` may be left out where the file has one.
-    Raises ``InvalidInput``, ``BadRecord``.
+    ``RecordedAnnotator`` reads ``notes_file``. ``conversation`` is optional if the file contains one. Raises
+    ``InvalidInput``, ``BadRecord``.
     """
     collections, _ = locomo.read(path, [conversation] if conversation else [])
     if len(collections) != 1:
         raise InvalidInput("recorded notes belong to one conversation: name it with --conversation")
     (collection,) = collections
-    written = await _recorded(RecordedAnnotator(notes_file), collection.events)
+    recorded = await recorded_annotations(notes_file, collection.events)
+    if not recorded:
+        raise InvalidInput(f"{notes_file} has no note of this conversation: name another with --conversation")
     model = load_embedder(embedder)
-    measure = partial(_measure, collection, written, model, progress)
+    measure = partial(_measure, collection, recorded, model, progress)
     runs = {
         "no model": await measure("no model", None),
         "default": await measure("default", "default"),
         "lean": await measure("lean", "lean"),
         "damaged": await measure("damaged", "default", DAMAGED),
     }
-    with_model, without = await _add_times(collection.events, written, embedder, progress)
+    with_model, without = await _add_times(collection.events, recorded, embedder, progress)
     turns = len(collection.events)
     fillers = sum(is_filler(event.content, event.role) for event in collection.events)
-    return result(
+    return Result(
         bench="llm",
         ran_on={**data_file(path), "conversation": collection.name, "turns": turns},
         settings={
@@ -103,9 +103,9 @@ async def run(
             ["notes with the model's fields", *(_rounded(one.written) for one in runs.values()), "of 1"],
             [f"recall @{K}", *(_rounded(one.recall) for one in runs.values()), "of 1"],
             ["filler", *[round(fillers / turns, 4)] * len(runs), "of 1"],
-            *([f"add p{p}", plain, slow, None, None, "ms"] for p, plain, slow in _beside(without, with_model)),
+            *([f"add p{p}", plain, slow, None, None, "ms"] for p, plain, slow in _paired_times(without, with_model)),
             *([f"add p{p} ÷ without", 1.0, round(slow / plain, 2), None, None, "times"]
-              for p, plain, slow in _beside(without, with_model)),
+              for p, plain, slow in _paired_times(without, with_model)),
         ],
         notes=[
             f"{turns} turns, {fillers} of them filler, which is not sent; recall is that of categories 1 to 4.",
@@ -117,82 +117,75 @@ async def run(
     )  # fmt: skip
 
 
-async def _recorded(annotator: RecordedAnnotator, events: Sequence[Event]) -> dict[Spoken, Written]:
-    """What was written of the turns, by how a question shows them."""
-    turns = [Turn(str(one.id), str(one.id), Passage(one.content, None, one.role, one.occurred_at)) for one in events]
-    wrote = await annotator.annotate(Reading(tuple(turns)), nobody(Scope(), ()))
-    told = zip(events, wrote.turns, strict=True)
-    written = {Spoken(event.role or "", event.content): one for event, one in told if isinstance(one, Written)}
-    if not written:
-        raise InvalidInput(f"{annotator.path} has no note of this conversation")
-    return written
-
-
 async def _measure(
     collection: Collection,
-    written: Mapping[Spoken, Written],
+    recorded: Mapping[Spoken, ModelAnnotation],
     embedder: Embedder,
     progress: Progress,
     name: str,
     mode: Mode | None,
     damaged: float = 0.0,
 ) -> Run:
-    """Remember a conversation in a new store, with a model unless ``mode`` is None, and ask its questions."""
+    """Store a conversation, with a model unless ``mode`` is None, and search for its questions."""
     scope = Scope(user=collection.name)
     outcome = Outcome({}, {}, 0.0)
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(TemporaryDirectory(prefix="zettel-bench-"))
-        more: dict[str, Any] = {}
+        model_arguments: dict[str, Any] = {}
         if mode is not None:
-            server = stack.enter_context(CompletionServer(Replay(written, damaged)))
-            more = {"llm": LiteLLM(MODEL, api_base=server.url), "annotator": LiteLLMAnnotator(mode)}
-        memory = await stack.enter_async_context(AsyncMemory(Path(folder) / "bench.db", embedder=embedder, **more))
-        keys = await remember(memory, collection, progress)
-        await ask(memory, name, None, collection, keys, K, outcome, progress)
-        recall = locomo.mean(outcome.asked[name], K).recall
+            server = stack.enter_context(CompletionServer(Replay(recorded, damaged)))
+            model_arguments = {"llm": LiteLLM(MODEL, api_base=server.url), "annotator": LiteLLMAnnotator(mode)}
+        memory = await stack.enter_async_context(temporary_memory(embedder=embedder, **model_arguments))
+        event_ids = await remember(memory, collection, progress)
+        await search(memory, name, None, collection, event_ids, K, outcome, progress)
+        recall = locomo.mean(outcome.results[name], K).recall
         if mode is None:
             return Run(recall)
-        told, turns = await memory.stats(scope=scope), len(collection.events)
-        share = await _written_share(memory, scope, told["notes"], written)
-        return Run(recall, told["llm_calls"] / turns, told["llm_tokens"] / turns, share)
+        stats, turns = await memory.stats(scope=scope), len(collection.events)
+        share = await _written_share(memory, scope, stats["notes"], recorded)
+        return Run(recall, stats["llm_calls"] / turns, stats["llm_tokens"] / turns, share)
 
 
-async def _written_share(memory: AsyncMemory, scope: Scope, notes: int, written: Mapping[Spoken, Written]) -> float:
-    """The share of the notes of turns that are no filler with what was written of them; ``notes``: of all kinds."""
+async def _written_share(
+    memory: AsyncMemory, scope: Scope, notes: int, recorded: Mapping[Spoken, ModelAnnotation]
+) -> float:
+    """Return the share of the notes, without filler, that have the recorded context; ``notes`` counts all kinds."""
     page = await memory.list(kinds=[Kind.EPISODIC], limit=notes, scope=scope)
     sent = [note for note in page.notes if not is_filler(note.content, note.role)]
-    said = [written.get(Spoken(note.role or "", note.content)) for note in sent]
-    carry = sum(one is not None and note.context == one.context for note, one in zip(sent, said, strict=True))
-    return carry / len(sent)
+    annotations = [recorded.get(Spoken(note.speaker or "", note.content)) for note in sent]
+    return sum(
+        annotation is not None and note.context == annotation.context
+        for note, annotation in zip(sent, annotations, strict=True)
+    ) / len(sent)
 
 
 async def _add_times(
-    events: Sequence[Event], written: Mapping[Spoken, Written], embedder: str | None, progress: Progress
+    events: Sequence[Event], recorded: Mapping[Spoken, ModelAnnotation], embedder: str | None, progress: Progress
 ) -> tuple[list[float], list[float]]:
-    """Seconds of each ``add`` of the same chat in two processes at once: with a slow model, and without one."""
+    """Return seconds of each ``add`` of one chat in two concurrent processes: with a slow model, and without."""
     progress("adding", 0, ADDS)
     turns = enumerate(islice(cycle(events), WARM_UPS + ADDS))
-    chat = [event.model_copy(update={"id": str(number)}).model_dump(mode="json") for number, event in turns]
-    with TemporaryDirectory(prefix="zettel-bench-") as folder, CompletionServer(Replay(written), SLOW) as server:
-        (Path(folder) / "meeting").mkdir()
-        both = {
-            "what": "chat",
+    turns_json = [
+        event.model_copy(update={"external_id": str(number)}).model_dump(mode="json") for number, event in turns
+    ]
+    with TemporaryDirectory(prefix="zettel-bench-") as folder, CompletionServer(Replay(recorded), SLOW) as server:
+        (Path(folder) / "ready").mkdir()
+        common = {
             "embedder": embedder,
-            "events": chat,
+            "events": turns_json,
             "before": WARM_UPS,
             "pace": PACE,
-            "meeting": str(Path(folder) / "meeting"),
+            "ready_folder": str(Path(folder) / "ready"),
         }
         slow = {"store": str(Path(folder) / "slow.db"), "delay": PACE / 2, "model": [MODEL, server.url]}
         plain = {"store": str(Path(folder) / "plain.db"), "delay": 0.0, "model": None}
         with_model, without = await asyncio.gather(
-            *(anyio.to_thread.run_sync(partial(in_fresh_process, **both, **one)) for one in (slow, plain))
+            *(anyio.to_thread.run_sync(partial(run_in_child, chat, **common, **one)) for one in (slow, plain))
         )
     return with_model["seconds"], without["seconds"]
 
 
-def _beside(without: Sequence[float], with_model: Sequence[float]) -> list[tuple[int, float, float]]:
-    """Each percentile with both times, in milliseconds."""
+def _paired_times(without: Sequence[float], with_model: Sequence[float]) -> list[tuple[int, float, float]]:
+    """Return each percentile with both times, in milliseconds."""
     return list(
         zip(PERCENTILES, percentiles(without, PERCENTILES), percentiles(with_model, PERCENTILES), strict=True)
     )

@@ -1,7 +1,7 @@
 """LoCoMo: evidence recall over long conversations.
 
-Categories 1 to 4 make the mean; category 5 asks for what was never said, and its evidence only misleads, so
-it stands apart. What goes in is the turns; dates, questions and summaries of the file are not looked at.
+Categories 1 to 4 make the mean. Category 5, questions without an answer, is reported apart. Only turns are stored;
+summaries of the file are ignored.
 
 Paper: Maharana et al. 2024, "Evaluating Very Long-Term Conversational Memory of LLM Agents".
 """
@@ -9,15 +9,16 @@ Paper: Maharana et al. 2024, "Evaluating Very Long-Term Conversational Memory of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from zettel.annotate.recorded import RecordedAnnotator
+from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
 from zettel.model import Event
-from zettel.transcripts import locomo
+from zettel.transcripts.formats import locomo
 
-from .beside import ALL, MINILM, beside
-from .counting import Asked, Tally, auroc, read_evidence, tally
+from .baselines import ALL, load_baselines
 from .evaluation import (
     LATENCY_COLUMNS,
     OURS,
@@ -25,15 +26,15 @@ from .evaluation import (
     Progress,
     Question,
     ablations,
-    answering,
     curves,
-    embedder_called,
     evaluate,
     latency,
+    load_scorers,
+    run_settings,
     scorer_without,
-    scorers_called,
 )
-from .machine import Cell, Result, data_file, result
+from .metrics import QuestionResult, RecallSummary, auroc, read_evidence, summarize
+from .results import Cell, Result, data_file
 
 GROUPS = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-hop", "5": "adversarial"}
 """LoCoMo's categories of questions."""
@@ -42,7 +43,7 @@ MEAN_OF = frozenset("1234")
 UNANSWERABLE = "5"
 WITHOUT_NOTES = "zettel without notes"
 KS = (10, 20)
-"""Places that hits may take, as two columns."""
+"""Places that hits may take."""
 
 
 async def run(
@@ -54,53 +55,53 @@ async def run(
     embedder: str | None = None,
     *,
     ablate: bool = False,
-    others: Sequence[str] = ALL,
-    minilm: str = MINILM,
+    baselines: Sequence[str] = ALL,
     scorers: Sequence[str] = (),
     notes_file: Path | None = None,
 ) -> Result:
-    """Recall@k of zettel and the ``others`` for each of ``ks``; ``conversations`` by name or number, empty for all.
+    """Measure recall@k of zettel and ``baselines`` for each of ``ks``.
 
-    ``notes_file`` holds what a model once wrote of the turns of the one conversation (see ``RecordedAnnotator``): it is
-    put in as a live model's answers are, and a row tells what the same conversation gives without.
+    ``conversations`` selects by name or number, empty for all. ``notes_file`` contains recorded notes of one
+    conversation (see ``RecordedAnnotator``); a further row has recall without them. ``ablate`` adds a row without each
+    part of the scorer, ``scorers`` a row for each name. AUROC compares the first hit's score on answerable (1 to 4) and
+    unanswerable questions (5).
 
-    AUROC says how well the score of zettel's first hit tells questions that have an answer (categories 1 to 4) from
-    those that have none (5). ``ablate`` adds a row for each part of the scorer that is left out, ``scorers`` one for
-    each of these names. Raises ``InvalidInput`` for a conversation that is not there or a file without questions,
-    ``BadRecord`` for a damaged one, and what loading a scorer raises.
+    Raises ``InvalidInput`` for an unknown conversation or a file without questions, ``BadRecord`` for a damaged file,
+    and the errors of ``load_scorer``.
     """
-    collections, counted = read(path, conversations)
+    collections, problems = read(path, conversations)
     annotator = None if notes_file is None else _recorded(notes_file, collections)
-    model, scorer = embedder_called(embedder), scorer_without(without)
-    simple = beside(others, model, minilm)
-    rankers = scorers_called(scorers)
+    model, scorer = load_embedder(embedder), scorer_without(without)
+    simple = load_baselines(baselines, model)
+    rankers = load_scorers(scorers)
     outcome = await evaluate(
-        collections, max(ks), scorer, model, progress, others=simple.systems,
+        collections, max(ks), scorer, model, progress, baselines=simple.systems,
         scorers=rankers | (ablations() if ablate else {}), annotator=annotator,
     )  # fmt: skip
     if annotator is not None:
-        bare = await evaluate(collections, max(ks), scorer, model, progress, others={})
-        outcome.asked[WITHOUT_NOTES], outcome.times[WITHOUT_NOTES] = bare.asked[OURS], bare.times[OURS]
+        bare = await evaluate(collections, max(ks), scorer, model, progress, baselines={})
+        outcome.results[WITHOUT_NOTES] = bare.results[OURS]
+        outcome.times[WITHOUT_NOTES] = bare.times[OURS]
     rows: list[list[Cell]] = []
-    for system, asked in outcome.asked.items():
-        recalls = [round(tally(chosen, k).recall, 4) for chosen in _groups(asked) for k in ks]
-        rows.append([system, *recalls, _telling(asked), *latency(outcome, system)])
-    sizes = [tally(chosen, max(ks)).questions for chosen in _groups(outcome.asked[OURS]) for _ in ks]
+    for system, results in outcome.results.items():
+        recalls = [round(summarize(chosen, k).recall, 4) for chosen in _groups(results) for k in ks]
+        rows.append([system, *recalls, _score_auroc(results), *latency(outcome, system)])
+    sizes = [summarize(chosen, max(ks)).questions for chosen in _groups(outcome.results[OURS]) for _ in ks]
     rows.append(["asked", *sizes, None, *[None] * len(LATENCY_COLUMNS)])
     turns = sum(len(collection.events) for collection in collections)
     notes = [
         f"Evidence recall in the first {' and '.join(map(str, ks))} places; AUROC of the first hit's score, categories "
         "1-4 against 5; ms for one search.",
-        f"{counted.mended} malformed evidence ids were split or mended, {counted.dropped} dropped; "
-        f"{counted.without} questions without evidence are not counted in recall.",
-        f"zettel took {outcome.remembering:.1f} s for {turns} turns and {outcome.searching:.1f} s for "
-        f"{len(outcome.asked[OURS])} questions.",
+        f"{problems.repaired} malformed evidence ids were split or mended, {problems.dropped} dropped; "
+        f"{problems.without} questions without evidence are not counted in recall.",
+        f"zettel took {outcome.import_seconds:.1f} s for {turns} turns and {outcome.search_seconds:.1f} s for "
+        f"{len(outcome.results[OURS])} questions.",
         *simple.notes,
     ]
-    return result(
+    return Result(
         bench="locomo",
         ran_on={**data_file(path), "conversations": ", ".join(c.name for c in collections), "turns": turns},
-        settings=answering(scorer, without, model, ks) | ({"notes": notes_file.name} if notes_file else {}),
+        settings=run_settings(scorer, without, model, ks) | ({"notes": notes_file.name} if notes_file else {}),
         columns=[
             "recall",
             *(f"{name} @{k}" for name in ("1-4", *GROUPS.values()) for k in ks),
@@ -109,7 +110,7 @@ async def run(
         ],
         rows=rows,
         notes=notes,
-        curves=curves(outcome, [OURS, *rankers, *simple.systems], lambda asked, k: mean(asked, k).recall, max(ks)),
+        curves=curves(outcome, [OURS, *rankers, *simple.systems], lambda results, k: mean(results, k).recall, max(ks)),
     )
 
 
@@ -119,22 +120,24 @@ def _recorded(file: Path, collections: Sequence[Collection]) -> RecordedAnnotato
     return RecordedAnnotator(file)
 
 
-def mean(asked: Sequence[Asked], k: int) -> Tally:
-    """The tally of categories 1 to 4."""
-    return tally([one for one in asked if one.group in MEAN_OF], k)
+def mean(results: Sequence[QuestionResult], k: int) -> RecallSummary:
+    """Summarize categories 1 to 4."""
+    return summarize(answerable(results), k)
 
 
-def _groups(asked: Sequence[Asked]) -> list[list[Asked]]:
-    """The questions that make the mean, then those of each category."""
-    return [
-        [one for one in asked if one.group in MEAN_OF],
-        *([one for one in asked if one.group == group] for group in GROUPS),
-    ]
+def answerable(results: Sequence[QuestionResult]) -> list[QuestionResult]:
+    """Select categories 1 to 4."""
+    return [result for result in results if result.group in MEAN_OF]
 
 
-def _telling(asked: Sequence[Asked]) -> Cell:
-    """AUROC of the first hits' scores; None for a system whose scores mean nothing across questions."""
-    scored = [(one.group, one.score) for one in asked if one.score is not None]
+def _groups(results: Sequence[QuestionResult]) -> list[list[QuestionResult]]:
+    """Return the answerable questions, then those of each category."""
+    return [answerable(results), *([result for result in results if result.group == group] for group in GROUPS)]
+
+
+def _score_auroc(results: Sequence[QuestionResult]) -> Cell:
+    """Return the AUROC of the first hits' scores; None for a baseline, which has no calibrated scores."""
+    scored = [(result.group, result.score) for result in results if result.score is not None]
     area = auroc(
         [score for group, score in scored if group in MEAN_OF],
         [score for group, score in scored if group == UNANSWERABLE],
@@ -142,37 +145,39 @@ def _telling(asked: Sequence[Asked]) -> Cell:
     return None if area is None else round(area, 4)
 
 
-class Counted:
-    """What was wrong with a file's evidence."""
+@dataclass
+class EvidenceProblems:
+    """Evidence ids that were repaired or dropped, and questions without evidence."""
 
-    def __init__(self) -> None:
-        self.mended = self.dropped = self.without = 0
+    repaired: int = 0
+    dropped: int = 0
+    without: int = 0
 
 
-def read(path: Path, conversations: Sequence[str] = ()) -> tuple[list[Collection], Counted]:
-    """The conversations of a file with their questions, ids as the file has them (``D3:7``)."""
+def read(path: Path, conversations: Sequence[str] = ()) -> tuple[list[Collection], EvidenceProblems]:
+    """Return the conversations of a file with their questions; event ids are the file's (``D3:7``)."""
     samples = {str(sample.get("sample_id", n)): sample for n, sample in enumerate(locomo.load(path))}
-    wanted = [_named(name, list(samples)) for name in conversations] or list(samples)
-    counted = Counted()
+    names = [_full_name(name, list(samples)) for name in conversations] or list(samples)
+    problems = EvidenceProblems()
     collections = []
-    for name in wanted:
+    for name in names:
         events = [one for one in locomo.turns(path, samples[name], None) if isinstance(one, Event)]
-        known = {str(event.id) for event in events}
+        known = {str(event.external_id) for event in events}
         questions = []
         for entry in samples[name].get("qa", []):
             evidence = read_evidence(entry.get("evidence", []), known)
-            counted.mended += evidence.mended
-            counted.dropped += evidence.dropped
-            counted.without += not evidence.events
+            problems.repaired += evidence.repaired
+            problems.dropped += evidence.dropped
+            problems.without += not evidence.events
             questions.append(Question(entry["question"], str(entry["category"]), evidence.events))
         collections.append(Collection(name, events, questions))
     if not any(question.needed for collection in collections for question in collection.questions):
-        raise InvalidInput(f"{path} holds no questions with evidence; this needs LoCoMo's own file")
-    return collections, counted
+        raise InvalidInput(f"{path} contains no questions with evidence: pass LoCoMo's own file")
+    return collections, problems
 
 
-def _named(wanted: str, names: Sequence[str]) -> str:
+def _full_name(conversation: str, names: Sequence[str]) -> str:
     for name in names:
-        if name == wanted or name.endswith(f"-{wanted}"):
+        if name == conversation or name.endswith(f"-{conversation}"):
             return name
-    raise InvalidInput(f"there is no conversation {wanted!r}; there are {', '.join(names)}")
+    raise InvalidInput(f"there is no conversation {conversation!r}: name one of {', '.join(names)}")

@@ -1,7 +1,6 @@
-"""Conversations and documents in one scope: does either crowd out the other?
+"""Recall on conversations and documents that share a scope, compared with separate scopes.
 
-Each LoCoMo conversation is remembered together with all passages of 2Wiki, and both are asked about; beside it stands
-what each reaches in a scope of its own.
+Each LoCoMo conversation is stored together with all passages of 2Wiki.
 """
 
 from __future__ import annotations
@@ -9,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from zettel.embed import load_embedder
+
 from . import locomo, two_wiki
-from .counting import Asked, tally
-from .evaluation import OURS, Collection, Outcome, Progress, answering, embedder_called, evaluate, scorer_without
-from .machine import Cell, Result, data_file, result
+from .evaluation import OURS, Collection, Outcome, Progress, evaluate, run_settings, scorer_without
+from .metrics import QuestionResult, summarize
+from .results import Cell, Result, data_file
 
 K = 10
 """Places for the recall of both."""
@@ -28,15 +29,15 @@ async def run(
     without: Sequence[str] = (),
     embedder: str | None = None,
 ) -> Result:
-    """recall@10 of both and 2Wiki's perfect@8, apart and mixed. Raises what reading either file raises."""
+    """Measure recall@10 of both and 2Wiki's perfect@8, apart and mixed. Raises the errors of both readers."""
     talks, _ = locomo.read(path, conversations)
     corpus, questions = two_wiki.files(wiki, None)
     passages, _ = two_wiki.read(corpus, questions)
-    model, scorer = embedder_called(embedder), scorer_without(without)
-    alone, both = [*talks, passages], [together(talk, passages) for talk in talks]
+    model, scorer = load_embedder(embedder), scorer_without(without)
+    alone, both = [*talks, passages], [merged(talk, passages) for talk in talks]
     apart = await evaluate(alone, K, scorer, model, progress)
     mixed = await evaluate(both, K, scorer, model, progress)
-    return result(
+    return Result(
         bench="mixed",
         ran_on={
             **data_file(path),
@@ -44,20 +45,20 @@ async def run(
             **{f"2wiki_{key}": value for key, value in data_file(corpus).items()},
             "passages": len(passages.events),
         },
-        settings=answering(scorer, without, model, K),
+        settings=run_settings(scorer, without, model, K),
         columns=["recall", "scope", f"LoCoMo 1-4 @{K}", f"2Wiki @{K}", f"2Wiki perfect @{PERFECT_K}"],
         rows=[*_rows(apart, "apart", alone[:-1]), *_rows(mixed, "mixed", both)],
         notes=[
             "apart: each conversation and 2Wiki in a scope of its own; mixed: each conversation in one scope with all "
             "passages.",
-            f"zettel took {mixed.remembering:.1f} s to remember the mixed scopes and {mixed.searching:.1f} s for "
-            f"{len(mixed.asked['zettel'])} questions.",
+            f"zettel took {mixed.import_seconds:.1f} s to remember the mixed scopes and "
+            f"{mixed.search_seconds:.1f} s for {len(mixed.results[OURS])} questions.",
         ],
     )
 
 
-def together(talk: Collection, passages: Collection) -> Collection:
-    """A conversation and the passages as one collection, with the questions of both."""
+def merged(talk: Collection, passages: Collection) -> Collection:
+    """Merge a conversation and the passages into one collection."""
     return Collection(
         f"{talk.name} with {passages.name}",
         [*talk.events, *passages.events],
@@ -66,17 +67,17 @@ def together(talk: Collection, passages: Collection) -> Collection:
 
 
 def _rows(outcome: Outcome, scope: str, collections: Sequence[Collection]) -> list[list[Cell]]:
-    """Means over all questions of each system, and zettel's over those of each conversation if there are several."""
-    rows: list[list[Cell]] = [[system, scope, *_measures(asked)] for system, asked in outcome.asked.items()]
+    """Return the means of each system, and zettel's of each conversation if there are several."""
+    rows: list[list[Cell]] = [[system, scope, *_measures(results)] for system, results in outcome.results.items()]
     place = 0
     for collection in collections if len(collections) > 1 else ():
-        asked = outcome.asked[OURS][place : place + len(collection.questions)]
+        results = outcome.results[OURS][place : place + len(collection.questions)]
         place += len(collection.questions)
-        rows.append([f"{OURS}, {collection.name.split()[0]}", scope, *_measures(asked)])
+        rows.append([f"{OURS}, {collection.name.split()[0]}", scope, *_measures(results)])
     return rows
 
 
-def _measures(asked: Sequence[Asked]) -> list[Cell]:
-    of_wiki = [one for one in asked if one.group == two_wiki.GROUP]
-    measured = (locomo.mean(asked, K).recall, tally(of_wiki, K).recall, tally(of_wiki, PERFECT_K).perfect)
-    return [round(measured[0], 4), *(round(value, 4) if of_wiki else None for value in measured[1:])]
+def _measures(results: Sequence[QuestionResult]) -> list[Cell]:
+    wiki = [result for result in results if result.group == two_wiki.GROUP]
+    wiki_means = (summarize(wiki, K).recall, summarize(wiki, PERFECT_K).perfect)
+    return [round(locomo.mean(results, K).recall, 4), *(round(value, 4) if wiki else None for value in wiki_means)]

@@ -1,6 +1,6 @@
-"""Several stores, the same events and questions: how many of the first ten hits any two have in common.
+"""Overlap of the first ten hits of several stores on the same events and questions.
 
-What a store leaves out to be quick shows here, best against one that looks at every note.
+A comparison with an exhaustive store shows the hits that an approximate store misses.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeAlias
 
 from zettel import AsyncMemory
+from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
 from zettel.graph import open_store
 from zettel.graph.neo4j.store import Neo4jStore
@@ -24,37 +25,37 @@ from zettel.model import EventRecord, Scope
 from zettel.ports import GraphStore
 
 from . import locomo
-from .counting import overlap
-from .evaluation import Collection, Progress, Question, answering, embedder_called, store
-from .machine import Cell, Result, data_file, result
+from .evaluation import Collection, Progress, Question, run_settings, store
+from .metrics import overlap
+from .results import Cell, Result, data_file
 from .synthetic import large_scope
 from .timing import MILLISECONDS
 
 K = 10
 NOTES = 20_000
-"""Size of the made-up scope: well past what a store looks at for one question."""
-ORACLE = "tests.contract.reference:ReferenceStore"
-"""The store that looks at every note; it belongs to the tests, and so to a checkout."""
+"""Size of the synthetic scope, far more than the candidates of one question."""
+ORACLE = "zettel.testing.reference_store:ReferenceStore"
+"""An exhaustive store."""
 TENANT = "zettel bench"
-"""Of the scopes that are made for this, and deleted after, in a store that somebody named."""
+"""Tenant of temporary scopes in a store that the caller named."""
 
 _MADE_UP = "made up"
 _CLASS = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 
-Found: TypeAlias = list[list[tuple[str, ...]]]
-"""For each question its hits, best first, each as the ids of its events."""
+HitEvents: TypeAlias = list[list[tuple[str, ...]]]
+"""Per question its hits, best first, each as the external ids of its events."""
 
 
 class Answers(NamedTuple):
-    """What a store found, and how long all of it took; None where that is not told."""
+    """A store's hits, and seconds of all searches; None for a sum over conversations."""
 
-    found: Found
+    hits: HitEvents
     seconds: float | None
 
     @property
     def milliseconds(self) -> float | None:
-        """For one search, on average."""
-        return None if self.seconds is None else round(self.seconds / max(len(self.found), 1) * MILLISECONDS, 1)
+        """Mean time of a search."""
+        return None if self.seconds is None else round(self.seconds / max(len(self.hits), 1) * MILLISECONDS, 1)
 
 
 async def run(
@@ -65,37 +66,38 @@ async def run(
     notes: int = NOTES,
     embedder: str | None = None,
 ) -> Result:
-    """Overlap on each conversation of a LoCoMo file and on a made-up scope of ``notes`` (0: without).
+    """Measure overlap on each conversation of a LoCoMo file and on a synthetic scope of ``notes`` (0: none).
 
-    ``url`` and ``against`` are what ``store_of`` takes; without ``url`` it is a new embedded store. Every store is
-    compared with every other one. Raises ``InvalidInput`` for a store that cannot be made, and what reading the file
-    raises.
+    ``url``, by default a new embedded store, and ``against`` are arguments of ``store_of``. Every two stores are
+    compared. Raises ``InvalidInput`` for an unknown store, and the errors of the reader.
     """
     others = [store_of(spec) for spec in against]
     collections, _ = locomo.read(path)
     talks = len(collections)
     if notes:
-        collections.append(_made_up(notes))
-    model = embedder_called(embedder)
+        collections.append(_synthetic(notes))
+    model = load_embedder(embedder)
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="zettel-bench-"))
         named = [store_of(url or str(Path(folder) / "overlap.db")), *others]
         stores = [open_store(store) if isinstance(store, str) else store for store in named]
         memories = [await stack.enter_async_context(AsyncMemory(store, embedder=model)) for store in stores]
-        names = [await called(store) for store in stores]
-        told = [[await _answers(memory, one, progress) for memory in memories] for one in collections]
+        names = [await store_name(store) for store in stores]
+        answers = [[await _answers(memory, one, progress) for memory in memories] for one in collections]
     compared: list[tuple[Cell, Cell, Sequence[Answers]]] = [
-        (one.name, len(one.events), answers) for one, answers in zip(collections, told, strict=True)
+        (one.name, len(one.events), of_stores)
+        for one, of_stores in zip(collections, answers, strict=True)
     ]
     together = [
-        Answers([found for one in told[:talks] for found in one[place].found], None) for place in range(len(names))
+        Answers([hits for of_stores in answers[:talks] for hits in of_stores[place].hits], None)
+        for place in range(len(names))
     ]
     compared.insert(talks, ("all conversations", None, together))
     several = len(names) > 2
-    return result(
+    return Result(
         bench="overlap",
         ran_on={**data_file(path), "made-up notes": notes},
-        settings=answering(None, (), model, K)
+        settings=run_settings(None, (), model, K)
         | {
             "store": names[0],
             "against": ", ".join(f"{name} ({spec})" for name, spec in zip(names[1:], against, strict=True)),
@@ -109,17 +111,17 @@ async def run(
     )
 
 
-async def called(store: GraphStore) -> str:
-    """The name of an open store, with the release of a server."""
+async def store_name(store: GraphStore) -> str:
+    """Return the name of an open store, with the version of a server."""
     if not isinstance(store, Neo4jStore):
         return store.name
     return f"{store.name} {(await store.driver.get_server_info()).agent.rpartition('/')[2]}"
 
 
 def store_of(spec: str) -> str | GraphStore:
-    """A path or URL as it is; ``package.module:Class`` as an instance of that class.
+    """Return a path or URL unchanged, ``package.module:Class`` as an instance of the class.
 
-    Modules are also looked for in the current folder. Raises ``InvalidInput`` for a class that is not there.
+    The current folder is on the module search path. Raises ``InvalidInput`` for an unknown class.
     """
     match = _CLASS.fullmatch(spec)
     if match is None:
@@ -129,55 +131,55 @@ def store_of(spec: str) -> str | GraphStore:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        made: GraphStore = getattr(import_module(module), name)()
+        store: GraphStore = getattr(import_module(module), name)()
     except ModuleNotFoundError as error:
-        hint = "run this in a checkout of zettel, or name another store" if spec == ORACLE else "is it installed?"
-        raise InvalidInput(f"{spec}: there is no module {error.name!r} here; {hint}") from None
+        hint = "install zettel again, or name another store" if spec == ORACLE else "check that it is installed"
+        raise InvalidInput(f"{spec}: module {error.name!r} does not exist: {hint}") from None
     except AttributeError:
-        raise InvalidInput(f"{spec}: {module} has no {name}") from None
-    return made
+        raise InvalidInput(f"{spec}: module {module} has no class {name}; check the name") from None
+    return store
 
 
-def _made_up(notes: int) -> Collection:
+def _synthetic(notes: int) -> Collection:
     events, questions = large_scope(notes)
     return Collection(_MADE_UP, events, [Question(text, _MADE_UP, frozenset()) for text in questions])
 
 
 async def _answers(memory: AsyncMemory, collection: Collection, progress: Progress) -> Answers:
-    """Remember a collection in a scope of its own, ask its questions, and forget it."""
+    """Store a collection in its own scope, search for its questions, and delete the scope."""
     scope = Scope(tenant=TENANT, user=collection.name)
-    await memory.delete_scope(scope=scope)  # what an interrupted run left
+    await memory.delete_scope(scope=scope)  # from an interrupted run
     try:
         await store(memory, collection, scope, progress)
-        keys: dict[str, str] = {}
-        found: Found = []
+        external_ids: dict[str, str] = {}
+        answers: HitEvents = []
         seconds = 0.0
         for place, question in enumerate(collection.questions):
             progress(f"asking {collection.name}", place, len(collection.questions))
             began = time.perf_counter()
             hits = await memory.search(question.text, k=K, scope=scope)
             seconds += time.perf_counter() - began
-            for event in {event for hit in hits for event in hit.note.event_ids} - keys.keys():
+            for event in {event for hit in hits for event in hit.note.event_ids} - external_ids.keys():
                 record = await memory.get(event, scope=scope)
                 assert isinstance(record, EventRecord)
-                keys[event] = str(record.id)
-            found.append([tuple(sorted(keys[event] for event in hit.note.event_ids)) for hit in hits])
+                external_ids[event] = str(record.external_id)
+            answers.append([tuple(sorted(external_ids[event] for event in hit.note.event_ids)) for hit in hits])
     finally:
         await memory.delete_scope(scope=scope)
-    return Answers(found, seconds)
+    return Answers(answers, seconds)
 
 
 def _rows(scope: Cell, notes: Cell, answers: Sequence[Answers], names: Sequence[str]) -> list[list[Cell]]:
-    """One for every two stores, which are named if there are more than two."""
+    """Return a row per pair of stores, with their names if there are more than two."""
     rows = []
-    for (name, one), (other_name, other) in combinations(zip(names, answers, strict=True), 2):
-        pair = [name, other_name] if len(names) > 2 else []
-        same = _compared(one.found, other.found)
-        rows.append([scope, notes, len(one.found), *pair, *same, one.milliseconds, other.milliseconds])
+    for (left_name, left), (right_name, right) in combinations(zip(names, answers, strict=True), 2):
+        pair = [left_name, right_name] if len(names) > 2 else []
+        same = _compare(left.hits, right.hits)
+        rows.append([scope, notes, len(left.hits), *pair, *same, left.milliseconds, right.milliseconds])
     return rows
 
 
-def _compared(one: Found, other: Found) -> tuple[float, float]:
-    """The overlap, and the share of questions with the same first hit."""
-    same = sum(a[:1] == b[:1] for a, b in zip(one, other, strict=True))
-    return round(overlap(one, other), 4), round(same / max(len(one), 1), 4)
+def _compare(left: HitEvents, right: HitEvents) -> tuple[float, float]:
+    """Return the overlap, and the share of questions with the same first hit."""
+    same = sum(a[:1] == b[:1] for a, b in zip(left, right, strict=True))
+    return round(overlap(left, right), 4), round(same / max(len(left), 1), 4)

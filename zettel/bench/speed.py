@@ -1,8 +1,7 @@
-"""How fast: imports beside MiniLM's bare embedding rate, searches, and cold starts.
+"""Import rate, search times and cold starts, compared with MiniLM's embedding rate.
 
-An import counts until ``flush()`` returns: annotated, linked, embedded, durable. MiniLM's rate is what
-embedding the same turns with all-MiniLM-L6-v2 alone takes: batches of 64, all cores, weights loaded. Both are
-the best of three.
+An import is timed until ``flush()`` returns. MiniLM's rate is that of embedding the same turns with all-MiniLM-L6-v2:
+batches of 64, all cores, weights loaded. Both are the best of three.
 """
 
 from __future__ import annotations
@@ -22,28 +21,27 @@ from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
 from zettel.model import Event
 from zettel.ports import Embedder
-from zettel.transcripts import choose, locomo
+from zettel.transcripts import choose
+from zettel.transcripts.formats import locomo
 
-from .beside import hush_transformers
-from .evaluation import Progress, answering
-from .machine import Cell, Result, data_file, result, usable_cores
+from .baselines import hush_transformers
+from .evaluation import Progress, run_settings
+from .results import Cell, Result, data_file, usable_cores
 from .timing import MILLISECONDS, PERCENTILES, percentiles
 
 TRIES = 3
-COLD_TRIES = 5  # starts of a process vary more
-MINILM_BATCH = 64  # texts at once, where a CPU is about quickest
-ASKED = 300  # questions: enough for a 99th percentile
+COLD_TRIES = 5  # process starts vary more
+MINILM_BATCH = 64  # texts
+QUESTIONS = 300  # enough for a 99th percentile
 
 _CLI = "from zettel.cli import main; main()"
 
 
 def run(path: Path, progress: Progress, minilm: str, embedder: str | None = None) -> Result:
-    """Rates and times on a transcript. Without the extra ``torch`` MiniLM's rate is left out, and the notes
-    say so.
-    """
+    """Measure a transcript. Without the extra ``torch``, MiniLM's rate is missing and a note gives the reason."""
     events = [record for record in choose(path).read(path) if isinstance(record, Event)]
     if not events:
-        raise InvalidInput(f"{path} holds no turn that can be read")
+        raise InvalidInput(f"{path} contains no readable turn: pass a transcript")
     model = load_embedder(embedder)
     rows: list[list[Cell]] = []
     notes: list[str] = []
@@ -66,10 +64,10 @@ def run(path: Path, progress: Progress, minilm: str, embedder: str | None = None
             rows.append([f"cold: {what}", round(_cold_seconds(command) * MILLISECONDS), "ms"])
     notes.append(f"{len(events)} turns in one scope; import and MiniLM best of {TRIES}; {len(times)} searches;")
     notes.append(f"cold times are the median of {COLD_TRIES} processes, Python's own start included.")
-    return result(
+    return Result(
         bench="speed",
         ran_on={**data_file(path), "turns": len(events)},
-        settings=answering(None, (), model, k=10),
+        settings=run_settings(None, (), model, k=10),
         columns=["speed", "value", "unit"],
         rows=rows,
         notes=notes,
@@ -113,16 +111,16 @@ def _minilm_seconds(texts: Sequence[str], name: str, progress: Progress, notes: 
 
 
 def _questions(path: Path, events: Sequence[Event]) -> list[str]:
-    """The file's own questions if it is LoCoMo's, else turns of it, spread over the whole."""
-    asked: list[str] = []
+    """Return LoCoMo's questions, or for another file turns spread over the whole."""
+    questions: list[str] = []
     if choose(path).name == locomo.name:
-        asked = [entry["question"] for sample in locomo.load(path) for entry in sample.get("qa", [])]
-    asked = asked or [event.content for event in events]
-    return asked[:: max(1, len(asked) // ASKED)][:ASKED]
+        questions = [entry["question"] for sample in locomo.load(path) for entry in sample.get("qa", [])]
+    questions = questions or [event.content for event in events]
+    return questions[:: max(1, len(questions) // QUESTIONS)][:QUESTIONS]
 
 
 def _search_seconds(memory: Memory, questions: Sequence[str], progress: Progress) -> list[float]:
-    memory.search(questions[0])  # what is loaded once is not a search's time
+    memory.search(questions[0])  # loads what is loaded once
     times = []
     for place, question in enumerate(questions):
         progress("searching", place, len(questions))

@@ -1,7 +1,4 @@
-"""How long things take: percentiles, and the parts of a search, timed at the seams that it goes through.
-
-A store, a scorer and an embedder are Protocols: the watch stands in front of them, and the engine knows nothing of it.
-"""
+"""Percentiles, and timing of a search's stages by proxies of its store, scorer and embedder."""
 
 from __future__ import annotations
 
@@ -22,49 +19,49 @@ if TYPE_CHECKING:
 MILLISECONDS = 1000.0
 PERCENTILES = (50, 90, 99)
 STAGES = ("embed", "candidates", "score", "fetch", "rest")
-"""The question's vector, the store's one round trip, the scorer, the notes of the hits; all else is the rest."""
+"""Embedding the question, the store's candidates, the scorer, fetching the notes of the hits, everything else."""
 
-Seam = TypeVar("Seam")
-
-
-def percentiles(seconds: Sequence[float], wanted: Sequence[int] = PERCENTILES) -> list[float]:
-    """The ``wanted`` percentiles of some times, in milliseconds; there must be a time."""
-    return [round(float(value) * MILLISECONDS, 2) for value in np.percentile(seconds, wanted)]
+Port = TypeVar("Port")
 
 
-class StageWatch:
-    """Seconds of each stage since ``begin``; what it is put in front of behaves as before."""
+def percentiles(seconds: Sequence[float], points: Sequence[int] = PERCENTILES) -> list[float]:
+    """Return percentiles of times, at least one, in milliseconds."""
+    return [round(float(value) * MILLISECONDS, 2) for value in np.percentile(seconds, points)]
+
+
+class StageTimer:
+    """Measures the seconds of each stage since ``begin``."""
 
     def __init__(self) -> None:
         self._began = 0.0
         self._spent: dict[str, float] = defaultdict(float)
 
     def begin(self) -> None:
-        """A search starts."""
+        """Start the timer of a search."""
         self._spent.clear()
         self._began = time.perf_counter()
 
     def end(self) -> dict[str, float]:
-        """Seconds of each of STAGES, and of the ``search`` in all, since ``begin``."""
+        """Return seconds of each of STAGES and of the whole ``search`` since ``begin``."""
         whole = time.perf_counter() - self._began
-        told = {stage: self._spent[stage] for stage in STAGES}
-        return {"search": whole, **told, "rest": whole - sum(told.values())}
+        stages = {stage: self._spent[stage] for stage in STAGES}
+        return {"search": whole, **stages, "rest": whole - sum(stages.values())}
 
     def store(self, store: GraphStore) -> GraphStore:
-        """The store, watched."""
-        return self._watched(store, {"candidates": "candidates", "notes": "fetch", "histories": "fetch"})
+        """Return a timed proxy of a store."""
+        return self._proxy(store, {"candidates": "candidates", "notes": "fetch", "histories": "fetch"})
 
     def scorer(self, scorer: Scorer) -> Scorer:
-        """The scorer, watched."""
-        return self._watched(scorer, {"score": "score"})
+        """Return a timed proxy of a scorer."""
+        return self._proxy(scorer, {"score": "score"})
 
     def embedder(self, embedder: Embedder) -> Embedder:
-        """The embedder, watched."""
+        """Return a timed proxy of an embedder."""
         methods = ["embed", "embed_questions"] if isinstance(embedder, QuestionEmbedder) else ["embed"]
-        return self._watched(embedder, dict.fromkeys(methods, "embed"))
+        return self._proxy(embedder, dict.fromkeys(methods, "embed"))
 
-    def _watched(self, inner: Seam, stages: dict[str, str]) -> Seam:
-        return cast("Seam", _Watched(inner, {name: self._timed(inner, name, stages[name]) for name in stages}))
+    def _proxy(self, inner: Port, stages: dict[str, str]) -> Port:
+        return cast("Port", _Proxy(inner, {name: self._timed(inner, name, stages[name]) for name in stages}))
 
     def _timed(self, inner: object, name: str, stage: str) -> Callable[..., Any]:
         method = getattr(inner, name)
@@ -81,13 +78,13 @@ class StageWatch:
         return call
 
     async def _awaited(self, answer: Awaitable[Any], began: float, stage: str) -> Any:
-        done = await answer
+        result = await answer
         self._spent[stage] += time.perf_counter() - began
-        return done
+        return result
 
 
-class _Watched:
-    """An object with some of its methods replaced."""
+class _Proxy:
+    """An object with some methods replaced."""
 
     def __init__(self, inner: object, methods: dict[str, Callable[..., Any]]) -> None:
         self._inner = inner

@@ -1,4 +1,4 @@
-"""2WikiMultihopQA: does one search bring all the passages that a question over several documents needs?
+"""2WikiMultihopQA: recall of all passages that a question over several documents needs.
 
 Paper: Ho et al. 2020, "Constructing A Multi-hop QA Dataset for Comprehensive Evaluation of Reasoning Steps".
 """
@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from zettel.embed import load_embedder
 from zettel.errors import BadRecord, InvalidInput
 from zettel.model import Event
 
-from .beside import ALL, MINILM, beside
-from .counting import tally
+from .baselines import ALL, load_baselines
 from .evaluation import (
     LATENCY_COLUMNS,
     OURS,
@@ -22,20 +22,20 @@ from .evaluation import (
     Progress,
     Question,
     ablations,
-    answering,
     curves,
-    embedder_called,
     evaluate,
     latency,
+    load_scorers,
+    run_settings,
     scorer_without,
-    scorers_called,
 )
-from .machine import Cell, Result, data_file, result
+from .metrics import summarize
+from .results import Cell, Result, data_file
 
 CORPUS, QUESTIONS = "2wiki-corpus.jsonl", "2wiki-dev.jsonl"
-"""What the files are called in a folder."""
+"""File names in a folder."""
 GROUP = "2wiki"
-"""The one category of its questions."""
+"""The category of all questions."""
 
 
 async def run(
@@ -47,73 +47,71 @@ async def run(
     embedder: str | None = None,
     *,
     ablate: bool = False,
-    others: Sequence[str] = ALL,
-    minilm: str = MINILM,
+    baselines: Sequence[str] = ALL,
     scorers: Sequence[str] = (),
 ) -> Result:
-    """perfect@k and recall@k of zettel and the ``others``.
+    """Measure perfect@k and recall@k of zettel and ``baselines``.
 
-    ``ablate`` adds a row for each part of the scorer left out, ``scorers`` one for each of these names.
-
-    ``corpus`` has ``{"title", "text"}`` on each line, ``questions`` ``{"question", "titles"}``; a folder
-    holds both under their usual names. Raises ``InvalidInput`` for a missing file, ``BadRecord`` for a line
-    of another kind.
+    ``ablate`` adds a row without each part of the scorer, ``scorers`` a row for each name. Each line of ``corpus`` is
+    ``{"title", "text"}``, each line of ``questions`` ``{"question", "titles"}``; ``corpus`` may be a folder with both.
+    Raises ``InvalidInput`` for a missing file, ``BadRecord`` for an invalid line.
     """
     corpus, questions = files(corpus, questions)
     collection, dropped = read(corpus, questions)
-    model, scorer = embedder_called(embedder), scorer_without(without)
-    simple = beside(others, model, minilm)
-    rankers = scorers_called(scorers)
+    model, scorer = load_embedder(embedder), scorer_without(without)
+    simple = load_baselines(baselines, model)
+    rankers = load_scorers(scorers)
     outcome = await evaluate(
-        [collection], k, scorer, model, progress, others=simple.systems,
+        [collection], k, scorer, model, progress, baselines=simple.systems,
         scorers=rankers | (ablations() if ablate else {})
     )
     rows: list[list[Cell]] = []
-    for system, asked in outcome.asked.items():
-        mean = tally(asked, k)
+    for system, results in outcome.results.items():
+        mean = summarize(results, k)
         rows.append([system, round(mean.perfect, 4), round(mean.recall, 4), mean.questions, *latency(outcome, system)])
     notes = [
         f"{dropped} titles that no passage has were dropped.",
-        f"zettel took {outcome.remembering:.1f} s for {len(collection.events)} passages and "
-        f"{outcome.searching:.1f} s for {len(collection.questions)} questions.",
+        f"zettel took {outcome.import_seconds:.1f} s for {len(collection.events)} passages and "
+        f"{outcome.search_seconds:.1f} s for {len(collection.questions)} questions.",
         *simple.notes,
     ]
-    return result(
+    return Result(
         bench="2wiki",
         ran_on={**data_file(corpus), **{f"questions_{key}": value for key, value in data_file(questions).items()}},
-        settings=answering(scorer, without, model, k),
+        settings=run_settings(scorer, without, model, k),
         columns=["2wiki", f"perfect@{k}", f"recall@{k}", "questions", *LATENCY_COLUMNS],
         rows=rows,
         notes=notes,
-        curves=curves(outcome, [OURS, *rankers, *simple.systems], lambda asked, k: tally(asked, k).perfect, k),
+        curves=curves(outcome, [OURS, *rankers, *simple.systems], lambda results, k: summarize(results, k).perfect, k),
     )
 
 
 def files(corpus: Path, questions: Path | None) -> tuple[Path, Path]:
-    """The two files that are meant; raises ``InvalidInput`` naming one that is missing."""
+    """Return the paths of both files. Raises ``InvalidInput`` for a missing file."""
     if corpus.is_dir():
         corpus, questions = corpus / CORPUS, questions or corpus / QUESTIONS
     if questions is None:
         questions = corpus.parent / QUESTIONS
     for path in (corpus, questions):
         if not path.is_file():
-            raise InvalidInput(f"{path}: there is no such file")
+            raise InvalidInput(f"{path} does not exist: pass the file, or a folder with {CORPUS} and {QUESTIONS}")
     return corpus, questions
 
 
 def read(corpus: Path, questions: Path) -> tuple[Collection, int]:
-    """The passages as events with their titles as ids, the questions, and how many titles named no passage."""
+    """Return passages as events with titles as ids, their questions, and the number of titles without a passage."""
     events = [
-        Event(id=line["title"], title=line["title"], content=line["text"]) for line in _lines(corpus, "title", "text")
+        Event(external_id=line["title"], title=line["title"], content=line["text"])
+        for line in _lines(corpus, "title", "text")
     ]
-    titles = {str(event.id) for event in events}
-    asked, dropped = [], 0
+    titles = {str(event.external_id) for event in events}
+    answerable, dropped = [], 0
     for line in _lines(questions, "question", "titles"):
         needed = titles.intersection(line["titles"])
         dropped += len(set(line["titles"]) - titles)
         if needed:
-            asked.append(Question(line["question"], GROUP, frozenset(needed)))
-    return Collection(corpus.stem, events, asked), dropped
+            answerable.append(Question(line["question"], GROUP, frozenset(needed)))
+    return Collection(corpus.stem, events, answerable), dropped
 
 
 def _lines(path: Path, *fields: str) -> Iterator[dict[str, Any]]:
@@ -125,7 +123,7 @@ def _lines(path: Path, *fields: str) -> Iterator[dict[str, Any]]:
                 line = json.loads(text)
             except json.JSONDecodeError as error:
                 raise BadRecord(
-                    f"{path}:{number}: no JSON: {error.msg.removesuffix(' at')} at character {error.pos}"
+                    f"{path}:{number}: invalid JSON: {error.msg.removesuffix(' at')} at character {error.pos}"
                 ) from None
             if not isinstance(line, dict) or not all(field in line for field in fields):
                 raise BadRecord(f"{path}:{number}: expected an object with {' and '.join(fields)}")

@@ -1,8 +1,7 @@
-"""A made-up scope of any size whose words are as uneven as a language's, the same on every machine.
+"""Synthetic scopes of any size with Zipf-distributed words, the same on every machine.
 
-Session by session from a seed, so that a million messages need no list: whoever wants one message makes its session.
-The words are those of the shipped embedder, which stand in the order of their frequency, and behind them compounds of
-two of them; so the most frequent are the function words, as in a language. They say nothing together.
+Each session is generated from the seed on its own, so that a million messages need no list. The vocabulary contains the
+shipped embedder's words by frequency, followed by compounds of two. The sentences have no meaning.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from zettel.annotate.tokens import token_of
 from zettel.embed.static import SHIPPED
 from zettel.model import Event
+from zettel.text.tokens import token_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VERSION = 1
-"""Goes up whenever the same seed and size would give other messages."""
+"""Incremented when the same seed and size give other messages."""
 SEED = 11
 VOCABULARY = 50_000  # words
 SHIFT = 2.7
 """A word's weight is 1 / (rank + SHIFT), rank from 0: Zipf's law with exponent 1 and the shift that Mandelbrot (1953,
 "An Informational Theory of the Statistical Structure of Language") gave it, with his value for English."""
-COMMON = 300  # ranks of the most frequent words, two thirds of them function words by use: nobody's topic
-NAME_EVERY, NAMES_FROM = 12, 1_000  # of the ranks beyond the second, every twelfth is a name, written like one
+COMMON = 300  # ranks of the most frequent words, two thirds of them function words; never a topic
+NAME_EVERY, NAMES_FROM = 12, 1_000  # every twelfth word from rank 1,000 is a name, capitalized
 SESSION = 40  # messages
-TOPIC = 30  # words that a session keeps coming back to
-ON_TOPIC = 0.5  # share of a message's words of content that are its session's
+TOPIC = 30  # words of a session's topic
+ON_TOPIC = 0.5  # share of a message's content words that are on its session's topic
 SHORTEST, LONGEST = 10, 21  # words in a message: 100 characters on average
 QUESTION_EVERY = 8  # messages
 SPEAKERS = ("Ann", "Bob", "Cleo", "Dan")
@@ -42,23 +41,23 @@ BEGIN = datetime(2018, 1, 1, 8, tzinfo=timezone.utc)
 DAYS = 6 * 365.0  # over which the sessions of a scope of any size are spread
 PAUSE = 5.0  # minutes between two messages, at most
 ASKED_CONTENT, ASKED_COMMON = 4, 4
-"""Words of a question: of content, from one message, and among the COMMON, most of which are function words."""
+"""Words of a question: content words of one message, and COMMON words, most of them function words."""
 
-_QUESTIONS = 2**32  # sessions are numbered below it, so that questions have random numbers of their own
+_QUESTIONS = 2**32  # above all session numbers, so that questions have their own random numbers
 
 
 class MadeQuestion(NamedTuple):
-    """A question, and the ``Event.id`` of the message whose words it has."""
+    """A question, and the external id of the message with its words."""
 
     text: str
     source: str
 
 
-class Said(NamedTuple):
-    """What is said, by whom and when."""
+class Message(NamedTuple):
+    """Text, speaker and time of a message."""
 
     text: str
-    role: str
+    speaker: str
     at: datetime
 
 
@@ -76,19 +75,21 @@ class ZipfScope:
         self._common = _cumulated(weights[:COMMON])
 
     def __iter__(self) -> Iterator[Event]:
-        """All messages in order, made as they are asked for."""
+        """Generate all messages in order."""
         for number in range(-(-self.notes // SESSION)):
             yield from self.session(number)
 
     def session(self, number: int) -> list[Event]:
-        """The messages of one session; the last may be a short one."""
+        """Return the messages of one session; the last session may be short."""
         return [
-            Event(id=str(place), content=one.text, role=one.role, session=f"s{number}", occurred_at=one.at)
-            for place, one in enumerate(self.said(number), number * SESSION)
+            Event(
+                external_id=str(place), content=one.text, speaker=one.speaker, session=f"s{number}", occurred_at=one.at
+            )
+            for place, one in enumerate(self.messages(number), number * SESSION)
         ]
 
-    def said(self, number: int) -> Iterator[Said]:
-        """The same bare, for who wants many of them."""
+    def messages(self, number: int) -> Iterator[Message]:
+        """Generate the messages of one session without the cost of ``Event``."""
         chance = np.random.Generator(np.random.PCG64([self._seed, number]))
         topic = np.searchsorted(self._topical, chance.random(TOPIC))
         sizes = SHORTEST + (chance.random(SESSION) * (LONGEST + 1 - SHORTEST)).astype(int)
@@ -100,40 +101,41 @@ class ZipfScope:
         begin = BEGIN + timedelta(days=DAYS * number * SESSION / self.notes)
         first = number * SESSION
         waiting = iter(drawn.tolist())
-        told = zip(sizes.tolist(), speakers.tolist(), minutes.tolist(), range(first, self.notes), strict=False)
-        for size, speaker, minute, place in told:
-            text = self._sentence(islice(waiting, size), place % QUESTION_EVERY == 0)
-            yield Said(text, SPEAKERS[speaker], begin + timedelta(minutes=round(minute, 1)))
+        draws = zip(sizes.tolist(), speakers.tolist(), minutes.tolist(), range(first, self.notes), strict=False)
+        for size, speaker, minute, place in draws:
+            text = self._sentence(islice(waiting, size), is_question=place % QUESTION_EVERY == 0)
+            yield Message(text, SPEAKERS[speaker], begin + timedelta(minutes=round(minute, 1)))
 
     def questions(self, count: int) -> list[MadeQuestion]:
-        """Questions of about eight words: some of one message, among common ones, in no order."""
+        """Return questions of about eight words of one message and common words, in random order."""
         chance = np.random.Generator(np.random.PCG64([self._seed, _QUESTIONS]))
         made = []
         for at in chance.random(count) * self.notes:
             number, place = divmod(int(at), SESSION)
             event = self.session(number)[place]
-            said = list(dict.fromkeys(word for word in self._unspoken(event.content) if token_of(word.lower())))
-            kept = np.argsort(chance.random(len(said)))[:ASKED_CONTENT]
+            sentence = self._vocabulary_words(event.content)
+            content = list(dict.fromkeys(word for word in sentence if token_of(word.lower())))
+            sampled = np.argsort(chance.random(len(content)))[:ASKED_CONTENT]
             common = np.searchsorted(self._common, chance.random(ASKED_COMMON))
-            words = [*(said[i] for i in kept), *(self._words[i] for i in common)]
+            words = [*(content[i] for i in sampled), *(self._words[i] for i in common)]
             text = " ".join(words[i] for i in np.argsort(chance.random(len(words))))
-            made.append(MadeQuestion(f"{text[:1].upper()}{text[1:]}?", str(event.id)))
+            made.append(MadeQuestion(f"{text[:1].upper()}{text[1:]}?", str(event.external_id)))
         return made
 
-    def _unspoken(self, sentence: str) -> list[str]:
-        """The words of a sentence as the vocabulary spells them."""
+    def _vocabulary_words(self, sentence: str) -> list[str]:
+        """Split a sentence into words as spelled in the vocabulary."""
         return [word if word in self._spelled else word.lower() for word in sentence[:-1].split()]
 
-    def _sentence(self, ranks: Iterable[int], asks: bool) -> str:
+    def _sentence(self, ranks: Iterable[int], *, is_question: bool) -> str:
         text = " ".join(map(self._words.__getitem__, ranks))
-        return f"{text[:1].upper()}{text[1:]}{'?' if asks else '.'}"
+        return f"{text[:1].upper()}{text[1:]}{'?' if is_question else '.'}"
 
 
 @cache
 def _vocabulary() -> tuple[tuple[str, ...], NDArray[np.bool_]]:
-    """Words by rank: those the shipped embedder knows whole, most frequent first, then compounds; some are names.
+    """Return words by rank and a mask of the content words; cached, because it takes half a second.
 
-    And which of them are words of content. It takes half a second, and somebody may want hundreds of scopes.
+    The shipped embedder's whole words come first, by frequency, then compounds. Some words are names.
     """
     known: dict[str, int] = json.loads((SHIPPED / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     whole = [

@@ -1,7 +1,6 @@
-"""The command ``zettel``: the public face of a memory for people and scripts.
+"""The command line ``zettel``.
 
-One file for each group of commands; none of them imports the engine before a command runs, so that help is
-quick.
+Each module contains one group of commands. No module imports the engine before a command runs, so that help is fast.
 """
 
 from __future__ import annotations
@@ -9,14 +8,14 @@ from __future__ import annotations
 import sys
 from io import TextIOWrapper
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 
 
 def main() -> None:
-    """Run the command line that this process was started with."""
+    """Run the command line of this process."""
     from .app import run
 
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # what the terminal or pipe has no letters for is escaped
+        if isinstance(stream, TextIOWrapper):  # escape characters that the terminal or pipe cannot encode
             stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))

@@ -1,6 +1,4 @@
-"""The commands in their order, and how their errors reach people: one line, no traceback, a telling exit
-status.
-"""
+"""The list of commands and their error handling: one line on stderr and an exit status, no traceback."""
 
 from __future__ import annotations
 
@@ -10,33 +8,33 @@ from typing import Any
 
 import typer
 
-from zettel import __version__
 from zettel.errors import ZettelError
+from zettel.version import VERSION
 
 from . import (
     INTERRUPTED,
-    asking,
-    away,
+    archive,
     bench,
     demo,
     embedder,
     evolve,
     explore,
     history,
+    import_export,
     jobs,
     keys,
     links,
+    maintenance,
     mcp,
     neo4j,
     notes,
     scorer,
+    search,
     serve,
-    transfer,
-    upkeep,
 )
-from .common import DEFAULT_STORE, EVERYWHERE, Common, hoist, remark, say
+from .common import DEFAULT_STORE, EVERYWHERE, Common, move_common_options_first, remark, say
 
-# Typer has click inside or beside it, depending on its version; the classes are reached through its own.
+# Depending on its version, Typer bundles click or imports it; both give these base classes.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 CLICK_ERROR: Any = typer.BadParameter.__mro__[2]
 
@@ -51,33 +49,32 @@ def root(
     ctx: typer.Context,
     store: str = typer.Option(
         DEFAULT_STORE, "--store", metavar="FILE", envvar="ZETTEL_STORE",
-        help="The file that holds the memory, or the address of a server: neo4j://HOST:PORT or bolt://HOST:PORT (user "
-        "and password stand in NEO4J_USERNAME and NEO4J_PASSWORD, the database, if it is not neo4j, in "
-        "NEO4J_DATABASE), or https://HOST:PORT of zettel serve (the key "
-        "stands in ZETTEL_KEY).",
+        help="The file of the store, or the address of a server: neo4j://HOST:PORT or bolt://HOST:PORT (set "
+        "NEO4J_USERNAME, NEO4J_PASSWORD and, if it is not neo4j, NEO4J_DATABASE), or https://HOST:PORT of zettel "
+        "serve (set ZETTEL_KEY).",
     ),
-    tenant: str | None = typer.Option(None, "--tenant", metavar="NAME", help="Whose memory: the tenant."),
-    user: str | None = typer.Option(None, "--user", metavar="NAME", help="Whose memory: the user."),
-    agent: str | None = typer.Option(None, "--agent", metavar="NAME", help="Whose memory: the agent."),
+    tenant: str | None = typer.Option(None, "--tenant", metavar="NAME", help="The tenant of the scope."),
+    user: str | None = typer.Option(None, "--user", metavar="NAME", help="The user of the scope."),
+    agent: str | None = typer.Option(None, "--agent", metavar="NAME", help="The agent of the scope."),
     embedder: str | None = typer.Option(
         None, "--embedder", metavar="NAME", envvar="ZETTEL_EMBEDDER",
-        help="A model's name or folder, if not the one shipped with zettel.",
+        help="Name or folder of an embedding model; default: the one shipped with zettel.",
     ),
     llm: str | None = typer.Option(
         None, "--llm", metavar="NAME", envvar="ZETTEL_LLM",
-        help="A language model that writes notes and links, as LiteLLM calls it; several with commas.",
+        help="LiteLLM name of a language model that writes notes and links; separate several with commas.",
     ),
     budget: str | None = typer.Option(
         None, "--budget", metavar="LIMITS", envvar="ZETTEL_BUDGET",
-        help="What it may cost, as usd=2,per=day or calls=100,tokens=50000,per=import.",
+        help="Cost limits of the language model, such as usd=2,per=day or calls=100,tokens=50000,per=import.",
     ),
-    json: bool = typer.Option(False, "--json", help="Answer in JSON."),
+    json: bool = typer.Option(False, "--json", help="Print JSON."),
     version: bool = typer.Option(False, "--version", help="Show the version and exit."),
 ) -> None:  # fmt: skip
-    """A memory for agents that works like a Zettelkasten.
+    """Long-term memory for AI agents, built like a Zettelkasten.
 
-    Events become notes, notes are linked, and questions walk the links. The options below may stand before
-    or after the command.
+    Events become notes, notes are linked, and searches follow the links. The options below may stand before or
+    after the command.
 
     \b
     Examples:
@@ -88,13 +85,13 @@ def root(
     from zettel.graph import file_named
 
     for name, part in (("--tenant", tenant), ("--user", user), ("--agent", agent)):
-        if part == "":  # a variable of the shell that is not set: a scope of its own would be made
-            raise typer.BadParameter("it is empty: name whose memory it is, or leave it out", param_hint=name)
+        if part == "":  # an unset shell variable would silently create another scope
+            raise typer.BadParameter("the name is empty: write a name, or leave the option out", param_hint=name)
     source = ctx.get_parameter_source("store")
-    named = source is not None and source.name == "COMMANDLINE"
-    ctx.obj = Common(file_named(store), named, tenant, user, agent, embedder, llm, budget, json)
+    store_given = source is not None and source.name == "COMMANDLINE"
+    ctx.obj = Common(file_named(store), store_given, tenant, user, agent, embedder, llm, budget, json)
     if version:
-        say(f"zettel {__version__}")
+        say(f"zettel {VERSION}")
         raise typer.Exit
     if ctx.invoked_subcommand is None:
         say(ctx.get_help())
@@ -103,27 +100,27 @@ def root(
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "add": notes.add,
-    "import": transfer.import_,
-    "search": asking.search,
-    "context": asking.context,
-    "feedback": asking.feedback,
+    "import": import_export.import_,
+    "search": search.search,
+    "context": search.context,
+    "feedback": search.feedback,
     "show": notes.show,
     "links": links.links,
     "conflicts": links.conflicts,
     "history": history.history,
     "revert": history.revert,
-    "archive": away.archive,
-    "unarchive": away.unarchive,
-    "quarantine": away.quarantine,
-    "release": away.release,
+    "archive": archive.archive,
+    "unarchive": archive.unarchive,
+    "quarantine": archive.quarantine,
+    "release": archive.release,
     "delete": notes.delete,
     "evolve": evolve.evolve,
     "jobs": jobs.jobs,
     "worker": jobs.worker,
-    "stats": upkeep.stats,
-    "doctor": upkeep.doctor,
-    "reembed": upkeep.reembed,
-    "export": transfer.export,
+    "stats": maintenance.stats,
+    "doctor": maintenance.doctor,
+    "reembed": maintenance.reembed,
+    "export": import_export.export,
     "explore": explore.explore,
     "mcp": mcp.mcp,
     "serve": serve.serve,
@@ -142,21 +139,21 @@ app.add_typer(scorer.app, name="scorer")
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit status."""
     command: Any = typer.main.get_command(app)
-    logging.getLogger("stamina").setLevel(logging.ERROR)  # a command says once what went wrong, not at each attempt
+    logging.getLogger("stamina").setLevel(logging.ERROR)  # report an error once, not at each retry
     try:
-        status = command.main(args=hoist(arguments), prog_name="zettel", standalone_mode=False)
+        status = command.main(args=move_common_options_first(arguments), prog_name="zettel", standalone_mode=False)
     except USAGE_ERROR as error:
         return _misused(error)
     except CLICK_ERROR as error:
         return _failed(error.format_message())
     except BrokenPipeError:
-        return _unheard()
+        return _output_closed()
     except (ZettelError, OSError) as error:
         return _failed(str(error))
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     if status == INTERRUPTED:
-        remark("zettel: interrupted; nothing that was stored is lost, and the same command goes on from there")
+        remark("zettel: interrupted; stored data is safe, and running the same command again continues")
     return status if isinstance(status, int) else 0
 
 
@@ -171,8 +168,8 @@ def _failed(message: str) -> int:
     return FAILED
 
 
-def _unheard() -> int:
-    """Whoever read stdout has gone, as ``head`` does: end quietly, and let Python's last flush find a sink."""
+def _output_closed() -> int:
+    """Exit quietly after the reader of stdout, such as ``head``, has closed it; Python's last flush goes to null."""
     import os
     import sys
 

@@ -9,8 +9,8 @@ import typer
 
 from zettel.errors import InvalidInput
 
+from .benchmark_output import JSON_HELP, drawable, landing, readable, steps, tell
 from .common import EVERYWHERE, Common, common, say_json
-from .measuring import JSON_HELP, drawable, landing, readable, steps, tell
 
 _BESIDE_HELP = "Simple systems beside: bm25, vectors, rrf, minilm, amem; several with commas, or none. [default: all]"
 _ABLATE_HELP = "Also leave out each part in turn."
@@ -79,7 +79,7 @@ def locomo(
         if with_ is not None:
             result = anyio.run(mixed.run, path, with_, progress, chosen, _parts(without), options.embedder)
         else:
-            ask = partial(bench.run, ablate=ablate, others=_others(beside), notes_file=notes, scorers=scorer)
+            ask = partial(bench.run, ablate=ablate, baselines=_baselines(beside), notes_file=notes, scorers=scorer)
             result = anyio.run(ask, path, progress, chosen, sorted(set(k)), _parts(without), options.embedder)
     tell(result, "-" if options.json else json, plot)
 
@@ -115,7 +115,7 @@ def two_wiki(
     from zettel.bench import two_wiki as bench
 
     with steps() as progress:
-        ask = partial(bench.run, ablate=ablate, others=_others(beside), scorers=scorer)
+        ask = partial(bench.run, ablate=ablate, baselines=_baselines(beside), scorers=scorer)
         result = anyio.run(ask, path, progress, questions, k, _parts(without), options.embedder)
     tell(result, "-" if options.json else json, plot)
 
@@ -265,11 +265,11 @@ def everything(
     readable(data, None, folder=True)
     for folder in (into, plot):
         drawable(folder)
-    from zettel.bench import everything as bench
+    from zettel.bench import run_all as bench
 
-    kept = Path(options.store) if options.store_named else None
+    kept = Path(options.store) if options.store_given else None
     with steps() as progress:
-        sizes, others = _whole_numbers(notes), _others(beside)
+        sizes, others = _whole_numbers(notes), _baselines(beside)
         results = []
         for result in bench.run(data, into, plot, progress, sizes, kept, options.embedder, others):
             results.append(result)
@@ -305,10 +305,10 @@ def neo4j(
         raise InvalidInput("name the server to measure: --store neo4j://localhost:7687")
     sizes = _whole_numbers(notes)
     landing(json)
-    from zettel.bench import server
+    from zettel.bench import neo4j as bench
 
     with steps() as progress:
-        result = server.run(options.store, sizes, progress, keep, options.embedder)
+        result = bench.run(options.store, sizes, progress, keep, options.embedder)
     tell(result, "-" if options.json else json)
 
 
@@ -340,7 +340,7 @@ def import_(
     drawable(plot)
     landing(json)
     kept = _kept(options)
-    from zettel.bench import importing as bench
+    from zettel.bench import imports as bench
 
     with steps() as progress:
         if long is not None:
@@ -377,7 +377,7 @@ def overlap(
 
     from zettel.bench import overlap as bench
 
-    store = options.store if options.store_named else None
+    store = options.store if options.store_given else None
     with steps() as progress:
         specs = tuple(against) or (bench.ORACLE,)
         result = anyio.run(bench.run, path, progress, specs, store, notes, options.embedder)
@@ -437,10 +437,10 @@ def serve(
     from zettel.server.serving import require_server
 
     require_server()
-    from zettel.bench import serving
+    from zettel.bench import http_server
 
     with steps() as progress:
-        result = serving.run(notes, clients, progress, kept, options.embedder)
+        result = http_server.run(notes, clients, progress, kept, options.embedder)
     tell(result, "-" if options.json else json)
 
 
@@ -451,8 +451,8 @@ def _require_whole(without: str, ablate: bool, scorers: list[str]) -> None:
         raise InvalidInput("--scorer ranks after the whole default scorer: do without --without")
 
 
-def _others(told: str | None) -> tuple[str, ...]:
-    from zettel.bench.beside import ALL
+def _baselines(told: str | None) -> tuple[str, ...]:
+    from zettel.bench.baselines import ALL
 
     return ALL if told is None else () if told == "none" else _parts(told)
 
@@ -470,7 +470,7 @@ def _parts(told: str) -> tuple[str, ...]:
 
 def _kept(options: Common) -> Path | None:
     """The folder in which what is made up stays, if one is named."""
-    if not options.store_named:
+    if not options.store_given:
         return None
     if "://" in options.store:
         raise InvalidInput("--store names a folder here; `zettel bench neo4j` measures a server")

@@ -1,4 +1,4 @@
-"""What all commands share: which store, whose memory, and in what form to answer."""
+"""Options and output functions that all commands share."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 DEFAULT_STORE = "zettel.db"
 
 VALUED = ("--store", "--tenant", "--user", "--agent", "--embedder", "--llm", "--budget")
-"""Options that every command has and that take a value."""
+"""Options with a value that every command has."""
 
 KEY = "ZETTEL_KEY"
-"""Where the key of a zettel server stands, which is no option: others see the arguments of a process."""
+"""Environment variable with the key of a zettel server. It is not an option, because others can see arguments."""
 
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-"""Seconds in what a period is told in."""
+"""Seconds per unit of a period."""
 LONGEST_DAYS = 36_500
-"""Of a period: dates end somewhere."""
+"""Longest period, so that dates do not overflow."""
 
 MEASURING = (["bench"], ["scorer"])
-"""Groups of commands whose ``--json`` names a file,"""
-ANSWERING = (["bench", "all"], ["scorer", "export"], ["scorer", "slots"])
-"""but for these of them."""
+"""Groups of commands whose ``--json`` takes a file."""
+ANSWERING = (["bench", "all"], ["scorer", "export"])
+"""Commands of these groups whose ``--json`` is a flag."""
 
 EVERYWHERE = (
     "Every command also takes --store PLACE (or ZETTEL_STORE), --tenant, --user and --agent NAME, "
     "--embedder NAME (or ZETTEL_EMBEDDER), --llm NAME (or ZETTEL_LLM), --budget LIMITS (or ZETTEL_BUDGET) and --json."
 )
-"""Below the help of every command."""
+"""Last line of the help of every command."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Common:
     """The options of every command."""
 
     store: str
-    store_named: bool
-    """Whether ``--store`` was given."""
+    store_given: bool
+    """True if ``--store`` is on the command line."""
     tenant: str | None
     user: str | None
     agent: str | None
@@ -66,58 +66,57 @@ class Common:
 
     @property
     def scoped(self) -> bool:
-        """Whether the caller named a scope."""
+        """True if the caller named a scope."""
         return any(part is not None for part in (self.tenant, self.user, self.agent))
 
     @property
     def remote(self) -> bool:
-        """Whether the store is kept by a zettel server, which is asked with a key."""
+        """True if the store is a zettel server."""
         return self.store.startswith(("http://", "https://"))
 
     def scope(self) -> Scope:
-        """Whose memory it is; the default one if no part was named."""
+        """Return the scope; the default scope if no part was named."""
         from zettel.model import Scope
 
         return Scope(tenant=self.tenant, user=self.user, agent=self.agent)
 
     @property
     def models(self) -> list[str]:
-        """The language models that were named, in the order in which they are asked."""
+        """The names of the language models, in the order in which they are called."""
         return [name.strip() for name in (self.llm or "").split(",") if name.strip()]
 
     @contextmanager
-    def memory(self, *, create: bool = False, works: bool = False, **how: Any) -> Iterator[Memory]:
-        """The store, open: see ``opening``."""
-        made = self.opening(create=create, works=works, **how)
+    def memory(self, *, create: bool = False, run_llm_jobs: bool = False, **settings: Any) -> Iterator[Memory]:
+        """Open the store; the arguments are those of ``memory_arguments``."""
+        arguments = self.memory_arguments(create=create, run_llm_jobs=run_llm_jobs, **settings)
         from zettel import Memory
 
-        with Memory(self.store, **made) as memory:
+        with Memory(self.store, **arguments) as memory:
             yield memory
 
-    def opening(
+    def memory_arguments(
         self,
         *,
         create: bool = False,
-        works: bool = False,
+        run_llm_jobs: bool = False,
         auth: tuple[str, str] | None = None,
         decay: str | None = None,
         runner: str | None = None,
     ) -> dict[str, Any]:
-        """What a memory of the store is opened with. A missing one is only made by commands that put something in.
+        """Return the arguments for ``Memory``.
 
-        A language model is only asked by commands that ``work`` off jobs: no look at a memory may cost money, and what
-        is added waits for a worker.
-        ``decay`` is the age from which what has faded is put away, such as 90d.
-        ``runner`` is where jobs are done, if not here.
-        ``auth`` is a Neo4j server's (user, password), by default NEO4J_USERNAME and NEO4J_PASSWORD of the environment.
+        ``create`` allows a new store; only commands that write set it. ``run_llm_jobs`` lets jobs call the language
+        model; commands that only read never cost money, and added events wait for a worker. ``decay`` is the age from
+        which decayed notes are archived, such as 90d. ``runner`` names the runner of jobs, by default this process.
+        ``auth`` is the (user, password) of a Neo4j server, by default NEO4J_USERNAME and NEO4J_PASSWORD.
         """
         if "://" not in self.store and not create and not Path(self.store).exists():
-            raise StoreError(f"there is no store {self.store}: add or import makes one, --store names another")
-        budget = self._budget()  # one that is none is told also where nothing is asked of a model
-        if works and self.budget and not self.models:
-            raise InvalidInput("--budget bounds what a language model costs: name one with --llm")
+            raise StoreError(f"there is no store {self.store}: create it with add or import, or pass another --store")
+        budget = self._budget()  # report an invalid budget even if no model is called
+        if run_llm_jobs and self.budget and not self.models:
+            raise InvalidInput("--budget limits the cost of a language model: name one with --llm")
         return {
-            "llm": self.models or None, "budget": budget if self.models else None, "asks": works,
+            "llm": self.models or None, "budget": budget if self.models else None, "run_llm_jobs": run_llm_jobs,
             "scope": self.scope(), "embedder": self.embedder, "auth": auth, "decay": decay_of(decay), "runner": runner,
             "key": (os.environ.get(KEY) or None) if self.remote else None,
         }  # fmt: skip
@@ -131,12 +130,12 @@ class Common:
         known = [field.name for field in fields(Budget)]
         for name in limits:
             if name not in known:
-                raise InvalidInput(f"--budget: there is no limit {name!r}; there are {', '.join(known)}")
+                raise InvalidInput(f"--budget: there is no limit {name!r}; use {', '.join(known)}")
         return Budget(**limits)
 
 
 def decay_of(age: str | None) -> Decay | None:
-    """The policy that puts away what has faded and is of this age. Raises ``InvalidInput``."""
+    """Return the policy that archives decayed notes of this age. Raises ``InvalidInput``."""
     if age is None:
         return None
     from zettel.evolve.decay import Decay
@@ -145,7 +144,7 @@ def decay_of(age: str | None) -> Decay | None:
 
 
 def seconds_of(period: str, option: str) -> float:
-    """A period such as 24h, 90m, 30s or 7d in seconds. Raises ``InvalidInput``."""
+    """Return the seconds of a period such as 24h, 90m, 30s or 7d. Raises ``InvalidInput``."""
     number, unit = period[:-1], period[-1:]
     if not number.isdecimal() or unit not in UNITS or not int(number):
         raise InvalidInput(f"{option} {period!r}: expected a number and one of {', '.join(UNITS)}, such as 24h")
@@ -156,28 +155,28 @@ def seconds_of(period: str, option: str) -> float:
 
 
 def common(ctx: typer.Context) -> Common:
-    """The common options of this run."""
+    """Return the common options of this run."""
     options = ctx.obj
     assert isinstance(options, Common)
     return options
 
 
-def hoist(arguments: Sequence[str]) -> list[str]:
-    """Common options moved to the front, so that they may stand before or after the command.
+def move_common_options_first(arguments: Sequence[str]) -> list[str]:
+    """Move common options to the front, so that they may stand before or after the command.
 
-    What follows ``--`` stays where it is, and so does ``--json`` where it takes a file.
+    Arguments after ``--`` stay where they are, and so does a ``--json`` that takes a file.
     """
     front: list[str] = []
     rest: list[str] = []
-    waiting = list(arguments)
-    while waiting:
-        argument = waiting.pop(0)
+    remaining = list(arguments)
+    while remaining:
+        argument = remaining.pop(0)
         if argument == "--":
-            rest += ["--", *waiting]
+            rest += ["--", *remaining]
             break
         if argument in VALUED:
-            front += [argument, *waiting[:1]]
-            del waiting[:1]
+            front += [argument, *remaining[:1]]
+            del remaining[:1]
         elif argument.partition("=")[0] in VALUED or (
             argument == "--json" and (rest[:1] not in MEASURING or rest[:2] in ANSWERING)
         ):
@@ -188,49 +187,52 @@ def hoist(arguments: Sequence[str]) -> list[str]:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where tables go; plain text when it is no terminal."""
+    """Return a console for tables; it prints plain text if the stream is not a terminal."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False)
 
 
 def say(text: str) -> None:
-    """A line of the answer, on stdout."""
+    """Print a line of the answer on stdout."""
     typer.echo(text)
 
 
 def remark(text: str) -> None:
-    """A line beside the answer, on stderr."""
+    """Print a message on stderr."""
     typer.echo(text, err=True)
 
 
 def say_json(value: Any) -> None:
-    """The answer as JSON; pydantic models as they dump themselves. Where stdout is not UTF-8 it is escaped to ASCII."""
+    """Print the answer as JSON, escaped to ASCII if stdout is not UTF-8."""
     unicode = codecs.lookup(sys.stdout.encoding).name == "utf-8"
     say(json.dumps(plain(value), indent=2, ensure_ascii=not unicode))
 
 
 def plain(value: Any) -> Any:
-    """A value in JSON's own types."""
+    """Return a value as plain JSON types."""
     from pydantic_core import to_jsonable_python
 
     return to_jsonable_python(value)
 
 
 def day_and_time(moment: Any) -> str:
-    """A date as people read it, to the minute, in UTC; empty for None."""
+    """Return a date to the minute, in UTC; empty for None."""
     return moment.strftime("%Y-%m-%d %H:%M") if moment is not None else ""
 
 
+ROLE_HELP = "user, assistant, system, tool or document."
+
+
 def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
-    """``name=value`` pairs as metadata; a value that is JSON is read as such, any other is text. A name comes once."""
+    """Parse ``name=value`` pairs; a value is JSON if it parses, else text. Each name may occur once."""
     pairs: dict[str, Any] = {}
     for pair in given or ():
         name, sign, value = pair.partition("=")
         if not sign or not name:
             raise InvalidInput(f"{option} {pair!r}: expected NAME=VALUE")
         if name in pairs:
-            raise InvalidInput(f"{option} {pair!r}: {name} has a value already; give it one")
+            raise InvalidInput(f"{option} {pair!r}: {name} already has a value; give it once")
         try:
             pairs[name] = json.loads(value)
         except ValueError:
@@ -239,9 +241,9 @@ def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
 
 
 def writable(path: Path) -> None:
-    """Look whether a file can be made at a path, before the work that fills it.
+    """Check that a file can be written at a path, before the work starts.
 
-    Raises ``InvalidInput``, also where a store would be overwritten.
+    Raises ``InvalidInput``, also if the file is a store.
     """
     from zettel.exports import require_replaceable
 

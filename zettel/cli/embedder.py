@@ -1,4 +1,4 @@
-"""Making an embedder of one's own."""
+"""The command embedder distill."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import typer
 
 from .common import EVERYWHERE, common, say, say_json
 
-app = typer.Typer(help="Make an embedder of your own.", rich_markup_mode=None)
+app = typer.Typer(help="Create your own embedder.", rich_markup_mode=None)
 
 
 @app.callback()
 def group() -> None:
-    """Make an embedder of your own."""
+    """Create your own embedder."""
 
 
 @app.command(epilog=EVERYWHERE)
@@ -21,21 +21,20 @@ def distill(
     ctx: typer.Context,
     model: str = typer.Argument(metavar="MODEL", help="A sentence-transformers model, by name or folder."),
     folder: Path = typer.Argument(metavar="FOLDER", help="Where to write the new embedder."),
-    dims: int = typer.Option(256, "--dims", min=1, help="Numbers for each text."),
+    dims: int = typer.Option(256, "--dims", min=1, help="Dimensions of a vector."),
 ) -> None:
-    """Distil a static embedder, which needs no torch and is about a hundred times faster. Needs the extra
-    torch.
+    """Distil a static embedder, which runs without torch and about a hundred times faster. Requires the extra torch.
 
     \b
-    Example:
+    Examples:
       zettel embedder distill all-MiniLM-L6-v2 my-embedder
       zettel reembed --embedder ./my-embedder
     """
     options = common(ctx)
     from zettel.embed.distill import distill as make
 
-    made = make(model, folder, dims=dims)
+    embedder = make(model, folder, dims=dims)
     if options.json:
-        say_json(made.info._asdict())
+        say_json(embedder.info._asdict())
     else:
-        say(f"{folder} holds {made.info.name}, {made.info.dim} numbers for each text")
+        say(f"{embedder.info.name} with {embedder.info.dim} dimensions is written to {folder}")

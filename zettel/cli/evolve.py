@@ -1,4 +1,4 @@
-"""Have a memory's notes learn from each other."""
+"""The command evolve."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from .common import common, console, say, say_json
 def evolve(
     ctx: typer.Context,
     decay: str | None = typer.Option(
-        None, "--decay", metavar="TIME", help="Also put away what nobody needed for that long: 90d, or 24h, 30m."
+        None, "--decay", metavar="TIME", help="Also archive notes that were not useful for this long: 90d, 24h, 30m."
     ),
 ) -> None:
-    """Let notes learn from each other. Words that bind a note's neighbours join its keywords, its importance follows
-    its links, notes that say the same become one, what belongs together gets an insight, what lasts of people a
-    profile, and what came of acting a lesson. `history` shows each change, `revert` takes it back.
+    """Evolve the memory: improve notes from their neighbours.
+
+    Notes gain keywords from their neighbours and importance from their links, duplicates are merged, and insights, a
+    profile of the speakers and lessons are derived. `history` shows each change, and `revert` undoes it.
 
     \b
     Examples:
@@ -24,7 +25,7 @@ def evolve(
       zettel evolve --decay 180d
     """
     options = common(ctx)
-    with options.memory(works=True, decay=decay) as memory:
+    with options.memory(run_llm_jobs=True, decay=decay) as memory:
         changed = memory.evolve()
     if options.json:
         say_json(changed._asdict())
@@ -33,5 +34,5 @@ def evolve(
     else:
         from .layout import labelled
 
-        names = ("notes revised", "notes merged", "new insights", "notes faded and archived")
+        names = ("notes revised", "notes merged", "new insights", "decayed notes archived")
         labelled(console(), ((name, f"{count:,}") for name, count in zip(names, changed, strict=True)))

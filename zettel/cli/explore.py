@@ -1,4 +1,4 @@
-"""``zettel explore``: saved queries for people in Neo4j Browser, with the values of this memory filled in."""
+"""The command explore: saved queries for Neo4j Browser, with the values of this memory filled in."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 BOLT_PORT = 7687
 HTTP_PORT = 7474
-"""Where a Neo4j answers drivers, and serves its Browser, unless it was told otherwise."""
+"""Default ports of Neo4j for drivers and for Neo4j Browser."""
 
 
 def explore(
     ctx: typer.Context,
-    name: str | None = typer.Argument(None, metavar="[NAME]", help="A saved query; without one they are listed."),
+    name: str | None = typer.Argument(None, metavar="[NAME]", help="A saved query; leave it out to list them."),
     values: list[str] = typer.Argument(None, metavar="[VALUE=...]", help="Its values, such as day=2025-08-02."),
     params: bool = typer.Option(False, "--params", help="Print the values as :param lines above the query."),
-    links: bool = typer.Option(False, "--links", help="Print addresses that open Neo4j Browser with the query."),
-    browser: str | None = typer.Option(None, "--browser", metavar="URL", help="Where Neo4j Browser is."),
-    write: Path | None = typer.Option(None, "--write", metavar="FOLDER", help="Write all, with the style, there."),
+    links: bool = typer.Option(False, "--links", help="Print URLs that open Neo4j Browser with the query."),
+    browser: str | None = typer.Option(None, "--browser", metavar="URL", help="URL of Neo4j Browser."),
+    write: Path | None = typer.Option(None, "--write", metavar="FOLDER", help="Write all queries to FOLDER."),
 ) -> None:
-    """Look around in Neo4j Browser. Lists saved queries, or prints one with its values filled in.
+    """Explore the graph in Neo4j Browser. Lists saved queries, or prints one with its values filled in.
 
     \b
     Examples:
@@ -43,9 +43,9 @@ def explore(
     if write is not None:
         _write(options, write)
     elif name is not None:
-        _show(options, name, _given(values or []), opens(options, browser), params=params, links=links)
+        _show(options, name, _given(values or []), browser_links(options, browser), params=params, links=links)
     else:
-        _list(options, opens(options, browser), links=links)
+        _list(options, browser_links(options, browser), links=links)
 
 
 def _show(
@@ -59,15 +59,15 @@ def _show(
 ) -> None:
     from zettel.cypher import explore
 
-    query = explore.named(name)
+    query = explore.saved_query(name)
     values = explore.values_of(query, options.scope().key, given)
-    ready = explore.filled(query, values)
-    for one in query.asked:
-        if one.name not in given and isinstance(one.example, str):
-            remark(f"zettel: {one.name}={one.example} is an example: name yours, as {one.name}=... ({one.meaning})")
+    ready = explore.with_values(query, values)
+    for value in query.values:
+        if value.name not in given and isinstance(value.example, str):
+            remark(f"zettel: {value.name}={value.example} is an example: pass {value.name}=... ({value.meaning})")
     if options.json:
-        told = {"name": name, "title": query.title, "comment": query.comment, "query": query.body, "values": values}
-        say_json(told | {"link": address(ready)})
+        fields = {"name": name, "title": query.title, "comment": query.comment, "query": query.body, "values": values}
+        say_json(fields | {"link": address(ready)})
     elif links:
         say(address(ready))
     elif params:
@@ -81,34 +81,34 @@ def _list(options: Common, address: Callable[[str], str], *, links: bool) -> Non
 
     from .layout import labelled
 
+    queries = explore.saved_queries()
     if options.json:
-        say_json([{"name": one.name, "title": one.title, "comment": one.comment} for one in explore.saved()])
+        say_json([{"name": query.name, "title": query.title, "comment": query.comment} for query in queries])
     elif not links:
-        labelled(console(), [(one.name, f"{one.title}. {' '.join(one.comment.split())}") for one in explore.saved()])
+        labelled(console(), [(query.name, f"{query.title}. {' '.join(query.comment.split())}") for query in queries])
     else:
-        rows = [("the style, to run once", f":style {explore.beside(explore.STYLE)}")]
-        for one in explore.saved():
-            rows.append((one.name, explore.filled(one, explore.values_of(one, options.scope().key, {}))))
-        for label, text in rows:  # an address is one line, however long: else no terminal opens it
+        rows = [("style: run it once", f":style {explore.read_text(explore.STYLE)}")]
+        for query in queries:
+            rows.append((query.name, explore.with_values(query, explore.values_of(query, options.scope().key, {}))))
+        for label, text in rows:  # never wrap a URL: terminals open only URLs on one line
             say(f"{label}\n  {address(text)}")
 
 
 def _write(options: Common, folder: Path) -> None:
-    """All queries for this scope, as files for Neo4j Browser's favourites; the style and the guide beside them."""
+    """Write all queries of this scope as favourites for Neo4j Browser, with the style and the guide."""
     from zettel.cypher import explore
 
     folder.mkdir(parents=True, exist_ok=True)
-    for one in explore.saved():
-        text = explore.filled(one, explore.values_of(one, options.scope().key, {}))
-        (folder / f"{one.name}.cypher").write_text(text, encoding="utf-8")
+    queries = explore.saved_queries()
+    for query in queries:
+        text = explore.with_values(query, explore.values_of(query, options.scope().key, {}))
+        (folder / f"{query.name}.cypher").write_text(text, encoding="utf-8")
     for name in (explore.STYLE, explore.GUIDE):
-        (folder / name).write_text(explore.beside(name), encoding="utf-8")
+        (folder / name).write_text(explore.read_text(name), encoding="utf-8")
     if options.json:
-        say_json({"folder": folder, "queries": [one.name for one in explore.saved()]})
+        say_json({"folder": folder, "queries": [query.name for query in queries]})
     else:
-        say(
-            f"{len(explore.saved())} queries for {options.scope()}, {explore.STYLE} and {explore.GUIDE} are in {folder}"
-        )
+        say(f"{len(queries)} queries for {options.scope()}, {explore.STYLE} and {explore.GUIDE} are in {folder}")
 
 
 def _given(values: Sequence[str]) -> dict[str, str]:
@@ -116,14 +116,13 @@ def _given(values: Sequence[str]) -> dict[str, str]:
     for one in values:
         name, equals, value = one.partition("=")
         if not equals:
-            raise InvalidInput(f"{one!r} gives no value a name: write topic=harbour")
+            raise InvalidInput(f"{one!r} is not NAME=VALUE: write a value such as topic=harbour")
         given[name] = value
     return given
 
 
-def opens(options: Common, browser: str | None) -> Callable[[str], str]:
-    """Makes of a text the address that opens Neo4j Browser with it, logged in to the store's server but for the
-    password."""
+def browser_links(options: Common, browser: str | None) -> Callable[[str], str]:
+    """Return a function that makes a URL for Neo4j Browser: it opens a text and connects, except for the password."""
     from zettel.cypher import explore
 
     server = _started_here()
@@ -139,7 +138,7 @@ def opens(options: Common, browser: str | None) -> Callable[[str], str]:
 
 
 def _started_here() -> LocalServer | None:
-    """The server that ``zettel neo4j up`` started from this folder."""
+    """Return the server that ``zettel neo4j up`` started from this folder."""
     from zettel.graph.neo4j.local.server import status
 
     from .neo4j import FOLDER

@@ -1,4 +1,4 @@
-"""A note's history as a diff: what each version changed, and why; and what is taken back of it."""
+"""The commands history and revert: versions of a note as diffs."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from zettel.model import Link, Revision
 
 NOTHING: tuple[Any, ...] = (None, "", [], {})
-"""Values of fields that people are not shown."""
+"""Field values that are not shown."""
 SHORT = 40
-"""Characters of a caption where it only says which note is meant."""
-WORDED = ("content", "title", "caption", "context")
-"""Fields of which old and new stand below each other; those of others stand in one line."""
+"""Characters of a caption that only identifies a note."""
+TEXT_FIELDS = ("content", "title", "caption", "context")
+"""Fields whose old and new values are printed on two lines; other fields fit on one line."""
 SHOWN_INPUTS = 3
-"""Notes that are named of those that stood before whoever decided; --json has all."""
-WENT, CAME, MARKED = "red", "green", "yellow"
+"""Input notes listed per revision; --json lists all."""
+REMOVED, ADDED, MARKED = "red", "green", "yellow"
 
 
 def history(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note.")) -> None:
-    """Show every version of a note as a diff. With each stand its cause and the notes it was decided on.
+    """Show every version of a note as a diff. Each one shows its cause and the notes that it was based on.
 
     \b
-    Example:
+    Examples:
       zettel history n_3f9a…
     """
     options = common(ctx)
@@ -46,7 +46,7 @@ def history(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A n
 
 
 def show_history(out: Console, memory: Memory, revisions: Sequence[Revision]) -> None:
-    """Print the versions of a note, each as a diff to the one before."""
+    """Print the versions of a note, each as a diff to the previous one."""
     from .layout import paragraph
 
     names = _names(memory, revisions)
@@ -57,8 +57,8 @@ def show_history(out: Console, memory: Memory, revisions: Sequence[Revision]) ->
             out.print()
         after, linked = _state(revisions[: place + 1])
         paragraph(out, _heading(revision, names), hang=2)
-        told = [*_diff(before, after), *_links_diff(links, linked, revision.note, names), *_inputs(revision, names)]
-        for line in told:
+        lines = [*_diff(before, after), *_links_diff(links, linked, revision.note, names), *_inputs(revision, names)]
+        for line in lines:
             paragraph(out, line, indent=2, hang=4)
         before, links = after, linked
 
@@ -66,54 +66,54 @@ def show_history(out: Console, memory: Memory, revisions: Sequence[Revision]) ->
 def revert(
     ctx: typer.Context,
     id: str | None = typer.Argument(None, metavar="[ID]", help="A note."),
-    version: int | None = typer.Argument(None, metavar="[VERSION]", help="The version that it shall be again."),
-    caused_by: str | None = typer.Option(
-        None, "--caused-by", metavar="NOTE", help="Take back all that this note did to others."
+    version: int | None = typer.Argument(None, metavar="[VERSION]", help="The version to restore."),
+    effects_of: str | None = typer.Option(
+        None, "--effects-of", metavar="NOTE", help="Revert the changes that this note caused in other notes."
     ),
 ) -> None:
-    """Bring a note back to a version it had. What is taken back stays in its history.
+    """Revert a note to an earlier version. Reverted changes stay in its history.
 
-    With --caused-by, all that jobs changed about other notes because of one note is taken back, and what was derived
-    from it goes to the archive; the note itself stays.
+    --effects-of reverts every change that jobs made to other notes because of one note, and archives the notes derived
+    from it. The note itself does not change.
 
     \b
     Examples:
       zettel revert n_3f9a… 2
-      zettel revert --caused-by n_3f9a…
+      zettel revert --effects-of n_3f9a…
     """
     options = common(ctx)
-    if caused_by is not None and id is None:
+    if effects_of is not None and id is None:
         with options.memory() as memory:
-            changed = memory.take_back(caused_by)
+            changed = memory.revert_effects(effects_of)
         if options.json:
             say_json([{"id": note.id, "version": note.version, "archived": note.archived} for note in changed])
             return
         for note in changed:
-            became = "in the archive" if note.archived else "without what was taken back"
-            say(f"{note.id} is {became} (now version {note.version}): {_short(note.caption)}")
+            state = "archived" if note.archived else "reverted"
+            say(f"{note.id} is {state} (now version {note.version}): {_short(note.caption)}")
         count = len(changed)
-        say(f"all that {caused_by} did is taken back: {count} {'note was' if count == 1 else 'notes were'} changed")
+        say(f"effects of {effects_of} reverted: {count} {'note' if count == 1 else 'notes'} changed")
         return
-    if caused_by is not None or id is None or version is None:
-        raise InvalidInput("say what to take back: ID and VERSION, or --caused-by NOTE")
+    if effects_of is not None or id is None or version is None:
+        raise InvalidInput("pass ID and VERSION, or --effects-of NOTE")
     with options.memory() as memory:
         note = memory.revert(id, version)
     if options.json:
         say_json(note)
     else:
-        say(f"{note.id} is as in version {version} again (now version {note.version})")
+        say(f"{note.id} is reverted to version {version} (now version {note.version})")
 
 
 def _names(memory: Memory, revisions: Sequence[Revision]) -> dict[str, str]:
-    """Captions of all notes that a history names."""
-    told = {revision.cause.note for revision in revisions} - {None}
-    told |= {end for revision in revisions for link in revision.links for end in (link.source, link.target)}
-    told |= {read.note for revision in revisions for read in revision.inputs}
+    """Return the captions of all notes that a history names."""
+    ids = {revision.cause.note for revision in revisions}
+    ids |= {end for revision in revisions for link in revision.links for end in (link.source, link.target)}
+    ids |= {read.note for revision in revisions for read in revision.inputs}
     names: dict[str, str] = {}
-    for id in sorted(one for one in told if one is not None):
+    for id in sorted(id for id in ids if id is not None):
         try:
             note = memory.get(id)
-        except NotFound:  # deleted meanwhile
+        except NotFound:  # deleted since
             continue
         names[id] = f" “{_short(getattr(note, 'caption', '') or note.content)}”"
     return names
@@ -130,15 +130,15 @@ def _heading(revision: Revision, names: Mapping[str, str]) -> Text:
     if revision.cause.reason:
         heading.append(f": {revision.cause.reason}", style="dim")
     if revision.undoes:
-        heading.append(f"  takes back {', '.join(map(str, revision.undoes))}", style=MARKED)
+        heading.append(f"  reverts {', '.join(map(str, revision.undoes))}", style=MARKED)
     if not revision.live:
-        heading.append("  taken back", style=MARKED)
+        heading.append("  reverted", style=MARKED)
     return heading
 
 
 def _state(revisions: Sequence[Revision]) -> tuple[dict[str, Any], dict[tuple[str, str, str], Link]]:
-    """The fields and links that these revisions give, in order, without those that a later one of them took back."""
-    from zettel.fold import live_revisions
+    """Return the fields and links after these revisions, without the reverted ones."""
+    from zettel.core.fold import live_revisions
 
     state: dict[str, Any] = {}
     links: dict[tuple[str, str, str], Link] = {}
@@ -149,7 +149,7 @@ def _state(revisions: Sequence[Revision]) -> tuple[dict[str, Any], dict[tuple[st
 
 
 def _diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Text]:
-    """What became of each field: a list by what went and what came, wording in two lines, else both in one."""
+    """Return the changed fields: lists by removed and added items, texts on two lines, others on one."""
     from rich.text import Text
 
     from .layout import in_line
@@ -159,17 +159,17 @@ def _diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Text]:
         old, new = before.get(name), after.get(name)
         if old == new or (old in NOTHING and new in NOTHING):
             continue
-        went, came = in_line(old), in_line(new)
+        removed, added = in_line(old), in_line(new)
         if isinstance(old, list) and isinstance(new, list):
-            went = in_line([one for one in old if one not in new])
-            came = in_line([one for one in new if one not in old])
-        elif name not in WORDED and old not in NOTHING and new not in NOTHING:
-            lines.append(Text.assemble(f"{name}: ", (went, WENT), " → ", (came, CAME)))
+            removed = in_line([item for item in old if item not in new])
+            added = in_line([item for item in new if item not in old])
+        elif name not in TEXT_FIELDS and old not in NOTHING and new not in NOTHING:
+            lines.append(Text.assemble(f"{name}: ", (removed, REMOVED), " → ", (added, ADDED)))
             continue
-        if old not in NOTHING and went:
-            lines.append(Text(f"- {name}: {went}", style=WENT))
-        if new not in NOTHING and came:
-            lines.append(Text(f"+ {name}: {came}", style=CAME))
+        if old not in NOTHING and removed:
+            lines.append(Text(f"- {name}: {removed}", style=REMOVED))
+        if new not in NOTHING and added:
+            lines.append(Text(f"+ {name}: {added}", style=ADDED))
     return lines
 
 
@@ -182,8 +182,8 @@ def _links_diff(
     from rich.text import Text
 
     lines: list[Text] = []
-    for sign, style, there, other in (("-", WENT, before, after), ("+", CAME, after, before)):
-        for key, link in there.items():
+    for sign, style, links, other in (("-", REMOVED, before, after), ("+", ADDED, after, before)):
+        for key, link in links.items():
             if key not in other:
                 start = "" if link.source == id else f"{link.source}{names.get(link.source, '')} "
                 end = f"{link.target}{names.get(link.target, '')}"
@@ -192,7 +192,7 @@ def _links_diff(
 
 
 def _inputs(revision: Revision, names: Mapping[str, str]) -> list[Text]:
-    """The notes that stood before whoever decided, without the note itself."""
+    """Return a line with the other notes that a revision was based on."""
     from rich.text import Text
 
     others = [read for read in revision.inputs if read.note != revision.note]
@@ -200,7 +200,7 @@ def _inputs(revision: Revision, names: Mapping[str, str]) -> list[Text]:
         return []
     shown = [f"{read.note} v{read.version}{names.get(read.note, '')}" for read in others[:SHOWN_INPUTS]]
     more = [f"{len(others) - SHOWN_INPUTS} more"] if len(others) > SHOWN_INPUTS else []
-    return [Text(f"decided on {', '.join([*shown, *more])}", style="dim")]
+    return [Text(f"based on {', '.join([*shown, *more])}", style="dim")]
 
 
 def _short(text: str) -> str:

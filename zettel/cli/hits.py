@@ -1,25 +1,25 @@
-"""Hits as people read them: a block for each, with the reasons below it where they are wanted."""
+"""Prints hits, with explanations on request."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .layout import INDENT, column, heading, labelled, paragraph, said, when, who
+from .layout import INDENT, column, heading, labelled, note_text, paragraph, when, who
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from zettel.model import Hit, Step, Why
 
-TELLING_FEATURES = 5
-"""Features told for a hit: those that weighed most."""
+SHOWN_FEATURES = 5
+"""Features shown per hit, those with the most weight."""
 NOT_REVERSED, REVERSED = "—{}→", "←{}—"
-"""How a step over a link is drawn, with and against its direction."""
+"""Arrows of a step along and against the direction of a link."""
 
 
 def show_hits(out: Console, hits: Sequence[Hit], *, explained: int) -> None:
-    """Hits in their order; the first ``explained`` of them with how they came about."""
+    """Print hits in order, the first ``explained`` ones with explanations."""
     from rich.text import Text
 
     dates, names = column(when(hit.note) for hit in hits), column(who(hit.note) for hit in hits)
@@ -36,12 +36,12 @@ def show_hits(out: Console, hits: Sequence[Hit], *, explained: int) -> None:
             (kind, "cyan"),
             (note.id, "dim"),
         )
-        paragraph(out, said(note), indent=INDENT)
+        paragraph(out, note_text(note), indent=INDENT)
         if why.superseded_by:
-            paragraph(out, Text(f"replaced by {why.superseded_by}", style="yellow"), indent=INDENT)
+            paragraph(out, Text(f"superseded by {why.superseded_by}", style="yellow"), indent=INDENT)
         if note.archived:
-            held = "in the archive" if note.quarantined is None else f"in quarantine: {note.quarantined}".rstrip(": ")
-            paragraph(out, Text(held, style="yellow"), indent=INDENT)
+            state = "archived" if note.quarantined is None else f"quarantined: {note.quarantined}".rstrip(": ")
+            paragraph(out, Text(state, style="yellow"), indent=INDENT)
         if note.flags:
             paragraph(out, Text(f"looks like instructions ({', '.join(note.flags)})", style="yellow"), indent=INDENT)
         if place < explained:
@@ -49,32 +49,32 @@ def show_hits(out: Console, hits: Sequence[Hit], *, explained: int) -> None:
 
 
 def reasons(why: Why) -> list[tuple[str, str]]:
-    """How a hit came about, as (what, told) pairs."""
-    told = [("seeds", ", ".join(why.seeds) or "none: the walk alone brought it")]
+    """Return the explanation of a hit as (label, text) pairs."""
+    rows = [("sources", ", ".join(why.seeds) or "graph only")]
     if why.path:
-        told.append(("path", told_path(why.path)))
+        rows.append(("path", path_text(why.path)))
     if why.time:
-        told.append(("time", why.time))
+        rows.append(("time", why.time))
     if why.strength is not None:
-        told.append(("strength", f"{why.strength:.2f}: it was of no use for long"))
-    weighed = sorted(why.features.items(), key=lambda item: -abs(item[1]))[:TELLING_FEATURES]
-    told.append(("features", ", ".join(f"{name} {value:+.2f}" for name, value in weighed if value) or "none"))
-    told.append(("scorer", f"{why.scorer}: near {why.near:.2f}, walk {why.walk:.4f}"))
-    return told
+        rows.append(("strength", f"{why.strength:.2f}: not useful for a long time"))
+    weightiest = sorted(why.features.items(), key=lambda item: -abs(item[1]))[:SHOWN_FEATURES]
+    rows.append(("features", ", ".join(f"{name} {value:+.2f}" for name, value in weightiest if value) or "none"))
+    rows.append(("scorer", f"{why.scorer}: local score {why.local_score:.2f}, graph score {why.graph_score:.4f}"))
+    return rows
 
 
-def told_path(path: Sequence[Step]) -> str:
-    """``question names title → The Glass Orchard —MENTIONS→ this note``.
+def path_text(path: Sequence[Step]) -> str:
+    """Return a path such as ``question names title → The Glass Orchard —MENTIONS→ this note``.
 
-    A Term that the question names is told once, and a link that was walked against its direction as ``←TYPE—``.
+    A term that the question names is printed once. A link followed against its direction is printed as ``←TYPE—``.
     """
-    told: list[str] = []
+    steps: list[str] = []
     for place, step in enumerate(path):
         if step.kind == "question":
             named_next = place + 1 < len(path) and path[place + 1].name == step.name
-            told.append(f"question names {'term' if named_next else step.name} →")
+            steps.append(f"question names {'term' if named_next else step.name} →")
         elif step.over.startswith("~"):
-            told.append(f"{step.name} {REVERSED.format(step.over[1:])}")
+            steps.append(f"{step.name} {REVERSED.format(step.over[1:])}")
         else:
-            told.append(f"{step.name} {NOT_REVERSED.format(step.over)}")
-    return " ".join([*told, "this note"])
+            steps.append(f"{step.name} {NOT_REVERSED.format(step.over)}")
+    return " ".join([*steps, "this note"])

@@ -1,45 +1,45 @@
-"""The report of an import, as a table."""
+"""Prints the report of an import as a table."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import models
+from . import model_costs
 from .common import console, day_and_time
 
 if TYPE_CHECKING:
     from zettel.transcripts import Rejected
     from zettel.transcripts.report import ImportReport
-    from zettel.transcripts.secret_shapes import Secret
+    from zettel.transcripts.secret_patterns import Secret
 
 SHOWN_REJECTIONS = 10
-"""Rejected records told in the table; ``--rejected FILE`` has all."""
+"""Rejected records listed; ``--rejected FILE`` contains all."""
 
 SHOWN_UNKNOWN = 10
-"""Files that no format knows."""
+"""Files of unknown format listed; ``--json`` lists all."""
 
 REDACTED = {"e-mail": "e-mail addresses", "phone": "phone numbers", "card": "card numbers", "key": "keys or passwords"}
-"""What is taken out, in the plural."""
+"""Plural names of redacted items."""
 
 SHOWN_SECRETS = 10
-"""Keys and passwords told by kind and place; ``--json`` has more."""
+"""Keys and passwords listed by kind and place; ``--json`` lists more."""
 
 SHOWN_SCOPES = 10
-"""Scopes told by name, those with most records."""
+"""Scopes listed, those with the most records."""
 
 STATUSES = ("added", "existing", "revised", "deleted")
-"""What may become of a record that can be stored."""
+"""Outcomes of a valid record."""
 
 SHOWN_SPEAKERS = 10
-"""Speakers told after a dry run, who said most."""
+"""Speakers listed after a dry run, those with the most records."""
 
 
 def show_report(report: ImportReport) -> None:
-    """What became of the records, on stdout."""
+    """Print the report on stdout."""
     from rich.table import Table
     from rich.text import Text
 
-    from zettel.transcripts.trees import is_packed
+    from zettel.transcripts.archive_tree import is_unsupported_archive
 
     from .layout import paragraph
 
@@ -56,65 +56,64 @@ def show_report(report: ImportReport) -> None:
     if report.dry_run:
         for line in _outlook(report):
             paragraph(out, Text(line), indent=0, hang=2)
-    if asked := models.used(report.model_dump()):
-        out.print(Text(f"language model: {asked}"))
+    if usage := model_costs.used(report.model_dump()):
+        out.print(Text(f"language model: {usage}"))
     for line in _by_scope(report):
         paragraph(out, Text(line), indent=2, hang=2)
     for secret in report.secrets[:SHOWN_SECRETS]:
         paragraph(out, Text(f"{place(secret)}: {secret.kind}", style="yellow"), indent=2, hang=2)
     if report.secrets_found > SHOWN_SECRETS:
         rest = report.secrets_found - SHOWN_SECRETS
-        out.print(Text(f"  and {rest:,} more keys and passwords; --json names more", style="yellow"))
-    for one in report.rejected[:SHOWN_REJECTIONS]:
-        paragraph(out, Text(f"{place(one)}: {one.reason}", style="yellow"), indent=2, hang=2)
-    if report.rejections > SHOWN_REJECTIONS:
-        rest = report.rejections - SHOWN_REJECTIONS
-        out.print(Text(f"  and {rest:,} more; --rejected FILE has them all", style="yellow"))
-    for file in report.unknown[:SHOWN_UNKNOWN]:
-        reason = "it is packed: unpack it first" if is_packed(file) else "no format knows it"
+        out.print(Text(f"  and {rest:,} more keys and passwords; --json lists more", style="yellow"))
+    for rejected in report.rejected_records[:SHOWN_REJECTIONS]:
+        paragraph(out, Text(f"{place(rejected)}: {rejected.reason}", style="yellow"), indent=2, hang=2)
+    if report.rejected > SHOWN_REJECTIONS:
+        rest = report.rejected - SHOWN_REJECTIONS
+        out.print(Text(f"  and {rest:,} more; --rejected FILE writes all", style="yellow"))
+    for file in report.unknown_files[:SHOWN_UNKNOWN]:
+        reason = "packed file: unpack it first" if is_unsupported_archive(file) else "unknown format"
         paragraph(out, Text(f"{file}: {reason}", style="yellow"), indent=2, hang=2)
-    if len(report.unknown) > SHOWN_UNKNOWN:
-        rest = len(report.unknown) - SHOWN_UNKNOWN
-        out.print(Text(f"  and {rest:,} more files that no format knows; --json has them all", style="yellow"))
+    if len(report.unknown_files) > SHOWN_UNKNOWN:
+        rest = len(report.unknown_files) - SHOWN_UNKNOWN
+        out.print(Text(f"  and {rest:,} more files of unknown format; --json lists all", style="yellow"))
 
 
-def place(one: Rejected | Secret) -> str:
-    """Where a record stands."""
-    return f"{one.file}:{one.position}" if one.position else one.file
+def place(record: Rejected | Secret) -> str:
+    """Return the file and position of a record."""
+    return f"{record.file}:{record.position}" if record.position else record.file
 
 
 def _counts(report: ImportReport) -> list[tuple[int, str]]:
-    future = report.dry_run
     counts = [
-        (report.added, "new" if future else "added"),
-        (report.existing, "known before"),
-        (report.revised, "changed, to be revised" if future else "revised, their content had changed"),
-        (report.deleted, "left out, deleted here before"),
-        (report.left_out, "left out, not asked for"),
-        (report.rejections, "rejected"),
-        (len(report.unknown), "files of no known format"),
-        (report.flagged, "flagged: what they say looks like instructions to a model"),
-        *((count, f"{REDACTED.get(what, what)} redacted") for what, count in report.redacted.items()),
-        (report.secrets_found, "keys or passwords by their looks: --redact keeps such out"),
+        (report.added, "added"),
+        (report.existing, "existing"),
+        (report.revised, "revised: the content has changed"),
+        (report.deleted, "skipped: deleted here before"),
+        (report.skipped, "skipped: not selected"),
+        (report.rejected, "rejected"),
+        (len(report.unknown_files), "files of unknown format"),
+        (report.flagged, "flagged: the text looks like instructions to a model"),
+        *((count, f"{REDACTED.get(kind, kind)} redacted") for kind, count in report.redacted.items()),
+        (report.secrets_found, "possible keys or passwords: --redact removes them"),
         (len(report.scopes), "scopes"),
     ]
-    return [counts[0], *(told for told in counts[1:] if told[0])]
+    return [counts[0], *(row for row in counts[1:] if row[0])]
 
 
 def _by_scope(report: ImportReport) -> list[str]:
-    """What became of the records of each scope, a line each."""
-    told = {one.scope: {name: count for name in STATUSES if (count := getattr(one, name))} for one in report.scopes}
-    most = sorted(told.items(), key=lambda one: -sum(one[1].values()))
+    """Return one line with the counts of each scope."""
+    scopes = {row.scope: {name: count for name in STATUSES if (count := getattr(row, name))} for row in report.scopes}
+    largest = sorted(scopes.items(), key=lambda row: -sum(row[1].values()))
     lines = [
         f"{scope}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items())
-        for scope, counts in most[:SHOWN_SCOPES]
+        for scope, counts in largest[:SHOWN_SCOPES]
     ]
-    rest = len(told) - len(lines)
-    return [*lines, *([f"and {rest:,} more scopes; --json has them all"] if rest else [])]
+    rest = len(scopes) - len(lines)
+    return [*lines, *([f"and {rest:,} more scopes; --json lists all"] if rest else [])]
 
 
 def _outlook(report: ImportReport) -> list[str]:
-    """What a dry run found beside counts, a line each."""
+    """Return the lines that only a dry run prints: dates, sessions, speakers, cost."""
     lines = []
     if report.first is not None:
         lines.append(f"from {day_and_time(report.first)} to {day_and_time(report.last)} UTC")
@@ -125,5 +124,6 @@ def _outlook(report: ImportReport) -> list[str]:
         rest = len(report.speakers) - len(shown)
         lines.append("speakers: " + ", ".join([*shown, *([f"and {rest:,} more"] if rest else [])]))
     if report.estimate is not None:
-        lines.append(models.estimated(report.estimate) if report.estimate.calls else "no model would be asked")
+        estimate = report.estimate
+        lines.append(model_costs.estimated(estimate) if estimate.calls else "no calls to a language model")
     return lines

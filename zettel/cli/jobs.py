@@ -1,4 +1,4 @@
-"""The work that is not done yet: look at it, have it tried again, drop it, and do it."""
+"""The commands jobs and worker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from zettel.errors import FlushTimeout, JobFailed, NotFound
 
-from . import models
+from . import model_costs
 from .common import common, console, day_and_time, remark, say, say_json, seconds_of
 
 if TYPE_CHECKING:
@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 
 LIST, SHOW, RETRY, CANCEL = "list", "show", "retry", "cancel"
 SHOWN_JOBS = 50
-"""Jobs told in the table; --json has all."""
+"""Jobs listed; --json lists all."""
 WORKER_PAUSE = 1.0
-"""Seconds between two looks at the queue, and until a worker that is told to stop begins to."""
+"""Seconds between two polls of the queue; also the delay until a stopped worker reacts."""
 
 
 def jobs(
     ctx: typer.Context,
-    action: str = typer.Argument(LIST, metavar="[list|show|retry|cancel]", help="What to do; by default list."),
-    id: str | None = typer.Argument(None, metavar="[JOB]", help="Which one: show and cancel need it, retry takes it."),
+    action: str = typer.Argument(LIST, metavar="[list|show|retry|cancel]", help="The action; by default list."),
+    id: str | None = typer.Argument(
+        None, metavar="[JOB]", help="Id of a job: required by show and cancel, optional for retry."
+    ),
 ) -> None:
-    """Show the work that is not done yet. It is queued, running, or failed with an error.
+    """List jobs that are queued, running, or failed with an error.
 
-    show tells all of one job; retry queues failed jobs again, or one of them; cancel drops one that waits or failed.
+    show prints all fields of a job; retry queues one or all failed jobs again; cancel drops a queued or failed job.
 
     \b
     Examples:
@@ -44,11 +46,9 @@ def jobs(
     """
     options = common(ctx)
     if action not in (LIST, SHOW, RETRY, CANCEL):
-        raise typer.BadParameter(
-            f"{action!r} is nothing that can be done with jobs; there are {LIST}, {SHOW}, {RETRY} and {CANCEL}"
-        )
+        raise typer.BadParameter(f"there is no action {action!r}: use {LIST}, {SHOW}, {RETRY} or {CANCEL}")
     if (id is None) == (action in (SHOW, CANCEL)) and action != RETRY:
-        raise typer.BadParameter(f"{action} takes no job" if id else f"{action} needs the id of a job")
+        raise typer.BadParameter(f"{action} does not take a job: leave it out" if id else f"{action} requires a job id")
     with options.memory() as memory:
         scope = options.scope() if options.scoped else None
         if action == RETRY:
@@ -61,32 +61,32 @@ def jobs(
                 say(f"{count} failed jobs are queued again")
             return
         if action == CANCEL and id is not None:
-            gone = memory.cancel_job(id, scope=scope)
+            cancelled = memory.cancel_job(id, scope=scope)
             if options.json:
-                say_json({"cancelled": gone.id})
+                say_json({"cancelled": cancelled.id})
             else:
-                say(f"{gone.id} is cancelled: {gone.kind.value} {gone.note or gone.scope}")
+                say(f"{cancelled.id} is cancelled: {cancelled.kind.value} {cancelled.note or cancelled.scope}")
             return
-        found = memory.jobs(scope=scope)
+        queue = memory.jobs(scope=scope)
     if action == SHOW:
-        _show_job(next((job for job in found if job.id == id), None), str(id), options.json)
+        _show_job(next((job for job in queue if job.id == id), None), str(id), options.json)
     elif options.json:
-        say_json([job.model_dump(mode="json", exclude={"token"}) for job in found])
-    elif not found:
+        say_json([job.model_dump(mode="json", exclude={"token"}) for job in queue])
+    elif not queue:
         say("no jobs: all work is done")
     else:
-        _list_jobs(found)
-        if not options.models and (waits := models.waiting(found, ())):
+        _list_jobs(queue)
+        if not options.models and (waits := model_costs.waiting(queue, ())):
             remark(f"zettel: {waits}")
 
 
-def _list_jobs(found: Sequence[Job]) -> None:
+def _list_jobs(queue: Sequence[Job]) -> None:
     from rich.text import Text
 
     from .layout import INDENT, column, heading, paragraph
 
     out = console()
-    shown = found[:SHOWN_JOBS]
+    shown = queue[:SHOWN_JOBS]
     kinds, states = column(job.kind.value for job in shown), column(job.state.value for job in shown)
     for job in shown:
         heading(
@@ -100,15 +100,15 @@ def _list_jobs(found: Sequence[Job]) -> None:
         )
         if job.error:
             paragraph(out, Text(job.error, style="red"), indent=INDENT)
-    if len(found) > SHOWN_JOBS:
-        say(f"and {len(found) - SHOWN_JOBS} more; --json has them all")
+    if len(queue) > SHOWN_JOBS:
+        say(f"and {len(queue) - SHOWN_JOBS} more; --json lists all")
 
 
 def _show_job(job: Job | None, id: str, as_json: bool) -> None:
     from .layout import labelled
 
     if job is None:
-        raise NotFound("the queue", [id], "`zettel jobs` shows those that are")
+        raise NotFound("the queue", [id], "`zettel jobs` lists its jobs")
     if as_json:
         say_json(job.model_dump(mode="json", exclude={"token"}))
         return
@@ -134,16 +134,16 @@ def worker(
     ctx: typer.Context,
     once: bool = typer.Option(False, "--once", help="Stop when the queue is empty."),
     every: str | None = typer.Option(
-        None, "--every", metavar="TIME", help="Have scopes evolve that changed: at once, and then every 24h (90m, 7d)."
+        None, "--every", metavar="TIME", help="Evolve changed scopes at once and then every 24h (90m, 7d)."
     ),
     decay: str | None = typer.Option(
-        None, "--decay", metavar="TIME", help="When they evolve, put away what nobody needed for that long: 90d."
+        None, "--decay", metavar="TIME", help="When evolving, archive notes that were not useful for this long: 90d."
     ),
     ray: str | None = typer.Option(
-        None, "--ray", metavar="ADDRESS", help="Have a Ray do them: the cluster at HOST:PORT, auto, or local."
+        None, "--ray", metavar="ADDRESS", help="Run jobs on Ray: the cluster at HOST:PORT, auto, or local."
     ),
 ) -> None:
-    """Work off jobs until stopped. Ctrl-C and SIGTERM stop it cleanly: what it had begun is finished or given back.
+    """Run jobs until stopped. Ctrl-C and SIGTERM stop it cleanly: running jobs finish or return to the queue.
 
     \b
     Examples:
@@ -157,42 +157,40 @@ def worker(
     period = None if every is None else seconds_of(every, "--every")
     with stopping() as stopped:
         runner = None if ray is None else f"ray:{ray}"
-        with options.memory(works=True, decay=decay, runner=runner) as memory:
+        with options.memory(run_llm_jobs=True, decay=decay, runner=runner) as memory:
             scope = options.scope() if options.scoped else None
-            remark(f"zettel: working on {options.store}" + ("" if once else "; Ctrl-C stops"))
-            if not options.models and not once and (waits := models.waiting(memory.jobs(scope=scope), ())):
+            remark(f"zettel: working on {options.store}" + ("" if once else "; Ctrl-C to stop"))
+            if not options.models and not once and (waits := model_costs.waiting(memory.jobs(scope=scope), ())):
                 remark(f"zettel: {waits}")
             failed = _work(memory, scope, once, period, stopped)
-            waits = models.waiting(memory.jobs(scope=scope), options.models)
+            waits = model_costs.waiting(memory.jobs(scope=scope), options.models)
         if stopped():
-            remark("zettel: stopped; what is not done waits for the next worker")
+            remark("zettel: stopped; unfinished jobs wait for the next worker")
             return
     if options.json:
         say_json({"failed": failed, "waiting": waits})
     elif waits:
         say(waits)
     elif not failed:
-        say("no jobs are left")
+        say("all jobs are done")
     if failed:
         raise typer.Exit(1)
 
 
-def _work(
-    memory: Memory, scope: Scope | None, once: bool, period: float | None, stopped: Callable[[], bool]
-) -> bool:
-    """Do jobs until there are none (``once``) or it is to stop; whether any failed."""
+def _work(memory: Memory, scope: Scope | None, once: bool, period: float | None, stopped: Callable[[], bool]) -> bool:
+    """Run jobs until the queue is empty (``once``) or the worker is stopped; return whether any failed."""
     failed = False
     evolve_at = time.monotonic()
     while not stopped():
         if period is not None and time.monotonic() >= evolve_at:
             evolve_at = time.monotonic() + period
-            for one in memory.scopes() if scope is None else [scope]:
-                memory.evolve_later(scope=one)
+            for evolving in memory.scopes() if scope is None else [scope]:
+                memory.evolve_later(scope=evolving)
         try:
             memory.flush(WORKER_PAUSE, scope=scope)
-        except FlushTimeout:  # goes on in the background, while it is looked whether to stop
+        except FlushTimeout:  # jobs continue in the background while the loop checks for a stop
             continue
-        except JobFailed as error:  # told once for each job, which keeps its error; the others go on
+        except JobFailed as error:  # raised once per failed job; other jobs continue
             failed = True
             remark(f"zettel: {error}")
         if once:
@@ -203,16 +201,16 @@ def _work(
 
 @contextmanager
 def stopping() -> Iterator[Callable[[], bool]]:
-    """Inside, SIGTERM and Ctrl-C end nothing: what is given tells whether one of them has come."""
-    asked = False
+    """Catch SIGTERM and Ctrl-C; yields a function that returns whether one of them has arrived."""
+    stopped = False
 
-    def ask(number: int, frame: Any) -> None:
-        nonlocal asked
-        asked = True
+    def stop(number: int, frame: Any) -> None:
+        nonlocal stopped
+        stopped = True
 
-    former = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    former = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield lambda: asked
+        yield lambda: stopped
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)

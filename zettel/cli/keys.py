@@ -1,4 +1,4 @@
-"""``zettel keys``: who may ask a server, and for what."""
+"""The commands ``zettel keys``: keys of a server."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 
 PARTS = ("tenant", "user", "agent")
 
-app = typer.Typer(help="Make and revoke the keys of a server.", rich_markup_mode=None)
+app = typer.Typer(help="Create and revoke the keys of a server.", rich_markup_mode=None)
 
 KEYS_FILE = typer.Option(
     None, "--keys", metavar="FILE",
-    help="The file of keys; by default beside the store, or for a server's in your config folder.",
+    help="The key file; by default beside the store, or in your config folder if the store is on a server.",
 )  # fmt: skip
 
 
 @app.callback()
 def group() -> None:
-    """Make and revoke the keys of zettel serve. What a file of keys holds are their hashes, not the keys."""
+    """Create and revoke the keys of zettel serve. The key file contains hashes, not the keys."""
 
 
 @app.command(epilog=EVERYWHERE)
 def create(
     ctx: typer.Context,
-    name: str = typer.Argument(metavar="NAME", help="What to call it, in lists and logs."),
-    rights: str = typer.Option("write", "--rights", help="read, write (what can be taken back), or admin (all)."),
+    name: str = typer.Argument(metavar="NAME", help="Name of the key in lists and logs."),
+    rights: str = typer.Option("write", "--rights", help="read, write (reversible changes), or admin (everything)."),
     scope: list[str] = typer.Option(
-        [], "--scope", metavar="PARTS", help="A scope it opens, as tenant=acme,user=ann. Repeatable."
+        [], "--scope", metavar="PARTS", help="A scope that the key opens, such as tenant=acme,user=ann. Repeatable."
     ),
-    all_scopes: bool = typer.Option(False, "--all-scopes", help="It opens every scope."),
+    all_scopes: bool = typer.Option(False, "--all-scopes", help="The key opens every scope."),
     expires: str | None = typer.Option(None, "--expires", metavar="WHEN", help="A period such as 90d, or a time."),
     keys: Path | None = KEYS_FILE,
 ) -> None:
-    """Make a key. It is shown this once: what is kept is its hash.
+    """Create a key. It is printed only once, because only its hash is stored.
 
-    It opens one scope, which --tenant, --user and --agent name, or those of --scope, or all.
+    It opens the scope of --tenant, --user and --agent, the scopes of --scope, or all scopes.
 
     \b
     Examples:
@@ -57,40 +57,40 @@ def create(
     """
     options = common(ctx)
     scopes = _scopes(options, scope, all_scopes)
-    ends = None if expires is None else _moment(expires)
+    expiry = None if expires is None else _moment(expires)
     with opened(options, keys, create=True) as file:
-        first, place = not file.all(), file.path
-        key, text = file.create(name, cast("Right", rights), scopes, ends)
+        is_first, path = not file.all(), file.path
+        key, text = file.create(name, cast("Right", rights), scopes, expiry)
     if keys is None and "://" not in options.store and not Path(options.store).exists():
-        remark(f"zettel: there is no store {options.store} yet, whose keys these are")
-    if first:
-        remark("zettel: a server that is running without keys has to be restarted: until then it asks for none")
+        remark(f"zettel: the store {options.store} does not exist yet; the key will open it once it does")
+    if is_first:
+        remark("zettel: restart a server that runs without keys: until then it does not require one")
     if options.json:
-        say_json(_told(key) | {"key": text})
+        say_json(_fields(key) | {"key": text})
         return
-    remark(f"zettel: {key.name} may {key.right} in {_where(key)}; the key is shown this once, {place} has its hash")
+    remark(f"zettel: {key.name} may {key.right} in {_where(key)}; the key is shown only once, {path} stores its hash")
     say(text)
 
 
 @app.command("list", epilog=EVERYWHERE)
 def list_(ctx: typer.Context, keys: Path | None = KEYS_FILE) -> None:
-    """All keys there ever were: what each may do and where, and its last four characters.
+    """List all keys, including expired and revoked ones, with their rights, scopes and last four characters.
 
     \b
-    Example:
+    Examples:
       zettel keys list
     """
     options = common(ctx)
     with opened(options, keys) as file:
-        found = file.all()
+        all_keys = file.all()
     if options.json:
-        say_json([_told(key) for key in found])
+        say_json([_fields(key) for key in all_keys])
         return
     from rich.table import Table
 
-    table = Table("id", "name", "key", "may", "in", "made", "expires", "state", box=None, pad_edge=False)
+    table = Table("id", "name", "key", "rights", "scopes", "created", "expires", "state", box=None, pad_edge=False)
     now = datetime.now(timezone.utc)
-    for key in found:
+    for key in all_keys:
         dates = (day_and_time(key.created), day_and_time(key.expires))
         table.add_row(key.id, key.name, f"…{key.tail}", key.right, _where(key), *dates, key.state(now))
     console().print(table)
@@ -99,31 +99,31 @@ def list_(ctx: typer.Context, keys: Path | None = KEYS_FILE) -> None:
 @app.command(epilog=EVERYWHERE)
 def revoke(
     ctx: typer.Context,
-    which: str = typer.Argument(metavar="KEY", help="Its id or its name."),
+    which: str = typer.Argument(metavar="KEY", help="Id or name of the key."),
     keys: Path | None = KEYS_FILE,
 ) -> None:
-    """Have a key open nothing any more, from the next request on, also of a server that runs.
+    """Revoke a key. A running server refuses it from the next request on.
 
     \b
-    Example:
+    Examples:
       zettel keys revoke laptop
     """
     options = common(ctx)
     with opened(options, keys) as file:
         key = file.revoke(which)
     if options.json:
-        say_json(_told(key))
+        say_json(_fields(key))
     else:
         say(f"{key.name} ({key.id}) is revoked")
 
 
 @contextmanager
 def opened(options: Common, path: Path | None, *, create: bool = False) -> Iterator[Keys]:
-    """The file of keys that is named, or the store's."""
+    """Open the named key file, or that of the store."""
     from zettel.server.keys import Keys, keys_file
 
     if path is None and options.remote:
-        raise InvalidInput(f"{options.store} has keys of its own: make and revoke them where it runs, with its --store")
+        raise InvalidInput(f"{options.store} is a server: manage its keys where it runs, with its own --store")
     path = path or keys_file(options.store)
     if create and not path.parent.is_dir():
         path.parent.mkdir(parents=True, mode=0o700)
@@ -137,12 +137,12 @@ def opened(options: Common, path: Path | None, *, create: bool = False) -> Itera
 def _scopes(options: Common, named: Sequence[str], every: bool) -> list[Scope] | None:
     if every:
         if named or options.scoped:
-            raise InvalidInput("--all-scopes opens every scope: name none beside it")
+            raise InvalidInput("--all-scopes opens every scope: leave --scope, --tenant, --user and --agent out")
         return None
     if not named:
         return [options.scope()]
     if options.scoped:
-        raise InvalidInput("name the scopes by --scope, or one by --tenant, --user and --agent")
+        raise InvalidInput("--scope cannot be combined with --tenant, --user and --agent: use one of the two")
     return [_scope(text) for text in named]
 
 
@@ -153,7 +153,7 @@ def _scope(text: str) -> Scope:
     for pair in text.split(","):
         name, sign, value = pair.partition("=")
         if name not in PARTS or name in parts or not sign or not value:
-            raise InvalidInput(f"--scope {text!r}: expected {', '.join(PARTS)}, as tenant=acme,user=ann")
+            raise InvalidInput(f"--scope {text!r}: expected {', '.join(PARTS)}, such as tenant=acme,user=ann")
         parts[name] = value
     return Scope(**parts)
 
@@ -161,16 +161,16 @@ def _scope(text: str) -> Scope:
 def _moment(text: str) -> datetime:
     if text[-1:] in UNITS and text[:-1].isdecimal():
         return datetime.now(timezone.utc) + timedelta(seconds=seconds_of(text, "--expires"))
-    from zettel.arguments import moment_of
+    from zettel.core.arguments import moment_of
 
-    found = moment_of("--expires", text)
-    assert found is not None
-    return found
+    moment = moment_of("--expires", text)
+    assert moment is not None
+    return moment
 
 
 def _where(key: Key) -> str:
     return "every scope" if key.scopes is None else "; ".join(map(str, key.scopes))
 
 
-def _told(key: Key) -> dict[str, Any]:
+def _fields(key: Key) -> dict[str, Any]:
     return key._asdict() | {"state": key.state(datetime.now(timezone.utc))}

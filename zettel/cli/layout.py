@@ -1,6 +1,6 @@
-"""How answers stand in a terminal: a heading, and below it text that is indented and broken at the terminal's width.
+"""Layout of text in a terminal: headings and indented, wrapped paragraphs.
 
-Lines are broken here and not by a table, so that a long text has the whole width and no spaces trail behind it.
+Lines are wrapped here and not by a table, so that long texts use the full width and have no trailing spaces.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from zettel.model import Note
 
-INDENT = 6  # columns of what stands below a heading: as wide as a score and the gap after it
+INDENT = 6  # columns of text below a heading: the width of a score and its gap
 NARROWEST = 20  # columns left for text, however narrow the terminal is
 WIDEST_NAME = 20  # columns of a speaker's name
 
@@ -25,11 +25,11 @@ _VISIBLE = (
     | {0x7F: 0x2421}
     | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 )
-"""Signs for control characters, which a terminal would obey if they stood in a text."""
+"""Visible substitutes for control characters, which a terminal would execute."""
 
 
 def paragraph(out: Console, text: Text, *, indent: int = 0, hang: int = 0) -> None:
-    """Print a text, indented; its second and further lines ``hang`` columns more."""
+    """Print a text, indented; its second and later lines by ``hang`` more columns."""
     from rich.text import Text
 
     for place, line in enumerate(_lines(out, text, indent + hang)):
@@ -37,19 +37,19 @@ def paragraph(out: Console, text: Text, *, indent: int = 0, hang: int = 0) -> No
 
 
 def labelled(out: Console, rows: Iterable[tuple[str, str]], *, indent: int = 0, style: str = "") -> None:
-    """Print names in a column, each with its text beside it."""
+    """Print (label, text) pairs in two columns."""
     from rich.text import Text
 
-    told = list(rows)
-    widest = max((len(name) for name, _ in told), default=0) + 2
-    for name, value in told:
+    pairs = list(rows)
+    widest = max((len(name) for name, _ in pairs), default=0) + 2
+    for name, value in pairs:
         for place, line in enumerate(_lines(out, Text(value, style=style), indent + widest)):
             label = Text(" " * indent + ("" if place else name).ljust(widest), style=style or "cyan")
             out.print(Text.assemble(label, line), soft_wrap=True)
 
 
 def heading(out: Console, *parts: tuple[str, str]) -> None:
-    """Print one line of (text, style) parts, two columns apart; padded ones keep their width."""
+    """Print one line of (text, style) parts, two columns apart; padded parts keep their width."""
     from rich.text import Text
 
     line = Text("  ").join([Text(text.translate(_VISIBLE), style=style) for text, style in parts if text])
@@ -58,51 +58,50 @@ def heading(out: Console, *parts: tuple[str, str]) -> None:
 
 
 def when(note: Note) -> str:
-    """When it happened, to the minute; the day alone where no more is known; empty if not even that is."""
-    told = day_and_time(note.occurred_at)
-    return told.removesuffix(" 00:00")
+    """Return the date to the minute; only the day if no time is known; empty if no date is known."""
+    return day_and_time(note.occurred_at).removesuffix(" 00:00")
 
 
 def day(note: Note) -> str:
-    """The day it happened; empty if that is not known."""
+    """Return the day; empty if it is not known."""
     return when(note)[: len("2024-05-01")]
 
 
 def who(note: Note) -> str:
-    """Who said or did it, not longer than a column of names may be wide."""
-    name = note.role or ""
+    """Return the speaker, cut to the width of the column."""
+    name = note.speaker or ""
     return name if len(name) <= WIDEST_NAME else f"{name[: WIDEST_NAME - 1]}…"
 
 
 def column(cells: Iterable[str]) -> int:
-    """How wide a column must be for the widest of its cells."""
+    """Return the width of a column with these cells."""
     return max(map(len, cells), default=0)
 
 
-def said(note: Note, most: int | None = None) -> Text:
-    """What the note says, as one paragraph, after its title; of the content ``most`` characters."""
+def note_text(note: Note, max_chars: int | None = None) -> Text:
+    """Return the title and content of a note as one paragraph; the content in at most ``max_chars``."""
     from rich.text import Text
 
     content = " ".join(note.content.split())
-    if most is not None and len(content) > most:
-        content = f"{content[: most - 1].rstrip()}…"
+    if max_chars is not None and len(content) > max_chars:
+        content = f"{content[: max_chars - 1].rstrip()}…"
     text = Text(f"{note.title}: " if note.title else "", style="bold")
     return text.append(content, style="not bold")
 
 
 def in_line(value: Any) -> str:
-    """A field's value in one line."""
+    """Return a field's value on one line."""
     if isinstance(value, list):
-        return ", ".join(in_line(one) for one in value)
+        return ", ".join(in_line(item) for item in value)
     if isinstance(value, dict):
-        return ", ".join(f"{name}={in_line(one)}" for name, one in value.items() if one is not None)
+        return ", ".join(f"{name}={in_line(item)}" for name, item in value.items() if item is not None)
     return str(value)
 
 
 def _lines(out: Console, text: Text, margin: int) -> Iterable[Any]:
-    """The text broken into lines that fit beside a margin."""
+    """Wrap the text into lines that fit beside a margin."""
     text = text.copy()
-    text.plain = text.plain.translate(_VISIBLE)  # sign for sign, so its styles stay where they are
+    text.plain = text.plain.translate(_VISIBLE)  # one character for one, so that styles keep their positions
     lines = text.wrap(out, max(out.width - margin, NARROWEST), tab_size=4)
     for line in lines:
         line.rstrip()

@@ -1,4 +1,4 @@
-"""The server of the Model Context Protocol."""
+"""The command mcp: the MCP server."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .common import common, remark
 
 def mcp(
     ctx: typer.Context,
-    http: bool = typer.Option(False, "--http", help="Speak streamable HTTP, and not on stdin and stdout."),
-    host: str | None = typer.Option(None, "--host", help="With --http: an address of this machine alone, 127.0.0.1."),
+    http: bool = typer.Option(False, "--http", help="Serve streamable HTTP instead of stdin and stdout."),
+    host: str | None = typer.Option(None, "--host", help="With --http: a loopback address, by default 127.0.0.1."),
     port: int | None = typer.Option(
-        None, "--port", min=0, max=65_535, help="With --http: 8765 unless said otherwise; 0 takes a free one."
+        None, "--port", min=0, max=65_535, help="With --http: the port, by default 8765; 0 chooses a free port."
     ),
-    read_only: bool = typer.Option(False, "--read-only", help="Offer nothing that changes the memory."),
+    read_only: bool = typer.Option(False, "--read-only", help="Leave out every tool that changes the memory."),
 ) -> None:
-    """Give MCP clients this memory, over stdio or HTTP.
+    """Serve this memory to MCP clients, over stdio or HTTP.
 
-    They get tools, notes and their histories as resources, and prompts. Whose memory it is, --tenant, --user and
-    --agent say here, and no request can change it. Ctrl-C and SIGTERM end it cleanly, and so does the end of stdin.
+    Clients get tools, prompts, and notes with their histories as resources. --tenant, --user and --agent fix the
+    scope, and no request can change it. Ctrl-C, SIGTERM and the end of stdin stop the server cleanly.
 
     \b
     Examples:
@@ -46,7 +46,7 @@ def mcp(
 
     options = common(ctx)
     if not http and (host is not None or port is not None):
-        raise InvalidInput("--host and --port are for --http; without it the protocol is spoken on stdin and stdout")
+        raise InvalidInput("--host and --port require --http: add --http, or leave them out")
     require_mcp()
     import anyio
 
@@ -55,23 +55,22 @@ def mcp(
             at = stack.enter_context(listening(host or "127.0.0.1", DEFAULT_PORT if port is None else port))
         else:
             wire = stack.enter_context(claimed_stdout())
-        memory = stack.enter_context(options.memory(create=not read_only, works=not read_only))
-        made = mcp_server(memory, read_only=read_only)
-        stack.enter_context(ended_by_a_signal())
+        memory = stack.enter_context(options.memory(create=not read_only, run_llm_jobs=not read_only))
+        server = mcp_server(memory, read_only=read_only)
+        stack.enter_context(stopped_by_signals())
         if http:
             remark(f"zettel: MCP at {address_of(at)}")
-            anyio.run(serve_http, made, at)
+            anyio.run(serve_http, server, at)
         else:
-            anyio.run(serve_stdio, made, wire)
+            anyio.run(serve_stdio, server, wire)
 
 
 @contextmanager
-def ended_by_a_signal() -> Iterator[None]:
-    """Inside, SIGTERM and Ctrl-C are how a server ends: what it had begun is finished, and the memory closed.
+def stopped_by_signals() -> Iterator[None]:
+    """Stop a server cleanly on SIGTERM and Ctrl-C: running requests finish, and the memory is closed.
 
-    SIGTERM becomes Ctrl-C, by which asyncio cancels the main task. An exception raised where the signal finds the code
-    might stand in another task, and would come out in a group. asyncio looks for Python's own handler, which is not
-    there in what a shell starts with ``&``: such processes ignore Ctrl-C.
+    SIGTERM is turned into SIGINT, for which asyncio cancels the main task; raising an exception could hit any task.
+    Python's SIGINT handler is installed because a shell that starts a process with ``&`` disables it.
     """
     former = {
         signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler),

@@ -1,4 +1,4 @@
-"""``zettel neo4j``: a Neo4j of one's own, on this machine, without Docker."""
+"""The commands ``zettel neo4j``: a local Neo4j server without Docker."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FOLDER = "zettel-neo4j"
 
 app = typer.Typer(help="Run a Neo4j on this machine.", rich_markup_mode=None)
 
-_folder = typer.Argument(FOLDER, metavar="[FOLDER]", help=f"Where its data and settings are; {FOLDER} if not named.")
+_folder = typer.Argument(FOLDER, metavar="[FOLDER]", help=f"Folder of its data and settings; by default {FOLDER}.")
 
 
 @app.callback()
 def group() -> None:
-    """Run a Neo4j on this machine, with Java and without Docker. Its jars are fetched with Maven, once."""
+    """Run a Neo4j on this machine, with Java and without Docker. Maven downloads its jars once."""
 
 
 @app.command(epilog=EVERYWHERE)
@@ -32,14 +32,14 @@ def up(
     ctx: typer.Context,
     folder: Path = _folder,
     version: str | None = typer.Option(
-        None, "--version", metavar="RELEASE", help="2026 or 5.26; by default the newest that the Java here can run."
+        None, "--version", metavar="RELEASE", help="2026 or 5.26; by default the newest for the installed Java."
     ),
-    bolt_port: int | None = typer.Option(None, "--bolt-port", metavar="PORT", help="Where stores connect to it."),
-    http_port: int | None = typer.Option(None, "--http-port", metavar="PORT", help="Where Neo4j Browser is."),
+    bolt_port: int | None = typer.Option(None, "--bolt-port", metavar="PORT", help="Port for stores."),
+    http_port: int | None = typer.Option(None, "--http-port", metavar="PORT", help="Port of Neo4j Browser."),
 ) -> None:
-    """Start it, and wait until it answers. A new folder gets a new password, which is shown this once.
+    """Start Neo4j and wait until it answers. A new folder gets a new password, which is printed only once.
 
-    Its own ports are 7687 and 7474; if they are taken, free ones are found.
+    The default ports are 7687 and 7474; if they are in use, free ports are chosen.
 
     \b
     Examples:
@@ -48,27 +48,27 @@ def up(
     """
     from zettel.graph.neo4j.local.server import USER, up
 
-    with progress() as told:
-        started = up(folder, version=version, bolt=bolt_port, http=http_port, progress=told)
+    with progress() as report:
+        started = up(folder, version=version, bolt=bolt_port, http=http_port, progress=report)
     server = started.server
     if common(ctx).json:
-        say_json(_told(server) | {"user": USER, "password": started.password, "already": started.already})
+        say_json(_fields(server) | {"user": USER, "password": started.password, "already": started.already})
         return
     from .layout import labelled
 
-    say(f"Neo4j {server.version} {'ran already' if started.already else 'runs'}")
+    say(f"Neo4j {server.version} {'was already running' if started.already else 'is running'}")
     rows = {"store": server.url, "browser": server.browser, "folder": str(server.home), "user": USER}
     if started.password is not None:
-        rows["password"] = f"{started.password}  (not shown again: keep it)"
+        rows["password"] = f"{started.password}  (shown only once: save it)"
     labelled(console(), rows.items())
 
 
 @app.command(epilog=EVERYWHERE)
 def down(ctx: typer.Context, folder: Path = _folder) -> None:
-    """End it, and wait until all is written. Its data stays in the folder.
+    """Stop Neo4j and wait until all data is written. Its data stays in the folder.
 
     \b
-    Example:
+    Examples:
       zettel neo4j down
     """
     from zettel.graph.neo4j.local.server import down
@@ -77,35 +77,35 @@ def down(ctx: typer.Context, folder: Path = _folder) -> None:
     if common(ctx).json:
         say_json({"ended": ran})
     else:
-        say("Neo4j has ended" if ran else "Neo4j did not run")
+        say("Neo4j is stopped" if ran else "Neo4j was not running")
 
 
 @app.command(epilog=EVERYWHERE)
 def status(ctx: typer.Context, folder: Path = _folder) -> None:
-    """Tell whether it runs, and where. Exits with 1 if it does not.
+    """Show whether Neo4j is running, and its addresses. Exits with 1 if it is not running.
 
     \b
-    Example:
+    Examples:
       zettel neo4j status
     """
     from zettel.graph.neo4j.local.server import status
 
     server = status(folder)
     if common(ctx).json:
-        say_json(_told(server))
+        say_json(_fields(server))
     else:
         from .layout import labelled
 
         rows = {"folder": str(server.home), "log": str(server.log)}
         if server.pid is not None:
             rows = {"store": server.url, "browser": server.browser, "process": str(server.pid)} | rows
-        say(f"Neo4j {server.version} {'runs' if server.pid is not None else 'does not run'}")
+        say(f"Neo4j {server.version} {'is running' if server.pid is not None else 'is not running'}")
         labelled(console(), rows.items())
     if server.pid is None:
         raise typer.Exit(1)
 
 
-def _told(server: LocalServer) -> dict[str, object]:
+def _fields(server: LocalServer) -> dict[str, object]:
     return {
         "version": server.version,
         "running": server.pid is not None,
@@ -119,14 +119,14 @@ def _told(server: LocalServer) -> dict[str, object]:
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """What is being done: a moving line in a terminal, else a line for each step."""
+    """Show the current step: a live line in a terminal, else one line per step."""
     out = console(stderr=True)
     with out.status("looking for Java") as line:
 
-        def tell(step: str, files: int) -> None:
+        def report(step: str, files: int) -> None:
             if out.is_terminal:
                 line.update(f"{step}: {files} files" if files else step)
             elif not files:
                 remark(f"zettel: {step}")
 
-        yield tell
+        yield report

@@ -1,52 +1,53 @@
-"""Single notes: add, show, delete."""
+"""The commands add, show and delete."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
 from zettel.errors import InvalidInput
 
-from .common import common, console, key_values, remark, say, say_json
+from .common import ROLE_HELP, common, console, key_values, remark, say, say_json
 
 if TYPE_CHECKING:
     from zettel import Memory, Note
-    from zettel.model import EventRecord
+    from zettel.model import EventRecord, Role
 
 NOTHING: tuple[Any, ...] = (None, "", [], {})
-"""Values of fields that people are not shown."""
+"""Field values that are not shown."""
 
 
 def add(
     ctx: typer.Context,
-    content: str = typer.Argument(metavar="TEXT", help="What happened; - reads it from stdin."),
-    role: str | None = typer.Option(None, "--role", help="Who said or did it."),
+    content: str = typer.Argument(metavar="TEXT", help="Text of the event; - reads it from stdin."),
+    speaker: str | None = typer.Option(None, "--speaker", help="The name of the speaker."),
+    role: str | None = typer.Option(None, "--role", help=ROLE_HELP),
     session: str | None = typer.Option(None, "--session", help="The conversation it belongs to."),
-    title: str | None = typer.Option(None, "--title", help="A title that other notes may name it by."),
-    at: str | None = typer.Option(None, "--at", metavar="TIME", help="When it happened, as 2024-05-01T09:00Z."),
-    id: str | None = typer.Option(None, "--id", help="Your own key for it; the same key is stored once."),
-    metadata: list[str] = typer.Option([], "--meta", metavar="NAME=VALUE", help="Anything to filter by."),
+    title: str | None = typer.Option(None, "--title", help="A title; other notes that mention it are linked."),
+    at: str | None = typer.Option(None, "--at", metavar="TIME", help="Time of the event, such as 2024-05-01T09:00Z."),
+    id: str | None = typer.Option(None, "--id", help="Your own id; an id is stored only once."),
+    metadata: list[str] = typer.Option([], "--meta", metavar="NAME=VALUE", help="Metadata to filter by. Repeatable."),
 ) -> None:
-    """Remember one event.
+    """Store one event and print the id of its note.
 
     \b
     Examples:
-      zettel add "Ann moved to Oslo." --role Ann --at 2024-05-01T09:00Z
+      zettel add "Ann moved to Oslo." --speaker Ann --at 2024-05-01T09:00Z
       pbpaste | zettel add - --title "Minutes of May" --meta project=fjord
     """
     options = common(ctx)
     text = _from_stdin() if content == "-" else content
     with options.memory(create=True) as memory:
-        made = memory.add(
-            text, id=id, title=title, role=role, occurred_at=at, session=session,
+        note_id = memory.add(
+            text, id=id, title=title, speaker=speaker, role=cast("Role | None", role), occurred_at=at, session=session,
             metadata=key_values(metadata, "--meta"),
         )  # fmt: skip
     if options.json:
-        say_json({"id": made})
+        say_json({"id": note_id})
     else:
-        say(made)
+        say(note_id)
 
 
 def _from_stdin() -> str:
@@ -54,14 +55,14 @@ def _from_stdin() -> str:
         return sys.stdin.read()
     except UnicodeDecodeError as error:
         at = f"byte {error.start + 1}, {error.reason}"
-        raise InvalidInput(f"stdin is not {error.encoding} ({at}): convert it first, as iconv does") from None
+        raise InvalidInput(f"stdin is not {error.encoding} ({at}): convert it first, for example with iconv") from None
 
 
 def show(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note (n_…) or an event (e_…).")) -> None:
-    """Show a note with all its fields, or an event.
+    """Show all fields of a note or an event.
 
     \b
-    Example:
+    Examples:
       zettel show n_3f9a…
     """
     options = common(ctx)
@@ -88,24 +89,24 @@ def show(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note
 
 
 def _origins(memory: Memory, shown: Note | EventRecord) -> list[str]:
-    """Who said what a note rests on, and where that was read."""
-    found: dict[str, None] = {}
+    """Return the speakers and sources of the events of a note."""
+    origins: dict[str, None] = {}
     for id in getattr(shown, "event_ids", ()):
         event = memory.get(id)
-        told = ", ".join(str(part) for part in (event.role, getattr(event, "source", None)) if part)
-        found.update({told: None} if told else {})
-    return list(found)
+        origin = ", ".join(str(part) for part in (event.speaker, getattr(event, "source", None)) if part)
+        origins.update({origin: None} if origin else {})
+    return list(origins)
 
 
 def delete(
     ctx: typer.Context,
     id: str | None = typer.Argument(None, metavar="[ID]", help="A note or an event."),
-    source: str | None = typer.Option(None, "--source", metavar="FILE", help="All that was read from this file."),
-    session: str | None = typer.Option(None, "--session", metavar="NAME", help="All of this session."),
-    scope: bool = typer.Option(False, "--scope", help="All of the scope that --tenant, --user, --agent name."),
-    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
+    source: str | None = typer.Option(None, "--source", metavar="FILE", help="Everything imported from this file."),
+    session: str | None = typer.Option(None, "--session", metavar="NAME", help="Everything in this session."),
+    scope: bool = typer.Option(False, "--scope", help="Everything in the scope of --tenant, --user and --agent."),
+    yes: bool = typer.Option(False, "--yes", "-y", help="Delete without asking."),
 ) -> None:
-    """Destroy events and notes for good. What was derived from them goes too.
+    """Delete events and notes for good. Everything derived from them is deleted too.
 
     \b
     Examples:
@@ -115,28 +116,29 @@ def delete(
     """
     options = common(ctx)
     if sum([id is not None, source is not None, session is not None, scope]) != 1:
-        raise InvalidInput("say what to delete, one of: an ID, --source, --session, --scope")
+        raise InvalidInput("pass exactly one of: an ID, --source, --session, --scope")
     with options.memory() as memory:
         if id is not None:
-            what = _what(memory.get(id))
+            target = _described(memory.get(id))
         elif scope:
-            what = f"all of {options.scope()} ({memory.stats(scope=options.scope())['notes']} notes)"
+            target = f"all of {options.scope()} ({memory.stats(scope=options.scope())['notes']} notes)"
         else:
-            what = f"all from the file {source}" if source is not None else f"all of the session {session}"
+            target = f"everything from the file {source}" if source is not None else f"the session {session}"
         if not yes and not sys.stdin.isatty():
-            raise InvalidInput(f"this would destroy {what}, and nobody can be asked here: --yes does it")
-        if not yes and not typer.confirm(f"Destroy {what}, for good?", err=True):
+            raise InvalidInput(f"this would delete {target}: confirm with --yes, because stdin is not a terminal")
+        if not yes and not typer.confirm(f"Delete {target} for good?", err=True):
             remark("zettel: nothing was deleted")
             raise typer.Exit(1)
-        gone = memory.delete_scope() if scope else memory.delete(id, source=source, session=session)
-    if not gone and not scope:
-        raise InvalidInput(f"{what} is nothing in this scope: `zettel show NOTE` tells where a note is from")
+        count = memory.delete_scope() if scope else memory.delete(id, source=source, session=session)
+    if not count and not scope:
+        name = f"source {source}" if source is not None else f"session {session}"
+        raise InvalidInput(f"this scope has no notes of the {name}: `zettel show NOTE` prints the source of a note")
     if options.json:
-        say_json({"deleted": gone})
+        say_json({"deleted": count})
     else:
-        say("1 note is gone" if gone == 1 else f"{gone} notes are gone")
+        say("1 note deleted" if count == 1 else f"{count} notes deleted")
 
 
-def _what(found: Any) -> str:
-    text = " ".join(found.content.split())
-    return f"“{text[:60]}{'…' if len(text) > 60 else ''}” and all that came from it"
+def _described(record: Any) -> str:
+    text = " ".join(record.content.split())
+    return f"“{text[:60]}{'…' if len(text) > 60 else ''}” and everything derived from it"

@@ -1,4 +1,4 @@
-"""Weights of the scorers from questions of one's own."""
+"""Commands that fit, train and measure scorers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import typer
 
 from zettel.errors import InvalidInput, ScorerError
 
+from .benchmark_output import JSON_HELP, drawable, readable, steps, tell
 from .common import EVERYWHERE, Common, common, remark, say, say_json, writable
-from .measuring import JSON_HELP, drawable, readable, steps, tell
 
 if TYPE_CHECKING:
     from zettel.model import Scope
@@ -35,7 +35,7 @@ def fit(
     ),
     json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
 ) -> None:
-    """Fit the default scorer's weights to labelled conversations, and show what they are worth on others.
+    """Fit the default scorer's weights to labelled conversations, and measure them on others.
 
     \b
     Examples:
@@ -63,24 +63,21 @@ def train(
     documents: tuple[Path, Path] | None = typer.Option(
         None, "--documents", metavar="CORPUS QUESTIONS", help="Documents and questions to learn from."
     ),
-    without: list[str] = typer.Option(
-        [], "--without", metavar="PART",
-        help="Leave out gates, setwise, biases (or of these talk, alike, time, links) or vectors; repeatable.",
-    ),
-    bank: int = typer.Option(0, "--bank", min=0, metavar="SLOTS", help="Give each scope so many slots of its own."),
-    epochs: int = typer.Option(10, "--epochs", min=1, help="Times that all questions are learned from, at most."),
-    seed: int = typer.Option(0, "--seed", help="The same one gives the same weights."),
+    vectors: bool = typer.Option(True, "--vectors/--no-vectors", help="Read the notes' vectors."),
+    device: str = typer.Option("cpu", "--device", help="Where to train: cpu, cuda or mps."),
+    epochs: int = typer.Option(10, "--epochs", min=1, help="Most passes over all questions."),
+    seed: int = typer.Option(0, "--seed", help="Seed of the random numbers; the same seed gives the same weights."),
     json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
-    plot: Path | None = typer.Option(None, "--plot", metavar="FOLDER", help="Draw the curve of learning there."),
+    plot: Path | None = typer.Option(None, "--plot", metavar="FOLDER", help="Draw the training curve there, as SVG."),
 ) -> None:
-    """Train a memory decoder on labelled conversations, and show what it is worth on others.
+    """Train a memory decoder on labelled conversations, and measure it on others.
 
-    A few conversations are held back: they choose the epoch. Needs zettel-graph[torch].
+    Some conversations are held out to select the epoch. Needs zettel-graph[torch].
 
     \b
     Examples:
       zettel scorer train one.json two.json three.json --out decoder
-      zettel scorer train *.json --out decoder --without vectors --seed 1
+      zettel scorer train *.json --out decoder --no-vectors --seed 1
       zettel search "Where is the key?" --scorer decoder:decoder
     """
     options = common(ctx)
@@ -92,13 +89,13 @@ def train(
     from zettel.scoring.device import require_torch
 
     require_torch("the memory decoder")
-    from zettel.bench import decoding
-    from zettel.scoring.training import Settings
+    from zettel.bench import decoder_training
+    from zettel.scoring.training import TrainingSettings
 
     with steps() as progress:
         result = anyio.run(
-            decoding.learn, paths, progress, out, test, documents, without, options.embedder,
-            Settings(epochs=epochs, seed=seed), bank,
+            decoder_training.learn, paths, progress, out, test, documents, vectors, options.embedder,
+            TrainingSettings(epochs=epochs, seed=seed, device=device),
         )  # fmt: skip
     tell(result, "-" if options.json else json, plot)
 
@@ -107,13 +104,13 @@ def train(
 def evaluate(
     ctx: typer.Context,
     paths: list[Path] = typer.Argument(metavar="PATH", help="Conversations with questions, in LoCoMo's layout."),
-    decoder: str | None = typer.Option(None, "--decoder", metavar="FOLDER", help="A decoder; else the one shipped."),
+    decoder: str | None = typer.Option(None, "--decoder", metavar="FOLDER", help="By default the shipped decoder."),
     documents: tuple[Path, Path] | None = typer.Option(
         None, "--documents", metavar="CORPUS QUESTIONS", help="Documents and questions to measure on, as JSON lines."
     ),
     json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
 ) -> None:
-    """Show what a memory decoder is worth on labelled conversations, beside the default scorer.
+    """Measure a memory decoder on labelled conversations, beside the default scorer.
 
     \b
     Examples:
@@ -128,34 +125,11 @@ def evaluate(
     from zettel.scoring.device import require_torch
 
     require_torch("the memory decoder")
-    from zettel.bench import decoding
+    from zettel.bench import decoder_training
 
     with steps() as progress:
-        result = anyio.run(decoding.judge, decoder, paths, progress, documents, options.embedder)
+        result = anyio.run(decoder_training.judge, decoder, paths, progress, documents, options.embedder)
     tell(result, "-" if options.json else json)
-
-
-@app.command(epilog=EVERYWHERE)
-def slots(
-    ctx: typer.Context,
-    scorer: str = typer.Option(..., "--scorer", metavar="NAME", help="A memory decoder with a bank: decoder:FOLDER."),
-    rebuild: bool = typer.Option(False, "--rebuild", help="Write all notes anew."),
-) -> None:
-    """Write the notes that are not there yet to the scope's slots. Only a decoder trained with --bank has slots.
-
-    \b
-    Examples:
-      zettel scorer train *.json --out decoder --bank 16
-      zettel scorer slots --scorer decoder:decoder
-      zettel scorer slots --scorer decoder:decoder --rebuild
-    """
-    options = common(ctx)
-    with options.memory() as memory:
-        notes = memory.write_slots(anew=rebuild, scorer=scorer)
-    if options.json:
-        say_json({"notes": notes})
-    else:
-        say(f"{notes:,} notes stand in the slots")
 
 
 @app.command(epilog=EVERYWHERE)
@@ -169,15 +143,14 @@ def ablate(
     documents: tuple[Path, Path] | None = typer.Option(
         None, "--documents", metavar="CORPUS QUESTIONS", help="Documents and questions to learn from as well."
     ),
-    seeds: int = typer.Option(3, "--seeds", min=1, help="Times that each is trained."),
-    bank: list[int] = typer.Option([4, 16], "--bank", min=1, metavar="SLOTS", help="Also with so many slots."),
-    size: list[int] = typer.Option([], "--size", metavar="N", help="Also from so many conversations; repeatable."),
-    only: list[str] = typer.Option([], "--only", metavar="VARIANT", help="Only the one of this name; repeatable."),
+    seeds: int = typer.Option(3, "--seeds", min=1, help="Training runs of each variant."),
+    size: list[int] = typer.Option([], "--size", metavar="N", help="Also train on N conversations; repeatable."),
+    only: list[str] = typer.Option([], "--only", metavar="VARIANT", help="Train only this variant; repeatable."),
     json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
 ) -> None:
-    """Train the memory decoder without each of its parts, and show what that costs on what it never saw.
+    """Train the memory decoder without each of its parts, and measure each variant on unseen conversations.
 
-    Takes half a minute to a minute for each variant and seed.
+    Each variant and seed takes up to a minute.
 
     \b
     Examples:
@@ -197,7 +170,7 @@ def ablate(
 
     with steps() as progress:
         result = anyio.run(
-            ablation.run, paths, progress, test, other, documents, seeds, bank, size, only, options.embedder
+            ablation.run, paths, progress, test, other, documents, seeds, size, only, options.embedder
         )
     tell(result, "-" if options.json else json)
 
@@ -205,14 +178,14 @@ def ablate(
 @app.command(epilog=EVERYWHERE)
 def tune(
     ctx: typer.Context,
-    into: Path = typer.Option(..., "--into", metavar="FOLDER", help="Where to write the scorer, and to go on from."),
-    decoder: Path | None = typer.Option(None, "--decoder", metavar="FOLDER", help="A decoder to begin with."),
-    also: list[str] = typer.Option([], "--also", metavar="USER", help="Learn of this user too; repeatable."),
+    into: Path = typer.Option(..., "--into", metavar="FOLDER", help="Where to write the scorer, or to continue from."),
+    decoder: Path | None = typer.Option(None, "--decoder", metavar="FOLDER", help="A decoder to start from."),
+    also: list[str] = typer.Option([], "--also", metavar="USER", help="Also learn from this user; repeatable."),
     json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
 ) -> None:
-    """Learn from feedback what is of use in a scope, and keep it if it is better on feedback that was held back.
+    """Learn from feedback which notes are useful in a scope, and save the scorer if it ranks held-out feedback better.
 
-    Needs zettel-graph[torch], and some 30 searches in which something was of use.
+    Needs zettel-graph[torch] and about 30 searches with a useful hit.
 
     \b
     Examples:
@@ -226,32 +199,32 @@ def tune(
         writable(Path(where))
     scopes = _scopes(options, also)
     with options.memory() as memory, steps() as progress:
-        told = memory.tune(into, decoder=decoder, scopes=scopes, on_progress=progress)
+        tuned = memory.tune(into, decoder=decoder, scopes=scopes, on_progress=progress)
     if where == "-":
-        say_json(told._asdict())
+        say_json(tuned._asdict())
     elif where is not None:
-        Path(where).write_text(dumps(told._asdict(), indent=2) + "\n", encoding="utf-8")
-    gain = f"{told.before:.3f} before, {told.after:.3f} tuned (standard error {told.error:.3f})"
-    if not told.accepted:
+        Path(where).write_text(dumps(tuned._asdict(), indent=2) + "\n", encoding="utf-8")
+    gain = f"{tuned.before:.3f} before, {tuned.after:.3f} tuned (standard error {tuned.error:.3f})"
+    if not tuned.accepted:
         raise ScorerError(
-            f"not better on the feedback held back, so nothing is written: gain {gain}, {told.useful} searches with "
-            "something of use"
+            f"the tuned scorer is not better on held-out feedback, so nothing is written: gain {gain}, "
+            f"{tuned.useful} searches with a useful hit"
         )
-    remark(f"better on the feedback held back: gain {gain}, {told.useful} searches with something of use")
+    remark(f"better on held-out feedback: gain {gain}, {tuned.useful} searches with a useful hit")
     remark(f"zettel: written to {into}; search with --scorer decoder:{into}")
 
 
 @app.command(epilog=EVERYWHERE)
 def export(
     ctx: typer.Context,
-    paths: list[Path] = typer.Argument(None, metavar="[PATH]...", help="Conversations; none: the log of a scope."),
+    paths: list[Path] = typer.Argument(None, metavar="[PATH]...", help="Conversations; by default the log of a scope."),
     to: Path = typer.Option(..., "--to", metavar="FILE.jsonl", help="Where to write the questions."),
-    also: list[str] = typer.Option([], "--also", metavar="USER", help="The log of this user too; repeatable."),
+    also: list[str] = typer.Option([], "--also", metavar="USER", help="Also export the log of this user; repeatable."),
 ) -> None:
-    """Write labelled questions and the notes they are about as JSON lines, to train on elsewhere.
+    """Write labelled questions and their notes as JSON lines, for training elsewhere.
 
-    Of a scope these are the searches that feedback was told of, of conversations their questions. The file is one that
-    zettel scorer train, eval and fit read.
+    A scope exports its searches with feedback, a conversation its questions. zettel scorer train, eval and fit read
+    the file.
 
     \b
     Examples:
@@ -263,20 +236,20 @@ def export(
     for path in paths or ():
         readable(path, None)
     if to.suffix != ".jsonl":
-        raise InvalidInput(f"--to {to}: end it in .jsonl, so that it is known again")
+        raise InvalidInput(f"--to {to} must end in .jsonl")
     writable(to)
-    from zettel.bench import labels
+    from zettel.bench import labelled_questions
     from zettel.bench.fitting import read
 
     if paths:
-        lines = [line for path in paths for one in read(path) for line in labels.from_collection(one)]
+        lines = [line for path in paths for one in read(path) for line in labelled_questions.from_collection(one)]
     else:
         scopes = _scopes(options, also)
         with options.memory() as memory:
-            lines = [line for scope in scopes for line in labels.from_log(memory, scope)]
+            lines = [line for scope in scopes for line in labelled_questions.from_log(memory, scope)]
         if not lines:
-            raise InvalidInput("the log has no search of which something was told: see zettel feedback")
-    count = labels.write(lines, to)
+            raise InvalidInput("the log has no search with feedback: give some with zettel feedback")
+    count = labelled_questions.write(lines, to)
     if options.json:
         say_json({"to": to, "questions": count})
     else:
@@ -284,7 +257,7 @@ def export(
 
 
 def _scopes(options: Common, also: Sequence[str]) -> list[Scope]:
-    """The scope that was named, and those of other users beside it."""
+    """The selected scope, and those of further users."""
     from zettel.model import Scope
 
     return [options.scope(), *(Scope(tenant=options.tenant, user=user, agent=options.agent) for user in also)]

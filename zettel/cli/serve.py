@@ -1,4 +1,4 @@
-"""The HTTP server."""
+"""The command serve: the HTTP server."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ def serve(
     ctx: typer.Context,
     host: str = typer.Option("127.0.0.1", "--host", help="The address to listen at."),
     port: int | None = typer.Option(
-        None, "--port", min=0, max=65_535, help="8766 unless said otherwise; 0 takes a free one."
+        None, "--port", min=0, max=65_535, help="The port, by default 8766; 0 chooses a free port."
     ),
     keys: Path | None = KEYS_FILE,
     certfile: Path | None = typer.Option(None, "--certfile", metavar="FILE", help="The certificate, for HTTPS."),
     keyfile: Path | None = typer.Option(None, "--keyfile", metavar="FILE", help="Its private key."),
     behind_proxy: str | None = typer.Option(
-        None, "--behind-proxy", metavar="ADDRESS", help="A proxy at this address encrypts; its headers are believed."
+        None, "--behind-proxy", metavar="ADDRESS", help="Address of a proxy that terminates TLS; it is trusted."
     ),
-    rate: float = typer.Option(100, "--rate", metavar="N", min=0, help="Requests a second of one key; 0: any number."),
-    at_once: int = typer.Option(128, "--at-once", metavar="N", min=1, help="Requests answered at the same time."),
+    rate: float = typer.Option(100, "--rate", metavar="N", min=0, help="Requests per second and key; 0: unlimited."),
+    at_once: int = typer.Option(128, "--at-once", metavar="N", min=1, help="Concurrent requests."),
     max_body: int = typer.Option(16, "--max-body", metavar="MB", min=1, help="Largest request."),
     max_import: int = typer.Option(1024, "--max-import", metavar="MB", min=1, help="Largest file to import."),
     scorers: Path | None = typer.Option(
-        None, "--scorers", metavar="FOLDER", help="Where scorers that clients tune are kept."
+        None, "--scorers", metavar="FOLDER", help="Folder for scorers that clients tune."
     ),
 ) -> None:
-    """Serve this memory over HTTP to whoever has a key.
+    """Serve this memory over HTTP to clients with a key.
 
-    Without a file of keys it listens on this machine alone. /openapi.json describes it. Ctrl-C and SIGTERM end it:
-    what it has begun is answered first.
+    Without a key file it accepts only local connections. /openapi.json describes the API. Ctrl-C and SIGTERM stop it
+    after running requests are answered.
 
     \b
     Examples:
@@ -46,16 +46,16 @@ def serve(
       zettel keys create laptop --user ann
       zettel serve --host 0.0.0.0 --certfile cert.pem --keyfile key.pem
     """
+    from zettel.remote.sockets import listening
     from zettel.server.keys import keys_file
     from zettel.server.serving import DEFAULT_PORT, Safety, logged, require_safe, require_server
-    from zettel.server.sockets import listening
 
     options = common(ctx)
-    if options.remote:  # it would let in whoever is on this machine, with the key that this process has
-        raise InvalidInput(f"{options.store} is a server already: name the file or the Neo4j to serve with --store")
+    if options.remote:  # every local process could use the key of this process
+        raise InvalidInput(f"{options.store} is already a server: pass a file or a Neo4j with --store")
     require_server()
     if (certfile is None) != (keyfile is None):
-        raise InvalidInput("--certfile and --keyfile belong together: name both")
+        raise InvalidInput("--certfile and --keyfile belong together: pass both")
     safety = Safety(certfile, keyfile, behind_proxy)
     keyed = keys is not None or keys_file(options.store).exists()
     require_safe(host, keyed, safety)
@@ -69,11 +69,11 @@ def serve(
     with ExitStack() as stack:
         at = stack.enter_context(listening(host, DEFAULT_PORT if port is None else port))
         file = stack.enter_context(opened(options, keys)) if keyed else None
-        how = options.opening(create=True, works=True)
+        arguments = options.memory_arguments(create=True, run_llm_jobs=True)
         stack.enter_context(logged())
 
         def ready() -> None:
-            who = "whoever has a key" if keyed else "programs of this machine, without keys"
-            remark(f"zettel: serving {options.store} at {address_of(at, safety)} to {who}")
+            clients = "clients with a key" if keyed else "local programs, without keys"
+            remark(f"zettel: serving {options.store} at {address_of(at, safety)} to {clients}")
 
-        asyncio.run(run(options.store, how, at, file, limits, safety, scorers, ready))
+        asyncio.run(run(options.store, arguments, at, file, limits, safety, scorers, ready))

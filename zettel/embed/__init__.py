@@ -1,11 +1,8 @@
-"""Texts to vectors: the room of the embedders.
+"""Embedders, and ``load_embedder``, which loads them by name.
 
-``load_embedder`` turns what a caller wrote into an ``Embedder`` (see ``zettel.ports``). ``static`` reads
-small matrices of token vectors with numpy alone, and the default one is shipped under ``weights``;
-``distill`` made it and makes others; ``transformer`` runs sentence-transformers models, ``remote`` asks a
-service through LiteLLM. Change how a text becomes a row here, and nothing else: what is embedded, when, and
-where rows are kept is decided in other rooms. A store remembers the fingerprint of the embedder that filled
-it, so a change of weights is a new fingerprint, never a silent one.
+``static`` looks up token vectors with numpy alone; ``weights`` contains the default model, made by ``distill``.
+``transformer`` runs sentence-transformers models. ``remote`` calls a service through LiteLLM. A store records the
+fingerprint of its embedder, so it detects changed weights.
 """
 
 from __future__ import annotations
@@ -14,13 +11,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from zettel.errors import EmbedderUnreadable
+
 if TYPE_CHECKING:
     from zettel.ports import Embedder
 
 EmbedderSpec: TypeAlias = "str | os.PathLike[str] | Embedder | None"
 
 ENTRY_POINTS = "zettel.embedders"
-"""The group under which other packages announce embedders by name."""
+"""Entry point group in which other packages register embedders."""
 
 LITELLM_PROVIDERS = frozenset(
     """
@@ -30,27 +29,26 @@ LITELLM_PROVIDERS = frozenset(
     vercel_ai_gateway vertex_ai volcengine voyage watsonx xinference
     """.split()
 )
-"""First parts of ``provider/model`` that LiteLLM answers for; any other first part is an owner on the hub."""
+"""Providers in ``provider/model`` that LiteLLM serves. Any other first part is an owner on the hub."""
 
 
 def load_embedder(spec: EmbedderSpec = None) -> Embedder:
-    """Return the embedder that ``spec`` names. The first line that fits decides:
+    """Return the embedder of ``spec``. The first match counts:
 
     * None, ``"static"`` or ``"all-MiniLM-L6-v2-static-256"``: the static model shipped with zettel;
     * an object with ``embed``: itself;
     * ``"litellm:NAME"`` (or ``"litellm/NAME"``): the LiteLLM embedding model NAME;
     * ``"transformer:NAME"``: the sentence-transformers model NAME;
     * a folder: a static model if its config.json says so, else a sentence-transformers model;
-    * a name that another package announced in the entry point group ``zettel.embedders``: what its factory
-      returns, called without arguments, or for ``"NAME:REST"`` with REST;
+    * a name that another package registered in the entry point group ``zettel.embedders``; ``"NAME:REST"`` passes REST;
     * ``"PROVIDER/NAME"`` with a provider of ``LITELLM_PROVIDERS``, for example
       ``openai/text-embedding-3-small``: LiteLLM;
     * any other name, for example ``all-MiniLM-L6-v2`` or ``BAAI/bge-small-en-v1.5``: sentence-transformers.
 
-    A transformer is loaded here and now, which takes seconds; inside an event loop call this in a thread.
+    Loads a transformer immediately, which takes seconds: in an event loop, call this in a thread.
 
-    Raises ``EmbedderUnreadable`` for a folder or name that holds no embedder, ``EmbedderUnavailable`` when a
-    model cannot be fetched, ``MissingExtra`` when sentence-transformers is not installed.
+    Raises ``EmbedderUnreadable`` for a folder or name without an embedder, ``EmbedderUnavailable`` if a model cannot be
+    downloaded, ``MissingExtra`` if sentence-transformers is not installed.
     """
     if spec is None:
         return _from_name("static")
@@ -58,7 +56,7 @@ def load_embedder(spec: EmbedderSpec = None) -> Embedder:
         return _from_name(spec)
     if isinstance(spec, os.PathLike):
         return _from_folder(Path(spec))
-    return _checked(spec, repr(spec))
+    return _require_embedder(spec, repr(spec))
 
 
 def _from_name(name: str) -> Embedder:
@@ -78,53 +76,47 @@ def _from_name(name: str) -> Embedder:
     if name.startswith((".", "~", os.sep)) or (name and folder.is_dir()):
         return _from_folder(folder)
     return (
-        _announced(name)
-        or (_announced(prefix, rest) if colon else None)
+        _by_entry_point(name)
+        or (_by_entry_point(prefix, rest) if colon else None)
         or (_litellm(name) if slash and provider in LITELLM_PROVIDERS else _transformer(name))
     )
 
 
-def _announced(name: str, *arguments: str) -> Embedder | None:
-    """What another package's entry point ``name`` gives, None if there is none."""
+def _by_entry_point(name: str, *arguments: str) -> Embedder | None:
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=ENTRY_POINTS, name=name):
-        return _checked(entry.load()(*arguments), f"what {entry.value} returns")
+        return _require_embedder(entry.load()(*arguments), f"the embedder of {entry.value}")
     return None
 
 
 def _from_folder(folder: Path) -> Embedder:
     from zettel.embed.static import StaticEmbedder, is_static_model
-    from zettel.errors import EmbedderUnreadable
 
     if not folder.is_dir():
-        raise EmbedderUnreadable(f"no folder {folder} to read an embedder from")
+        raise EmbedderUnreadable(f"the folder {folder} does not exist: name the folder of an embedder")
     return StaticEmbedder(folder) if is_static_model(folder) else _transformer(folder)
 
 
 def _litellm(name: str) -> Embedder:
     from zettel.embed.remote import LiteLLMEmbedder
 
-    return LiteLLMEmbedder(_named(name))
+    return LiteLLMEmbedder(_require_name(name))
 
 
 def _transformer(name: str | Path) -> Embedder:
     from zettel.embed.transformer import SentenceTransformerEmbedder
 
-    return SentenceTransformerEmbedder(_named(name) if isinstance(name, str) else name)
+    return SentenceTransformerEmbedder(_require_name(name) if isinstance(name, str) else name)
 
 
-def _named(name: str) -> str:
-    from zettel.errors import EmbedderUnreadable
-
+def _require_name(name: str) -> str:
     if not name.strip():
-        raise EmbedderUnreadable("the embedder has an empty name; leave it out to use zettel's own")
+        raise EmbedderUnreadable("the name of the embedder is empty: leave it out to use the default embedder")
     return name
 
 
-def _checked(candidate: Embedder, what: str) -> Embedder:
-    from zettel.errors import EmbedderUnreadable
-
-    if not callable(getattr(candidate, "embed", None)):
-        raise EmbedderUnreadable(f"{what} is no embedder: it has no method embed(texts)")
-    return candidate
+def _require_embedder(embedder: Embedder, label: str) -> Embedder:
+    if not callable(getattr(embedder, "embed", None)):
+        raise EmbedderUnreadable(f"{label} is not an embedder: give it a method embed(texts)")
+    return embedder

@@ -1,8 +1,8 @@
-"""Make a static embedder out of a sentence transformer. The model that zettel ships was made by ``distill``.
+"""Distils a static embedder from a sentence transformer. ``distill`` made the shipped model.
 
-Method: model2vec (Tulkens and van Dongen, 2024). Every token of the vocabulary goes through the transformer
-alone; PCA keeps ``dims`` directions; a token's row is weighted by a / (a + p), smooth inverse frequency
-(Arora, Liang and Ma, 2017), with p from Zipf's law over the vocabulary's own order.
+Method: model2vec (Tulkens and van Dongen, 2024). The transformer embeds every token of the vocabulary alone, and PCA
+keeps ``dims`` directions. Smooth inverse frequency a / (a + p) weights the rows (Arora, Liang and Ma, 2017), with p
+from Zipf's law over the order of the vocabulary.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
-    from zettel.query import Floats
+    from zettel.ports.query import Floats
 
 SIF_COEFFICIENT = 1e-4
-"""The a of a / (a + p): model2vec's own default, inside the range that Arora et al. recommend."""
+"""The a of a / (a + p): model2vec's default, within the range that Arora et al. recommend."""
 
 UNUSED_TOKEN = r"\[unused\d+\]"
-"""The places that BERT vocabularies keep free; no text contains them."""
+"""Unused tokens of BERT vocabularies; no text contains them."""
 
 INT8_MAX = 127
 
@@ -39,15 +39,14 @@ INT8_MAX = 127
 def distill(
     model: str | Path, folder: str | Path, *, dims: int = 256, int8: bool = True, name: str | None = None
 ) -> StaticEmbedder:
-    """Write a static model made from a sentence transformer into ``folder``, and return it.
+    """Distil a sentence transformer into ``folder``, and return the static embedder.
 
-    ``model``: name or folder. ``dims``: numbers per row, at most as many as the transformer gives. ``int8``:
-    one byte per number and one scale per row, else float32. ``name``: what the embedder calls itself; by
-    default the model's name and ``dims``. One forward pass per token: about 20 seconds for a MiniLM on two
-    cores. The same versions on the same kind of processor give the same bytes.
+    ``model``: name or folder. ``dims``: numbers per row, at most those of the transformer. ``int8``: one byte per
+    number and one scale per row, else float32. ``name``: by default the model's name and ``dims``. One forward pass per
+    token: about 20 seconds for a MiniLM on two cores. Equal versions on the same kind of processor write equal bytes.
 
-    Raises ``MissingExtra`` without the packages of ``[torch]``, ``InvalidInput`` when ``folder`` holds
-    something else or ``dims`` does not fit, and what loading a transformer raises.
+    Raises ``MissingExtra`` without the packages of ``[torch]``, ``InvalidInput`` for other data in ``folder`` or for
+    invalid ``dims``, and the errors of loading a transformer.
     """
     try:
         from model2vec.distill import distill as reduce_transformer
@@ -57,10 +56,10 @@ def distill(
 
     folder, source = Path(folder), find_model(model)
     if folder.exists() and not is_static_model(folder) and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidInput(f"{folder} holds something else; name a new folder for the embedder")
+        raise InvalidInput(f"{folder} contains other data: name a new folder for the embedder")
     limit = _hidden_size(source)
     if not 1 <= dims <= limit:
-        raise InvalidInput(f"dims must be between 1 and {limit}, which is what {model} gives; got {dims}")
+        raise InvalidInput(f"dims must be between 1 and {limit}, the dimension of {model}; got {dims}")
 
     unreachable = _unreachable_tokens(AutoTokenizer.from_pretrained(str(source)).backend_tokenizer)
     removed = "|".join([UNUSED_TOKEN, *map(re.escape, unreachable)])
@@ -76,7 +75,7 @@ def distill(
     tokenizer.no_padding()
     tokenizer.no_truncation()
     rows = np.asarray(static.embedding, dtype=np.float32)
-    rows[_meaningless_ids(tokenizer)] = 0
+    rows[_special_ids(tokenizer)] = 0
     label = public_name(model)
     config = {
         "format": FORMAT,
@@ -103,9 +102,8 @@ def distill(
 def quantized(rows: Floats) -> tuple[NDArray[np.int8], NDArray[np.float16]]:
     """Split (v, d) float32 rows into (v, d) int8 and (v,) float16 with rows ∝ scale[:, None] * int8.
 
-    One scale per row, because frequent tokens weigh a thousandth of rare ones and would round to nothing on a
-    common one. The largest scale is set to 1, well inside float16: a factor common to all rows falls away in
-    the norm.
+    Each row has a scale, because frequent tokens weigh a thousandth of rare ones and would round to 0 with a common
+    one. The largest scale is 1: a common factor cancels in the norm.
     """
     peaks = np.abs(rows).max(axis=1)  # (v,)
     scale = (peaks / max(float(peaks.max()), np.finfo(np.float32).tiny)).astype(np.float16)
@@ -114,16 +112,16 @@ def quantized(rows: Floats) -> tuple[NDArray[np.int8], NDArray[np.float16]]:
 
 
 def _unreachable_tokens(tokenizer: Tokenizer) -> list[str]:
-    """Tokens of a WordPiece vocabulary that no text can give: the steps before it would cut or change them.
+    """Tokens of a WordPiece vocabulary that no text yields, because normalisation would split or change them.
 
-    In BERT's, that is every place kept free, and every continuation by a Chinese character or a punctuation
-    mark, which always stand alone.
+    In BERT's vocabulary these are unused tokens, and continuations by Chinese characters or punctuation marks, which
+    are always separate tokens.
     """
     spec = json.loads(tokenizer.to_str())
     if spec["model"]["type"] != "WordPiece" or tokenizer.pre_tokenizer is None:
         return []
     mark = spec["model"]["continuing_subword_prefix"]
-    kept = {spec["model"]["unk_token"], *(token["content"] for token in spec["added_tokens"])}
+    special = {spec["model"]["unk_token"], *(token["content"] for token in spec["added_tokens"])}
 
     def pieces(word: str) -> list[str]:
         normal = tokenizer.normalizer.normalize_str(word) if tokenizer.normalizer else word
@@ -132,14 +130,14 @@ def _unreachable_tokens(tokenizer: Tokenizer) -> list[str]:
     def unreachable() -> Iterator[str]:
         for token in tokenizer.get_vocab():
             word = "a" + token[len(mark) :] if token.startswith(mark) and token != mark else token
-            if token not in kept and pieces(word) != [word]:
+            if token not in special and pieces(word) != [word]:
                 yield token
 
     return sorted(unreachable())
 
 
-def _meaningless_ids(tokenizer: Tokenizer) -> list[int]:
-    """Ids of the unknown token and of padding; their rows are zero, so an unknown text gives a zero row."""
+def _special_ids(tokenizer: Tokenizer) -> list[int]:
+    """Ids of the unknown and padding tokens. Their rows are zero, so an unknown text has a zero row."""
     spec = json.loads(tokenizer.to_str())
     ids = {token["id"] for token in spec["added_tokens"] if token["special"]}
     unknown = spec["model"].get("unk_token")
@@ -152,15 +150,15 @@ def _hidden_size(source: Path) -> int:
     try:
         return int(json.loads((source / "config.json").read_bytes())["hidden_size"])
     except (OSError, ValueError, KeyError) as error:
-        raise EmbedderUnreadable(f"{source} holds no transformer that can be distilled: {error}") from error
+        raise EmbedderUnreadable(f"{source} does not contain a transformer that can be distilled: {error}") from error
 
 
 def _licence_of(source: Path) -> str:
-    """What the model card says, or "unknown"."""
+    """The licence in the model card, or "unknown"."""
     card = source / "README.md"
     text = card.read_text("utf-8") if card.is_file() else ""
-    found = re.search(r"^license:\s*(\S+)\s*$", text, re.MULTILINE)
-    return found[1] if found else "unknown"
+    match = re.search(r"^license:\s*(\S+)\s*$", text, re.MULTILINE)
+    return match[1] if match else "unknown"
 
 
 def _write(
@@ -169,7 +167,7 @@ def _write(
     tokenizer: Tokenizer,
     config: dict[str, object],
 ) -> None:
-    """config.json comes last: a folder without it, or with an old one, is refused by the reader."""
+    """Write config.json last: readers reject a folder without it or with an old one."""
     from safetensors.numpy import save
 
     files = {

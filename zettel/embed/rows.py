@@ -1,4 +1,4 @@
-"""What every embedder does to its texts and rows, so that all keep the promises of their port."""
+"""Normalisation of vectors."""
 
 from __future__ import annotations
 
@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from zettel.query import Floats
-
-
-def readable(text: str) -> str:
-    """The same text; a lone surrogate, which is no character and which no tokenizer takes, becomes ``?``."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    from zettel.ports.query import Floats
 
 
 def unit_rows(rows: Floats) -> Floats:

@@ -1,9 +1,7 @@
-"""Static embedder: one row of numbers per token, a text is the mean of its rows.
+"""Static embedder: one vector per token; a text is the mean of its tokens.
 
-The method is model2vec's (Tulkens and van Dongen, 2024): a sentence transformer is run once over its own
-vocabulary, the outputs are reduced by PCA and weighted by how rare the token is. What is left at run time is
-a look-up, so a text costs tens of microseconds on a CPU. ``zettel.embed.distill`` writes the folder that is
-read here.
+The method is model2vec (Tulkens and van Dongen, 2024), see ``zettel.embed.distill``. At run time it only looks up
+vectors: a text takes tens of microseconds on a CPU.
 """
 
 from __future__ import annotations
@@ -16,35 +14,36 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zettel.embed.rows import readable, unit_rows
+from zettel.embed.rows import unit_rows
 from zettel.errors import EmbedderUnreadable
 from zettel.ports import EmbedderInfo
+from zettel.text.tokens import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zettel.query import Floats
+    from zettel.ports.query import Floats
 
 SHIPPED = Path(__file__).parent / "weights"
-"""The folder of the model that comes with zettel."""
+"""Folder of the shipped model."""
 
 SHIPPED_NAME = "all-MiniLM-L6-v2-static-256"
-"""What it calls itself, and so what the stores that it filled call it."""
+"""Name of the shipped model, also in the stores that use it."""
 
 FORMAT = "zettel-static-embedder/1"
-"""What ``format`` in config.json says of a folder that this module can read."""
+"""``format`` in the config.json of a readable folder."""
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 
 MAX_CHARACTERS = 4_096
-"""A text is read up to here: notes have about 1,500, and a mean over more words says less, not more."""
+"""Characters of a text that count. Notes have about 1,500, and a mean over more words is less specific."""
 
 INLINE_CHARACTERS = 16_384
-"""Up to this much text (64 short ones, about 2 ms; 11 notes, 5 ms) is embedded on the spot; more goes to a thread."""
+"""Characters up to which texts (64 short ones, 2 ms; 11 notes, 5 ms) are embedded without a thread."""
 
 
 def is_static_model(folder: Path) -> bool:
-    """Whether ``folder`` holds a static model of ours: its config.json names our format."""
+    """True if the config.json of ``folder`` has this format."""
     try:
         config = json.loads((folder / CONFIG).read_bytes())
     except (OSError, ValueError):
@@ -53,10 +52,10 @@ def is_static_model(folder: Path) -> bool:
 
 
 class StaticEmbedder:
-    """Embeds with a static model read from ``folder``, by default the one that comes with zettel.
+    """Embeds with the static model in ``folder``, by default the shipped one.
 
-    ``info.fingerprint`` is the sha256 of model.safetensors. Raises ``EmbedderUnreadable`` when files are
-    missing, damaged or do not belong together.
+    ``info.fingerprint`` is the sha256 of model.safetensors. Raises ``EmbedderUnreadable`` for files that are missing,
+    damaged or do not match each other.
     """
 
     remote = False
@@ -72,13 +71,13 @@ class StaticEmbedder:
             weights = (folder / WEIGHTS).read_bytes()
             tokenizer = (folder / TOKENIZER).read_bytes()
         except (OSError, ValueError) as error:
-            raise EmbedderUnreadable(f"{folder} holds no static embedder: {error}") from error
+            raise EmbedderUnreadable(f"{folder} does not contain a static embedder: {error}") from error
         if not isinstance(config, dict) or config.get("format") != FORMAT:
-            raise EmbedderUnreadable(f"{folder} holds no static embedder: {CONFIG} does not say {FORMAT!r}")
+            raise EmbedderUnreadable(f"{folder} does not contain a static embedder: {CONFIG} lacks {FORMAT!r}")
         fingerprint = hashlib.sha256(weights).hexdigest()
-        found = {WEIGHTS: fingerprint, TOKENIZER: hashlib.sha256(tokenizer).hexdigest()}
-        if config.get("sha256") != found:
-            raise EmbedderUnreadable(f"{folder} is damaged: its files are not those that {CONFIG} tells of")
+        hashes = {WEIGHTS: fingerprint, TOKENIZER: hashlib.sha256(tokenizer).hexdigest()}
+        if config.get("sha256") != hashes:
+            raise EmbedderUnreadable(f"{folder} is damaged: its files do not match the hashes in {CONFIG}")
         try:
             tensors = load(weights)
             self._rows: NDArray[np.int8] | Floats = tensors["rows"]  # (v, dim)
@@ -88,7 +87,7 @@ class StaticEmbedder:
             raise EmbedderUnreadable(f"{folder} is damaged: {error}") from error
         self._tokenizer = Tokenizer.from_buffer(tokenizer)
         if not len(self._rows) == len(self._scale) == self._tokenizer.get_vocab_size():
-            raise EmbedderUnreadable(f"{folder} is damaged: not one row and one scale for each token")
+            raise EmbedderUnreadable(f"{folder} is damaged: its rows do not match its tokens")
 
     @property
     def info(self) -> EmbedderInfo:
@@ -96,9 +95,9 @@ class StaticEmbedder:
         return self._info
 
     async def embed(self, texts: Sequence[str]) -> Floats:
-        """Return (n, dim) float32 unit rows in the order of ``texts``; no known token, a zero row.
+        """Return (n, dim) float32 unit rows in the order of ``texts``; a text without known tokens has a zero row.
 
-        Only the first ``MAX_CHARACTERS`` of a text count. A row depends on its own text, not on its batch.
+        Only the first ``MAX_CHARACTERS`` of a text count. A row does not depend on the other texts.
         """
         if sum(map(len, texts)) <= INLINE_CHARACTERS:
             return self.encode(texts)
@@ -107,11 +106,11 @@ class StaticEmbedder:
         return await to_thread.run_sync(self.encode, texts)
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        """The same as ``embed``, at once and in the calling thread."""
-        read = [readable(text[:MAX_CHARACTERS]) for text in texts]
-        out = np.zeros((len(read), self._info.dim), dtype=np.float32)
-        encodings = self._tokenizer.encode_batch_fast(read, add_special_tokens=False)
+        """``embed`` in the calling thread."""
+        prepared = [readable(text[:MAX_CHARACTERS]) for text in texts]
+        out = np.zeros((len(prepared), self._info.dim), dtype=np.float32)
+        encodings = self._tokenizer.encode_batch_fast(prepared, add_special_tokens=False)
         for row, tokens in zip(out, encodings, strict=True):
             if ids := tokens.ids:
-                row[:] = self._scale[ids] @ self._rows[ids]  # (t,) @ (t, dim); the norm makes of a sum a mean
+                row[:] = self._scale[ids] @ self._rows[ids]  # (t,) @ (t, dim); after normalisation a sum equals a mean
         return unit_rows(out)

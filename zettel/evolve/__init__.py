@@ -1,4 +1,4 @@
-"""How notes get better as others arrive: what replaces what, what says the same twice, what belongs together.
+"""Rules that improve notes as others arrive: changes of fact, duplicates, communities, insights, lessons, decay.
 
-Rules only, as pure functions of notes; the jobs that act on them are in ``zettel.jobs``.
+Pure functions of notes; the jobs in ``zettel.jobs`` apply them. The ``by_model`` modules call a language model.
 """

@@ -1,7 +1,7 @@
-"""What a note claims, read as far as it is needed to see whether another note says otherwise.
+"""Extracts the claims of a note for the detection of changes of fact.
 
-A claim is a sentence that is meant to be so, with whom it may be about and its topic. Reading costs a tenth of a
-millisecond, so a glance at set phrases comes first, and most pairs of notes are never read.
+A claim is an asserted sentence with its topic and the people that it may concern. Extraction takes a tenth of a
+millisecond, so a quick check for set phrases comes first and skips most pairs of notes.
 """
 
 from __future__ import annotations
@@ -11,31 +11,30 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from zettel.annotate.background import rarity_of
-from zettel.annotate.mood import Mood
-from zettel.annotate.statements import Statement, statements
-from zettel.annotate.tokens import tokenize
 from zettel.model import Kind, Note
+from zettel.text.background import rarity_of
+from zettel.text.mood import Mood
+from zettel.text.statements import ParsedSentence, parse_sentences
+from zettel.text.tokens import tokenize
 
 MAX_CHARS, MAX_SENTENCES = 300, 3
-"""A longer text is a tale: its sentences hold by each other, and not each for itself."""
-TELLING = 0.2
-"""Rarity from which a word tells what a sentence is about: "price" does, "people" does not."""
-OF_ONE, OF_ONE_THING = 0.3, 0.5
-"""Share of the topic, by rarity, that two facts have in common which a model is to compare: if both name somebody, and
-if they do not."""
+"""In longer texts sentences depend on each other, so they are skipped."""
+MIN_TOPIC_RARITY = 0.2
+"""The lowest rarity of a topic word: "price" is a topic word, "people" is not."""
+MIN_LIKENESS_SAME_PERSON, MIN_LIKENESS = 0.3, 0.5
+"""The lowest common share of topics, by rarity, of facts that a model compares: with and without a common person."""
 GENERIC = frozenset(
     tokenize(
         "cost costs price prices pay paid charge euro euros dollar dollars longer more now new instead change changed"
         " become became switch switched move moved left day date today week since year yearly"
     )
 )
-"""Words of prices, dates and changes: they are in all such sentences, and say nothing about the matter."""
+"""Words of prices, dates and changes. They occur in all such sentences, so they are not topics."""
 CACHED = 8192
-"""Notes whose reading is remembered: others are compared with them soon after."""
-MINE = re.compile(r"\b(?:my|mine|our)\b")
+"""Notes whose claims are cached, because other notes are compared with them soon."""
+POSSESSIVE = re.compile(r"\b(?:my|mine|our)\b")
 
-_HOME, _WORK, _BEST_CUE, _CARE_CUE, _ROLE, _NUMBERED, _TOLD = (1 << place for place in range(7))
+_HOME, _WORK, _BEST_CUE, _CARE_CUE, _ROLE, _NUMBERED, _CHANGED = (1 << place for place in range(7))
 _OF_THINGS = _CARE_CUE | _NUMBERED
 _CUES = tuple(
     (phrase, frame)
@@ -61,75 +60,76 @@ _CUES = tuple(
             ",partner"
             ",husband,wife,fianc,girlfriend,boyfriend,assistant",
         ),
-        (_TOLD, "no longer,any more,anymore,any longer,instead of,switched,swapped,no more,stopped,used to"),
+        (_CHANGED, "no longer,any more,anymore,any longer,instead of,switched,swapped,no more,stopped,used to"),
     )
     for phrase in row.split(",")
 )
-"""What is looked for at a glance, in small letters."""
+"""The pattern of the quick check, in lower case."""
 _CAPITALS = re.compile(r"[A-Z\u00c0-\u00de][\w]+")
 _DIGIT = re.compile(r"\d")
 
 
 class Claim(NamedTuple):
-    """One sentence that is meant to be so: whom it may be about, its topic by telling tokens, who speaks, and it."""
+    """One asserted sentence with the people that it may concern, its topic tokens, and the tokens of its speaker."""
 
-    said: Statement
-    whom: frozenset[str]
+    statement: ParsedSentence
+    people: frozenset[str]
     topic: frozenset[str]
     speaker: frozenset[str]
 
 
 def claims(note: Note) -> tuple[Claim, ...]:
-    """What a note claims; nothing for what is derived, put away, long, supposed, asked or past."""
+    """Return the claims of a note; none for derived, archived or long notes, guesses, questions and the past."""
     if note.kind is not Kind.EPISODIC or note.archived or len(note.content) > MAX_CHARS:
         return ()
-    return _claims(note.content, note.role)
+    return _claims(note.content, note.speaker)
 
 
 @lru_cache(maxsize=CACHED)
-def _claims(content: str, role: str | None) -> tuple[Claim, ...]:
-    sentences = statements(content)
-    if len(sentences) > MAX_SENTENCES or content.isupper():  # shouted, it shows no names
+def _claims(content: str, speaker: str | None) -> tuple[Claim, ...]:
+    sentences = parse_sentences(content)
+    if len(sentences) > MAX_SENTENCES or content.isupper():  # names cannot be recognised in capitals
         return ()
-    speaker = frozenset((role or "").lower().split())
+    who = frozenset((speaker or "").lower().split())
     return tuple(
-        Claim(said, _whom(said, speaker), _topic(said), speaker)
-        for said in sentences
-        if not said.asks and said.mood is Mood.CLAIMED and not said.kin and not said.past
+        Claim(statement, _people(statement, who), _topic(statement), who)
+        for statement in sentences
+        if not statement.is_question and statement.mood is Mood.CLAIMED and not statement.kin and not statement.past
     )
 
 
-def _whom(said: Statement, speaker: frozenset[str]) -> frozenset[str]:
-    """Names, and the speaker's if it has a "my" or an "I" that does more than to see or to tell of somebody.
+def _people(statement: ParsedSentence, speaker: frozenset[str]) -> frozenset[str]:
+    """Return the people that a statement may concern.
 
-    "My sister Eva lives in Oslo" is about Eva alone.
+    These are the names in it. The speaker is added if "my" or "I" makes the statement about the speaker: "My sister
+    Eva lives in Oslo" concerns only Eva.
     """
-    if said.relative:
-        return frozenset({said.relative})
-    places = {part for text in said.located for part in text.lower().split()}
-    if speaker and said.of_self and (MINE.search(said.low) or said.whom <= places):
-        return said.whom | speaker
-    return said.whom | {"you"} if "your" in said.words else said.whom
+    if statement.relative:
+        return frozenset({statement.relative})
+    places = {part for text in statement.located for part in text.lower().split()}
+    if speaker and statement.is_first_person and (POSSESSIVE.search(statement.low) or statement.whom <= places):
+        return statement.whom | speaker
+    return statement.whom | {"you"} if "your" in statement.words else statement.whom
 
 
-def _topic(said: Statement) -> frozenset[str]:
-    """The telling tokens of what a sentence states, without names, values and words of change."""
-    values = frozenset(token for value in (*said.days, *said.amounts) for token in tokenize(value))
-    named = frozenset(token for word in said.whom for token in tokenize(word))
-    rest = said.stated - named - values - GENERIC
-    return frozenset(token for token in rest if rarity_of(token) >= TELLING and not token[0].isdecimal())
+def _topic(statement: ParsedSentence) -> frozenset[str]:
+    """Return the topic tokens of a statement, without names, values and words of change."""
+    values = frozenset(token for value in (*statement.days, *statement.amounts) for token in tokenize(value))
+    named = frozenset(token for word in statement.whom for token in tokenize(word))
+    rest = statement.stated - named - values - GENERIC
+    return frozenset(token for token in rest if rarity_of(token) >= MIN_TOPIC_RARITY and not token[0].isdecimal())
 
 
 class Cues(NamedTuple):
-    """What can be seen of a note at a glance: which frames it may fill, and whom it may be about."""
+    """The result of the quick check: the frames that a note may fill, and the people it may concern."""
 
     frames: int
-    whom: frozenset[str]
+    people: frozenset[str]
 
 
 @lru_cache(maxsize=CACHED)
-def cues(content: str, role: str | None) -> Cues:
-    """A few microseconds, for every note is looked at."""
+def cues(content: str, speaker: str | None) -> Cues:
+    """Return the result of the quick check, which takes a few microseconds."""
     if len(content) > MAX_CHARS or "?" in content:
         return _NOTHING
     low = content.lower()
@@ -138,7 +138,7 @@ def cues(content: str, role: str | None) -> Cues:
         if phrase in low:
             frames |= frame
     names = _CAPITALS.findall(content)
-    return Cues(frames, frozenset([*names, role] if role else names) - _NO_NAMES)
+    return Cues(frames, frozenset([*names, speaker] if speaker else names) - _NO_NAMES)
 
 
 _NOTHING = Cues(0, frozenset())
@@ -147,38 +147,38 @@ _NO_NAMES = frozenset(
 )
 
 
-def tells(note: Note) -> bool:
-    """Whether a note may say of others that they hold no more; quick."""
-    return note.kind is Kind.EPISODIC and not note.archived and cues(note.content, note.role).frames != 0
+def may_change_facts(note: Note) -> bool:
+    """Return whether a note may change other facts, by the quick check."""
+    return note.kind is Kind.EPISODIC and not note.archived and cues(note.content, note.speaker).frames != 0
 
 
-def may_change(one: Note, other: Note) -> bool:
-    """Whether it is worth reading what the two say: most pairs are not."""
-    first, second = cues(one.content, one.role), cues(other.content, other.role)
+def are_comparable(note: Note, other: Note) -> bool:
+    """Return whether two notes are worth comparing; most pairs are not."""
+    first, second = cues(note.content, note.speaker), cues(other.content, other.speaker)
     frames = first.frames & second.frames
     if frames & _OF_THINGS:
         return True
-    told = (first.frames | second.frames) & _TOLD  # of the later one; which it is, their dates tell
-    return bool(frames or told) and not first.whom.isdisjoint(second.whom)
+    changed = (first.frames | second.frames) & _CHANGED  # the order is not known here, so either note may be the later
+    return bool(frames or changed) and not first.people.isdisjoint(second.people)
 
 
-def of_one_matter(one: Note, other: Note) -> bool:
-    """Whether two facts may be told of the same, so that it is worth asking a model whether one replaces the other."""
+def concern_same_matter(note: Note, other: Note) -> bool:
+    """Return whether two facts may concern the same matter, so that a model should compare them."""
     return any(
-        _likeness(first, second) >= (OF_ONE if first.whom & second.whom else OF_ONE_THING)
-        for first in statements(one.content)
-        for second in statements(other.content)
+        _likeness(first, second) >= (MIN_LIKENESS_SAME_PERSON if first.whom & second.whom else MIN_LIKENESS)
+        for first in parse_sentences(note.content)
+        for second in parse_sentences(other.content)
     )
 
 
-def _likeness(one: Statement, other: Statement) -> float:
-    """The share of the topic, by rarity, that a sentence has in common with the one that has less to say."""
-    first, second = _topic(one), _topic(other)
-    if not first or not second:  # "Ann works at Nordlys" has no topic but its field
-        return float(bool(one.matter & other.matter))
+def _likeness(note: ParsedSentence, other: ParsedSentence) -> float:
+    """Return the common share of the shorter topic, by rarity."""
+    first, second = _topic(note), _topic(other)
+    if not first or not second:  # "Ann works at Nordlys" has a lexical field but no topic word
+        return float(bool(note.matter & other.matter))
     return rarity(first & second) / min(rarity(first), rarity(second))
 
 
 def rarity(tokens: Iterable[str]) -> float:
-    """Of tokens together."""
+    """Return the summed rarity of tokens."""
     return sum(rarity_of(token) for token in tokens)

@@ -1,11 +1,10 @@
-"""Communities: which events of a scope belong together by the links between their notes.
+"""Finds communities: groups of events that are linked by their notes.
 
-Found by Louvain's method (Blondel et al. 2008, "Fast unfolding of communities in large networks"), one connected piece
-at a time, so that what happens in one piece moves nothing in another. What was once seen together stays together: a
-former community only grows, and what is new is looked at among itself first and then joins the one it is tied to most.
-So a round that nothing has changed for finds what the one before it found.
+Uses Louvain's method (Blondel et al. 2008, "Fast unfolding of communities in large networks") on one connected
+component at a time, so that a change in one component changes no other. Existing communities only grow: new events
+first form communities among themselves, then join the best linked one. So a second run finds the same result.
 
-Neither ids nor the order of arrival decide anything: events are taken in the order of keys made from what they say.
+The result depends neither on ids nor on the order of arrival: events are ordered by keys made from their content.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
     import networkx as nx
 
 MIN_EVENTS = 4
-"""Events of a community at least: fewer can be read themselves."""
+"""The least events of a community."""
 MAX_EVENTS = 24
-"""A community that has more is divided if it can be, and takes up none: one text cannot tell more at a time."""
+"""A larger community is divided if possible, and takes no new events: one text cannot cover more."""
 SEED = 7
-"""Louvain's method visits nodes in random order; always in the same one here."""
+"""The seed of Louvain's random node order."""
 
 
 def communities(
@@ -29,10 +28,10 @@ def communities(
     ties: Mapping[tuple[str, str], float],
     former: Sequence[Collection[str]] = (),
 ) -> list[frozenset[str]]:
-    """Sets of events that belong together, disjoint: first the former ones, as they have grown, then new ones.
+    """Return disjoint sets of related events: first the grown ``former`` ones, then new ones.
 
-    ``events`` have a key each that tells their place; ``ties`` are weights of pairs, direction aside, and those of
-    others than these events are passed over. An event of several former sets stays in the first.
+    ``events`` maps each event to its sort key. ``ties`` are weights of undirected pairs; other events are ignored. An
+    event of several former sets stays in the first.
     """
     order = sorted(events, key=lambda event: (events[event], event))
     place = {event: number for number, event in enumerate(order)}
@@ -54,7 +53,7 @@ def communities(
 
 
 def _around(place: Mapping[str, int], ties: Mapping[tuple[str, str], float]) -> list[dict[int, float]]:
-    """Of each event those it is tied to, in order, with the weight."""
+    """Return the linked events of each event, in order, with the weights."""
     weights: dict[tuple[int, int], float] = {}
     for (one, other), weight in ties.items():
         if one != other and one in place and other in place:
@@ -68,7 +67,7 @@ def _around(place: Mapping[str, int], ties: Mapping[tuple[str, str], float]) -> 
 
 
 def _found(loose: Sequence[int], around: Sequence[Mapping[int, float]]) -> list[set[int]]:
-    """Communities among events that belong to none, by their first event."""
+    """Return communities among unassigned events, by their first event."""
     left = set(loose)
     found: list[set[int]] = []
     for start in loose:
@@ -91,7 +90,7 @@ def _reached(start: int, around: Sequence[Mapping[int, float]], within: Collecti
 
 
 def _divided(piece: Iterable[int], around: Sequence[Mapping[int, float]]) -> list[set[int]]:
-    """Louvain's communities of a connected piece, those that are too large divided in turn as far as they can be."""
+    """Return Louvain's communities of a connected component; those that are too large are divided again."""
     import networkx as nx
 
     members = sorted(piece)
@@ -111,7 +110,7 @@ def _divided(piece: Iterable[int], around: Sequence[Mapping[int, float]]) -> lis
 
 
 def _join(loose: Sequence[int], around: Sequence[Mapping[int, float]], regions: Sequence[set[int]]) -> set[int]:
-    """Put each event into the community that it is tied to most and that has room; those that were."""
+    """Add each event to the best linked community with room; return the added events."""
     home = {member: at for at, region in enumerate(regions) for member in region}
     wanted: list[tuple[int, int]] = []
     for number in loose:

@@ -1,7 +1,7 @@
-"""Decay: which notes have faded, so that they may leave what is searched.
+"""The decay policy: selects unused notes for the archive.
 
-Nothing fades unless a policy asks for it, and what fades goes to the archive: kept, linked, and brought back by a
-question that names what only it says, or by hand.
+Notes decay only with a policy. Decayed notes stay stored and linked. A search for terms that only such a note has
+restores it, and so can a person.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from datetime import datetime, timedelta
 
 from zettel.errors import InvalidInput
 from zettel.evolve.profile import statements
-from zettel.evolve.strength import FRESH, strength
 from zettel.model import Kind, Note, NoteUse
+from zettel.scoring.strength import FRESH, strength
 
 PINNED = "pinned"
-"""Tag of notes that never fade."""
+"""Tag of notes that never decay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """Which notes go to the archive: those of which all of this is true.
+    """Archives the notes that fulfil all of these conditions.
 
-    Recorded, and of use for the last time, ``older_than`` ago (a timedelta, or days); of less strength than
-    ``strength`` (see ``zettel.evolve.strength``) and of less importance than ``importance`` (by links: 0.7 is four of
-    them). What is tagged "pinned", holds a fact that is still valid, is said of oneself ("I love", "I'm allergic to")
-    or was distilled from other notes never fades, nor does what these rest on.
+    The note was recorded and last useful more than ``older_than`` ago (a timedelta, or days). Its strength is below
+    ``strength`` (see ``zettel.scoring.strength``) and its importance below ``importance`` (0.7 is four links). Notes
+    tagged "pinned", valid facts, statements about oneself ("I love", "I'm allergic to"), derived notes and their
+    sources never decay.
     """
 
     older_than: timedelta | float
@@ -37,28 +37,27 @@ class Decay:
             try:
                 object.__setattr__(self, "older_than", timedelta(days=self.older_than))
             except (TypeError, ValueError, OverflowError):
-                raise InvalidInput(f"older_than={self.older_than!r} is no number of days") from None
+                raise InvalidInput(f"older_than must be a number of days, got {self.older_than!r}") from None
         if self.older_than < timedelta(0):  # type: ignore[operator]  # a timedelta by now
-            raise InvalidInput(f"older_than={self.older_than} lies before now: all would have faded")
+            raise InvalidInput(f"older_than must not be negative, got {self.older_than}")
         for name in ("strength", "importance"):
             bound = getattr(self, name)
             if not (isinstance(bound, (int, float)) and 0 <= bound <= 1):
-                raise InvalidInput(f"{name}={bound!r} is no number from 0 to 1")
+                raise InvalidInput(f"{name} must be a number from 0 to 1, got {bound!r}")
 
     def fades(self, note: Note, use: NoteUse, importance: float, now: datetime) -> bool:
-        """Whether a note has faded at ``now``; ``importance`` is what its links give it."""
+        """Return whether a note has decayed at ``now``; ``importance`` comes from its links."""
         assert isinstance(self.older_than, timedelta)
         return (
-            may_fade(note)
+            may_decay(note)
             and now - use.since > self.older_than
             and strength(use, now) < self.strength
             and max(note.importance, importance) < self.importance
         )
 
 
-def may_fade(note: Note) -> bool:
-    """Whether a note is of a sort that fades: what happened, and facts that are no longer so; but not what people say
-    of themselves, which profiles count."""
+def may_decay(note: Note) -> bool:
+    """Return whether a note can decay: events and replaced facts can, statements about oneself cannot."""
     if note.archived or PINNED in note.tags:
         return False
     if note.kind is Kind.SEMANTIC:

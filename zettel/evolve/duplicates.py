@@ -1,12 +1,12 @@
-"""Duplicates: which notes say the same thing twice.
+"""Finds duplicates: notes that say the same thing.
 
 Two notes are duplicates if their keys are equal. Equality of keys is an equivalence, so the groups do not depend on
-the order in which notes arrived, and every store finds the same ones; a cosine would be neither, and it hardly tells
-one number, name or "not" from another, which is all that parts many statements.
+the order in which notes arrived, and every store finds the same ones. A cosine would depend on both, and it hardly
+distinguishes numbers, names or a "not", which are the only difference between many statements.
 
 What does not count in a key: case, punctuation, pleasantries around what is said ("Well, ...", "... Thanks!"),
 contractions, articles and a few words that only stress. Everything else does: every other word in its place, numbers,
-signs, who said it, what kind of note it is, its title, its session and metadata (filters ask for both, and would find
+signs, speaker, kind, its title, its session and metadata (filters ask for both, and would find
 no more than what the one that stays has), and its day. Said again on another day, a statement tells that it still
 holds, or that it happened again: its date is news, and what was true in between may be something else.
 
@@ -21,15 +21,15 @@ import re
 import unicodedata
 from hashlib import blake2b
 
-from zettel.annotate.extractive import is_question
-from zettel.annotate.filler import is_filler
-from zettel.annotate.tokens import clean, words
 from zettel.model import Kind, Note
+from zettel.text.extraction import is_question
+from zettel.text.filler import is_filler
+from zettel.text.tokens import clean, words
 
 MIN_WORDS = 4
-"""Shorter statements lean on what was said before them."""
+"""Shorter statements depend on earlier turns."""
 MIN_TELLING = 2
-"""Different words among them that are no function words."""
+"""The least different content words."""
 MERGEABLE = frozenset({Kind.EPISODIC, Kind.SEMANTIC, Kind.PROCEDURAL})
 """Insights are made anew from what they rest on, so two of them are not kept apart by accident."""
 
@@ -48,25 +48,25 @@ _IS = frozenset(f"{word}'s" for word in "it that there here he she what who wher
 
 
 def duplicate_key(note: Note) -> bytes | None:
-    """16 bytes that duplicates of a note have in common with it; None for one that is never merged."""
+    """Return the 16-byte key that duplicates share; None for a note that is never merged."""
     if note.archived or note.parts > 1 or note.valid_to is not None or note.kind not in MERGEABLE:
         return None
     if is_question(note.content) or is_filler(note.content, note.role):
         return None
-    wording = said(note.content)
+    wording = normalized(note.content)
     telling = {word.token for word in words(note.content) if word.token}
     if len(wording) < MIN_WORDS or len(telling) < MIN_TELLING:
         return None
     day = note.occurred_at.date().isoformat() if note.occurred_at else None
     told = [
-        note.kind.value, (note.role or "").casefold(), said(note.title or ""), note.session, day, wording,
+        note.kind.value, (note.speaker or "").casefold(), normalized(note.title or ""), note.session, day, wording,
         json.dumps(note.metadata, sort_keys=True),
     ]  # fmt: skip
     return blake2b(json.dumps(told).encode(), digest_size=16).digest()
 
 
-def said(text: str) -> tuple[str, ...]:
-    """The words and telling signs of a text in order, folded, without what may be missing."""
+def normalized(text: str) -> tuple[str, ...]:
+    """Return the case-folded words and significant signs of a text, without optional words."""
     found: list[str] = []
     for piece in _PAUSE.split(_MINUS.sub("-", clean(text))):
         if not (is_filler(piece) and any(sign.isalnum() for sign in piece)):
@@ -86,7 +86,7 @@ def _words(piece: str) -> list[str]:
 
 
 def _signs(gap: str) -> list[str]:
-    """What between two words is no mere punctuation: currencies, operators, emoji, vowel signs, a minus."""
+    """Return the significant signs between two words: currencies, operators, emoji, vowel signs, a minus."""
     stripped = gap.strip()
     if not stripped:
         return []

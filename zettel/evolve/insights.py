@@ -1,7 +1,7 @@
-"""Insights: what a community of events is about, told in a few hundred characters of its own words.
+"""Writes extractive insights: a digest of a community of events in a few hundred characters.
 
-An extractive digest: the Terms that bind the events, their span of time, and up to three sentences that say most of it,
-each with who said it and when. It says nothing that a note does not say, so nothing in it can be made up.
+A digest contains the common terms of the events, their time span, and up to three central sentences with speaker and
+date. All of it is quoted from notes, so nothing is invented.
 """
 
 from __future__ import annotations
@@ -10,44 +10,43 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from zettel.annotate.background import rarity_of
-from zettel.annotate.extractive import is_question, sentences
-from zettel.annotate.filler import is_filler
-from zettel.annotate.keywords import read
-from zettel.annotate.tokens import phrase_key, tokenize
-from zettel.evolve.spread import tokens_of
+from zettel.evolve.neighborhood import tokens_of
 from zettel.link.near import Binding
-from zettel.llm.lines import clip
-from zettel.model import Note
-from zettel.ports import TermUse
+from zettel.llm.prompt_lines import clip
+from zettel.model import Note, TermUse
+from zettel.text.background import rarity_of
+from zettel.text.extraction import is_question, sentences
+from zettel.text.filler import is_filler
+from zettel.text.keywords import find_terms
+from zettel.text.tokens import phrase_key, tokenize
 
 MAX_CHARS = 400
 """Characters of a digest at most."""
 MAX_WORDS = 4
-"""Terms that open it."""
+"""Terms in the opening."""
 MAX_WORD = 40
 """Characters of each."""
 MAX_QUOTES = 3
 MAX_QUOTED = 120
-"""Characters of a sentence; of a longer one the beginning is quoted."""
+"""Characters of a quoted sentence; longer ones are cut."""
 MIN_WORDS = 4
-"""Words of a sentence that is worth quoting."""
-HOLDERS = 2
-"""Events that must have a Term in common for it to bind them."""
+"""The least words of a quoted sentence."""
+MIN_EVENTS_WITH_TERM = 2
+"""Events that must share a term."""
 SHORT_NAME = 3
-"""Letters from which on the beginning of a speaker's name is taken for it."""
+"""The least letters of a short form of a speaker's name."""
 TELLING = 0.1
-"""What a sentence gains by each rare word it has."""
+"""The score of a sentence for each rare word."""
 SAID_AGAIN = 0.3
-"""What a Term adds to a sentence once another one has named it."""
+"""The share of a term's score after another sentence has used it."""
 
 
 _ASIDE = ("[", "(", "http")
-"""How a sentence begins that nobody says: what a picture shows, an address."""
+"""The beginnings of text that nobody said: picture descriptions and addresses."""
 
 
 class Member(NamedTuple):
-    """A note of a community: its Terms that may bind it, and the weight of its event's ties inside."""
+    """A note of a community, its terms, and the weight of its event's links inside the community."""
 
     note: Note
     binding: Binding
@@ -63,9 +62,9 @@ class Digest(NamedTuple):
 
 
 def digest(members: Sequence[Member], speakers: Collection[str] = ()) -> Digest:
-    """What the members have in common, in their own words; the same for the same members in any order.
+    """Return the digest of the members, which does not depend on their order.
 
-    ``speakers`` are the names of all who speak in the scope: these bind nothing, nor does their beginning ("Kat").
+    ``speakers`` are the names of all speakers in the scope; these and their short forms ("Kat") are no common terms.
     """
     members = sorted(members, key=lambda member: place(member.note))
     notes = [member.note for member in members]
@@ -85,28 +84,28 @@ def digest(members: Sequence[Member], speakers: Collection[str] = ()) -> Digest:
 
 
 def place(note: Note) -> tuple[bool, float, str, int, str]:
-    """Where a note stands among others by what it says, and not by when it arrived: by time first."""
+    """Return a sort key by time and content, not by arrival."""
     moment = note.occurred_at.timestamp() if note.occurred_at else 0.0
-    return note.occurred_at is None, moment, note.session or "", note.part, f"{note.role}: {note.content}"
+    return note.occurred_at is None, moment, note.session or "", note.part, f"{note.speaker}: {note.content}"
 
 
 def span(moments: Sequence[datetime | None]) -> str:
-    """From which day to which, as far as there are dates; "" if there are none."""
+    """Return the first and last day; "" without dates."""
     days = sorted(moment.date().isoformat() for moment in moments if moment is not None)
     return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
 
 
 def attributed(note: Note, sentence: str) -> str:
-    """A sentence with who said it, or where it stands, and when."""
+    """Return a sentence with its speaker or title, and its date."""
     on = note.occurred_at.date().isoformat() if note.occurred_at else ""
-    who = " on ".join(part for part in (clip(note.role or note.title or "", MAX_QUOTED), on) if part)
+    who = " on ".join(part for part in (clip(note.speaker or note.title or "", MAX_QUOTED), on) if part)
     return f"{who}: \u201c{sentence}\u201d" if who else f"\u201c{sentence}\u201d"
 
 
 def binding_terms(
-    members: Sequence[Member], speakers: Collection[str], holders: int = HOLDERS
+    members: Sequence[Member], speakers: Collection[str], holders: int = MIN_EVENTS_WITH_TERM
 ) -> list[tuple[TermUse, float]]:
-    """The Terms that events have in common, weightiest first: each weighs by how many have it and how rare it is."""
+    """Return the common terms of events with their weights (frequency times rarity), highest first."""
     names = {phrase_key(speaker) for speaker in speakers} - {""}
     held: dict[str, dict[str, TermUse]] = {}
     for member in members:
@@ -119,7 +118,7 @@ def binding_terms(
 
 
 def _apart(weighted: Sequence[tuple[TermUse, float]]) -> tuple[str, ...]:
-    """The first of them that share no token."""
+    """Return the first terms that share no token."""
     used: set[str] = set()
     taken: list[str] = []
     for term, _ in weighted:
@@ -133,17 +132,17 @@ def _apart(weighted: Sequence[tuple[TermUse, float]]) -> tuple[str, ...]:
 def _central(
     members: Sequence[Member], weights: Mapping[str, tuple[TermUse, float]]
 ) -> list[tuple[int, str]]:
-    """Sentences, each of another event, with the place of its member, the most telling first.
+    """Return sentences of different events with the positions of their members, most central first.
 
-    A sentence tells as much as the weights of the Terms it names, those that a chosen one has named counting little,
-    and more if its event is tied to many others and if it has rare words.
+    The score of a sentence is the sum of the weights of its terms (less for terms of chosen sentences), its rare words,
+    and the links of its event.
     """
     heaviest = max((weight for _, weight in weights.values()), default=1.0) or 1.0
     tied = max((member.weight for member in members), default=1.0) or 1.0
     tokens = {key: (frozenset(tokens_of(term)), weight / heaviest) for key, (term, weight) in weights.items()}
     offered = _quotable(members, ask=False) or _quotable(members, ask=True)
     named = {(at, text): _named(text, tokens) for at, text in offered}
-    rich = {text: TELLING * sum(word.rarity for word in read(text).words) for _, text in offered}
+    rich = {text: TELLING * sum(word.rarity for word in find_terms(text).words) for _, text in offered}
     chosen: list[tuple[int, str]] = []
     told: set[str] = set()
 
@@ -161,8 +160,7 @@ def _central(
 
 
 def _quotable(members: Sequence[Member], ask: bool) -> list[tuple[int, str]]:
-    """Sentences that state something (or also ``ask``, or tell of a picture), as they would be quoted, with their
-    members' places."""
+    """Return statements (with ``ask`` also questions and picture descriptions) with the positions of their members."""
     return [
         (at, clip(sentence, MAX_QUOTED))
         for at, member in enumerate(members)
@@ -174,6 +172,6 @@ def _quotable(members: Sequence[Member], ask: bool) -> list[tuple[int, str]]:
 
 
 def _named(text: str, tokens: Mapping[str, tuple[Collection[str], float]]) -> set[str]:
-    """The keys of the Terms that a text names."""
+    """Return the keys of the terms in a text."""
     said = set(tokenize(text))
     return {key for key, (parts, _) in tokens.items() if parts and said.issuperset(parts)}

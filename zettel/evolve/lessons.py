@@ -1,4 +1,4 @@
-"""Lessons: how to act, from what came of acting before.
+"""Learns lessons: how to act, from the outcomes of earlier actions.
 
 An event may tell of an outcome: something that was done, in some situation, went well or badly ("Restarting the worker
 fixed the upload.", "That worked.", or the metadata ``outcome=success``). What "that" is stands just before it in the
@@ -16,12 +16,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, get_args
 
-from zettel.annotate.extractive import is_question, sentences
-from zettel.annotate.keywords import read
-from zettel.annotate.tokens import tokenize
-from zettel.llm.lines import clip
+from zettel.llm.prompt_lines import clip
 from zettel.model import Kind, Note, NoteUse
 from zettel.model import Outcome as Ended
+from zettel.text.extraction import is_question, sentences
+from zettel.text.keywords import find_terms
+from zettel.text.tokens import tokenize
 
 TWICE = 2
 """Outcomes in one situation for a lesson."""
@@ -85,7 +85,7 @@ _FOR = re.compile(r"^\s*(?:for|with|against|on)\s+(?P<what>.+)$", re.IGNORECASE)
 
 
 class Outcome(NamedTuple):
-    """That somebody did something in a situation, and whether it went well. ``notes`` are those that tell so."""
+    """An action in a situation and whether it went well, with its source notes."""
 
     situation: str
     act: str
@@ -96,7 +96,7 @@ class Outcome(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A way to act in a situation, and how often it went well and badly."""
+    """A way to act, and how often it went well and badly."""
 
     act: str
     well: int
@@ -135,12 +135,12 @@ def beta_mean(well: int, badly: int) -> float:
 
 
 def confidence(lesson: Lesson, use: NoteUse | None) -> float:
-    """How sure the lesson is, by the notes and by what feedback says of it."""
+    """Return the confidence of a lesson from its notes and from feedback."""
     return beta_mean(lesson.well + (use.successes if use else 0), lesson.badly + (use.failures if use else 0))
 
 
 def tells_outcome(note: Note) -> bool:
-    """Whether a note may tell how something ended."""
+    """Return whether a note may report an outcome."""
     if note.kind is not Kind.EPISODIC or note.part:
         return False
     if note.metadata.get(OUTCOME) in ENDS:
@@ -174,9 +174,9 @@ def outcomes(note: Note, before: Sequence[tuple[str, str]]) -> list[Outcome]:
 
 
 def lessons(told: Sequence[Outcome]) -> list[Lesson]:
-    """One lesson for each situation that came up twice at least; the same whatever came first.
+    """Return one lesson per situation with two outcomes or more, whatever their order.
 
-    Each outcome is held beside each: hand in MAX_TOLD at most.
+    Takes quadratic time: pass MAX_TOLD outcomes at most.
     """
     found: list[Lesson] = []
     for group in _alike(sorted(told, key=_order), "where"):
@@ -194,7 +194,7 @@ def lessons(told: Sequence[Outcome]) -> list[Lesson]:
 
 
 def _read(match: re.Match[str], well: bool, note: str, before: Sequence[tuple[str, str]]) -> list[Outcome]:
-    """What a sentence says, with the turns before it for what it only points at."""
+    """Return the outcome in a sentence; earlier turns resolve its references."""
     left = list(before[-MAX_BEFORE:])
     used: list[tuple[str, str]] = []
     act, what = match["act"].strip(" ,"), (match["what"] or "").strip()
@@ -227,13 +227,13 @@ def _made(situation: str, act: str, well: bool, note: str, used: Sequence[tuple[
 
 
 def _telling(text: str) -> frozenset[str]:
-    reading = read(text)
+    reading = find_terms(text)
     named = {token for name in reading.names for token in tokenize(name.text)}
     return frozenset(named | {word.key for word in reading.words})
 
 
 def _phrase(text: str) -> str:
-    """A text as a part of a sentence: its first sentence without the mark at its end, small at its beginning."""
+    """Return the first sentence of a text as a phrase: without final punctuation and initial capital."""
     first = (sentences(text) or [""])[0].rstrip(" .!?,;:")
     second = first[1:2]
     small = first[:1].lower() + first[1:] if second.islower() or (second == " " and first[:1] != "I") else first
@@ -241,7 +241,7 @@ def _phrase(text: str) -> str:
 
 
 def _alike(told: Sequence[Outcome], field: str) -> list[list[Outcome]]:
-    """Groups of outcomes of which each shares most of its words with another one."""
+    """Group outcomes that share most of their words."""
     groups: list[list[Outcome]] = []
     for one in told:
         words: frozenset[str] = getattr(one, field)

@@ -1,4 +1,4 @@
-"""Profile: what people say of themselves, what lasts of it apart from what is recent.
+"""Writes profiles: lasting and recent statements of people about themselves.
 
 After PAMU (Sun et al. 2025, "Preference-Aware Memory Update for Long-Term LLM Agents", arXiv:2510.09720), which keeps a
 long-term tendency and a short-term one side by side, so that a new whim does not overwrite what somebody always
@@ -18,11 +18,11 @@ from datetime import datetime, timedelta
 from math import log
 from typing import NamedTuple
 
-from zettel.annotate.extractive import GENERIC_ROLES, TERM_RARITY, is_question, sentences
-from zettel.annotate.keywords import read
 from zettel.evolve.insights import MAX_WORD, span
-from zettel.llm.lines import clip
-from zettel.model import Kind, Note
+from zettel.llm.prompt_lines import clip
+from zettel.model import Kind, Note, implied_role
+from zettel.text.extraction import TERM_RARITY, is_question, sentences
+from zettel.text.keywords import find_terms
 
 PROFILE = "profile"
 """Tag of the insight that is a scope's profile."""
@@ -42,7 +42,6 @@ MAX_CHARS, MAX_LASTING = 1200, 800
 """Characters of a profile, some 300 tokens, and of what lasts in it."""
 LASTING_HEAD, RECENT_HEAD = "Lasting", "Recent"
 
-_USER = frozenset({"user", "human"})
 _OFTEN = r"(?:\s+(?:really|just|also|still|always|never|usually|often|absolutely|truly|do|don't|do not|have|mostly))*"
 _VERBS = (
     r"love|adore|like|enjoy|prefer|hate|dislike|can't stand|cannot stand|avoid|live|work|study|teach|play|collect|own|"
@@ -63,7 +62,7 @@ _CUE = re.compile(
 )
 
 class Statement(NamedTuple):
-    """What one person says of themselves in one sentence, and the keys of what it is about."""
+    """One sentence of a person about themselves, and the keys of its topics."""
 
     note: str
     event: str
@@ -74,7 +73,7 @@ class Statement(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """The text, and the notes whose words and dates it has."""
+    """The text of a profile, its people, and its source notes."""
 
     content: str
     people: tuple[str, ...]
@@ -88,8 +87,8 @@ class _Line(NamedTuple):
     sources: tuple[str, ...]
 
 
-class _Who:
-    """Which speaker a name means: one of that name, or the only one who has it as a first name, or is called by it."""
+class _Speakers:
+    """Resolves a name to a speaker, by full name or unique first name."""
 
     def __init__(self, speakers: Collection[str]) -> None:
         self._whole = {speaker.casefold(): speaker for speaker in sorted(speakers, reverse=True) if speaker.split()}
@@ -98,7 +97,7 @@ class _Who:
             firsts.setdefault(name.split()[0], []).append(speaker)
         self._first = {name: found[0] for name, found in firsts.items() if len(found) == 1}
 
-    def is_meant(self, name: str) -> str | None:
+    def resolve(self, name: str) -> str | None:
         key = name.casefold()
         if " " in key and key not in self._whole:
             return self._whole.get(key.split()[0])
@@ -106,15 +105,15 @@ class _Who:
 
 
 def statements(note: Note) -> list[Statement]:
-    """What a note says of whoever speaks in it, or (of a fact) of whom it begins with."""
-    role = (note.role or "").strip()
-    if note.kind is Kind.SEMANTIC and not role:
+    """Return the statements of a note about its speaker, or (in a fact) about the person that it begins with."""
+    speaker = (note.speaker or "").strip()
+    if note.kind is Kind.SEMANTIC and not speaker:
         person = _subject(note.content)
         told = [note.content] if person else []
-    elif not role or (role.casefold() in GENERIC_ROLES and role.casefold() not in _USER):
+    elif not speaker or implied_role(speaker) not in (None, "user"):
         return []
     else:
-        person = role
+        person = speaker
         told = [one for one in sentences(note.content) if _CUE.search(one.replace("\u2019", "'"))]
     made = [(one, _topics(one, person)) for one in told if not is_question(one)]
     return [Statement(note.id, note.event_ids[0], person, clip(one, MAX_STATEMENT), topics, note.occurred_at)
@@ -122,7 +121,7 @@ def statements(note: Note) -> list[Statement]:
 
 
 def _subject(fact: str) -> str:
-    """The name that a fact begins with: its first word, and those after it that begin with a capital."""
+    """Return the name at the start of a fact: its first word and the capitalised words after it."""
     name: list[str] = []
     for word in fact.split():
         if name and not word[0].isupper():
@@ -145,9 +144,9 @@ def profile(
     person said elsewhere and it is linked to.
     """
     by_person: dict[str, list[Statement]] = {}
-    who = _Who(speakers)
+    who = _Speakers(speakers)
     for one in sorted(told, key=_order):
-        if person := who.is_meant(one.person):
+        if person := who.resolve(one.person):
             by_person.setdefault(person, []).append(one)
     people = sorted(by_person, key=lambda person: (-len(by_person[person]), person))[:PEOPLE]
     lasting: list[_Line] = []
@@ -169,7 +168,7 @@ def profile(
 def _lasting(
     person: str, told: Sequence[Statement], near: Mapping[str, Collection[tuple[str, datetime]]]
 ) -> tuple[list[_Line], set[str]]:
-    """What was said again after a long time, weightiest first, and all the topics of it."""
+    """Return statements repeated after a long time, highest weight first, and all their topics."""
     about: dict[str, list[Statement]] = {}
     for one in told:
         for topic in one.topics:
@@ -200,7 +199,7 @@ def _lasting(
 def _recent(
     person: str, told: Sequence[Statement], lasting: Collection[str], shown: Collection[str], latest: datetime | None
 ) -> list[_Line]:
-    """What was said of late and does not last, newest first."""
+    """Return recent statements that are not lasting, newest first."""
     lines: list[_Line] = []
     for one in reversed(told):
         if one.when is None or latest is None or latest - one.when > RECENT_SPAN or len(lines) == RECENT:
@@ -211,7 +210,7 @@ def _recent(
 
 
 def _fitting(lines: Iterable[_Line], room: int) -> list[_Line]:
-    """As many lines as there is room for, the weightiest first."""
+    """Return the lines that fit, highest weight first."""
     kept: list[_Line] = []
     for line in sorted(lines, key=lambda line: -line.weight):
         if _size(line) <= room:
@@ -234,8 +233,8 @@ def _bullet(line: _Line) -> str:
 
 
 def _topics(text: str, person: str) -> frozenset[str]:
-    """Keys of the names and of the rarer words in a sentence."""
-    reading = read(text)
+    """Return the keys of names and rare words in a sentence."""
+    reading = find_terms(text)
     rare = {word.key for word in reading.words if word.rarity >= TERM_RARITY}
     return frozenset(rare | {name.key for name in reading.names}) - {person.casefold()}
 

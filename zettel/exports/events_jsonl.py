@@ -1,8 +1,8 @@
-"""``jsonl``: the events of a scope, an object on each line with the fields of ``zettel.Event``, in order of arrival.
+"""Export format ``jsonl``: one event per line with the fields of ``zettel.Event``, in order of arrival.
 
-An import into an empty scope and another export give the same bytes. For that an event with neither id nor time, which
-nothing else tells from another one, is written with its ``event_id`` as the id. With ``notes`` each line also has what
-the store knows about the event, and the notes that rest on it: to be read, for an import leaves it out again.
+An import into an empty scope and another export give the same bytes. So an event without id and time is written with
+its ``event_id`` as the id. With ``notes`` each line also contains the store's fields of the event and its notes; an
+import ignores them.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ from pydantic_core import to_jsonable_python
 
 from zettel.model import Event, EventRecord
 
-from .work import PAGE, Work
+from .task import PAGE, ExportTask
 
 NOTES = "notes"
 
 
-async def pages(work: Work) -> AsyncGenerator[bytes, None]:
-    """The lines of all events."""
-    await work.expect(events=1)
-    told: list[bytes] = []
-    async for event, notes in work.store.dump(work.scope):
-        value = _fields(event, whole=NOTES in work.include)
-        if NOTES in work.include:
+async def pages(task: ExportTask) -> AsyncGenerator[bytes, None]:
+    """Yield the lines of all events."""
+    await task.count_total(events=1)
+    lines: list[bytes] = []
+    async for event, notes in task.store.dump(task.scope):
+        value = _fields(event, with_store_fields=NOTES in task.include)
+        if NOTES in task.include:
             value["notes"] = to_jsonable_python(notes)
-            work.report.notes += len(notes)
-        told.append(_line(value))
-        if len(told) == PAGE:
-            yield _page(work, told)
-            told = []
-    yield _page(work, told)
+            task.report.notes += len(notes)
+        lines.append(_line(value))
+        if len(lines) == PAGE:
+            yield _page(task, lines)
+            lines = []
+    yield _page(task, lines)
 
 
-def _page(work: Work, told: list[bytes]) -> bytes:
-    work.report.events += len(told)
-    work.told(len(told))
-    return b"".join(told)
+def _page(task: ExportTask, lines: list[bytes]) -> bytes:
+    task.report.events += len(lines)
+    task.advance(len(lines))
+    return b"".join(lines)
 
 
-def _fields(event: EventRecord, *, whole: bool) -> dict[str, Any]:
+def _fields(event: EventRecord, *, with_store_fields: bool) -> dict[str, Any]:
     fields: dict[str, Any] = to_jsonable_python(event)
-    if event.id is None and event.occurred_at is None:
-        fields["id"] = event.event_id
-    return fields if whole else {name: fields[name] for name in Event.model_fields}
+    if event.external_id is None and event.occurred_at is None:
+        fields["external_id"] = event.event_id
+    return fields if with_store_fields else {name: fields[name] for name in Event.model_fields}
 
 
 def _line(value: dict[str, Any]) -> bytes:

@@ -1,11 +1,10 @@
-"""``graphml``: notes as nodes and links as edges, for Gephi, networkx and other programs that show or measure graphs.
+"""Export format ``graphml``: notes as nodes and links as edges, for Gephi, networkx and the like.
 
-``terms`` brings the Terms along, with an edge HAS_TERM from each note that weighs how often it uses one, and ``events``
-the events, with an edge FROM from each note to those it rests on. Vectors and what is archived stay out. Gephi
-takes ``label`` and ``weight`` for its own; the type of an edge is its ``label`` and its ``kind``.
+``terms`` adds terms, with weighted HAS_TERM edges, and ``events`` adds events, with FROM edges. Vectors and archived
+notes are not exported. Gephi reads ``label`` and ``weight``; the type of an edge is its ``label`` and its ``kind``.
 
-It is written piece by piece, all nodes before all edges, so that of the memory no more than the ids is held;
-networkx's own writer would build the whole document first.
+The document is streamed, all nodes before all edges, so only ids stay in memory. networkx would build the whole
+document first.
 """
 
 from __future__ import annotations
@@ -14,73 +13,73 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from xml.sax.saxutils import escape, quoteattr
 
+from zettel.core.paging import pages as pages_of
 from zettel.model import EventRecord, Link, Note
-from zettel.pages import pages as pages_of
 
-from .work import PAGE, Work
+from .task import PAGE, ExportTask
 
 TERMS, EVENTS = "terms", "events"
 
 LABEL_CHARACTERS = 80
-"""Longest label: what stands beside a node in a picture."""
+"""Characters of a label at most."""
 
 _NODE = {
-    "label": "string", "kind": "string", "text": "string", "role": "string", "session": "string",
+    "label": "string", "kind": "string", "text": "string", "speaker": "string", "role": "string", "session": "string",
     "occurred_at": "string", "valid_from": "string", "valid_to": "string", "recorded_at": "string",
     "keywords": "string", "tags": "string", "importance": "double", "confidence": "double",
 }  # fmt: skip
 _EDGE = {"label": "string", "kind": "string", "weight": "double", "reason": "string", "recorded_at": "string"}
 
-# XML has no characters for these, not even escaped.
+# XML cannot represent these characters, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-async def pages(work: Work) -> AsyncGenerator[bytes, None]:
-    """The document in pieces."""
-    await work.expect(notes=2, **({"events": 1} if EVENTS in work.include else {}))
+async def pages(task: ExportTask) -> AsyncGenerator[bytes, None]:
+    """Yield the document in pieces."""
+    await task.count_total(notes=2, **({"events": 1} if EVENTS in task.include else {}))
     yield _head().encode()
     known: set[str] = set()
-    if EVENTS in work.include:
-        async for event, _ in work.store.dump(work.scope):
+    if EVENTS in task.include:
+        async for event, _ in task.store.dump(task.scope):
             known.add(event.event_id)
-            work.report.events += 1
-            work.told(1)
+            task.report.events += 1
+            task.advance(1)
             yield _event(event).encode()
     terms: set[str] = set()
-    async for notes in pages_of(work.store, work.scope, PAGE):
+    async for notes in pages_of(task.store, task.scope, PAGE):
         known.update(note.id for note in notes)
-        told = [_note(note) for note in notes]
-        if TERMS in work.include:
-            used = await work.store.uses(work.scope, [note.id for note in notes])
+        elements = [_note(note) for note in notes]
+        if TERMS in task.include:
+            used = await task.store.uses(task.scope, [note.id for note in notes])
             new = {use.key: use.text for uses in used.values() for use in uses if use.key not in terms}
-            told += [_node(_term_id(key), {"label": text, "kind": "term"}) for key, text in new.items()]
+            elements += [_node(_term_id(key), {"label": text, "kind": "term"}) for key, text in new.items()]
             terms.update(new)
-        work.report.notes += len(notes)
-        work.told(len(notes))
-        yield "".join(told).encode()
-    work.report.terms = len(terms)
-    async for piece in _edges(work, known, terms):
+        task.report.notes += len(notes)
+        task.advance(len(notes))
+        yield "".join(elements).encode()
+    task.report.terms = len(terms)
+    async for piece in _edges(task, known, terms):
         yield piece.encode()
     yield b"</graph>\n</graphml>\n"
 
 
-async def _edges(work: Work, known: set[str], terms: set[str]) -> AsyncIterator[str]:
-    """Edges between nodes that were written: what came or went meanwhile has none."""
-    async for notes in pages_of(work.store, work.scope, PAGE):
+async def _edges(task: ExportTask, known: set[str], terms: set[str]) -> AsyncIterator[str]:
+    """Yield the edges between written nodes; concurrent changes are ignored."""
+    async for notes in pages_of(task.store, task.scope, PAGE):
         ids = [note.id for note in notes if note.id in known]
         here = set(ids)
-        links = [link for link in await work.store.links(work.scope, ids) if link.source in here]
-        told = [_link(link) for link in links if link.target in known]
-        if EVENTS in work.include:
-            rested_on = ((note.id, event) for note in notes if note.id in here for event in note.event_ids)
-            told += [_edge(note, event, {"label": "FROM"}) for note, event in rested_on if event in known]
-        if TERMS in work.include:
-            for note, uses in (await work.store.uses(work.scope, ids)).items():
+        links = [link for link in await task.store.links(task.scope, ids) if link.source in here]
+        elements = [_link(link) for link in links if link.target in known]
+        if EVENTS in task.include:
+            origins = ((note.id, event) for note in notes if note.id in here for event in note.event_ids)
+            elements += [_edge(note, event, {"label": "FROM"}) for note, event in origins if event in known]
+        if TERMS in task.include:
+            for note, uses in (await task.store.uses(task.scope, ids)).items():
                 counted = ((use.key, {"label": "HAS_TERM", "weight": use.count}) for use in uses if use.key in terms)
-                told += [_edge(note, _term_id(key), values) for key, values in counted]
-        work.report.links += len(told)
-        work.told(len(notes))
-        yield "".join(told)
+                elements += [_edge(note, _term_id(key), values) for key, values in counted]
+        task.report.links += len(elements)
+        task.advance(len(notes))
+        yield "".join(elements)
 
 
 def _head() -> str:
@@ -119,9 +118,12 @@ def _event(event: EventRecord) -> str:
     return _node(event.event_id, {**values, **_where_and_when(event)})
 
 
-def _where_and_when(one: Note | EventRecord) -> dict[str, object]:
-    at = one.occurred_at and one.occurred_at.isoformat()
-    return {"role": one.role, "session": one.session, "occurred_at": at, "recorded_at": one.recorded_at.isoformat()}
+def _where_and_when(item: Note | EventRecord) -> dict[str, object]:
+    at = item.occurred_at and item.occurred_at.isoformat()
+    return {
+        "speaker": item.speaker, "role": item.role, "session": item.session,
+        "occurred_at": at, "recorded_at": item.recorded_at.isoformat(),
+    }  # fmt: skip
 
 
 def _term_id(key: str) -> str:
@@ -134,19 +136,19 @@ def _node(id: str, values: Mapping[str, object]) -> str:
 
 
 def _link(link: Link) -> str:
-    told = {"reason": link.reason, "recorded_at": link.recorded_at.isoformat()}
-    return _edge(link.source, link.target, {"label": link.type.value, "weight": link.weight, **told})
+    elements = {"reason": link.reason, "recorded_at": link.recorded_at.isoformat()}
+    return _edge(link.source, link.target, {"label": link.type.value, "weight": link.weight, **elements})
 
 
 def _edge(source: str, target: str, values: Mapping[str, object]) -> str:
-    told: dict[str, object] = {"weight": 1.0, **values, "kind": values["label"]}
-    return f"<edge source={_quoted(source)} target={_quoted(target)}>{''.join(_data('edge', told))}</edge>\n"
+    elements: dict[str, object] = {"weight": 1.0, **values, "kind": values["label"]}
+    return f"<edge source={_quoted(source)} target={_quoted(target)}>{''.join(_data('edge', elements))}</edge>\n"
 
 
 def _data(place: str, values: Mapping[str, object]) -> Iterator[str]:
     for name, value in values.items():
         if value is not None and value != "":
-            text = escape(_valid(str(value)), {"\r": "&#13;"})  # a bare one would be read as the end of a line
+            text = escape(_valid(str(value)), {"\r": "&#13;"})  # parsers read an unescaped one as a line end
             yield f'<data key="{_key(place, name)}">{text}</data>'
 
 

@@ -1,4 +1,4 @@
-"""What an export wrote, as people and programs are told it."""
+"""Export reports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 
 class ExportReport(BaseModel):
-    """How much was written, and where to. What a format does not write, it does not count."""
+    """Counts of the written items; a format counts only what it writes."""
 
     to: str
     """The file or folder; "-" for an open file."""
@@ -17,9 +17,9 @@ class ExportReport(BaseModel):
     links: int = 0
     """Edges in ``graphml``; in ``markdown`` links between notes."""
     changed: int = 0
-    """Files of a folder that were written, those that stood there already left out."""
+    """Files of a folder that were written because they were new or changed."""
     removed: int = 0
-    """Files of a folder whose notes are gone."""
-    left: list[str] = Field(default_factory=list)
-    """Files of a folder that somebody else changed since zettel wrote them: neither overwritten nor removed."""
+    """Files of a folder that were removed with their notes."""
+    edited: list[str] = Field(default_factory=list)
+    """Files that people edited since the last export: neither overwritten nor removed."""
     seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""Memory for agents, by the interfaces that they have already: tools, frameworks, protocols.
+"""Adapters that give a memory to agent frameworks, tools and protocols.
 
-Each file here uses only the public face of a memory, and imports the package it is for where it needs it.
+Each module uses only the public API of a memory and imports its framework on first use.
 """

@@ -1,16 +1,16 @@
-"""The Agent Development Kit's memory service: what was said in its sessions, searched by whose they are.
+"""Memory service for Google's Agent Development Kit (ADK).
 
-An app and a user of the kit are a scope: the app its agent, the user its user, and the tenant is the memory's own.
+Each app and user of ADK is one scope: the app is its agent, the user its user, and the tenant is that of the memory.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from cachetools import LRUCache
 from pydantic import BaseModel
 
 from zettel.errors import InvalidInput, MissingExtra, NotFound
@@ -23,12 +23,12 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("the memory service for ADK", "adk") from error
 
-from zettel.arguments import checked, require_storable
-from zettel.integrations.either import Either, reach, require_memory
-from zettel.integrations.plain import plain, storable_text
-from zettel.integrations.recalled import FEWEST_WORDS, Recalled, repeats, spaced
+from zettel.core.arguments import checked, require_storable
+from zettel.integrations.json_values import json_value, storable_text
+from zettel.integrations.recalled_text import MIN_WORDS, RecalledNotes, normalized, only_repeats
+from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async
 from zettel.integrations.tool_answers import CAUTION
-from zettel.integrations.tools import SPECS, MemoryTools, Tool
+from zettel.integrations.tools import READ_TOOLS, MemoryTools, Tool
 from zettel.model import Event, Hit, Scope
 
 if TYPE_CHECKING:
@@ -38,40 +38,39 @@ if TYPE_CHECKING:
 
     from zettel.async_memory import AsyncMemory
 
-Kept = TypeVar("Kept")
 HITS = 10
-"""Memories in an answer, unless another number is asked for."""
+"""Default number of memories in an answer."""
 USER = "user"
-"""The author of what the user said."""
-READING = frozenset({"load_memory", *(spec.name for spec in SPECS if spec.reads_only)})
-"""Tools that answer with what is remembered."""
+"""The author of the user's events."""
+RECALLING_TOOLS = READ_TOOLS | {"load_memory"}
+"""Tools whose answers contain stored memories."""
 SCOPES = 100
-"""Users of whom it is kept in mind what was recalled for them, with their tools: those who asked last."""
+"""Scopes whose recalled notes and tools are cached, the most recent ones."""
 
 
 class ZettelMemoryService(BaseMemoryService):  # type: ignore[misc]
     """The memory of all apps and users in a ``Memory`` or ``AsyncMemory``: ``Runner(..., memory_service=this)``.
 
-    A search finds at most ``k`` notes. What was found is kept in mind, so that an answer that only reads it out is not
-    remembered again. Raises ``InvalidInput``.
+    A search returns at most ``k`` notes. The service caches them, so that it does not store an answer that only repeats
+    them. Raises ``InvalidInput``.
     """
 
-    def __init__(self, memory: Either, *, k: int = HITS) -> None:
+    def __init__(self, memory: AnyMemory, *, k: int = HITS) -> None:
         require_memory(memory)
         self._memory = memory
         self._k = k
-        self._recalled: OrderedDict[Scope, Recalled] = OrderedDict()
+        self._recalled: LRUCache[Scope, RecalledNotes] = LRUCache(SCOPES)
 
     def scope(self, app_name: str, user_id: str) -> Scope:
-        """Where the memories of an app's user are. Raises ``InvalidInput`` for names that name nobody."""
+        """Return the scope of an app and a user. Raises ``InvalidInput`` for empty names."""
         return scope_of(self._memory, app_name, user_id)
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Remember what was said in a session. Added again, it brings only what is new, and nothing that was deleted.
+        """Store the messages of a session. Adding it again stores only new messages and revives no deleted ones.
 
-        Only words are remembered: no calls of tools, no thoughts, no files, and no answer of an agent that only repeats
-        what was recalled. What no store keeps in a text is left out of it, and what is longer than an event may be is
-        cut. An event is known by its id, in whatever session it comes.
+        Only text is stored: no tool calls, thoughts or files, and no answers that only repeat recalled memories.
+        Characters that no store accepts are removed, and texts beyond the size limit are cut. Events are identified by
+        their ids, in any session.
         """
         await self._remember(session.app_name, session.user_id, session.events, session.id, None)
 
@@ -84,8 +83,10 @@ class ZettelMemoryService(BaseMemoryService):  # type: ignore[misc]
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """The same of some events, with metadata that ``Memory.search`` can filter by; what is remembered already keeps
-        its own. Raises ``InvalidEvent``."""
+        """Store some events, with metadata that ``Memory.search`` can filter by.
+
+        Events that are already stored keep their metadata. Raises ``InvalidEvent``.
+        """
         await self._remember(app_name, user_id, events, session_id, custom_metadata)
 
     async def add_memory(
@@ -96,89 +97,82 @@ class ZettelMemoryService(BaseMemoryService):  # type: ignore[misc]
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remember texts. One that a search has found is there already, and is not added. Raises ``InvalidEvent``."""
-        scope, common = self.scope(app_name, user_id), plain("custom_metadata", custom_metadata or {})
-        told = [(entry.id, _event_of_entry(entry, common)) for entry in memories]
-        await reach(self._memory, partial(_add_new, told, scope))
+        """Store texts. Entries that a search returned are already stored and skipped. Raises ``InvalidEvent``."""
+        scope, common = self.scope(app_name, user_id), json_value("custom_metadata", custom_metadata or {})
+        entries = [(entry.id, _event_of_entry(entry, common)) for entry in memories]
+        await run_async(self._memory, partial(_add_new, entries, scope))
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """What answers a question, best first; nothing for one without words."""
+        """Return the memories that answer a question, best first; none for an empty question."""
         scope = self.scope(app_name, user_id)
         if not query.strip():
             return SearchMemoryResponse()
-        hits = await reach(self._memory, lambda memory: memory.search(query, self._k, log=False, scope=scope))
+        hits = await run_async(self._memory, lambda memory: memory.search(query, self._k, log=False, scope=scope))
         recalled = self._recalled_in(scope)
         for hit in reversed(hits):
-            recalled.show(hit.note)
+            recalled.add(hit.note)
         return SearchMemoryResponse(memories=[_entry_of(hit) for hit in hits])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Destroy one memory by the id that a search gave it, with what was derived from it, for good.
+        """Destroy one memory and everything derived from it. ``memory_id`` is an id from a search.
 
         Raises ``NotFound``, and ``InvalidInput`` without an id.
         """
         scope = self.scope(app_name, user_id)
         if not memory_id:
-            raise InvalidInput("say which memory to delete: memory_id= is the id of an entry that a search found")
-        await reach(self._memory, lambda memory: memory.delete(memory_id, scope=scope))
-        self._recalled_in(scope).forget(memory_id)
+            raise InvalidInput("memory_id is missing: pass the id of an entry that search_memory returned")
+        await run_async(self._memory, lambda memory: memory.delete(memory_id, scope=scope))
+        self._recalled_in(scope).remove(memory_id)
 
-    def _recalled_in(self, scope: Scope) -> Recalled:
-        return _kept(self._recalled, scope, Recalled)
+    def _recalled_in(self, scope: Scope) -> RecalledNotes:
+        return self._recalled.setdefault(scope, RecalledNotes())
 
     async def _remember(
-        self, app_name: str, user_id: str, said: Sequence[AdkEvent], session: str | None,
+        self, app_name: str, user_id: str, adk_events: Sequence[AdkEvent], session: str | None,
         metadata: Mapping[str, object] | None,
     ) -> None:  # fmt: skip
-        scope, common = self.scope(app_name, user_id), plain("custom_metadata", metadata or {})
-        events = [_event_of(event, text, session, common) for event, text in _spoken(said, self._recalled_in(scope))]
-        if events:  # skip: what somebody has changed since stays as it is
-            await reach(self._memory, lambda memory: memory.remember(events, on_conflict="skip", scope=scope))
+        scope, common = self.scope(app_name, user_id), json_value("custom_metadata", metadata or {})
+        texts = _new_texts(adk_events, self._recalled_in(scope))
+        events = [_event_of(event, text, session, common) for event, text in texts]
+        if events:  # skip: notes that were edited since stay as they are
+            await run_async(
+                self._memory, lambda memory: memory.add_many_report(events, on_conflict="skip", scope=scope)
+            )
 
 
-def memory_tools(memory: Either, *, read_only: bool = False) -> list[BaseTool]:
-    """The tools of ``MemoryTools`` as the kit's: ``Agent(..., tools=memory_tools(memory))``.
+def memory_tools(memory: AnyMemory, *, read_only: bool = False) -> list[BaseTool]:
+    """Return the tools of ``MemoryTools`` as ADK tools: ``Agent(..., tools=memory_tools(memory))``.
 
-    They work on the memory of the app and the user of the session that they are called in.
+    They work on the scope of the app and user of the calling session.
     """
-    scopes = _Scopes(memory, read_only)
+    scopes = _ScopedTools(memory, read_only)
     return [_Tool(tool, scopes) for tool in MemoryTools(memory, read_only=read_only)]
 
 
-def scope_of(memory: Either, app_name: str, user_id: str) -> Scope:
-    """The scope of an app's user. Raises ``InvalidInput`` for names that name nobody."""
+def scope_of(memory: AnyMemory, app_name: str, user_id: str) -> Scope:
+    """Return the scope of an app and a user. Raises ``InvalidInput`` for empty names."""
     for name, value in (("app_name", app_name), ("user_id", user_id)):
         if not isinstance(value, str) or not value.strip():
-            raise InvalidInput(f"{name}={value!r} names nobody: use a text")
+            raise InvalidInput(f"{name} must be a non-empty string, got {value!r}")
         require_storable(name, value)
     return Scope(tenant=memory.scope.tenant, user=user_id, agent=app_name)
 
 
-class _Scopes:
-    """The tools of each scope, which know what they have recalled."""
+class _ScopedTools:
+    """Creates and caches the tools of each scope."""
 
-    def __init__(self, memory: Either, read_only: bool) -> None:
+    def __init__(self, memory: AnyMemory, read_only: bool) -> None:
         self._memory, self._read_only = memory, read_only
-        self._known: OrderedDict[Scope, MemoryTools] = OrderedDict()
+        self._cache: LRUCache[Scope, MemoryTools] = LRUCache(SCOPES)
 
-    def tools(self, context: ToolContext) -> MemoryTools:
+    def of_session(self, context: ToolContext) -> MemoryTools:
         session = context.session
         scope = scope_of(self._memory, session.app_name, session.user_id)
-        return _kept(self._known, scope, lambda: MemoryTools(self._memory, scope=scope, read_only=self._read_only))
-
-
-def _kept(known: OrderedDict[Scope, Kept], scope: Scope, make: Callable[[], Kept]) -> Kept:
-    """What is known of a scope, made anew if it is not, and forgotten when ``SCOPES`` others came after it."""
-    if scope not in known:
-        known[scope] = make()
-    known.move_to_end(scope)
-    if len(known) > SCOPES:
-        known.popitem(last=False)
-    return known[scope]
+        return self._cache.setdefault(scope, MemoryTools(self._memory, scope=scope, read_only=self._read_only))
 
 
 class _Tool(BaseTool):  # type: ignore[misc]
-    def __init__(self, tool: Tool, scopes: _Scopes) -> None:
+    def __init__(self, tool: Tool, scopes: _ScopedTools) -> None:
         super().__init__(name=tool.name, description=tool.description)
         self._tool, self._scopes = tool, scopes
 
@@ -188,19 +182,19 @@ class _Tool(BaseTool):  # type: ignore[misc]
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
-        return await self._scopes.tools(tool_context).acall(self._tool.name, args)
+        return await self._scopes.of_session(tool_context).acall(self._tool.name, args)
 
 
-async def _add_new(told: Iterable[tuple[str | None, Event]], scope: Scope, memory: AsyncMemory) -> None:
+async def _add_new(entries: Iterable[tuple[str | None, Event]], scope: Scope, memory: AsyncMemory) -> None:
     new: list[Event] = []
-    for id, event in told:
-        if id is None or not id.startswith("n_") or not await _holds(memory, id, scope):
+    for id, event in entries:
+        if id is None or not id.startswith("n_") or not await _exists(memory, id, scope):
             new.append(event)
     if new:
         await memory.add_many(new, scope=scope)
 
 
-async def _holds(memory: AsyncMemory, id: str, scope: Scope) -> bool:
+async def _exists(memory: AsyncMemory, id: str, scope: Scope) -> bool:
     try:
         await memory.get(id, scope=scope)
     except NotFound:
@@ -208,34 +202,33 @@ async def _holds(memory: AsyncMemory, id: str, scope: Scope) -> bool:
     return True
 
 
-def _spoken(events: Iterable[AdkEvent], before: Recalled) -> Iterator[tuple[AdkEvent, str]]:
-    """What was said, with its words; without what agents read out of the answers of tools, or of what was recalled
-    ``before`` they were asked, which stands in no event."""
+def _new_texts(events: Iterable[AdkEvent], before: RecalledNotes) -> Iterator[tuple[AdkEvent, str]]:
+    """Yield events with their texts, without answers that only repeat tool answers or notes recalled ``before``."""
     recalled: list[dict[str, Any]] = []
     for event in events:
         if event.partial or event.content is None:
             continue
         for part in event.content.parts or ():
             answer = part.function_response
-            if answer is not None and answer.name in READING:
+            if answer is not None and answer.name in RECALLING_TOOLS:
                 recalled += [{"text": text} for text in _texts(answer.response)]
         text = _words(event.content)
-        if text.strip() and (event.author == USER or not (repeats(text, recalled) or _is_told(text, before))):
+        if text.strip() and (event.author == USER or not (only_repeats(text, recalled) or _is_recalled(text, before))):
             yield event, text
 
 
-def _is_told(text: str, before: Recalled) -> bool:
-    """Whether a text only reads out what was recalled; a word or two are an answer, whoever said them before."""
-    return spaced(text).count(" ") > FEWEST_WORDS and bool(before.holders(text))
+def _is_recalled(text: str, before: RecalledNotes) -> bool:
+    """Return whether a text only repeats recalled notes; very short texts never count."""
+    return normalized(text).count(" ") > MIN_WORDS and bool(before.source_ids(text))
 
 
 def _words(content: types.Content) -> str:
-    """The text of a content, without thoughts."""
+    """Return the text of a content, without thoughts."""
     return storable_text("\n".join(part.text for part in content.parts or () if part.text and not part.thought))
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in an answer of a tool."""
+    """Yield all strings in the answer of a tool."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, str):
@@ -251,7 +244,7 @@ def _event_of(event: AdkEvent, text: str, session: str | None, metadata: dict[st
     except (OverflowError, ValueError, OSError):
         raise InvalidInput(f"timestamp={event.timestamp} of event {event.id!r} is not a time") from None
     fields = {
-        "id": f"adk:{event.id}", "content": text, "role": event.author or None, "occurred_at": when,
+        "id": f"adk:{event.id}", "content": text, "speaker": event.author or None, "occurred_at": when,
         "session": session, "metadata": metadata,
     }  # fmt: skip
     return checked(fields)
@@ -260,8 +253,8 @@ def _event_of(event: AdkEvent, text: str, session: str | None, metadata: dict[st
 def _event_of_entry(entry: MemoryEntry, common: dict[str, Any]) -> Event:
     fields = {
         "id": None if entry.id is None else f"adk:memory:{entry.id}", "content": _words(entry.content),
-        "role": entry.author, "occurred_at": entry.timestamp,
-        "metadata": {**common, **plain("custom_metadata", entry.custom_metadata)},
+        "speaker": entry.author, "occurred_at": entry.timestamp,
+        "metadata": {**common, **json_value("custom_metadata", entry.custom_metadata)},
     }  # fmt: skip
     return checked(fields)
 
@@ -273,9 +266,9 @@ def _entry_of(hit: Hit) -> MemoryEntry:
     return MemoryEntry(
         id=note.id,
         content=types.Content(
-            role=USER if note.role == USER else "model", parts=[types.Part(text=text) for text in parts]
+            role=USER if note.speaker == USER else "model", parts=[types.Part(text=text) for text in parts]
         ),
-        author=note.role,
+        author=note.speaker,
         timestamp=note.occurred_at.isoformat() if note.occurred_at else None,
         custom_metadata={
             **note.metadata, "score": hit.score, **{name: value for name, value in known.items() if value}

@@ -1,21 +1,21 @@
-"""CrewAI: the storage of its ``Memory`` in a memory of zettel.
+"""Storage backend for CrewAI's ``Memory``.
 
-CrewAI asks its storage by vectors, which say less than words. ``embedder`` is what its ``Memory`` makes them with here:
-the embedder of the memory, which keeps in mind what words a vector stands for, so that these are searched for. A vector
-that it did not make lately is compared with those of the records.
+CrewAI queries its storage by vector. ``ZettelStorage.embedder`` caches the text of each vector that it creates, so that
+a query searches for the text. Other vectors are compared with the vectors of the records.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 import numpy as np
+from cachetools import LRUCache
 
 from zettel.errors import InvalidInput, MissingExtra
 
@@ -24,58 +24,56 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("the storage for CrewAI", "crewai") from error
 
-from zettel.arguments import checked
 from zettel.async_memory import AsyncMemory
-from zettel.integrations.either import Either, reach, require_memory, wait
-from zettel.integrations.keyed import destroy, first, is_long, notes, payload_of, ranked, write
-from zettel.integrations.plain import plain, storable_text
+from zettel.core.arguments import checked
+from zettel.integrations.json_values import json_value, storable_text
+from zettel.integrations.keyed_items import KeyedItems, is_long
+from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async, run_sync
+from zettel.local.backend import LocalBackend
 from zettel.model import Event, Note, Scope, in_utc
 
-ASKED = 10_000
-"""Vectors whose words are kept in mind, those that were made last."""
+CACHED_TEXTS = 10_000
+"""Vectors whose texts are cached, the most recent ones."""
 RECORD, ID = "record", "record_id"
-"""Keys of the metadata: what CrewAI keeps, as JSON, and what it is known by."""
+"""Metadata keys for CrewAI's record as JSON and for its id."""
 CONTENT = "content"
-"""Key of a record that is the payload of the event where it is long."""
+"""Field of a record that is stored as the payload of the event if it is long."""
 
-Found = list[tuple[MemoryRecord, float]]
+RankedRecords = list[tuple[MemoryRecord, float]]
 
 
 class ZettelStorage:
     """One scope of a ``Memory`` or ``AsyncMemory`` as CrewAI's ``StorageBackend``:
     ``crewai.Memory(storage=storage, embedder=storage.embedder)``.
 
-    Each record is a note, each update of it a version; ``delete`` destroys it with all its versions. What words are
-    searched for is ranked as ``Memory.search`` ranks. Of an ``AsyncMemory`` there are only the methods that begin with
-    an a. Raises ``InvalidInput``.
+    Each record is a note, and each update a new version; ``delete`` destroys all versions. Queries are ranked like
+    ``Memory.search``. With an ``AsyncMemory`` only the async methods work. Raises ``InvalidInput``.
     """
 
-    def __init__(self, memory: Either, *, scope: Scope | None = None) -> None:
+    def __init__(self, memory: AnyMemory, *, scope: Scope | None = None) -> None:
         require_memory(memory)
         self._memory = memory
         self._scope = scope or memory.scope
-        self._words: OrderedDict[bytes, str] = OrderedDict()
+        self._texts: LRUCache[bytes, str] = LRUCache(CACHED_TEXTS)
         self._writing = asyncio.Lock()
 
     def embedder(self, texts: Sequence[str]) -> list[list[float]]:
-        """The vectors of texts, as CrewAI's ``Memory`` takes its embedder. Raises ``EmbedderUnavailable``."""
-        return wait(self._memory, partial(self._embed, list(texts)))
-
-    # ------------------------------------------------------------------------------------------- what CrewAI asks for
+        """Embed texts; pass this method to CrewAI's ``Memory``. Raises ``EmbedderUnavailable``."""
+        return run_sync(self._memory, partial(self._embed, list(texts)))
 
     def save(self, records: list[MemoryRecord]) -> None:
-        """Keep records, in one transaction, and in a second one those whose ids were ever deleted.
+        """Store records in one transaction; records with ids that were once deleted follow in a second one.
 
-        Raises ``InvalidInput`` for metadata that is no JSON.
+        Raises ``InvalidInput`` for metadata that is not JSON.
         """
-        wait(self._memory, partial(self._save, records))
+        run_sync(self._memory, partial(self._save, records))
 
     async def asave(self, records: list[MemoryRecord]) -> None:
-        """The same, awaited."""
-        await reach(self._memory, partial(self._save, records))
+        """Async version."""
+        await run_async(self._memory, partial(self._save, records))
 
     def update(self, record: MemoryRecord) -> None:
-        """Replace the record of that id, as a new version of it."""
+        """Store a new version of a record."""
         self.save([record])
 
     def search(
@@ -86,13 +84,13 @@ class ZettelStorage:
         metadata_filter: dict[str, Any] | None = None,
         limit: int = 10,
         min_score: float = 0.0,
-    ) -> Found:
-        """The records that answer what a vector of ``embedder`` stands for, best first, with scores from 0 to 1.
+    ) -> RankedRecords:
+        """Return the records that match a vector of ``embedder``, best first, with scores from 0 to 1.
 
-        Raises ``InvalidInput`` for a vector of another embedder.
+        Raises ``InvalidInput`` for a vector of another size.
         """
-        fits = _Fits(scope_prefix, categories, metadata_filter)
-        return wait(self._memory, partial(self._search, query_embedding, fits, limit, min_score))
+        records = _RecordFilter(scope_prefix, categories, metadata_filter)
+        return run_sync(self._memory, partial(self._search, query_embedding, records, limit, min_score))
 
     async def asearch(
         self,
@@ -102,10 +100,10 @@ class ZettelStorage:
         metadata_filter: dict[str, Any] | None = None,
         limit: int = 10,
         min_score: float = 0.0,
-    ) -> Found:
-        """The same, awaited."""
-        fits = _Fits(scope_prefix, categories, metadata_filter)
-        return await reach(self._memory, partial(self._search, query_embedding, fits, limit, min_score))
+    ) -> RankedRecords:
+        """Async version."""
+        records = _RecordFilter(scope_prefix, categories, metadata_filter)
+        return await run_async(self._memory, partial(self._search, query_embedding, records, limit, min_score))
 
     def delete(
         self,
@@ -115,9 +113,9 @@ class ZettelStorage:
         older_than: datetime | None = None,
         metadata_filter: dict[str, Any] | None = None,
     ) -> int:
-        """Destroy the records that are all of this, or all records; how many."""
-        fits = _Fits(scope_prefix, categories, metadata_filter, older_than, record_ids)
-        return wait(self._memory, partial(self._delete, fits))
+        """Destroy the records that match every given criterion, by default all; return their number."""
+        records = _RecordFilter(scope_prefix, categories, metadata_filter, older_than, record_ids)
+        return run_sync(self._memory, partial(self._delete, records))
 
     async def adelete(
         self,
@@ -127,23 +125,23 @@ class ZettelStorage:
         older_than: datetime | None = None,
         metadata_filter: dict[str, Any] | None = None,
     ) -> int:
-        """The same, awaited."""
-        fits = _Fits(scope_prefix, categories, metadata_filter, older_than, record_ids)
-        return await reach(self._memory, partial(self._delete, fits))
+        """Async version."""
+        records = _RecordFilter(scope_prefix, categories, metadata_filter, older_than, record_ids)
+        return await run_async(self._memory, partial(self._delete, records))
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
-        """The record of an id."""
-        return wait(self._memory, partial(self._get, record_id))
+        """Return the record with this id."""
+        return run_sync(self._memory, partial(self._get, record_id))
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
-        """The records of a scope and those below it, the newest first."""
+        """Return the records of a scope and its subscopes, newest first."""
         if limit < 0 or offset < 0:
-            raise InvalidInput(f"limit={limit}, offset={offset}: both are 0 or more")
+            raise InvalidInput(f"limit={limit}, offset={offset}: both must be 0 or more")
         newest = sorted(self._records(scope_prefix), key=lambda record: in_utc(record.created_at), reverse=True)
         return newest[offset : offset + limit]
 
     def get_scope_info(self, scope: str) -> ScopeInfo:
-        """How much there is in a scope and below it, of what categories, and since when."""
+        """Return the number, categories and dates of the records in a scope and its subscopes."""
         records = self._records(scope)
         times = sorted((record.created_at for record in records), key=in_utc)
         return ScopeInfo(
@@ -156,103 +154,93 @@ class ZettelStorage:
         )
 
     def list_scopes(self, parent: str = "/") -> list[str]:
-        """The scopes right below one, sorted."""
+        """Return the direct subscopes of a scope, sorted."""
         return _children(parent, self._records(parent))
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
-        """How many records of a scope and below it are of each category."""
-        counts: dict[str, int] = {}
-        for record in self._records(scope_prefix):
-            for name in dict.fromkeys(record.categories):
-                counts[name] = counts.get(name, 0) + 1
-        return counts
+        """Return the number of records per category in a scope and its subscopes."""
+        records = self._records(scope_prefix)
+        return dict(Counter(name for record in records for name in dict.fromkeys(record.categories)))
 
     def count(self, scope_prefix: str | None = None) -> int:
-        """How many records a scope has, with those below it."""
+        """Return the number of records in a scope and its subscopes."""
         return len(self._records(scope_prefix))
 
     def reset(self, scope_prefix: str | None = None) -> None:
-        """Destroy the records of a scope and those below it, or all; nothing else of the memory."""
+        """Destroy the records of a scope and its subscopes, by default all. Other notes of the memory stay."""
         self.delete(scope_prefix)
 
-    # -------------------------------------------------------------------------------------------- in the memory's loop
+    # The methods below run in the memory's event loop.
 
     def _records(self, scope_prefix: str | None) -> list[MemoryRecord]:
-        return wait(self._memory, partial(self._all, _Fits(scope_prefix)))
+        return run_sync(self._memory, partial(self._all, _RecordFilter(scope_prefix)))
 
-    async def _all(self, fits: _Fits, memory: AsyncMemory) -> list[MemoryRecord]:
-        found = [await self._record(memory, note) for note in await self._fitting(fits, memory)]
-        return [record for record in found if record is not None]
+    async def _all(self, records: _RecordFilter, memory: AsyncMemory) -> list[MemoryRecord]:
+        items = KeyedItems(memory, self._scope)
+        matches = [
+            await _record(items, note) async for note in items.notes(records.metadata_filter) if records.accepts(note)
+        ]
+        return [record for record in matches if record is not None]
 
     async def _get(self, id: str, memory: AsyncMemory) -> MemoryRecord | None:
-        note = await first(memory, self._scope, {ID: id})
-        return None if note is None else await self._record(memory, note)
-
-    async def _record(self, memory: AsyncMemory, note: Note) -> MemoryRecord | None:
-        """The record of a note; None if somebody deleted it just now."""
-        record: Any = note.metadata[RECORD]
-        if CONTENT in record:
-            return MemoryRecord.model_validate(record)
-        content = await payload_of(memory, self._scope, note)
-        return None if content is None else MemoryRecord.model_validate({**record, CONTENT: content})
-
-    async def _fitting(self, fits: _Fits, memory: AsyncMemory, everything: bool = False) -> list[Note]:
-        found = notes(memory, self._scope, fits.asked, everything=everything)
-        return [note async for note in found if fits.note(note)]
+        items = KeyedItems(memory, self._scope)
+        note = await items.first({ID: id})
+        return None if note is None else await _record(items, note)
 
     async def _save(self, records: Sequence[MemoryRecord], memory: AsyncMemory) -> None:
         events = {record.id: _event(_json(record), record.created_at) for record in records}
         async with self._writing:
-            await write(memory, self._scope, events, lambda id: {ID: id})
+            await KeyedItems(memory, self._scope).write(events, lambda id: {ID: id})
 
-    async def _delete(self, fits: _Fits, memory: AsyncMemory) -> int:
-        going = await self._fitting(fits, memory, everything=True)
-        return sum([await destroy(memory, self._scope, note) for note in going])
+    async def _delete(self, records: _RecordFilter, memory: AsyncMemory) -> int:
+        items = KeyedItems(memory, self._scope)
+        notes = items.notes(records.metadata_filter, include_hidden=True)
+        return sum([await items.delete(note) for note in [note async for note in notes if records.accepts(note)]])
 
     async def _embed(self, texts: list[str], memory: AsyncMemory) -> list[list[float]]:
         rows = await _vectors(texts, memory)
         for text, row in zip(texts, rows, strict=True):
-            self._words[row.tobytes()] = text
-            self._words.move_to_end(row.tobytes())
-        while len(self._words) > ASKED:
-            self._words.popitem(last=False)
-        told: list[list[float]] = rows.tolist()
-        return told
+            self._texts[row.tobytes()] = text
+        vectors: list[list[float]] = rows.tolist()
+        return vectors
 
     async def _search(
-        self, vector: Sequence[float], fits: _Fits, limit: int, min_score: float, memory: AsyncMemory
-    ) -> Found:
+        self, vector: Sequence[float], records: _RecordFilter, limit: int, min_score: float, memory: AsyncMemory
+    ) -> RankedRecords:
         if limit < 1:
             return []
-        asked = np.asarray(vector, np.float32)
-        words = self._words.get(asked.tobytes())
-        if words is None:
-            found = await self._nearest(asked, fits, memory)
+        query = np.asarray(vector, np.float32)
+        text = self._texts.get(query.tobytes())
+        if text is None:
+            ranked = await self._nearest(query, records, memory)
         else:
-            hits = await ranked(memory, self._scope, words, fits.asked, limit, fits.look, sieves=fits.sieves)
-            told = [(await self._record(memory, note), score) for note, score in hits]
-            found = [(record, score) for record, score in told if record is not None]
-        return [(record, score) for record, score in found if score >= min_score][:limit]
+            items = KeyedItems(memory, self._scope)
+            hits = await items.ranked(
+                text, records.metadata_filter, limit, records.accept, selective=records.is_selective
+            )
+            scored = [(await _record(items, note), score) for note, score in hits]
+            ranked = [(record, score) for record, score in scored if record is not None]
+        return [(record, score) for record, score in ranked if score >= min_score][:limit]
 
-    async def _nearest(self, asked: Any, fits: _Fits, memory: AsyncMemory) -> Found:
-        """All records that fit by the cosine of their vectors with one whose words nobody knows."""
-        records = await self._all(fits, memory)
+    async def _nearest(self, query: Any, filter: _RecordFilter, memory: AsyncMemory) -> RankedRecords:
+        """Rank all matching records by the cosine of their vectors with a vector of unknown text."""
+        records = await self._all(filter, memory)
         if not records:
             return []
         rows = await _vectors([record.content for record in records], memory)
-        length = float(np.linalg.norm(asked))
-        if asked.shape != rows.shape[1:] or not length > 0:
+        length = float(np.linalg.norm(query))
+        if query.shape != rows.shape[1:] or not length > 0:
             raise InvalidInput(
-                f"a vector of {asked.size} numbers is not of the memory's embedder, which makes {rows.shape[1]}: "
-                "hand CrewAI's Memory the storage's own, Memory(storage=storage, embedder=storage.embedder)"
+                f"the vector has {query.size} dimensions, the memory's embedder {rows.shape[1]}: pass the storage's "
+                "embedder to CrewAI, Memory(storage=storage, embedder=storage.embedder)"
             )
-        scores = np.clip(rows @ asked / length, 0.0, 1.0)
+        scores = np.clip(rows @ query / length, 0.0, 1.0)
         best = np.argsort(-scores, kind="stable")
         return [(records[place], float(scores[place])) for place in best]
 
 
-class _Fits:
-    """What records are wanted: the filter that the memory is ``asked`` for, and what has to be looked at afterwards."""
+class _RecordFilter:
+    """Selects records by ``metadata_filter`` in the store, and by criteria that are checked afterwards."""
 
     def __init__(
         self,
@@ -262,18 +250,18 @@ class _Fits:
         older_than: datetime | None = None,
         ids: Sequence[str] | None = None,
     ) -> None:
-        self.asked = _below(_labels(scope_prefix or "/"))
+        self.metadata_filter = _below(_labels(scope_prefix or "/"))
         self._categories = set(categories or ())
-        self._metadata = plain("metadata_filter", metadata or {})
+        self._metadata = json_value("metadata_filter", metadata or {})
         self._older_than = None if older_than is None else in_utc(older_than)
         self._ids = None if ids is None else set(ids)
         if len(self._categories) == 1:
-            self.asked |= _of_category(*self._categories)
+            self.metadata_filter |= _of_category(*self._categories)
         if self._ids is not None and len(self._ids) == 1:
-            self.asked |= {ID: next(iter(self._ids))}
-        self.sieves = len(self._categories) > 1 or bool(self._metadata)
+            self.metadata_filter |= {ID: next(iter(self._ids))}
+        self.is_selective = len(self._categories) > 1 or bool(self._metadata)
 
-    def note(self, note: Note) -> bool:
+    def accepts(self, note: Note) -> bool:
         record: Any = note.metadata[RECORD]
         return (
             (not self._categories or not self._categories.isdisjoint(record["categories"]))
@@ -282,29 +270,39 @@ class _Fits:
             and (self._older_than is None or in_utc(datetime.fromisoformat(record["created_at"])) < self._older_than)
         )
 
-    async def look(self, note: Note) -> Note | None:
-        return note if self.note(note) else None
+    async def accept(self, note: Note) -> Note | None:
+        return note if self.accepts(note) else None
+
+
+async def _record(items: KeyedItems, note: Note) -> MemoryRecord | None:
+    """Return the record of a note; None if it was deleted concurrently."""
+    record: Any = note.metadata[RECORD]
+    if CONTENT in record:
+        return MemoryRecord.model_validate(record)
+    content = await items.payload(note)
+    return None if content is None else MemoryRecord.model_validate({**record, CONTENT: content})
 
 
 async def _vectors(texts: list[str], memory: AsyncMemory) -> Any:
-    """(n, d) float32 unit rows of the memory's embedder."""
-    if not isinstance(memory, AsyncMemory):
-        raise InvalidInput("a memory on a server makes no vectors: keep CrewAI's in one that is opened here")
-    engine, _ = await memory._use(None)
+    """Return (n, d) float32 unit rows of the memory's embedder."""
+    backend = await memory._ready(None)
+    if not isinstance(backend, LocalBackend):
+        raise InvalidInput("CrewAI needs vectors, which a zettel server does not return: open the store directly")
+    engine, _ = backend.memory.use(None)
     return np.ascontiguousarray(await engine.vectors.embedder.embed(texts), np.float32)
 
 
 def _json(record: MemoryRecord) -> dict[str, Any]:
-    """A record as JSON, its times as they are, without its vector. Raises ``InvalidInput``."""
-    told = record.model_dump(exclude={"embedding"})
-    times = {name: told[name].isoformat() for name in ("created_at", "last_accessed")}
-    return {name: plain(name, value) for name, value in (told | times).items()}
+    """Return a record as JSON, without its vector. Raises ``InvalidInput``."""
+    fields = record.model_dump(exclude={"embedding"})
+    times = {name: fields[name].isoformat() for name in ("created_at", "last_accessed")}
+    return {name: json_value(name, value) for name, value in (fields | times).items()}
 
 
 def _event(record: dict[str, Any], created_at: datetime) -> Event:
     labels = _labels(record["scope"])
     content = record[CONTENT]
-    text = storable_text(content)  # what is searched; the record itself stays exact
+    text = storable_text(content)  # the searchable text; the record itself stays exact
     if is_long(text):
         record = {name: value for name, value in record.items() if name != CONTENT}
     metadata: dict[str, Any] = {ID: record["id"], RECORD: record}
@@ -315,7 +313,7 @@ def _event(record: dict[str, Any], created_at: datetime) -> Event:
     return checked({
         "id": json.dumps(["crewai", record["id"], 0]),
         "content": text,
-        "payload": content if is_long(text) or not text.strip() else None,  # an event has to say something
+        "payload": content if is_long(text) or not text.strip() else None,  # an event must not be empty
         "occurred_at": created_at,
         "metadata": metadata,
     })  # fmt: skip
@@ -330,7 +328,7 @@ def _path(labels: Sequence[str]) -> str:
 
 
 def _below(labels: Sequence[str]) -> dict[str, Any]:
-    """The filter for records of a scope and those below it; of ``[]``: for all records, and nothing else."""
+    """Return the filter for records of a scope and its subscopes; ``[]`` selects all records."""
     return {f"scope {len(labels)}": list(labels)}
 
 

@@ -1,8 +1,7 @@
-"""LangGraph's long-term memory: a ``BaseStore`` over a memory, its tools for agents, and what stands around a model.
+"""LangGraph: a ``BaseStore`` on a memory, tools for agents, and hooks around a model.
 
-``ZettelStore`` keeps items under namespaces and keys as LangGraph defines it; what an item is in the memory tells
-``zettel.integrations.langgraph_items``. ``memory_tools`` and ``MemoryHooks`` come from
-``zettel.integrations.langgraph_agents``.
+``zettel.integrations.langgraph_items`` maps items to events and notes. ``zettel.integrations.langgraph_agents`` defines
+``memory_tools`` and ``MemoryHooks``.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from zettel.errors import InvalidInput, MissingExtra, NotFound
 
@@ -33,8 +33,8 @@ except ModuleNotFoundError as error:
     raise MissingExtra("the store for LangGraph", "langgraph") from error
 
 from zettel.async_memory import AsyncMemory
-from zettel.integrations.either import Either, reach, require_memory, wait
-from zettel.integrations.keyed import destroy, first, notes, ranked, write
+from zettel.integrations.json_values import json_value
+from zettel.integrations.keyed_items import KeyedItems
 from zettel.integrations.langgraph_agents import MemoryHooks as MemoryHooks
 from zettel.integrations.langgraph_agents import memory_tools as memory_tools
 from zettel.integrations.langgraph_items import (
@@ -52,30 +52,29 @@ from zettel.integrations.langgraph_items import (
     refreshed,
     require_namespace,
     search_item_of,
-    texts_asked,
+    text_fields,
     value_of,
     within,
 )
-from zettel.integrations.plain import plain
+from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async, run_sync
 from zettel.model import Note, Scope
 
 
 class ZettelStore(BaseStore):  # type: ignore[misc]
-    """One scope of a ``Memory`` or ``AsyncMemory`` as LangGraph's store; an ``AsyncMemory`` has only the methods that
-    begin with an a.
+    """One scope of a ``Memory`` or ``AsyncMemory`` as LangGraph's store.
 
-    Each ``put`` is a version of one note, so that ``history`` and ``revert`` work on items too; ``delete`` destroys it
-    with all its versions. What a query finds is ranked as ``Memory.search`` ranks. ``index`` may name the ``fields``
-    that are searched, as paths; vectors are the memory's own. ``ttl`` is LangGraph's config: what has expired is
-    destroyed by ``sweep_ttl``, and every ``sweep_interval_minutes`` by the call that comes next. Raises
-    ``InvalidInput``.
+    Each ``put`` is a new version of one note, so that ``history`` and ``revert`` work on items; ``delete`` destroys all
+    versions. Queries are ranked like ``Memory.search``. ``index`` may list the ``fields`` to search, as paths; the
+    memory's embedder makes the vectors. ``ttl`` is LangGraph's config: ``sweep_ttl`` destroys expired items, and the
+    next call after ``sweep_interval_minutes`` does the same. With an ``AsyncMemory`` only the async methods work.
+    Raises ``InvalidInput``.
     """
 
     supports_ttl = True
 
     def __init__(
         self,
-        memory: Either,
+        memory: AnyMemory,
         *,
         scope: Scope | None = None,
         index: IndexConfig | None = None,
@@ -83,7 +82,7 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
     ) -> None:
         require_memory(memory)
         if index and ("embed" in index or "dims" in index):
-            raise InvalidInput("index: vectors are the memory's, Memory(embedder=...) chooses them: give fields alone")
+            raise InvalidInput("index: choose the embedder with Memory(embedder=...), and pass only fields here")
         self._memory = memory
         self._scope = scope or memory.scope
         self._fields = list((index or {}).get("fields") or [WHOLE])
@@ -92,86 +91,85 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
         self._swept: datetime | None = None
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do all of them: first what reads, on the state before, then what deletes, one after the other, then what
-        puts, in one transaction, and in a second one for keys that were ever deleted; of several puts of a key the
-        last. Raises what ``add_many`` and ``search`` raise, and ``InvalidNamespaceError``."""
-        return wait(self._memory, partial(self._do, list(ops)))
+        """Run all operations: reads on the state before, then deletes, then puts.
+
+        Puts share one transaction; keys that were once deleted follow in a second one. Of several puts of a key the
+        last one counts. Raises what ``add_many`` and ``search`` raise, and ``InvalidNamespaceError``.
+        """
+        return run_sync(self._memory, partial(self._do, list(ops)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """The same, awaited, in any event loop for a ``Memory``."""
-        return await reach(self._memory, partial(self._do, list(ops)))
+        """Async version; a ``Memory`` works in any event loop."""
+        return await run_async(self._memory, partial(self._do, list(ops)))
 
     def sweep_ttl(self) -> int:
-        """Destroy what has expired; how many items that were."""
-        return wait(self._memory, self._sweep)
+        """Destroy expired items; return their number."""
+        return run_sync(self._memory, self._sweep)
 
     async def asweep_ttl(self) -> int:
-        """The same, awaited."""
-        return await reach(self._memory, self._sweep)
+        """Async version."""
+        return await run_async(self._memory, self._sweep)
 
-    # -------------------------------------------------------------------------------------------- in the memory's loop
+    # The methods below run in the memory's event loop.
 
     async def _do(self, ops: Sequence[Op], memory: AsyncMemory) -> list[Result]:
         every = (self.ttl_config or {}).get("sweep_interval_minutes")
         if every is not None and (self._swept is None or now_utc() - self._swept >= timedelta(minutes=every)):
             await self._sweep(memory)
+        items = KeyedItems(memory, self._scope)
         results: list[Result] = []
         puts: dict[Place, PutOp] = {}
         read: dict[Place, Note] = {}
         for op in ops:
             result: Result = None
             if isinstance(op, GetOp):
-                result = await self._get(memory, op, read)
+                result = await self._get(items, op, read)
             elif isinstance(op, SearchOp):
-                result = await self._search(memory, op, read)
+                result = await self._search(items, op, read)
             elif isinstance(op, ListNamespacesOp):
-                result = await self._namespaces(memory, op)
+                result = await self._namespaces(items, op)
             elif isinstance(op, PutOp):
                 puts[Place(require_namespace(op.namespace), op.key)] = op
             else:
-                raise InvalidInput(f"{type(op).__name__} is no operation of a store")
+                raise InvalidInput(f"{type(op).__name__} is not an operation of a store: use Get, Put, Search or List")
             results.append(result)
         due = [place for place, note in read.items() if refreshed(note, now_utc())]
         if puts or due:
             async with self._writing:
                 for place in due:
-                    await self._refresh(memory, place)
-                await self._write(memory, puts)
+                    await self._refresh(items, place)
+                await self._write(items, puts)
         return results
 
-    # read -----------------------------------------------------------------------------------------------------------
-
-    async def _get(self, memory: AsyncMemory, op: GetOp, read: dict[Place, Note]) -> Item | None:
+    async def _get(self, items: KeyedItems, op: GetOp, read: dict[Place, Note]) -> Item | None:
         place = Place(tuple(op.namespace), op.key)
-        note = await self._note(memory, place)
+        note = await items.first(place.filter())
         if note is None or self._hides(note):
             return None
-        value = await value_of(memory, self._scope, note)
+        value = await value_of(items, note)
         if value is None:
             return None
         if op.refresh_ttl:
             read[place] = note
         return item_of(note, value)
 
-    async def _note(self, memory: AsyncMemory, place: Place) -> Note | None:
-        return await first(memory, self._scope, place.asked())
-
-    async def _search(self, memory: AsyncMemory, op: SearchOp, read: dict[Place, Note]) -> list[SearchItem]:
+    async def _search(self, items: KeyedItems, op: SearchOp, read: dict[Place, Note]) -> list[SearchItem]:
         _require_counts(op)
-        wanted = op.offset + op.limit
-        found: dict[Place, tuple[Note, float | None]] = {}
-        if op.query and op.query.strip() and wanted:
-            found |= await self._ranked(memory, op, wanted)
-        if len(found) < wanted:
-            async for note in notes(memory, self._scope, within(op.namespace_prefix) | texts_asked(op.filter or {})):
-                if place_of(note) not in found and await self._passes(memory, note, op):
-                    found[place_of(note)] = (note, None)
-                    if len(found) == wanted:
+        count = op.offset + op.limit
+        where = within(op.namespace_prefix) | text_fields(op.filter or {})
+        matches: dict[Place, tuple[Note, float | None]] = {}
+        if op.query and op.query.strip() and count:
+            matches |= await self._ranked(items, op, where, count)
+        if len(matches) < count:
+            async for note in items.notes(where):
+                if place_of(note) not in matches and await self._passes(items, note, op):
+                    matches[place_of(note)] = (note, None)
+                    if len(matches) == count:
                         break
-        chosen = list(found.values())[op.offset : wanted]
+        chosen = list(matches.values())[op.offset : count]
         if op.refresh_ttl:
             read |= {place_of(note): note for note, _ in chosen}
-        values = [await value_of(memory, self._scope, note) for note, _ in chosen]
+        values = [await value_of(items, note) for note, _ in chosen]
         return [
             search_item_of(note, value, score)
             for (note, score), value in zip(chosen, values, strict=True)
@@ -179,97 +177,94 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
         ]
 
     async def _ranked(
-        self, memory: AsyncMemory, op: SearchOp, wanted: int
+        self, items: KeyedItems, op: SearchOp, where: dict[str, Any], count: int
     ) -> dict[Place, tuple[Note, float | None]]:
-        asked = within(op.namespace_prefix) | texts_asked(op.filter or {})
         assert op.query is not None
 
-        async def look(note: Note) -> Note | None:
-            head = await self._head(memory, note)
+        async def accept(note: Note) -> Note | None:
+            if note.part > 0 and TTL in note.metadata:  # only the first part has the item's expiry
+                head = await items.first(place_of(note).filter())
+            else:
+                head = note
             if head is None or UNINDEXED in head.metadata:
                 return None
-            return head if await self._passes(memory, head, op) else None
+            return head if await self._passes(items, head, op) else None
 
-        hits = await ranked(memory, self._scope, op.query, asked, wanted, look, sieves=bool(op.filter))
+        hits = await items.ranked(op.query, where, count, accept, selective=bool(op.filter))
         return {place_of(note): (note, score) for note, score in hits}
 
-    async def _head(self, memory: AsyncMemory, note: Note) -> Note | None:
-        """The first part of an item, which alone knows how long it lives."""
-        return await self._note(memory, place_of(note)) if note.part > 0 and TTL in note.metadata else note
-
-    async def _namespaces(self, memory: AsyncMemory, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    async def _namespaces(self, items: KeyedItems, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         _require_counts(op)
         conditions = op.match_conditions or ()
-        found: set[tuple[str, ...]] = set()
-        async for note in notes(memory, self._scope, within(())):
+        namespaces: set[tuple[str, ...]] = set()
+        async for note in items.notes(within(())):
             namespace, _ = place_of(note)
             if not self._hides(note) and all(_matches(namespace, condition) for condition in conditions):
-                found.add(namespace[: op.max_depth])
-        return sorted(found)[op.offset : op.offset + op.limit]
+                namespaces.add(namespace[: op.max_depth])
+        return sorted(namespaces)[op.offset : op.offset + op.limit]
 
-    async def _passes(self, memory: AsyncMemory, note: Note, op: SearchOp) -> bool:
-        asked = plain("filter", op.filter or {})
-        if self._hides(note) or not asked:
+    async def _passes(self, items: KeyedItems, note: Note, op: SearchOp) -> bool:
+        fields = json_value("filter", op.filter or {})
+        if self._hides(note) or not fields:
             return not self._hides(note)
-        value = await value_of(memory, self._scope, note)
-        return value is not None and all(fits(value.get(name), wanted) for name, wanted in asked.items())
+        value = await value_of(items, note)
+        return value is not None and all(fits(value.get(name), wanted) for name, wanted in fields.items())
 
     def _hides(self, note: Note) -> bool:
         return bool((self.ttl_config or {}).get("omit_expired")) and expired(note, now_utc())
 
-    # write ----------------------------------------------------------------------------------------------------------
-
-    async def _write(self, memory: AsyncMemory, puts: dict[Place, PutOp]) -> None:
+    async def _write(self, items: KeyedItems, puts: dict[Place, PutOp]) -> None:
         now = now_utc()
-        told = {place: op for place, op in puts.items() if op.value is not None}
-        events = {place: event_of(place, op, self._fields, now) for place, op in told.items()}
+        values = {place: op for place, op in puts.items() if op.value is not None}
+        events = {place: event_of(place, op, self._fields, now) for place, op in values.items()}
         for place, op in puts.items():
             if op.value is None:
-                async for note in notes(memory, self._scope, place.asked(), everything=True):
-                    await destroy(memory, self._scope, note)
-        await write(memory, self._scope, events, Place.asked)
+                async for note in items.notes(place.filter(), include_hidden=True):
+                    await items.delete(note)
+        await items.write(events, Place.filter)
 
-    async def _refresh(self, memory: AsyncMemory, place: Place) -> None:
-        """Have an item live on. Another process may put a new value meanwhile: what overtook that is taken back."""
-        note = await self._note(memory, place)
+    async def _refresh(self, items: KeyedItems, place: Place) -> None:
+        """Extend the expiry of an item, unless another process puts a new value concurrently."""
+        note = await items.first(place.filter())
         metadata = None if note is None else refreshed(note, now_utc())
         if note is None or metadata is None:
             return
         try:
-            changed = await memory.update(note.id, metadata=metadata, scope=self._scope)
+            changed = await items.memory.update(note.id, metadata=metadata, scope=self._scope)
             if changed.version != note.version + 1:
-                await memory.revert(note.id, changed.version - 1, scope=self._scope)
-        except NotFound:  # somebody deleted it: there is nothing to keep alive
+                await items.memory.revert(note.id, changed.version - 1, scope=self._scope)
+        except NotFound:  # deleted concurrently
             return
 
     async def _sweep(self, memory: AsyncMemory) -> int:
         now = self._swept = now_utc()
-        gone = 0
-        async for read in notes(memory, self._scope, {EXPIRING: True}, everything=True):
-            if not expired(read, now):
+        items = KeyedItems(memory, self._scope)
+        deleted = 0
+        async for candidate in items.notes({EXPIRING: True}, include_hidden=True):
+            if not expired(candidate, now):
                 continue
             async with self._writing:
                 try:
-                    note = await memory.get(read.id, scope=self._scope)
-                except NotFound:  # somebody deleted it
+                    note = await memory.get(candidate.id, scope=self._scope)
+                except NotFound:  # deleted concurrently
                     continue
-                if isinstance(note, Note) and expired(note, now):  # no other value was put since it was read
-                    gone += await destroy(memory, self._scope, note)
-        return gone
+                if isinstance(note, Note) and expired(note, now):  # no new value was put since the first check
+                    deleted += await items.delete(note)
+        return deleted
 
 
 def _require_counts(op: SearchOp | ListNamespacesOp) -> None:
-    """Raise ``InvalidInput`` for a page that nobody can turn to."""
+    """Raise ``InvalidInput`` for a negative limit or offset."""
     if op.offset < 0 or op.limit < 0:
-        raise InvalidInput(f"limit={op.limit}, offset={op.offset}: both are 0 or more")
+        raise InvalidInput(f"limit={op.limit}, offset={op.offset}: both must be 0 or more")
 
 
 def _matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
-    """Whether a namespace begins, or ends, as a path says, in which ``*`` is any one label."""
+    """Return whether a namespace begins, or ends, with a path; ``*`` matches any label."""
     path = tuple(condition.path)
     if len(namespace) < len(path):
         return False
     if condition.match_type not in ("prefix", "suffix"):
-        raise InvalidInput(f"{condition.match_type!r} is no way to match: use prefix or suffix")
+        raise InvalidInput(f"match_type must be prefix or suffix, got {condition.match_type!r}")
     part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
     return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))

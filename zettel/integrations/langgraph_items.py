@@ -1,9 +1,9 @@
-"""Items of LangGraph's store as events and notes: what is kept of them, what they are found by, which fit a filter.
+"""Maps items of LangGraph's store to events and notes, and evaluates its filters.
 
-An item is one event, and each ``put`` of its key a new version of its note. The value stands in the metadata, as JSON,
-or is the payload of the event if the item is long. In the metadata stand the namespace and each of its beginnings too,
-since a filter asks for what metadata says as a whole: a prefix of ``("a",)`` never meets ``("ab",)``. The note says the
-texts of the value, which is what a query searches.
+An item is one event, and each ``put`` of its key is a new version of its note. The metadata contains the value as JSON;
+the payload of the event contains it if the item is long. The metadata also contains the namespace and each of its
+prefixes, because filters compare whole values: the prefix ``("a",)`` never matches ``("ab",)``. The note's content is
+the text of the value, which queries search.
 """
 
 from __future__ import annotations
@@ -15,56 +15,53 @@ from typing import Any, NamedTuple
 
 from langgraph.store.base import InvalidNamespaceError, Item, PutOp, SearchItem, get_text_at_path
 
-from zettel.arguments import checked
-from zettel.async_memory import AsyncMemory
+from zettel.core.arguments import checked
 from zettel.errors import InvalidInput
-from zettel.integrations.keyed import is_long, payload_of
-from zettel.integrations.plain import plain, storable_text
-from zettel.model import MAX_NAME, Event, Note, Scope, storable
+from zettel.integrations.json_values import json_value, storable_text
+from zettel.integrations.keyed_items import KeyedItems, is_long
+from zettel.model import MAX_NAME, Event, Note, storable
 
 NAMESPACE, KEY, VALUE, UPDATED = "namespace", "key", "value", "updated_at"
 EXPIRING, TTL, EXPIRES, UNINDEXED = "expires", "ttl_minutes", "expires_at", "unindexed"
-"""Keys of the metadata. The first three are there for what expires, ``UNINDEXED`` for what no query finds."""
+"""Metadata keys. The first three are set for items that expire, ``UNINDEXED`` for items that no query finds."""
 WHOLE = "$"
-"""The path of an index that stands for the whole value."""
-ASKED_CHARS = 200
-"""The longest text of a value that a filter is asked for before anything is ranked; longer ones are looked at after."""
+"""Index path of the whole value."""
+FILTER_CHARS = 200
+"""Longest text that the store filters by before ranking; longer texts are compared afterwards."""
 LATE = 0.1
-"""By how much of its time to live an item may outlive it once it was read: so that not every read has to write."""
+"""Share of its time to live by which a read may extend an item further, so that not every read has to write."""
 
 
 class Place(NamedTuple):
-    """What an item is known by."""
+    """Namespace and key of an item."""
 
     namespace: tuple[str, ...]
     key: str
 
-    def asked(self) -> dict[str, Any]:
-        """The filter that its note passes, and no other."""
+    def filter(self) -> dict[str, Any]:
+        """Return the metadata filter that selects only this item."""
         return {NAMESPACE: list(self.namespace), KEY: self.key}
 
 
 def within(prefix: Sequence[str]) -> dict[str, Any]:
-    """The filter for items whose namespace begins so; of ``()``: for all items, and nothing else in the memory."""
+    """Return the filter for items with this namespace prefix; ``()`` selects all items."""
     return {f"within {len(prefix)}": list(prefix)}
 
 
-def texts_asked(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the fields of a value what is kept for filters, and of a filter what the memory can ask for by itself: that a
-    field is a certain short text."""
+def text_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata for the short text fields of a value, or the filter for those of a filter."""
     return {f"value.{name}": text for name, text in fields.items() if _short(name) and _short(text)}
 
 
 def event_of(place: Place, op: PutOp, fields: Sequence[str], now: datetime) -> Event:
-    """What a ``put`` remembers. ``fields`` are the paths that are indexed unless the op names others. Raises
-    ``InvalidInput`` for what is no JSON, and for what no store keeps."""
+    """Return the event of a ``put``. ``fields`` are the default index paths. Raises ``InvalidInput``."""
     if not isinstance(op.value, Mapping):
-        raise InvalidInput(f"the value of an item is a dict, and not of type {type(op.value).__name__}")
-    value = plain("value", op.value)
-    metadata: dict[str, Any] = {**place.asked(), UPDATED: now.isoformat()}
+        raise InvalidInput(f"the value of an item must be a dict, got {type(op.value).__name__}")
+    value = json_value("value", op.value)
+    metadata: dict[str, Any] = {**place.filter(), UPDATED: now.isoformat()}
     for depth in range(len(place.namespace) + 1):
         metadata |= within(place.namespace[:depth])
-    metadata |= texts_asked(value)
+    metadata |= text_fields(value)
     if op.ttl is not None:
         metadata |= {EXPIRING: True, TTL: op.ttl, EXPIRES: _after(now, op.ttl).isoformat()}
     text = "" if op.index is False else text_of(value, fields if op.index is None else op.index)
@@ -76,19 +73,19 @@ def event_of(place: Place, op: PutOp, fields: Sequence[str], now: datetime) -> E
     return checked({
         "id": json.dumps(["langgraph", list(place.namespace), place.key, 0]),
         "content": text or place.key,
-        "payload": value if is_long(text) or not (text or place.key.strip()) else None,  # an event has to say something
+        "payload": value if is_long(text) or not (text or place.key.strip()) else None,  # an event must not be empty
         "session": session if len(session) <= MAX_NAME else None,
         "metadata": metadata,
     })  # fmt: skip
 
 
 def text_of(value: dict[str, Any], fields: Sequence[str]) -> str:
-    """What a query searches: the texts at the paths, a line each; of the whole value, its fields by their names."""
+    """Return the searchable text: one line per text at the paths, with field names for the whole value."""
     lines: list[str] = []
     for path in fields:
         leaves = list(_leaves(value)) if path == WHOLE else [("", text) for text in get_text_at_path(value, path)]
         if len(leaves) == 1:
-            leaves = [("", leaves[0][1])]  # a value of one field is what that says
+            leaves = [("", leaves[0][1])]  # a single field needs no name
         lines += [f"{name}: {text}" if name else text for name, text in leaves]
     return storable_text("\n".join(line for line in lines if line.strip())).strip()
 
@@ -105,40 +102,37 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def require_namespace(namespace: Sequence[str]) -> tuple[str, ...]:
-    """The namespace of an item. Raises ``InvalidNamespaceError``."""
+    """Return the namespace as a tuple. Raises ``InvalidNamespaceError``."""
     if not namespace or not all(isinstance(label, str) and label for label in namespace):
-        raise InvalidNamespaceError(f"{namespace!r} is no namespace: use a tuple of texts, none of them empty")
+        raise InvalidNamespaceError(f"namespace must be a tuple of non-empty strings, got {namespace!r}")
     return tuple(namespace)
 
 
-# ------------------------------------------------------------------------------------------------------------ and back
-
-
 def place_of(note: Note) -> Place:
-    told: Any = note.metadata
-    return Place(tuple(told[NAMESPACE]), told[KEY])
+    metadata: Any = note.metadata
+    return Place(tuple(metadata[NAMESPACE]), metadata[KEY])
 
 
-async def value_of(memory: AsyncMemory, scope: Scope, note: Note) -> dict[str, Any] | None:
-    """The value of an item; None if somebody deleted it just now."""
-    told: Any = note.metadata.get(VALUE)
-    value: dict[str, Any] | None = await payload_of(memory, scope, note) if told is None else told
+async def value_of(items: KeyedItems, note: Note) -> dict[str, Any] | None:
+    """Return the value of an item; None if it was deleted concurrently."""
+    short: Any = note.metadata.get(VALUE)
+    value: dict[str, Any] | None = await items.payload(note) if short is None else short
     return value
 
 
 def item_of(note: Note, value: dict[str, Any]) -> Item:
-    return Item(**_told(note, value))
+    return Item(**_fields(note, value))
 
 
 def search_item_of(note: Note, value: dict[str, Any], score: float | None = None) -> SearchItem:
-    return SearchItem(**_told(note, value), score=score)
+    return SearchItem(**_fields(note, value), score=score)
 
 
-def _told(note: Note, value: dict[str, Any]) -> dict[str, Any]:
-    told: Any = note.metadata
+def _fields(note: Note, value: dict[str, Any]) -> dict[str, Any]:
+    metadata: Any = note.metadata
     namespace, key = place_of(note)
     created = note.recorded_at
-    updated = max(created, datetime.fromisoformat(told[UPDATED]))  # the first put is recorded a moment after it began
+    updated = max(created, datetime.fromisoformat(metadata[UPDATED]))  # the first put is recorded after it began
     return {"namespace": namespace, "key": key, "value": value, "created_at": created, "updated_at": updated}
 
 
@@ -148,17 +142,17 @@ def expired(note: Note, now: datetime) -> bool:
 
 
 def refreshed(note: Note, now: datetime) -> dict[str, Any] | None:
-    """The metadata of an item that was read now; None if it lives long enough anyway.
+    """Return the metadata with a new expiry after a read; None if the expiry is late enough.
 
-    Read again and again, it is written about ten times in its time to live, and outlives it by a tenth at most.
+    Frequent reads write about ten times per time to live, and an item expires at most a tenth of it late.
     """
-    told: Any = note.metadata
-    if TTL not in told:
+    metadata: Any = note.metadata
+    if TTL not in metadata:
         return None
-    due = _after(now, told[TTL])
-    if datetime.fromisoformat(told[EXPIRES]) >= due:
+    due = _after(now, metadata[TTL])
+    if datetime.fromisoformat(metadata[EXPIRES]) >= due:
         return None
-    return {**told, EXPIRES: _after(due, told[TTL] * LATE).isoformat()}
+    return {**metadata, EXPIRES: _after(due, metadata[TTL] * LATE).isoformat()}
 
 
 def now_utc() -> datetime:
@@ -167,15 +161,15 @@ def now_utc() -> datetime:
 
 def _after(moment: datetime, minutes: float) -> datetime:
     if isinstance(minutes, bool) or not isinstance(minutes, (int, float)) or not minutes >= 0:
-        raise InvalidInput(f"ttl={minutes!r} is no time to live: use minutes, 0 or more")
+        raise InvalidInput(f"ttl must be a number of minutes, 0 or more, got {minutes!r}")
     try:
         return moment + timedelta(minutes=minutes)
     except OverflowError:
-        raise InvalidInput(f"ttl={minutes!r} is longer than any calendar: use None for what never expires") from None
+        raise InvalidInput(f"ttl={minutes!r} is too long: use None for items that never expire") from None
 
 
 def _short(text: Any) -> bool:
-    if not isinstance(text, str) or len(text) > ASKED_CHARS:
+    if not isinstance(text, str) or len(text) > FILTER_CHARS:
         return False
     try:
         storable(text)
@@ -184,32 +178,29 @@ def _short(text: Any) -> bool:
     return True
 
 
-# ------------------------------------------------------------------------------------------------------------- filters
-
-
 def fits(value: Any, wanted: Any) -> bool:
-    """Whether a value is as a filter wants it: equal; for a dict, in each field that it names; or by operators."""
+    """Return whether a value matches a filter: by equality, by the named fields of a dict, or by operators."""
     if isinstance(wanted, Mapping):
         if any(isinstance(name, str) and name.startswith("$") for name in wanted):
             return all(_compares(value, operator, other) for operator, other in wanted.items())
         return isinstance(value, dict) and all(fits(value.get(name), inner) for name, inner in wanted.items())
     if isinstance(wanted, (list, tuple)):
         same = isinstance(value, list) and len(value) == len(wanted)
-        return same and all(fits(one, other) for one, other in zip(value, wanted, strict=True))
+        return same and all(fits(inner, other) for inner, other in zip(value, wanted, strict=True))
     return bool(value == wanted)
 
 
 def _compares(value: Any, operator: str, other: Any) -> bool:
-    other = plain("filter", other)
+    other = json_value("filter", other)
     if operator == "$eq":
         return bool(value == other)
     if operator == "$ne":
         return bool(value != other)
     if operator not in ("$gt", "$gte", "$lt", "$lte"):
-        raise InvalidInput(f"filter: {operator} is no operator: use $eq, $ne, $gt, $gte, $lt or $lte")
+        raise InvalidInput(f"filter: unknown operator {operator}: use $eq, $ne, $gt, $gte, $lt or $lte")
     numbers = isinstance(value, (int, float)) and isinstance(other, (int, float))
     if not numbers and not (isinstance(value, str) and isinstance(other, str)):
-        return False  # what cannot be compared is neither more nor less
+        return False  # values of different types never match
     if operator.startswith("$gt"):
         return bool(value > other or (operator == "$gte" and value == other))
     return bool(value < other or (operator == "$lte" and value == other))

@@ -1,8 +1,7 @@
-"""A server of the Model Context Protocol for one scope of a memory, over stdio or streamable HTTP, by the official SDK.
+"""MCP server for one scope of a memory, over stdio or streamable HTTP, built on the official SDK.
 
-The SDK's second major version and the last releases of its first are both served: which of them is there is often up
-to an agent framework in the same environment. They differ in how handlers are registered and errors raised, which is
-all that ``_register_1`` and ``_register_2`` know of.
+It supports SDK 2 and the last releases of SDK 1, because an agent framework in the same environment often decides which
+one is installed. The two differ in how handlers are registered and errors raised: ``_register_1``, ``_register_2``.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ from typing import Any, TextIO
 
 import anyio
 
-from zettel import __version__
 from zettel.errors import InvalidInput, MissingExtra, ZettelError
-from zettel.integrations.either import Either, require_memory
 from zettel.integrations.mcp_content import Content
+from zettel.integrations.sync_or_async import AnyMemory, require_memory
 from zettel.model import Scope
-from zettel.server import sockets
-from zettel.server.sockets import in_url, is_loopback
+from zettel.remote import sockets
+from zettel.remote.sockets import in_url, is_loopback
+from zettel.version import VERSION
 
 PATH = "/mcp"
-"""Where the protocol is spoken over HTTP."""
+"""Path of the MCP endpoint over HTTP."""
 DEFAULT_PORT = 8765
 INVALID_PARAMS = -32602
-"""JSON-RPC's code for what cannot be asked."""
+"""JSON-RPC's code for invalid parameters."""
 READ_BYTES = 65_536
-"""Read from stdin at once, at most."""
+"""Bytes per read from stdin."""
 STOP_SECONDS = 5
-"""For requests under way when a server over HTTP is asked to stop."""
+"""Time that running requests get when the HTTP server stops."""
 
 KINDS = {
     "tools/list": ("ListTools", "PaginatedRequestParams"),
@@ -46,7 +45,7 @@ KINDS = {
     "prompts/list": ("ListPrompts", "PaginatedRequestParams"),
     "prompts/get": ("GetPrompt", "GetPromptRequestParams"),
 }
-"""What the SDK calls the requests, results and parameters of the methods."""
+"""The SDK's names of the requests, results and parameters of each method."""
 
 
 def require_mcp() -> None:
@@ -57,57 +56,62 @@ def require_mcp() -> None:
         raise MissingExtra("the MCP server", "mcp") from error
 
 
-def mcp_server(memory: Either, *, scope: Scope | None = None, read_only: bool = False) -> Any:
-    """The SDK's low-level ``Server`` for a scope of a memory, which no request can change.
+def mcp_server(memory: AnyMemory, *, scope: Scope | None = None, read_only: bool = False) -> Any:
+    """Return the SDK's low-level ``Server`` for one scope of a memory.
 
-    ``read_only`` offers nothing that changes it. Raises ``MissingExtra``, ``InvalidInput``.
+    No request can change the scope. ``read_only`` leaves out every operation that changes the memory. Raises
+    ``MissingExtra``, ``InvalidInput``.
     """
     require_memory(memory)
     require_mcp()
     from mcp.server.lowlevel import Server
 
     content = Content(memory, scope, read_only)
-    made: Any = Server("zettel", version=__version__, instructions=content.instructions)
-    register = _register_2 if hasattr(made, "add_request_handler") else _register_1
+    server: Any = Server("zettel", version=VERSION, instructions=content.instructions)
+    register = _register_2 if hasattr(server, "add_request_handler") else _register_1
     for method, answer in content.methods.items():
-        register(made, method, answer)
-    return made
+        register(server, method, answer)
+    return server
 
 
-def _register_2(made: Any, method: str, answer: Callable[[Any], Any]) -> None:
+def _register_2(server: Any, method: str, answer: Callable[[Any], Any]) -> None:
     from mcp import types
     from mcp.shared.exceptions import MCPError
 
     name, params = KINDS[method]
     result: Any = getattr(types, f"{name}Result")
 
-    async def handle(context: Any, asked: Any) -> Any:
+    async def handle(context: Any, request: Any) -> Any:
         try:
-            return result.model_validate(await answer(asked.model_dump(by_alias=True, mode="json", exclude_none=True)))
+            return result.model_validate(
+                await answer(request.model_dump(by_alias=True, mode="json", exclude_none=True))
+            )
         except ZettelError as error:
             raise MCPError(INVALID_PARAMS, " ".join(str(error).split())) from None
 
-    made.add_request_handler(method, getattr(types, params), handle)
+    server.add_request_handler(method, getattr(types, params), handle)
 
 
-def _register_1(made: Any, method: str, answer: Callable[[Any], Any]) -> None:
+def _register_1(server: Any, method: str, answer: Callable[[Any], Any]) -> None:
     from mcp import types
     from mcp.shared import exceptions
 
     kinds: Any = types
     name, _ = KINDS[method]
-    request, result = getattr(kinds, f"{name}Request"), getattr(kinds, f"{name}Result")
+    request_type, result = getattr(kinds, f"{name}Request"), getattr(kinds, f"{name}Result")
     errors: Any = exceptions
 
-    async def handle(asked: Any) -> Any:
-        told = {} if asked.params is None else asked.params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    async def handle(request: Any) -> Any:
+        params = (
+            {} if request.params is None else request.params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        )
         try:
-            return kinds.ServerResult(result.model_validate(await answer(told)))
+            return kinds.ServerResult(result.model_validate(await answer(params)))
         except ZettelError as error:
-            told = kinds.ErrorData(code=INVALID_PARAMS, message=" ".join(str(error).split()))
-            raise errors.McpError(told) from None
+            data = kinds.ErrorData(code=INVALID_PARAMS, message=" ".join(str(error).split()))
+            raise errors.McpError(data) from None
 
-    made.request_handlers[request] = handle
+    server.request_handlers[request_type] = handle
 
 
 # --------------------------------------------------------------------------------------------------------------- stdio
@@ -115,9 +119,9 @@ def _register_1(made: Any, method: str, answer: Callable[[Any], Any]) -> None:
 
 @contextmanager
 def claimed_stdout() -> Iterator[TextIO]:
-    """Stdout for the protocol alone: whatever else prints there meanwhile, here or in a child, goes to stderr.
+    """Reserve stdout for the protocol; other prints of this process and its children go to stderr.
 
-    To be entered before anything that might print, as the opening of a memory might.
+    Enter it before anything that might print, such as opening a memory.
     """
     with os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n") as wire:
         os.dup2(2, 1)
@@ -127,17 +131,17 @@ def claimed_stdout() -> Iterator[TextIO]:
             os.dup2(wire.fileno(), 1)
 
 
-async def serve_stdio(made: Any, wire: TextIO) -> None:
-    """Speak the protocol on stdin and ``wire`` (see ``claimed_stdout``) until stdin ends."""
+async def serve_stdio(server: Any, wire: TextIO) -> None:
+    """Serve the protocol on stdin and ``wire`` (see ``claimed_stdout``) until stdin ends."""
     from mcp.server.stdio import stdio_server
 
     stdin: Any = _Lines(0)
     async with stdio_server(stdin, anyio.wrap_file(wire)) as (received, sent):
-        await made.run(received, sent, made.create_initialization_options())
+        await server.run(received, sent, server.create_initialization_options())
 
 
 class _Lines:
-    """The lines of a file descriptor. A thread of its own reads them, so that whoever waits for one can be stopped."""
+    """The lines of a file descriptor, read by a separate thread so that waiting for a line can be cancelled."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -151,7 +155,7 @@ class _Lines:
                 sending = send.send(line)
                 try:
                     asyncio.run_coroutine_threadsafe(sending, loop).result()
-                except (anyio.BrokenResourceError, CancelledError, RuntimeError):  # nobody waits for lines any more
+                except (anyio.BrokenResourceError, CancelledError, RuntimeError):  # the reader has stopped
                     sending.close()
                     return
             with suppress(RuntimeError):
@@ -163,16 +167,16 @@ class _Lines:
                 yield line
 
     def _read(self) -> Iterator[str]:
-        # By the descriptor, for a buffered file that is being read cannot be closed when the interpreter ends.
+        # Reads the descriptor: a buffered file with a blocked reader cannot be closed when the interpreter ends.
         decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        begun: list[str] = []
+        line: list[str] = []
         while block := os.read(self._descriptor, READ_BYTES):
-            first, *more = decode(block).split("\n")
-            begun.append(first)
-            for following in more:
-                yield "".join(begun)
-                begun = [following]
-        if last := "".join(begun):
+            first, *rest = decode(block).split("\n")
+            line.append(first)
+            for text in rest:
+                yield "".join(line)
+                line = [text]
+        if last := "".join(line):
             yield last
 
 
@@ -180,18 +184,16 @@ class _Lines:
 
 
 def require_loopback(host: str) -> None:
-    """Raise ``InvalidInput`` for an address that other machines reach: this server knows no keys."""
+    """Raise ``InvalidInput`` for an address that other machines can reach: this server has no authentication."""
     if not is_loopback(host):
-        raise InvalidInput(
-            f"{host!r} may be reached by other machines, and this server asks for no key: use 127.0.0.1"
-        )
+        raise InvalidInput(f"other machines may reach {host!r}, and this server has no authentication: use 127.0.0.1")
 
 
-def http_app(made: Any, host: str = "127.0.0.1") -> Any:
-    """An ASGI application that speaks the protocol at ``PATH``, to programs on this machine alone.
+def http_app(server: Any, host: str = "127.0.0.1") -> Any:
+    """Return an ASGI application that serves the protocol at ``PATH`` to programs on this machine.
 
-    Requests are independent of each other, so a client does not notice a new start of the server. One that names
-    another host than this machine by itself or as ``host``, or comes from a page of another origin, is refused.
+    Requests are stateless, so a client does not notice a restart of the server. Requests with an unknown ``Host`` or
+    ``Origin`` header are refused.
     """
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
@@ -200,7 +202,7 @@ def http_app(made: Any, host: str = "127.0.0.1") -> Any:
 
     names = sorted({"127.0.0.1", "localhost", "[::1]", in_url(host)})
     manager = StreamableHTTPSessionManager(
-        made,
+        server,
         json_response=True,
         stateless=True,
         security_settings=TransportSecuritySettings(
@@ -208,7 +210,7 @@ def http_app(made: Any, host: str = "127.0.0.1") -> Any:
         ),
     )
 
-    class Endpoint:  # an object, for Starlette takes a function for one of its own kind
+    class Endpoint:  # an object, because Starlette would call a function with a Request
         async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
             await manager.handle_request(scope, receive, send)
 
@@ -222,9 +224,9 @@ def http_app(made: Any, host: str = "127.0.0.1") -> Any:
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket at an address of this machine; ``port`` 0 takes a free one.
+    """Open a socket at a loopback address; ``port`` 0 chooses a free port.
 
-    Raises ``InvalidInput`` for a host that other machines reach, ``OSError`` for a port that is taken.
+    Raises ``InvalidInput`` for a host that other machines can reach, ``OSError`` for a port in use.
     """
     require_loopback(host)
     with sockets.listening(host, port) as at:
@@ -232,15 +234,15 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def address_of(at: socket.socket) -> str:
-    """Where the protocol is spoken through a socket."""
+    """Return the URL of the MCP endpoint of a socket."""
     return f"{sockets.address_of(at)}{PATH}"
 
 
-async def serve_http(made: Any, at: socket.socket) -> None:
-    """Speak the protocol over streamable HTTP until SIGINT or SIGTERM."""
+async def serve_http(server: Any, at: socket.socket) -> None:
+    """Serve the protocol over streamable HTTP until SIGINT or SIGTERM."""
     import uvicorn
 
     config = uvicorn.Config(
-        http_app(made, at.getsockname()[0]), log_config=None, access_log=False, timeout_graceful_shutdown=STOP_SECONDS
+        http_app(server, at.getsockname()[0]), log_config=None, access_log=False, timeout_graceful_shutdown=STOP_SECONDS
     )
     await uvicorn.Server(config).serve(sockets=[at])

@@ -1,4 +1,4 @@
-"""Pydantic AI's toolset: the memory's tools for an agent, and what it is always to know as its instructions."""
+"""Toolset for Pydantic AI: memory tools, and the core memory as instructions."""
 
 from __future__ import annotations
 
@@ -15,29 +15,28 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("the toolset for Pydantic AI", "pydantic-ai") from error
 
-from zettel.integrations.core import CORE_TOKENS, acore
-from zettel.integrations.either import Either
+from zettel.integrations.core_memory import CORE_TOKENS, acore
+from zettel.integrations.sync_or_async import AnyMemory
 from zettel.integrations.tools import MemoryTools
 from zettel.model import Scope
 
 RETRIES = 1
-"""Times that a model may write a call anew whose arguments are not even JSON: as many as of an agent's own tools."""
-AS_IT_CAME = SchemaValidator(core_schema.dict_schema(keys_schema=core_schema.str_schema()))
-"""Takes any JSON object: what is wrong with it the tools say themselves, in words that a model can act upon."""
+"""Retries of a call with invalid JSON: Pydantic AI's default for an agent's own tools."""
+ANY_OBJECT = SchemaValidator(core_schema.dict_schema(keys_schema=core_schema.str_schema()))
+"""Accepts any JSON object: the tools validate arguments themselves and return errors that a model can act upon."""
 
 
 class ZettelToolset(AbstractToolset[AgentDepsT]):  # type: ignore[misc]
     """The tools of one scope of a ``Memory`` or ``AsyncMemory``: ``Agent(..., toolsets=[this])``, or for one run.
 
-    ``session`` is what is added belongs to; ``read_only`` leaves out the tools that change the memory. At most
-    ``core_tokens`` of what is pinned and of the profile stand in the agent's instructions; 0 for none of it. A model
-    may write arguments that are no JSON anew ``max_retries`` times. ``id`` names the toolset where an agent has
-    several. Raises ``InvalidInput``.
+    ``session`` is the session of added events; ``read_only`` leaves out the tools that change the memory. The agent's
+    instructions contain the core memory in at most ``core_tokens``; 0 leaves it out. A model may retry a call with
+    invalid JSON ``max_retries`` times. ``id`` names the toolset if an agent has several. Raises ``InvalidInput``.
     """
 
     def __init__(
         self,
-        memory: Either,
+        memory: AnyMemory,
         *,
         scope: Scope | None = None,
         session: str | None = None,
@@ -57,11 +56,11 @@ class ZettelToolset(AbstractToolset[AgentDepsT]):  # type: ignore[misc]
 
     @property
     def id(self) -> str | None:
-        """The name that was given to it."""
+        """The name of the toolset."""
         return self._id
 
     async def get_tools(self, ctx: RunContext[AgentDepsT]) -> dict[str, ToolsetTool[AgentDepsT]]:
-        """The tools by name; each call of one is up to ``call_tool``."""
+        """Return the tools by name."""
         return {
             tool.name: ToolsetTool(
                 toolset=self,
@@ -69,7 +68,7 @@ class ZettelToolset(AbstractToolset[AgentDepsT]):  # type: ignore[misc]
                     name=tool.name, description=tool.description, parameters_json_schema=tool.parameters
                 ),
                 max_retries=self._max_retries,
-                args_validator=AS_IT_CAME,
+                args_validator=ANY_OBJECT,
             )
             for tool in self._tools
         }
@@ -77,11 +76,11 @@ class ZettelToolset(AbstractToolset[AgentDepsT]):  # type: ignore[misc]
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
     ) -> dict[str, Any]:
-        """The tool's answer. A mistake is one too, ``{"error": …}``, so that no run ends for it."""
+        """Return the tool's answer. An error is returned as ``{"error": …}``, so that it does not end the run."""
         return await self._tools.acall(name, tool_args)
 
     async def get_instructions(self, ctx: RunContext[AgentDepsT]) -> str | None:
-        """What is always to be known, as it is now: before each request to the model."""
+        """Return the current core memory; called before each request to the model."""
         if not self._core_tokens:
             return None
         return await acore(self._memory, self._core_tokens, scope=self._scope) or None

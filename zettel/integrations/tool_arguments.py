@@ -1,4 +1,4 @@
-"""What each tool takes, as pydantic models, and the JSON schemas that models of language read of them."""
+"""Arguments of the memory tools as pydantic models, and their JSON schemas."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 MOST_HITS = 20
-"""Memories that one search may ask for: more are no answer but a dump."""
+"""Largest number of memories that one search may return."""
 FEW_HITS = 5
-"""Memories of a search that does not say how many."""
+"""Default number of memories that a search returns."""
 
 Id = Annotated[str, Field(description="Id of a memory, copied exactly from an answer. It begins with n_.")]
 Tags = Annotated[list[str] | None, Field(max_length=20)]
 
 
 class Arguments(BaseModel):
-    """Nothing but what is named: in particular no word about whose memory it is."""
+    """Arguments of a tool. Unknown ones are refused, and none of them names a scope."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,7 +43,7 @@ class Search(Arguments):
     until: str | None = Field(None, description="Only what happened before, in ISO 8601.")
     as_of: str | None = Field(None, description="Answer as it was true then, in ISO 8601, and not as it is now.")
     tags: Tags = Field(None, description="Only memories with one of these tags.")
-    archived: bool = Field(False, description="True looks through the archive too, where old memories are put away.")
+    archived: bool = Field(False, description="True looks through the archive too, which contains old memories.")
 
 
 class Get(Arguments):
@@ -64,11 +64,11 @@ class Delete(Arguments):
 
 
 class Link(Arguments):
-    source: str = Field(description="Id of the memory that the link is said of; with supersedes the newer one.")
-    target: str = Field(description="Id of the other memory; with supersedes the one that holds no more.")
+    source: str = Field(description="Id of the memory that the link starts from; with supersedes the newer one.")
+    target: str = Field(description="Id of the other memory; with supersedes the outdated one.")
     type: Literal["relates", "supersedes", "contradicts"] = Field(
         "relates",
-        description="relates: they belong together. supersedes: source replaces target, which is true no more. "
+        description="relates: they belong together. supersedes: source replaces target, which is no longer true. "
         "contradicts: they cannot both be true, and it is not known which is.",
     )
     reason: str = Field(max_length=500, description="Why, in one sentence.")
@@ -79,19 +79,19 @@ class History(Arguments):
 
 
 def schema_of(model: type[Arguments]) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments: flat, and without what says nothing to a model of language.
+    """Return a flat JSON schema of a tool's arguments, without titles.
 
-    An argument that may be left out is of its one type, not required, and not "or null"; null is taken nevertheless.
+    An optional argument has one type and is not required; null is accepted although the schema does not list it.
     """
     made = model.model_json_schema()
-    properties = {name: _plain(of) for name, of in made["properties"].items()}
+    properties = {name: _simplified(of) for name, of in made["properties"].items()}
     required = {"required": made["required"]} if made.get("required") else {}
     return {"type": "object", "properties": properties, **required, "additionalProperties": False}
 
 
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+def _simplified(schema: dict[str, Any]) -> dict[str, Any]:
     choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
-    kept = {key: held for key, held in schema.items() if key not in ("title", "anyOf")}
-    if "default" in kept and kept["default"] is None:
-        del kept["default"]
-    return {**(choices[0] if choices else {}), **kept}
+    rest = {key: value for key, value in schema.items() if key not in ("title", "anyOf")}
+    if "default" in rest and rest["default"] is None:
+        del rest["default"]
+    return {**(choices[0] if choices else {}), **rest}

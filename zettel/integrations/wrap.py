@@ -1,8 +1,8 @@
-"""A client of a language model with a memory: ``memory.wrap(OpenAI())``, ``memory.wrap(litellm)``.
+"""Wraps a language model client with a memory: ``zettel.wrap(memory, OpenAI())``, ``zettel.wrap(memory, litellm)``.
 
-The wrapped client is the client, but that its chat completions are asked with what was recalled for them, and that what
-is said is remembered: see ``zettel.integrations.turns``. Clients are told by what they can do, so those of others with
-``chat.completions.create`` are taken too, and so is LiteLLM's router.
+The wrapped client recalls memories before each chat completion and stores the conversation; see
+``zettel.integrations.conversation_turns``. Any client with ``chat.completions.create`` works, and so does LiteLLM's
+router.
 """
 
 from __future__ import annotations
@@ -13,35 +13,34 @@ import secrets
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
-from zettel.arguments import checked
 from zettel.async_memory import AsyncMemory
+from zettel.core.arguments import checked, require_scope
 from zettel.errors import InvalidInput
-from zettel.face.finding import DEFAULT_TOKENS
-from zettel.face.opened import require_scope
-from zettel.integrations.either import Either, reach, require_memory, wait
-from zettel.integrations.turns import Conversation, Turn, said_in, text_of
+from zettel.integrations.conversation_turns import Conversation, Turn, message_text, text_of
+from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async, run_sync
 from zettel.model import Scope
+from zettel.model.hits import DEFAULT_TOKENS
 
 Client = TypeVar("Client")
-Way = tuple[str, ...]
+Path = tuple[str, ...]
 
-ASKS: frozenset[Way] = frozenset(
+CALLS: frozenset[Path] = frozenset(
     {("chat", "completions", "create"), ("chat", "completions", "parse"), ("completion",), ("acompletion",)}
 )
-"""The ways to the functions that ask a model, from the client on."""
-WAYS: frozenset[Way] = frozenset({("chat",), ("chat", "completions")})
-"""What lies on these ways."""
-PAST: frozenset[Way] = frozenset(
-    {(*way, name) for way in [(), *WAYS] for name in ("with_raw_response", "with_streaming_response")}
+"""Attribute paths from the client to the functions that call a model."""
+PREFIXES: frozenset[Path] = frozenset({("chat",), ("chat", "completions")})
+"""Prefixes of these paths."""
+UNSUPPORTED: frozenset[Path] = frozenset(
+    {(*path, name) for path in [(), *PREFIXES] for name in ("with_raw_response", "with_streaming_response")}
     | {("chat", "completions", "stream")}
 )
-"""Other ways to ask a model: answers of another form, which a memory would not see."""
+"""Paths to functions whose answers have another form, which the memory cannot read."""
 COPIES = ("copy", "with_options")
-"""What makes another client of one."""
+"""Methods that return a copy of the client."""
 
 
 def wrap(
-    memory: Either,
+    memory: AnyMemory,
     client: Client,
     *,
     scope: Scope | None = None,
@@ -50,48 +49,57 @@ def wrap(
     assistant: str = "assistant",
     max_tokens: int = DEFAULT_TOKENS,
 ) -> Client:
-    """``Memory.wrap``, see there. Raises ``InvalidInput``."""
+    """Return the client with this memory: it recalls before each chat completion and stores the conversation.
+
+    ``client`` is an ``OpenAI()`` or ``AsyncOpenAI()``, another client with ``chat.completions.create``, the module
+    ``litellm`` or its ``Router``; an ``AsyncMemory`` requires an async client. The core memory and the hits for the
+    user's last messages are appended to the system message, in at most ``max_tokens``; the caller's messages are not
+    modified. User messages are stored before the model call, so a failing model does not lose them; the answer is
+    stored when it is complete. Recalled text is not stored again. ``session`` names the conversation, by default a new
+    one for each wrapped client; ``user`` and ``assistant`` name the speakers. Errors of the client pass through
+    unchanged. Raises ``InvalidInput``; the wrapped calls also raise what ``search`` and ``add`` raise.
+    """
     require_memory(memory)
     require_scope(scope)
-    asking = next((found for way in sorted(ASKS) if (found := _reached(client, way)) is not None), None)
-    if asking is None:
+    function = next((call for path in sorted(CALLS) if (call := _callable_at(client, path)) is not None), None)
+    if function is None:
         raise InvalidInput(
-            f"{type(client).__name__} cannot be wrapped: hand in an OpenAI(), an AsyncOpenAI() or the module litellm"
+            f"{type(client).__name__} cannot be wrapped: pass an OpenAI(), an AsyncOpenAI() or the module litellm"
         )
-    if isinstance(memory, AsyncMemory) and _reached(client, ("acompletion",)) is None and not _is_async(asking):
+    if isinstance(memory, AsyncMemory) and _callable_at(client, ("acompletion",)) is None and not _is_async(function):
         raise InvalidInput("an AsyncMemory has to be awaited: wrap an AsyncOpenAI(), or use a Memory")
     session = secrets.token_hex(4) if session is None else session
     conversation = Conversation(scope, session, user, assistant, max_tokens)
-    for role in (user, assistant):
-        checked({"content": "said", "role": role})
-    return cast(Client, _Layer(client, (), functools.partial(_asking, memory, conversation)))
+    for speaker in (user, assistant):
+        checked({"content": "text", "speaker": speaker})
+    return cast(Client, _Proxy(client, (), functools.partial(_with_memory, memory, conversation)))
 
 
-class _Layer:
-    """A client, or a part of one that leads to what asks the model; all else is the client's own."""
+class _Proxy:
+    """Forwards attributes to a client, or to a part of one, and wraps the functions that call a model."""
 
-    def __init__(self, inner: Any, way: Way, asking: Callable[[Any], Any]) -> None:
-        vars(self).update(_inner=inner, _way=way, _asking=asking)
+    def __init__(self, inner: Any, path: Path, wrap_call: Callable[[Any], Any]) -> None:
+        vars(self).update(_inner=inner, _path=path, _wrap_call=wrap_call)
 
-    @property  # type: ignore[misc]  # so that whoever looks for one of their clients finds it
+    @property  # type: ignore[misc]  # isinstance() sees the client's own class
     def __class__(self) -> Any:
         return type(self._inner)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._inner, name)
-        way = (*self._way, name)
-        if way in PAST:
+        value = getattr(self._inner, name)
+        path = (*self._path, name)
+        if path in UNSUPPORTED:
             raise InvalidInput(
-                f"a wrapped client has no {'.'.join(way)}, which would not be remembered: use "
-                "chat.completions.create, or the client itself"
+                f"a wrapped client does not support {'.'.join(path)}, which would not be remembered: use "
+                "chat.completions.create, or the unwrapped client"
             )
-        if way in ASKS:
-            return self._asking(found)
-        if found is not None and (way in WAYS or way == ("beta",)):
-            return _Layer(found, way if way in WAYS else (), self._asking)
-        if not self._way and name in COPIES and callable(found):
-            return lambda *args, **kwargs: _Layer(found(*args, **kwargs), (), self._asking)
-        return found
+        if path in CALLS:
+            return self._wrap_call(value)
+        if value is not None and (path in PREFIXES or path == ("beta",)):
+            return _Proxy(value, path if path in PREFIXES else (), self._wrap_call)
+        if not self._path and name in COPIES and callable(value):
+            return lambda *args, **kwargs: _Proxy(value(*args, **kwargs), (), self._wrap_call)
+        return value
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._inner, name, value)
@@ -117,76 +125,76 @@ class _Layer:
         return await self._inner.__aexit__(*ending)
 
 
-def _asking(memory: Either, conversation: Conversation, call: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that asks a model, with a memory."""
+def _with_memory(memory: AnyMemory, conversation: Conversation, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls a model with recalled memories and stores the conversation."""
 
     @functools.wraps(call)
-    def asked(*args: Any, **kwargs: Any) -> Any:
+    def call_sync(*args: Any, **kwargs: Any) -> Any:
         messages = _messages(args, kwargs)
-        if messages is None:  # the client says best what is wrong with them
+        if messages is None:  # the client reports the error
             return call(*args, **kwargs)
-        turn = wait(memory, functools.partial(conversation.begin, messages))
+        turn = run_sync(memory, functools.partial(conversation.begin, messages))
         answer = call(*args[:1], *args[2:], **kwargs | {"messages": turn.messages})
 
-        def end(said: str) -> None:
-            wait(memory, functools.partial(conversation.end, turn, said))
+        def end(text: str) -> None:
+            run_sync(memory, functools.partial(conversation.end, turn, text))
 
         if kwargs.get("stream"):
             return _Stream(answer, end)
-        end(_answered(answer))
+        end(_answer_text(answer))
         return answer
 
     @functools.wraps(call)
-    async def awaited(*args: Any, **kwargs: Any) -> Any:
+    async def call_async(*args: Any, **kwargs: Any) -> Any:
         messages = _messages(args, kwargs)
         if messages is None:
             return await call(*args, **kwargs)
-        turn: Turn = await reach(memory, functools.partial(conversation.begin, messages))
+        turn: Turn = await run_async(memory, functools.partial(conversation.begin, messages))
         answer = await call(*args[:1], *args[2:], **kwargs | {"messages": turn.messages})
 
-        async def end(said: str) -> None:
-            await reach(memory, functools.partial(conversation.end, turn, said))
+        async def end(text: str) -> None:
+            await run_async(memory, functools.partial(conversation.end, turn, text))
 
         if kwargs.get("stream"):
             return _AsyncStream(answer, end)
-        await end(_answered(answer))
+        await end(_answer_text(answer))
         return answer
 
-    return awaited if _is_async(call) else asked
+    return call_async if _is_async(call) else call_sync
 
 
-class _Heard:
-    """A stream of chunks, as the client made it; what its first choice says is heard."""
+class _RecordedStream:
+    """A client's stream of chunks that records the text of the first choice."""
 
     def __init__(self, inner: Any, end: Callable[[str], Any]) -> None:
         self._inner, self._end = inner, end
-        self._said: list[str] | None = []
+        self._texts: list[str] | None = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def _hear(self, chunk: Any) -> Any:
+    def _record(self, chunk: Any) -> Any:
         for choice in getattr(chunk, "choices", None) or ():
-            if self._said is not None and choice.index == 0 and choice.delta is not None:
-                self._said.append(text_of(choice.delta.content))
+            if self._texts is not None and choice.index == 0 and choice.delta is not None:
+                self._texts.append(text_of(choice.delta.content))
         return chunk
 
-    def _whole(self) -> str:
-        """What was said, the first time that it is asked for."""
-        said, self._said = "".join(self._said or ()), None
-        return said
+    def _take_text(self) -> str:
+        """Return the recorded text and stop recording."""
+        text, self._texts = "".join(self._texts or ()), None
+        return text
 
 
-class _Stream(_Heard):
+class _Stream(_RecordedStream):
     def __iter__(self) -> _Stream:
         return self
 
     def __next__(self) -> Any:
         try:
-            return self._hear(next(self._inner))
+            return self._record(next(self._inner))
         except StopIteration:
-            if self._said is not None:
-                self._end(self._whole())
+            if self._texts is not None:
+                self._end(self._take_text())
             raise
 
     def __enter__(self) -> _Stream:
@@ -197,16 +205,16 @@ class _Stream(_Heard):
         return self._inner.__exit__(*ending)
 
 
-class _AsyncStream(_Heard):
+class _AsyncStream(_RecordedStream):
     def __aiter__(self) -> _AsyncStream:
         return self
 
     async def __anext__(self) -> Any:
         try:
-            return self._hear(await self._inner.__anext__())
+            return self._record(await self._inner.__anext__())
         except StopAsyncIteration:
-            if self._said is not None:
-                await self._end(self._whole())
+            if self._texts is not None:
+                await self._end(self._take_text())
             raise
 
     async def __aenter__(self) -> _AsyncStream:
@@ -217,9 +225,9 @@ class _AsyncStream(_Heard):
         return await self._inner.__aexit__(*ending)
 
 
-def _reached(client: Any, way: Way) -> Any:
-    """What lies at the end of a way, if it can be called."""
-    for name in way:
+def _callable_at(client: Any, path: Path) -> Any:
+    """Return the callable at an attribute path, or None."""
+    for name in path:
         client = getattr(client, name, None)
     return client if callable(client) else None
 
@@ -229,12 +237,12 @@ def _is_async(call: Callable[..., Any]) -> bool:
 
 
 def _messages(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
-    """The messages of a call, which LiteLLM takes as its second argument too; None if they are none."""
-    given = kwargs["messages"] if "messages" in kwargs else args[1] if len(args) > 1 else None
-    return list(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else None
+    """Return the messages of a call, also when passed as LiteLLM's second argument; None if they are invalid."""
+    messages = kwargs["messages"] if "messages" in kwargs else args[1] if len(args) > 1 else None
+    return list(messages) if isinstance(messages, Iterable) and not isinstance(messages, (str, bytes)) else None
 
 
-def _answered(answer: Any) -> str:
-    """What the first choice of an answer says."""
+def _answer_text(answer: Any) -> str:
+    """Return the text of the first choice of an answer."""
     choices = getattr(answer, "choices", None)
-    return said_in(choices[0].message).text if choices else ""
+    return message_text(choices[0].message).text if choices else ""

@@ -1,5 +1,6 @@
-"""Durable work: what follows a write, who does it, and what happens when it fails.
+"""Durable background jobs: their declarations, their handlers, and the loop that runs them.
 
-A job lives in the store until its effect is written. Whoever claims it holds a lease with a token; the commit of its
-effect checks the token and the versions of what it read, so a job may run twice and its effect is written once.
+A job stays in the store until its effect is written. A worker that claims it has a lease with a token. The commit of
+the effect checks the token and the versions of the notes that it read. So a job may run twice, and its effect is
+written once.
 """

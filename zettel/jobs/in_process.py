@@ -1,4 +1,4 @@
-"""Doing jobs here: the work itself, and what becomes of a batch that went wrong."""
+"""The runner that runs jobs in the process of the memory."""
 
 from __future__ import annotations
 
@@ -6,65 +6,42 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
-from zettel.batch import StaleLease
-from zettel.errors import BudgetSpent, ZettelError
-from zettel.jobs.queue import next_attempt
-from zettel.jobs.tally import Tally
+from zettel.jobs.counters import Counters
 from zettel.jobs.work import Work
-from zettel.model import Evolved, Job, JobKind
-from zettel.opening import Opening
+from zettel.model import Evolved, Job
 from zettel.ports import GraphStore
+from zettel.ports.settings import Settings
 
-GONE = "another job of its batch was taken over or deleted meanwhile; it is done again"
-"""What a job says of itself that was dropped because of another one."""
-QUOTING = frozenset({JobKind.ANNOTATE, JobKind.LINK, JobKind.EVOLVE, JobKind.REFLECT})
-"""Jobs that put texts into questions, or write some."""
-STILL_READ = "pending: another reader still holds the old pages"
-"""What a purge says of itself while it waits."""
+STILL_READ = "pending: another reader still uses the old pages"
+"""The message of a purge that waits for readers."""
 
 
 class InProcessRunner:
-    """Does jobs in the event loop it is called in. ``tally`` is where its work counts what it changes."""
+    """Runs jobs in the caller's event loop. ``counters`` are those that the handlers of ``work`` add to."""
 
     at_once = 1
     away = False
 
-    def __init__(self, store: GraphStore, work: Work, tally: Tally) -> None:
+    def __init__(self, store: GraphStore, work: Work, counters: Counters) -> None:
         self._store = store
         self._work = work
-        self._tally = tally
+        self._counters = counters
 
-    async def start(self, opening: Opening) -> None:
-        """Nothing has to be made ready."""
+    async def start(self, settings: Settings) -> None:
+        """Do nothing: this process is ready."""
 
     async def do(self, jobs: Sequence[Job]) -> Evolved:
-        """Do jobs of one scope and kind, and keep with them what went wrong; how many notes that changed."""
-        # Whatever goes wrong belongs to the jobs, and whoever gave them goes on.
+        """Run jobs of one scope and kind, and store their errors with them; return how many notes changed."""
+        # Every error belongs to the jobs: it is stored with them, and the caller continues.
         (outcome,) = await asyncio.gather(self._work.do(jobs), return_exceptions=True)
         if isinstance(outcome, timedelta):
             await self._store.fail(jobs, STILL_READ, datetime.now(timezone.utc) + outcome)
         elif isinstance(outcome, BaseException):
-            await keep(self._store, jobs, outcome)
+            await self._work.fail(jobs, outcome)
         else:
             for left in outcome:
-                await keep(self._store, left.jobs, left.error)
-        return self._tally.take(jobs[0].scope)
+                await self._work.fail(left.jobs, left.error)
+        return self._counters.take(jobs[0].scope)
 
     async def close(self) -> None:
-        """Nothing is held."""
-
-
-async def keep(store: GraphStore, jobs: Sequence[Job], error: BaseException) -> None:
-    """Keep with jobs why they were not done."""
-    if isinstance(error, asyncio.CancelledError):
-        raise error
-    now = datetime.now(timezone.utc)
-    if isinstance(error, StaleLease):  # one job is somebody else's now, or was deleted: the others are still ours
-        await store.fail(jobs, GONE, now, counts=False)
-        return
-    # What is not ours may quote what a model was asked: a text that would outlive its deletion.
-    quotes = jobs[0].kind in QUOTING and not isinstance(error, ZettelError)
-    told = type(error).__name__ + ("" if quotes else f": {error}")
-    for attempts in sorted({job.attempts for job in jobs}):
-        alike = [job for job in jobs if job.attempts == attempts]
-        await store.fail(alike, told, next_attempt(error, attempts, now), counts=not isinstance(error, BudgetSpent))
+        """Do nothing: there is nothing to release."""

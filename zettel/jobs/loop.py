@@ -1,8 +1,7 @@
-"""The loop that has jobs done: for each lane a task that claims due jobs and gives them to the runner until there are
-none, then sleeps until woken.
+"""The background loop of a memory: one task per lane claims due jobs and gives them to the runner.
 
-In this process there is one batch at a time in a lane, and so the order of arrival is kept; where a runner does several
-at once, what builds on other jobs waits until its scope is at rest. ``drain`` only waits.
+In one process a lane runs one batch at a time, so jobs run in the order of arrival. Where a runner runs several batches
+at once, a job that builds on others waits until no batch of its scope is running.
 """
 
 from __future__ import annotations
@@ -15,111 +14,104 @@ from datetime import datetime, timedelta, timezone
 import anyio
 
 from zettel.errors import FlushTimeout, JobFailed, StoreBusy, StoreError, StoreUnreachable
-from zettel.jobs.in_process import keep
-from zettel.jobs.tally import Tally
+from zettel.jobs.counters import Counters
 from zettel.jobs.work import Lane, Work
 from zettel.model import Job, JobKind, JobState, Scope
 from zettel.ports import GraphStore, Runner
 
 GRACE_SECONDS = 1.0
-"""What ``close`` gives a batch to end by itself."""
+"""Seconds that ``close`` gives a batch to finish."""
 GIVE_BACK_SECONDS = 5.0
-"""What ``close`` takes at most to give back what was not done: if the store cannot be reached, the leases run out."""
+"""Seconds that ``close`` takes at most to requeue unfinished jobs; if the store is unreachable, the leases run out."""
 IDLE_SECONDS = 2.0
-"""Between two looks at the queue for work that others left or that a pause has ended for."""
+"""Seconds between two looks at the queue for jobs of other processes and jobs whose pause has ended."""
 LOOK_SECONDS = 1.0
-"""Between two looks of a ``drain`` whether its scope is done, while other work goes on."""
-WAIT_SECONDS = 0.02
-"""The same while there is nothing to do here but jobs that another worker holds or that wait for their time."""
+"""Seconds between two looks of a ``drain`` at its scope while other work goes on."""
+FIRST_BACKOFF, LONGEST_BACKOFF = 0.02, 0.5
+"""Seconds between two looks of a ``drain`` when all jobs left are leased by other workers or wait for their time.
+Doubled each time, and reset when this memory claims or finishes a batch."""
 
 RENEWALS = 3
-"""How often a lease is renewed before it would run out."""
+"""Renewals of a lease before it would run out."""
 SOON = timedelta(minutes=2)
-"""What a ``drain`` waits for: longer than the longest pause between two attempts, shorter than a budget's day."""
+"""How far ahead a ``drain`` waits for: longer than the longest pause between two attempts, shorter than a day."""
 
-STOPPED = "stopped before it was done"
-"""What stands with a job that was given back, until it is done."""
-
-
-STORE_WIDE = frozenset({JobKind.REEMBED, JobKind.PURGE})
-"""Jobs about a whole store: one process is enough for them, and somebody may be waiting there."""
+STOPPED = "stopped before it finished"
+"""The message of a requeued job."""
 
 
-class _Lane:
-    """A task that works at one lane."""
+class _LaneTask:
+    """The task of one lane and the batches that it has started."""
 
     def __init__(self, lane: Lane) -> None:
         self.lane = lane
         self.woken = asyncio.Event()
         self.idle = asyncio.Event()
-        self.under_way: dict[asyncio.Task[None], list[Job]] = {}
+        self.running: dict[asyncio.Task[None], list[Job]] = {}
         self.task: asyncio.Task[None] | None = None
         self.error: StoreError | None = None
-        """What was in the way of the last look at the queue."""
+        """The error of the last look at the queue."""
 
 
 class JobLoop:
-    """Has a store's jobs done by a runner. ``tally`` counts what they change."""
+    """Gives a store's jobs to a runner. ``counters`` count what they change."""
 
-    def __init__(self, store: GraphStore, work: Work, here: Runner, runner: Runner, tally: Tally) -> None:
-        """``here``: does what is about the whole store, whatever the runner is."""
+    def __init__(self, store: GraphStore, work: Work, here: Runner, runner: Runner, counters: Counters) -> None:
+        """``here`` runs the jobs that concern the whole store, whatever the runner is."""
         self._store = store
         self._work = work
         self._here = here
         self._runner = runner
-        self._tally = tally
-        self._lanes = [_Lane(lane) for lane in work.lanes()]
+        self._counters = counters
+        self._lanes = [_LaneTask(lane) for lane in work.lanes()]
         self._hurried = asyncio.Event()
-        self._claiming = asyncio.Lock()  # who claims sees what the others have under way
+        self._claiming = asyncio.Lock()  # each claim sees the batches of all lanes
+        self._progress = asyncio.Event()  # set, and replaced, when a batch is claimed or finished
         self._draining = 0
         self._closing = False
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def start(self) -> None:
-        """Begin to work in the background, with a runner that has started."""
+        """Start the background tasks; the runner has started."""
         for lane in self._lanes:
             lane.task = asyncio.create_task(self._loop(lane), name=f"zettel jobs: {', '.join(lane.lane.kinds)}")
 
     def wake(self) -> None:
-        """There is new work."""
+        """Look at the queue now."""
         for lane in self._lanes:
             lane.woken.set()
 
     async def close(self) -> None:
-        """Stop. A batch that does not end in a moment is given back: nothing of it is written."""
+        """Stop. A batch that does not finish in a moment is cancelled and requeued."""
         self._closing = True
         self._hurried.set()
         self.wake()
         lanes = [lane.task for lane in self._lanes if lane.task is not None]
-        await _end(lanes, [task for lane in self._lanes for task in lane.under_way])
-        await _end([task for lane in self._lanes for task in lane.under_way])  # one may have begun meanwhile
+        await _end(lanes, [task for lane in self._lanes for task in lane.running])
+        await _end([task for lane in self._lanes for task in lane.running])  # one may have started meanwhile
         try:
             with anyio.move_on_after(GIVE_BACK_SECONDS), suppress(StoreError):
-                for task, jobs in [each for lane in self._lanes for each in lane.under_way.items()]:
+                for task, jobs in [batch for lane in self._lanes for batch in lane.running.items()]:
                     if task.cancelled():
                         await self._store.fail(jobs, STOPPED, datetime.now(timezone.utc), counts=False)
         finally:
             await self._runner.close()
 
     async def drain(self, scope: Scope | None, deadline: float | None) -> None:
-        """The same as ``rest``, and then ``JobFailed`` if any job has ended in an error, once for each; the error is
-        kept with it.
-        """
-        await self.rest(scope, deadline)
-        failed = [job for job in await self._store.jobs(scope, JobState.FAILED) if job.id not in self._told]
+        """``wait_until_idle``, then raise ``JobFailed`` if jobs failed that no drain has reported yet."""
+        await self.wait_until_idle(scope, deadline)
+        failed = [job for job in await self._store.jobs(scope, JobState.FAILED) if job.id not in self._reported]
         if failed:
-            self._told.update(job.id for job in failed)
+            self._reported.update(job.id for job in failed)
             raise JobFailed(
                 f"{len(failed)} jobs failed, the first with: {failed[0].error}; `zettel jobs` shows all, "
                 "`zettel jobs retry` runs them again"
             )
 
-    async def rest(self, scope: Scope | None, deadline: float | None) -> None:
-        """Wait until all jobs of a scope (None: of all) are done that can be done here, also those waiting for another
-        attempt soon.
+    async def wait_until_idle(self, scope: Scope | None, deadline: float | None) -> None:
+        """Wait until all jobs of a scope (None: of all) that can run here are done, soon due retries included.
 
-        Raises ``FlushTimeout`` past the deadline (seconds of the event loop's clock). What ended the runner itself is
-        raised here too.
+        Raises ``FlushTimeout`` after the deadline (seconds of the event loop's clock), and the errors of the lanes.
         """
         self._draining += 1
         self._hurried.set()
@@ -132,86 +124,98 @@ class JobLoop:
 
     async def _until_done(self, scope: Scope | None, deadline: float | None) -> None:
         kinds = [kind for lane in self._lanes for kind in lane.lane.kinds]
+        backoff = FIRST_BACKOFF
         while True:
+            progress = self._progress
             for lane in self._lanes:
                 if lane.task is not None and lane.task.done():
                     lane.task.result()
                 lane.idle.clear()
             self.wake()
-            left = LOOK_SECONDS if deadline is None else min(LOOK_SECONDS, deadline - anyio.current_time())
-            with anyio.move_on_after(left):
+            with anyio.move_on_after(_at_most(LOOK_SECONDS, deadline)):
                 for lane in self._lanes:
                     await lane.idle.wait()
             if errors := [lane.error for lane in self._lanes if lane.error is not None]:
                 raise errors[0]
             soon = datetime.now(timezone.utc) + SOON
-            waiting = await self._store.pending(scope, kinds, soon)
-            if not waiting and not await self._store.purge_due():
+            pending = await self._store.pending(scope, kinds, soon)
+            if not pending and not await self._store.purge_due():
                 return
             if deadline is not None and anyio.current_time() >= deadline:
-                raise FlushTimeout(f"{waiting} jobs are still pending; they go on in the background")
-            await asyncio.sleep(WAIT_SECONDS)
+                raise FlushTimeout(f"{pending} jobs are still pending; they continue in the background")
+            if progress.is_set():
+                backoff = FIRST_BACKOFF
+                continue
+            with anyio.move_on_after(_at_most(backoff, deadline)):
+                await progress.wait()
+            backoff = min(2 * backoff, LONGEST_BACKOFF)
 
-    async def _run_batch(self, at: _Lane) -> int:
-        """Claim a batch and set it going; how many jobs there were, 0 if nothing is to be done any more.
+    def _report_progress(self) -> None:
+        progress, self._progress = self._progress, asyncio.Event()
+        progress.set()
 
-        Returns when there is room for another one.
+    async def _run_batch(self, at: _LaneTask) -> int:
+        """Claim and start a batch, and return its size; 0 if nothing is left to run.
+
+        Returns when there is room for another batch.
         """
         async with self._claiming:
             jobs = await self._claim(at)
             if jobs:
-                at.under_way[asyncio.create_task(self._see_through(jobs, at.lane.lease))] = jobs
-        if at.under_way and not (jobs and len(at.under_way) < self._runner.at_once):
+                at.running[asyncio.create_task(self._run_jobs(jobs, at.lane.lease))] = jobs
+                self._report_progress()
+        if at.running and not (jobs and len(at.running) < self._runner.at_once):
             await self._wait(at, for_work=not jobs)
             return len(jobs) or 1
         return len(jobs)
 
-    async def _claim(self, at: _Lane) -> list[Job]:
+    async def _claim(self, at: _LaneTask) -> list[Job]:
         kinds = [kind for kind in await self._work.kinds() if kind in at.lane.kinds]
-        if not kinds or len(at.under_way) >= self._runner.at_once:
+        if not kinds or len(at.running) >= self._runner.at_once:
             return []
         busy: dict[str, Scope] = {}
         if self._runner.at_once > 1:
-            every = (jobs for lane in self._lanes for jobs in lane.under_way.values())
-            busy = {jobs[0].scope.key: jobs[0].scope for jobs in every}
+            batches = (jobs for lane in self._lanes for jobs in lane.running.values())
+            busy = {jobs[0].scope.key: jobs[0].scope for jobs in batches}
         jobs = await self._store.claim(kinds, at.lane.claim, at.lane.lease, None, tuple(busy.values()))
-        self._told.difference_update(job.id for job in jobs)
+        self._reported.difference_update(job.id for job in jobs)
         return jobs
 
-    async def _wait(self, at: _Lane, *, for_work: bool) -> None:
-        """Wait until one of the batches has ended, or new work has come."""
+    async def _wait(self, at: _LaneTask, *, for_work: bool) -> None:
+        """Wait until a batch has ended or, with ``for_work``, new jobs have come."""
         woken = asyncio.create_task(at.woken.wait())
         try:
-            waited = {*at.under_way, woken} if for_work else {*at.under_way}
-            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            tasks = {*at.running, woken} if for_work else {*at.running}
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             woken.cancel()
-        for task in [task for task in at.under_way if task.done()]:
-            del at.under_way[task]
+        for task in [task for task in at.running if task.done()]:
+            del at.running[task]
             task.result()
 
-    async def _see_through(self, jobs: list[Job], lease: float) -> None:
-        """Hold a batch while the runner is at it, and keep with it why it was not done."""
-        runner = self._here if jobs[0].kind in STORE_WIDE else self._runner
+    async def _run_jobs(self, jobs: list[Job], lease: float) -> None:
+        """Give a batch to its runner, renew its lease meanwhile, and store its error if it fails."""
+        runner = self._here if self._work.is_store_wide(jobs[0].kind) else self._runner
         renewing = asyncio.create_task(self._renew(jobs, lease))
         try:
-            # Whatever goes wrong belongs to the jobs: it is kept with them, and the loop goes on.
+            # Every error belongs to the jobs: it is stored with them, and the loop continues.
             (outcome,) = await asyncio.gather(runner.do(jobs), return_exceptions=True)
         finally:
             renewing.cancel()
         if isinstance(outcome, BaseException):
-            await keep(self._store, jobs, outcome)
+            await self._work.fail(jobs, outcome)
         else:
-            self._tally.count(jobs[0].scope, **outcome._asdict())
+            self._counters.count(jobs[0].scope, **outcome._asdict())
+        self._report_progress()
 
     async def _renew(self, jobs: list[Job], lease: float) -> None:
-        """Hold a batch as long as it takes, which nobody knows beforehand: another worker would begin it anew."""
+        """Renew a lease until cancelled, so that no other worker starts the batch again."""
         while True:
             await asyncio.sleep(lease / RENEWALS)
             with suppress(StoreError):
                 await self._store.renew(jobs, lease)
 
-    async def _loop(self, at: _Lane) -> None:
+    async def _loop(self, at: _LaneTask) -> None:
         while not self._closing:
             at.woken.clear()
             worked = 0
@@ -222,7 +226,7 @@ class JobLoop:
                     await self._store.purge()
             except (StoreBusy, StoreUnreachable):
                 pass  # another process writes, or the server restarts
-            except StoreError as error:  # a full disk, say: told to whoever waits, and tried again
+            except StoreError as error:  # for example a full disk: drain raises it, and the loop tries again
                 at.error = error
             if not worked:
                 at.idle.set()
@@ -233,8 +237,12 @@ class JobLoop:
                     await self._hurried.wait()
 
 
+def _at_most(seconds: float, deadline: float | None) -> float:
+    return seconds if deadline is None else min(seconds, deadline - anyio.current_time())
+
+
 async def _end(*groups: Sequence[asyncio.Task[None]]) -> None:
-    """Give tasks a moment to end by themselves, then cancel them."""
+    """Give tasks a moment to finish, then cancel them."""
     tasks = [task for group in groups for task in group]
     if tasks:
         await asyncio.wait(tasks, timeout=GRACE_SECONDS)

@@ -1,153 +1,98 @@
-"""What each kind of job does. A handler takes jobs of one scope and kind, and writes their effect and their end in one
-commit."""
+"""The job handlers of one memory, by kind and lane."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
-from typing import NamedTuple, TypeAlias
+import asyncio
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import NamedTuple, TypeVar
 
-from zettel.annotate.index import vector_text
-from zettel.batch import Op
-from zettel.commit import Clock, Commits
-from zettel.embed.vectors import Vectors
-from zettel.jobs.evolution import ROUND
-from zettel.jobs.queue import Left, ending, finish, new_job
-from zettel.jobs.reembed import Reembedding
-from zettel.model import Job, JobKind, Kind, Note, Scope
-from zettel.ports import GraphStore, ScopeState
+from zettel.core.follow_ups import UnfinishedJobs, next_attempt
+from zettel.errors import BudgetSpent, ZettelError
+from zettel.jobs import spec
+from zettel.jobs.spec import CLAIM, JobContext, JobHandler, JobSpec
+from zettel.model import Job, JobKind
+from zettel.ports.operations import StaleLease
 
-CLAIM = 1024
-"""Jobs taken at once: enough to share reads among them, few enough to be done well inside the lease."""
-LEASE_SECONDS = 30.0
-"""How long a claimed batch is left to its worker before another may take it: what a killed worker delays. One that is
-only slow loses nothing but its effort, for effects are written once."""
-LINGER_SECONDS = 0.5
-MODEL_LEASE_SECONDS = 300.0
-"""The same where a model is asked: some requests of a minute each, one after the other."""
-MODEL_LINGER_SECONDS = 10.0
-"""A call costs the same for one turn as for twenty; until then a note has its extractive fields."""
-PURGE_REST = 4.0
-"""How many times as long as it took a purge is not run again: it rewrites the whole store, and deletes come in rows."""
+LOST = "another job of its batch was taken over or deleted meanwhile; it will run again"
+"""The error of a job that was dropped because of another job in its batch."""
+H = TypeVar("H", bound=JobHandler)
 
 
 class Lane(NamedTuple):
-    """Jobs that are done one batch after the other, beside those of other lanes."""
+    """Job kinds whose batches run one after another, beside the batches of other lanes."""
 
     kinds: tuple[JobKind, ...]
     claim: int = CLAIM
-    """Jobs taken at once."""
-    lease: float = LEASE_SECONDS
-    linger: float = LINGER_SECONDS
-    """Seconds that a batch waits for more to join it while nobody waits for it: a job costs far less in company, and
-    writers that add one event at a time get out of each other's way."""
-
-
-Handler: TypeAlias = Callable[[Scope, Sequence[Job]], Awaitable["list[Left]"]]
-"""Does jobs of one scope and kind; tells which could not be done, and why."""
+    """Jobs claimed at once."""
+    lease: float = spec.LEASE_SECONDS
+    linger: float = spec.LINGER_SECONDS
+    """Seconds that a batch waits for more jobs to join it while nobody waits for it."""
 
 
 class Work:
-    """The handlers of this version's jobs. Kinds without one are left to whoever has it.
+    """The handlers of the jobs that this memory can run. Jobs of other kinds are left to other workers."""
 
-    ``model_claim``: jobs taken at once where a language model is asked; None: there is no model.
-    """
+    def __init__(self, context: JobContext, jobs: Iterable[JobSpec]) -> None:
+        self._store = context.store
+        self._model_claim = context.model_claim
+        self._specs: dict[JobKind, JobSpec] = {}
+        self._handlers: dict[JobKind, JobHandler] = {}
+        for job in jobs:
+            handler = job.make(context)
+            if handler is not None:
+                self._specs[job.kind], self._handlers[job.kind] = job, handler
 
-    def __init__(
-        self,
-        store: GraphStore,
-        commits: Commits,
-        vectors: Vectors,
-        handlers: Mapping[JobKind, Handler],
-        model_claim: int | None,
-    ) -> None:
-        self._store = store
-        self._commits = commits
-        self._vectors = vectors
-        self._handlers: dict[JobKind, Handler] = {
-            JobKind.EMBED: self._embed,
-            JobKind.REEMBED: self._reembed,
-            **handlers,
-        }
-        self._model_claim = model_claim
-        self.reembedding = Reembedding(store, commits, vectors)
-        self._purge_from = 0.0
+    @property
+    def round(self) -> list[JobKind]:
+        """The kinds of an evolution round that can run here, in order."""
+        positions = {kind: job.round for kind, job in self._specs.items() if job.round is not None}
+        return sorted(positions, key=positions.__getitem__)
+
+    def handler(self, type_: type[H]) -> H:
+        """Return the handler of this class."""
+        return next(handler for handler in self._handlers.values() if isinstance(handler, type_))
+
+    def is_store_wide(self, kind: JobKind) -> bool:
+        """Return whether jobs of this kind concern the whole store."""
+        return kind in self._specs and self._specs[kind].store_wide
 
     def lanes(self) -> list[Lane]:
-        """What is worked at side by side. What waits for a model holds up nothing else."""
-        kinds = [kind for kind in JobKind if kind in self._handlers or kind is JobKind.PURGE]
+        """Return the lanes, which run side by side. Without a model annotator there is one."""
+        kinds = [kind for kind in JobKind if kind in self._specs]
         if self._model_claim is None:
             return [Lane(tuple(kinds))]
-        rounds = tuple(kind for kind in ROUND if kind in kinds)
-        asking = (JobKind.LINK, JobKind.ANNOTATE, *rounds)
-        return [
-            Lane(tuple(kind for kind in kinds if kind not in asking)),
-            Lane((JobKind.LINK,), self._model_claim, MODEL_LEASE_SECONDS),
-            Lane((JobKind.ANNOTATE,), self._model_claim, MODEL_LEASE_SECONDS, MODEL_LINGER_SECONDS),
-            Lane(rounds),
-        ]
+        lanes: list[Lane] = []
+        for lane in spec.JobLane:
+            members = [kind for kind in kinds if self._specs[kind].lane is lane]
+            if lane is spec.JobLane.ROUND:
+                members = self.round
+            if members:
+                claim = self._model_claim if lane.calls_model else CLAIM
+                lanes.append(Lane(tuple(members), claim, lane.lease, lane.linger))
+        return lanes
 
     async def kinds(self) -> list[JobKind]:
-        """The jobs that can be done here and now.
+        """Return the kinds of jobs that can run here and now."""
+        return [kind for kind in JobKind if kind in self._handlers and await self._handlers[kind].is_ready()]
 
-        To reembed takes the very embedder that the store is to change over to; a purge rests after the one before.
-        """
-        kinds = {kind for lane in self.lanes() for kind in lane.kinds}
-        if not await self.reembedding.is_wanted():
-            kinds.discard(JobKind.REEMBED)
-        if time.monotonic() < self._purge_from:
-            kinds.discard(JobKind.PURGE)
-        return [kind for kind in JobKind if kind in kinds]
+    async def do(self, jobs: Sequence[Job]) -> list[UnfinishedJobs] | timedelta:
+        """Run jobs of one scope and kind; return the jobs that failed, or a pause after which to try all again."""
+        return await self._handlers[jobs[0].kind].do(jobs[0].scope, jobs)
 
-    async def do(self, jobs: Sequence[Job]) -> list[Left] | timedelta:
-        """Do jobs of one scope and kind; those that could not be done, or a pause after which to look at all again."""
-        scope, kind = jobs[0].scope, jobs[0].kind
-        if kind is not JobKind.PURGE:
-            return await self._handlers[kind](scope, jobs)
-        if not await self._purge():
-            return timedelta(seconds=1)
-        await self._commits.commit(scope, ending(jobs))
-        return []
-
-    async def _purge(self) -> bool:
-        began = time.monotonic()
-        done = await self._store.purge()
-        ended = time.monotonic()
-        if done:
-            self._purge_from = ended + PURGE_REST * (ended - began)
-        return done
-
-    async def _reembed(self, scope: Scope, jobs: Sequence[Job]) -> list[Left]:
-        await self.reembedding.go_on()
-        await self._commits.commit(scope, ending(jobs))
-        return []
-
-    async def _embed(self, scope: Scope, jobs: Sequence[Job]) -> list[Left]:
-        ids = [job.note for job in jobs if job.note]
-        read = await self._store.notes(scope, ids)
-        made = await self._vectors.embed(list(read.values()))
-
-        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-            now = await self._store.notes(scope, ids)
-            reflected = await self._reflected(scope, now.values())
-            ops: list[Op] = []
-            for (note_id, note), put in zip(read.items(), made, strict=True):
-                if note_id in now and vector_text(now[note_id]) == vector_text(note):
-                    ops.append(put)
-                    if note_id not in reflected:
-                        ops.append(new_job(scope, JobKind.LINK, clock.now, now[note_id]))
-            return ops + finish(job for job in jobs if job.note in now)
-
-        await self._commits.commit(scope, plan)
-        return []
-
-    async def _reflected(self, scope: Scope, notes: Iterable[Note]) -> set[str]:
-        """The ids of those that reflecting wrote: they lead to their sources, and get no near links."""
-        derived = [note.id for note in notes if note.kind is not Kind.EPISODIC]
-        if not derived:
-            return set()
-        from zettel.jobs.deriving import former  # with all that reads a scope: for whoever has such notes
-
-        histories = await self._store.histories(scope, derived)
-        return {id for id, history in histories.items() if former(history) is not None}
+    async def fail(self, jobs: Sequence[Job], error: BaseException) -> None:
+        """Store with jobs of one kind why they failed, and when to try them again."""
+        if isinstance(error, asyncio.CancelledError):
+            raise error
+        now = datetime.now(timezone.utc)
+        if isinstance(error, StaleLease):  # another worker took one of the jobs, or it was deleted; the rest are ours
+            await self._store.fail(jobs, LOST, now, counts=False)
+            return
+        # Errors from other libraries may quote texts of notes, and would outlive the deletion of the note.
+        declared = self._specs.get(jobs[0].kind)
+        is_secret = (declared is None or declared.quotes_texts) and not isinstance(error, ZettelError)
+        message = type(error).__name__ + ("" if is_secret else f": {error}")
+        for attempts in sorted({job.attempts for job in jobs}):
+            alike = [job for job in jobs if job.attempts == attempts]
+            counts = not isinstance(error, BudgetSpent)
+            await self._store.fail(alike, message, next_attempt(error, attempts, now), counts=counts)

@@ -1,7 +1,7 @@
-"""Links that a language model decides on: which of a few older notes a new one belongs with, how, and why.
+"""The linker that calls a language model: typed links, with reasons, from new notes to a few older ones.
 
-All notes of a question share one closed list of candidates, each under an id that says nothing. What an answer names
-beyond what was offered is dropped, and so is a replacement of a newer note by an older one.
+All notes of a request share one list of candidates, each with a short id. Links to other notes are dropped, and so are
+links by which an older note replaces a newer one.
 """
 
 from __future__ import annotations
@@ -12,52 +12,46 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from zettel.errors import InvalidInput, ModelUnusable
+from zettel.errors import InvalidInput, InvalidModelOutput
 from zettel.link.near import MAX_NEAR_LINKS
-from zettel.llm.answers import items
-from zettel.llm.lines import Reason, date_of, line, short_ids, told
-from zettel.llm.ports import Ask, Choice, Choices, Decision, Flaw, Linked, Request
+from zettel.llm.answer_parsing import items
+from zettel.llm.prompt_lines import Reason, date_of, line, short_ids, summary
+from zettel.llm.schemas import TEXT, enum_schema, list_schema
 from zettel.model import LinkType, Note
+from zettel.ports.language_model import (
+    Ask,
+    CandidateBatch,
+    InvalidItem,
+    LinkDecision,
+    LinkResult,
+    NoteCandidates,
+    Request,
+)
 from zettel.prompts import Prompt, load_prompt
 
 BATCH = 30
-"""Notes asked about together."""
+"""Notes per request."""
 SHOWN_CHARS = 140
-"""Characters by which a note is told: its context, which is one sentence."""
+"""Characters of a note in a request: its context, which is one sentence."""
 MAX_OFFERED = 4
-"""Candidates of a note that are shown, the first ones: they are most of what a question about links costs."""
+"""Candidates per note, the first ones: they are most of the cost of a link request."""
 MAX_LINKS = MAX_NEAR_LINKS
 DECIDABLE = (LinkType.RELATES, LinkType.SUPERSEDES, LinkType.CONTRADICTS)
-"""What a model may decide: that a text names another, or was made from it, is known without."""
+"""The link types that a model may decide; the others are known without a model."""
 TOKENS_PER_NOTE = 120
-TOKENS_OVER = 150
-"""Tokens that an answer may have: for each note, and besides."""
-UNREADABLE = Flaw("the model's answer cannot be read")
-CUT = Flaw("the model's answer was cut off before this note")
+EXTRA_TOKENS = 150
+"""Tokens that an answer may have: per note, and for the rest."""
+UNREADABLE = InvalidItem("the model's answer cannot be read")
+CUT = InvalidItem("the model's answer was cut off before this note")
 
-_TEXT = {"type": "string"}
-_LINK = {
-    "type": "object",
-    "properties": {
-        "from": _TEXT,
-        "to": _TEXT,
-        "type": {"type": "string", "enum": [type.value for type in DECIDABLE]},
-        "reason": _TEXT,
-    },
-    "required": ["from", "to", "type", "reason"],
-    "additionalProperties": False,
-}
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"links": {"type": "array", "items": _LINK}},
-    "required": ["links"],
-    "additionalProperties": False,
-}
-"""What an answer looks like."""
+SCHEMA = list_schema(
+    "links", {"from": TEXT, "to": TEXT, "type": enum_schema([type.value for type in DECIDABLE]), "reason": TEXT}
+)
+"""The JSON schema of an answer."""
 
 
 class _Item(BaseModel):
-    """One link of an answer, by short ids; weak models write those of digits alone as numbers."""
+    """One link of an answer, by short ids; weak models write ids of digits as numbers."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
@@ -68,34 +62,34 @@ class _Item(BaseModel):
 
 
 class LiteLLMLinker:
-    """Has a model decide links. ``batch`` bounds the notes of one question. Raises ``InvalidInput``."""
+    """Decides links by a model. ``batch`` limits the notes of one request. Raises ``InvalidInput``."""
 
     def __init__(self, batch: int = BATCH) -> None:
         if batch < 1:
-            raise InvalidInput(f"batch={batch}: at least 1 is needed")
+            raise InvalidInput(f"batch must be at least 1, got {batch}")
         self.batch = batch
         self.offered = MAX_OFFERED
 
     @cached_property
     def prompt(self) -> Prompt:
-        """What the model is told."""
+        """The prompt."""
         return load_prompt("link")
 
-    async def link(self, choices: Choices, ask: Ask) -> Linked:
-        """One question about all of the notes that have a choice. Raises what ``ask`` raises."""
+    async def link(self, choices: CandidateBatch, ask: Ask) -> LinkResult:
+        """Send one request about all notes that have candidates. Raises what ``ask`` raises."""
         asked = [choice for choice in choices.notes if _offered(choice, choices)]
         if not asked:
-            return Linked(((),) * len(choices.notes))
+            return LinkResult(((),) * len(choices.notes))
         pool = {id: note for choice in asked for id, note in _offered(choice, choices).items()}
         own = {choice.note.id: choice.note for choice in asked}
         ids = short_ids([*own, *pool])
         answer = await ask(self._request(asked, choices, ids), [*dict.fromkeys([*own, *pool])])
         try:
             found = items(answer.text, answer.cut)
-        except ModelUnusable:
-            return Linked(tuple(UNREADABLE if choice.note.id in own else () for choice in choices.notes))
+        except InvalidModelOutput:
+            return LinkResult(tuple(UNREADABLE if choice.note.id in own else () for choice in choices.notes))
         decided = _decided(choices, ids, found)
-        return Linked(
+        return LinkResult(
             tuple(
                 CUT if answer.cut and choice.note.id in own and not decided[choice.note.id] else decided[choice.note.id]
                 for choice in choices.notes
@@ -104,7 +98,7 @@ class LiteLLMLinker:
             self.prompt.name,
         )
 
-    def _request(self, asked: Iterable[Choice], choices: Choices, ids: Mapping[str, str]) -> Request:
+    def _request(self, asked: Iterable[NoteCandidates], choices: CandidateBatch, ids: Mapping[str, str]) -> Request:
         notes: list[str] = []
         own: set[str] = set()
         pool: dict[str, Note] = {}
@@ -120,21 +114,23 @@ class LiteLLMLinker:
             examples=self.prompt.examples,
             user="\n".join(["notes:", *notes, *(["others:", *others] if others else [])]),
             schema=SCHEMA,
-            max_tokens=TOKENS_OVER + len(notes) * TOKENS_PER_NOTE,
+            max_tokens=EXTRA_TOKENS + len(notes) * TOKENS_PER_NOTE,
         )
 
 
-def _offered(choice: Choice, choices: Choices) -> dict[str, Note]:
-    """By id, the notes that this one may be linked to."""
+def _offered(choice: NoteCandidates, choices: CandidateBatch) -> dict[str, Note]:
+    """Return by id the notes that this one may be linked to."""
     others = [choices.others[place] for place in choice.others[:MAX_OFFERED]]
     return {other.id: other for other in others if other.id != choice.note.id}
 
 
-def _decided(choices: Choices, ids: Mapping[str, str], found: Iterable[Any]) -> dict[str, tuple[Decision, ...]]:
-    """By note, the links of an answer that are among its choices: the first of a pair, and the first few of a note."""
+def _decided(
+    choices: CandidateBatch, ids: Mapping[str, str], found: Iterable[Any]
+) -> dict[str, tuple[LinkDecision, ...]]:
+    """Return by note the links of an answer to its candidates: one per pair, and a few per note."""
     by_short = {short: id for id, short in ids.items()}
     by_id = {choice.note.id: choice for choice in choices.notes}
-    decided: dict[str, dict[str, Decision]] = {id: {} for id in by_id}
+    decided: dict[str, dict[str, LinkDecision]] = {id: {} for id in by_id}
     for item in found:
         link = _item(item)
         choice = by_id.get(by_short.get(link.source, "")) if link else None
@@ -144,8 +140,8 @@ def _decided(choices: Choices, ids: Mapping[str, str], found: Iterable[Any]) -> 
         links = decided[choice.note.id]
         if target is None or target.id in links or len(links) == MAX_LINKS:
             continue
-        if link.type is not LinkType.SUPERSEDES or _is_older(target, choice.note):
-            links[target.id] = Decision(choice.note.id, target.id, link.type, link.reason)
+        if link.type is not LinkType.SUPERSEDES or _was_valid_before(target, choice.note):
+            links[target.id] = LinkDecision(choice.note.id, target.id, link.type, link.reason)
     return {id: tuple(links.values()) for id, links in decided.items()}
 
 
@@ -157,12 +153,12 @@ def _item(item: Any) -> _Item | None:
     return link if link.type in DECIDABLE else None
 
 
-def _is_older(other: Note, note: Note) -> bool:
-    """Whether ``other`` held before: by when they are valid from where both say so, else by arrival."""
+def _was_valid_before(other: Note, note: Note) -> bool:
+    """Return whether ``other`` is older: by ``valid_from`` if both have it, else by arrival."""
     if other.valid_from and note.valid_from and other.valid_from != note.valid_from:
         return other.valid_from < note.valid_from
     return other.seq < note.seq
 
 
 def _line(note: Note, ids: Mapping[str, str], to: Iterable[str] = ()) -> str:
-    return line(id=ids[note.id], on=date_of(note), note=told(note, SHOWN_CHARS), to=list(to))
+    return line(id=ids[note.id], on=date_of(note), note=summary(note, SHOWN_CHARS), to=list(to))

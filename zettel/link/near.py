@@ -1,7 +1,7 @@
-"""Near links: which older notes a new one stands close to, decided from vectors and shared rare Terms.
+"""Near links: RELATES links to similar older notes, decided from vectors and shared rare terms.
 
-A decision is a Revision: it has a date, a reason, and the notes that stood before it as inputs, and can be taken back.
-Only older notes are looked at, so the same events give the same links whenever the job happens to run.
+Each decision is a revision with a date, a reason and inputs, and can be reverted. Only older notes are candidates, so
+the same events give the same links whenever the job runs.
 """
 
 from __future__ import annotations
@@ -11,57 +11,56 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
-from zettel.annotate.extractive import GENERIC_ROLES
-from zettel.model import Link, LinkType
-from zettel.ports import Near, TermUse
+from zettel.model import IMPLIED_ROLES, Link, LinkType, TermUse, implied_role
+from zettel.ports import NearestNotes
 
 NEIGHBOURS_ASKED = 16
-"""Nearest older notes that are looked at."""
+"""Nearest older notes that are candidates."""
 MAX_NEAR_LINKS = 3
-"""Links a note gets at most: enough to be reached by, few enough that a path means something."""
+"""Near links per note at most: enough to be reachable, few enough that a path is meaningful."""
 NEAR_COSINE = 0.85
-"""From this cosine on, two notes say nearly the same. Below, the cosine alone tells no more than that both chat."""
+"""The lowest cosine that alone makes a link: the notes say nearly the same. A lower one may only mean small talk."""
 NEAR_COSINE_WITH_TERMS = 0.5
-"""From here on, if they share what binds: a name that is no speaker's, or two keywords."""
+"""The lowest cosine for notes that share binding terms: a name other than a speaker's, or two keywords."""
 BINDING_KEYWORDS = 2
 
 
-def close(near: Near) -> Near:
-    """Only those of the others that may be linked at all."""
+def close(near: NearestNotes) -> NearestNotes:
+    """Keep only the notes that are near enough for a link."""
     far = bisect_left(near.others, True, key=lambda other: other[1] < NEAR_COSINE_WITH_TERMS)  # nearest come first
-    return Near(near.note, near.others[:far])
+    return NearestNotes(near.note, near.others[:far])
 
 
 Binding: TypeAlias = Mapping[str, TermUse]
-"""By key, the Terms of one note that may bind it to another."""
+"""By key, the terms of one note that may bind it to another."""
 
 
 def binding(terms: Sequence[TermUse]) -> Binding:
-    """The names and keywords among a note's Terms."""
+    """Return the names and keywords among a note's terms."""
     return {term.key: term for term in terms if term.kind in ("keyword", "name")}
 
 
 def speakers(terms: Sequence[TermUse]) -> frozenset[str]:
-    """By key, the names of who speaks in a note with these Terms."""
+    """Return the keys of the speaker terms."""
     return frozenset(term.key for term in terms if term.kind == "speaker")
 
 
 def near_links(
-    near: Near,
-    role: str | None,
+    near: NearestNotes,
+    speaker: str | None,
     bindings: Mapping[str, Binding],
     speaking: Mapping[str, Collection[str]],
     recorded_at: datetime,
 ) -> tuple[Link, ...]:
-    """RELATES links for one note of this role, nearest first.
+    """RELATES links for one note of this speaker, nearest first.
 
-    ``bindings`` and ``speaking`` hold what binds, and the ``speakers``, of the note and of the others. A speaker's own
-    name binds nothing, for everybody says it; neither does what speakers are called where the note's is such ("user").
+    ``bindings`` and ``speaking`` are the binding terms and the ``speakers`` of the note and the others. Names of
+    speakers bind nothing, because they are everywhere; nor do generic roles ("user") if the note has such a speaker.
     """
-    idle = set(speaking[near.note]).union(*(speaking[other] for other, _ in near.others))
-    if (role or "").casefold() in GENERIC_ROLES:
-        idle |= GENERIC_ROLES
-    own = {key: term for key, term in bindings[near.note].items() if key not in idle}
+    ignored = set(speaking[near.note]).union(*(speaking[other] for other, _ in near.others))
+    if implied_role(speaker) is not None:
+        ignored |= IMPLIED_ROLES.keys()
+    own = {key: term for key, term in bindings[near.note].items() if key not in ignored}
     links: list[Link] = []
     for other, cosine in near.others:
         keys = own.keys() & bindings[other].keys()

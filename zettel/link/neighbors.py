@@ -1,25 +1,25 @@
-"""The notes around a note, over links in either direction."""
+"""Finds the neighbours of a note over links in either direction."""
 
 from __future__ import annotations
 
 from zettel.errors import InvalidInput
-from zettel.model import Link, Neighbor, Scope
+from zettel.model import Link, Neighbor, Note, Scope
 from zettel.ports import GraphStore
 
 MAX_HOPS = 5
-"""Further out lies the whole scope."""
+"""More hops would reach the whole scope."""
 
 
 def require_hops(hops: int) -> None:
-    """Raise ``InvalidInput`` for a number of links that nobody walks."""
+    """Raise ``InvalidInput`` unless ``hops`` is from 1 to MAX_HOPS."""
     if not isinstance(hops, int) or isinstance(hops, bool) or not 1 <= hops <= MAX_HOPS:
-        raise InvalidInput(f"hops={hops!r}: use 1 to {MAX_HOPS}")
+        raise InvalidInput(f"hops must be from 1 to {MAX_HOPS}, got {hops!r}")
 
 
 async def neighbors(store: GraphStore, scope: Scope, note_id: str, hops: int) -> list[Neighbor]:
-    """Notes within ``hops`` links, nearest first, then by link weight; each by the first and strongest link found.
+    """Return the notes within ``hops`` links, nearest first, then by link weight, without quarantined notes.
 
-    Without what is in quarantine.
+    Each note has the first and strongest link by which it was reached.
     """
     require_hops(hops)
     reached: dict[str, tuple[int, Link]] = {}
@@ -37,3 +37,8 @@ async def neighbors(store: GraphStore, scope: Scope, note_id: str, hops: int) ->
     notes = await store.notes(scope, list(reached))
     return [Neighbor(note=notes[id], hops=hop, link=link) for id, (hop, link) in reached.items() if id in notes
             and notes[id].quarantined is None]  # fmt: skip
+
+
+def is_older(other: Note, note: Note) -> bool:
+    """True if ``other`` arrived before ``note`` and shares no event with it."""
+    return other.seq < note.seq and set(other.event_ids).isdisjoint(note.event_ids)

@@ -1,4 +1,4 @@
-"""What language models may cost, and whether there is any left of it."""
+"""Budgets for language models, and a meter that enforces them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ import anyio
 
 from zettel.errors import BudgetSpent, InvalidInput
 from zettel.model import ModelUse
+from zettel.ports.settings import SpendingLimit
 
 Period = Literal["day", "import"]
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What language models may cost: at most so many ``calls``, ``tokens`` (of questions and answers) and ``usd``.
+    """Limits on the cost of language models: ``calls``, ``tokens`` (of requests and answers) and ``usd``.
 
-    ``per="day"``: on each day (UTC), all scopes and processes of a store together. ``per="import"``: from the opening
-    of a memory on, which for ``zettel import`` is the import. It is looked at before each call, so the last one may go
-    over it. Raises ``InvalidInput``.
+    ``per="day"``: per day (UTC), for all scopes and processes of a store together. ``per="import"``: since the memory
+    was opened, which for ``zettel import`` is the import. The budget is checked before each call, so the last call may
+    exceed it. Raises ``InvalidInput``.
     """
 
     calls: int | None = None
@@ -33,39 +34,37 @@ class Budget:
     def __post_init__(self) -> None:
         limits: dict[str, object] = {"calls": self.calls, "tokens": self.tokens, "usd": self.usd}
         if all(limit is None for limit in limits.values()):
-            raise InvalidInput("a budget says calls=, tokens= or usd=, or more than one of them")
+            raise InvalidInput("a budget needs a limit: set calls=, tokens= or usd=")
         for name, limit in limits.items():
             numbers = (int, float) if name == "usd" else (int,)
             if limit is not None and not (type(limit) in numbers and 0 <= limit < math.inf):  # type: ignore[operator]
-                raise InvalidInput(f"{name}={limit!r} is no limit of a budget: it is a number from 0 on")
+                raise InvalidInput(f"{name} must be a number of at least 0, got {limit!r}")
         if self.per not in get_args(Period):
-            raise InvalidInput(f"per={self.per!r}: a budget is per {' or '.join(get_args(Period))}")
+            raise InvalidInput(f"per must be {' or '.join(get_args(Period))}, got {self.per!r}")
 
 
 class Cost(NamedTuple):
-    """What some calls cost."""
-
     calls: int = 0
     tokens: int = 0
     usd: float = 0.0
 
     def plus(self, other: Cost, sign: int = 1) -> Cost:
-        """The sum, or with ``sign`` -1 the difference."""
+        """Return the sum, or with ``sign`` -1 the difference."""
         return Cost(self.calls + sign * other.calls, self.tokens + sign * other.tokens, self.usd + sign * other.usd)
 
 
 class Meter:
-    """Holds the calls of one memory to a budget. ``used`` gives what a store has recorded from a day on."""
+    """Enforces a budget on the calls of one memory. ``used`` returns the use that a store has recorded since a day."""
 
-    def __init__(self, budget: Budget, used: Callable[[date], Awaitable[Sequence[ModelUse]]]) -> None:
+    def __init__(self, budget: SpendingLimit, used: Callable[[date], Awaitable[Sequence[ModelUse]]]) -> None:
         self._budget = budget
         self._used = used
         self._since_opening = Cost()
-        self._under_way = Cost()
+        self._reserved = Cost()
         self._changed = anyio.Condition()
 
     async def reserve(self, expected: Cost) -> None:
-        """Set aside what a call may cost. When the rest is set aside for others, wait for what they really cost.
+        """Reserve the cost of a call. If the rest is reserved for other calls, wait for their real cost.
 
         Raises ``BudgetSpent``.
         """
@@ -74,28 +73,27 @@ class Meter:
                 spent = await self.spent()
                 if self._reached(spent):
                     raise self._error(spent)
-                if not self._reached(spent.plus(self._under_way)):
+                if not self._reached(spent.plus(self._reserved)):
                     break
                 await self._changed.wait()
-            self._under_way = self._under_way.plus(expected)
+            self._reserved = self._reserved.plus(expected)
 
     async def settle(self, expected: Cost, cost: Cost, record: Callable[[], Awaitable[object]]) -> None:
-        """Record what the call cost, in place of what was set aside for it."""
+        """Record the cost of a call in place of its reservation."""
         async with self._changed:
             self._since_opening = self._since_opening.plus(cost)
             try:
                 await record()
             finally:
-                self._under_way = self._under_way.plus(expected, -1)
+                self._reserved = self._reserved.plus(expected, -1)
                 self._changed.notify_all()
 
     async def left(self) -> dict[str, float]:
-        """What is left of each limit."""
         spent = await self.spent()
         return {name: max(0, limit - used) for name, used, limit in self._limits(spent)}
 
     async def spent(self) -> Cost:
-        """What counts against the budget by now."""
+        """Return the cost that counts against the budget."""
         if self._budget.per == "import":
             return self._since_opening
         uses = await self._used(datetime.now(timezone.utc).date())
@@ -106,7 +104,7 @@ class Meter:
         )
 
     def _limits(self, spent: Cost) -> list[tuple[str, float, float]]:
-        """Each limit with its name and what was spent of it."""
+        """The name, use and value of each limit."""
         limits = (self._budget.calls, self._budget.tokens, self._budget.usd)
         named = zip(Cost._fields, spent, limits, strict=True)
         return [(name, used, limit) for name, used, limit in named if limit is not None]
@@ -115,16 +113,16 @@ class Meter:
         return any(used >= limit for _, used, limit in self._limits(spent))
 
     def _error(self, spent: Cost) -> BudgetSpent:
-        # Without numbers: hits and jobs repeat it to whoever asks, and what others spent is not for all of them.
-        none = " and ".join(f"no {name}" for name, used, limit in self._limits(spent) if used >= limit)
+        # Without numbers: hits and jobs show this message to users, who may not see the spending of others.
+        missing = " and ".join(f"no {name}" for name, used, limit in self._limits(spent) if used >= limit)
         if self._budget.per == "import":
-            return BudgetSpent(f"the budget is spent: {none} left since the memory was opened")
+            return BudgetSpent(f"the budget is spent: {missing} left since the memory was opened")
         until = next_midnight()
-        told = f"the budget of the day is spent: {none} left; the next begins at {until:%Y-%m-%dT%H:%MZ}"
-        return BudgetSpent(told, until)
+        message = f"the budget of the day is spent: {missing} left; the next begins at {until:%Y-%m-%dT%H:%MZ}"
+        return BudgetSpent(message, until)
 
 
 def next_midnight() -> datetime:
-    """When the next day begins (UTC)."""
+    """The start of the next day (UTC)."""
     tomorrow = datetime.now(timezone.utc).date() + timedelta(days=1)
     return datetime.combine(tomorrow, datetime.min.time(), timezone.utc)

@@ -11,32 +11,34 @@ from typing import Any
 import anyio
 from anyio.lowlevel import RunVar
 
-from zettel.embed.remote import import_litellm
-from zettel.errors import InvalidInput, ModelError, ModelUnavailable, ModelUnusable
+from zettel.errors import InvalidInput, InvalidModelOutput, ModelError, ModelUnavailable
 from zettel.llm.failures import LIMITED, NO_KEY, Refusal, costly, failure, joined, missing_keys
 from zettel.llm.keys import sendable
-from zettel.llm.lanes import Lane
-from zettel.llm.ports import LLM, Answer, LanguageModel, Request
-from zettel.llm.shapes import Shape, arguments, first_shape, is_complaint, known_as, text_of
+from zettel.llm.litellm_module import import_litellm, require_litellm
+from zettel.llm.output_modes import OutputMode, arguments, first_mode, is_complaint, known_as, text_of
+from zettel.llm.rate_limit import RequestLimiter
+from zettel.ports.language_model import LLM, Answer, LanguageModel, Request
 
-PATIENCE = 20.0
-"""Seconds that a call waits for pauses that the provider asks for; the job that asked has its own, longer, schedule."""
-WARMER, WARMEST = 0.2, 0.8
-"""Degrees of temperature for each answer that was of no use, and how far that goes."""
+MAX_WAIT = 20.0
+"""Seconds that a call waits for pauses of the provider; jobs have their own, longer, retry schedule."""
+TEMPERATURE_STEP, MAX_TEMPERATURE = 0.2, 0.8
+"""The temperature added after each useless answer, and its limit."""
 
 
 def load_model(spec: LLM) -> LanguageModel:
-    """The model that ``spec`` names: an object with ``complete`` (itself), or one or more LiteLLM names.
+    """Return the model for a ``LanguageModel`` (itself) or for one or more LiteLLM names.
 
     Raises ``InvalidInput``.
     """
     if isinstance(spec, str):
         return LiteLLM(spec)
-    if callable(getattr(spec, "complete", None)):
-        return spec  # type: ignore[return-value]  # told by what it can do
+    if isinstance(spec, LanguageModel) and not isinstance(spec, type):
+        return spec
     if isinstance(spec, Sequence):
         return LiteLLM(spec)
-    raise InvalidInput(f"{spec!r} is no language model: write its LiteLLM name, such as openai/gpt-4o-mini")
+    raise InvalidInput(
+        f"llm must be a LiteLLM name such as openai/gpt-4o-mini, or a LanguageModel, got {spec!r}"
+    )
 
 
 def _is_number(value: object) -> bool:
@@ -44,18 +46,17 @@ def _is_number(value: object) -> bool:
 
 
 def _is_refusal(choice: Any) -> bool:
-    told = choice.message.provider_specific_fields or {}
-    return choice.finish_reason == "content_filter" or bool(told.get("refusal"))
+    fields = choice.message.provider_specific_fields or {}
+    return choice.finish_reason == "content_filter" or bool(fields.get("refusal"))
 
 
 class LiteLLM:
-    """Asks the LiteLLM model ``model``, such as ``openai/gpt-4o-mini``.
+    """Calls the LiteLLM model ``model``, such as ``openai/gpt-4o-mini``.
 
-    Several names are asked in this order: the next one when one is unavailable or denied. ``api_base``, ``api_key``: as
-    LiteLLM takes them, by default from the environment. ``timeout``: seconds per request. ``concurrency``: requests to
-    each model that may be under way at once. ``max_tokens`` bounds every answer, beside what the request says.
-    ``temperature``: None leaves it to the model; a question that was answered to no use is asked a little warmer each
-    time. Raises ``InvalidInput``.
+    Of several names, the next is called when one is unavailable or denied. ``api_base``, ``api_key``: as in LiteLLM, by
+    default from the environment. ``timeout``: seconds per request. ``concurrency``: requests to each model at once.
+    ``max_tokens`` limits every answer, in addition to the limit of the request. ``temperature``: None leaves it to the
+    model; it rises a little with each retry of a useless answer. Raises ``InvalidInput``.
     """
 
     def __init__(
@@ -71,51 +72,52 @@ class LiteLLM:
     ) -> None:
         self._names = (model,) if isinstance(model, str) else tuple(model)
         if not self._names or not all(isinstance(name, str) and name.strip() for name in self._names):
-            raise InvalidInput("a language model has an empty name; write it as openai/gpt-4o-mini")
+            raise InvalidInput("the name of a language model is empty: write it as openai/gpt-4o-mini")
         if not (_is_number(timeout) and timeout > 0):
-            raise InvalidInput(f"timeout is {timeout!r}: it is a number of seconds above 0")
+            raise InvalidInput(f"timeout must be a number of seconds above 0, got {timeout!r}")
         counts = (concurrency,) if max_tokens is None else (concurrency, max_tokens)
         if not all(type(count) is int and count > 0 for count in counts):
             raise InvalidInput(
-                f"concurrency is {concurrency!r} and max_tokens {max_tokens!r}: they are whole numbers from 1 on"
+                f"concurrency and max_tokens must be whole numbers above 0, got {concurrency!r} and {max_tokens!r}"
             )
         if temperature is not None and not (_is_number(temperature) and temperature >= 0):
-            raise InvalidInput(f"temperature is {temperature!r}: it is a number from 0 on, or None")
+            raise InvalidInput(f"temperature must be a number of at least 0, or None, got {temperature!r}")
         self.name = self._names[0]
+        require_litellm(f"the language model {self.name}")
         self.concurrency = concurrency
         self._api_base, self._api_key = api_base, api_key
         self._timeout, self._max_tokens = timeout, max_tokens
         self._temperature = temperature
-        self._shapes: dict[str, Shape] = {}  # what each model turned out to take
+        self._modes: dict[str, OutputMode] = {}  # the mode that each model accepted
         self._takes_temperature = dict.fromkeys(self._names, temperature is not None)
-        self._lanes: RunVar[dict[str, Lane]] = RunVar(f"zettel lanes {id(self)}")
+        self._limiters: RunVar[dict[str, RequestLimiter]] = RunVar(f"zettel limiters {id(self)}")
 
     def __repr__(self) -> str:
         return f"LiteLLM({', '.join(map(repr, self._names))})"
 
     async def complete(self, request: Request) -> Answer:
-        """Ask the first model that answers; ``Answer.model`` says which.
+        """Call the models until one answers; ``Answer.model`` is its name.
 
-        Raises ``ModelUnavailable``, ``ModelDenied``, ``ModelUnusable`` (with ``spent`` where it cost something).
+        Raises ``ModelUnavailable``, ``ModelDenied``, ``InvalidModelOutput`` (with ``spent`` where it cost something).
         """
-        litellm = await anyio.to_thread.run_sync(import_litellm)  # seconds at first, nothing later
+        litellm = await anyio.to_thread.run_sync(import_litellm)  # takes seconds the first time
         failures: list[ModelError] = []
         for name in self._names:
             outcome = await self._ask(litellm, name, request)
             if isinstance(outcome, Answer):
                 return outcome
             failures.append(outcome)
-            if isinstance(outcome, ModelUnusable):
+            if isinstance(outcome, InvalidModelOutput):
                 break
         raise joined(failures)
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of the tokenizer that comes with LiteLLM: a model's own may count some per cent more or fewer."""
-        count: int = import_litellm().token_counter(model="", text=text)  # by a name it may fetch a tokenizer
+        """Count by LiteLLM's tokenizer; that of a model may differ by some per cent."""
+        count: int = import_litellm().token_counter(model="", text=text)  # a name might make it download a tokenizer
         return count
 
     def price(self, prompt_tokens: int, completion_tokens: int) -> float | None:
-        """US dollars by LiteLLM's table for the first model; None if it is not in it."""
+        """Return US dollars by LiteLLM's table for the first model; None if the table lacks it."""
         entry = known_as(import_litellm(), self.name) or {}
         each = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
         if each[0] is None or each[1] is None:
@@ -125,36 +127,37 @@ class LiteLLM:
     # one model ------------------------------------------------------------------------------------------------
 
     async def _ask(self, litellm: ModuleType, name: str, request: Request) -> Answer | ModelError:
-        """An answer, or what went wrong: as a value, for an error raised in a handler carries the handled one along."""
-        lane = self._lane(name)
-        async with lane.place():
-            deadline = anyio.current_time() + PATIENCE
-            shape = self._shapes[name] if name in self._shapes else first_shape(litellm, name)
+        """Return an answer or an error: a raised error would carry the handled one, which may quote texts."""
+        limiter = self._limiter(name)
+        async with limiter.slot():
+            deadline = anyio.current_time() + MAX_WAIT
+            mode = self._modes[name] if name in self._modes else first_mode(litellm, name)
             refused: ModelError | None = None
             while True:
-                left = await lane.wait(deadline)
+                left = await limiter.wait(deadline)
                 if left or anyio.current_time() > deadline:
-                    return refused or ModelUnavailable(f"{name} wants fewer requests: the next in {left:.0f} s", left)
-                outcome = await self._once(litellm, name, request, shape)
+                    busy = f"{name} asks for fewer requests: the next in {left:.0f} s"
+                    return refused or ModelUnavailable(busy, left)
+                outcome = await self._once(litellm, name, request, mode)
                 if isinstance(outcome, Answer):
-                    lane.flows()
-                    self._shapes[name] = shape
+                    limiter.reset()
+                    self._modes[name] = mode
                 if not isinstance(outcome, Refusal):
                     return outcome
                 refused = outcome.error
                 if outcome.status == LIMITED:
-                    lane.slow_down(outcome.retry_after)
+                    limiter.pause(outcome.retry_after)
                 elif self._takes_temperature[name] and "temperature" in outcome.message:
                     self._takes_temperature[name] = False
-                elif is_complaint(shape, outcome.message):
-                    shape = Shape(shape + 1)
+                elif is_complaint(mode, outcome.message):
+                    mode = OutputMode(mode + 1)
                 else:
                     return refused
 
     async def _once(
-        self, litellm: ModuleType, name: str, request: Request, shape: Shape
+        self, litellm: ModuleType, name: str, request: Request, mode: OutputMode
     ) -> Answer | ModelError | Refusal:
-        """What comes of one request."""
+        """Send one request."""
         from openai import OpenAIError
 
         key = self._key(litellm, name)
@@ -166,51 +169,51 @@ class LiteLLM:
                     api_key=sendable(litellm, name, key),
                     timeout=self._timeout,
                     max_tokens=min(request.max_tokens, self._max_tokens or request.max_tokens),
-                    temperature=self._warmth(request) if self._takes_temperature[name] else None,
+                    temperature=self._temperature_of(request) if self._takes_temperature[name] else None,
                     max_retries=0,
                     num_retries=0,
                     drop_params=True,
-                    **arguments(request, shape, cached="claude" in name),
+                    **arguments(request, mode, cached="claude" in name),
                 )
             return self._read(litellm, name, request, response)
         except TimeoutError:
             return ModelUnavailable(f"{name} did not answer within {self._timeout:g} s")
         except OpenAIError as error:  # the root of LiteLLM's own errors
             return failure(litellm, name, error, key)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:  # met in a body that is not as expected
-            return ModelUnusable(f"{name} answered something that is no chat completion ({type(error).__name__})")
+        except (AttributeError, LookupError, TypeError, ValueError) as error:  # from a malformed body
+            return InvalidModelOutput(f"{name} did not answer with a chat completion ({type(error).__name__})")
 
-    def _warmth(self, request: Request) -> float:
-        """The temperature: at none a model says the same again."""
+    def _temperature_of(self, request: Request) -> float:
+        """Return the temperature, raised for retries: at 0 a model repeats itself."""
         given = self._temperature or 0.0
-        return max(given, min(WARMEST, given + WARMER * request.tries))
+        return max(given, min(MAX_TEMPERATURE, given + TEMPERATURE_STEP * request.tries))
 
     def _read(self, litellm: ModuleType, name: str, request: Request, response: Any) -> Answer | ModelError:
-        """The answer in a response, or that there is none in it."""
+        """Return the answer in a response, or an error if it has none."""
         choice, usage = next(iter(response.choices), None), response.usage
         text = "" if choice is None else text_of(choice.message)
-        asked = [request.system, *(part for example in request.examples for part in example), request.user]
+        prompt = [request.system, *(part for example in request.examples for part in example), request.user]
         answer = Answer(
             text=text,
             model=name,
             cut=choice is not None and choice.finish_reason == "length",
-            prompt_tokens=usage.prompt_tokens or self.count_tokens("\n".join(asked)),
+            prompt_tokens=usage.prompt_tokens or self.count_tokens("\n".join(prompt)),
             completion_tokens=usage.completion_tokens or self.count_tokens(text),
             usd=response._hidden_params.get("response_cost") if known_as(litellm, name) else None,
         )
         if choice is not None and _is_refusal(choice):
-            return costly(ModelUnusable(f"{name} refused to answer"), replace(answer, text=""))
+            return costly(InvalidModelOutput(f"{name} refused to answer"), replace(answer, text=""))
         if not text.strip():
-            return costly(ModelUnusable(f"{name} gave an empty answer"), replace(answer, text=""))
+            return costly(InvalidModelOutput(f"{name} gave an empty answer"), replace(answer, text=""))
         return answer
 
     def _key(self, litellm: ModuleType, name: str) -> str | None:
-        """The key to pass on; None: LiteLLM looks for one in the environment."""
+        """Return the key to pass on; None: LiteLLM reads the environment."""
         if self._api_key is None and self._api_base is not None and missing_keys(litellm, name):
             return NO_KEY
         return self._api_key
 
-    def _lane(self, name: str) -> Lane:
-        lanes = self._lanes.get({})
-        self._lanes.set(lanes)
-        return lanes.setdefault(name, Lane(self.concurrency))
+    def _limiter(self, name: str) -> RequestLimiter:
+        limiters = self._limiters.get({})
+        self._limiters.set(limiters)
+        return limiters.setdefault(name, RequestLimiter(self.concurrency))

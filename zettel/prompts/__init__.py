@@ -1,8 +1,8 @@
-"""The prompts of language models, one text file each, with a version that every note records.
+"""Loads the prompts of language models: one text file each, with a version that every note records.
 
-A file opens with its name and version between two lines of dashes; then come ``## system`` and worked examples, each
-as ``## user`` and ``## assistant``. Change a prompt by raising its version: what the model is told is part of the key
-of kept answers. All of a prompt stands before what changes from request to request, so that providers can cache it.
+A file starts with its name and version between two lines of dashes. Then follow ``## system`` and worked examples, each
+as ``## user`` and ``## assistant``. Raise the version when you change a prompt: cached answers depend on its text. The
+constant part of a request comes first, so that providers can cache it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PART = re.compile(r"^## (system|user|assistant)\n", re.MULTILINE)
 
 
 class Prompt(NamedTuple):
-    """What a model is told: ``name`` with version ("annotate/1"), ``system``, and examples of question and answer."""
+    """A prompt: ``name`` with version ("annotate/1"), ``system``, and examples of question and answer."""
 
     name: str
     system: str
@@ -26,7 +26,7 @@ class Prompt(NamedTuple):
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """The prompt that the file ``name``.md holds; ``ValueError`` if that file is not written as a prompt."""
+    """Load the prompt in ``name``.md. Raises ``ValueError`` if the file is malformed."""
     text = files(__name__).joinpath(f"{name}.md").read_text(encoding="utf-8")
     match = _FILE.fullmatch(text)
     if match is None or match["name"] != name:

@@ -1,12 +1,13 @@
-"""The room of the scorers: who says which candidates answer a question.
+"""Scorers and rerankers, and ``load_scorer``, which loads them by name.
 
-A scorer is a pure function of a question and its candidates: ``FusionScorer`` is the default. A reranker (see
-``zettel.ports``) reads the best that it found and orders them anew: the memory decoder, a cross-encoder, a language
-model, one after the other in a cascade, or anybody's own. ``load_scorer`` makes one of a name.
+A scorer is a pure function of a question and its candidates; ``FusionScorer`` is the default. A reranker (see
+``zettel.ports``) reorders the best notes: the memory decoder, a cross-encoder, a language model, your own, or several
+in a ``Cascade``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from zettel.errors import InvalidInput
@@ -14,65 +15,80 @@ from zettel.ports import Reranker
 
 if TYPE_CHECKING:
     from zettel.ports import Scorer
-    from zettel.scoring.cascade import Cascade
 
 ScorerSpec: TypeAlias = "str | Scorer | Reranker | Cascade | None"
 Effort: TypeAlias = Literal["low", "mid", "high"]
 
 ENTRY_POINTS = "zettel.scorers"
-"""The group under which other packages announce scorers by name."""
-READS = 100
-"""Best notes that a reranker is given, unless it asks for fewer."""
+"""Entry point group in which other packages register scorers."""
+EFFORTS = {"low": (), "mid": ("decoder",), "high": ("decoder", "cross-encoder")}
+"""Rerankers by the cost of a search, as in BudgetMem. Each reads its default number of notes."""
 _RERANKER = ("name", "reads", "wants_vectors", "rerank")
 
 
+class Cascade:
+    """Several rerankers in turn: each reorders the best ``reads`` notes of the order before it.
+
+    ``rerankers`` are objects, names for ``load_scorer``, or cascades; ``stages`` are the loaded rerankers. Raises
+    ``InvalidInput`` for an empty cascade or a scorer that is not a reranker, and the errors of ``load_scorer``.
+    """
+
+    def __init__(self, rerankers: Iterable[str | Reranker | Cascade]) -> None:
+        self.stages = tuple(stage for reranker in rerankers for stage in _stages(reranker))
+        if not self.stages:
+            raise InvalidInput("a cascade needs rerankers: name one or more")
+
+
 def load_scorer(spec: ScorerSpec = None) -> tuple[Scorer, tuple[Reranker, ...]]:
-    """The first stage, and those that order its best anew, one after the other:
+    """The scorer, and the rerankers that reorder its best notes, in turn. ``spec`` is one of:
 
     * None or ``"fusion"``: the default scorer alone;
-    * an object with ``score``: that in the default's place; one with ``rerank``, or a ``Cascade`` of such: after the
-      default;
-    * ``"decoder"``: the memory decoder with the weights that are shipped, ``"decoder:FOLDER"`` with others,
-      or one that was tuned;
+    * an object with ``score``, in place of the default; an object with ``rerank``, or a ``Cascade``, after the default;
+    * ``"decoder"``: the shipped memory decoder; ``"decoder:FOLDER"``: a trained or tuned one;
     * ``"cross-encoder"`` or ``"cross-encoder:NAME"``: a sentence-transformers cross-encoder, by name or folder;
     * ``"llm"``: the memory's language model;
-    * ``"effort:low"``, ``"effort:mid"``, ``"effort:high"``: see ``zettel.scoring.cascade.EFFORTS``;
-    * a name that another package announced in the entry point group ``zettel.scorers``: what it stands for, called
-      without arguments, or for ``"NAME:REST"`` with REST.
+    * ``"effort:low"``, ``"effort:mid"``, ``"effort:high"``: see ``EFFORTS``;
+    * a name that another package registered in the entry point group ``zettel.scorers``; ``"NAME:REST"`` passes REST.
 
-    Weights are loaded here and now, which may take seconds. Raises ``InvalidInput`` for anything else,
-    ``MissingExtra`` where torch is needed and absent, ``ScorerError`` for weights that cannot be read.
+    Loads weights immediately, which may take seconds. Raises ``InvalidInput`` for any other spec, ``MissingExtra``
+    without torch where it is required, ``ScorerError`` for weights that cannot be read.
     """
-    from zettel.scoring.cascade import Cascade
     from zettel.scoring.fusion import FusionScorer
 
-    found = _named(spec) if isinstance(spec, str) else spec
-    if found is None:
+    scorer = _by_name(spec) if isinstance(spec, str) else spec
+    if scorer is None:
         return FusionScorer(), ()
-    if isinstance(found, tuple):
-        return FusionScorer(), found
-    if isinstance(found, type):
-        raise InvalidInput(f"scorer={found.__name__} is a class: hand in an object of it, {found.__name__}()")
-    if isinstance(found, Cascade):
-        return FusionScorer(), found.stages
-    if hasattr(found, "rerank"):
-        return FusionScorer(), (_whole(found),)
-    if hasattr(found, "score"):
-        return found, ()
+    if isinstance(scorer, tuple):
+        return FusionScorer(), scorer
+    if isinstance(scorer, type):
+        raise InvalidInput(f"scorer={scorer.__name__} is a class: pass an instance, {scorer.__name__}()")
+    if isinstance(scorer, Cascade):
+        return FusionScorer(), scorer.stages
+    if hasattr(scorer, "rerank"):
+        return FusionScorer(), (_require_reranker(scorer),)
+    if hasattr(scorer, "score"):
+        return scorer, ()
     raise InvalidInput(f"scorer={spec!r} has neither score nor rerank: see zettel.ports.Scorer and Reranker")
 
 
-def _whole(reranker: object) -> Reranker:
-    """The same; ``InvalidInput`` if it lacks something."""
+def _require_reranker(reranker: object) -> Reranker:
+    """Return the reranker. Raises ``InvalidInput`` for a missing attribute."""
     if not isinstance(reranker, Reranker):
         missing = [name for name in _RERANKER if not hasattr(reranker, name)]
         raise InvalidInput(f"the scorer {reranker!r} has no {' and no '.join(missing)}: see zettel.ports.Reranker")
     if not isinstance(reranker.reads, int) or reranker.reads < 1:
-        raise InvalidInput(f"the scorer {reranker.name} reads {reranker.reads!r} notes: a whole number from 1 on")
+        raise InvalidInput(f"the scorer {reranker.name} has reads={reranker.reads!r}: use a whole number from 1")
     return reranker
 
 
-def _named(name: str) -> Scorer | Reranker | Cascade | tuple[Reranker, ...] | None:
+def _stages(spec: str | Reranker | Cascade) -> tuple[Reranker, ...]:
+    stages = load_scorer(spec)[1]
+    if not stages:
+        raise InvalidInput(f"{spec!r} is not a reranker: a cascade takes rerankers, see zettel.ports.Reranker")
+    return stages
+
+
+def _by_name(name: str) -> Scorer | Reranker | Cascade | tuple[Reranker, ...] | None:
     kind, _, rest = name.partition(":")
     if name == "fusion":
         return None
@@ -92,18 +108,18 @@ def _named(name: str) -> Scorer | Reranker | Cascade | tuple[Reranker, ...] | No
 
         return LLMScorer()
     if kind == "effort":
-        from zettel.scoring.cascade import stages_of_effort
+        if rest not in EFFORTS:
+            raise InvalidInput(f"effort={rest!r} must be one of {', '.join(EFFORTS)}")
+        return tuple(stage for name in EFFORTS[rest] for stage in load_scorer(name)[1])
+    return _by_entry_point(name, kind, rest)
 
-        return stages_of_effort(rest)
-    return _announced(name, kind, rest)
 
-
-def _announced(name: str, kind: str, rest: str) -> Scorer | Reranker | Cascade:
+def _by_entry_point(name: str, kind: str, rest: str) -> Scorer | Reranker | Cascade:
     from importlib.metadata import entry_points
 
-    others = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
-    if kind not in others:
-        known = ", ".join(["fusion", "decoder", "cross-encoder", "llm", *sorted(others)])
-        raise InvalidInput(f"there is no scorer {name!r}: take one of {known}, or an object with score or rerank")
-    made: Scorer | Reranker | Cascade = others[kind].load()(*([rest] if rest else []))
-    return made
+    registered = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    if kind not in registered:
+        known = ", ".join(["fusion", "decoder", "cross-encoder", "llm", *sorted(registered)])
+        raise InvalidInput(f"unknown scorer {name!r}: use one of {known}, or an object with score or rerank")
+    scorer: Scorer | Reranker | Cascade = registered[kind].load()(*([rest] if rest else []))
+    return scorer

@@ -1,8 +1,7 @@
-"""Which of the best notes answers a question about how something is now: read again, by what they state.
+"""Which of the best notes answer a question about a current state, by the statements in them.
 
-Words and vectors find what is about the same. For a question that asks for one fact (where Ann lives, what a ticket
-costs) more can be told from the few best notes: whether they speak of the one who is asked about, claim it or only
-suppose it, and hold a value of the kind that is asked for. Of those that answer alike the latest holds.
+Words and vectors find notes on the same topic. A question that asks for one fact (where Ann lives, what a ticket costs)
+needs more: a claim about its subject with a value of the requested kind. Among equal answers the latest ranks first.
 """
 
 from __future__ import annotations
@@ -12,39 +11,39 @@ from collections.abc import Collection, Mapping, Sequence
 from math import log1p
 from typing import TYPE_CHECKING, NamedTuple
 
-from zettel.annotate.mood import Mood
-from zettel.annotate.names import find_names
-from zettel.annotate.statements import Matter, Statement, matter_of, statements
-from zettel.annotate.tokens import tokenize
 from zettel.model import Kind
+from zettel.text.mood import Mood
+from zettel.text.names import find_names
+from zettel.text.statements import Matter, ParsedSentence, matter_of, parse_sentences
+from zettel.text.tokens import tokenize
 
 if TYPE_CHECKING:
     from zettel.model import Note
 
-READ_AGAIN = 20
-"""Best notes that are read again: an answer that words and vectors leave further behind is seldom one."""
-ASKED_CHARACTERS = 1_000
-"""Longest question that is taken for one: beyond it a document was pasted, and it asks for more than one thing."""
-KEPT = 10
-"""Best notes that stay the best ten or so, but for those behind them that answer."""
-COVERED = 0.6
-"""Share of the asked words besides names that an answer has."""
-LATER_WITHIN = 1.5
-"""Log-odds within which two notes with as many of the asked words answer alike, so that the later one holds."""
-PLACE = 0.7
-"""What a place further down costs, times ln(1 + place)."""
-SUPPOSED, DOUBTED, ASKED = -4.0, -2.0, -3.0
+ANSWER_DEPTH = 20
+"""Best notes to examine. Answers that words and vectors rank lower are rare."""
+MAX_QUESTION_CHARACTERS = 1_000
+"""Longest question to examine. A longer text is a pasted document."""
+FIRST_HITS = 10
+"""Best notes that only an answer from further down can overtake."""
+MIN_COVERAGE = 0.6
+"""Least share of the topic tokens in an answer."""
+TIE_MARGIN = 1.5
+"""Log-odds within which answers with equally many topic tokens are equal, so that the latest wins."""
+PLACE_PENALTY = 0.7
+"""Penalty in log-odds per ln(1 + place)."""
+SUPPOSED, DOUBTED, QUESTION = -4.0, -2.0, -3.0
 ABOUT, NOT_ABOUT = 2.0, -2.0
 FIELD, VALUE, TOPIC, PAST, FACT = 1.5, 3.0, 3.0, -3.0, 2.0
-"""Log-odds by which a note rises or falls for each thing that is read in it. Chosen by hand, round numbers."""
+"""Log-odds for each property of a statement: round numbers, chosen by hand."""
 
-_STATE = re.compile(
+_STATE_PATTERN = re.compile(
     r"^\W*(?:(?:can|could|would) you (?:please )?(?:tell|give)|(?:please )?(?:tell|give|remind) (?:me|us)\b"
     r"|(?:do you know )?(?:(?:in|at|on|for|to|with|by) )?(?:who|whom|whose|what|which|where|when|how)\b[^?.!]*?\b"
     r"(?:is|'s|does|do (?:i|we|you)|costs?|takes?|looks?|lives?|works?|runs?|owns?|keeps?)\b|(?:is|does)\b)",
     re.IGNORECASE,
 )
-_NO_STATE = re.compile(
+_NOT_STATE_PATTERN = re.compile(
     r"\b(?:did|was|were|had|been|used to|ago|last|yesterday|would|could|might|why|are|kinds?|types?|some|feel|think"
     r"|one of"
     r"|in common|both|many|often|long|ways|going to|planning|about|want)\b(?! you)"
@@ -59,140 +58,146 @@ _NUMBER = re.compile(
 )
 _NAME = re.compile(r"\b(?:who|whom|whose|name of)\b", re.IGNORECASE)
 _PLACE = re.compile(r"\b(?:where|(?:which|what) (?:town|city|country|place))\b", re.IGNORECASE)
-_POST = re.compile(
+_EMPLOYER = re.compile(
     r"\b(?:employ(?:er|ed|s)|(?:which|what) (?:company|firm)|(?:where|who)\b.*\b(?:work|works|job))\b", re.IGNORECASE
 )
-_VALUES = (("money", _MONEY), ("day", _DAY), ("number", _NUMBER), ("post", _POST), ("place", _PLACE), ("name", _NAME))
-"""Kinds of values, the surest sign first."""
-_EMPTY = frozenset(
+_VALUES = (
+    ("money", _MONEY), ("day", _DAY), ("number", _NUMBER), ("post", _EMPLOYER), ("place", _PLACE), ("name", _NAME)
+)  # fmt: skip
+"""Kinds of values, most reliable pattern first."""
+_ANSWER_KIND_TOKENS = frozenset(
     tokenize(
         "town city place day date time name set value tell give know fixed home live living job work working"
         " employer employed"
         " company firm like best fond favourite favorite responsible charge look care take cost price use thing"
     )
 )
-"""Tokens that say which kind of answer is asked for, and nothing about what."""
+"""Tokens that name the kind of the answer and not its topic."""
 
 
-class Wanted(NamedTuple):
-    """What a question about a state asks for: tokens of whom, of what besides, in which field, which kind of value."""
+class StateQuestion(NamedTuple):
+    """A question about a current state: tokens of its subject and of its topic, lexical fields, and kind of value."""
 
-    whom: frozenset[str]
+    subject: frozenset[str]
     topic: frozenset[str]
     matter: Matter
     value: str
 
 
-def wanted(text: str) -> Wanted | None:
-    """What ``text`` asks for, or None: it asks for no single state of the present."""
-    if len(text) > ASKED_CHARACTERS or not _STATE.search(text) or _NO_STATE.search(text):
+def parse_state_question(text: str) -> StateQuestion | None:
+    """Parse a question about one current state; None for any other question."""
+    if len(text) > MAX_QUESTION_CHARACTERS or not _STATE_PATTERN.search(text) or _NOT_STATE_PATTERN.search(text):
         return None
-    whom = frozenset(token for name in find_names(text) for token in tokenize(name.text))
-    topic = frozenset(token for token in tokenize(text) if token not in whom and token not in _EMPTY)
+    subject = frozenset(token for name in find_names(text) for token in tokenize(name.text))
+    topic = frozenset(tokenize(text)) - subject - _ANSWER_KIND_TOKENS
     value = next((kind for kind, form in _VALUES if form.search(text)), "")
-    return Wanted(whom, topic, matter_of(text.lower().replace("?", " ").split()), value)
+    return StateQuestion(subject, topic, matter_of(text.lower().replace("?", " ").split()), value)
 
 
-class Told(NamedTuple):
-    """How well a note answers, in log-odds, whether one of its sentences is all that was asked for, and how many of the
-    asked words besides names that holds."""
+class AnswerScore(NamedTuple):
+    """Score of a note in log-odds, whether it answers, and the number of topic tokens in its best sentence."""
 
-    worth: float
+    score: float
     answers: bool
-    held: int = 0
+    matched: int = 0
 
 
-def telling(asked: Wanted, note: Note, speakers: Collection[str] = ()) -> Told:
-    """What the best sentence of a note says to a question; an insight only repeats what others say."""
+def score_note(question: StateQuestion, note: Note, speakers: Collection[str] = ()) -> AnswerScore:
+    """The score of the note's best sentence. An insight never answers: it repeats other notes."""
     if note.kind is Kind.INSIGHT:
-        return Told(NOT_ABOUT, False)
-    role = frozenset(tokenize(note.role)) if note.role else frozenset()
-    best = max((_told(asked, said, role, speakers) for said in statements(note.content)), default=Told(0.0, False))
-    return best._replace(worth=best.worth + FACT) if note.kind is Kind.SEMANTIC else best
+        return AnswerScore(NOT_ABOUT, False)
+    speaker = frozenset(tokenize(note.speaker)) if note.speaker else frozenset()
+    scores = (_score_statement(question, statement, speaker, speakers) for statement in parse_sentences(note.content))
+    best = max(scores, default=AnswerScore(0.0, False))
+    return best._replace(score=best.score + FACT) if note.kind is Kind.SEMANTIC else best
 
 
-def _told(asked: Wanted, said: Statement, role: frozenset[str], speakers: Collection[str]) -> Told:
-    held = len(asked.topic & said.stated)
-    covered = held / len(asked.topic) if asked.topic else 1.0
-    claimed = said.mood is Mood.CLAIMED and not said.asks
-    about = not asked.whom or _is_about(asked.whom, said, role)
-    field = bool(asked.matter & said.matter)
-    holds = not asked.value or _holds(asked, said, speakers)
-    worth = TOPIC * covered if asked.topic else 0.0
-    worth += SUPPOSED if said.mood is Mood.SUPPOSED else DOUBTED if said.mood is Mood.DOUBTED else 0.0
-    worth += (ASKED if said.asks else 0.0) + (PAST if said.past else 0.0)
-    worth += (ABOUT if about else NOT_ABOUT) if asked.whom else 0.0
-    worth += (FIELD if field else 0.0) + (VALUE if asked.value and holds else 0.0)
-    enough = covered >= (COVERED if asked.value else 1.0) and (field or bool(asked.topic))
-    return Told(worth, claimed and about and holds and enough and not said.past, held)
+def _score_statement(
+    question: StateQuestion, statement: ParsedSentence, speaker: frozenset[str], speakers: Collection[str]
+) -> AnswerScore:
+    matched = len(question.topic & statement.stated)
+    coverage = matched / len(question.topic) if question.topic else 1.0
+    is_claim = statement.mood is Mood.CLAIMED and not statement.is_question and not statement.past
+    is_about = not question.subject or _is_about(question.subject, statement, speaker)
+    in_field = bool(question.matter & statement.matter)
+    has_value = not question.value or _has_value(question, statement, speakers)
+    score = TOPIC * coverage if question.topic else 0.0
+    score += SUPPOSED if statement.mood is Mood.SUPPOSED else DOUBTED if statement.mood is Mood.DOUBTED else 0.0
+    score += (QUESTION if statement.is_question else 0.0) + (PAST if statement.past else 0.0)
+    score += (ABOUT if is_about else NOT_ABOUT) if question.subject else 0.0
+    score += (FIELD if in_field else 0.0) + (VALUE if question.value and has_value else 0.0)
+    is_covered = coverage >= (MIN_COVERAGE if question.value else 1.0) and (in_field or bool(question.topic))
+    return AnswerScore(score, is_claim and is_about and has_value and is_covered, matched)
 
 
-def _is_about(whom: frozenset[str], said: Statement, role: frozenset[str]) -> bool:
-    if said.kin:
+def _is_about(subject: frozenset[str], statement: ParsedSentence, speaker: frozenset[str]) -> bool:
+    if statement.kin:
         return False
-    if not whom.isdisjoint(role):
-        return said.of_self
-    return not whom.isdisjoint(said.tokens)
+    if not subject.isdisjoint(speaker):
+        return statement.is_first_person
+    return not subject.isdisjoint(statement.tokens)
 
 
-def _holds(asked: Wanted, said: Statement, speakers: Collection[str]) -> bool:
-    """Whether it holds a value of the kind asked for, besides what the question names itself."""
-    known = asked.whom | asked.topic
-    if asked.value == "money":
-        return bool(said.amounts)
-    if asked.value == "day":
-        return bool(said.days)
-    if asked.value == "number":
-        return bool(said.numbers)
-    if asked.value in ("place", "post"):
-        places = said.located if asked.value == "place" else said.posts
-        return any(place not in speakers and asked.whom.isdisjoint(tokenize(place)) for place in places)
-    return (said.of_self and not asked.whom) or any(not tokens <= known for _, tokens in said.names)
+def _has_value(question: StateQuestion, statement: ParsedSentence, speakers: Collection[str]) -> bool:
+    """True if the statement has a value of the requested kind which the question does not contain itself."""
+    if question.value == "money":
+        return bool(statement.amounts)
+    if question.value == "day":
+        return bool(statement.days)
+    if question.value == "number":
+        return bool(statement.numbers)
+    if question.value in ("place", "post"):
+        places = statement.located if question.value == "place" else statement.posts
+        return any(place not in speakers and question.subject.isdisjoint(tokenize(place)) for place in places)
+    known = question.subject | question.topic
+    names_others = any(not tokens <= known for _, tokens in statement.names)
+    return names_others or (statement.is_first_person and not question.subject)
 
 
-class Answering(NamedTuple):
-    """Places of notes, the best answer first, and what each note is worth, by its former place."""
+class AnswerOrder(NamedTuple):
+    """Places of the notes, best answer first, and the scores of the notes in their former order."""
 
     places: list[int]
-    worth: list[float]
+    scores: list[float]
 
 
-def order(
-    question: str,
+def order_answers(
+    text: str,
     notes: Sequence[Note],
     speakers: Collection[str] = (),
     replaced: Mapping[int, int] | None = None,
-) -> Answering | None:
-    """The order in which the best notes, best first, answer a question; None, if none does: the one they have stands.
+) -> AnswerOrder | None:
+    """Order the best notes by how well they answer a question; None if no note answers.
 
-    ``speakers`` are the roles of the scope. ``replaced`` gives the place of what replaced a note, by the note's own:
-    what replaced an answer is one.
+    ``speakers`` are the speakers of the scope. ``replaced`` maps the place of a note to that of its replacement. The
+    replacement of an answer is an answer.
     """
-    asked = wanted(question)
-    if asked is None or len(notes) < 2:
+    question = parse_state_question(text)
+    if question is None or len(notes) < 2:
         return None
-    told = [telling(asked, note, speakers) for note in notes]
-    read = [one.worth for one in told]
-    answers = [one.answers and (bool(asked.value) or place < KEPT) for place, one in enumerate(told)]
-    held = [one.held for one in told]
-    over = replaced or {}
-    for old, new in sorted(over.items(), key=lambda pair: notes[pair[0]].seq):
-        if answers[old]:
-            answers[new], read[new] = True, max(read[new], read[old])
-            held[new] = max(held[new], held[old])
-    best = max((read[place] for place, it in enumerate(answers) if it), default=None)
-    if best is None:
+    replaced = replaced or {}
+    results = [score_note(question, note, speakers) for note in notes]
+    for place, result in enumerate(results):
+        if not question.value and place >= FIRST_HITS:
+            results[place] = result._replace(answers=False)
+    for old, new in sorted(replaced.items(), key=lambda pair: notes[pair[0]].seq):
+        if results[old].answers:
+            results[new] = AnswerScore(
+                max(results[new].score, results[old].score), True, max(results[new].matched, results[old].matched)
+            )
+    answers = [result for result in results if result.answers]
+    if not answers:
         return None
-    line = best - LATER_WITHIN
-    most = max(held[place] for place, it in enumerate(answers) if it)  # "garden gate": the house's gate is another
-    worth = [value - PLACE * log1p(place) for place, value in enumerate(read)]
+    least = max(result.score for result in answers) - TIE_MARGIN
+    most = max(result.matched for result in answers)  # "garden gate": the gate of the house is another gate
+    scores = [result.score - PLACE_PENALTY * log1p(place) for place, result in enumerate(results)]
 
     def rank(place: int) -> tuple[int, float, float]:
-        since = notes[place].valid_from
-        if not answers[place]:
-            return (2, 0.0, -worth[place]) if place < KEPT else (3, 0.0, place)
-        if read[place] < line or held[place] < most or place in over:
-            return 1, 0.0, -worth[place]
-        return 0, -since.timestamp() if since else 0.0, -worth[place]
+        valid_from, result = notes[place].valid_from, results[place]
+        if not result.answers:
+            return (2, 0.0, -scores[place]) if place < FIRST_HITS else (3, 0.0, place)
+        if result.score < least or result.matched < most or place in replaced:
+            return 1, 0.0, -scores[place]
+        return 0, -valid_from.timestamp() if valid_from else 0.0, -scores[place]
 
-    return Answering(sorted(range(len(notes)), key=rank), worth)
+    return AnswerOrder(sorted(range(len(notes)), key=rank), scores)

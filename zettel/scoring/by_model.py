@@ -1,9 +1,9 @@
-"""The best notes put in order by a language model, which sees all of them at once, each under an id that says nothing.
+"""Reranks with a language model, which sees all notes at once, each under a meaningless id.
 
-What an answer names beyond what was shown is dropped; notes that it does not name keep their order, after the others.
+Unknown ids in an answer are ignored. Notes that the answer does not name keep their order, after the others.
 
-Paper: Sun et al. 2023, "Is ChatGPT Good at Search? Investigating Large Language Models as Re-Ranking Agents" (listwise
-ranking by permutation; here of the notes that help alone).
+Listwise ranking by permutation, of the helpful notes only: Sun et al. 2023, "Is ChatGPT Good at Search? Investigating
+Large Language Models as Re-Ranking Agents".
 """
 
 from __future__ import annotations
@@ -14,44 +14,39 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zettel.errors import InvalidInput, ModelError, ModelUnusable
-from zettel.llm.answers import items
-from zettel.llm.lines import card, clip, day, line, short_ids
-from zettel.llm.ports import Request
+from zettel.core.bounded_gather import bounded_gather
+from zettel.errors import InvalidInput, InvalidModelOutput, ModelError
+from zettel.llm.answer_parsing import items
+from zettel.llm.prompt_lines import card, clip, day, line, short_ids
+from zettel.llm.schemas import TEXTS, object_schema
 from zettel.model import from_micros
+from zettel.ports.language_model import Request
 from zettel.prompts import Prompt, load_prompt
-from zettel.together import together
 
 if TYPE_CHECKING:
     from zettel.model import Note
-    from zettel.query import Floats, Question, Shortlist
+    from zettel.ports.query import Floats, Question, Shortlist
 
 READS = 20
-"""Best notes that are shown: about 1,300 tokens of a chat, beside 600 of the prompt."""
+"""Notes to rerank: about 1,300 tokens of a chat, in addition to 600 of the prompt."""
 QUESTION_CHARS = 2_000
-"""Characters of a question that are shown."""
+"""Longest question in the prompt; longer ones are cut."""
 SHOWN_CHARS = 400
-"""Characters of a note that are shown."""
+"""Longest note in the prompt."""
 CONTEXT_CHARS = 140
-"""Characters of what was written about it, which is one sentence."""
+"""Longest context of a note in the prompt: one sentence."""
 TOKENS_PER_NOTE = 10
-TOKENS_OVER = 50
-"""Tokens that an answer may have: for each note, and besides."""
+BASE_TOKENS = 50
+"""Limit of an answer in tokens: for each note, and in addition."""
 
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"order": {"type": "array", "items": {"type": "string"}}},
-    "required": ["order"],
-    "additionalProperties": False,
-}
-"""What an answer looks like."""
+SCHEMA = object_schema({"order": TEXTS})
+"""JSON schema of an answer."""
 
 
 class LLMScorer:
-    """Has the memory's language model order the best ``reads`` notes anew, by one question for each search.
+    """Reranks the best ``reads`` notes with the memory's language model, in one call per search.
 
-    Where the model gives no answer that can be used, or the budget is spent, the order stays as it was. Raises
-    ``InvalidInput``.
+    An unusable answer or a spent budget leaves the order unchanged. Raises ``InvalidInput``.
     """
 
     name = "llm"
@@ -59,33 +54,32 @@ class LLMScorer:
 
     def __init__(self, reads: int = READS) -> None:
         if reads < 1:
-            raise InvalidInput(f"reads={reads}: at least 1 is needed")
+            raise InvalidInput(f"reads={reads} must be at least 1")
         self.reads = reads
 
     @cached_property
     def prompt(self) -> Prompt:
-        """What the model is told."""
         return load_prompt("rank")
 
     async def rerank(
         self, questions: Sequence[Question], shortlists: Sequence[Shortlist]
     ) -> list[Floats | ModelError]:
-        """By place in the model's order: from 1 for the first on down, 0 for notes that it does not name, (m,) each.
+        """Values by place in the model's order: 1 for the first note, 0 for notes that it does not name, (m,) each.
 
         Raises ``InvalidInput`` for a memory without a model.
         """
-        return await together([partial(self._order, *one) for one in zip(questions, shortlists, strict=True)])
+        return await bounded_gather([partial(self._order, *pair) for pair in zip(questions, shortlists, strict=True)])
 
-    async def _order(self, question: Question, shown: Shortlist) -> Floats | ModelError:
-        if shown.ask is None:
+    async def _order(self, question: Question, shortlist: Shortlist) -> Floats | ModelError:
+        if shortlist.ask is None:
             raise InvalidInput("the scorer llm needs a language model: open the memory with llm=... or --llm")
-        ids = short_ids(note.id for note in shown.notes)
+        ids = short_ids(note.id for note in shortlist.notes)
         try:
-            answer = await shown.ask(self._request(question, shown.notes, ids), list(ids))
-            named = _named(items(answer.text, answer.cut), list(ids.values()))
+            answer = await shortlist.ask(self._request(question, shortlist.notes, ids), list(ids))
+            named = _named_places(items(answer.text, answer.cut), list(ids.values()))
         except ModelError as error:
             return error
-        values = np.zeros(len(shown.notes), np.float32)
+        values = np.zeros(len(shortlist.notes), np.float32)
         values[named] = 1 - np.arange(len(named)) / len(values)
         return values
 
@@ -104,7 +98,7 @@ class LLMScorer:
                 ]
             ),
             schema=SCHEMA,
-            max_tokens=TOKENS_OVER + len(notes) * TOKENS_PER_NOTE,
+            max_tokens=BASE_TOKENS + len(notes) * TOKENS_PER_NOTE,
         )
 
 
@@ -113,14 +107,14 @@ def _line(note: Note, id: str) -> str:
     return card(note, id, SHOWN_CHARS, about)
 
 
-def _named(found: Iterable[Any], ids: Sequence[str]) -> list[int]:
-    """The places of the notes that an answer names, in its order, each once. Raises ``ModelUnusable``."""
-    told: list[Any] = []
-    for item in found:
-        listed = item.get("order") if isinstance(item, dict) else [item]
-        told += listed if isinstance(listed, list) else [listed]
-    known = {id: place for place, id in enumerate(ids)}
-    named = dict.fromkeys(known[id] for id in told if isinstance(id, str) and id in known)
-    if told and not named:
-        raise ModelUnusable("the answer names none of the notes that were shown")
-    return list(named)
+def _named_places(items: Iterable[Any], ids: Sequence[str]) -> list[int]:
+    """The places of the notes that an answer names, in its order, each once. Raises ``InvalidModelOutput``."""
+    answered: list[Any] = []
+    for item in items:
+        order = item.get("order") if isinstance(item, dict) else [item]
+        answered += order if isinstance(order, list) else [order]
+    place_of = {id: place for place, id in enumerate(ids)}
+    places = dict.fromkeys(place_of[id] for id in answered if isinstance(id, str) and id in place_of)
+    if answered and not places:
+        raise InvalidModelOutput("the answer names none of the notes in the prompt")
+    return list(places)

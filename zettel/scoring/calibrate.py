@@ -1,10 +1,10 @@
-"""From a ranking to a score of 0 to 1: how likely the best note answers, and how far the others stand behind it.
+"""Calibration of scores to 0..1: the probability that the best note answers, and the other notes relative to it.
 
-The constants are fitted by logistic regression to the conversations of the demo and the tests (`zettel scorer fit` with
-the files that :data:`zettel.scoring.fusion.FEATURES` names): their own questions, nine in ten of which have an answer,
-those of another conversation, which nothing answers, and their own with another speaker's name in them. On the two
-held out, the area under the ROC curve is 0.85 and the Brier score 0.16. It hardly tells a question that belongs here
-and has an answer from one that belongs here, confuses nobody, and happens to have none.
+The constants are fitted by logistic regression (`zettel scorer fit` with the files that
+:data:`zettel.scoring.features.FEATURES` names) to three kinds of questions: those of a conversation, nine in ten of
+which have an answer; those of another conversation; and its own with another speaker's name. On two held-out
+conversations, the AUROC is 0.85 and the Brier score 0.16. Calibration barely separates an answerable question from an
+unanswerable one on the same topic.
 """
 
 from __future__ import annotations
@@ -16,42 +16,41 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zettel.query import Bools, Floats
+    from zettel.ports.query import Bools, Floats
 
 BIAS = -4.5
-NEAR = 0.34
-"""Log-odds per unit of the best local score: small, for it grows with the scope and with the question."""
+LOCAL = 0.34
+"""Log-odds per unit of the best local score. It is small: the local score grows with the scope and the question."""
 COVERAGE = 4.6
-"""Log-odds of a note that holds every asked word, against one with none."""
+"""Log-odds of a note with every query word, against one with none."""
 MISMATCH = -2.2
-"""Log-odds per unit of local score by which somebody else said something better than who the question names."""
+"""Log-odds per unit of local score by which another speaker's best note beats that of the named speaker."""
 
 
-class Evidence(NamedTuple):
-    """What speaks for an answer, over all notes that may become hits."""
+class AnswerEvidence(NamedTuple):
+    """Evidence for an answer, over all possible hits."""
 
-    near: float
+    local: float
     coverage: float
     mismatch: float
 
 
-def evidence(near: NDArray[np.floating], coverage: Floats, spoken: NDArray[np.floating]) -> Evidence:
-    """What the local scores tell of a question: (n,) each, n at least 1.
+def evidence(local: NDArray[np.floating], coverage: Floats, spoken: NDArray[np.floating]) -> AnswerEvidence:
+    """Evidence from the local scores: (n,) each, n at least 1.
 
-    ``spoken`` is what each score has because the question names who said the note; without it, a question about what
-    one person did that another did, finds its best note with the other.
+    ``spoken`` is the part of each score that comes from the named speaker.
     """
-    content = near - spoken
+    content = local - spoken
     named = spoken > 0
     mismatch = float(content.max() - content[named].max()) if named.any() else 0.0
-    return Evidence(float(near.max()), float(coverage.max()), mismatch)
+    return AnswerEvidence(float(local.max()), float(coverage.max()), mismatch)
 
 
-def calibrate(order: NDArray[np.float64], told: Evidence, pool: Bools) -> NDArray[np.float32]:
-    """Scores in 0..1 that rank as ``order`` does: (n,)."""
+def calibrate(order: NDArray[np.float64], evidence: AnswerEvidence, pool: Bools) -> NDArray[np.float32]:
+    """Scores in 0..1 in the order of ``order``: (n,)."""
     top = float(order[pool].max(initial=0.0))
     if top <= 0:
         return np.zeros(len(order), np.float32)
-    odds = BIAS + NEAR * told.near + COVERAGE * told.coverage + MISMATCH * told.mismatch
+    odds = BIAS + LOCAL * evidence.local + COVERAGE * evidence.coverage + MISMATCH * evidence.mismatch
     chance = 1.0 / (1.0 + np.exp(-np.clip(odds, -50.0, 50.0)))
     return np.asarray(chance * np.minimum(order / top, 1.0), np.float32)

@@ -1,4 +1,4 @@
-"""Where a model computes, by the one argument ``device``."""
+"""Checks that torch is installed and resolves a device name."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ KINDS = ("cpu", "cuda", "mps")
 
 
 def require_torch(feature: str) -> None:
-    """Raise ``MissingExtra`` where there is no torch to compute with."""
+    """Raise ``MissingExtra`` if torch is not installed."""
     try:
         import torch  # noqa: F401
     except ImportError as error:
         raise MissingExtra(feature, "torch") from error
 
 
-def device_called(device: str | None) -> str:
-    """``device`` as torch names it, such as "cuda:1", if this machine has it; None: the fastest that it has.
+def resolve_device(device: str | None) -> str:
+    """Validate a torch device name such as "cuda:1"; None: the fastest device of this machine.
 
-    Raises ``ScorerError``.
+    Raises ``ScorerError`` for an unknown or missing device.
     """
     import torch
 
-    there = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    counts = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     if device is None:
-        return next(kind for kind in ("cuda", "mps", "cpu") if there[kind])
+        return next(kind for kind in ("cuda", "mps", "cpu") if counts[kind])
     kind, colon, number = device.partition(":")
     if kind not in KINDS or (colon and not number.isdecimal()):
-        raise ScorerError(f"device={device!r}: take one of {', '.join(KINDS)}, or none for the fastest that is there")
-    if int(number or 0) >= there[kind]:
-        raise ScorerError(f"device={device!r} is not on this machine: leave it out for the fastest that is there")
+        raise ScorerError(f"device={device!r} is unknown: use one of {', '.join(KINDS)}, or leave it out")
+    if int(number or 0) >= counts[kind]:
+        raise ScorerError(f"device={device!r} is not on this machine: use another, or leave it out for the fastest")
     return device

@@ -1,8 +1,7 @@
-"""Weights from labelled questions: of the local score by listwise softmax regression, of the score by logistic.
+"""Fits weights to labelled questions: listwise softmax regression for the local score, logistic for the calibration.
 
-Both losses are convex, so that there is one answer, and both are penalised by the square of the weights, each in units
-of its feature's standard deviation: a feature pays for what it does, not for the scale it is told in. How much they are
-penalised is chosen by leaving out one group of questions after the other.
+Both losses are convex. The penalty is the squared weight in units of the feature's standard deviation, so that it does
+not depend on a feature's scale. Leave-one-group-out validation chooses its size.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from zettel.errors import InvalidInput
+from zettel.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from zettel.query import Bools, Floats
+    from zettel.ports.query import Bools, Floats
 
     Vector = NDArray[np.float64]
     Loss = Callable[[Vector], tuple[float, Vector]]
@@ -26,13 +25,13 @@ if TYPE_CHECKING:
 Group = TypeVar("Group")
 
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)
-"""Which are tried: from one that is hardly felt to one that halves the weights."""
+"""Candidate penalties: the smallest barely matters, the largest halves the weights."""
 TOLERANCE = 1e-8
-"""Of the gradient, at which a fit has arrived."""
+"""Gradient at which a fit has converged."""
 
 
 class Labelled(NamedTuple):
-    """One question's rows: their raw feature values, and which of them are evidence."""
+    """Raw feature values of a question's rows, and a mask of the evidence."""
 
     values: Floats  # (n, f)
     positive: Bools  # (n,)
@@ -46,24 +45,24 @@ def listwise(questions: Sequence[Labelled]) -> Loss:
         loss = log Σ exp s_i - mean s_i over E
 
     This is ListNet's top-one loss (Cao et al. 2007, "Learning to Rank: From Pairwise Approach to Listwise Approach"),
-    and for one evidence row the conditional logit of McFadden 1974. The gradient is what the softmax expects of each
-    feature less what the evidence has. Questions without evidence, or with nothing else, tell nothing and are
-    left out; raises ``InvalidInput`` if none remains.
+    and for one evidence row the conditional logit of McFadden 1974. The gradient is the softmax mean of each
+    feature minus its mean over the evidence. Questions with no evidence, or with nothing else, are skipped. Raises
+    ``InvalidInput`` if none remains.
     """
-    told = [one for one in questions if one.positive.any() and not one.positive.all()]
-    if not told:
+    questions = [question for question in questions if question.positive.any() and not question.positive.all()]
+    if not questions:
         raise InvalidInput("nothing to fit: no question has evidence among its candidates")
-    values = [np.asarray(one.values, np.float64) for one in told]
-    wanted = [rows[one.positive].mean(axis=0) for rows, one in zip(values, told, strict=True)]
+    values = [np.asarray(question.values, np.float64) for question in questions]
+    evidence = [rows[question.positive].mean(axis=0) for rows, question in zip(values, questions, strict=True)]
 
     def loss(weights: Vector) -> tuple[float, Vector]:
         total, slope = 0.0, np.zeros(len(weights))
-        for rows, evidence in zip(values, wanted, strict=True):
+        for rows, target in zip(values, evidence, strict=True):
             scores = rows @ weights
             top = scores.max()
             odds = np.exp(scores - top)
-            total += top + np.log(odds.sum()) - evidence @ weights
-            slope += odds @ rows / odds.sum() - evidence
+            total += top + np.log(odds.sum()) - target @ weights
+            slope += odds @ rows / odds.sum() - target
         return float(total) / len(values), slope / len(values)
 
     return loss
@@ -72,10 +71,10 @@ def listwise(questions: Sequence[Labelled]) -> Loss:
 def logistic(values: Vector, answered: Bools) -> Loss:
     """Mean binary cross-entropy of logistic regression, with its gradient: (n, f), (n,) bool.
 
-    Raises ``InvalidInput`` unless there are both kinds.
+    Raises ``InvalidInput`` unless some questions are answered and some are not.
     """
     if answered.all() or not answered.any():
-        raise InvalidInput("nothing to fit: it takes questions with an answer and questions without one")
+        raise InvalidInput("nothing to fit: give questions with an answer and questions without one")
 
     def loss(weights: Vector) -> tuple[float, Vector]:
         odds = values @ weights
@@ -91,42 +90,45 @@ def chances(values: Vector, weights: Vector) -> Vector:
 
 
 def fit(loss: Loss, spread: Vector, penalty: float) -> Vector:
-    """The weights of least loss + penalty / 2 · Σ (spread · weight)², (f,), by L-BFGS from 0.
+    """The weights with the least loss + penalty / 2 · Σ (spread · weight)², (f,), by L-BFGS from 0.
 
-    Where ``spread`` is 0 nothing is penalised: a column of ones is a bias, and a feature that never differs
-    within a question has no gradient and stays at 0.
+    A weight with ``spread`` 0 is not penalised: a column of ones is a bias, and a feature that is constant within every
+    question has no gradient and stays at 0.
     """
-    from scipy.optimize import minimize
+    try:
+        from scipy.optimize import minimize
+    except ImportError as error:
+        raise MissingExtra("fitting weights", "bench") from error
 
     scale = np.where(spread > 0, spread, 1.0)
-    held = np.where(spread > 0, penalty, 0.0)
+    penalties = np.where(spread > 0, penalty, 0.0)
 
     def objective(scaled: Vector) -> tuple[float, Vector]:
         cost, slope = loss(scaled / scale)
-        return cost + 0.5 * float(held @ scaled**2), slope / scale + held * scaled
+        return cost + 0.5 * float(penalties @ scaled**2), slope / scale + penalties * scaled
 
-    found = minimize(objective, np.zeros(len(spread)), jac=True, method="L-BFGS-B", options={"gtol": TOLERANCE})
-    return np.asarray(found.x / scale, np.float64)
+    fitted = minimize(objective, np.zeros(len(spread)), jac=True, method="L-BFGS-B", options={"gtol": TOLERANCE})
+    return np.asarray(fitted.x / scale, np.float64)
 
 
 def spread_within(questions: Sequence[Labelled]) -> Vector:
     """Each feature's standard deviation within a question, root mean square over questions, (f,)."""
-    variances = [np.asarray(one.values, np.float64).var(axis=0) for one in questions]
+    variances = [np.asarray(question.values, np.float64).var(axis=0) for question in questions]
     return np.asarray(np.sqrt(np.mean(variances, axis=0)), np.float64)
 
 
 def fit_listwise(questions: Sequence[Labelled], penalty: float) -> Vector:
-    """Weights of the local score, (f,). Raises ``InvalidInput`` if no question tells anything."""
+    """Weights of the local score, (f,). Raises ``InvalidInput`` as :func:`listwise` does."""
     return fit(listwise(questions), spread_within(questions), penalty)
 
 
 def fit_logistic(values: Vector, answered: Bools, penalty: float) -> Vector:
-    """Log-odds per column of ``values``, (f,); a column of ones is the bias. Raises ``InvalidInput`` as above."""
+    """Log-odds per column of ``values``, (f,); a column of ones is the bias. Raises ``InvalidInput``."""
     return fit(logistic(values, answered), values.std(axis=0), penalty)
 
 
 def held_out(groups: Sequence[Group], weigh: Callable[[Sequence[Group]], Vector]) -> list[Vector]:
-    """For each group the weights that ``weigh`` makes of all the others. Takes two groups or more."""
+    """For each of two or more groups, the weights that ``weigh`` fits to the others."""
     return [weigh([*groups[:place], *groups[place + 1 :]]) for place in range(len(groups))]
 
 
@@ -135,7 +137,7 @@ def best_penalty(
     weigh: Callable[[Sequence[Group], float], Vector],
     cost: Callable[[Group, Vector], float],
 ) -> float:
-    """The one of PENALTIES with the least mean ``cost`` of each group under the weights that the others give."""
+    """The penalty with the least mean ``cost`` of a group under weights fitted to the others."""
 
     def expected(penalty: float) -> float:
         weights = held_out(groups, lambda others: weigh(others, penalty))
@@ -145,5 +147,5 @@ def best_penalty(
 
 
 def rounded(weights: Vector, digits: int) -> Vector:
-    """To so many significant digits, (f,)."""
+    """Round to significant digits, (f,)."""
     return np.array([float(f"{weight:.{digits}g}") + 0.0 for weight in weights])

@@ -1,49 +1,48 @@
-"""Which names mean the same person or thing though they are written differently: "Jon" and "Jonathan", "Katherine" and
-"Catherine"."""
+"""Matches names that are spelled differently, such as "Jon" and "Jonathan", "Katherine" and "Catherine"."""
 
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
-from zettel.annotate.tokens import phrase_key, tokenize
+from zettel.text.tokens import phrase_key, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from zettel.query import Ints, Question
+    from zettel.ports.query import Ints, Question
 
 MOST_NAMES = 32
-"""Capitalised words of a question that may be names: beyond it a document was pasted."""
+"""Capitalised words of a question to examine. A text with more is a pasted document."""
 SHORTEST_PREFIX = 3
-"""Letters that a name must have to be taken for the beginning of another."""
+"""Letters of the shortest name that can be a prefix of another."""
 SHORTEST_SPELLING = 5
-"""Letters that it must have to be taken for another spelling: Jon, Joan and John are three people."""
-LONGER = 2
-"""Letters by which two spellings may differ in length."""
+"""Letters of the shortest name that can be misspelled: Jon, Joan and John are three people."""
+MAX_LENGTH_DIFFERENCE = 2
+"""Largest difference in length between two spellings."""
 PREFIX = 0.9
-"""Likeness of a name and its beginning, as high as that of a misspelling which counts."""
+"""Likeness of a name and a prefix of it."""
 ALIKE = 0.9
-"""Likeness from which two spellings count as one name: Winkler's matches among Census names begin about here."""
+"""Likeness from which two spellings are one name, as among Census names (Winkler 1990)."""
 WINKLER = 0.1
-"""What each of up to four equal letters at the beginning gives, of what Jaro's measure lacks."""
+"""Bonus for each of up to four equal first letters, as a share of 1 - jaro."""
 
 _CAPITALISED = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
-def likeness(one: str, other: str) -> float:
-    """How alike two spellings of a name are, 0..1: Jaro-Winkler, and PREFIX where one is the beginning of the other."""
-    shorter, longer = sorted((one, other), key=len)
+def likeness(first: str, second: str) -> float:
+    """Likeness of two spellings, 0..1: Jaro-Winkler, and at least PREFIX if one is a prefix of the other."""
+    shorter, longer = sorted((first, second), key=len)
     if shorter == longer:
         return 1.0
-    beginning = PREFIX if len(shorter) >= SHORTEST_PREFIX and longer.startswith(shorter) else 0.0
-    return max(beginning, jaro_winkler(shorter, longer) if len(shorter) >= SHORTEST_SPELLING else 0.0)
+    prefix = PREFIX if len(shorter) >= SHORTEST_PREFIX and longer.startswith(shorter) else 0.0
+    return max(prefix, jaro_winkler(shorter, longer) if len(shorter) >= SHORTEST_SPELLING else 0.0)
 
 
-def may_be_alike(one: str, other: str) -> bool:
-    """Whether their likeness may reach ALIKE, by the letters of both in whatever order: a small part of its work."""
-    shorter, longer = sorted((one, other), key=len)
+def may_be_alike(first: str, second: str) -> bool:
+    """True if the likeness may reach ALIKE: a fast upper bound from the letters in any order."""
+    shorter, longer = sorted((first, second), key=len)
     if len(shorter) < SHORTEST_SPELLING:
         return longer.startswith(shorter)
     m = sum(min(shorter.count(letter), longer.count(letter)) for letter in set(shorter))
@@ -51,20 +50,20 @@ def may_be_alike(one: str, other: str) -> bool:
     return jaro + WINKLER * 4 * (1 - jaro) >= ALIKE or longer.startswith(shorter)
 
 
-def jaro_winkler(one: str, other: str) -> float:
+def jaro_winkler(first: str, second: str) -> float:
     """Jaro's measure with Winkler's prefix (Winkler 1990, "String Comparator Metrics and Enhanced Decision Rules in the
     Fellegi-Sunter Model of Record Linkage").
 
-    With m letters in common no further apart than half the longer word, and t pairs of them out of order,
+    With m common letters at most half the longer word apart, t pairs of them out of order, and p equal first letters:
 
-        jaro = (m / |one| + m / |other| + (m - t) / m) / 3;   + WINKLER · equal letters at the beginning · (1 - jaro)
+        jaro = (m / |first| + m / |second| + (m - t) / m) / 3;    jaro + WINKLER · p · (1 - jaro)
     """
-    reach = max(len(one), len(other)) // 2 - 1
-    free = list(range(len(other)))
+    reach = max(len(first), len(second)) // 2 - 1
+    free = list(range(len(second)))
     places: list[int] = []
     letters = []
-    for at, letter in enumerate(one):
-        place = next((place for place in free if abs(place - at) <= reach and other[place] == letter), None)
+    for at, letter in enumerate(first):
+        place = next((place for place in free if abs(place - at) <= reach and second[place] == letter), None)
         if place is not None:
             free.remove(place)
             places.append(place)
@@ -72,19 +71,19 @@ def jaro_winkler(one: str, other: str) -> float:
     if not places:
         return 0.0
     m = len(places)
-    swapped = sum(letter != other[place] for letter, place in zip(letters, sorted(places), strict=True)) / 2
-    jaro = (m / len(one) + m / len(other) + (m - swapped) / m) / 3
-    same = next((n for n, (a, b) in enumerate(zip(one[:4], other[:4], strict=False)) if a != b), min(4, len(one)))
-    return jaro + WINKLER * same * (1 - jaro)
+    swapped = sum(letter != second[place] for letter, place in zip(letters, sorted(places), strict=True)) / 2
+    jaro = (m / len(first) + m / len(second) + (m - swapped) / m) / 3
+    prefix = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first[:4], second, strict=False)))
+    return jaro + WINKLER * prefix * (1 - jaro)
 
 
-def speakers_named(question: Question, role_names: Sequence[str]) -> list[float]:
-    """How surely the question names each speaker, 0..1.
+def speakers_named(question: Question, speaker_names: Sequence[str]) -> list[float]:
+    """Confidence that the question names each speaker, 0..1.
 
-    1 for who is named in full; else, if nobody is, for who has a name that the question has ("Ann" of "Ann Lee"); else
-    the likeness of those whose name is nearly what it has in capitals.
+    1 for speakers with their full name in the question. If there are none, 1 for speakers with a part of it ("Ann" of
+    "Ann Lee"). Else the likeness to the capitalised words of the question, for the most alike speakers.
     """
-    keys = [phrase_key(name) for name in role_names]
+    keys = [phrase_key(name) for name in speaker_names]
     names = set(question.names)
     whole = [float(key in names) for key in keys]
     if any(whole):
@@ -93,36 +92,37 @@ def speakers_named(question: Question, role_names: Sequence[str]) -> list[float]
     part = [float(any(word in names for word in own)) for own in words]
     if any(part):
         return part
-    asked = capitalised(question.text)
+    spellings = capitalised(question.text)
     likes = [
-        max((likeness(a, word) for a in asked for word in own if may_be_alike(a, word)), default=0.0) for own in words
+        max((likeness(x, word) for x in spellings for word in own if may_be_alike(x, word)), default=0.0)
+        for own in words
     ]
     best = max(likes, default=0.0)
     return [like if like >= ALIKE and like == best else 0.0 for like in likes]
 
 
 def terms_meant(unknown: Sequence[str], term_keys: Sequence[str]) -> list[int]:
-    """Which Terms a question may mean by the ``unknown`` words, names that the scope has never heard.
+    """Places of the terms that the ``unknown`` names of a question may mean.
 
-    Only those with the same first letter are compared, or with the same letters after it, as in Karl and Carl.
+    Compares only terms with the same first letter, or with equal letters after it, as in Karl and Carl.
     """
     return [
         place
         for name in unknown
         for place, key in enumerate(term_keys)
         if (key[:1] == name[:1] or key[1:] == name[1:])
-        and (abs(len(key) - len(name)) <= LONGER or key.startswith(name))
+        and (abs(len(key) - len(name)) <= MAX_LENGTH_DIFFERENCE or key.startswith(name))
         and likeness(name, key) >= ALIKE
     ]
 
 
 def unheard(question: Question, df: Ints) -> list[str]:
-    """The question's capitalised words that no note of the scope holds; ``df`` is that of its tokens."""
+    """The question's capitalised words that no note contains; ``df`` is that of its tokens."""
     known = {token for token, count in zip(question.tokens, df.tolist(), strict=True) if count}
     return [word for word in capitalised(question.text) if known.isdisjoint(tokenize(word))]
 
 
 def capitalised(text: str) -> list[str]:
-    """Its first MOST_NAMES words with a capital letter that are no function words, each once, in their normal form."""
-    found = (word for word in _CAPITALISED.findall(text) if word[0].isupper() and tokenize(word))
-    return list(dict.fromkeys(phrase_key(word) for word in islice(found, MOST_NAMES)))
+    """Keys of the first MOST_NAMES capitalised words, without function words and repetitions."""
+    words = (word for word in _CAPITALISED.findall(text) if word[0].isupper() and tokenize(word))
+    return list(dict.fromkeys(phrase_key(word) for word in islice(words, MOST_NAMES)))

@@ -1,4 +1,4 @@
-"""A memory decoder with the taste of a scope: what ``zettel scorer tune`` writes, ``scorer="decoder:FOLDER"`` loads."""
+"""A memory decoder with the learned preferences of a scope, written by ``zettel scorer tune``."""
 
 from __future__ import annotations
 
@@ -8,71 +8,73 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zettel.errors import ScorerError
-from zettel.scoring.decoder import MemoryDecoderScorer, odds
-from zettel.scoring.slots import show
-from zettel.scoring.taste import Taste
+from zettel.scoring.decoder import MemoryDecoderScorer
+from zettel.scoring.decoder_inputs import decoder_input
+from zettel.scoring.preferences import Preferences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from zettel.query import Floats, Question, Shortlist
+    from zettel.ports.query import Floats, Question, Shortlist
 
 
 class TunedScorer:
-    """Orders the best notes anew by what a decoder says of them, and a taste."""
+    """Reranks by the log-odds of a decoder plus those of learned preferences."""
 
     name = "tuned"
     wants_utility = True
 
-    def __init__(self, decoder: MemoryDecoderScorer, taste: Taste) -> None:
+    def __init__(self, decoder: MemoryDecoderScorer, preferences: Preferences) -> None:
         self.decoder = decoder
-        self.taste = taste
+        self.preferences = preferences
         self.reads = decoder.reads
-        self.wants_vectors = decoder.wants_vectors or taste.vector > 0
-        self.bank = decoder.bank
+        self.wants_vectors = decoder.wants_vectors or preferences.vector_dim > 0
 
     def save(self, folder: str | Path) -> None:
-        """Write the decoder and the taste into a folder, which is made."""
+        """Write the decoder and the preferences to a folder, which is created if needed."""
         home = Path(folder)
         self.decoder.save(home)
-        self.taste.save(home)
+        self.preferences.save(home)
 
     async def rerank(self, questions: Sequence[Question], shortlists: Sequence[Shortlist]) -> list[Floats]:
-        """Log-odds of each note, (m,) for each shortlist. Raises ``ScorerError`` for features that are no numbers."""
+        """Log-odds of each note, (m,) for each shortlist. Raises ``ScorerError`` for NaN in the features."""
         from anyio import to_thread
 
         return await to_thread.run_sync(self.score, questions, shortlists)
 
     def score(self, questions: Sequence[Question], shortlists: Sequence[Shortlist]) -> list[Floats]:
-        """The same, at once and in the calling thread."""
-        shown = [show(question, one) for question, one in zip(questions, shortlists, strict=True)]
-        told = odds(self.decoder.model, shown, self.decoder.model.config, self.decoder.device)
-        for place, one in enumerate(shortlists):
-            utility = np.zeros(len(one.rows), np.float32) if one.utility is None else one.utility
-            told[place] = told[place] + self.taste.of(shown[place], one, utility)
-        return told
+        """``rerank`` in the calling thread."""
+        inputs = [decoder_input(*pair) for pair in zip(questions, shortlists, strict=True)]
+        odds = self.decoder.predict(inputs)
+        for place, shortlist in enumerate(shortlists):
+            utility = np.zeros(len(shortlist.rows), np.float32) if shortlist.utility is None else shortlist.utility
+            odds[place] = odds[place] + self.preferences.score(inputs[place], shortlist, utility)
+        return odds
 
 
 def load(folder: str | Path | None = None) -> MemoryDecoderScorer | TunedScorer:
-    """The decoder of a folder, with its taste if it has one; None: the one that is shipped. Raises ``ScorerError``."""
+    """Load a decoder, with preferences if the folder has them; None: the shipped decoder. Raises ``ScorerError``."""
     decoder = MemoryDecoderScorer.load(folder)
-    taste = None if folder is None else Taste.load(Path(folder))
-    return decoder if taste is None else TunedScorer(decoder, taste)
+    preferences = None if folder is None else Preferences.load(Path(folder))
+    return decoder if preferences is None else TunedScorer(decoder, preferences)
 
 
-def continued(folder: str | Path, decoder: str | Path | None = None) -> TunedScorer:
-    """What is tuned on: what stands in ``folder``, or else the ``decoder`` (None: the one that is shipped).
+def load_for_tuning(folder: str | Path, decoder: str | Path | None = None) -> TunedScorer:
+    """The scorer to tune: the one in ``folder``, else ``decoder`` (None: the shipped one).
 
-    Raises ``ScorerError`` for a folder with something else in it.
+    Raises ``ScorerError`` if ``folder`` contains anything else.
     """
     home = Path(folder)
     if home.exists() and (not home.is_dir() or any(home.iterdir())):
         if decoder is not None:
-            raise ScorerError(f"{home} is there already, and is tuned on: name another folder, or no other decoder")
-        found = load(home)
+            raise ScorerError(
+                f"{home} already contains a scorer, and tuning continues from it: name another folder, or leave out "
+                "decoder="
+            )
+        scorer = load(home)
     else:
-        found = load(decoder)
-    if isinstance(found, TunedScorer):
-        return found
-    config = found.model.config
-    return TunedScorer(found, Taste.none(config.vector, config.embedder))
+        scorer = load(decoder)
+    if isinstance(scorer, TunedScorer):
+        return scorer
+    config = scorer.model.config
+    return TunedScorer(scorer, Preferences.empty(config.vector_dim, config.embedder))

@@ -1,4 +1,4 @@
-"""Why a hit was found: what seeded it, what each feature gave, and the way the walk took to it."""
+"""Explains a hit: its sources, features, path and validity."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zettel.model import TIME_MAX, TIME_MIN, LinkType, Step, Why, from_micros
-from zettel.query import Seed
+from zettel.ports.query import Seed
 
 if TYPE_CHECKING:
-    from zettel.query import Candidates, Scores
+    from zettel.ports.query import Candidates, Scores
 
 LONGEST_PATH = 8
-"""Steps that are told: the walk forgets by then."""
+"""Longest path: a longer one has no influence."""
 REVERSED = "~"
-"""Stands before a link's type where the walk went against its direction."""
+"""Prefix of a link type that the walk followed against its direction."""
 _LINK_TYPES = tuple(LinkType)
 _SEEDS = tuple((int(seed), str(seed.name).lower()) for seed in Seed)
 
@@ -26,30 +26,29 @@ def explain(
     scores: Scores,
     scorer: str,
     today: int | None,
-    faint: float | None = None,
+    strength: float | None = None,
     *,
     full: bool = True,
 ) -> Why:
-    """How the hit at ``row`` came about; ``faint`` is its strength if that lowered its score, ``full`` adds the
-    features and the path."""
-    told = zip(scores.feature_names, scores.features[row].tolist(), strict=True) if full else ()
+    """Explain the hit at ``row``. ``strength`` is that of a decayed note; ``full`` adds the features and the path."""
+    values = zip(scores.feature_names, scores.features[row].tolist(), strict=True) if full else ()
     return Why(
         scorer=scorer,
         seeds=tuple(name for flag, name in _SEEDS if candidates.seeds[row] & flag),
-        features={name: round(value, 4) for name, value in told if value},
-        near=round(float(scores.near[row]), 4),
-        walk=round(float(scores.walk[row]), 6),
+        features={name: round(value, 4) for name, value in values if value},
+        local_score=round(float(scores.local_score[row]), 4),
+        graph_score=round(float(scores.graph_score[row]), 6),
         path=path_to(row, candidates, scores) if full else (),
         time=validity(row, candidates, today),
-        strength=None if faint is None else round(faint, 4),
+        strength=None if strength is None else round(strength, 4),
         superseded_by=replacement(row, candidates) if candidates.valid_to[row] < TIME_MAX else None,
     )
 
 
 def path_to(row: int, candidates: Candidates, scores: Scores) -> tuple[Step, ...]:
-    """The nodes that the walk came through, each with the link it left by; without the hit itself.
+    """The nodes before the hit on the walk, each with the link to the next.
 
-    Empty when the walk started at the hit for its local score alone.
+    Empty if the walk started at the hit for its local score alone.
     """
     n = len(candidates.ids)
     steps: list[Step] = []
@@ -75,20 +74,20 @@ def path_to(row: int, candidates: Candidates, scores: Scores) -> tuple[Step, ...
 
 
 def _link(source: int, target: int, candidates: Candidates) -> str:
-    """By which link the walk went from a note to a node: the first type that joins them, in the types' order."""
+    """The type of the link between a note and a node: of several, the first in the order of ``LinkType``."""
     if target >= len(candidates.ids):
         return "HAS_TERM"
     ends, starts = candidates.link_target, candidates.link_source
     for start, end, sign in ((source, target, ""), (target, source, REVERSED)):
-        joining = {_LINK_TYPES[candidates.link_type[i]] for i in np.flatnonzero((starts == start) & (ends == end))}
+        types = {_LINK_TYPES[candidates.link_type[i]] for i in np.flatnonzero((starts == start) & (ends == end))}
         for kind in LinkType:
-            if kind in joining:
+            if kind in types:
                 return sign + kind.value
     return "NEXT" if candidates.next[source] == target else REVERSED + "NEXT"
 
 
 def validity(row: int, candidates: Candidates, today: int | None) -> str:
-    """What the two ends of validity say, in words; empty for what always was and still is."""
+    """The validity in words; "" for a note without limits."""
     start, end = int(candidates.valid_from[row]), int(candidates.valid_to[row])
     if end < TIME_MAX and (today is None or end <= today):
         return f"no longer valid since {_day(end)}"
@@ -102,7 +101,7 @@ def _day(micros: int) -> str:
 
 
 def replacement(row: int, candidates: Candidates) -> str | None:
-    """The id of the note that replaced this one first, if one did."""
+    """The id of the first replacement of a note, if any."""
     newer = [
         int(candidates.link_source[i])
         for i in np.flatnonzero(candidates.link_target == row)

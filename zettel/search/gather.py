@@ -1,69 +1,56 @@
-"""Gather: a question that one search does not answer is searched for in rounds.
+"""Searches in rounds for a question that one search does not answer.
 
-After each search a language model looks at what was found, and says what the question needs to know, which notes tell
-it, and what is still to be searched for; that is searched for next. It ends when nothing is missing, when there is
-nothing new to search for, or after the last round. What was found stays as evidence, with the round and the search that
-found it. Whatever keeps the model from an answer ends it too: what was found by then is given.
+After each round a language model lists the facts that the question needs, the notes that contain them, and searches for
+the missing ones. The next round runs these searches. It ends when nothing is missing, there is no new search, the
+rounds are used up, or the model fails. All hits so far are the evidence, each with its round and search.
 
-Paper: "MemR3: Memory Retrieval via Reflective Reasoning for LLM Agents", 2025 (arXiv:2512.20237), which keeps evidence
-and gaps in the same way and routes between retrieving, reflecting and answering; here one question to the model does
-for the routing, and the answer is left to the caller.
+"MemR3: Memory Retrieval via Reflective Reasoning for LLM Agents", 2025 (arXiv:2512.20237), tracks evidence and gaps in
+the same way. It also lets the model route between retrieving, reflecting and answering; here the caller answers.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from zettel.annotate.written import one_line
-from zettel.errors import ModelError, ModelUnusable
-from zettel.llm.answers import items
-from zettel.llm.lines import card, clip, day, line, short_ids
-from zettel.llm.ports import Ask, Request
+from zettel.errors import InvalidModelOutput, ModelError
+from zettel.llm.answer_parsing import items
+from zettel.llm.note_fields import one_line
+from zettel.llm.prompt_lines import card, clip, day, line, short_ids
+from zettel.llm.schemas import TEXT, TEXTS, list_schema
 from zettel.model import Frozen, Hit, Note
+from zettel.ports.language_model import Ask, Request
 from zettel.prompts import load_prompt
 
 SHOWN = 24
-"""Notes that the model is shown at most: about 1,600 tokens of a chat, beside 900 of the prompt."""
+"""Most notes in a prompt: about 1,600 tokens of a chat, in addition to 900 of the prompt."""
 SHOWN_FIRST = 12
-"""Of the first search; the others leave room for what later ones find."""
+"""Notes of the first search in a prompt. It leaves space for later searches."""
 SHOWN_LATER = 6
-"""Of each later search."""
+"""Notes of each later search in a prompt."""
 SHOWN_CHARS = 400
-"""Characters of each."""
+"""Longest note in a prompt; longer ones are cut."""
 QUESTION_CHARS = 2_000
-"""Characters of a question that are shown."""
+"""Longest question in a prompt."""
 NEEDS = 4
-"""Things that a question may need to know: more are no plan but a list."""
+"""Most needs of a question."""
 MAX_SEARCH = 300
-"""Characters of what a model wants to search for; a longer one is cut."""
+"""Longest need or search of a model; longer ones are cut."""
 ANSWER_TOKENS = 500
-"""Tokens that an answer may have: four needs with their searches, in any language."""
+"""Limit of an answer: four needs with their searches, in any language."""
 
-_TEXT = {"type": "string"}
-_NEED = {
-    "type": "object",
-    "properties": {"need": _TEXT, "cards": {"type": "array", "items": _TEXT}, "search": _TEXT},
-    "required": ["need", "cards", "search"],
-    "additionalProperties": False,
-}
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"needs": {"type": "array", "items": _NEED}},
-    "required": ["needs"],
-    "additionalProperties": False,
-}
-"""What an answer looks like."""
+SCHEMA = list_schema("needs", {"need": TEXT, "cards": TEXTS, "search": TEXT})
+"""JSON schema of an answer."""
 
 Find = Callable[[Sequence[str]], Awaitable[list[list[Hit]]]]
 """The hits of each question, best first."""
 
 
 class Evidence(Frozen):
-    """A hit with the ``round`` (from 1 on) and the ``search`` that found it first; ``needed`` if the model said that it
-    tells something that the question needs."""
+    """A hit with the ``round`` (from 1) and the ``search`` that returned it first; ``needed``: the model listed it."""
 
     hit: Hit
     round: int
@@ -72,11 +59,11 @@ class Evidence(Frozen):
 
 
 class Gathered(Frozen):
-    """What was gathered for a question.
+    """Evidence for a question.
 
-    ``text`` is packed for a prompt, ``evidence`` what it was packed from: what is needed, then the other hits, best
-    first. ``missing`` is what the model still missed at the end, in its words. ``rounds`` of searches were made, and
-    ``calls`` of the model that were not answered from before; ``ended`` says why it stopped.
+    ``text``: the evidence, packed for a prompt. ``evidence``: needed hits, then the others, best first. ``missing``:
+    what the model still missed, in its words. ``rounds``: rounds of searches. ``calls``: calls of the model that were
+    not cached. ``ended``: why the search ended.
     """
 
     text: str
@@ -88,7 +75,7 @@ class Gathered(Frozen):
 
 
 class Need(NamedTuple):
-    """What a question needs to know, the notes that tell it, and what to search for; "": nothing."""
+    """A fact that the question needs, the notes that contain it, and a search for it, or ""."""
 
     need: str
     notes: tuple[str, ...]
@@ -99,9 +86,9 @@ class Need(NamedTuple):
         return not self.notes or bool(self.search)
 
 
-class _Round(NamedTuple):
-    search: str
-    number: int
+class _Search(NamedTuple):
+    text: str
+    round: int
     hits: list[Hit]
 
 
@@ -113,76 +100,75 @@ async def gather(
     pack: Callable[[Sequence[Hit]], str],
     today: datetime | None = None,
 ) -> Gathered:
-    """Search for a question in at most so many ``rounds``. ``asker`` is None where there is no model: then it is one.
+    """Search for a question in at most so many ``rounds``; in one round without a model (``asker`` None).
 
-    Raises what ``find`` raises, and ``InvalidInput`` of the model; its other errors end the rounds.
+    Raises the errors of ``find``, and ``InvalidInput`` of the model. Other errors of the model end the search.
     """
-    made: list[_Round] = []
+    done: list[_Search] = []
     needs: list[Need] = []
-    wanted, calls, ended = [question], 0, "no language model is there to say what is missing"
+    new, calls, ended = [question], 0, "no language model to check what is missing"
     for number in range(1, rounds + 1):
-        made += [_Round(one, number, hits) for one, hits in zip(wanted, await find(wanted), strict=True)]
+        done += [_Search(text, number, hits) for text, hits in zip(new, await find(new), strict=True)]
         if asker is None:
             break
-        shown = _shown(made, needs)
+        shown = _shown(done, needs)
         try:
-            answer = await asker(shown)(_request(question, made, shown, today), [note.id for note in shown])
+            answer = await asker(shown)(_request(question, done, shown, today), [note.id for note in shown])
             calls += not answer.cached
             needs = _needs(items(answer.text, answer.cut), shown)
         except ModelError as error:
             calls += error.spent is not None
-            ended = f"the language model could not say what is missing: {error}"
+            ended = f"the language model failed: {error}"
             break
-        searched = {one.search.casefold() for one in made}
-        new = {need.search.casefold(): need.search for need in reversed(needs) if need.search}
-        wanted = [search for key, search in reversed(new.items()) if key not in searched]
+        searched = {search.text.casefold() for search in done}
+        searches = {need.search.casefold(): need.search for need in reversed(needs) if need.search}
+        new = [search for key, search in reversed(searches.items()) if key not in searched]
         if not any(need.is_missing for need in needs):
             ended = "nothing is missing"
-        elif not wanted:
-            ended = "something is missing, and nothing else to search for"
+        elif not new:
+            ended = "something is missing, and there is no new search"
         else:
             ended = f"something is missing after {number} rounds"
-        if not wanted:
+        if not new:
             break
-    evidence = _evidence(made, needs)
+    evidence = _evidence(done, needs)
     return Gathered(
-        text=pack([one.hit for one in evidence]),
+        text=pack([item.hit for item in evidence]),
         evidence=evidence,
         missing=tuple(need.need for need in needs if need.is_missing),
-        rounds=made[-1].number,
+        rounds=done[-1].round,
         calls=calls,
         ended=ended,
     )
 
 
-def _evidence(made: Sequence[_Round], needs: Sequence[Need]) -> tuple[Evidence, ...]:
-    """Each note once: what is needed first, then the best of each search, then the second best, and so on."""
+def _evidence(searches: Sequence[_Search], needs: Sequence[Need]) -> tuple[Evidence, ...]:
+    """Each note once: needed notes, then the best hits of all searches, then the second best, and so on."""
     needed = {id for need in needs for id in need.notes}
-    first: dict[str, Evidence] = {}
-    for one in made:
-        for hit in one.hits:
+    evidence: dict[str, Evidence] = {}
+    for search in searches:
+        for hit in search.hits:
             id = hit.note.id
-            first.setdefault(id, Evidence(hit=hit, round=one.number, search=one.search, needed=id in needed))
-    in_turn: dict[str, None] = {}
-    for place in range(max((len(one.hits) for one in made), default=0)):
-        in_turn.update({one.hits[place].note.id: None for one in made if place < len(one.hits)})
-    return tuple(first[id] for id in sorted(in_turn, key=lambda id: not first[id].needed))
+            evidence.setdefault(id, Evidence(hit=hit, round=search.round, search=search.text, needed=id in needed))
+    ranks = zip_longest(*(search.hits for search in searches))
+    ids = dict.fromkeys(hit.note.id for rank in ranks for hit in rank if hit is not None)
+    return tuple(evidence[id] for id in sorted(ids, key=lambda id: not evidence[id].needed))
 
 
-def _shown(made: Sequence[_Round], needs: Sequence[Need]) -> list[Note]:
-    """The notes that a model looks at: those it took as evidence, then the best of the newest searches."""
-    notes = {hit.note.id: hit.note for one in made for hit in one.hits}
-    wanted = [id for need in needs for id in need.notes]
-    for one in reversed(made):
-        most = SHOWN_FIRST if one.number == 1 else SHOWN_LATER
-        wanted += [hit.note.id for hit in one.hits[:most]]
-    return [notes[id] for id in list(dict.fromkeys(wanted))[:SHOWN]]
+def _shown(searches: Sequence[_Search], needs: Sequence[Need]) -> list[Note]:
+    """The notes of the next prompt: the needed ones, then the best of the newest searches."""
+    notes = {hit.note.id: hit.note for search in searches for hit in search.hits}
+    ids = [id for need in needs for id in need.notes]
+    for search in reversed(searches):
+        most = SHOWN_FIRST if search.round == 1 else SHOWN_LATER
+        ids += [hit.note.id for hit in search.hits[:most]]
+    return [notes[id] for id in list(dict.fromkeys(ids))[:SHOWN]]
 
 
-def _request(question: str, made: Sequence[_Round], shown: Sequence[Note], today: datetime | None) -> Request:
+def _request(question: str, searches: Sequence[_Search], shown: Sequence[Note], today: datetime | None) -> Request:
     prompt = load_prompt("gather")
     ids = short_ids(note.id for note in shown)
-    searched = [clip(one.search, QUESTION_CHARS) for one in made]
+    searched = [clip(search.text, QUESTION_CHARS) for search in searches]
     return Request(
         prompt=prompt.name,
         system=prompt.system,
@@ -202,18 +188,18 @@ def _request(question: str, made: Sequence[_Round], shown: Sequence[Note], today
     )
 
 
-def _needs(found: Sequence[Any], shown: Sequence[Note]) -> list[Need]:
-    """What an answer says is needed, as far as it can be used. Raises ``ModelUnusable`` if nothing of it can."""
+def _needs(items: Sequence[Any], shown: Sequence[Note]) -> list[Need]:
+    """The valid needs of an answer. Raises ``InvalidModelOutput`` if none is valid."""
     ids = {short: id for id, short in short_ids(note.id for note in shown).items()}
     needs: list[Need] = []
-    for item in found[:NEEDS]:
+    for item in items[:NEEDS]:
         if not isinstance(item, dict) or not isinstance(item.get("need"), str) or not item["need"].strip():
             continue
         need, cards, search = item["need"], item.get("cards"), item.get("search")
-        told = cards if isinstance(cards, list) else []
-        notes = dict.fromkeys(ids[card] for card in told if isinstance(card, str) and card in ids)
-        wanted = clip(one_line(search), MAX_SEARCH) if isinstance(search, str) else ""
-        needs.append(Need(clip(one_line(need), MAX_SEARCH), tuple(notes), wanted))
-    if found and not needs:
-        raise ModelUnusable("the answer names nothing that the question needs")
+        listed = cards if isinstance(cards, list) else []
+        notes = dict.fromkeys(ids[card] for card in listed if isinstance(card, str) and card in ids)
+        text = clip(one_line(search), MAX_SEARCH) if isinstance(search, str) else ""
+        needs.append(Need(clip(one_line(need), MAX_SEARCH), tuple(notes), text))
+    if items and not needs:
+        raise InvalidModelOutput("the answer contains no valid need")
     return needs

@@ -1,4 +1,4 @@
-"""A question taken apart: its tokens, the names and dates in it, and which day is today for it."""
+"""Parses a question into tokens, names and times."""
 
 from __future__ import annotations
 
@@ -7,32 +7,31 @@ from datetime import datetime, timezone, tzinfo
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from zettel.annotate.background import background_rarity
-from zettel.annotate.dates import COUNT, find_dates, placed_dates
-from zettel.annotate.days import DAY_NAMES, count_of
-from zettel.annotate.tokens import UNSPACED, phrase_key, tokenize
-from zettel.model import TIME_MAX, TIME_MIN, from_micros, to_micros
-from zettel.ports import TimeRange
-from zettel.query import Question
-from zettel.search.foreign import foreign_dates
+from zettel.model import TIME_MAX, TIME_MIN, TimeRange, from_micros, to_micros
+from zettel.ports.query import Question
+from zettel.search.foreign_dates import foreign_dates
+from zettel.text.background import background_rarity
+from zettel.text.dates import COUNT, find_dates, placed_dates
+from zettel.text.days import DAY_NAMES, count_of
+from zettel.text.tokens import UNSPACED, phrase_key, tokenize
 
 if TYPE_CHECKING:
-    from zettel.query import Floats
+    from zettel.ports.query import Floats
 
 NAME_WORDS = 8
-"""Longest phrase, in words, that is looked up as a Term or a title."""
+"""Longest phrase to look up as a term or a title, in words."""
 NAME_CHARACTERS = 8
-"""The same for scripts without spaces, in characters."""
+"""Longest such phrase in a script without spaces, in characters."""
 READ_WORDS = 256
-"""Words of a question that are searched for names: beyond it a document was pasted, and it names everything."""
+"""Words of a question to examine for names. A longer text is a pasted document."""
 MAX_TOKENS = 128
-"""Distinct tokens that are asked for; of a longer question the rarest count."""
+"""Most distinct tokens; of a longer question the rarest."""
 DATED_CHARACTERS = 4_000
-"""Beginning of a question that is searched for dates."""
+"""Characters of a question to examine for dates."""
 MAX_TIMES = 32
-"""Dates of a question that are asked for."""
+"""Most dates of a question."""
 LOOK_BACK = 80
-"""Characters in front of a date that may hold "two weeks before the end of"."""
+"""Characters before a date to examine for words such as "two weeks before the end of"."""
 
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]{{2,}}")
 _DAY = 86_400_000_000
@@ -56,23 +55,23 @@ _SHARED_MONTH = re.compile(
     r"\b(between\s(?:the\s|[a-z]{3,9}\s)?[0-9]{1,2}(?:st|nd|rd|th)?)\sand\s(?:the\s)?(?=[0-9]{1,2}(?:st|nd|rd|th)?\b)",
     re.IGNORECASE,
 )
-"""Read as "3 to 5 May", which is one stretch."""
+"""Rewritten as "3 to 5 May", which is one time range."""
 _BETWEEN = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:and|to|until|till|-|–)\s+(?:the\s+)?", re.IGNORECASE)
 
 
 def parse_question(text: str, *, vector: Floats | None, today: int | None, zone: tzinfo | None = None) -> Question:
-    """Take ``text`` apart.
+    """Parse a question.
 
-    ``vector`` is its unit row, ``today`` (microseconds; None or TIME_MIN: nobody knows) what relative dates count from,
-    in days of ``zone`` (None: UTC).
+    ``vector`` is its unit row. Relative dates refer to ``today`` (microseconds; None or TIME_MIN: unknown) in ``zone``
+    (None: UTC).
     """
     today = None if today == TIME_MIN else today
     tokens = tuple(dict.fromkeys(tokenize(text)))
     rarity = background_rarity(tokens)
     if len(tokens) > MAX_TOKENS:
-        kept = sorted(sorted(range(len(tokens)), key=lambda i: -rarity[i])[:MAX_TOKENS])
-        tokens, rarity = tuple(tokens[i] for i in kept), rarity[kept]
+        rarest = sorted(sorted(range(len(tokens)), key=lambda i: -rarity[i])[:MAX_TOKENS])
+        tokens, rarity = tuple(tokens[i] for i in rarest), rarity[rarest]
     return Question(
         text=text,
         tokens=tokens,
@@ -85,9 +84,9 @@ def parse_question(text: str, *, vector: Floats | None, today: int | None, zone:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Normal forms of all phrases that may be a Term or a title.
+    """Keys of all phrases that may be a term or a title.
 
-    Names and titles go by :func:`phrase_key`, keyword Terms by their tokens, alone and in pairs.
+    Names and titles have the key :func:`phrase_key`, keyword terms their tokens, alone and in pairs.
     """
     words = phrase_key(text).split()[:READ_WORDS]
     phrases = (
@@ -108,21 +107,20 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
-    """Stretches of time that ``text`` asks for, as microseconds, ends not included.
+    """Time ranges in ``text``, in microseconds, ends excluded.
 
-    "Before X" and "after X" are open stretches, "the week before X" is the one that ends with it, "between X and Y"
-    holds both.
+    "Before X" and "after X" are open ranges. "The week before X" ends where X starts. "Between X and Y" includes both.
     """
     text = _SHARED_MONTH.sub(r"\1 to ", _SHARED_YEAR.sub(_with_year, text[:DATED_CHARACTERS]))
-    found = _apart(placed_dates(text, today) + foreign_dates(text, today))[:MAX_TIMES]
+    dates = _without_overlaps(placed_dates(text, today) + foreign_dates(text, today))[:MAX_TIMES]
     zone = (today.tzinfo if today else None) or timezone.utc
     times: list[tuple[int, int]] = []
     joined = False
-    for position, (at, time) in enumerate(found):
+    for position, (at, time) in enumerate(dates):
         place = at + len(time.text)
-        if time.text.lower() in DAY_NAMES and position + 1 < len(found):
+        if time.text.lower() in DAY_NAMES and position + 1 < len(dates):
             leads = _LEADS.match(text, place)
-            if leads and found[position + 1][0] == leads.end():
+            if leads and dates[position + 1][0] == leads.end():
                 continue  # "the Friday before 22 October": one date, not two
         start, end = to_micros(time.start), to_micros(time.end)
         if joined:
@@ -131,32 +129,32 @@ def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
             times.append(_related(text, at, start, end, zone))
         joined = (
             not joined
-            and position + 1 < len(found)
+            and position + 1 < len(dates)
             and _BETWEEN.search(text, max(0, at - LOOK_BACK), at) is not None
             and _AND.match(text, place) is not None
         )
     return tuple(dict.fromkeys(times))
 
 
-def _apart(found: list[tuple[int, TimeRange]]) -> list[tuple[int, TimeRange]]:
-    """In the order of their naming; of those that overlap the longer one: "3 mai 2023" and not its year alone."""
-    apart: list[tuple[int, TimeRange]] = []
-    for at, time in sorted(found, key=lambda one: one[0]):
-        if not apart or at >= apart[-1][0] + len(apart[-1][1].text):
-            apart.append((at, time))
-        elif len(time.text) > len(apart[-1][1].text):
-            apart[-1] = (at, time)
-    return apart
+def _without_overlaps(dates: list[tuple[int, TimeRange]]) -> list[tuple[int, TimeRange]]:
+    """Dates in textual order; of overlapping ones the longer, such as "3 mai 2023" in place of "2023"."""
+    chosen: list[tuple[int, TimeRange]] = []
+    for at, time in sorted(dates, key=lambda pair: pair[0]):
+        if not chosen or at >= chosen[-1][0] + len(chosen[-1][1].text):
+            chosen.append((at, time))
+        elif len(time.text) > len(chosen[-1][1].text):
+            chosen[-1] = (at, time)
+    return chosen
 
 
 def _with_year(between: re.Match[str]) -> str:
-    """ "Between May and July 2023" with the year said twice, if the first word is a month."""
+    """ "Between May 2023 and July 2023" for "between May and July 2023", if the first word is a month."""
     month = f"{between['month']} {between['year']}"
     return between["start"] + month + between["rest"] if find_dates(month, None) else between.group()
 
 
 def _related(text: str, at: int, start: int, end: int, zone: tzinfo) -> tuple[int, int]:
-    """The stretch that the date at a place in ``text`` stands for, given the words in front of it."""
+    """The time range of the date at a place in ``text``, given the words before it."""
     relation = _RELATION.search(text, max(0, at - LOOK_BACK), at)
     if relation is None:
         return start, end
@@ -166,8 +164,8 @@ def _related(text: str, at: int, start: int, end: int, zone: tzinfo) -> tuple[in
         weekday = from_micros(edge).astimezone(zone).weekday()
         return _weekday_near(relation["day"].casefold(), edge, weekday, earlier=word in _BEFORE)
     if relation["unit"] and word in _BEFORE + _AFTER:
-        stretch = sum(count_of((relation["count"] or "a").casefold())) * _UNIT_DAYS[relation["unit"].casefold()] * _DAY
-        return (start - stretch, start) if word in _BEFORE else (end, end + stretch)
+        length = sum(count_of((relation["count"] or "a").casefold())) * _UNIT_DAYS[relation["unit"].casefold()] * _DAY
+        return (start - length, start) if word in _BEFORE else (end, end + length)
     if word in _BEFORE:
         return TIME_MIN, start
     if word in _UNTIL:
@@ -176,7 +174,7 @@ def _related(text: str, at: int, start: int, end: int, zone: tzinfo) -> tuple[in
 
 
 def _weekday_near(name: str, edge: int, weekday: int, *, earlier: bool) -> tuple[int, int]:
-    """The last such day or weekend that is over by ``edge``, on that weekday, or the first that begins no earlier."""
+    """The last such day or weekend that ends by ``edge`` (if ``earlier``), or the first that starts at it or later."""
     days = 2 if name == "weekend" else 1
     wanted = DAY_NAMES.index("saturday" if name == "weekend" else name)
     shift = -days - (weekday - days - wanted) % 7 if earlier else (wanted - weekday) % 7

@@ -1,4 +1,4 @@
-"""The application: all routes of one memory behind the gate."""
+"""The ASGI application: all routes of one memory behind the gate."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from zettel import __version__
 from zettel.async_memory import AsyncMemory
-from zettel.errors import BadRequest, InvalidInput, NotAllowed, NotFound, ScorerError, ServerError, ZettelError
-from zettel.server import events, files, finding, notes, upkeep
-from zettel.server.asking import PARAMETERS
+from zettel.errors import BadRequest, InvalidInput, NotFound, PermissionDenied, ScorerError, ServerError, ZettelError
+from zettel.remote.wire import ErrorBody, error_body, status_of
+from zettel.server import routes_events, routes_files, routes_maintenance, routes_notes, routes_search
+from zettel.server.access import PARAMETERS
 from zettel.server.gate import Gate, error_headers
 from zettel.server.keys import Keys
 from zettel.server.limits import UNPACKED, Limits
 from zettel.server.logs import Metrics
-from zettel.server.open_paths import INDEX, PAGE, is_guarded, page_files
-from zettel.server.wire import ErrorBody, error_body, status_of
+from zettel.server.public_paths import INDEX, PAGE, is_guarded, page_files
+from zettel.version import VERSION
 
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -36,20 +36,20 @@ PAGE_HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-"""Nothing from elsewhere, nothing to elsewhere: what notes say is shown there, and anybody may have written them."""
-NOBODY = "n_0"
-"""No note has this id: to look for it asks the store, and nothing else."""
+"""The page loads nothing from other sites and sends nothing to them: it shows untrusted text of notes."""
+MISSING_ID = "n_0"
+"""No note has this id: a readiness check looks it up to query the store."""
 READY_SECONDS = 1.0
-"""That it is not asked again whether the store answers: whoever likes may ask the server."""
-_PLACES_TOLD = 4
+"""How long a successful readiness check is cached: anybody may call it."""
+_MAX_LOCATION = 4
 
 
 def application(
     memory: AsyncMemory, keys: Keys | None = None, *, limits: Limits | None = None, scorers: Path | None = None
 ) -> Gate:
-    """The ASGI application that serves a memory, which must live in the loop that runs it.
+    """Return the ASGI application of a memory, which must be open in the event loop that runs it.
 
-    Without ``keys`` it answers this machine alone. ``scorers`` is the folder that tuned scorers are kept in.
+    Without ``keys`` it answers only this machine. ``scorers`` is the folder of tuned scorers.
     """
     metrics = Metrics()
     api, schema = _routed(), _schema()
@@ -63,55 +63,55 @@ def application(
         for path, operations in schema["paths"].items()
         for method, operation in operations.items()
     }
-    _show(api, json.dumps(schema).encode())
+    _add_page(api, json.dumps(schema).encode())
     return Gate(api, keys, limits, metrics)
 
 
 def _routed() -> FastAPI:
-    """All routes, of no memory yet."""
+    """Return an application with all routes but without a memory."""
     api = FastAPI(
-        title="zettel", version=__version__, summary="A memory for agents that works like a Zettelkasten.",
+        title="zettel", version=VERSION, summary="A memory for agents that works like a Zettelkasten.",
         docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False,
         responses={"default": {"model": ErrorBody}},
         generate_unique_id_function=lambda route: route.name,
     )  # fmt: skip
-    for room in (events, finding, notes, upkeep, files):
-        api.include_router(room.routes)
-    _look(api)
+    for module in (routes_events, routes_search, routes_notes, routes_maintenance, routes_files):
+        api.include_router(module.routes)
+    _add_monitoring(api)
     return api
 
 
-def _look(api: FastAPI) -> None:
-    """Routes for whoever runs the server."""
+def _add_monitoring(api: FastAPI) -> None:
+    """Add the routes for operators of the server."""
     answered = -READY_SECONDS
 
     @api.get("/health", tags=["server"])
     async def health() -> dict[str, str]:
-        """Whether the server answers."""
+        """Report that the server runs."""
         return {"status": "ok"}
 
     @api.get("/ready", tags=["server"])
     async def ready() -> dict[str, str]:
-        """Whether its store answers too."""
+        """Report that the server and its store answer."""
         nonlocal answered
         now = asyncio.get_running_loop().time()
         if now - answered >= READY_SECONDS:
             with suppress(NotFound):
-                await api.state.memory.get(NOBODY)
+                await api.state.memory.get(MISSING_ID)
             answered = now
         return {"status": "ok"}
 
     @api.get("/metrics", tags=["server"], response_class=Response)
     async def metrics(request: Request) -> Response:
-        """Counts and times of requests, for Prometheus."""
+        """Return counts and durations of requests, for Prometheus."""
         key = request.scope["zettel.key"]
         if key is not None and key.scopes is not None:
-            raise NotAllowed("metrics tell of all scopes, and this key is bound to its own")
+            raise PermissionDenied("metrics cover all scopes: use a key that opens all scopes")
         return Response(api.state.metrics.page(), media_type="text/plain; version=0.0.4")
 
 
-def _show(api: FastAPI, description: bytes) -> None:
-    """The description, and the files of the page. No mount at ``/``: it would take what other routes refuse."""
+def _add_page(api: FastAPI, description: bytes) -> None:
+    """Add the OpenAPI description and the page's files. A mount at ``/`` would shadow the errors of other routes."""
     page = _Page(directory=PAGE, check_dir=False)
 
     async def described(_: Request) -> Response:
@@ -127,7 +127,7 @@ def _show(api: FastAPI, description: bytes) -> None:
 
 @cache
 def _schema() -> dict[str, Any]:
-    """The OpenAPI description, with how a key is sent. Takes a second, and is the same for every memory."""
+    """Return the OpenAPI description with the key scheme. It takes a second and is the same for every memory."""
     schema: dict[str, Any] = _routed().openapi()
     schema["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
     for path, operations in schema["paths"].items():
@@ -149,42 +149,42 @@ class _Page(StaticFiles):
 # --------------------------------------------------------------------------------------------------------------- errors
 
 
-def _refused(error: ZettelError, status: int | None = None) -> Response:
+def _error_response(error: ZettelError, status: int | None = None) -> Response:
     headers = {name.decode(): value.decode() for name, value in error_headers(error)}
     return Response(error_body(error), status or status_of(error), headers)
 
 
-async def _of_memory(_: Request, error: Any) -> Response:
-    return _refused(error)
+async def _memory_error(_: Request, error: Any) -> Response:
+    return _error_response(error)
 
 
-async def _of_scorer(request: Request, error: Any) -> Response:
-    """Where the server keeps tuned scorers is nobody's business."""
+async def _scorer_error(request: Request, error: Any) -> Response:
+    """Answer without the path of the server's scorer folder."""
     folder: Path | None = request.app.state.scorers
-    told = str(error) if folder is None else str(error).replace(f"{folder}{os.sep}", "")
-    return _refused(ScorerError(told))
+    message = str(error) if folder is None else str(error).replace(f"{folder}{os.sep}", "")
+    return _error_response(ScorerError(message))
 
 
-async def _of_shape(request: Request, error: Any) -> Response:
-    """What does not look as it should, in one line that names the field."""
+async def _validation_error(request: Request, error: Any) -> Response:
+    """Answer an invalid request with one line that names the field."""
     complaint = error.errors()[0]
     if complaint["type"] == "json_invalid":
-        what, at = complaint["ctx"]["error"], complaint["loc"][-1]
-        return _refused(BadRequest(f"the body is no JSON: {what} (character {at})"))
+        reason, position = complaint["ctx"]["error"], complaint["loc"][-1]
+        return _error_response(BadRequest(f"the body is not valid JSON: {reason} at character {position}"))
     if complaint["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
-        return _refused(InvalidInput("the body is to be a JSON object: send it as application/json"))
-    where = ".".join(str(part) for part in complaint["loc"][1 : 1 + _PLACES_TOLD]) or "body"
-    reason = "there is no such field" if complaint["type"] == "extra_forbidden" else complaint["msg"]
-    return _refused(InvalidInput(f"{where}: {reason.removeprefix('Value error, ')}"))
+        return _error_response(InvalidInput("the body must be a JSON object: send it as application/json"))
+    where = ".".join(str(part) for part in complaint["loc"][1 : 1 + _MAX_LOCATION]) or "body"
+    reason = "unknown field" if complaint["type"] == "extra_forbidden" else complaint["msg"]
+    return _error_response(InvalidInput(f"{where}: {reason.removeprefix('Value error, ')}"))
 
 
-async def _of_http(request: Request, error: Any) -> Response:
-    """What no route is for."""
+async def _http_error(request: Request, error: Any) -> Response:
+    """Answer an unknown path or method."""
     reasons = {
-        404: f"there is no {request.url.path} here: /openapi.json tells what there is",
-        405: f"{request.url.path} takes no {request.method}",
+        404: f"unknown path {request.url.path}: /openapi.json lists all paths",
+        405: f"{request.url.path} does not accept {request.method}",
     }
-    answer = _refused(BadRequest(reasons.get(error.status_code, str(error.detail))), error.status_code)
+    answer = _error_response(BadRequest(reasons.get(error.status_code, str(error.detail))), error.status_code)
     answer.headers.update(error.headers or {})
     if error.status_code == 405:  # the first route of that path knows its own method alone
         path = getattr(request.scope.get("route"), "path", None)
@@ -193,14 +193,14 @@ async def _of_http(request: Request, error: Any) -> Response:
     return answer
 
 
-async def _unforeseen(_: Request, error: Any) -> Response:
-    return _refused(ServerError("something went wrong in the server: its log has the place"))
+async def _internal_error(_: Request, error: Any) -> Response:
+    return _error_response(ServerError("the server failed: see its log"))
 
 
 _HANDLERS: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {
-    ZettelError: _of_memory,
-    ScorerError: _of_scorer,
-    RequestValidationError: _of_shape,
-    HTTPException: _of_http,
-    Exception: _unforeseen,
+    ZettelError: _memory_error,
+    ScorerError: _scorer_error,
+    RequestValidationError: _validation_error,
+    HTTPException: _http_error,
+    Exception: _internal_error,
 }

@@ -1,7 +1,7 @@
-"""What requests look like: the arguments of the public methods as JSON objects, under the same names.
+"""Request bodies: the arguments of the ``AsyncMemory`` methods as JSON objects, under the same names.
 
-A field that is left out has the method's default; one that no method knows is refused. What a value must be beyond its
-type, as a time or a kind, the memory itself says.
+A missing field has the method's default; an unknown one is an error. The memory itself checks values beyond their type,
+such as times and kinds.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from zettel.model import Event, OnConflict, Outcome, Scope
+from zettel.model import Event, OnConflict, Outcome, Role, Scope
 from zettel.scoring import Effort
 
 MOST_QUESTIONS = 1_000
-"""Of one batch: what a server answers in some seconds."""
+"""Questions of one batch: a server answers them in a few seconds."""
 
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 """ISO 8601; without a zone it is UTC."""
 Several = list[str] | str
-"""Some names, or one."""
+"""Several names, or one."""
 
 
 class Body(BaseModel):
-    """An object of known fields."""
+    """A JSON object without unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
     def given(self, *without: str) -> dict[str, Any]:
-        """The fields that the request has, as the method's arguments; those that are null have their defaults."""
-        told = {name: getattr(self, name) for name in self.model_fields_set if name not in without}
-        return {name: value for name, value in told.items() if value is not None}
+        """Return the fields of the request as arguments; null stands for the default."""
+        fields = {name: getattr(self, name) for name in self.model_fields_set if name not in without}
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 class Add(Event):
-    """An event, and what to do with it: see ``add``."""
+    """See ``add``."""
 
     on_conflict: OnConflict = "error"
     wait: bool = False
@@ -48,8 +48,8 @@ class AddMany(Body):
     wait: bool = False
 
 
-class Remember(Body):
-    """See ``remember``."""
+class AddManyReport(Body):
+    """See ``add_many_report``."""
 
     events: list[Event]
     on_conflict: OnConflict = "error"
@@ -65,7 +65,8 @@ class _Search(Body):
     kinds: Several | None = None
     tags: Several | None = None
     session: str | None = None
-    role: str | None = None
+    speaker: str | None = None
+    role: Role | None = None
     filter: dict[str, JsonValue] | None = None
     min_score: float | None = None
     current_only: bool | None = None
@@ -75,7 +76,7 @@ class _Search(Body):
     effort: Effort | None = None
     explain: bool | None = None
     log: bool | None = None
-    brings_back: bool | None = None
+    restore_decayed: bool | None = None
 
 
 class Search(_Search):
@@ -113,7 +114,7 @@ class Feedback(Body):
 
 
 class Tune(Body):
-    """See ``tune``: ``into`` and ``decoder`` are names in the folder that the server keeps such scorers in."""
+    """See ``tune``: ``into`` and ``decoder`` are names in the server's folder of tuned scorers."""
 
     into: str
     decoder: str | None = None
@@ -121,7 +122,7 @@ class Tune(Body):
 
 
 class Update(Body):
-    """Fields of a note to be set: see ``update``. Here a null is a value."""
+    """The fields to set: see ``update``. Null is a value here."""
 
     content: str = ""
     title: str | None = None
@@ -174,13 +175,6 @@ class RetryJobs(Body):
     """See ``retry_jobs``."""
 
     id: str | None = None
-
-
-class WriteSlots(Body):
-    """See ``write_slots``."""
-
-    anew: bool = False
-    scorer: str | None = None
 
 
 class Check(Body):

@@ -1,6 +1,6 @@
-"""The gate before all routes: who comes in, how much at once, and what is told of it afterwards.
+"""ASGI middleware that checks keys and limits, and logs each request.
 
-It is plain ASGI, so that nothing is read of a request that has no key, and little of one that is too large.
+It is plain ASGI: it reads nothing of a request without a key, and little of one that is too large.
 """
 
 from __future__ import annotations
@@ -16,43 +16,52 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from zettel.errors import BadRequest, KeyRefused, NotAllowed, ServerBusy, StoreBusy, TooManyRequests, ZettelError
-from zettel.server.files import STREAMED
+from zettel.errors import BadRequest, InvalidKey, PermissionDenied, ServerBusy, StoreBusy, TooManyRequests, ZettelError
+from zettel.remote.sockets import is_loopback
+from zettel.remote.wire import error_body, status_of
 from zettel.server.keys import Key, Keys
-from zettel.server.limits import SLOWEST, Buckets, Gone, Incoming, Limits, Message, Places, Receive
-from zettel.server.logs import Metrics, tell
-from zettel.server.open_paths import is_guarded
-from zettel.server.sockets import is_loopback
-from zettel.server.wire import error_body, status_of
+from zettel.server.limits import (
+    SLOWEST,
+    ClientDisconnected,
+    ConcurrencyLimit,
+    Limits,
+    Message,
+    RateLimiter,
+    Receive,
+    RequestBody,
+)
+from zettel.server.logs import Metrics, log_request
+from zettel.server.public_paths import is_guarded
+from zettel.server.routes_files import STREAMED
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-REFUSED = "this needs a key that is valid: `Authorization: Bearer zk_…`, in Python key=, in the shell ZETTEL_KEY"
-"""The same whatever is wrong with a key: what is told apart can be searched for."""
+REFUSED = "this needs a valid key: send `Authorization: Bearer zk_…`, in Python key=, in the shell ZETTEL_KEY"
+"""One message for every invalid key, so that it reveals nothing about existing keys."""
 AGAIN_SECONDS = 1
-"""After which to come again when the server has too much to do."""
+"""Retry-After of a busy server."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Gate:
-    """An ASGI application before another one. ``keys`` is None where programs of this machine alone come in."""
+    """An ASGI application in front of another one. ``keys`` is None for a server that only this machine reaches."""
 
     def __init__(self, app: App, keys: Keys | None, limits: Limits, metrics: Metrics) -> None:
         self._app = app
         self._keys = keys
         self._limits = limits
         self._metrics = metrics
-        self._buckets = Buckets(limits.rate)
-        self._guarded, self._open = Places(limits.at_once), Places(limits.at_once)
+        self._buckets = RateLimiter(limits.rate)
+        self._guarded, self._open = ConcurrencyLimit(limits.at_once), ConcurrencyLimit(limits.at_once)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, and tell of it."""
+        """Answer a request and log it."""
         if scope["type"] != "http":
-            return  # no route speaks anything else, and uvicorn refuses it then
+            return  # all routes are HTTP; uvicorn rejects the rest
         began, status, sent = perf_counter(), 0, 0
-        incoming = Incoming(receive, self._most(scope["path"]), self._limits.body_seconds)
+        incoming = RequestBody(receive, self._most(scope["path"]), self._limits.body_seconds)
 
         async def watched(message: Message) -> None:
             nonlocal status, sent
@@ -63,39 +72,39 @@ class Gate:
                 headers = list(message.get("headers", ()))
                 if is_guarded(scope["path"]):
                     headers.append((b"cache-control", b"no-store"))
-                if not incoming.whole_read:  # refused; what comes after it would be taken for another request
+                if not incoming.whole_read:  # rejected early: the rest of the body would be parsed as the next request
                     await incoming.drain()
                     headers.append((b"connection", b"close"))
                 message["headers"] = headers
             try:
                 with anyio.fail_after(self._limits.send_seconds + sent / SLOWEST):
-                    await send(message)  # once the client has taken what was sent before
+                    await send(message)  # waits until the client has read the previous part
             except TimeoutError:
                 incoming.gone = True
-                raise Gone from None
+                raise ClientDisconnected from None
             sent = len(message.get("body", b""))
 
         scope["zettel.key"] = None
         try:
             await self._answer(scope, incoming, watched)
-        except Gone:
+        except ClientDisconnected:
             pass
         except ZettelError as error:
-            if status:  # part of the answer is gone already: only to break off tells that it is not whole
+            if status:  # part of the answer is sent: only a broken connection shows that it is incomplete
                 raise
             await _refuse(watched, error)
         finally:
             route = getattr(scope.get("route"), "path", None)
-            tell(self._metrics, scope["method"], route, status, perf_counter() - began, scope["zettel.key"])
+            log_request(self._metrics, scope["method"], route, status, perf_counter() - began, scope["zettel.key"])
 
-    async def _answer(self, scope: Scope, incoming: Incoming, send: Send) -> None:
+    async def _answer(self, scope: Scope, incoming: RequestBody, send: Send) -> None:
         path = scope["path"]
         headers = dict(scope["headers"])
         incoming.require(_length(headers))
         if self._keys is None:
             _require_local(headers)
         if _CONTROL.search(path):
-            raise BadRequest("the path holds a control character")
+            raise BadRequest("the path contains a control character: remove it")
         if not is_guarded(path):
             with self._open.one():
                 await self._app(scope, await incoming.whole(), send)
@@ -107,12 +116,13 @@ class Gate:
             if key is not None:
                 wait = self._buckets.take(key.id, asyncio.get_running_loop().time())
                 if wait:
-                    raise _busy(TooManyRequests(f"more than {self._limits.rate:g} requests a second: come later"), wait)
+                    error = TooManyRequests(f"more than {self._limits.rate:g} requests a second: retry later")
+                    raise _busy(error, wait)
                 places.enter_context(self._guarded.of(key.id))
             await self._app(scope, incoming.receive if path in STREAMED else await incoming.whole(), send)
 
     def _most(self, path: str) -> int:
-        """Bytes of a body: none where no key is asked for, so that nobody fills the memory with what they send."""
+        """Return the largest body in bytes. Routes without a key accept none, so that nobody can fill the memory."""
         if not is_guarded(path):
             return 0
         return self._limits.upload if path in STREAMED else self._limits.body
@@ -123,17 +133,19 @@ class Gate:
         kind, _, text = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         key = self._keys.find(text.strip()) if kind.lower() == "bearer" else None
         if key is None:
-            raise KeyRefused(REFUSED)
+            raise InvalidKey(REFUSED)
         return key
 
 
 def _require_local(headers: dict[bytes, bytes]) -> None:
-    """Raise ``NotAllowed`` for what a web page sends: without keys, to come from this machine is all that is asked."""
+    """Raise ``PermissionDenied`` for requests of web pages and of other machines."""
     host = headers.get(b"host", b"").decode("latin-1")
     origin = headers.get(b"origin")
     foreign = origin is not None and origin.decode("latin-1").partition("://")[2].lower() != host.lower()
     if not is_loopback(_host(f"//{host}")) or foreign:
-        raise NotAllowed("without keys this server answers programs of its own machine alone, by the name localhost")
+        raise PermissionDenied(
+            "without keys this server answers only programs on its own machine, addressed as localhost"
+        )
 
 
 def _host(url: str) -> str:
@@ -144,11 +156,11 @@ def _host(url: str) -> str:
 
 
 def _length(headers: dict[bytes, bytes]) -> int:
-    """Bytes of the body as the head tells them; 0 if it does not."""
-    told = headers.get(b"content-length", b"0")
-    if not told.isdigit():
-        raise BadRequest("content-length is no number")
-    return int(told)
+    """Return the content length of a request, 0 without one."""
+    length = headers.get(b"content-length", b"0")
+    if not length.isdigit():
+        raise BadRequest("content-length must be a number")
+    return int(length)
 
 
 def _busy(error: ServerBusy, seconds: float) -> ServerBusy:
@@ -162,7 +174,7 @@ async def _refuse(send: Send, error: ZettelError) -> None:
 
 
 def error_headers(error: ZettelError) -> list[tuple[bytes, bytes]]:
-    """The head of an answer that tells an error."""
+    """Return the headers of an error answer."""
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(error_body(error)))]
     status = status_of(error)
     if status == 401:

@@ -1,10 +1,10 @@
-"""Keys of a server: whose memory each opens, and what it may do there.
+"""Access keys of a server: the scopes that a key opens, and its right.
 
-A key is ``zk_ID_SECRET``. It is shown once, when it is made; a small SQLite file keeps its hash. Each request looks it
-up there, which takes some microseconds, so what is revoked is refused from the next request on, in every server.
+A key is ``zk_ID_SECRET``. It is shown once, when it is created; a small SQLite file stores its hash. Each request looks
+it up there in a few microseconds, so every server rejects a revoked key from the next request on.
 
-The hash is one SHA-256 and not a slow one made for passwords: the secret is 256 random bits, which nobody guesses
-however quickly they are tried, and every request pays for it.
+The hash is a plain SHA-256 and not a slow password hash: nobody can guess a secret of 256 random bits, and every
+request pays for the hash.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from zettel.errors import InvalidInput, StoreBusy, StoreError
 from zettel.model import Scope
 
 Right = Literal["read", "write", "admin"]
-"""``read`` looks and searches. ``write`` also adds and changes: all of it can be taken back. ``admin`` also does what
-cannot: delete, and what concerns the whole store. Each has those before it."""
+"""``read`` reads and searches. ``write`` also adds and changes; all of it can be reverted. ``admin`` also deletes and
+maintains the whole store. Each right includes the previous ones."""
 RIGHTS: tuple[Right, ...] = get_args(Right)
 
 PREFIX = "zk_"
 ID_BYTES, SECRET_BYTES = 6, 32
 TAIL = 4
-"""Characters of a key that are shown later, so that its owner knows it again."""
+"""Characters at the end of a key that lists show."""
 BUSY_SECONDS = 2.0
-"""For another process to finish what it writes; it writes one row."""
+"""Wait for the lock of another process, which writes one row."""
 MAX_NAME = 100
 _FORM = re.compile(r"zk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
-_NOBODY = bytes(32)
-"""Compared where there is no such key, so that this takes as long."""
+_NO_HASH = bytes(32)
+"""Compared for an unknown key, so that the lookup takes equally long."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS keys (
@@ -52,7 +52,7 @@ _COLUMNS = "id, hash, tail, name, rights, scopes, created, expires, revoked"
 
 
 class Key(NamedTuple):
-    """What is known of a key; ``scopes`` is None if it opens all."""
+    """A key without its secret; ``scopes`` is None if it opens all scopes."""
 
     id: str
     name: str
@@ -64,24 +64,24 @@ class Key(NamedTuple):
     revoked: datetime | None = None
 
     def state(self, now: datetime) -> Literal["live", "expired", "revoked"]:
-        """Whether it opens anything."""
+        """Return the state of the key at ``now``."""
         if self.revoked is not None:
             return "revoked"
         return "expired" if self.expires is not None and self.expires <= now else "live"
 
     def may(self, right: Right) -> bool:
-        """Whether it has this right, or one that includes it."""
+        """Return whether the key includes this right."""
         return RIGHTS.index(self.right) >= RIGHTS.index(right)
 
 
 class Keys:
-    """The keys in a file. Raises ``StoreError`` for one that holds something else, or cannot be read."""
+    """The keys in a file. Raises ``StoreError`` if it contains something else or cannot be read."""
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
         if not create and not path.is_file():
-            raise StoreError(f"there is no file of keys {path}: `zettel keys create` makes one")
+            raise StoreError(f"the key file {path} does not exist: create a key with `zettel keys create`")
         if create and not path.exists():
-            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))  # hashes alone, but whose keys they are as well
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))  # hashes, but also the names of keys
         self.path = path
         self._file = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
@@ -90,7 +90,7 @@ class Keys:
             self._file.execute(f"SELECT {_COLUMNS} FROM keys LIMIT 1")
         except sqlite3.DatabaseError as error:
             self._file.close()
-            raise StoreError(f"{path} holds no keys of a zettel server: {error}") from None
+            raise StoreError(f"{path} is not a key file of a zettel server: {error}") from None
 
     def create(
         self,
@@ -99,7 +99,7 @@ class Keys:
         scopes: Sequence[Scope] | None,
         expires: datetime | None = None,
     ) -> tuple[Key, str]:
-        """A new key, and its text, which is nowhere else. Raises ``InvalidInput``, also for a name that is taken."""
+        """Create a key and return it with its text, which is not stored. Raises ``InvalidInput``."""
         if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
             raise InvalidInput(f"name={name!r}: a key is called by 1 to {MAX_NAME} printable characters")
         if right not in RIGHTS:
@@ -121,14 +121,11 @@ class Keys:
         return _key(row), text
 
     def all(self) -> list[Key]:
-        """Every key there ever was, oldest first."""
+        """Return all keys, revoked and expired ones included, oldest first."""
         return [_key(row) for row in self._file.execute(f"SELECT {_COLUMNS} FROM keys ORDER BY created, id")]
 
     def revoke(self, which: str) -> Key:
-        """Have a key open nothing any more, by its id, or else all of a name. Raises ``InvalidInput`` for none.
-
-        It is the last of them that is told.
-        """
+        """Revoke the key with this id, or all keys with this name, and return the last one. Raises ``InvalidInput``."""
         now = datetime.now(timezone.utc)
         there = self.all()
         called = [key for key in there if key.id == which] or [key for key in there if key.name == which]
@@ -143,10 +140,7 @@ class Keys:
         return live[-1]._replace(revoked=now)
 
     def find(self, text: str) -> Key | None:
-        """The live key of that text; None for any other, whatever is wrong with it.
-
-        Raises ``StoreBusy``, and ``StoreError`` for a damaged file.
-        """
+        """Return the live key with this text, or None. Raises ``StoreBusy``, and ``StoreError`` for a damaged file."""
         form = _FORM.fullmatch(text)
         row = None
         if form is not None:
@@ -156,14 +150,14 @@ class Keys:
                 raise StoreBusy(f"the keys cannot be read just now: {error}") from None
             except sqlite3.DatabaseError as error:
                 raise StoreError(f"the file of keys is damaged: {error}") from None
-        if not hmac.compare_digest(_NOBODY if row is None else row[1], _hash(text)) or row is None:
+        if not hmac.compare_digest(_NO_HASH if row is None else row[1], _hash(text)) or row is None:
             return None
         key = _key(row)
         return key if key.state(datetime.now(timezone.utc)) == "live" else None
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """What is read and written inside is one step; nothing of it stays if it fails."""
+        """Run the block in one transaction, which an error rolls back."""
         self._file.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -173,7 +167,7 @@ class Keys:
         self._file.execute("COMMIT")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
@@ -196,7 +190,7 @@ def _moment(text: object) -> datetime:
 
 
 def keys_file(store: str) -> Path:
-    """Where a store's keys are kept unless said otherwise: beside its file, or for a server's in the user's folder."""
+    """Return the default key file of a store: beside its file, or in the user's config folder for a database server."""
     if "://" not in store:
         return Path(f"{store}.keys")
     base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"

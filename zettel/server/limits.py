@@ -1,4 +1,4 @@
-"""Limits: what one client may take of a server, so that something is left for the others."""
+"""Limits of requests: size, rate, concurrency and time."""
 
 from __future__ import annotations
 
@@ -10,50 +10,50 @@ from typing import Any, NamedTuple, TypeAlias
 
 import anyio
 
-from zettel.errors import ServerBusy, TooLarge, TooSlow
+from zettel.errors import RequestTimeout, ServerBusy, TooLarge
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 
 
 class Limits(NamedTuple):
-    """What a server takes."""
+    """The limits of a server."""
 
     body: int = 16 * 2**20
-    """Bytes of a request's body; of an event's content a million are taken anyway."""
+    """Bytes of a request's body."""
     upload: int = 2**30
     """Bytes of a transcript that is imported."""
     rate: float = 100.0
-    """Requests a second of one key in the long run, and twice as many at once; 0: any number."""
+    """Requests a second of one key on average, with bursts of twice as many; 0: no limit."""
     at_once: int = 128
-    """Requests that are being answered; more are told to come again. One key has a quarter of them at most, and those
-    that want no key are counted by themselves, so that nobody takes all places."""
+    """Concurrent requests; further ones get 503. One key may use a quarter of them. Routes without keys have a limit of
+    their own."""
     head_seconds: float = 10.0
-    """For a request's head to arrive."""
+    """Timeout for the head of a request."""
     body_seconds: float = 30.0
-    """For its body to arrive, beside what it takes at ``SLOWEST``."""
+    """Timeout for the body, in addition to its time at ``SLOWEST``."""
     send_seconds: float = 60.0
-    """For a client to take what it is sent, beside what it takes at ``SLOWEST``."""
+    """Timeout for a client to read the answer, in addition to its time at ``SLOWEST``."""
     stop_seconds: float = 30.0
-    """For requests under way when the server is asked to stop."""
+    """Time for running requests when the server stops."""
 
 
 UNPACKED = 4
 """How many times ``Limits.upload`` a zip may unpack to."""
 DRAIN_SECONDS = 1.0
-"""That what a refused client still sends is taken and thrown away: one that is cut off may not hear the reason."""
+"""How long the rest of a rejected body is read and dropped: a client that is cut off may miss the answer."""
 SLOWEST = 16_384
-"""Bytes a second below which a body, or who takes an answer, is too slow, as over a modem."""
+"""Slowest accepted transfer in bytes a second."""
 BURST_SECONDS = 2
-"""Seconds' worth of requests that may come at once."""
+"""Size of a burst, in seconds of the rate."""
 SHARES = 4
-"""Keys that it takes to take all places."""
+"""Each key may use one of this many shares of the concurrent requests."""
 MOST_BUCKETS = 10_000
-"""Keys whose use is remembered: one that is forgotten has its whole burst again."""
+"""Keys whose rate is tracked; a key that drops out has its whole burst again."""
 
 
-class Buckets:
-    """A token bucket for each key: requests take one, and time fills it again."""
+class RateLimiter:
+    """A token bucket for each key."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
@@ -61,7 +61,7 @@ class Buckets:
         self._left: dict[str, tuple[float, float]] = {}  # what was left, and when; in the order of use
 
     def take(self, key: str, now: float) -> float:
-        """Take one at ``now`` (seconds of a clock that only grows); 0.0, or the seconds to wait until there is one."""
+        """Take a token at ``now`` (monotonic seconds) and return 0.0, or the seconds until there is one."""
         if not self._rate:
             return 0.0
         left, at = self._left.pop(key, (self._most, now))
@@ -73,8 +73,8 @@ class Buckets:
         return wait
 
 
-class Places:
-    """How many requests are being answered at once, and of one key a quarter of it."""
+class ConcurrencyLimit:
+    """Bounds the concurrent requests, in total and of each key."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -84,9 +84,9 @@ class Places:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """A place. Raises ``ServerBusy``."""
+        """Count a request. Raises ``ServerBusy``."""
         if self._taken >= self._most:
-            raise ServerBusy("the server has too much to do: come again later")
+            raise ServerBusy("the server is busy: retry later")
         self._taken += 1
         try:
             yield
@@ -95,9 +95,9 @@ class Places:
 
     @contextmanager
     def of(self, key: str) -> Iterator[None]:
-        """A place among those of a key. Raises ``ServerBusy``."""
+        """Count a request of a key. Raises ``ServerBusy``."""
         if self._of[key] >= self._each:
-            raise ServerBusy(f"{self._each} requests of this key are being answered: come again later")
+            raise ServerBusy(f"this key has {self._each} requests running: retry later")
         self._of[key] += 1
         try:
             yield
@@ -107,12 +107,12 @@ class Places:
                 del self._of[key]
 
 
-class Gone(Exception):
-    """The client left before it had said what it wants, or does not take what it is told."""
+class ClientDisconnected(Exception):
+    """The client disconnected before the end of its request, or does not read the answer."""
 
 
-class Incoming:
-    """The body of a request as it arrives, held to its size and its time."""
+class RequestBody:
+    """The body of a request, with limits of size and time."""
 
     def __init__(self, receive: Receive, most: int, seconds: float) -> None:
         self._receive = receive
@@ -121,18 +121,18 @@ class Incoming:
         self._began = asyncio.get_running_loop().time()
         self._read = 0
         self.whole_read = False
-        """Whether its end has come."""
+        """Whether the whole body was read."""
         self.gone = False
-        """Whether the client left before."""
+        """Whether the client disconnected."""
 
     def require(self, size: int) -> None:
-        """Raise ``TooLarge`` for a size that is too large."""
+        """Raise ``TooLarge`` if ``size`` exceeds the limit."""
         if size > self._most:
             most = f"{self._most:,} bytes"
-            raise TooLarge(f"the body is larger than the {most} that this server takes: send less at once")
+            raise TooLarge(f"the body exceeds the limit of {most}: send less at once")
 
     async def receive(self) -> Message:
-        """The next part. Raises ``TooLarge``, ``TooSlow``, ``Gone``."""
+        """Return the next part. Raises ``TooLarge``, ``RequestTimeout``, ``ClientDisconnected``."""
         if self.whole_read:
             return await self._receive()
         seconds = self._began + self._seconds + self._read / SLOWEST - asyncio.get_running_loop().time()
@@ -140,24 +140,24 @@ class Incoming:
             with anyio.fail_after(seconds):
                 message = await self._receive()
         except TimeoutError:
-            raise TooSlow(f"the body did not arrive in {self._seconds:g} seconds: send it at once") from None
+            raise RequestTimeout(f"the body did not arrive in {self._seconds:g} seconds: send it at once") from None
         if message["type"] == "http.disconnect":
             self.gone = True
-            raise Gone
+            raise ClientDisconnected
         self._read += len(message.get("body", b""))
         self.whole_read = not message.get("more_body", False)
         self.require(self._read)
         return message
 
     async def drain(self) -> None:
-        """Take what still comes, for a while."""
+        """Read and drop the rest, for a short time."""
         with anyio.move_on_after(DRAIN_SECONDS):
             while not self.whole_read:
                 message = await self._receive()
                 self.whole_read = not message.get("more_body", False)
 
     async def whole(self) -> Receive:
-        """All of it, to be handed on at once. Raises what ``receive`` raises."""
+        """Read the whole body and return a function that passes it on. Raises what ``receive`` raises."""
         parts = []
         while not self.whole_read:
             parts.append((await self.receive()).get("body", b""))
@@ -165,7 +165,7 @@ class Incoming:
 
         async def again() -> Message:
             nonlocal body
-            told, body = body, None
-            return told or await self._receive()
+            message, body = body, None
+            return message or await self._receive()
 
         return again

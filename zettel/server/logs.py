@@ -1,4 +1,4 @@
-"""What a server tells of itself: a log of JSON lines, and metrics. Neither holds content, questions, ids or scopes."""
+"""Request log as JSON lines, and Prometheus metrics; without content, questions, ids or scopes."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from zettel.server.keys import Key
 LOG = logging.getLogger("zettel.server")
 METHODS = frozenset({"GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS", "PUT"})
 OTHER = "other"
-"""Stands for the methods and paths that there are not: there would be no end of them."""
+"""Label of unknown methods and paths, whose number is unbounded."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 """Seconds: a search takes milliseconds, an import minutes."""
 
 
 class JsonLines(logging.Formatter):
-    """Each record on a line, with its fields. Of an error its class and its place: its text may quote content."""
+    """Formats a record as a line of JSON. Of an error it writes only class and place: its text may quote content."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told: dict[str, Any] = {
+        line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
         }
         fields = getattr(record, "fields", None)
-        told |= {"message": record.getMessage()} if fields is None else fields
+        line |= {"message": record.getMessage()} if fields is None else fields
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             last = traceback.extract_tb(error.__traceback__)[-1:]
-            told["error"] = type(error).__name__
-            told["at"] = "".join(f"{frame.filename}:{frame.lineno}" for frame in last)
-        return json.dumps(told, ensure_ascii=False)
+            line["error"] = type(error).__name__
+            line["at"] = "".join(f"{frame.filename}:{frame.lineno}" for frame in last)
+        return json.dumps(line, ensure_ascii=False)
 
 
 class Metrics:
@@ -54,20 +54,20 @@ class Metrics:
         self.active = Gauge("zettel_http_requests_active", "Requests being answered.", registry=self._registry)
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """An answer; status 0: the client left before."""
+        """Count an answer; status 0: the client disconnected."""
         self._requests.labels(method, route, str(status) if status else "gone").inc()
         self._seconds.labels(method, route).observe(seconds)
 
     def page(self) -> bytes:
-        """All of it in Prometheus' text format."""
+        """Return the metrics in Prometheus' text format."""
         from prometheus_client import generate_latest
 
         page: bytes = generate_latest(self._registry)
         return page
 
 
-def tell(metrics: Metrics, method: str, route: str | None, status: int, seconds: float, key: Key | None) -> None:
-    """One answer, counted and logged."""
+def log_request(metrics: Metrics, method: str, route: str | None, status: int, seconds: float, key: Key | None) -> None:
+    """Count and log an answer."""
     method, route = method if method in METHODS else OTHER, route or OTHER
     metrics.count(method, route, status, seconds)
     if LOG.isEnabledFor(logging.INFO):

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zettel.errors import InvalidInput, MissingExtra
-from zettel.server import sockets
+from zettel.remote import sockets
 from zettel.server.limits import Limits
 from zettel.server.logs import LOG, JsonLines
-from zettel.server.patient import patient
+from zettel.server.uvicorn_protocol import protocol_class
 
 if TYPE_CHECKING:
     from zettel.server.keys import Keys
@@ -119,7 +119,7 @@ def server(app: Any, limits: Limits, safety: Safety) -> Any:
 
     _require_certificate(safety)
     config = uvicorn.Config(
-        app, http=patient(limits), ws="none", lifespan="off", log_config=None, access_log=False,
+        app, http=protocol_class(limits), ws="none", lifespan="off", log_config=None, access_log=False,
         server_header=False, timeout_keep_alive=IDLE_SECONDS, limit_concurrency=most_connections(),
         backlog=sockets.BACKLOG, timeout_graceful_shutdown=int(limits.stop_seconds),
         proxy_headers=safety.proxy is not None,

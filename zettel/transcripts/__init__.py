@@ -1,8 +1,7 @@
-"""Transcripts from other programs, read as events.
+"""Registry of transcript formats.
 
-A format is one small file with a ``name``, ``sniff(path, head)`` and ``read(path)``. The built-in ones are
-listed below; others join through the entry point group ``zettel.formats``, whose entries are such modules or
-objects.
+A format is a module or an object with ``name``, ``sniff(path, head)`` and ``read(path)``. Other packages add formats
+through the entry point group ``zettel.formats``.
 """
 
 from __future__ import annotations
@@ -11,70 +10,35 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast, runtime_checkable
 
+from zettel.core.open_files import is_open
 from zettel.errors import InvalidInput, UnknownFormat
-from zettel.held_files import is_held
 from zettel.model import Event, Frozen
 
-BUILT_IN = (
-    "locomo",
-    "longmemeval",
-    "chatgpt",
-    "claude",
-    "amem",
-    "mem0",
-    "graphiti",
-    "traces",
-    "messages",
-    "slack",
-    "telegram",
-    "discord",
-    "mbox",
-    "whatsapp",
-    "subtitles",
-    "jsonl",
-    "parquet",
-    "csv",
-    "markdown",
-    "plain",
-)
-"""Names of our own formats, the most telling first: whatever has lines with colons looks plain."""
+if TYPE_CHECKING:
+    from .archive_tree import File
 
-WHOLE = "zettel"
-"""The format of whole memories, which are no transcripts: see ``whole.py``."""
+BUILT_IN = tuple(
+    "locomo longmemeval chatgpt claude amem mem0 graphiti traces messages slack telegram discord mbox whatsapp "
+    "subtitles jsonl parquet csv markdown plain".split()
+)
+"""Built-in formats, the most specific first: any text with colons matches ``plain``."""
+
+MEMORY_FILE_FORMAT = "zettel"
+"""The format of memory files, which are not transcripts: see ``zettel.core.memory_file``."""
 
 ENTRY_POINTS = "zettel.formats"
 
 HEAD_BYTES = 65_536
-"""How much of a file a format may look at to recognise it: some begin with long lists of questions."""
+"""Bytes that ``sniff`` receives: some files begin with long lists of questions."""
 
-_HOMES = {
-    "locomo": "locomo",
-    "longmemeval": "longmemeval",
-    "chatgpt": "chatgpt",
-    "claude": "claude",
-    "amem": "amem",
-    "csv": "csv_table",
-    "graphiti": "graphiti",
-    "mem0": "mem0",
-    "parquet": "parquet_table",
-    "jsonl": "events_jsonl",
-    "markdown": "markdown",
-    "messages": "messages",
-    "plain": "plain",
-    "slack": "slack",
-    "traces": "traces",
-    "telegram": "telegram",
-    "discord": "discord",
-    "mbox": "mbox",
-    "subtitles": "subtitles",
-    "whatsapp": "whatsapp",
-}
+_MODULES = {"csv": "csv_table", "jsonl": "events_jsonl", "parquet": "parquet_table"}
+"""Modules in ``formats`` whose name differs from that of the format."""
 
 
 class Rejected(Frozen):
-    """A record that was left out: ``position`` is a line number or another place in ``file``."""
+    """A record that cannot be stored; ``position`` is a line number or another place in ``file``."""
 
     file: str
     position: str
@@ -82,112 +46,151 @@ class Rejected(Frozen):
 
 
 Record: TypeAlias = Event | Rejected
-"""What reading yields: an event, its place in ``event.source``, or a record that could not be one."""
+"""An event with its ``source``, or a rejected record."""
 
 
 class Format(Protocol):
-    """A way to read transcripts. A module with these three names is one."""
+    """Reads one kind of transcript. A module with these three names is a format."""
 
     @property
     def name(self) -> str:
-        """What people call it, as in ``--format``."""
+        """The name for ``--format``."""
         ...
 
     def sniff(self, path: Path, head: bytes) -> bool:
-        """Whether the file looks like one of these; ``head`` is its first ``HEAD_BYTES`` bytes, or fewer."""
+        """Return whether this format recognises the file; ``head`` is its first ``HEAD_BYTES`` bytes, or fewer."""
         ...
 
     def read(self, path: Path) -> Iterator[Record]:
-        """Its records in order, streaming if the format allows; ``BadRecord`` where no more can be read."""
+        """Yield the records in order. Raises ``BadRecord`` if the rest of the file cannot be read."""
         ...
 
 
-def formats() -> dict[str, Format]:
-    """All formats by name: our own, then those of other packages. A built-in name cannot be taken."""
-    found = {name: _built_in(name) for name in BUILT_IN}
+@runtime_checkable
+class FolderFormat(Protocol):
+    """Optional: the format also reads an export that is a folder or a zip, as a whole."""
+
+    folders: bool
+
+
+@runtime_checkable
+class ExtraFilesFormat(Protocol):
+    """Optional: the format names the files of an export that it leaves to other formats."""
+
+    def extra_files(self, path: Path) -> Iterator[File]:
+        """Yield the files in an export's folder or zip that do not belong to the export."""
+        ...
+
+
+@runtime_checkable
+class GapFormat(Protocol):
+    """Optional: records carry no session, so that a long pause begins a new one."""
+
+    gaps: bool
+
+
+@runtime_checkable
+class LocalTimeFormat(Protocol):
+    """Optional: times have no zone, so that ``read`` accepts ``zone``."""
+
+    local_times: bool
+
+
+@runtime_checkable
+class FolderSniffFormat(Protocol):
+    """Optional: the format recognises files less readily among other files than if a person names one."""
+
+    def sniff_in_folder(self, path: Path, head: bytes) -> bool:
+        """Return whether this format recognises a file of a folder; arguments as for ``sniff``."""
+        ...
+
+
+def all_formats() -> dict[str, Format]:
+    """Return all formats by name. Other packages cannot replace a built-in format."""
+    by_name = {name: _built_in(name) for name in BUILT_IN}
     for entry in entry_points(group=ENTRY_POINTS):
-        if entry.name not in found:
-            found[entry.name] = cast(Format, entry.load())
-    return found
+        if entry.name not in by_name:
+            by_name[entry.name] = cast(Format, entry.load())
+    return by_name
 
 
 def choose(path: Path, name: str = "auto", called: str | None = None) -> Format:
-    """The format called ``name``, or the one the file itself looks like; complaints call the file ``called``.
+    """Return the format called ``name``, or the one that recognises the file. Errors call the file ``called``.
 
-    Raises ``UnknownFormat``, which names those there are, and ``InvalidInput`` for a path that is no file, nor a
-    folder of a format that reads folders.
+    Raises ``UnknownFormat``, and ``InvalidInput`` for a path that this format cannot read.
     """
     if not path.is_dir():
         require_file(path)
-    chosen = detect(path, called) if name == "auto" else named(name)
+    chosen = detect(path, called) if name == "auto" else format_named(name)
     if not reads_folders(chosen):
         require_file(path)
     return chosen
 
 
 def require_file(path: Path) -> None:
-    """Raises ``InvalidInput`` for a path that is no file, or a file of a store that is open."""
+    """Raise ``InvalidInput`` unless the path is a file, and not a file of an open store."""
     if not path.exists():
-        raise InvalidInput(f"{path}: there is no such file")
+        raise InvalidInput(f"{path} does not exist: check the path")
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder; name a file in it")
-    if is_held(path):
-        raise InvalidInput(f"{path} belongs to a store that is open: name a transcript, or an export of the store")
+    if is_open(path):
+        raise InvalidInput(f"{path} belongs to an open store: name a transcript, or an export of the store")
 
 
 def reads_folders(format: Format) -> bool:
-    """Whether a format takes a folder or a zip as a whole: its module says ``folders = True``."""
-    return bool(getattr(format, "folders", False))
+    """Return whether a format reads a folder or zip as a whole."""
+    return isinstance(format, FolderFormat) and format.folders
 
 
 def detect(path: Path, called: str | None = None) -> Format:
-    """The first format that recognises the file or folder; raises ``UnknownFormat`` if none does."""
-    head = b"" if path.is_dir() else beginning(path)
-    known = ranked()
-    for format in recognising(path, head, known):
+    """Return the first format that recognises the file or folder. Raises ``UnknownFormat`` if none does."""
+    head = b"" if path.is_dir() else read_head(path)
+    known = formats_by_priority()
+    for format in matching_formats(path, head, known):
         return format
     if path.is_dir():
         require_file(path)
-    from .guessing import looks_like
+    from .diagnosis import looks_like
 
+    known_formats = _format_names(all_formats())
     raise UnknownFormat(
-        f"{called or path} {looks_like(path, head)}; name its format (--format) if it is one of {_listed(formats())}"
+        f"{called or path} {looks_like(path, head)}; name its format (--format) if it is one of {known_formats}"
     )
 
 
-def ranked() -> list[Format]:
-    """All formats in the order in which they are asked whether they recognise a file."""
-    known = formats()
-    # Others before the built-in ones: who installs a format means it, and ours are the more general.
-    others = [format for name, format in known.items() if name not in BUILT_IN]
-    return [*others, *(known[name] for name in BUILT_IN)]
+def formats_by_priority() -> list[Format]:
+    """Return all formats in the order in which they sniff a file."""
+    known = all_formats()
+    # Installed formats come first: the built-in ones are more general.
+    third_party = [format for name, format in known.items() if name not in BUILT_IN]
+    return [*third_party, *(known[name] for name in BUILT_IN)]
 
 
-def recognising(path: Path, head: bytes, among: Iterable[Format]) -> Iterator[Format]:
-    """Those that take a file that begins with ``head``, or a folder, one after the other."""
+def matching_formats(path: Path, head: bytes, among: Iterable[Format]) -> Iterator[Format]:
+    """Yield the formats that recognise a file that begins with ``head``, or a folder."""
     folder = path.is_dir()
     return (format for format in among if (reads_folders(format) or not folder) and format.sniff(path, head))
 
 
-def beginning(path: Path) -> bytes:
-    """As much of a file as formats look at."""
+def read_head(path: Path) -> bytes:
+    """Return the first ``HEAD_BYTES`` bytes of a file."""
     with path.open("rb") as file:
         return file.read(HEAD_BYTES)
 
 
-def named(name: str) -> Format:
-    """The format of that name; raises ``UnknownFormat``, which lists those there are."""
+def format_named(name: str) -> Format:
+    """Return the format of that name. Raises ``UnknownFormat``."""
     if isinstance(name, str) and name in BUILT_IN:
         return _built_in(name)
-    known = formats()
+    known = all_formats()
     if not isinstance(name, str) or name not in known:
-        raise UnknownFormat(f"there is no transcript format {name!r}; there are {_listed(known)}")
+        raise UnknownFormat(f"unknown transcript format {name!r}: use one of {_format_names(known)}")
     return known[name]
 
 
 def _built_in(name: str) -> Format:
-    return cast(Format, import_module(f"zettel.transcripts.{_HOMES[name]}"))
+    return cast(Format, import_module(f"zettel.transcripts.formats.{_MODULES.get(name, name)}"))
 
 
-def _listed(known: dict[str, Format]) -> str:
-    return ", ".join([*known, WHOLE])
+def _format_names(known: dict[str, Format]) -> str:
+    return ", ".join([*known, MEMORY_FILE_FORMAT])

@@ -1,4 +1,4 @@
-"""What the formats share: keys for records without one, and validation in one line."""
+"""Helpers for formats: validated records, rejections and content keys."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
-from zettel.arguments import checked
+from zettel.core.arguments import checked
 from zettel.errors import InvalidEvent
-from zettel.model import Event, Source
+from zettel.model import Event, Source, with_speaker
 
 from . import Record, Rejected
 
 _DIGEST_BYTES = 16  # no two records of all the files one person imports will ever share a key
 
 Clean: TypeAlias = Callable[[str], str]
-"""Takes out of a text what is not to be kept."""
+"""Redacts a text."""
 
 _clean: ContextVar[Clean | None] = ContextVar("clean", default=None)
 
 
 @contextmanager
-def keys_of_cleaned(clean: Clean | None) -> Iterator[None]:
-    """Meanwhile, keys are made of texts as ``clean`` leaves them: a hash of what was taken out would betray it."""
+def redacted_keys(clean: Clean | None) -> Iterator[None]:
+    """Compute content keys from redacted texts in this block: a hash of private data would reveal it."""
     token = _clean.set(clean)
     try:
         yield
@@ -35,55 +35,54 @@ def keys_of_cleaned(clean: Clean | None) -> Iterator[None]:
 
 
 class ContentKeys:
-    """Keys for the records of one file that bring neither an id nor a time, so that a second import knows
-    them.
+    """Keys for the records of one file without id and time, so that a second import recognises them.
 
-    A key is a hash of session, role, content and how many such records came before it in the file. Inserting
-    other lines above changes nothing.
+    A key is a hash of session, speaker, content and the number of equal records before it in the file. Other lines
+    above do not change it.
     """
 
     def __init__(self) -> None:
         self._seen: Counter[bytes] = Counter()
 
-    def key(self, session: str | None, role: str | None, content: str) -> str:
+    def key(self, session: str | None, speaker: str | None, content: str) -> str:
         """32 hexadecimal digits."""
         if clean := _clean.get():
-            session, role = (None if told is None else clean(told) for told in (session, role))
+            session, speaker = (None if value is None else clean(value) for value in (session, speaker))
             content = clean(content)
-        said = _digest([session, role, content])
-        ordinal = self._seen[said]
-        self._seen[said] += 1
-        return _digest([session, role, content, ordinal]).hex()
+        base = _digest([session, speaker, content])
+        ordinal = self._seen[base]
+        self._seen[base] += 1
+        return _digest([session, speaker, content, ordinal]).hex()
 
 
 def record(fields: dict[str, Any], source: Source, keys: ContentKeys | None = None) -> Record:
-    """An Event of ``fields`` read at ``source`` (unless they name another), or why it cannot be one.
+    """Return an event of ``fields`` read at ``source``, or a rejection with the reason.
 
-    With ``keys``, one that has neither id nor time gets an id.
+    With ``keys``, an event without id and time gets an id.
     """
-    unknown = fields.keys() - Event.model_fields.keys()
+    unknown = fields.keys() - Event.model_fields.keys() - {"id"}
     if unknown:
         known = ", ".join(Event.model_fields)
         return rejected(source, f"unknown field {min(unknown)!r}; an event has {known}")
     try:
-        event = checked({"source": source, **fields})
+        event = checked({"source": source, **with_speaker(fields)})
     except InvalidEvent as error:
         return rejected(source, str(error).removeprefix("the event cannot be stored: "))
-    if keys is not None and event.id is None and event.occurred_at is None:
-        key = keys.key(event.session, event.role, event.content)
-        return event.model_copy(update={"id": key})
+    if keys is not None and event.external_id is None and event.occurred_at is None:
+        key = keys.key(event.session, event.speaker, event.content)
+        return event.model_copy(update={"external_id": key})
     return event
 
 
-def inside(source: Source, position: str) -> Source:
-    """A place in the same file that is named by what stands there, less what no store could keep."""
-    kept = position.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
-    return Source(file=source.file, position=kept)
+def at_position(source: Source, position: str) -> Source:
+    """Return a source in the same file with another position, without characters that no store accepts."""
+    storable_position = position.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+    return Source(file=source.file, position=storable_position)
 
 
 def rejected(source: Source, reason: str) -> Rejected:
     return Rejected(file=source.file, position=source.position or "", reason=reason)
 
 
-def _digest(said: list[str | int | None]) -> bytes:
-    return hashlib.blake2b(json.dumps(said).encode(), digest_size=_DIGEST_BYTES, person=b"zettel.record").digest()
+def _digest(base: list[str | int | None]) -> bytes:
+    return hashlib.blake2b(json.dumps(base).encode(), digest_size=_DIGEST_BYTES, person=b"zettel.record").digest()

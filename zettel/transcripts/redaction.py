@@ -1,12 +1,11 @@
-"""What is private is taken out of records before anything of them is stored: e-mail addresses, phone numbers, card
-numbers and keys give way to ``[e-mail]``, ``[phone]``, ``[card]`` and ``[key]``.
+"""Redaction of records before they are stored.
 
-What a phone number is, Google's libphonenumber knows, in the Python of ``phonenumbers`` (extra ``redact``). It is asked
-only about texts that may hold one, for a question takes it longer than all else here.
+E-mail addresses, phone numbers, card numbers and keys become ``[e-mail]``, ``[phone]``, ``[card]`` and ``[key]``.
+``phonenumbers`` (extra ``redact``) finds phone numbers; it is slow, so it only runs on texts with enough digits.
 
-Names that records are known by, ids and sessions, must stay different where they differ. In them an address, as mails'
-ids look like one, gives way to a short hash of it; an id that holds more than that is dropped, and its record known by
-what is left of it. There, digits in one piece are a number of somebody's database.
+Ids and sessions must stay distinct. In them an address becomes a short hash, because ids of mails look like addresses.
+An id with other private data is dropped, and the record gets an id from its redacted content. Digits without
+separators in ids and sessions are database numbers and stay.
 """
 
 from __future__ import annotations
@@ -19,24 +18,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import JsonValue
 
-from zettel.arguments import checked
+from zettel.core.arguments import checked
 from zettel.errors import InvalidEvent, InvalidInput, MissingExtra
 from zettel.model import MAX_NAME, Event, Source
 
 from . import Record, Rejected
-from .records import ContentKeys
-from .secret_shapes import secrets_in
+from .records import ContentKeys, rejected
+from .secret_patterns import secrets_in
 
 if TYPE_CHECKING:
     from phonenumbers import PhoneNumberMatch
 
 MAIL, PHONE, CARD, KEY = "e-mail", "phone", "card", "key"
-"""What is taken out, as reports and the marks in its place call it."""
+"""Kinds of private data, as reports and marks name them."""
 MARK = re.compile(rf"\[(?:{MAIL}|{PHONE}|{CARD}|{KEY})\]")
-"""What stands in place of something that was taken out."""
+"""A mark that replaces private data."""
 
-_HASH_BYTES = 6  # of an address in a name: no two of one mailbox are alike
-_MOST_TRIES = 10_000  # candidates for phone numbers in one text: a million characters can hold as many
+_HASH_BYTES = 6  # of an address in a name: enough for distinct hashes in a mailbox
+_MAX_TRIES = 10_000  # candidates for phone numbers in one text
 
 _ADDRESS = re.compile(
     r"(?<![\w.+%&-])(?!git@)\w[\w.+%&'-]{0,63}@(?!\d[\w-]*\.(?:png|jpe?g|gif|webp|heic|pdf|mp[34])\b)"  # photo@2x.png
@@ -51,13 +50,13 @@ _CARD = re.compile(
     rf"|3[0689]\d{{2}}({_GAP}?)\d{{6}}\4\d{{4}}"  # Diners Club
     r")(?!\w)(?![.,/:-]\d)"
 )
-# A number that tells its country: with a plus, as WhatsApp mentions people and links to them, or with 00 and in groups.
+# International numbers: with a plus, as WhatsApp mentions and links, or with 00 and in groups.
 _MENTION = re.compile(r"(?:(?<!\w)@|(?<=wa\.me)/)(?=\d{10,15}(?!\w))")
 _PLUS = re.compile("[+＋]")
 _PREFIX = re.compile(r"(?<![\w.,:/+-])00(?=[1-9]\d{0,2}[ \u00a0(-])")
 _TELLS_COUNTRY = re.compile(r"[+＋@/]\(?\d|(?<!\w)00[1-9]")
 _SEVERAL_DIGITS = re.compile(r"\d(?:\D{0,3}\d){5}")
-# What a number is not: a part of a longer one, of a path or a name; money; what the word before it calls otherwise.
+# Not phone numbers: parts of longer numbers, paths or names; money; numbers after words such as "order".
 _MONEY = r"[$€£¥]|(?<![^\W_])(?:kr|nok|sek|dkk|usd|eur|gbp|chf)\b"
 _BEFORE = re.compile(rf"(?:[#/_=]|\w-|(?<!\d)\d{{1,4}}[.,:]|(?:{_MONEY})\.?\s?)\Z", re.IGNORECASE)
 _SUM = re.compile(rf"\s?(?:%|,-|{_MONEY})", re.IGNORECASE)
@@ -69,84 +68,84 @@ _DAY = re.compile(  # the year first or last, with any signs between; or a span 
     r"|(?:0?[1-9]|[12]\d|3[01])(\D?)(?:0?[1-9]|1[0-2])\2(?:19|20)\d\d"
     r"|(?:1\d|20)\d\d\s?\D\s?(?:1\d|20)\d\d"
 )
-_ODD_GROUPS = re.compile(r"\D\d\Z|\A\d[.,]\d+\Z")  # nobody ends a number with a digit alone; and a decimal
-_LOOK_BACK = 12  # characters that _BEFORE and _CALLED can take
+_ODD_GROUPS = re.compile(r"\D\d\Z|\A\d[.,]\d+\Z")  # a single digit at the end, or a decimal
+_LOOK_BACK = 12  # characters that _BEFORE and _CALLED can match
 
 
 def require_region(region: str | None) -> None:
-    """Raises ``MissingExtra`` without phonenumbers, and ``InvalidInput`` for a region that it does not know."""
+    """Raise ``MissingExtra`` without phonenumbers, and ``InvalidInput`` for an unknown region."""
     try:
         import phonenumbers
     except ImportError as error:
         raise MissingExtra("redacting", "redact") from error
     if region is not None and region not in phonenumbers.SUPPORTED_REGIONS:
-        raise InvalidInput(f"redact_region={region!r} is no region: two capital letters, such as NO or US")
+        raise InvalidInput(f"redact_region must be a two-letter region such as NO or US, got {region!r}")
 
 
-class _Found(NamedTuple):
+class _Match(NamedTuple):
     kind: str
     start: int
     end: int
 
 
 class Redactor:
-    """Takes what is private out of the records of one part, in their order; ``counts`` tells how often which."""
+    """Redacts the records of one part in order; ``counts`` counts the redactions by kind."""
 
     def __init__(self, region: str | None, counts: Counter[str]) -> None:
         self._region = region
         self._counts = counts
-        self._found: list[str] = []  # kinds, in the record at hand
+        self._kinds: list[str] = []  # of private data in the current record
         self._keys = ContentKeys()
-        self._file = ("", "")  # the last one, which is mostly the next one too, and what is left of it
+        self._file = ("", "")  # the last file name and its redacted form: the next record has mostly the same
 
     def text(self, text: str) -> str:
-        """A text without what is private in it."""
+        """Return a text with private data redacted."""
         return self._without(text, _mark, is_name=False)
 
     def file(self, name: str) -> str:
-        """A file's name without it."""
+        """Return a file name with private data redacted."""
         if self._file[0] != name:
             self._file = (name, self.text(name)[:MAX_NAME])
         return self._file[1]
 
     def rejected(self, record: Rejected) -> Rejected:
-        """What is told of a record that cannot be stored, without it."""
-        told = {"file": self.file(record.file), "reason": self.text(record.reason)}
-        return record.model_copy(update={**told, "position": self._name(record.position)})
+        """Return a rejected record with private data redacted."""
+        changed = {"file": self.file(record.file), "reason": self.text(record.reason)}
+        return record.model_copy(update={**changed, "position": self._name(record.position)})
 
     def event(self, event: Event, *, counted: bool = True) -> Record:
-        """An event without it, the same one if there is none; rejected if that is no event any more."""
-        self._found.clear()
+        """Return the redacted event, the same object if nothing changed, or a rejection if the result is invalid."""
+        self._kinds.clear()
         cleaned = self._event(event)
         if counted:
-            self._counts.update(self._found)
+            self._counts.update(self._kinds)
         return cleaned
 
     def _event(self, event: Event) -> Record:
-        given: dict[str, Any] = {name: getattr(event, name) for name in Event.model_fields}
-        changed = given | {
+        original: dict[str, Any] = {name: getattr(event, name) for name in Event.model_fields}
+        changed = original | {
             "content": self.text(event.content),
             "title": self._or_none(self.text, event.title),
-            "role": self._or_none(self.text, event.role),
+            "speaker": self._or_none(self.text, event.speaker),
             "payload": self._value(event.payload),
             "metadata": self._value(event.metadata),
         }
-        found = len(self._found)
+        count = len(self._kinds)
         changed["session"] = self._or_none(self._name, event.session)
-        changed["id"] = self._or_none(self._name, event.id)
+        changed["external_id"] = self._or_none(self._name, event.external_id)
         changed["source"] = self._source(event.source)
-        del self._found[found:]  # names are told with each event, and count for none
-        if changed == given:
+        del self._kinds[count:]  # names repeat with every event, so they are not counted
+        if changed == original:
             return event
-        if changed["id"] != event.id and MARK.search(changed["id"]):
+        if changed["external_id"] != event.external_id and MARK.search(changed["external_id"]):
             dated = event.occurred_at is not None
-            changed["id"] = None if dated else self._keys.key(changed["session"], changed["role"], changed["content"])
+            key_parts = changed["session"], changed["speaker"], changed["content"]
+            changed["external_id"] = None if dated else self._keys.key(*key_parts)
         cleaned = event.model_copy(update=changed)
         try:
             return checked(cleaned)
-        except InvalidEvent as error:  # marks are longer than what they stand for, and the content was at its limit
-            source = cleaned.source or Source(file="")
-            return Rejected(file=source.file, position=source.position or "", reason=str(error))
+        except InvalidEvent as error:  # marks can be longer than the redacted text
+            return rejected(cleaned.source or Source(file=""), str(error))
 
     def _name(self, name: str) -> str:
         return self._without(name, _in_name, is_name=True)[:MAX_NAME]
@@ -168,27 +167,27 @@ class Redactor:
             return value
         cleaned: dict[str, JsonValue] = {}
         for key, inner in value.items():
-            name = told = self.text(key)
+            name = redacted_key = self.text(key)
             nth = 1
-            while name in cleaned:  # two addresses as keys are still two
+            while name in cleaned:  # two addresses as keys stay two keys
                 nth += 1
-                name = f"{told} {nth}"
+                name = f"{redacted_key} {nth}"
             cleaned[name] = self._value(inner)
         return cleaned
 
-    def _without(self, text: str, stand_in: Callable[[str, str], str], *, is_name: bool) -> str:
+    def _without(self, text: str, replacement: Callable[[str, str], str], *, is_name: bool) -> str:
         for find in (_keys, _addresses, _cards, self._phones):
-            found = list(find(text, is_name))
-            if found:
-                self._found += [one.kind for one in found]
+            matches = list(find(text, is_name))
+            if matches:
+                self._kinds += [match.kind for match in matches]
                 parts, end = [], 0
-                for kind, start, stop in found:
-                    parts += [text[end:start], stand_in(kind, text[start:stop])]
+                for kind, start, stop in matches:
+                    parts += [text[end:start], replacement(kind, text[start:stop])]
                     end = stop
                 text = "".join((*parts, text[end:]))
         return text
 
-    def _phones(self, text: str, is_name: bool) -> Iterator[_Found]:
+    def _phones(self, text: str, is_name: bool) -> Iterator[_Match]:
         if _SEVERAL_DIGITS.search(text) is None:
             return
         spans: list[tuple[int, int]] = []
@@ -202,23 +201,23 @@ class Redactor:
                     spans.append((match.start - before + linked, match.end))
         if self._region is not None:
             for match in _matches(text, self._region):
-                taken = any(start < match.end and match.start < end for start, end in spans)
-                if not taken and not _PLUS.search(match.raw_string) and _is_phone(text, match, is_name):
+                overlaps = any(start < match.end and match.start < end for start, end in spans)
+                if not overlaps and not _PLUS.search(match.raw_string) and _is_phone(text, match, is_name):
                     spans.append((match.start, match.end))
-        yield from (_Found(PHONE, *span) for span in sorted(spans))
+        yield from (_Match(PHONE, *span) for span in sorted(spans))
 
 
 def _matches(text: str, region: str | None) -> Iterator[PhoneNumberMatch]:
-    """Of a region those that are numbers there; without one those that tell their country and are as long as there."""
+    """Yield valid numbers of a region, or without a region possible international numbers."""
     from phonenumbers import Leniency, PhoneNumberMatcher
 
     leniency = Leniency.POSSIBLE if region is None else Leniency.VALID
-    matches: Iterator[PhoneNumberMatch] = iter(PhoneNumberMatcher(text, region, leniency, _MOST_TRIES))
+    matches: Iterator[PhoneNumberMatch] = iter(PhoneNumberMatcher(text, region, leniency, _MAX_TRIES))
     return matches
 
 
 def _names_country(text: str, match: PhoneNumberMatch, linked: bool) -> bool:
-    """Whether it is a number with its country, and no sum: one of few digits must be in use there."""
+    """Return whether a match is an international number and not a sum; a short one must be valid."""
     import phonenumbers
 
     joined = not linked and re.match(r"[\w)]", text[max(0, match.start - 1) : match.start])
@@ -234,46 +233,46 @@ def _is_phone(text: str, match: PhoneNumberMatch, is_name: bool) -> bool:
     before = (text, max(0, match.start - _LOOK_BACK), match.start)
     if _BEFORE.search(*before) or _AFTER.match(text, match.end) or _SUM.match(text, match.end):
         return False
-    told = match.raw_string.strip("() ")
-    if told.isdecimal() and (is_name or _CALLED.search(*before)):
+    digits_text = match.raw_string.strip("() ")
+    if digits_text.isdecimal() and (is_name or _CALLED.search(*before)):
         return False
-    if match.number.extension is None and _ODD_GROUPS.search(told):
+    if match.number.extension is None and _ODD_GROUPS.search(digits_text):
         return False
-    return sum(map(str.isdecimal, told)) >= _FEW_DIGITS and _DAY.fullmatch(told) is None
+    return sum(map(str.isdecimal, digits_text)) >= _FEW_DIGITS and _DAY.fullmatch(digits_text) is None
 
 
-def _keys(text: str, is_name: bool) -> Iterator[_Found]:
+def _keys(text: str, is_name: bool) -> Iterator[_Match]:
     end = 0
-    for _, match in sorted(secrets_in(text), key=lambda found: found[1].start()):
+    for _, match in sorted(secrets_in(text), key=lambda secret: secret[1].start()):
         if match.start() >= end:
             end = match.end()
-            yield _Found(KEY, match.start(), end)
+            yield _Match(KEY, match.start(), end)
 
 
-def _addresses(text: str, is_name: bool) -> Iterator[_Found]:
+def _addresses(text: str, is_name: bool) -> Iterator[_Match]:
     if "@" in text:
-        yield from (_Found(MAIL, *match.span()) for match in _ADDRESS.finditer(text))
+        yield from (_Match(MAIL, *match.span()) for match in _ADDRESS.finditer(text))
 
 
-def _cards(text: str, is_name: bool) -> Iterator[_Found]:
+def _cards(text: str, is_name: bool) -> Iterator[_Match]:
     for match in _CARD.finditer(text):
         digits = re.sub(r"\D", "", match.group())
         if _luhn(digits) and not (is_name and digits == match.group()):
-            yield _Found(CARD, *match.span())
+            yield _Match(CARD, *match.span())
 
 
 def _luhn(digits: str) -> bool:
-    """Whether the last digit checks the others, as ISO/IEC 7812-1 has it for cards."""
+    """Return whether the Luhn check digit (ISO/IEC 7812-1) is right."""
     doubled = (divmod(2 * int(digit), 10) for digit in digits[-2::-2])
     return (sum(map(sum, doubled)) + sum(map(int, digits[-1::-2]))) % 10 == 0
 
 
-def _mark(kind: str, found: str) -> str:
+def _mark(kind: str, text: str) -> str:
     return f"[{kind}]"
 
 
-def _in_name(kind: str, found: str) -> str:
+def _in_name(kind: str, text: str) -> str:
     if kind != MAIL:
-        return _mark(kind, found)
-    digest = hashlib.blake2b(found.casefold().encode(), digest_size=_HASH_BYTES, person=b"zettel.address")
+        return _mark(kind, text)
+    digest = hashlib.blake2b(text.casefold().encode(), digest_size=_HASH_BYTES, person=b"zettel.address")
     return f"[{MAIL} {digest.hexdigest()}]"

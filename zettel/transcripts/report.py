@@ -1,4 +1,4 @@
-"""What became of the records of an import, as people and programs are told it."""
+"""Import reports and the counters that fill them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,24 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, Field
 
-from zettel.llm.estimate import Estimate
-from zettel.model import Event, Remembered, Scope, Status
+from zettel.model import Estimate, Event, Remembered, Scope, Status
 
 from . import Rejected
-from .secret_shapes import Secret
+from .secret_patterns import Secret
 
 OnRejected: TypeAlias = Callable[[Sequence[Rejected]], None]
-"""Called with some records that cannot be stored, as soon as they were read."""
+"""Called with rejected records as soon as they are read."""
 
-KEPT_REJECTIONS = 1_000
-"""Rejected records that a report holds: enough to see what is wrong, and a bound where a whole file is."""
+MAX_REJECTED_RECORDS = 1_000
+"""Rejected records that a report contains at most."""
 
 
-KEPT_SECRETS = 1_000
-"""Places of secrets that a report holds, for the same reasons."""
+MAX_SECRETS = 1_000
+"""Locations of secrets that a report contains at most."""
 
 
 class FileReport(BaseModel):
-    """What became of one file's records, or of those of a folder or zip that was read as a whole."""
+    """Counts of one file, or of a folder or zip that one format reads as a whole."""
 
     file: str
     format: str
@@ -36,11 +35,11 @@ class FileReport(BaseModel):
     revised: int = 0
     deleted: int = 0
     rejected: int = 0
-    left_out: int = 0
+    skipped: int = 0
 
 
 class ScopeReport(BaseModel):
-    """What became of the records of one scope, where a rule says whose they are."""
+    """Counts of one scope, with ``scope_by``."""
 
     scope: Scope
     added: int = 0
@@ -50,66 +49,65 @@ class ScopeReport(BaseModel):
 
 
 class ImportReport(BaseModel):
-    """What became of all records; after a dry run, what would become of them."""
+    """Counts of all records; after a dry run, the expected counts."""
 
     file: str
     format: str
-    """Several, parted by commas, where a folder or zip holds several."""
+    """Comma-separated if a folder or zip contains several formats."""
     dry_run: bool = False
     """Whether nothing was stored."""
     added: int = 0
     existing: int = 0
-    """Known before, with the same content."""
+    """Already stored with the same content."""
     revised: int = 0
-    """Known before, with other content: the note has a new version now."""
+    """Already stored with other content: the note has a new version."""
     deleted: int = 0
-    """Deleted from this scope once, and so left out."""
-    left_out: int = 0
-    """Not asked for: of another time or speaker."""
+    """Not stored, because somebody deleted them from this scope."""
+    skipped: int = 0
+    """Not selected: of another time or speaker."""
     flagged: int = 0
-    """Of those written, how many hold what looks like instructions to a model."""
+    """Written records whose text looks like instructions to a model."""
     redacted: dict[str, int] = Field(default_factory=dict)
-    """What was taken out of the wanted records if that was asked, and how often: e-mail, phone, card, key."""
+    """Redactions in the selected records by kind: e-mail, phone, card, key."""
     secrets: list[Secret] = Field(default_factory=list)
-    """The first 1,000 keys and passwords in the wanted records, by their shapes: of what kind and where. None
-    where these were redacted."""
+    """Kind and location of the first 1,000 keys and passwords in the selected records; empty if they were redacted."""
     secrets_found: int = 0
-    """How many there are, in all."""
-    rejected: list[Rejected] = Field(default_factory=list)
-    """The first 1,000 records that cannot be stored; whoever wants all is told of them as they come."""
-    rejections: int = 0
-    """How many cannot be stored, in all."""
-    unknown: list[str] = Field(default_factory=list)
-    """Files in a folder or zip that no format knows."""
+    """The number of keys and passwords found."""
+    rejected_records: list[Rejected] = Field(default_factory=list)
+    """The first 1,000 rejected records; ``on_rejected`` receives all of them."""
+    rejected: int = 0
+    """The number of records that cannot be stored."""
+    unknown_files: list[str] = Field(default_factory=list)
+    """Files in a folder or zip that no format recognises."""
     files: list[FileReport] = Field(default_factory=list)
-    """What was read, in order; of a whole memory nothing."""
+    """Counts by file, in order; empty for a memory file."""
     scopes: list[ScopeReport] = Field(default_factory=list)
-    """By scope, where a rule says whose the records are."""
+    """Counts by scope, with ``scope_by``."""
     first: datetime | None = None
-    """When the first of the wanted records happened."""
+    """The earliest ``occurred_at`` of the selected records."""
     last: datetime | None = None
     speakers: dict[str, int] = Field(default_factory=dict)
-    """How many of the wanted records each said, most first."""
+    """Selected records by speaker, most first."""
     sessions: int = 0
-    """Those that the wanted records are in."""
+    """The number of sessions of the selected records."""
     seconds: float = 0.0
     estimate: Estimate | None = None
-    """After a dry run: what a language model would be asked, if the memory has one."""
+    """After a dry run with a language model: the expected calls."""
     llm_calls: int = 0
-    """Times that a language model was asked while the import and its jobs ran; the command line fills these in."""
+    """Language model calls during the import and its jobs; the command line sets these counts."""
     llm_hits: int = 0
-    """Questions that an answer from before served."""
+    """Calls answered from the cache."""
     llm_tokens: int = 0
     llm_usd: float = 0.0
 
     @property
     def records(self) -> int:
-        """How many records were read and wanted."""
-        return self.added + self.existing + self.revised + self.deleted + self.rejections
+        """The number of selected records."""
+        return self.added + self.existing + self.revised + self.deleted + self.rejected
 
 
-class Tally:
-    """Counts the records of an import into its report, while they are read."""
+class ImportCounter:
+    """Counts the records of an import into its report."""
 
     def __init__(self, report: ImportReport, on_rejected: OnRejected | None = None) -> None:
         self._report = report
@@ -118,14 +116,14 @@ class Tally:
         self._sessions: set[int] = set()  # hashes: an import of years has very many
         self._scopes: dict[Scope, ScopeReport] = {}
         self.redacted: Counter[str] = Counter()
-        """What was taken out of the records; whoever does it counts here."""
+        """Redactions by kind; the redactor counts them here."""
 
     def count(self, file: FileReport, done: Iterable[Remembered], scope: Scope | None) -> None:
-        """What became of some events; ``scope`` is the one that a rule put them into."""
+        """Count the results of some events; ``scope`` is their scope with ``scope_by``."""
         statuses: Counter[Status] = Counter()
-        for one in done:
-            statuses[one.status] += 1
-            self._report.flagged += one.flagged
+        for result in done:
+            statuses[result.status] += 1
+            self._report.flagged += result.flagged
         reports: list[FileReport | ScopeReport | ImportReport] = [file, self._report]
         if scope is not None:
             reports.append(self._scopes.setdefault(scope, ScopeReport(scope=scope)))
@@ -134,26 +132,26 @@ class Tally:
                 setattr(report, status, getattr(report, status) + count)
 
     def reject(self, file: FileReport, rejected: list[Rejected]) -> None:
-        """Records that cannot be stored."""
+        """Count rejected records."""
         if not rejected:
             return
         file.rejected += len(rejected)
-        self._report.rejections += len(rejected)
-        self._report.rejected += rejected[: KEPT_REJECTIONS - len(self._report.rejected)]
+        self._report.rejected += len(rejected)
+        self._report.rejected_records += rejected[: MAX_REJECTED_RECORDS - len(self._report.rejected_records)]
         if self._on_rejected is not None:
             self._on_rejected(rejected)
 
-    def leave_out(self, file: FileReport, count: int) -> None:
-        """Records that nobody asked for."""
-        file.left_out += count
-        self._report.left_out += count
+    def skip(self, file: FileReport, count: int) -> None:
+        """Count skipped records."""
+        file.skipped += count
+        self._report.skipped += count
 
-    def look_at(self, events: Iterable[Event]) -> None:
-        """Who spoke when, and in which sessions."""
+    def observe(self, events: Iterable[Event]) -> None:
+        """Count speakers and sessions, and extend the time span."""
         report = self._report
         for event in events:
-            if event.role is not None:
-                self._speakers[event.role] += 1
+            if event.speaker is not None:
+                self._speakers[event.speaker] += 1
             if event.session is not None:
                 self._sessions.add(hash(event.session))
             if event.occurred_at is not None:
@@ -161,12 +159,12 @@ class Tally:
                 report.last = max(report.last or event.occurred_at, event.occurred_at)
 
     def find(self, secrets: list[Secret]) -> None:
-        """Keys and passwords in the records."""
+        """Add the keys and passwords found in the records."""
         self._report.secrets_found += len(secrets)
-        self._report.secrets += secrets[: KEPT_SECRETS - len(self._report.secrets)]
+        self._report.secrets += secrets[: MAX_SECRETS - len(self._report.secrets)]
 
     def end(self) -> None:
-        """What is known when all were counted."""
+        """Write the totals into the report."""
         self._report.speakers = dict(self._speakers.most_common())
         self._report.sessions = len(self._sessions)
         self._report.redacted = dict(self.redacted.most_common())

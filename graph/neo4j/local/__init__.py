@@ -1,6 +1,5 @@
-"""A real Neo4j Community on one's own machine, without Docker: from its own jars, with Java and (once) Maven.
+"""A local Neo4j Community server without Docker, from its own jars, with Java and (once) Maven.
 
-``server.up(folder)`` starts one, ``server.down(folder)`` ends it, ``server.status(folder)`` tells how it is. One file a
-step: which Java (``javas``), the jars (``jars``), the folder with settings and data (``home``), the process
-(``process``).
+``server.up(folder)`` starts it, ``server.down(folder)`` stops it, ``server.status(folder)`` describes it. The modules:
+``javas`` (Java), ``jars`` (downloads), ``home`` (settings and data), ``process`` (the process).
 """

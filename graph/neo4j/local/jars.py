@@ -1,4 +1,4 @@
-"""Neo4j's jars: which releases are known to work, and how Maven brings one into the user's cache, once."""
+"""Neo4j's jars: supported releases, and their download through Maven into the user's cache."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,11 +16,11 @@ from zettel.errors import InvalidInput, LocalServerError
 from zettel.graph.neo4j.local.javas import Java, installed
 
 Progress = Callable[[str, int], None]
-"""Told what is being done, in a few words, and how many files have come so far."""
+"""Takes the current step in a few words, and the number of downloaded files."""
 
 
 class Release(NamedTuple):
-    """A release of Neo4j Community: the Java versions it runs on, and the class that starts it."""
+    """A release of Neo4j Community: its Java versions, its main class, its download size."""
 
     version: str
     javas: tuple[int, ...]
@@ -30,7 +29,7 @@ class Release(NamedTuple):
 
     @property
     def line(self) -> str:
-        """What people call it: ``5.26`` or ``2026``."""
+        """The release line: ``5.26`` or ``2026``."""
         first, second, _ = self.version.split(".")
         return f"{first}.{second}" if first == "5" else first
 
@@ -39,46 +38,46 @@ RELEASES = (
     Release("2026.08.1", (21, 25), "org.neo4j.server.Neo4jCommunity", 165),
     Release("5.26.0", (17, 21), "org.neo4j.server.CommunityEntryPoint", 145),
 )
-"""The newest first."""
+"""Newest first."""
 BROWSER = "5.24.0"
-"""The release of Neo4j Browser that both serve."""
+"""The release of Neo4j Browser that both releases serve."""
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
-"""Pinned, as the jars are: a range of versions would cost Maven minutes, and may bring others tomorrow."""
+"""The pinned Maven plugin; a version range would take minutes to resolve."""
 
 _DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
 _FETCHED = re.compile(r"^\[INFO\] Downloaded from .*\.jar \(")
 
 
 def choose(version: str | None, javas: Sequence[Java] | None = None) -> tuple[Release, Java]:
-    """The release asked for, else the newest that a Java here can run, with that Java.
+    """Return the requested release, else the newest that an installed Java can run, with that Java.
 
-    Raises ``InvalidInput`` for a release that is not known, ``LocalServerError`` if there is no Java for it.
+    Raises ``InvalidInput`` for an unknown release, ``LocalServerError`` without a Java for it.
     """
     javas = installed() if javas is None else javas
     releases = RELEASES if version is None else (named(version),)
     for release in releases:
-        for java in sorted(javas, key=lambda one: one.major, reverse=True):
+        for java in sorted(javas, key=lambda java: java.major, reverse=True):
             if java.major in release.javas:
                 return release, java
-    have = ", ".join(sorted({str(java.major) for java in javas})) or "none"
-    wanted = " or ".join(str(major) for major in releases[-1].javas)
+    found = ", ".join(sorted({str(java.major) for java in javas})) or "none"
+    required = " or ".join(str(major) for major in releases[-1].javas)
     raise LocalServerError(
-        f"Neo4j {releases[-1].version} needs Java {wanted}, and the Java found here is {have}: "
-        "install one, or point JAVA_HOME to it"
+        f"Neo4j {releases[-1].version} requires Java {required}, and this machine has {found}: "
+        "install it, or set JAVA_HOME"
     )
 
 
 def named(version: str) -> Release:
-    """The release of that number or line. Raises ``InvalidInput``."""
+    """Return the release of a version or a release line. Raises ``InvalidInput``."""
     for release in RELEASES:
         if version in (release.version, release.line):
             return release
-    known = " and ".join(release.version for release in RELEASES)
-    raise InvalidInput(f"Neo4j {version} is not one that zettel can start: it knows {known}")
+    known = " or ".join(release.version for release in RELEASES)
+    raise InvalidInput(f"zettel cannot start Neo4j {version}: choose {known}")
 
 
 def cache_folder() -> Path:
-    """Where this user's programs keep what can be fetched again."""
+    """Return the user's cache folder."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or "~/AppData/Local").expanduser() / "zettel"
     if sys.platform == "darwin":
@@ -87,15 +86,15 @@ def cache_folder() -> Path:
 
 
 def fetched(release: Release, cache: Path | None = None) -> Path | None:
-    """The folder with a release's jars, if they are here."""
+    """Return the folder with a release's jars if they are downloaded."""
     folder = (cache or cache_folder()) / "neo4j" / release.version / "lib"
     return folder if folder.is_dir() else None
 
 
 def fetch(release: Release, java: Java, progress: Progress, cache: Path | None = None) -> Path:
-    """The folder with a release's jars, brought by Maven if they are not here. Raises ``LocalServerError``."""
-    if (here := fetched(release, cache)) is not None:
-        return here
+    """Return the folder with a release's jars, after a download if necessary. Raises ``LocalServerError``."""
+    if (existing := fetched(release, cache)) is not None:
+        return existing
     folder = (cache or cache_folder()) / "neo4j" / release.version
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="fetching-", dir=folder) as work:
@@ -103,14 +102,14 @@ def fetch(release: Release, java: Java, progress: Progress, cache: Path | None =
         _run_maven(Path(work), java, release, progress, folder / "maven.log")
         try:
             (Path(work) / "lib").rename(folder / "lib")
-        except OSError:  # another process was quicker
+        except OSError:  # another process was faster
             if not (folder / "lib").is_dir():
                 raise
     return folder / "lib"
 
 
 def maven() -> str | None:
-    """Maven's command, if it is on the PATH or in MAVEN_HOME."""
+    """Return Maven's command if it is on the PATH or in MAVEN_HOME."""
     places = [os.environ.get("PATH", "")]
     if home := os.environ.get("MAVEN_HOME"):
         places.append(str(Path(home) / "bin"))
@@ -121,34 +120,34 @@ def _run_maven(work: Path, java: Java, release: Release, progress: Progress, log
     command = maven()
     if command is None:
         raise LocalServerError(
-            f"Neo4j {release.version} is fetched with Maven, and there is no mvn on the PATH: "
+            f"the download of Neo4j {release.version} requires Maven, but there is no mvn on the PATH: "
             "install Maven, or use docker compose up"
         )
-    task = f"fetching Neo4j {release.version}, about {release.megabytes} MB, once"
+    task = f"downloading Neo4j {release.version}, about {release.megabytes} MB, once"
     progress(task, 0)
     arguments = [command, "--batch-mode", "--strict-checksums", "-Dstyle.color=never", COPY, "-DoutputDirectory=lib"]
-    files, last = 0, deque[str](maxlen=1)
+    files, error = 0, ""
     with (
-        log.open("w", encoding="utf-8") as kept,
+        log.open("w", encoding="utf-8") as log_file,
         subprocess.Popen(
             arguments, cwd=work, env=os.environ | {"JAVA_HOME": str(java.home)}, text=True, encoding="utf-8",
             errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         ) as process,
     ):  # fmt: skip
         for line in process.stdout or ():
-            kept.write(line)
-            if line.startswith("[ERROR]") and not last:
-                last.append(line.removeprefix("[ERROR]").strip())
+            log_file.write(line)
+            if line.startswith("[ERROR]") and not error:
+                error = line.removeprefix("[ERROR]").strip()
             if _FETCHED.match(line):
                 files += 1
                 progress(task, files)
     if process.returncode:
-        why = last[0] if last else f"it ended with status {process.returncode}"
-        raise LocalServerError(f"Maven could not fetch Neo4j {release.version}: {why}; all it said is in {log}")
+        reason = error or f"exit status {process.returncode}"
+        raise LocalServerError(f"Maven could not download Neo4j {release.version}: {reason}; its log is {log}")
 
 
 def _pom(release: Release) -> str:
-    wanted = [
+    artifacts = [
         ("org.neo4j", "neo4j", release.version),
         ("org.neo4j.app", "neo4j-server", release.version),
         ("org.neo4j.client", "neo4j-browser", BROWSER),
@@ -156,5 +155,5 @@ def _pom(release: Release) -> str:
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
         "<groupId>zettel</groupId><artifactId>neo4j</artifactId><version>1</version><packaging>pom</packaging>"
-        f"<dependencies>{''.join(_DEPENDENCY.format(*one) for one in wanted)}</dependencies></project>\n"
+        f"<dependencies>{''.join(_DEPENDENCY.format(*artifact) for artifact in artifacts)}</dependencies></project>\n"
     )

@@ -1,4 +1,4 @@
-"""Which Javas this machine has."""
+"""Discovery of installed Java versions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ FOLDERS = {
     ),
     "linux": ("/usr/lib/jvm/*", "/usr/java/*", "/opt/java/*"),
 }
-"""Where installers put Java, by ``sys.platform``."""
+"""Install locations of Java, by ``sys.platform``."""
 EVERYWHERE = ("~/.sdkman/candidates/java/*", "~/.jdks/*")
-"""Where SDKMAN and editors put it on every platform."""
+"""Install locations of SDKMAN and editors on every platform."""
 
 _RELEASE = re.compile(r'^JAVA_VERSION="([^"]+)"', re.MULTILINE)
-_SAID = re.compile(r'version "([^"]+)"')
+_PRINTED = re.compile(r'version "([^"]+)"')
 
 
 class Java(NamedTuple):
@@ -46,7 +46,7 @@ class Java(NamedTuple):
 
 
 def installed() -> list[Java]:
-    """Every Java found by JAVA_HOME, on the PATH and in the platform's usual folders, in this order, each once."""
+    """Return every Java in JAVA_HOME, on the PATH and in the usual folders, in this order, without duplicates."""
     found: dict[Path, Java] = {}
     for home in _homes():
         if home not in found and (major := _major(home)) is not None:
@@ -69,21 +69,21 @@ def _command(home: Path) -> Path:
 
 
 def _major(home: Path) -> int | None:
-    """The major version of the Java in a folder, or None if there is none that works."""
+    """Return the major version of the Java in a folder, or None without a working Java."""
     if not _command(home).is_file():
         return None
-    told = home / "release"
-    match = _RELEASE.search(told.read_text(encoding="utf-8", errors="replace")) if told.is_file() else None
+    release = home / "release"
+    match = _RELEASE.search(release.read_text(encoding="utf-8", errors="replace")) if release.is_file() else None
     if match is None:
-        asked = subprocess.run(
+        ran = subprocess.run(
             [_command(home), "-version"], capture_output=True, text=True, errors="replace", check=False
         )
-        match = _SAID.search(asked.stderr)
+        match = _PRINTED.search(ran.stderr)
     return None if match is None else major_of(match[1])
 
 
 def major_of(version: str) -> int | None:
-    """17 of ``17.0.15``, 8 of ``1.8.0_402``, 25 of ``25-ea``."""
+    """Return 17 for ``17.0.15``, 8 for ``1.8.0_402``, 25 for ``25-ea``."""
     numbers = re.findall(r"\d+", version)
     if not numbers:
         return None

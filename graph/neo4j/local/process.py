@@ -1,4 +1,4 @@
-"""A server's process: started so that it outlives its starter, recognised by its command line, ended by its id."""
+"""The server process: detached start, identification by command line, stop by process id."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from zettel.errors import LocalServerError
 
-END_WITHIN = 60.0
-"""Seconds a server may take to write out what it holds; a small one needs two."""
-LOOK_EVERY = 0.1
+STOP_SECONDS = 60.0
+"""Timeout of a stop, in which the server writes its data; a small one needs two seconds."""
+POLL_SECONDS = 0.1
 
 
 def start(command: list[str], log: Path) -> int:
-    """Start a process that does not end with this one, nor at its Ctrl-C; all it says goes to ``log``."""
+    """Start a detached process that ignores this one's Ctrl-C and writes to ``log``; return its process id."""
     with log.open("ab") as out:
         process = subprocess.Popen(
             command,
@@ -28,42 +28,42 @@ def start(command: list[str], log: Path) -> int:
             creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
         )
     while process.poll() is None and not _command_line(process.pid):
-        time.sleep(LOOK_EVERY)  # it is there a moment before its command line can be read
-    process.returncode = 0  # it is meant to outlive us: do not warn that nobody waited for it
+        time.sleep(POLL_SECONDS)  # its command line is readable shortly after the start
+    process.returncode = 0  # it outlives this process: suppress the warning about a process without wait()
     return process.pid
 
 
 def runs(pid: int, mark: str) -> bool:
-    """Whether that process is there and its command line holds ``mark``: ids are used again for other processes."""
+    """Return if the process exists and its command line contains ``mark``; other processes may reuse its id."""
     return mark in _command_line(pid)
 
 
 def end(pid: int, mark: str, log: Path) -> None:
-    """Ask a process to end, and wait until it did. Raises ``LocalServerError`` if it does not."""
+    """Stop a process and wait for its end. Raises ``LocalServerError`` if it still runs after STOP_SECONDS."""
     if not runs(pid, mark):
         return
     os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + END_WITHIN
+    deadline = time.monotonic() + STOP_SECONDS
     while runs(pid, mark):
         if time.monotonic() > deadline:
             raise LocalServerError(
-                f"Neo4j (process {pid}) was told to end and still runs after {END_WITHIN:.0f} s: its log is {log}"
+                f"Neo4j (process {pid}) still runs {STOP_SECONDS:.0f} s after the stop signal: see its log {log}"
             )
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_SECONDS)
     _reap(pid)
 
 
 def _reap(pid: int) -> None:
-    """Let go of the process if it was a child of this one."""
+    """Release the process if it was a child of this one."""
     if sys.platform != "win32":
         try:
             os.waitpid(pid, os.WNOHANG)
         except ChildProcessError:
-            return  # some other process started it
+            return  # another process started it
 
 
 def _command_line(pid: int) -> str:
-    """Empty if there is no such process, or one that has ended and that nobody waited for yet."""
+    """Return the command line of a process, or "" if it does not exist or has ended."""
     proc = Path("/proc")
     if (proc / "self").exists():
         try:
@@ -71,8 +71,8 @@ def _command_line(pid: int) -> str:
         except (FileNotFoundError, ProcessLookupError):
             return ""
     if sys.platform == "win32":
-        ask = ["powershell", "-NoProfile", "-Command"]
-        ask.append(f"(Get-CimInstance Win32_Process -Filter 'ProcessId={pid}').CommandLine")
+        command = ["powershell", "-NoProfile", "-Command"]
+        command.append(f"(Get-CimInstance Win32_Process -Filter 'ProcessId={pid}').CommandLine")
     else:
-        ask = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
-    return subprocess.run(ask, capture_output=True, text=True, errors="replace", check=False).stdout
+        command = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False).stdout

@@ -1,4 +1,4 @@
-"""Start, end and describe a Neo4j whose settings and data are in one folder."""
+"""Start, stop and status of a local Neo4j in one folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zettel.errors import InvalidInput, LocalServerError
 from zettel.graph.neo4j.local import process
 from zettel.graph.neo4j.local.home import (
     HOST,
-    State,
+    ServerState,
     choose_ports,
     forget,
     make_home,
@@ -29,19 +29,19 @@ from zettel.graph.neo4j.local.javas import Java
 
 USER = "neo4j"
 PASSWORD_BYTES = 12
-"""Random bytes in a password: sixteen characters, twice what Neo4j asks for."""
+"""Random bytes in a password: sixteen characters, twice the minimum."""
 HEAP = "1g"
-"""Java's memory for it; the page cache comes on top."""
-READY_WITHIN = 180.0
-"""Seconds until it must answer: six on an idle laptop, much longer beside other work."""
-LOOK_EVERY = 0.2
-OPENED = ("java.base/java.nio", "java.base/java.io", "java.base/sun.nio.ch")
-"""What Neo4j reaches into, inside Java."""
+"""Java's heap; the page cache comes on top."""
+START_SECONDS = 180.0
+"""Timeout of a start, which takes six seconds on an idle laptop, and much longer on a busy one."""
+POLL_SECONDS = 0.2
+OPEN_PACKAGES = ("java.base/java.nio", "java.base/java.io", "java.base/sun.nio.ch")
+"""Java packages that Neo4j requires access to."""
 
 
 @dataclass(frozen=True)
 class LocalServer:
-    """A server's folder and what was started from it. ``pid`` is None when it does not run."""
+    """A server's folder and addresses. ``pid`` is None if it does not run."""
 
     home: Path
     version: str
@@ -51,12 +51,12 @@ class LocalServer:
 
     @property
     def url(self) -> str:
-        """What ``Memory`` is opened with."""
+        """The address for ``Memory``."""
         return f"neo4j://{HOST}:{self.bolt}"
 
     @property
     def browser(self) -> str:
-        """Neo4j Browser, with the login filled in but for the password."""
+        """The address of Neo4j Browser, with the login except for the password."""
         return f"http://{HOST}:{self.http}/browser/?dbms=neo4j://{USER}@{HOST}:{self.bolt}"
 
     @property
@@ -66,7 +66,7 @@ class LocalServer:
 
 @dataclass(frozen=True)
 class Started:
-    """A running server. ``password`` is only known here when it was made; ``already`` means that it ran before."""
+    """A running server. ``password`` is None unless it is new; ``already`` is true if the server ran before."""
 
     server: LocalServer
     password: str | None
@@ -86,17 +86,17 @@ def up(
 ) -> Started:
     """Start the server of a folder and wait until it answers; a new folder gets a new server and a password.
 
-    ``version`` is a release or its line (``5.26``), by default that of the folder's data or else the newest that a
-    Java here can run. ``cache`` is where the jars are kept, by default the user's cache. ``settings`` are Neo4j's by
-    their names, ``java_options`` go to its Java; both for this start alone. Raises ``InvalidInput`` and
-    ``LocalServerError``.
+    ``version`` is a release or its line (``5.26``), by default that of the folder's data, else the newest that an
+    installed Java can run. ``cache`` is the folder of the jars, by default the user's cache. ``settings`` are Neo4j
+    settings by name, and ``java_options`` go to Java, both for this start only.
+    Raises ``InvalidInput``, ``LocalServerError``.
     """
     home = Path(home).expanduser().resolve()
     last = read_state(home)
     if last is not None and last.pid is not None and process.runs(last.pid, _mark(home)):
-        _same(home, last, version, bolt, http)
+        _require_same(home, last, version, bolt, http)
         return Started(_server(home, last), None, already=True)
-    release, java = choose(_wanted(home, version, last))
+    release, java = choose(_version(home, version, last))
     ports = choose_ports(bolt, http, last)
     lib = fetch(release, java, progress, cache)
     make_home(home)
@@ -106,11 +106,11 @@ def up(
         _set_password(home, lib, java, password)
     progress(f"starting Neo4j {release.version}", 0)
     pid = _start(home, lib, java, release, java_options)
-    state = State(release.version, ports.bolt, ports.http, pid)
+    state = ServerState(release.version, ports.bolt, ports.http, pid)
     try:
         write_state(home, state)
         _wait(home, state, pid)
-    except BaseException:  # an interrupt too must not leave a server behind that nobody knows of
+    except BaseException:  # also after an interrupt: an unknown server must not keep running
         process.end(pid, _mark(home), _log(home))
         if last is None:
             forget(home)
@@ -121,9 +121,9 @@ def up(
 
 
 def down(home: str | Path) -> bool:
-    """End the server of a folder and wait until all is written; False if none ran. Raises ``LocalServerError``."""
+    """Stop the server of a folder and wait for its end; False if none ran. Raises ``LocalServerError``."""
     home = Path(home).expanduser().resolve()
-    state = _known(home)
+    state = _require_state(home)
     ran = state.pid is not None and process.runs(state.pid, _mark(home))
     if state.pid is not None:
         process.end(state.pid, _mark(home), _log(home))
@@ -132,40 +132,43 @@ def down(home: str | Path) -> bool:
 
 
 def status(home: str | Path) -> LocalServer:
-    """How the server of a folder is. Raises ``LocalServerError`` for a folder that never had one."""
+    """Return the server of a folder. Raises ``LocalServerError`` for a folder that never had one."""
     home = Path(home).expanduser().resolve()
-    state = _known(home)
+    state = _require_state(home)
     if state.pid is not None and not process.runs(state.pid, _mark(home)):
         state = replace(state, pid=None)
     return _server(home, state)
 
 
-def _known(home: Path) -> State:
+def _require_state(home: Path) -> ServerState:
     state = read_state(home)
     if state is None:
-        raise LocalServerError(f"no Neo4j was started from {home}: zettel neo4j up starts one")
+        raise LocalServerError(f"no Neo4j was started from {home}: start one with zettel neo4j up")
     return state
 
 
-def _server(home: Path, state: State) -> LocalServer:
+def _server(home: Path, state: ServerState) -> LocalServer:
     return LocalServer(home, state.version, state.bolt, state.http, state.pid)
 
 
-def _wanted(home: Path, version: str | None, last: State | None) -> str | None:
-    """Data stays with the release that wrote it, or goes to a newer one: an older one cannot read it."""
+def _version(home: Path, version: str | None, last: ServerState | None) -> str | None:
+    """Return the version to start. Raises ``InvalidInput`` if it is older than that of the data."""
     if last is None or version is None:
         return last.version if last else version
     newest_first = [release.version for release in RELEASES]
     if newest_first.index(named(version).version) > newest_first.index(named(last.version).version):
-        raise InvalidInput(f"the data in {home} is of Neo4j {last.version}, which {version} cannot read")
+        raise InvalidInput(f"Neo4j {version} cannot read the data of Neo4j {last.version} in {home}: name a new folder")
     return version
 
 
-def _same(home: Path, running: State, version: str | None, bolt: int | None, http: int | None) -> None:
-    """What runs must be what is asked for."""
+def _require_same(home: Path, running: ServerState, version: str | None, bolt: int | None, http: int | None) -> None:
+    """Raise ``InvalidInput`` if the running server has another version or other ports."""
     release = running.version if version is None else named(version).version
     if (release, bolt or running.bolt, http or running.http) != (running.version, running.bolt, running.http):
-        raise InvalidInput(f"Neo4j {running.version} runs from {home} on other terms: zettel neo4j down ends it")
+        raise InvalidInput(
+            f"Neo4j {running.version} already runs from {home} with another version or other ports: "
+            "stop it with zettel neo4j down"
+        )
 
 
 def _log(home: Path) -> Path:
@@ -177,32 +180,32 @@ def _arguments_file(home: Path) -> Path:
 
 
 def _mark(home: Path) -> str:
-    """What the command line of this folder's server, and of nothing else, holds."""
+    """Return the text that only the command line of this folder's server contains."""
     return f"@{_arguments_file(home)}"
 
 
 def _set_password(home: Path, lib: Path, java: Java, password: str) -> None:
-    """Before the first start, as Neo4j wants it; by way of a file, for a command line is for all eyes."""
-    told = home / "conf" / "first-password"
+    """Set the password before the first start, through a file: other users can read command lines."""
+    path = home / "conf" / "first-password"
     text = (
         f"-cp {_quoted(f'{lib.as_posix()}/*')}\norg.neo4j.cli.AdminTool dbms set-initial-password {_quoted(password)}\n"
     )
     try:
-        with open(os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
             out.write(text)
         environment = os.environ | {"NEO4J_HOME": str(home), "NEO4J_CONF": str(home / "conf")}
         done = subprocess.run(
-            [java.command, f"@{told}"], env=environment, capture_output=True, text=True, errors="replace", check=False
+            [java.command, f"@{path}"], env=environment, capture_output=True, text=True, errors="replace", check=False
         )
     finally:
-        told.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
     if done.returncode:
         _log(home).write_text(done.stdout + done.stderr, encoding="utf-8")
-        raise LocalServerError(f"Neo4j did not take its first password: its log is {_log(home)}")
+        raise LocalServerError(f"Neo4j refused its first password: see its log {_log(home)}")
 
 
 def _start(home: Path, lib: Path, java: Java, release: Release, options: Sequence[str]) -> int:
-    lines = [f"-Xmx{HEAP}", *options, *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED)]
+    lines = [f"-Xmx{HEAP}", *options, *(f"--add-opens={package}=ALL-UNNAMED" for package in OPEN_PACKAGES)]
     lines += [f"-cp {_quoted(f'{lib.as_posix()}/*')}", release.main]
     lines += [_quoted(f"--home-dir={home.as_posix()}"), _quoted(f"--config-dir={(home / 'conf').as_posix()}")]
     lines.append("--console-mode")
@@ -211,37 +214,37 @@ def _start(home: Path, lib: Path, java: Java, release: Release, options: Sequenc
 
 
 def _quoted(text: str) -> str:
-    """As Java reads it in a file of arguments."""
+    """Quote an argument for a Java arguments file."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
-def _wait(home: Path, state: State, pid: int) -> None:
-    """Until it answers. Raises ``LocalServerError`` if it ends instead, or takes too long."""
-    deadline = time.monotonic() + READY_WITHIN
+def _wait(home: Path, state: ServerState, pid: int) -> None:
+    """Wait until the server answers. Raises ``LocalServerError`` if it ends or takes too long."""
+    deadline = time.monotonic() + START_SECONDS
     while True:
         if not process.runs(pid, _mark(home)):
-            raise LocalServerError(f"Neo4j {state.version} did not start{_complaint(home)}: its log is {_log(home)}")
-        if _answers(state.http):  # drivers are answered before that
+            raise LocalServerError(f"Neo4j {state.version} did not start{_last_error(home)}: see its log {_log(home)}")
+        if _answers(state.http):  # the Bolt port opens earlier
             return
         if time.monotonic() > deadline:
             raise LocalServerError(
-                f"Neo4j {state.version} did not answer within {READY_WITHIN:.0f} s: its log is {_log(home)}"
+                f"Neo4j {state.version} did not answer within {START_SECONDS:.0f} s: see its log {_log(home)}"
             )
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_SECONDS)
 
 
 def _answers(port: int) -> bool:
     try:
-        # Past any proxy of the environment: this is our own machine.
+        # Without the proxies of the environment: this is the local machine.
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"http://{HOST}:{port}/", timeout=5):
             return True
     except (urllib.error.URLError, OSError):
         return False
 
 
-def _complaint(home: Path) -> str:
-    """The last error in its log, as a piece of a sentence."""
+def _last_error(home: Path) -> str:
+    """Return the last error of the log in parentheses, or "" without one."""
     lines = _log(home).read_text(encoding="utf-8", errors="replace").splitlines()
-    told = [line for line in lines if "Caused by: " in line or "Exception: " in line or " ERROR " in line]
-    return f" ({told[-1].strip()})" if told else ""
+    errors = [line for line in lines if "Caused by: " in line or "Exception: " in line or " ERROR " in line]
+    return f" ({errors[-1].strip()})" if errors else ""

@@ -42,11 +42,11 @@ FACTS = {
 }
 """How a model would put a fact of a kind."""
 NO_FACT = {
-    "other": "{role} says: {text}",
-    "same": "{role} remarks: {text}",
-    "oldvalue": "{role} mentions in passing: {text}",
-    "unrealised": "{role} tells of something that did not come about: {text}",
-    "if": "{role} only supposes: {text}",
+    "other": "{speaker} says: {text}",
+    "same": "{speaker} remarks: {text}",
+    "oldvalue": "{speaker} mentions in passing: {text}",
+    "unrealised": "{speaker} tells of something that did not come about: {text}",
+    "if": "{speaker} only supposes: {text}",
 }
 """How it would put what else is said, by section."""
 OF_THINGS = ("price", "software")
@@ -105,7 +105,7 @@ class Turn(NamedTuple):
     """What is said in which session, by whom; ``key`` tells the two statements of a change from the rest."""
 
     session: int
-    role: str
+    speaker: str
     text: str
     key: tuple[int, str] | None
     context: str = ""
@@ -186,13 +186,13 @@ class Scope:
             for session in chance.sample(range(SESSIONS), SESSIONS // 2):
                 self._turns.append(Turn(session, "assistant", chance.choice(REPLIES), None))
         self.events, self.questions = self._written()
-        turns = {(turn.role, turn.text): turn for turn in self._turns}
+        turns = {(turn.speaker, turn.text): turn for turn in self._turns}
         self.notes = [
-            {"id": event["id"], "context": turn.context or f"{turn.role} says: {turn.text}", "keywords": turn.keywords,
-             "tags": [],
+            {"id": event["id"], "context": turn.context or f"{turn.speaker} says: {turn.text}",
+             "keywords": turn.keywords, "tags": [],
              "facts": [turn.fact] if turn.fact else []}
             for event in self.events
-            for turn in [turns[event["role"], event["content"]]]
+            for turn in [turns[event["speaker"], event["content"]]]
         ]  # fmt: skip
 
     def _sessions(self, first: datetime) -> list[datetime]:
@@ -302,12 +302,12 @@ class Scope:
         self._said.add(text)
         meant = {slots["P"], slots.get("Q"), slots["old"], slots["new"]}
         anyone = self._chance.choice([name for name in self._cast if name not in meant])
-        role = speakers[line.who] if line.who != "*" else anyone if self._group else "user"
+        speaker = speakers[line.who] if line.who != "*" else anyone if self._group else "user"
         session = self._chance.randint(*self._range(section, line.text, *when))
         fact, keywords = _fact(kind, section, line, slots)
         said = text[0].upper() + text[1:]
-        context = fact or NO_FACT[section].format(role=role, text=said)
-        self._turns.append(Turn(session, role, said, key, context, fact, keywords))
+        context = fact or NO_FACT[section].format(speaker=speaker, text=said)
+        self._turns.append(Turn(session, speaker, said, key, context, fact, keywords))
         return line
 
     def _written(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -323,7 +323,7 @@ class Scope:
                 if turn.key:
                     ids[turn.key] = name
                 events.append(
-                    {"id": name, "role": turn.role, "session": f"{self.name}-s{session + 1:02}",
+                    {"id": name, "speaker": turn.speaker, "session": f"{self.name}-s{session + 1:02}",
                      "occurred_at": _told(moment), "content": turn.text}
                 )  # fmt: skip
                 moment += timedelta(minutes=chance.randint(1, 6))

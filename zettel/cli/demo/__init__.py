@@ -1,6 +1,4 @@
-"""``zettel demo``: a year of messages remembered, drawn and asked about, in under a minute and without a
-network.
-"""
+"""The command demo: imports a year of messages, draws their graph and answers questions, without a network."""
 
 from __future__ import annotations
 
@@ -41,15 +39,15 @@ DRAWN_HITS = 5
 def demo(
     ctx: typer.Context,
     out: Path | None = typer.Option(
-        None, "--out", metavar="FILE", help=f"Where to draw the graph, as one HTML file; else {PAGE}."
+        None, "--out", metavar="FILE", help=f"HTML file for the drawing of the graph; by default {PAGE}."
     ),
-    evolution: bool = typer.Option(False, "--evolution", help="A chapter of its own: how notes learn from each other."),
-    neo4j: bool = typer.Option(False, "--neo4j", help="Keep it in Neo4j: that of NEO4J_URI, or one started here."),
+    evolution: bool = typer.Option(False, "--evolution", help="Show how notes evolve instead."),
+    neo4j: bool = typer.Option(False, "--neo4j", help="Store it in Neo4j: NEO4J_URI, or a server started here."),
 ) -> None:
-    """A short tour. Remembers an invented year of messages, draws its graph and asks six questions.
+    """Run a short tour. It stores an invented year of messages, draws its graph and asks six questions.
 
-    With --evolution, a few messages instead, which learn from each other: what changed, taken back, deleted.
-    The memory is thrown away afterwards, unless --store names a file for it.
+    --evolution stores a few messages instead and shows how their notes change, are reverted and deleted. The memory is
+    deleted afterwards, unless --store names a file for it.
 
     \b
     Examples:
@@ -60,7 +58,7 @@ def demo(
     """
     options = common(ctx)
     if evolution and neo4j:
-        raise InvalidInput("--evolution is told from an embedded store: leave out --neo4j")
+        raise InvalidInput("--evolution requires an embedded store: leave out --neo4j")
     if evolution:
         _evolution(options, out)
         return
@@ -70,7 +68,7 @@ def demo(
         _in_neo4j(options, out)
         return
     with TemporaryDirectory(prefix="zettel-demo-") as folder:
-        kept = options.store_named
+        kept = options.store_given
         where = options if kept else replace(options, store=str(Path(folder) / "demo.db"))
         with where.memory(create=True) as memory:
             report = _tour(memory, where, out, kept=kept)
@@ -84,7 +82,7 @@ def _evolution(options: Common, out: Path | None) -> None:
     page = out or Path(PAGE)
     writable(page)
     with TemporaryDirectory(prefix="zettel-demo-") as folder:
-        where = options if options.store_named else replace(options, store=str(Path(folder) / "demo.db"))
+        where = options if options.store_given else replace(options, store=str(Path(folder) / "demo.db"))
         with where.memory(create=True) as memory:
             told = chapter(memory, console(stderr=options.json), page)
     if options.json:
@@ -92,23 +90,23 @@ def _evolution(options: Common, out: Path | None) -> None:
 
 
 def _in_neo4j(options: Common, page: Path) -> None:
-    """The tour on a server, which keeps what it was told, and the way to look at it there."""
+    """Run the tour on a Neo4j server and print links to Neo4j Browser."""
     from rich.text import Text
 
-    from zettel.cli.explore import opens
+    from zettel.cli.explore import browser_links
     from zettel.cypher import explore
 
     from .server import served
 
     server = served()
-    where = replace(options, store=server.url, store_named=True)
+    where = replace(options, store=server.url, store_given=True)
     with where.memory(create=True, auth=server.auth) as memory:
         report = _tour(memory, where, page, kept=True)
-    address = opens(where, server.browser)
-    topic = explore.named(TOPIC[0])
+    address = browser_links(where, server.browser)
+    topic = explore.saved_query(TOPIC[0])
     links = {
-        "style": address(f":style {explore.beside(explore.STYLE)}"),
-        "topic": address(explore.filled(topic, explore.values_of(topic, where.scope().key, dict(TOPIC[1:])))),
+        "style": address(f":style {explore.read_text(explore.STYLE)}"),
+        "topic": address(explore.with_values(topic, explore.values_of(topic, where.scope().key, dict(TOPIC[1:])))),
     }
     if options.json:
         say_json(report | {"browser": links, "user": server.auth[0], "folder": server.folder})
@@ -116,13 +114,14 @@ def _in_neo4j(options: Common, page: Path) -> None:
     terminal = console()
     whose = f"as {server.auth[0]}" + (f" with the password {server.auth[1]}" if server.folder else "")
     paragraph(terminal, Text(f"\nIn Neo4j Browser, {whose}; run what is in its editor with Ctrl+Enter", style="bold"))
-    for name, told in (("style", "First the style, once"), ("topic", "Then everything about a boat")):
-        # One line each, however long, so that it can be clicked and copied.
-        terminal.print(Text(f"{told}: ").append(links[name], style=f"cyan link {links[name]}"), soft_wrap=True)
+    for name, label in (("style", "First the style, once"), ("topic", "Then everything about a boat")):
+        # Never wrap a URL, so that it can be clicked and copied.
+        terminal.print(Text(f"{label}: ").append(links[name], style=f"cyan link {links[name]}"), soft_wrap=True)
     more = f"zettel explore --links --store {server.url}" + (f" --browser {server.browser}" if server.browser else "")
-    paragraph(terminal, Text(f"More of them: {more}", style="dim"))
+    paragraph(terminal, Text(f"More queries: {more}", style="dim"))
     if server.folder:
-        paragraph(terminal, Text(f"The server goes on: zettel neo4j down {server.folder} ends it", style="dim"))
+        stop = f"The server is still running: stop it with zettel neo4j down {server.folder}"
+        paragraph(terminal, Text(stop, style="dim"))
 
 
 def _tour(memory: Memory, options: Common, page: Path, *, kept: bool) -> dict[str, Any]:
@@ -137,13 +136,13 @@ def _tour(memory: Memory, options: Common, page: Path, *, kept: bool) -> dict[st
     stats = memory.stats(scope=options.scope())
     known = report.existing + report.revised + report.deleted
     paragraph(terminal, Text(f"{TITLE}: {TOLD[0].lower()}{TOLD[1:]}", style="bold"))
-    told = f"{report.added} messages remembered in {seconds:.1f} s" if not known else f"{known} messages known before"
-    terminal.print(Text(f"{told}; {_counts(stats)}.\n"))
+    imported = f"{report.added} messages added in {seconds:.1f} s" if not known else f"{known} messages existed already"
+    terminal.print(Text(f"{imported}; {_counts(stats)}.\n"))
     answered = _ask(memory, terminal)
     scorer = next((hit.why.scorer for one in answered for hit in one.hits), "none")
     made_by = _made_by(stats, options, scorer, kept=kept)
     _draw(memory, page, answered, [line for line, _ in made_by])
-    paragraph(terminal, Text("Its graph, to look around in: ").append(str(page), style="bold cyan"))
+    paragraph(terminal, Text("Its graph, to open in a browser: ").append(str(page), style="bold cyan"))
     for line, how in made_by:
         paragraph(terminal, Text(line).append(f"  {how}", style="dim"), hang=2)
     return {
@@ -187,13 +186,13 @@ def _draw(memory: Memory, path: Path, answered: Sequence[Answered], made_by: Seq
 
 
 def _made_by(stats: dict[str, Any], options: Common, scorer: str, *, kept: bool) -> list[tuple[str, str]]:
-    """What made this memory, and how to change each: (what, how)."""
-    store = f"{stats['store']} store in {options.store}" if kept else f"{stats['store']} store, thrown away now"
+    """Return the components of this memory, each with the option that changes it."""
+    store = f"{stats['store']} store in {options.store}" if kept else f"{stats['store']} store, now deleted"
     return [
         (f"Annotator: {stats['annotator']}, no language model", "Memory(annotator=...)"),
-        (f"Embedder: {stats['embedder']}, {stats['dimension']} numbers", "--embedder NAME, Memory(embedder=...)"),
+        (f"Embedder: {stats['embedder']}, {stats['dimension']} dimensions", "--embedder NAME, Memory(embedder=...)"),
         (f"Store: {store}", "--store FILE, Memory(FILE)"),
-        (f"Scorer: {scorer}, a local score and a walk along the links", "Memory(scorer=...)"),
+        (f"Scorer: {scorer}, local score and graph score", "Memory(scorer=...)"),
     ]
 
 

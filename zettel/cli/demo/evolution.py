@@ -1,6 +1,4 @@
-"""``zettel demo --evolution``: a neighbourhood of notes before and after they learned from each other, the history of
-one of them as a diff, one change taken back, and one message deleted with all that came of it.
-"""
+"""``zettel demo --evolution``: notes before and after evolving, a history as a diff, one revert and one deletion."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ DELETED = "I mended the door of Ostara"
 
 
 def chapter(memory: Memory, terminal: Console, page: Path) -> dict[str, Any]:
-    """Tell it and draw it; returns what ``--json`` prints."""
+    """Print and draw the tour; return what ``--json`` prints."""
     from rich.text import Text
 
     from .gather import gather
@@ -43,8 +41,8 @@ def chapter(memory: Memory, terminal: Console, page: Path) -> dict[str, Any]:
     memory.flush()
     about = _begins(memory, ids, ABOUT)
     before = gather(memory)
-    paragraph(terminal, Text("Two potters and their kiln: notes that learn from each other", style="bold"))
-    terminal.print(Text(f"{len(events)} messages remembered.\n"))
+    paragraph(terminal, Text("Two potters and their kiln: notes that evolve", style="bold"))
+    terminal.print(Text(f"{len(events)} messages added.\n"))
 
     changed = memory.evolve()
     paragraph(terminal, Text("zettel evolve", style="bold cyan").append(f"  {_told(changed)}", style=""))
@@ -58,7 +56,7 @@ def chapter(memory: Memory, terminal: Console, page: Path) -> dict[str, Any]:
     learned = _note(memory, about)
     reverted = memory.revert(about, learned.version - 1)
     paragraph(terminal, Text(f"\nzettel revert {about} {learned.version - 1}", style="bold cyan"))
-    paragraph(terminal, Text(f"keywords: {_listed(learned)} → {_listed(reverted)}; the history keeps both"), indent=2)
+    paragraph(terminal, Text(f"keywords: {_listed(learned)} → {_listed(reverted)}; history has both"), indent=2)
 
     doomed = _begins(memory, ids, DELETED)
     events_of_it = set(_note(memory, doomed).event_ids)

@@ -55,7 +55,7 @@ def _telling(
     notes: Sequence[Note], terms: dict[str, Term], held: dict[str, set[str]]
 ) -> list[tuple[Term, frozenset[str]]]:
     session = {note.id: note.session for note in notes}
-    speakers = {(note.role or "").casefold() for note in notes}
+    speakers = {(note.speaker or "").casefold() for note in notes}
 
     def fits(key: str) -> bool:
         sessions = len({session[id] for id in held[key]})

@@ -161,7 +161,7 @@ def _terms(graph: Gathered, places: Array, sizes: Sequence[float]) -> list[str]:
 
 def _circle(note: Note, at: tuple[float, float], radius: float, colours: dict[str, str]) -> str:
     x, y = at
-    who = " · ".join(part for part in (note.role, _day(note.occurred_at), note.kind.value) if part)
+    who = " · ".join(part for part in (note.speaker, _day(note.occurred_at), note.kind.value) if part)
     text = note.content if len(note.content) <= CLIPPED else note.content[:CLIPPED].rstrip() + "…"
     shape = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>'
     if note.kind.value != "episodic":  # what was distilled stands on its corner
@@ -211,7 +211,7 @@ def _kinds(graph: Gathered) -> list[str]:
 def _question(one: Answered) -> str:
     when = f' <span class="when">as of {escape(one.as_of)}</span>' if one.as_of else ""
     hits = "".join(
-        f'<li data-note="{hit.note.id}"><b>{escape(hit.note.role or "")}</b> '
+        f'<li data-note="{hit.note.id}"><b>{escape(hit.note.speaker or "")}</b> '
         f"<time>{_day(hit.note.occurred_at)}</time> {escape(hit.note.content)} <small>{hit.score:.2f}</small></li>"
         for hit in one.hits
     )

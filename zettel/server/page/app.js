@@ -128,7 +128,7 @@ function latest() {
   by("told").textContent = !notes.length ? "" : drawn.last ? "Lately remembered" : "The latest on the map";
   by("hits").replaceChildren(...notes.map(note => h("li", { class: "hit", "data-note": note.id },
     h("a", { href: `#/note/${note.id}`, class: "slip" },
-      h("span", { class: "by" }, sign(note.kind), h("b", {}, note.role ?? note.kind), note.occurred_at && when(note.occurred_at)),
+      h("span", { class: "by" }, sign(note.kind), h("b", {}, note.speaker ?? note.kind), note.occurred_at && when(note.occurred_at)),
       h("span", { class: "says" }, brief(note.content, 200))))));
 }
 

@@ -335,7 +335,7 @@ export class Graph {
     const inside = Math.min(spot.x, spot.y, width - spot.x, height - spot.y) > MARGIN;
     if (!inside) this.#look(() => ({ x: best.tx, y: best.ty, k: view.k }), true);
     const { note } = best;
-    const said = [note.kind, note.role, note.occurred_at && day(note.occurred_at), nameOf(note), count(best.degree, "link")];
+    const said = [note.kind, note.speaker, note.occurred_at && day(note.occurred_at), nameOf(note), count(best.degree, "link")];
     announce(said.filter(Boolean).join(", "));
   }
 }

@@ -52,7 +52,7 @@ const onTheWay = (step, nth) => [nth > 0 && h("span", { class: "over" }, step.ov
   step.note ? h("a", { href: `#/note/${step.note}` }, step.name) : h("em", {}, step.name)];
 
 function why(hit, terms) {
-  const { near, walk, seeds, path, time, strength, scorer } = hit.why, groups = grouped(hit.why.features);
+  const { local_score, graph_score, seeds, path, time, strength, scorer } = hit.why, groups = grouped(hit.why.features);
   const most = Math.max(...groups.flatMap(([, sum, parts]) => [sum, ...parts.map(([, value]) => value)]).map(Math.abs), 1e-9);
   const row = (label, value, kind) =>
     h("div", { class: `part ${kind}` }, h("span", {}, label), scale(value, most), h("b", {}, signed(value)));
@@ -61,7 +61,7 @@ function why(hit, terms) {
       parts.length > 1 || parts[0][0] !== name ? parts.map(([label, value]) => row(label, value, "one")) : null])),
     h("dl", {},
       h("dt", {}, "score"),
-      h("dd", {}, `${near.toFixed(2)} near`, walk ? ` and ${(100 * walk).toFixed(1)} % of the walk` : ", and the walk did not come by"),
+      h("dd", {}, `local ${local_score.toFixed(2)}, graph ${(100 * graph_score).toFixed(1)} %`),
       seeds.length > 0 && [h("dt", {}, "found"), h("dd", {}, seeds.map(one => SEEDS[one] ?? one).join(", "))],
       terms.length > 0 && [h("dt", {}, "matched"), h("dd", { class: "terms" }, terms.map(term => h("span", { class: "term" }, term)))],
       path.length > 0 && [h("dt", {}, "way"), h("dd", { class: "way" }, path.map(onTheWay))],
@@ -81,7 +81,7 @@ export function item(hit, place, question) {
   return h("li", { class: `hit${note.valid_to ? " past" : ""}`, "data-note": note.id },
     h("a", { href: `#/note/${note.id}`, class: "slip", "aria-label": `${place}. ${nameOf(note)}` },
       h("span", { class: "place", "aria-hidden": "true" }, number(place)),
-      h("span", { class: "by" }, sign(note.kind), h("b", {}, note.role ?? note.title ?? note.kind),
+      h("span", { class: "by" }, sign(note.kind), h("b", {}, note.speaker ?? note.title ?? note.kind),
         note.occurred_at && when(note.occurred_at)),
       h("span", { class: "says" }, text(note.content, stems))),
     h("div", { class: "foot" },

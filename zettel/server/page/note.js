@@ -61,7 +61,7 @@ function card(note, stems) {
     ["recorded", when(note.recorded_at, { withTime: true })],
   ].filter(Boolean);
   return h("article", { class: "zettel" },
-    h("header", {}, h("span", { class: "kind" }, sign(note.kind), note.kind), h("b", {}, note.role ?? ""),
+    h("header", {}, h("span", { class: "kind" }, sign(note.kind), note.kind), h("b", {}, note.speaker ?? ""),
       note.occurred_at && when(note.occurred_at, { withTime: true })),
     note.title && h("h2", {}, note.title),
     h("p", { class: "says" }, text(note.content, stems)),

@@ -52,7 +52,7 @@ const hint = (...told) => h("p", { class: "soft" }, told);
 
 function slip(note, change, reason = null) {
   return h("article", { class: "zettel" },
-    h("header", {}, sign(note.kind), h("b", {}, note.role ?? note.title ?? note.kind), note.occurred_at && when(note.occurred_at)),
+    h("header", {}, sign(note.kind), h("b", {}, note.speaker ?? note.title ?? note.kind), note.occurred_at && when(note.occurred_at)),
     h("p", { class: "says" }, note.content), reason !== null && h("p", { class: "reason" }, reason),
     h("div", { class: "row" }, h("a", { class: "button", href: `#/note/${note.id}` }, "Open"), change));
 }

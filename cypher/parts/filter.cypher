@@ -1,0 +1,10 @@
+// True if a note n passes the filter.
+(size($kinds) = 0 OR n.kind IN $kinds)
+  AND (size($tags) = 0 OR any(tag IN $tags WHERE tag IN n.tags))
+  AND ($session IS NULL OR n.session = $session)
+  AND ($speaker IS NULL OR n.speaker = $speaker)
+  AND ($role IS NULL OR n.role = $role)
+  AND ($since IS NULL OR n.occurred_at >= $since)
+  AND ($until IS NULL OR n.occurred_at < $until)
+  AND all(pair IN $pairs WHERE pair IN n.metadata)
+  AND ($file IS NULL OR $file IN n.files)

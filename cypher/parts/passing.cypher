@@ -1,5 +1,0 @@
-// Whether a note n is visible and let through.
-{{seen}}
-  //: when filtered
-  AND {{allowed}}
-  //: end

@@ -1,0 +1,8 @@
+// The term uses in the index of unarchived notes, each with the number of notes that have the term.
+UNWIND $ids AS id
+MATCH (n:Note {scope: $scope, id: id})
+WHERE n.archived IS NULL
+RETURN id, COLLECT {
+  MATCH (n)-[h:HAS_TERM]->(t)
+  RETURN [t.name, h.text, h.kind, h.count, COUNT { (t)<-[:HAS_TERM]-() }] ORDER BY t.name
+} AS terms

@@ -1,3 +1,0 @@
-// Lock a scope, if it is there, for the rest of the transaction.
-MATCH (s:Scope {scope: $scope})
-SET s.locked = $token

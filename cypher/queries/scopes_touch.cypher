@@ -1,4 +1,0 @@
-// Lock every scope for the rest of the transaction, in one order for all writers.
-MATCH (s:Scope)
-WITH s ORDER BY s.scope
-SET s.locked = $token

@@ -1,3 +1,0 @@
-// Bring the order of sessions right.
-WITH $sessions AS sessions, $changes AS changes
-{{mending}}

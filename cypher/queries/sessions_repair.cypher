@@ -1,0 +1,3 @@
+// Restore the order of sessions.
+WITH $sessions AS sessions, $changes AS changes
+{{repair_sessions}}

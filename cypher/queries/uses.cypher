@@ -1,8 +1,0 @@
-// What the index says of the Terms of notes, and how many notes hold each.
-UNWIND $ids AS id
-MATCH (n:Note {scope: $scope, id: id})
-WHERE n.archived IS NULL
-RETURN id, COLLECT {
-  MATCH (n)-[h:HAS_TERM]->(t)
-  RETURN [t.name, h.text, h.kind, h.count, COUNT { (t)<-[:HAS_TERM]-() }] ORDER BY t.name
-} AS terms

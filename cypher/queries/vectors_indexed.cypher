@@ -1,3 +1,0 @@
-// All vectors of a scope that changed up to here are in the vector index.
-MATCH (s:Scope {scope: $scope})
-SET s.indexed = CASE WHEN $changes > s.indexed THEN $changes ELSE s.indexed END

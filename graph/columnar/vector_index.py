@@ -1,0 +1,219 @@
+"""The vector index interface and the exact index.
+
+Up to ``LARGE`` vectors a scope uses ``ExactIndex``, which compares every vector. Larger scopes use
+:class:`zettel.graph.columnar.ivf.IvfIndex`, which searches the nearest lists only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from zettel.graph.columnar.tables import Table, require
+from zettel.ports.candidate_rules import best
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zettel.graph.columnar.tables import SavedArrays
+    from zettel.ports.query import Bools, Floats, Ints
+
+LARGE = 50_000
+"""Vectors of a scope from which on it uses inverted lists: comparing all 50,000 takes about 5 ms."""
+ROUNDING = 1e-5
+"""Upper bound of the rounding error of a float32 product of unit vectors with a few hundred numbers."""
+TOGETHER = 1024
+"""Rows searched in one product, and the largest gap between two of them."""
+SLACK = 16
+"""Additional candidates from FAISS, because rounding may have changed their order."""
+SAMPLED = 16
+"""One cosine in so many is ranked to find a lower bound of the k highest."""
+
+
+class VectorIndex(Protocol):
+    """Vectors by row. A row without a vector has cosine 0 with everything and is never returned as near."""
+
+    changed_rows: list[Ints] | None
+    """The rows put since a training of other lists began, None while there is no training."""
+
+    @property
+    def embedded(self) -> Bools:
+        """Return which rows have a vector, up to the last row ever put."""
+        ...
+
+    def put(self, rows: Ints, vectors: Floats, lists: Ints | None = None) -> None:
+        """Set the vectors of rows, (m, dim) unit rows; a zero row deletes the vector.
+
+        ``lists`` contains the inverted list of each vector, -1 if unknown. An index without lists ignores it.
+        """
+        ...
+
+    def reserve(self, rows: int) -> None:
+        """Allocate memory for so many more vectors."""
+        ...
+
+    def drop(self, rows: Ints) -> None:
+        """Delete the vectors of these rows."""
+        ...
+
+    def take(self, rows: Ints) -> Floats:
+        """Return the (m, dim) vectors of these rows."""
+        ...
+
+    def cosines(self, rows: Ints, vector: Floats) -> Floats:
+        """Return the (m,) cosines of these rows with a unit vector."""
+        return self.take(rows) @ vector
+
+    def nearest(self, vector: Floats, k: int, allowed: Bools) -> Ints:
+        """Return the ``k`` ``allowed`` rows, (rows,), of highest cosine with a unit vector, best first, ties by row."""
+        ...
+
+    def nearest_before(self, rows: Ints, k: int, allowed: Bools) -> list[tuple[Ints, Floats]]:
+        """Return for each of ``rows`` the ``k`` nearest ``allowed`` rows before it, with cosines.
+
+        ``rows`` are ascending and have vectors.
+        """
+        ...
+
+    def copy(self) -> VectorIndex:
+        """Return an independent copy; only ``drop`` may change the copy of an IVF index."""
+        ...
+
+    def save(self) -> SavedArrays:
+        """Yield the arrays of this index."""
+        ...
+
+    def load(self, saved: dict[str, NDArray[Any]], rows: int) -> None:
+        """Fill an empty index of at most so many rows from saved arrays. Raises as :meth:`Table.load`."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Return the memory used."""
+        ...
+
+
+class ExactIndex(VectorIndex):
+    """All vectors in one float32 array."""
+
+    def __init__(self, dim: int) -> None:
+        self._rows = Table(vector=(np.float32, (dim,)), embedded=(np.bool_, ()))
+        self._dim = dim
+        self.changed_rows: list[Ints] | None = None
+
+    @property
+    def embedded(self) -> Bools:
+        embedded: Bools = self._rows["embedded"]
+        return embedded
+
+    def put(self, rows: Ints, vectors: Floats, lists: Ints | None = None) -> None:
+        missing = int(rows.max(initial=-1)) + 1 - self._rows.used
+        if missing > 0:
+            self._rows.append(vector=np.zeros((missing, self._dim), np.float32), embedded=np.zeros(missing, bool))
+        self._rows["vector"][rows] = vectors
+        self._rows["embedded"][rows] = vectors.any(axis=1)
+        if self.changed_rows is not None:
+            self.changed_rows.append(rows)
+
+    def reserve(self, rows: int) -> None:
+        self._rows.reserve(self._rows.used + rows)
+
+    def drop(self, rows: Ints) -> None:
+        rows = rows[rows < self._rows.used]
+        self._rows["vector"][rows] = 0
+        self._rows["embedded"][rows] = False
+
+    def take(self, rows: Ints) -> Floats:
+        vectors: Floats = self._rows["vector"][rows]
+        return vectors
+
+    def nearest(self, vector: Floats, k: int, allowed: Bools) -> Ints:
+        """Compute rough cosines of all vectors, then exact ones of the candidates.
+
+        The rounding of a product depends on its number of rows. Exact cosines make equal texts equally near.
+        """
+        rough = self._rows["vector"] @ vector
+        allowed = allowed[: len(rough)] & self._rows["embedded"]
+        if not allowed.all():
+            rough[~allowed] = -np.inf
+        rows = at_least(rough, k)
+        cosines = exact(self._rows["vector"][rows], vector)
+        return rows[best(cosines, rows, k)]
+
+    def nearest_before(self, rows: Ints, k: int, allowed: Bools) -> list[tuple[Ints, Floats]]:
+        """Search groups of rows: FAISS compares the rows before the group, one product the rows within it."""
+        nearest: list[tuple[Ints, Floats]] = []
+        for group in np.split(rows, np.flatnonzero(np.diff(rows) > TOGETHER) + 1):
+            for start in range(0, len(group), TOGETHER):
+                nearest += self._group_nearest(group[start : start + TOGETHER], k, allowed)
+        return nearest
+
+    def _group_nearest(self, rows: Ints, k: int, allowed: Bools) -> list[tuple[Ints, Floats]]:
+        vectors, first = self._rows["vector"], int(rows[0])
+        shown = np.flatnonzero(allowed[: int(rows[-1])] & self._rows["embedded"][: int(rows[-1])])
+        older, between = shown[shown < first], shown[shown >= first]
+        older_places = self._older_candidates(rows, older, k)
+        rough = vectors[rows] @ vectors[between].T
+        nearest = []
+        for row, places, newer in zip(rows.tolist(), older_places, rough, strict=True):
+            newer = newer[: int(np.searchsorted(between, row))]
+            near = np.concatenate([older[places], between[at_least(newer, k)]])
+            cosines = exact(vectors[near], vectors[row])
+            order = best(cosines, near, k)
+            nearest.append((near[order], cosines[order].astype(np.float32)))
+        return nearest
+
+    def _older_candidates(self, rows: Ints, older: Ints, k: int) -> list[Ints]:
+        """Return for each row the places in ``older`` that may be among its ``k`` nearest there."""
+        import faiss
+
+        if not len(older):
+            return [older] * len(rows)
+        vectors = self._rows["vector"]
+        others = vectors[: len(older)] if older[-1] == len(older) - 1 else vectors[older]
+        wanted = min(k + SLACK, len(older))
+        cosines, places = faiss.knn(vectors[rows], others, wanted, metric=faiss.METRIC_INNER_PRODUCT)
+        complete = (len(older) <= k + SLACK) | (cosines[:, -1] < cosines[:, min(k, len(older)) - 1] - ROUNDING)
+        return [
+            row_places if is_complete else at_least(others @ vectors[row], k)  # more ties than SLACK
+            for row, row_places, is_complete in zip(rows.tolist(), places, complete, strict=True)
+        ]
+
+    def copy(self) -> ExactIndex:
+        copy = ExactIndex(self._dim)
+        copy._rows = self._rows.copy()
+        return copy
+
+    def save(self) -> SavedArrays:
+        return self._rows.save()
+
+    def load(self, saved: dict[str, NDArray[Any]], rows: int) -> None:
+        self._rows.load(saved)
+        require(self._rows.used <= rows)
+
+    @property
+    def nbytes(self) -> int:
+        return self._rows.nbytes
+
+
+def at_least(rough: Floats, k: int) -> Ints:
+    """Return the places of the ``k`` highest values, and of values that rounding may have put below them.
+
+    -inf is never among them. The k-th highest value of a sample is a lower bound, so few values are ranked.
+    """
+    floor = -np.inf
+    sample = rough[::SAMPLED]
+    if len(sample) > k:
+        floor = np.partition(sample, len(sample) - k)[len(sample) - k]
+    places = np.flatnonzero(rough >= floor) if floor > -np.inf else np.flatnonzero(rough > -np.inf)
+    if len(places) > k:
+        values = rough[places]
+        places = places[values >= np.partition(values, len(values) - k)[len(values) - k] - ROUNDING]
+    return places
+
+
+def exact(vectors: Floats, vector: Floats) -> NDArray[np.float64]:
+    """Return (m,) cosines that do not depend on the number of vectors."""
+    cosines: NDArray[np.float64] = (vectors.astype(np.float64) * vector.astype(np.float64)).sum(axis=1)
+    return cosines

@@ -1,0 +1,412 @@
+"""Annotated: a model writes the notes and decides links, in the background; nothing it says or fails to say loses an
+event, and only a note that a valid answer names is changed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from tests.contract.support import LIFE, said
+from tests.contract.test_erasable import traces as traces  # a fixture
+from tests.model_server import Fault, ModelServer, first, now_and_then
+from tests.scripted_model import reply
+from zettel import Budget, Kind, LinkType, LiteLLM, LiteLLMAnnotator, Memory, Note
+from zettel.bench.completions import problem
+from zettel.core import follow_ups as queue
+from zettel.errors import InvalidInput, JobFailed
+from zettel.llm import budget
+from zettel.model import JobKind, JobState
+
+PATIENCE = 60
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "FIRST_PAUSE", timedelta(seconds=0.05))
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer(reply) as started:
+        yield started
+
+
+def model(server: ModelServer, **settings: Any) -> LiteLLM:
+    return LiteLLM("openai/scripted", api_base=server.url, api_key="none", **({"timeout": 5.0} | settings))
+
+
+def noted(memory: Memory, id: str) -> Note:
+    note = memory.get(id)
+    assert isinstance(note, Note)
+    return note
+
+
+def annotated(memory: Memory, ids: Sequence[str]) -> list[bool]:
+    return ["noteworthy" in noted(memory, id).keywords for id in ids]
+
+
+def test_a_note_is_found_at_once_and_gets_the_models_fields_later(url: Any, server: ModelServer) -> None:
+    found = threading.Event()
+
+    def answer(request: dict[str, Any]) -> str:
+        found.wait(PATIENCE)
+        return reply(request)
+
+    server.reply = answer
+    with Memory(url, llm=model(server, timeout=PATIENCE)) as memory:
+        ids = memory.add_many(LIFE)
+        assert said(memory, "Who howls along?")[0] == LIFE[2]["content"]
+        assert noted(memory, ids[2]).authored == ()
+        found.set()
+        memory.flush(timeout=PATIENCE)
+        assert all(annotated(memory, ids))
+        note = noted(memory, ids[2])
+        assert note.content == LIFE[2]["content"]
+        assert note.context.startswith("Ann remarks: Every evening.")
+        assert set(note.authored) == {"context", "keywords", "tags"}
+        assert "remark" in note.tags
+        assert memory.check() == []
+
+
+def test_a_version_tells_model_prompt_and_all_that_was_read(url: Any, server: ModelServer) -> None:
+    with Memory(url, llm=model(server)) as memory:
+        ids = memory.add_many(LIFE)
+        memory.flush(timeout=PATIENCE)
+        by_model = [r for r in memory.history(ids[1]) if r.cause.by == JobKind.ANNOTATE.value]
+        assert [(r.cause.model, r.cause.prompt) for r in by_model] == [("openai/scripted", "annotate/1")]
+        read = {item.note for item in by_model[0].inputs}
+        assert set(ids[:3]) <= read  # its session was read together
+        reverted = memory.revert(ids[1], 1)
+        assert reverted.authored == ()
+
+
+def test_the_models_words_find_the_note(url: Any, server: ModelServer) -> None:
+    def words(request: dict[str, Any]) -> str:
+        return reply(request).replace("noteworthy", "violoncello")
+
+    server.reply = words
+    with Memory(url, llm=model(server)) as memory:
+        memory.add_many([{"id": f"f{n}", "content": f"Boat number {n} is in harbour {n}."} for n in range(30)])
+        (id,) = memory.add_many([{"content": "We rehearsed all evening in the old barn.", "session": "s"}])
+        memory.flush(timeout=PATIENCE)
+        assert "violoncello" in noted(memory, id).keywords
+        hits = memory.search("violoncello rehearsal", k=5, explain=True)
+        assert id in [hit.note.id for hit in hits]
+
+
+def test_facts_become_notes_of_their_own_that_rest_on_the_event(url: Any, server: ModelServer) -> None:
+    with Memory(url, llm=model(server)) as memory:
+        ids = memory.add_many(LIFE)
+        memory.flush(timeout=PATIENCE)
+        (fact,) = memory.list(kinds=[Kind.SEMANTIC]).notes
+        assert fact.content == "Ann lives in Oslo."
+        assert fact.event_ids == noted(memory, ids[3]).event_ids
+        assert (fact.session, fact.speaker, fact.occurred_at) == (None, None, noted(memory, ids[3]).occurred_at)
+        derived = [link for link in memory.links(fact.id) if link.type is LinkType.DERIVED_FROM]
+        assert [link.target for link in derived] == [ids[3]]
+        assert "Ann lives in Oslo." in said(memory, "Where does Ann live?", k=5)
+        memory.delete(ids[3])
+        assert memory.list(kinds=[Kind.SEMANTIC]).notes == ()
+
+
+def test_a_stretch_gets_one_summary(url: Any, server: ModelServer) -> None:
+    turns = [{"content": f"Plank {n} of the boat is painted.", "session": "s", "speaker": "Ida"} for n in range(5)]
+    with Memory(url, llm=model(server)) as memory:
+        ids = memory.add_many(turns)
+        memory.flush(timeout=PATIENCE)
+        (summary,) = memory.list(kinds=[Kind.INSIGHT]).notes
+        assert summary.content.startswith("A summary:")
+        assert set(summary.event_ids) == {event for id in ids for event in noted(memory, id).event_ids}
+        hits = memory.search("a summary of the planks", k=20)
+        assert hits[-1].note.id == summary.id  # it repeats what the turns say
+        (hit,) = memory.search("a summary of the planks", kinds=[Kind.INSIGHT])
+        assert hit.note.id == summary.id
+
+
+def test_new_wording_is_read_anew_and_former_facts_are_put_away(url: Any, server: ModelServer) -> None:
+    with Memory(url, llm=model(server)) as memory:
+        id = memory.add("I moved to Oslo.", speaker="Ann", session="s")
+        memory.flush(timeout=PATIENCE)
+        memory.update(id, content="I moved to Tromsø.")
+        memory.flush(timeout=PATIENCE)
+        assert [note.content for note in memory.list(kinds=[Kind.SEMANTIC]).notes] == ["Ann lives in Tromsø."]
+        assert "Tromsø" in noted(memory, id).context
+
+
+def test_a_lesson_stays_when_turns_that_it_rests_on_are_read_anew(url: Any, server: ModelServer) -> None:
+    told = ("The upload of large files times out.", "Raise UPLOAD_TIMEOUT.", "That worked!")
+    with Memory(url, llm=model(server)) as memory:
+        turns = [{"content": text, "session": session} for session in "ab" for text in told]
+        ids = memory.add_many(turns)
+        memory.evolve()
+        (lesson,) = memory.list(kinds=[Kind.PROCEDURAL]).notes
+        for id, text in zip(ids[:2], told, strict=False):
+            memory.update(id, content=f"{text} It is for the archive.")
+        memory.flush(timeout=PATIENCE)
+        assert [note.id for note in memory.list(kinds=[Kind.PROCEDURAL]).notes] == [lesson.id]
+        assert all("archive" in noted(memory, id).context for id in ids[:2])
+
+
+def test_what_a_person_wrote_stays(url: Any, server: ModelServer) -> None:
+    with Memory(url, llm=model(server)) as memory:
+        id = memory.add("The keel was laid in spring.", speaker="Ida")
+        memory.update(id, keywords=("shipyard",), importance=0.9)
+        memory.flush(timeout=PATIENCE)
+        note = noted(memory, id)
+        assert (note.keywords, note.importance) == (("shipyard",), 0.9)
+        assert "noteworthy" in note.context
+
+
+def test_a_model_decides_typed_links_with_a_reason(url: Any, server: ModelServer) -> None:
+    with Memory(url, llm=model(server)) as memory:
+        memory.add_many(LIFE)
+        memory.flush(timeout=PATIENCE)
+        decided = [
+            link
+            for note in memory.list().notes
+            for link in memory.links(note.id)
+            if link.reason == "the model says so" and link.source == note.id
+        ]
+        assert decided
+        seq = {note.id: note.seq for note in memory.list().notes}
+        assert all(link.type is LinkType.RELATES and seq[link.target] < seq[link.source] for link in decided)
+
+
+class Filtered(ModelServer):
+    """A service that refuses questions that begin and go on in some way."""
+
+    def __init__(self, begins: str, says: str) -> None:
+        super().__init__(reply)
+        self.begins, self.says = begins, says
+
+    async def answer(self, writer: asyncio.StreamWriter, request: dict[str, Any]) -> bool:
+        asked = request["messages"][-1]["content"]
+        if asked.startswith(self.begins) and self.says in asked:
+            await self.send(writer, 400, problem("the prompt was filtered"))
+            return True
+        return await super().answer(writer, request)
+
+
+def test_what_a_service_refuses_does_not_keep_other_notes_from_being_linked(url: Any) -> None:
+    turns = [f"Ida painted the boat and then the {thing}." for thing in ("oars", "mast", "rudder")]
+    with Filtered("notes:", "hemlock") as server, Memory(url, llm=model(server)) as memory:
+        ids = memory.add_many([{"content": text, "speaker": "Ida"} for text in [*turns, "Ida brewed hemlock."]])
+        with pytest.raises(JobFailed, match="1 jobs failed"):
+            memory.flush(timeout=PATIENCE)
+        assert [job.note for job in memory.jobs()] == [ids[3]]
+        assert any(link.reason == "the model says so" for link in memory.links(ids[2]))
+
+
+def test_keywords_that_a_model_leaves_out_stay_those_of_the_text(url: Any, server: ModelServer) -> None:
+    def without(request: dict[str, Any]) -> str:
+        said = json.loads(reply(request))
+        return json.dumps({name: [one | {"keywords": []} for one in told] if name == "notes" else told
+                           for name, told in said.items()})  # fmt: skip
+
+    server.reply = without
+    with Memory(url, llm=model(server)) as memory:
+        id = memory.add("The keel of the Blue Heron was laid in spring.", speaker="Ida")
+        extracted = noted(memory, id).keywords
+        memory.flush(timeout=PATIENCE)
+        note = noted(memory, id)
+        assert "noteworthy" in note.context
+        assert note.keywords == extracted != ()
+        assert note.authored == ("context", "tags")
+
+
+def test_filler_is_not_sent(url: Any, server: ModelServer) -> None:
+    with Memory(url, llm=model(server)) as memory:
+        id = memory.add("ok, thanks!", speaker="Bob", session="s")
+        memory.flush(timeout=PATIENCE)
+        assert server.asked == 0
+        assert noted(memory, id).authored == ()
+
+
+ODD = [f for f in Fault if f not in (Fault.UNAUTHORIZED, Fault.FORBIDDEN, Fault.NOT_THERE, Fault.HANGS)]
+
+
+@pytest.mark.parametrize("fault", ODD, ids=lambda fault: fault.name.lower())
+@pytest.mark.soak_only("neo4j")
+def test_what_goes_wrong_once_is_made_good(url: Any, server: ModelServer, fault: Fault) -> None:
+    server.plan = first([fault])
+    with Memory(url, llm=model(server)) as memory:
+        ids = memory.add_many(LIFE[:3])
+        memory.flush(timeout=PATIENCE)
+        assert server.faults[fault] == 1
+        assert all(annotated(memory, ids))
+        assert [noted(memory, id).content for id in ids] == [turn["content"] for turn in LIFE[:3]]
+        assert memory.jobs() == []
+
+
+@pytest.mark.parametrize("fault", [Fault.WRONG_ID, Fault.ONE_MISSING, Fault.NO_ID], ids=lambda f: f.name.lower())
+def test_the_good_items_of_a_bad_answer_are_kept_and_the_rest_read_alone(
+    url: Any, server: ModelServer, fault: Fault
+) -> None:
+    server.plan = first([fault])
+    with Memory(url, llm=model(server), annotator=LiteLLMAnnotator("lean")) as memory:
+        ids = memory.add_many(LIFE[:3])
+        memory.flush(timeout=PATIENCE)
+        sizes = [len(request["messages"][-1]["content"].partition("items:\n")[2].splitlines())
+                 for request in server.requests]  # fmt: skip
+        assert sizes == [3, 1]
+        assert all(annotated(memory, ids))
+
+
+@pytest.mark.parametrize(
+    ("fault", "questions"), [(Fault.OVERLOADED, [3, 3, 3, 3]), (Fault.RUBBISH, [3, 3, 3, 1, 1, 1])]
+)
+def test_turns_are_read_alone_after_three_vain_answers_but_not_after_an_outage(
+    url: Any, server: ModelServer, fault: Fault, questions: list[int]
+) -> None:
+    server.plan = first([fault] * 3)
+    with Memory(url, llm=model(server), annotator=LiteLLMAnnotator("lean")) as memory:
+        ids = memory.add_many([{"content": turn["content"], "session": "a"} for turn in LIFE[:3]])
+        memory.flush(timeout=PATIENCE)
+        asked = [request["messages"][-1]["content"].partition("items:\n")[2] for request in server.requests]
+        assert [len(said.splitlines()) for said in asked] == questions
+        assert all(annotated(memory, ids))
+
+
+def test_a_refused_key_is_one_clear_line_and_one_command_goes_on(url: Any, server: ModelServer) -> None:
+    server.plan = lambda: Fault.UNAUTHORIZED
+    with Memory(url, llm=model(server)) as memory:
+        ids = memory.add_many(LIFE)
+        with pytest.raises(JobFailed, match="openai/scripted"):
+            memory.flush(timeout=PATIENCE)
+        failed = [job for job in memory.jobs() if job.state is JobState.FAILED]
+        assert len(failed) == len([job for job in failed if job.kind is JobKind.ANNOTATE]) == len(LIFE)
+        assert all("Kestrel" not in (job.error or "") for job in failed)
+        assert said(memory, "Who howls along?")[0] == LIFE[2]["content"]
+        server.plan = lambda: None
+        memory.retry_jobs()
+        memory.flush(timeout=PATIENCE)
+        assert all(annotated(memory, ids))
+
+
+def test_jobs_wait_when_the_budget_is_spent(url: Any, server: ModelServer) -> None:
+    with Memory(url, llm=model(server), budget=Budget(calls=1), annotator=LiteLLMAnnotator("lean", batch=3)) as memory:
+        ids = memory.add_many([turn | {"session": "a"} for turn in LIFE[:6]])
+        memory.flush(timeout=PATIENCE)  # does not wait for another day
+        assert server.asked == 1
+        assert sum(annotated(memory, ids)) == 3
+        waiting = memory.jobs()
+        assert {(job.kind, job.state) for job in waiting} == {(JobKind.ANNOTATE, JobState.QUEUED)}
+        assert all("budget" in (job.error or "") for job in waiting)
+        told = memory.stats()
+        assert told["llm_calls"] == 1
+        assert told["budget"]["calls"] == 0
+
+
+def test_turns_that_waited_for_many_days_are_still_read_together(
+    url: Any, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days: list[datetime] = []
+
+    def tomorrow() -> datetime:
+        days.append(datetime.now(timezone.utc))
+        return days[-1]
+
+    monkeypatch.setattr(budget, "next_midnight", tomorrow)
+    monkeypatch.setattr(budget.Meter, "_reached", lambda *_: len(days) < 6)
+    with Memory(url, llm=model(server), budget=Budget(calls=9), annotator=LiteLLMAnnotator("lean")) as memory:
+        ids = memory.add_many([turn | {"session": "a"} for turn in LIFE[:6]])
+        memory.flush(timeout=PATIENCE)
+        assert all(annotated(memory, ids))
+        assert server.asked == 1
+
+
+def test_what_it_cost_is_told(url: Any, server: ModelServer) -> None:
+    with Memory(url, llm=model(server)) as memory:
+        memory.add_many(LIFE)
+        memory.flush(timeout=PATIENCE)
+        told = memory.stats()
+        assert told["llm"] == "openai/scripted"
+        assert told["llm_calls"] == server.asked > 0
+        assert told["llm_tokens"] > 0
+
+
+def test_a_deleted_word_that_a_model_spread_leaves_no_trace(
+    url: Any, server: ModelServer, traces: Callable[..., list[str]]
+) -> None:
+    secret = "Quixoticville"
+    with Memory(url, llm=model(server)) as memory:
+        memory.add_many(LIFE[:3])
+        id = memory.add(f"I moved to {secret} for the winter.", speaker="Ann", session="a")
+        ids = memory.add_many([{"content": "That is far up north, is it?", "speaker": "Bob", "session": "a"}])
+        memory.flush(timeout=PATIENCE)
+        assert secret in noted(memory, ids[0]).context  # the model quoted what stood before it
+        memory.delete(id)
+        memory.flush(timeout=PATIENCE)
+        assert secret not in noted(memory, ids[0]).context
+        assert all(annotated(memory, ids))  # read anew, without
+        assert memory.check() == []
+    assert traces(secret) == []
+
+
+def test_a_deleted_fact_stands_in_no_kept_answer(
+    url: Any, server: ModelServer, traces: Callable[..., list[str]]
+) -> None:
+    secret = "Quixoticville"
+    server.reply = lambda request: reply(request).replace('"facts": []', f'"facts": ["Ann lives in {secret}."]')
+    with Memory(url, llm=model(server)) as memory:
+        memory.add("That is where I live.", speaker="Ann", session="s")
+        memory.flush(timeout=PATIENCE)
+        (fact,) = memory.list(kinds=[Kind.SEMANTIC]).notes
+        assert secret in fact.content
+        memory.delete(fact.id)
+        memory.flush(timeout=PATIENCE)
+        assert len(memory.list().notes) == 1
+    assert traces(secret) == []
+
+
+def test_a_note_deleted_while_the_model_reads_leaves_nothing(
+    url: Any, server: ModelServer, traces: Callable[..., list[str]]
+) -> None:
+    secret = "Quixoticville"
+    server.wait = 1.0
+    with Memory(url, llm=model(server)) as memory:
+        id = memory.add(f"I moved to {secret} for the winter.", speaker="Ann", session="a")
+        ids = memory.add_many([{"content": "That is far up north, is it?", "speaker": "Bob", "session": "a"}])
+        memory._bridge.inner._backend.memory.engine.loop._hurried.set()  # no lingering: the question goes out now
+        while not server.asked:
+            time.sleep(0.02)
+        memory.delete(id)
+        memory.flush(timeout=PATIENCE)
+        assert all(annotated(memory, ids))
+        assert secret not in noted(memory, ids[0]).context
+        assert len(memory.list().notes) == 1
+    assert traces(secret) == []
+
+
+@pytest.mark.soak_only("neo4j")
+def test_many_faults_lose_no_event_and_touch_no_other_note(url: Any) -> None:
+    """A sample of what the soak does ten thousand times."""
+    turns = [{"id": f"t{n}", "content": f"Turn {n}: the {n}th crate holds lamp number {n}.", "speaker": "Ida",
+              "session": f"s{n // 20}"} for n in range(80)]  # fmt: skip
+    faults = [fault for fault in Fault if fault is not Fault.HANGS]
+    with ModelServer(reply, now_and_then(7, 0.3, faults)) as server, Memory(url, llm=model(server)) as memory:
+        ids = memory.add_many(turns)
+        for _ in range(20):
+            try:
+                memory.flush(timeout=3 * PATIENCE)
+                break
+            except JobFailed:
+                memory.retry_jobs()
+        assert [noted(memory, id).content for id in ids] == [turn["content"] for turn in turns]
+        for id, turn in zip(ids, turns, strict=True):
+            note = noted(memory, id)
+            assert note.context.startswith(f"Ida remarks: {turn['content'][:80]}") or not note.authored
+        assert sum(annotated(memory, ids)) >= 0.95 * len(ids)
+        assert sum(server.faults.values()) > 5
+
+
+def test_a_budget_needs_a_model(tmp_path: Any) -> None:
+    with pytest.raises(InvalidInput, match="llm="):
+        Memory(tmp_path / "m.db", budget=Budget(calls=1))

@@ -1,0 +1,132 @@
+"""Bitemporal reads: valid time (`as_of`) and transaction time (`known_at`)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from tests.contract.support import LIFE, decide, said
+from zettel import LinkType, Memory
+from zettel.errors import InvalidInput
+
+pytestmark = pytest.mark.over_http
+
+
+def test_as_of_leaves_out_what_was_not_yet_true(memory: Memory) -> None:
+    memory.add_many(LIFE, wait=True)
+    assert any("Oslo" in text for text in said(memory, "Where did Ann move to?", as_of="2024-06-01")[:2])
+    then = said(memory, "Where did Ann move to?", as_of="2024-02-01")
+    assert then
+    assert not any("Oslo" in text or "Congratulations" in text for text in then)
+    assert said(memory, "Ida and the glaciers", as_of="1999-01-01") == [LIFE[6]["content"]]  # undated: always valid
+
+
+def test_statistics_as_of_a_moment_are_those_of_that_moment(memory: Memory) -> None:
+    memory.add_many(LIFE[:3], wait=True)
+    hits = memory.search("Ann's cello", as_of="2024-02-01", explain=True)
+    before = [(hit.note.content, round(hit.why.local_score, 4)) for hit in hits]
+    memory.add_many(LIFE[3:], wait=True)
+    hits = memory.search("Ann's cello", as_of="2024-02-01", explain=True)
+    after = [(hit.note.content, round(hit.why.local_score, 4)) for hit in hits]
+    undated = LIFE[6]["content"]
+    assert [text for text, _ in after if text != undated] == [text for text, _ in before]
+
+
+@pytest.mark.here
+def test_what_replaced_a_note_ranks_above_it_unless_it_came_later(memory: Memory) -> None:
+    old = memory.add("Ann lives in Bergen.", occurred_at="2024-01-01")
+    new = memory.add("Ann has left for Oslo.", occurred_at="2024-05-01")
+    memory.flush()
+    decide(memory, new, old, LinkType.SUPERSEDES)
+    hits = memory.search("Ann lives in Bergen", explain=True)
+    assert [hit.note.id for hit in hits[:2]] == [new, old]
+    assert hits[1].note.valid_to == datetime(2024, 5, 1, tzinfo=timezone.utc)
+    assert hits[1].why.superseded_by == new
+    then = memory.search("Ann lives in Bergen", as_of="2024-02-01", explain=True)
+    assert [hit.note.id for hit in then] == [old]
+    assert then[0].why.superseded_by is None
+
+
+@pytest.mark.here
+def test_valid_to_is_derived_so_nothing_needs_repair(memory: Memory) -> None:
+    old = memory.add("Ann lives in Bergen.", occurred_at="2024-01-01")
+    new = memory.add("Ann lives in Oslo.", occurred_at="2024-05-01")
+    between = memory.add("Ann lives in Voss.", occurred_at="2024-03-01")
+    memory.flush()
+    decide(memory, new, old, LinkType.SUPERSEDES)
+    decide(memory, between, old, LinkType.SUPERSEDES)
+    assert memory.get(old).valid_to == datetime(2024, 3, 1, tzinfo=timezone.utc)
+    memory.delete(between)
+    assert memory.get(old).valid_to == datetime(2024, 5, 1, tzinfo=timezone.utc)
+    memory.revert(new, 1)
+    assert memory.get(old).valid_to is None
+
+
+def test_known_at_shows_what_had_been_recorded(memory: Memory) -> None:
+    first = memory.add("The key hangs behind the door.", occurred_at="2020-01-01")
+    memory.flush()
+    moment = memory.get(first).recorded_at + timedelta(microseconds=1)
+    _wait_past(moment)
+    memory.add("The key hangs in the shed.", occurred_at="2020-01-02")
+    memory.update(first, content="The lamp stands behind the door.")
+    memory.flush()
+    assert said(memory, "Where is the key?", known_at=moment)[0] == "The key hangs behind the door."
+    assert len(said(memory, "Where is the key?", known_at=moment)) == 1
+    assert said(memory, "Where is the key?")[0] == "The key hangs in the shed."
+    assert not any("lamp" in text for text in said(memory, "Where is the lamp?", known_at=moment))
+    assert said(memory, "key", known_at="2001-01-01") == []
+
+
+def test_known_at_before_a_revert_still_shows_the_change(memory: Memory) -> None:
+    id = memory.add("The meeting is in the red room.")
+    memory.flush()
+    memory.update(id, content="The meeting is in the blue room.")
+    changed = memory.history(id)[-1].recorded_at
+    _wait_past(changed)
+    memory.revert(id, 1)
+    assert said(memory, "meeting room") == ["The meeting is in the red room."]
+    assert said(memory, "meeting room", known_at=changed) == ["The meeting is in the blue room."]
+
+
+def test_imports_carry_old_dates_and_todays_recording(memory: Memory) -> None:
+    id = memory.add("We signed the lease.", occurred_at="1999-12-31T23:30:00+02:00")
+    note = memory.get(id)
+    assert note.occurred_at == datetime(1999, 12, 31, 21, 30, tzinfo=timezone.utc)
+    assert abs(note.recorded_at - datetime.now(timezone.utc)) < timedelta(minutes=1)
+
+
+def test_yesterday_counts_from_now_or_from_the_last_event(memory: Memory) -> None:
+    memory.add("We baked rye bread.", occurred_at="2024-05-01T10:00Z")
+    memory.add("We baked white bread.", occurred_at="2024-06-10T10:00Z")
+    memory.add("We cleaned the oven.", occurred_at="2024-06-11T10:00Z")
+    memory.flush()
+    assert said(memory, "Which bread did we bake yesterday?")[0] == "We baked white bread."
+    assert said(memory, "Which bread did we bake yesterday?", now="2024-05-02T12:00Z")[0] == "We baked rye bread."
+
+
+def test_today_is_a_day_where_now_was_told(memory: Memory) -> None:
+    memory.add("We baked rye bread.", occurred_at="2024-05-08T16:00Z")
+    memory.add("We baked white bread.", occurred_at="2024-05-09T16:00Z")
+    memory.flush()
+    question = "Which bread did we bake today?"
+    for now in ("2024-05-08T20:00-07:00", datetime(2024, 5, 8, 20, tzinfo=timezone(timedelta(hours=-7)))):
+        assert said(memory, question, now=now)[0] == "We baked rye bread."
+    assert said(memory, question, now="2024-05-09T03:00Z")[0] == "We baked white bread."
+
+
+def test_a_clock_that_is_no_time_is_named(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="as_of='yesterday-ish'"):
+        memory.search("x", as_of="yesterday-ish")
+    for number in (2024, 20240501, 0.5, True):
+        with pytest.raises(InvalidInput, match="is a number, not a time"):
+            memory.add("x", occurred_at=number)
+        with pytest.raises(InvalidInput, match=r"is not a time|a valid string"):  # the second over HTTP
+            memory.search("x", as_of=number)
+    id = memory.add("Said when the ferry left.", occurred_at=1_714_554_000)  # seconds since 1970
+    assert memory.get(id).occurred_at == datetime(2024, 5, 1, 9, tzinfo=timezone.utc)
+
+
+def _wait_past(moment: datetime) -> None:
+    while datetime.now(timezone.utc) <= moment:
+        pass

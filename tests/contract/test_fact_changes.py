@@ -1,0 +1,160 @@
+"""Superseded facts are marked and can be filtered out; contradictions stay and are listed; both can be reverted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any, cast
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from tests.contract.support import decide, said
+from zettel import LinkType, Memory, Note, Scope
+from zettel.graph import open_store
+from zettel.link.conflicts import conflicts
+from zettel.model import Conflict
+from zettel.ports import GraphStore
+
+BERGEN = "I live in Bergen, above a bakery."
+OSLO = "Big news: I live in Oslo now!"
+WHERE = "Where does Ann live?"
+LIVED = (
+    ("2024-01-10", "I live in Bergen, above a bakery."),
+    ("2024-03-05", "I live in Turku now, in a flat by the river."),
+    ("2024-05-01", "Big news: I live in Oslo now!"),
+)
+
+
+def note(memory: Memory, id: str) -> Note:
+    found = memory.get(id)
+    assert isinstance(found, Note)
+    return found
+
+
+def _moved(memory: Memory) -> tuple[str, str]:
+    old = memory.add(BERGEN, speaker="Ann", occurred_at="2024-01-10")
+    new = memory.add(OSLO, speaker="Ann", occurred_at="2024-05-01")
+    memory.add("Do you like Bergen?", speaker="Bob", occurred_at="2024-05-02")
+    memory.flush()
+    return old, new
+
+
+def test_current_only_leaves_out_what_was_replaced(memory: Memory) -> None:
+    old, new = _moved(memory)
+    everything = {hit.note.id for hit in memory.search(WHERE)}
+    current = {hit.note.id for hit in memory.search(WHERE, current_only=True)}
+    assert {old, new} <= everything
+    assert current == everything - {old}
+    assert [hit.note.id for hit in memory.search("Bergen bakery", k=1, current_only=True)] != [old]
+    before = memory.search(WHERE, current_only=True, as_of="2024-03-01")
+    assert [hit.note.id for hit in before] == [old]
+    memory.revert(new, 1)
+    assert old in {hit.note.id for hit in memory.search(WHERE, current_only=True)}
+
+
+def test_what_replaces_a_note_says_why_and_stands_above_it(memory: Memory) -> None:
+    old, new = _moved(memory)
+    (link,) = (link for link in memory.links(new) if link.type is LinkType.SUPERSEDES)
+    assert (link.source, link.target) == (new, old)
+    assert "Bergen" in link.reason
+    assert "Oslo" in link.reason
+    assert note(memory, old).valid_to == note(memory, new).valid_from
+    first, second = memory.search(WHERE, k=2, explain=True)
+    assert (first.note.id, second.note.id) == (new, old)
+    assert second.why.superseded_by == new
+    assert first.score >= second.score
+    assert first.why.features["statement"]
+    assert memory.search(WHERE, k=1, as_of="2024-03-01")[0].note.id == old
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_news_in_any_order_of_arrival_end_the_same(memory: Memory, order: tuple[int, ...]) -> None:
+    ids: dict[int, str] = {}
+    for place in order:
+        when, text = LIVED[place]
+        ids[place] = memory.add(text, speaker="Ann", occurred_at=when)
+        memory.flush()
+    starts = [note(memory, ids[place]).valid_from for place in range(3)]
+    assert [note(memory, ids[place]).valid_to for place in range(3)] == [starts[1], starts[2], None]
+    assert memory.search(WHERE, k=1)[0].note.id == ids[2]
+    assert memory.search(WHERE, k=1, as_of="2024-04-01")[0].note.id == ids[1]
+    assert memory.search(WHERE, k=1, as_of="2024-02-01")[0].note.id == ids[0]
+    memory.delete(ids[1])
+    memory.flush()
+    assert note(memory, ids[0]).valid_to == starts[2]
+    memory.delete(ids[2])
+    memory.flush()
+    assert note(memory, ids[0]).valid_to is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What if I lived in Porto?",
+        "If I lived in Porto, I would swim every day.",
+        "I nearly took a house in Porto, but the bank said no.",
+        "My parents live in Porto.",
+        "Imagine me living in Porto.",
+    ],
+)
+def test_what_is_not_so_replaces_nothing_and_answers_nothing(memory: Memory, text: str) -> None:
+    home = memory.add(BERGEN, speaker="Ann", occurred_at="2024-01-10")
+    memory.add(text, speaker="Ann", occurred_at="2024-05-01")
+    memory.flush()
+    assert note(memory, home).valid_to is None
+    assert memory.search(WHERE, k=1)[0].note.id == home
+
+
+def test_what_contradicts_is_listed_until_it_is_settled(memory: Memory) -> None:
+    rome = memory.add("Ben lives in Rome.")
+    turin = memory.add("Ben lives in Turin.")
+    memory.flush()
+    (pair,) = memory.conflicts()
+    assert (pair.note.id, pair.other.id) == (turin, rome)
+    assert note(memory, turin).confidence < note(memory, rome).confidence == 1.0
+    assert len(memory.search("Where does Ben live?", current_only=True)) == 2
+    milan = memory.add("Ben has moved to Milan.")
+    memory.flush()
+    decide(memory, milan, rome, LinkType.SUPERSEDES)
+    assert memory.conflicts() == []
+    assert "Ben lives in Rome." not in said(memory, "Where does Ben live?", current_only=True)
+
+
+def test_what_is_taken_back_is_as_it_was(memory: Memory) -> None:
+    rome, turin = memory.add("Ben lives in Rome."), memory.add("Ben lives in Turin.")
+    memory.flush()
+    memory.revert(turin, 1)
+    assert memory.conflicts() == []
+    assert note(memory, turin).confidence == 1.0
+    assert note(memory, rome).valid_to is None
+
+
+def test_what_is_deleted_while_conflicts_are_read_is_in_none(url: Any) -> None:
+    with Memory(url) as memory:
+        rome = memory.add("Ben lives in Rome.")
+        memory.add("Ben lives in Turin.")
+        memory.flush()
+        assert len(memory.conflicts()) == 1
+
+        class Meanwhile:
+            """The store, from which somebody deletes a note when its links have been read."""
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(store, name)
+
+            async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
+                await anyio.to_thread.run_sync(memory.delete, rome)
+                return await store.notes(scope, ids)
+
+        store = open_store(url)
+
+        async def read() -> list[Conflict]:
+            await store.open()
+            try:
+                return await conflicts(cast(GraphStore, Meanwhile()), Scope())
+            finally:
+                await store.close()
+
+        assert anyio.run(read) == []

@@ -1,0 +1,287 @@
+"""Job queue: urgent jobs run first, single jobs can be retried or cancelled, and released jobs are never lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract.conftest import BACKENDS, EVERY_STORE
+from zettel import Memory, Scope
+from zettel.core.commit import Clock, Commits
+from zettel.core.follow_ups import new_job
+from zettel.errors import InvalidInput, JobFailed, NotFound
+from zettel.graph import open_store
+from zettel.model import Job, JobKind, JobState
+from zettel.ports import GraphStore, ScopeState
+from zettel.ports.operations import Op, PutJob
+
+ANN, BOB = Scope(user="ann"), Scope(user="bob")
+ALL = list(JobKind)
+LONG = 60.0  # seconds of a lease that does not run out
+
+
+@asynccontextmanager
+async def opened(backend: str, folder: Path) -> AsyncIterator[GraphStore]:
+    """A store at whose jobs nobody works."""
+    at: Any = BACKENDS[backend](folder)
+    store = open_store(at, None, None) if isinstance(at, (str, Path)) else at
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def put(store: GraphStore, scope: Scope, *kinds: JobKind, later: float = 0.0) -> list[Job]:
+    """Queue a job of each kind, in this order."""
+    made: list[PutJob] = []
+
+    async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+        run_at = clock.recorded_at + timedelta(seconds=later)
+        made[:] = [new_job(scope, kind, run_at, version=clock.next()) for kind in kinds]
+        return [*made]
+
+    await Commits(store).commit(scope, plan)
+    return [one.job for one in made]
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(work)
+
+
+@pytest.mark.parametrize("backend", EVERY_STORE)
+def test_of_busy_scopes_only_what_needs_no_order_is_taken(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            await put(store, ANN, JobKind.LINK, JobKind.EMBED)
+            await put(store, BOB, JobKind.LINK)
+            taken = []
+            while more := await store.claim(ALL, 9, LONG, None, [ANN]):
+                taken += [(job.scope, job.kind) for job in more]
+            assert sorted(taken, key=str) == sorted([(ANN, JobKind.EMBED), (BOB, JobKind.LINK)], key=str)
+            assert await store.claim(ALL, 9, LONG, ANN, [ANN, Scope(user="nobody")]) == []
+            assert [job.kind for job in await store.claim(ALL, 9, LONG, None, [BOB])] == [JobKind.LINK]
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", EVERY_STORE)
+def test_jobs_of_single_notes_come_before_mass_work(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            mass = [JobKind.REEMBED, JobKind.REFLECT, JobKind.EVOLVE, JobKind.MERGE, JobKind.PURGE]
+            await put(store, ANN, *mass)
+            await put(store, BOB, JobKind.LINK)
+            await put(store, ANN, JobKind.EMBED, JobKind.ANNOTATE)
+            claimed: list[Job] = []
+            while more := await store.claim(ALL, 9, LONG, None):
+                claimed += more
+            kinds = [job.kind for job in claimed]
+            assert set(kinds[:3]) == {JobKind.LINK, JobKind.EMBED, JobKind.ANNOTATE}
+            assert kinds[3:] == [JobKind.PURGE, JobKind.REFLECT, JobKind.EVOLVE, JobKind.MERGE, JobKind.REEMBED]
+            assert [job.priority for job in claimed] == [kind.priority for kind in kinds]
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", EVERY_STORE)
+def test_one_failed_job_is_tried_again(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            one, other = await put(store, ANN, JobKind.LINK, JobKind.LINK)
+            await store.fail(await store.claim(ALL, 9, LONG, None), "it cannot be done", None)
+            assert await store.retry(ANN, "j_nothing") == 0
+            assert await store.retry(BOB, one.id) == 0
+            assert await store.retry(ANN, one.id) == 1
+            states = {job.id: job.state for job in await store.jobs(ANN)}
+            assert states == {one.id: JobState.QUEUED, other.id: JobState.FAILED}
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", EVERY_STORE)
+def test_what_was_begun_is_given_back_at_once(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            await put(store, ANN, JobKind.LINK, JobKind.LINK, JobKind.LINK)
+            claimed = await store.claim(ALL, 9, LONG, None)
+            assert await store.claim(ALL, 9, LONG, None) == []
+            await store.fail(claimed[:2], "stopped", datetime.now(timezone.utc))
+            again = await store.claim(ALL, 9, LONG, None)
+            assert [job.id for job in again] == [job.id for job in claimed[:2]]
+            await store.fail(claimed, "too late to say", None)  # two of the three are somebody else's now
+            states = {job.id: job.state for job in await store.jobs(ANN)}
+            assert [states[job.id] for job in claimed] == [JobState.RUNNING, JobState.RUNNING, JobState.FAILED]
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", EVERY_STORE)
+def test_a_claim_for_which_nothing_was_tried_counts_as_no_attempt(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            await put(store, ANN, JobKind.LINK)
+            for counts, attempts in ((True, 1), (False, 1), (False, 1), (True, 2)):
+                claimed = await store.claim(ALL, 9, LONG, None)
+                await store.fail(claimed, "stopped", datetime.now(timezone.utc), counts)
+                assert [job.attempts for job in await store.jobs(ANN)] == [attempts]
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", EVERY_STORE)
+def test_a_job_is_dropped_unless_somebody_is_at_it(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            running, failed = await put(store, ANN, JobKind.LINK, JobKind.EMBED)
+            (waits,) = await put(store, ANN, JobKind.LINK, later=3600)
+            await store.claim([JobKind.LINK], 9, LONG, None)
+            await store.fail(await store.claim([JobKind.EMBED], 9, LONG, None), "it cannot be done", None)
+            assert not await store.cancel(ANN, running.id)
+            assert not await store.cancel(ANN, "j_nothing")
+            assert not await store.cancel(BOB, waits.id)
+            assert await store.cancel(ANN, waits.id)
+            assert await store.cancel(ANN, failed.id)
+            assert [job.id for job in await store.jobs(None)] == [running.id]
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", EVERY_STORE)
+def test_a_lease_that_ran_out_keeps_no_job(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            (job,) = await put(store, ANN, JobKind.LINK)
+            await store.claim(ALL, 9, 0.0, None)
+            await asyncio.sleep(0.01)
+            assert await store.cancel(ANN, job.id)
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", EVERY_STORE)
+def test_a_lease_is_renewed_by_who_holds_it(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with opened(backend, tmp_path) as store:
+            await put(store, ANN, JobKind.LINK)
+            late = await store.claim(ALL, 9, 0.0, None)
+            await asyncio.sleep(0.01)
+            held = await store.claim(ALL, 9, 0.5, None)  # by somebody else now
+            await store.renew(late, 0.0)
+            await store.renew(held, LONG)
+            await asyncio.sleep(0.6)
+            assert await store.claim(ALL, 9, LONG, None) == []
+            await store.fail(held, "stopped", datetime.now(timezone.utc))
+            await store.renew(held, LONG)  # it is nobody's any more
+            assert [job.id for job in await store.claim(ALL, 9, LONG, None)] == [job.id for job in held]
+
+    run(work())
+
+
+def test_a_round_that_takes_long_stays_with_its_worker(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = memory._bridge.inner._backend.memory.engine
+    (lane, *_) = engine.loop._lanes
+    monkeypatch.setattr(lane, "lane", lane.lane._replace(lease=0.3))
+    handler = engine.loop._work._handlers[JobKind.REFLECT]
+    reflect = handler.do
+    taken: list[int] = []
+
+    async def slowly(scope: Scope, jobs: Any) -> Any:
+        await asyncio.sleep(1.0)
+        taken.append(len(await engine.store.claim([JobKind.REFLECT], 9, LONG, None)))
+        return await reflect(scope, jobs)
+
+    monkeypatch.setattr(handler, "do", slowly)
+    memory.add("Snow fell.")
+    memory.evolve()
+    assert taken == [0]
+
+
+def test_a_memory_says_why_a_job_cannot_be_cancelled(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = memory._bridge.inner._backend.memory.engine.store
+    monkeypatch.setattr(memory._bridge.inner._backend.memory.engine.loop, "_run_batch", lambda _: _none())
+    memory.add("Snow fell.")
+    (job,) = memory.jobs()
+    for call in (memory.cancel_job, memory.retry_jobs):
+        with pytest.raises(NotFound, match="j_nothing"):
+            call("j_nothing")
+    assert memory.retry_jobs(job.id) == 0  # it has not failed
+    memory._bridge.call(lambda: store.claim([job.kind], 1, LONG, None))
+    with pytest.raises(InvalidInput, match=f"{job.id} is running"):
+        memory.cancel_job(job.id)
+    memory.delete(memory.list().notes[0].id)
+    (purge,) = memory.jobs()
+    with pytest.raises(InvalidInput, match="completes a delete"):
+        memory.cancel_job(purge.id)
+    memory.add("Rain fell.")
+    (waits,) = [job for job in memory.jobs() if job.kind is JobKind.LINK]
+    assert memory.cancel_job(waits.id) == waits
+    assert memory.jobs() == [purge]
+
+
+async def _none() -> int:
+    return 0
+
+
+def test_a_round_of_evolution_is_queued_where_something_changed(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert memory.evolve_later() is False  # nothing was ever written
+    memory.add("The ferry to Bergen leaves at nine.")
+    memory.flush()
+    with monkeypatch.context() as patch:
+        patch.setattr(memory._bridge.inner._backend.memory.engine.loop, "_run_batch", lambda _: _none())
+        assert memory.evolve_later() is True
+        queued = {job.kind for job in memory.jobs()}
+        assert JobKind.MERGE in queued
+        assert memory.evolve_later() is False
+    memory.flush()
+    assert memory.jobs() == []
+    assert memory.evolve_later() is False
+    memory.add("It leaves from the northern pier.")
+    assert memory.evolve_later() is True
+    memory.flush()
+
+
+def test_a_job_that_failed_before_keeps_no_round_from_being_done(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = memory._bridge.inner._backend.memory.engine.loop
+    with monkeypatch.context() as patch:
+        patch.setattr(loop._work._handlers[JobKind.LINK], "do", _broken)
+        for hour in (9, 10):
+            memory.add("The ferry leaves at nine.", speaker="Ida", session="s", occurred_at=f"2024-05-01T{hour:02}:00Z")
+        with pytest.raises(JobFailed, match="2 jobs failed"):
+            memory.flush()
+    loop._reported.clear()  # as in another process
+    with pytest.raises(JobFailed, match="2 jobs failed"):
+        memory.evolve()
+    assert len(memory.list().notes) == 1
+    assert memory.evolve() == (0, 0, 0, 0)
+
+
+async def _broken(scope: Scope, jobs: Any) -> Any:
+    raise ValueError("it cannot be done")
+
+
+def test_a_new_round_takes_the_place_of_those_that_failed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.add("The ferry to Bergen leaves at nine.")
+    memory.flush()
+    with monkeypatch.context() as patch:
+        patch.setattr(memory._bridge.inner._backend.memory.engine.loop._work._handlers[JobKind.REFLECT], "do", _broken)
+        for _ in range(3):
+            with pytest.raises(JobFailed, match="1 jobs failed"):
+                memory.evolve()
+            assert [job.kind for job in memory.jobs()] == [JobKind.REFLECT]
+        assert memory.evolve_later() is True
+        with pytest.raises(JobFailed, match="1 jobs failed"):
+            memory.flush()
+        assert [job.kind for job in memory.jobs()] == [JobKind.REFLECT]
+    memory.evolve()
+    assert memory.jobs() == []

@@ -1,0 +1,348 @@
+"""Merged: what was said twice becomes one note that stands for all its events, and can be parted again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import count, permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.contract.conftest import BACKENDS, EVERY_STORE
+from tests.contract.support import decide, said
+from tests.contract.test_erasable import SECRETS
+from tests.contract.test_erasable import traces as traces  # a fixture
+from tests.contract.transfer_helpers import told
+from zettel import Event, LinkType, Memory, Note
+from zettel.errors import NotFound
+from zettel.jobs import merge_job
+from zettel.model import Kind
+from zettel.testing.reference_store import ReferenceStore
+
+PEOPLE = ("Ann", "Bob", "Ida", "Ole", "Tove")
+THINGS = ("barn", "boat", "kiln", "orchard", "cellar", "harness", "sledge", "loom", "stove", "bridge")
+STYLES: tuple[Callable[[str], str], ...] = (
+    str, str.upper, "Well, {}".format, "{} Thanks!".format, lambda text: text.rstrip(".") + " !!",
+)  # fmt: skip
+DAY = "2024-05-01T09:00Z"
+
+
+def statement(number: int) -> str:
+    person, thing = PEOPLE[number % 5], THINGS[number // 5 % 10]
+    return f"{person} painted the {thing} and used {number + 2} brushes."
+
+
+def event(number: int, text: str, **fields: Any) -> Event:
+    return Event(**{"id": f"e{number}", "content": text, "speaker": "Ida", "occurred_at": DAY, "session": "a"} | fields)
+
+
+def noted(memory: Memory, id: str) -> Note:
+    note = memory.get(id)
+    assert isinstance(note, Note)
+    return note
+
+
+def state(memory: Memory, *ids: str) -> list[dict[str, Any]]:
+    """All of notes but their versions, and the ends of their links."""
+    return [
+        noted(memory, id).model_dump(exclude={"version"})
+        | {"links": sorted((x.source, x.type.value, x.target) for x in memory.links(id))}
+        for id in ids
+    ]
+
+
+def versions(memory: Memory, *ids: str) -> list[int]:
+    return [noted(memory, id).version for id in ids]
+
+
+def pair(memory: Memory) -> tuple[str, str]:
+    """A statement and its duplicate, merged."""
+    one, other = memory.add_many([event(0, statement(0)), event(1, f"Well, {statement(0)}")])
+    assert memory.evolve().merged == 1
+    return one, other
+
+
+def test_fifty_planted_duplicates_are_merged_and_nothing_else(memory: Memory) -> None:
+    told = [event(n, statement(n)) for n in range(50)]
+    again = [event(100 + n, STYLES[n % len(STYLES)](statement(n))) for n in range(50)]
+    near = [
+        event(200, statement(0).replace("2", "3")), event(201, statement(1).replace("Bob", "Tor")),
+        event(202, statement(2).replace("painted", "never painted")), event(203, statement(3), speaker="Ole"),
+        event(204, statement(4), occurred_at="2024-06-01"), event(205, statement(5).rstrip(".") + "?"),
+        *(event(210 + n, "Thanks!") for n in range(5)), *(event(220 + n, "In Oslo.") for n in range(5)),
+    ]  # fmt: skip
+    ids = memory.add_many([*told, *again, *near])
+    assert memory.evolve().merged == 50
+    assert [noted(memory, id).merged_into for id in ids] == [*[None] * 50, *ids[:50], *[None] * len(near)]
+    for kept, gone in zip(ids[:50], ids[50:100], strict=True):
+        assert noted(memory, gone).archived
+        assert noted(memory, kept).event_ids == (noted(memory, kept).event_ids[0], noted(memory, gone).event_ids[0])
+    assert [note.id for note in memory.list(kinds=[Kind.EPISODIC], limit=200).notes] == ids[:50] + ids[100:]
+    for number in range(0, 50, 7):
+        found = [hit.note.id for hit in memory.search(STYLES[2](statement(number)), k=5)]
+        assert ids[number] in found
+        assert not set(found).intersection(ids[50:100])
+    assert memory.check() == []
+    before = versions(memory, *ids)
+    assert not any(memory.evolve())
+    assert versions(memory, *ids) == before
+
+
+def test_a_duplicate_that_comes_later_joins_and_costs_no_vector(memory: Memory) -> None:
+    one, other = pair(memory)
+    third = memory.add(statement(0), id="third", speaker="Ida", occurred_at=DAY, session="a")
+    assert memory.evolve().merged == 1
+    assert [noted(memory, id).merged_into for id in (other, third)] == [one, one]
+    assert len(noted(memory, one).event_ids) == 3
+    assert {r.cause.by for r in memory.history(one)} >= {"merge"}
+    merging = [r for r in memory.history(one) if r.cause.by == "merge" and r.live]
+    assert [set(r.change) for r in merging] == [{"event_ids"}]
+    assert {read.note for read in merging[0].inputs} == {one, other, third}
+
+
+def test_what_is_said_all_day_costs_no_square_of_it(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merge_job, "MOST", 4)
+    ids = memory.add_many([event(n, "The nightly deploy of the barn server finished.") for n in range(10)])
+    assert memory.evolve().merged == 3 + 3 + 1
+    assert [len(noted(memory, id).event_ids) for id in (ids[0], ids[4], ids[8])] == [4, 4, 2]
+    assert max(len(revision.inputs) for id in ids for revision in memory.history(id)) == 4
+    assert not any(memory.evolve())
+    memory.add_many([event(10, "The nightly deploy of the barn server finished.")])
+    assert memory.evolve().merged == 1
+    assert [len(noted(memory, id).event_ids) for id in (ids[0], ids[4], ids[8])] == [4, 4, 3]
+
+
+def test_what_was_known_before_still_shows_both(memory: Memory) -> None:
+    ids = memory.add_many([event(0, statement(0)), event(1, statement(0))])
+    memory.flush()
+    before = max(noted(memory, id).recorded_at for id in ids)
+    memory.evolve()
+    then = memory.search(statement(0), known_at=before)
+    assert {hit.note.id for hit in then} == set(ids)
+    assert all(len(hit.note.event_ids) == 1 and not hit.note.archived for hit in then)
+    assert [len(hit.note.event_ids) for hit in memory.search(statement(0))] == [2]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
+def test_the_order_of_arrival_does_not_matter(order: tuple[int, ...]) -> None:
+    """Whatever comes when, and whenever is merged: the oldest stays, and speaks for all."""
+    texts = [statement(0), f"Well, {statement(0)}", statement(0).upper()]
+    for evolved_at in range(4):
+        with Memory(ReferenceStore()) as memory:
+            ids = []
+            for place, which in enumerate(order):
+                ids += memory.add_many([event(which, texts[which])])
+                if place == evolved_at:
+                    memory.evolve()
+            memory.evolve()
+            assert [noted(memory, id).merged_into for id in ids] == [None, ids[0], ids[0]]
+            assert noted(memory, ids[0]).event_ids == tuple(noted(memory, id).event_ids[0] for id in ids)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_whichever_side_is_reverted_both_stand_alone_and_stay_so(memory: Memory, side: int) -> None:
+    ids = memory.add_many([event(0, statement(0)), event(1, statement(0)), event(2, "Hens lay eggs.")])
+    memory.flush()
+    before = state(memory, *ids)
+    memory.evolve()
+    assert state(memory, *ids) != before
+    memory.revert(ids[side], 1)
+    memory.flush()
+    assert [noted(memory, id).merged_into for id in ids] == [None] * 3
+    assert said(memory, statement(0), k=2) == [statement(0)] * 2
+    assert memory.check() == []
+    assert memory.evolve().merged == 0  # a person parted them
+    for id in ids:
+        memory.revert(id, 1)
+    memory.flush()
+    assert [dict(one, links=[]) for one in state(memory, *ids)] == [dict(one, links=[]) for one in before]
+
+
+def test_taking_back_a_taking_back_merges_again(memory: Memory) -> None:
+    one, other = pair(memory)
+    merged = state(memory, one, other)
+    memory.revert(other, 1)
+    memory.revert(other, memory.history(other)[-2].version)
+    assert state(memory, one, other) == merged
+    assert len(memory.list().notes) == 1
+    memory.flush()
+    assert memory.check() == []
+
+
+def test_one_of_three_is_parted_and_the_other_two_merge_again(memory: Memory) -> None:
+    one, other = pair(memory)
+    third = memory.add(statement(0), id="third", speaker="Ida", occurred_at=DAY, session="a")
+    memory.evolve()
+    memory.revert(third, 1)
+    assert [noted(memory, id).merged_into for id in (one, other, third)] == [None, one, None]
+    memory.revert(other, 1)
+    assert [noted(memory, id).merged_into for id in (one, other, third)] == [None] * 3
+    assert [len(noted(memory, id).event_ids) for id in (one, other, third)] == [1] * 3
+    memory.flush()
+    assert memory.check() == []
+
+
+def test_other_words_for_a_merged_event_part_it_again(memory: Memory) -> None:
+    one, other = pair(memory)
+    assert memory.add_many([event(1, "Ann sold the barn.")], on_conflict="revise") == [other]
+    assert [noted(memory, id).content for id in (one, other)] == [statement(0), "Ann sold the barn."]
+    assert not noted(memory, other).archived
+    assert len(noted(memory, one).event_ids) == 1
+    memory.flush()
+    assert said(memory, "Who sold the barn?", k=1) == ["Ann sold the barn."]
+    assert memory.check() == []
+
+
+def test_other_words_for_the_event_that_spoke_for_it_part_them_too(memory: Memory) -> None:
+    one, other = pair(memory)
+    assert memory.add_many([event(0, "Ann sold the barn.")], on_conflict="revise") == [one]
+    assert sorted(note.content for note in memory.list().notes) == ["Ann sold the barn.", f"Well, {statement(0)}"]
+    assert noted(memory, other).merged_into is None
+    memory.flush()
+    assert memory.check() == []
+
+
+def test_what_a_person_wrote_is_not_put_away(memory: Memory) -> None:
+    ids = memory.add_many([event(n, statement(0)) for n in range(3)])
+    memory.update(ids[1], tags=["keep"])
+    assert memory.evolve().merged == 1
+    assert [noted(memory, id).merged_into for id in ids] == [None, None, ids[0]]
+
+
+def test_links_to_what_was_put_away_lead_on(memory: Memory) -> None:
+    texts = statement(0), statement(0), "The vicar owns a sledge."
+    ids = memory.add_many([event(number, text) for number, text in enumerate(texts)])
+    memory.flush()
+    decide(memory, ids[2], ids[1], LinkType.RELATES)
+    memory.evolve()
+    assert ids[2] in {near.note.id for near in memory.neighbors(ids[0], hops=1)}
+    memory.delete(ids[2])
+    assert noted(memory, ids[1]).merged_into == ids[0]
+    assert memory.check() == []
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_merged_note_is_destroyed_with_all_its_events(url: Any, traces: Callable[..., list[str]], which: int) -> None:
+    text = f"Once we lived above the harbour of {SECRETS[0]}."
+    with Memory(url) as memory:
+        kept = memory.add("Bread and boats and the harbour.", speaker="Ida")
+        ids = memory.add_many([event(0, text, session=SECRETS[0]), event(1, text.upper(), session=SECRETS[0])])
+        assert memory.evolve().merged == 1
+        memory.evolve()
+        assert memory.delete(ids[which]) == 2
+        memory.flush(timeout=60)
+        assert [note.id for note in memory.list().notes] == [kept]
+        assert traces(SECRETS[0]) == []
+        assert memory.check() == []
+
+
+@pytest.mark.parametrize("gone", ["a", "b"])
+def test_a_file_that_goes_takes_its_event_and_leaves_the_other(memory: Memory, gone: str) -> None:
+    one, other = memory.add_many([event(0, statement(0), source="a"), event(1, statement(0), source="b")])
+    assert memory.evolve().merged == 1
+    assert memory.delete(source=gone) == 1
+    memory.flush()
+    (left,) = memory.list().notes
+    assert left.id == (other if gone == "a" else one)
+    assert (left.merged_into, len(left.event_ids)) == (None, 1)
+    assert memory.check() == []
+
+
+def test_what_was_said_in_a_session_stays_in_it(memory: Memory) -> None:
+    later = "2024-05-01T15:00Z"
+    _, other = memory.add_many([event(0, statement(0)), event(1, statement(0), session="b", occurred_at=later)])
+    assert memory.evolve().merged == 0
+    filters: list[dict[str, Any]] = [{"session": "b"}, {"since": later}]
+    for asked in filters:
+        assert [hit.note.id for hit in memory.search(statement(0), **asked)] == [other]
+        assert [note.id for note in memory.list(**asked).notes] == [other]
+
+
+def test_a_move_carries_it(url: Any, tmp_path: Path) -> None:
+    with Memory(url) as memory:
+        one, other = pair(memory)
+        before = told(memory)
+        memory.export(tmp_path / "all.zettel", "zettel")
+    with Memory(tmp_path / "there.db") as moved:
+        moved.import_transcript(tmp_path / "all.zettel")
+        moved.flush()
+        assert told(moved) == before
+        moved.revert(other, 1)
+        assert [noted(moved, id).merged_into for id in (one, other)] == [None, None]
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.integers(0, 5)),
+        st.tuples(st.just("evolve"), st.just(0)),
+        st.tuples(st.just("revert"), st.integers(0, 30)),
+        st.tuples(st.just("update"), st.integers(0, 5)),
+        st.tuples(st.just("delete"), st.integers(0, 5)),
+    ),
+    min_size=2,
+    max_size=9,
+)
+
+
+def there(memory: Memory, id: str) -> bool:
+    try:
+        memory.get(id)
+    except NotFound:
+        return False
+    return True
+
+
+def consistent(memory: Memory, ids: list[str]) -> bool:
+    """Each event is spoken for by exactly one note that can be found, and who was merged is spoken for."""
+    notes = {id: noted(memory, id) for id in ids}
+    shown = [event for note in notes.values() if not note.archived for event in note.event_ids]
+    away = {id: note for id, note in notes.items() if note.archived}
+    return len(shown) == len(set(shown)) == len(ids) and all(
+        set(note.event_ids) <= set(notes[note.merged_into or ""].event_ids) for note in away.values()
+    )
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("backend", EVERY_STORE)
+def test_any_history_of_merges_can_be_walked_back(
+    backend: str, tmp_path_factory: pytest.TempPathFactory, soak_scale: Any
+) -> None:
+    """Random arrivals, rounds, edits, reverts and deletes; then all are reverted, in random order, and as they came."""
+
+    @given(steps, st.randoms(use_true_random=False))
+    @settings(max_examples=soak_scale(1000))
+    def walk(history: list[tuple[str, int]], chance: random.Random) -> None:
+        with Memory(BACKENDS[backend](tmp_path_factory.mktemp("history"))) as memory:
+            ids: list[str] = []
+            numbers = count()
+            raw: dict[str, dict[str, Any]] = {}
+            for name, value in [("add", 0), *history]:
+                if name == "add":
+                    text = STYLES[value](statement(0)) if value < 3 else statement(value)
+                    ids += memory.add_many([event(next(numbers), text)])
+                    raw[ids[-1]] = noted(memory, ids[-1]).model_dump(exclude={"version"})
+                elif name == "evolve":
+                    memory.evolve()
+                elif name == "delete" and len(ids) > 1:
+                    memory.delete(ids[value % len(ids)])
+                    ids = [id for id in ids if there(memory, id)]
+                elif name == "revert" and ids:
+                    chosen = ids[value % len(ids)]
+                    past = [revision.version for revision in memory.history(chosen)]
+                    memory.revert(chosen, past[value % len(past)])
+                elif name == "update" and ids:
+                    memory.update(ids[value % len(ids)], importance=value / 10)
+                assert consistent(memory, ids)
+            order = chance.sample(ids, len(ids))
+            for id in order:
+                memory.revert(id, 1)
+            memory.flush()
+            assert all(noted(memory, id).model_dump(exclude={"version"}) == raw[id] for id in ids)
+            assert memory.check() == []
+
+    walk()

@@ -1,0 +1,168 @@
+"""Lists by row and entries by key, against dictionaries, through any order of puts and drops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zettel.graph.columnar import tables
+from zettel.graph.columnar.segments import InvertedIndex
+from zettel.graph.columnar.tables import KeyTable, RowLists, Table, spans
+
+rows = st.integers(0, 7)
+entries = st.dictionaries(st.integers(-3, 3), st.integers(1, 9), max_size=4)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.dictionaries(rows, entries, min_size=1, max_size=4)),
+        st.tuples(st.just("drop"), st.sets(rows, max_size=4)),
+        st.tuples(st.just("copy"), st.none()),
+        st.tuples(st.just("settle"), st.none()),
+        st.tuples(st.just("restore"), st.none()),
+    ),
+    max_size=30,
+)
+
+
+def flat(put: dict[int, dict[int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The rows, how many entries each has, and all keys and values."""
+    at = np.array(list(put), np.int64)
+    sizes = np.array([len(held) for held in put.values()], np.int64)
+    pairs = np.array([pair for held in put.values() for pair in held.items()], np.int64).reshape(-1, 2)
+    return at, sizes, pairs[:, 0], pairs[:, 1]
+
+
+def owned(saved: Iterable[tuple[str, Any]]) -> dict[str, np.ndarray]:
+    """What was saved, as it is read from a file."""
+    return {name: np.array(array[:]) for name, array in saved}
+
+
+@given(steps)
+def test_an_index_finds_what_rows_hold_now(plan: list[tuple[str, Any]]) -> None:
+    index, held = InvertedIndex(np.int16), dict[int, dict[int, int]]()
+    left: tuple[InvertedIndex, dict[int, dict[int, int]]] = (index.copy(), {})
+    for what, drawn in plan:
+        if what == "put":
+            at, sizes, keys, values = flat(drawn)
+            index.drop(at)
+            index.post(np.repeat(at, sizes), keys, values)
+            held = {**held, **drawn}
+        elif what == "drop":
+            index.drop(np.array(sorted(drawn), np.int64))
+            held = {row: pairs for row, pairs in held.items() if row not in drawn}
+        elif what == "settle":
+            index.merge()
+        elif what == "restore":
+            saved, index = owned(index.save()), InvertedIndex(np.int16)
+            index.load(saved, 8)
+        else:
+            left, index = (index, held), index.copy()
+    for found, expected in ((index, held), left):
+        by_key = {
+            key: sorted((row, pairs[key]) for row, pairs in expected.items() if key in pairs) for key in range(-3, 4)
+        }
+        for key, pairs in by_key.items():
+            at, values = found.find(key)
+            assert sorted(zip(at.tolist(), values.tolist(), strict=True)) == pairs
+            assert found.count(key) == len(pairs)
+            where, values = found.among(key, np.arange(8))
+            assert sorted(zip(where.tolist(), values.tolist(), strict=True)) == pairs
+        whose, at, values = found.find_many(np.arange(-3, 4))
+        assert sorted(zip((whose - 3).tolist(), at.tolist(), values.tolist(), strict=True)) == sorted(
+            (key, row, value) for key, pairs in by_key.items() for row, value in pairs
+        )
+
+
+@given(steps)
+def test_lists_hold_what_rows_were_given_last(plan: list[tuple[str, Any]]) -> None:
+    lists, held = RowLists(key=(np.int32, ()), value=(np.int16, ())), dict[int, list[tuple[int, int]]]()
+    for what, drawn in plan:
+        if what == "put":
+            at, sizes, keys, values = flat(drawn)
+            lists.put(at, sizes, key=keys, value=values)
+            held |= {row: list(pairs.items()) for row, pairs in drawn.items()}
+        elif what == "drop":
+            lists.drop(np.array(sorted(drawn), np.int64))
+            held |= {row: [] for row in drawn}
+        elif what == "restore":
+            saved, lists = owned(lists.save()), RowLists(key=(np.int32, ()), value=(np.int16, ()))
+            lists.load(saved, 8)
+        else:
+            lists = lists.copy()
+    whose, places = lists.take(np.arange(10))
+    found: dict[int, list[tuple[int, int]]] = {}
+    pairs = zip(lists["key"][places].tolist(), lists["value"][places].tolist(), strict=True)
+    for row, (key, value) in zip(whose.tolist(), pairs, strict=True):
+        found.setdefault(row, []).append((key, value))
+    assert found == {row: pairs for row, pairs in held.items() if pairs}
+
+
+def test_lists_leave_out_what_nobody_has_any_more() -> None:
+    lists, row = RowLists(value=(np.int64, ())), np.array([0])
+    for number in range(10):
+        lists.put(row, np.array([1000]), value=np.full(1000, number))
+    assert len(lists["value"]) < 10_000
+    assert set(lists["value"][lists.take(row)[1]].tolist()) == {9}
+
+
+def test_an_index_merges_its_segments() -> None:
+    index = InvertedIndex(np.int16)
+    for row in range(500):
+        index.post(np.array([row]), np.array([row % 7]), np.array([1]))
+        index.merge()
+    assert len(index._segments) < 8
+    assert index.count(3) == len(range(3, 500, 7))
+
+
+def test_an_index_of_which_all_has_gone() -> None:
+    index = InvertedIndex(np.int16)
+    for row in range(2):
+        index.post(np.array([row]), np.array([3]), np.array([1]))
+    index.drop(np.arange(2))
+    index.merge()
+    assert index.count(3) == 0
+    assert [found.tolist() for found in index.find_many(np.array([3, 4]))] == [[], [], []]
+
+
+@given(st.lists(st.lists(st.integers(-9, 9), max_size=6), max_size=12), st.sampled_from([1, 4096]))
+def test_numbers_are_given_once(drawn: list[list[int]], few: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tables, "FEW", few)
+        numbers, known = KeyTable(), dict[int, int]()
+        for keys in drawn:
+            for key in sorted({*keys} - known.keys()):
+                known[key] = len(known)
+            assert numbers.take(np.array(keys, np.int64)).tolist() == [known[key] for key in keys]
+        kept = numbers.copy()
+        numbers.take(np.array([100]))
+        assert [kept.find(key) for key in range(-9, 10)] == [known.get(key, -1) for key in range(-9, 10)]
+        assert kept.find(100) == -1
+        assert kept.keys.tolist() == list(known)
+        held = np.arange(len(known)) % 3 > 0
+        restored = KeyTable()
+        restored.load(owned(kept.save(held)), len(known))
+        left = {key: number for key, number in known.items() if held[number]}
+        assert [restored.find(key) for key in range(-9, 10)] == [left.get(key, -1) for key in range(-9, 10)]
+        assert restored.take(np.array([100])).tolist() == [len(known)]  # no number is given twice
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8))
+def test_spans(drawn: list[tuple[int, int]]) -> None:
+    starts, sizes = np.array(drawn, np.int64).reshape(-1, 2).T
+    whose, places = spans(starts, sizes)
+    assert list(zip(whose.tolist(), places.tolist(), strict=True)) == [
+        (number, start + step) for number, (start, size) in enumerate(drawn) for step in range(size)
+    ]
+
+
+def test_a_table_keeps_what_it_is_told_to() -> None:
+    table = Table(number=(np.int64, ()), pair=(np.float32, (2,)))
+    table.append(number=np.arange(1000), pair=np.ones((1000, 2)))
+    table.keep(np.array([5, 3]))
+    table.append(number=np.array([7]), pair=np.zeros((1, 2)))
+    assert table["number"].tolist() == [5, 3, 7]
+    assert table["pair"].tolist() == [[1, 1], [1, 1], [0, 0]]

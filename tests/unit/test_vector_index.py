@@ -1,0 +1,227 @@
+"""Vectors in memory: all of them looked at, or the nearest inverted lists."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from zettel.graph.columnar import ivf
+from zettel.graph.columnar.ivf import IvfIndex
+from zettel.graph.columnar.vector_index import ExactIndex, at_least
+from zettel.graph.embedded import ivf_lists
+
+DIM, ROWS, TOPICS = 32, 6000, 60
+
+
+def spread(rows: int = ROWS, seed: int = 0) -> np.ndarray:
+    """Unit rows around some topics, as texts' vectors are."""
+    chance = np.random.default_rng(seed)
+    vectors = np.random.default_rng(99).standard_normal((TOPICS, DIM))[chance.integers(0, TOPICS, rows)]
+    vectors = vectors + 0.7 * chance.standard_normal((rows, DIM))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def filled(kind: str, vectors: np.ndarray) -> Any:
+    if kind == "flat":
+        flat = ExactIndex(DIM)
+        flat.put(np.arange(len(vectors)), vectors)
+        return flat
+    chance = np.random.default_rng(1)
+    centroids = vectors[chance.choice(len(vectors), 64, replace=False)]
+    listed = IvfIndex(centroids, np.stack([vectors.min(0), vectors.max(0)]))
+    listed.put(np.arange(len(vectors)), vectors)
+    return listed
+
+
+def best(vectors: np.ndarray, vector: np.ndarray, k: int, allowed: np.ndarray) -> list[int]:
+    rows = np.flatnonzero(allowed)
+    return rows[np.argsort(-(vectors[rows] @ vector), kind="stable")[:k]].tolist()
+
+
+@pytest.fixture(params=["flat", "inverted"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.9, 0.01])
+def test_nearest_of_what_is_allowed(kind: str, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ten are among those found, 0.98 of them at least, whatever a filter lets through."""
+    monkeypatch.setattr(ivf, "FEW_ALLOWED", 500)
+    monkeypatch.setattr(ivf, "PROBED", 24)
+    vectors, asked = spread(), spread(100, seed=5)
+    held = filled(kind, vectors)
+    allowed = np.append(np.random.default_rng(3).random(ROWS) < share, False)
+    shared = 0
+    for vector in asked:
+        found = held.nearest(vector, 40, allowed).tolist()
+        assert len(found) == len(set(found)) == 40
+        assert allowed[found].all()
+        shared += len({*found} & {*best(vectors, vector, 10, allowed[:-1])})
+    assert shared >= (1000 if kind == "flat" else 980)
+    exact = filled("flat", vectors).nearest(asked[0], 10, allowed).tolist()
+    assert exact == best(vectors, asked[0], 10, allowed[:-1])
+
+
+def test_what_goes_is_never_near(kind: str) -> None:
+    vectors = spread()
+    held = filled(kind, vectors)
+    gone = np.arange(0, ROWS, 2)
+    held.drop(gone)
+    everything = np.ones(ROWS + 1, bool)
+    for vector in vectors[:50]:
+        assert not {*held.nearest(vector, 10, everything).tolist()} & {*gone.tolist()}
+    assert held.embedded.tolist() == [row % 2 == 1 for row in range(ROWS)]
+    assert not held.take(gone).any()
+
+
+def test_what_is_gone_takes_no_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that stood nearest went; what is near now is found all the same."""
+    monkeypatch.setattr(ivf, "FEW_ALLOWED", 100)
+    vectors = spread()
+    held = filled("inverted", vectors)
+    gone = best(vectors, vectors[0], 200, np.ones(ROWS, bool))
+    held.drop(np.array(sorted(gone)))
+    found = held.nearest(vectors[0], 40, np.ones(ROWS + 1, bool)).tolist()
+    assert len(found) == 40
+    assert not {*found} & {*gone}
+
+
+def test_a_list_of_a_former_vector_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store's lists are older than some vectors: these are still found where they are now."""
+    monkeypatch.setattr(ivf, "FEW_ALLOWED", 100)
+    monkeypatch.setattr(ivf, "PROBED", 16)
+    monkeypatch.setattr(ivf, "_COMPARED", 8)
+    vectors, former = spread(), spread(seed=7)
+    former[: ROWS // 2] = vectors[: ROWS // 2]
+    old = filled("inverted", former)
+    kept = old.lists(np.arange(ROWS))
+    held = IvfIndex(old._centroids, np.stack([vectors.min(0), vectors.max(0)]))
+    held.put(np.arange(ROWS), vectors, kept.copy())
+    everything = np.ones(ROWS + 1, bool)
+    changed = range(ROWS // 2, ROWS // 2 + 200)
+    assert sum(row in held.nearest(vectors[row], 5, everything).tolist() for row in changed) >= 198
+    unchanged = np.arange(ROWS // 2)
+    assert (held.lists(unchanged) == kept[: ROWS // 2]).all()
+
+
+def test_codes_of_what_is_gone_are_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ivf, "FEW_DEAD", 100)
+    vectors = spread(1000)
+    held = filled("inverted", vectors)
+    before, lists_before, copy = held.take(np.arange(1000)), held.lists(np.arange(1000)), held.copy()
+    for _ in range(10):
+        held.put(np.arange(200), vectors[:200])
+    held.drop(np.arange(990, 1000))
+    assert held._index.ntotal == held._slots.used < 2000
+    assert (held.take(np.arange(990)) == before[:990]).all()
+    assert (held.lists(np.arange(990)) == lists_before[:990]).all()
+    assert (copy.take(np.arange(1000)) == before).all()
+
+
+def test_nearest_before_rows_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies between them is looked at through the lists."""
+    monkeypatch.setattr(ivf, "TOGETHER", 500)
+    monkeypatch.setattr(ivf, "PROBED_BEFORE", 64)
+    vectors = spread()
+    held, looked = filled("inverted", vectors), list[int]()
+    take = held.take
+    monkeypatch.setattr(held, "take", lambda rows: (looked.append(len(rows)), take(rows))[1])
+    asking = np.array([3, 9, 2000, 5990, 5999])
+    for row, (near, _) in zip(asking.tolist(), held.nearest_before(asking, 5, np.ones(ROWS + 1, bool)), strict=True):
+        exact = best(vectors[:row], vectors[row], 5, np.ones(row, bool))
+        assert len(near) == min(row, 5)
+        assert len({*near.tolist()} & {*exact}) >= min(row, 5) - 1
+    assert max(looked) < 10
+
+
+def test_what_is_put_anew_stands_where_it_is_now(kind: str) -> None:
+    vectors = spread()
+    held = filled(kind, vectors)
+    held.put(np.array([7]), vectors[4000:4001])
+    everything = np.ones(ROWS + 1, bool)
+    assert held.nearest(vectors[4000], 2, everything).tolist() == [7, 4000]  # equally near: the lower row first
+    assert 7 not in held.nearest(vectors[7], 10, everything).tolist()
+    assert held.cosines(np.array([7]), vectors[4000])[0] == pytest.approx(1, abs=0.02)
+    held.put(np.array([8]), np.zeros((1, DIM), np.float32))  # no vector
+    assert not held.embedded[8]
+    assert 8 not in held.nearest(vectors[8], 10, everything).tolist()
+
+
+def test_nearest_before(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ivf, "PROBED_BEFORE", 32)
+    vectors = spread()
+    held, hidden = filled(kind, vectors), np.ones(ROWS + 1, bool)
+    hidden[5900:5950] = False
+    asking = np.arange(5890, ROWS, 3)
+    shared = 0
+    for row, (near, cosines) in zip(asking.tolist(), held.nearest_before(asking, 5, hidden), strict=True):
+        exact = best(vectors[:row], vectors[row], 5, hidden[:row])
+        shared += len({*near.tolist()} & {*exact})
+        assert cosines.tolist() == sorted(cosines.tolist(), reverse=True)
+        assert (near < row).all()
+    assert shared >= (1.0 if kind == "flat" else 0.97) * 5 * len(asking)
+    first = held.nearest_before(np.array([0]), 5, hidden)[0]
+    assert first[0].tolist() == []
+
+
+def test_nearest_before_among_equals() -> None:
+    """More that are equally near than are asked for, some of them hidden: the oldest that are shown."""
+    vectors = spread(1000)
+    vectors[100:400] = vectors[100]
+    held, shown = filled("flat", vectors), np.ones(1001, bool)
+    shown[100:200:2] = False
+    vectors[900] = vectors[100]
+    held.put(np.array([900]), vectors[900:901])
+    (near, cosines), (others, _) = held.nearest_before(np.array([900, 950]), 5, shown)
+    assert near.tolist() == [101, 103, 105, 107, 109]
+    assert cosines.tolist() == pytest.approx([1.0] * 5, abs=1e-6)
+    assert others.tolist() == best(vectors[:950], vectors[950], 5, shown[:950])
+
+
+def test_at_least_keeps_all_that_may_count() -> None:
+    values = np.random.default_rng(0).random(1000).astype(np.float32)
+    values[:100] = -np.inf
+    kept = at_least(values, 10)
+    assert {*np.argsort(-values)[:10].tolist()} <= {*kept.tolist()}
+    assert len(kept) < 20
+    assert len(at_least(values[:120], 50)) == 20
+
+
+def test_lists_are_adopted_with_what_changed_meanwhile() -> None:
+    """Rows that came, changed or went while the lists were being found are in them as they are."""
+    vectors = spread()
+    numbers = np.arange(ROWS) * 2 + 1
+    columns: Any = SimpleNamespace(
+        vectors=filled("flat", vectors), ivf=None, notes={"number": numbers}, rows=ROWS, dim=DIM,
+        rows_of=lambda asked: np.searchsorted(numbers, asked),
+    )  # fmt: skip
+    columns.vectors.changed_rows = []
+    found = filled("inverted", vectors)
+    found.drop(np.arange(5000, ROWS))
+    listed = ivf_lists.IvfLists(1, ROWS, vectors[:64], vectors[:2], numbers, np.zeros(ROWS, np.int64))
+    columns.vectors.put(np.array([3]), vectors[4000:4001])
+    columns.vectors.put(np.arange(5000, ROWS), vectors[5000:])
+    columns.vectors.drop(np.array([4]))
+    before = columns.vectors
+    ivf_lists.adopt(columns, listed, found)
+    assert columns.vectors is found
+    assert columns.vectors.embedded.tolist() == before.embedded.tolist()
+    assert np.abs(columns.vectors.take(np.arange(ROWS)) - before.take(np.arange(ROWS))).max() < 0.02
+
+
+def test_lists_that_are_known_and_not() -> None:
+    vectors = spread()
+    held = filled("inverted", vectors)
+    numbers = np.arange(ROWS) * 2
+    known = ivf_lists.IvfLists(1, ROWS, vectors[:64], vectors[:2], numbers[:100], held.lists(np.arange(100)))
+    first, fourth = held.lists(np.array([0, 3])).tolist()
+    assert known.of(np.array([0, 1, 6, 5000])).tolist() == [first, -1, fourth, -1]
+
+
+def test_how_many_lists() -> None:
+    assert [ivf_lists.lists_for(n) for n in (50_000, 100_000, 1_000_000, 10_000_000)] == [512, 512, 2048, 2048]
+    assert not ivf_lists.due(ivf_lists.LARGE - 1, None)
+    assert ivf_lists.due(ivf_lists.LARGE, None)

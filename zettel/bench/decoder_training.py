@@ -1,0 +1,189 @@
+"""Training and evaluation of memory decoders on labelled conversations.
+
+Every collection is stored in its own scope and its questions are searched through the engine. A reranker records the
+shortlists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zettel.embed import load_embedder
+from zettel.errors import InvalidInput
+from zettel.model import Scope
+from zettel.scoring.decoder import MemoryDecoderScorer
+from zettel.scoring.decoder_inputs import decoder_input
+from zettel.scoring.decoder_model import MemoryDecoder, MemoryDecoderConfig
+from zettel.scoring.training import (
+    Example,
+    K,
+    TrainingSettings,
+    base_scores,
+    hold_out,
+    is_conversations_only,
+    recall,
+    scores,
+    train,
+)
+
+from . import locomo, two_wiki
+from .evaluation import Collection, Progress, external_ids_by_note, run_settings, store, temporary_memory
+from .fitting import K_DOCUMENTS, read
+from .plots import LEARNING
+from .results import Cell, Result, file_hashes
+
+if TYPE_CHECKING:
+    from zettel.ports import Embedder
+    from zettel.ports.query import Floats, Question, Shortlist
+
+HELD_OUT = 0.15
+"""Share of the training conversations that select the epoch."""
+COUNTED = f"Recall@{K}, of documents @{K_DOCUMENTS}: questions with an answer, each conversation in its scope."
+
+
+class Recorder:
+    """A reranker that records its input and keeps the order."""
+
+    name = "recorder"
+    reads = 100
+    wants_vectors = True
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Question, Shortlist]] = []
+
+    async def rerank(self, questions: Sequence[Question], shortlists: Sequence[Shortlist]) -> list[Floats]:
+        self.seen += zip(questions, shortlists, strict=True)
+        return [-np.arange(len(one.rows), dtype=np.float32) for one in shortlists]
+
+
+async def learn(
+    paths: Sequence[Path],
+    progress: Progress,
+    out: Path,
+    test: Sequence[Path] = (),
+    documents: tuple[Path, Path] | None = None,
+    vectors: bool = True,
+    embedder: str | None = None,
+    settings: TrainingSettings | None = None,
+) -> Result:
+    """Train on the conversations of ``paths`` (and ``documents``), save the decoder to ``out``, and measure it.
+
+    Raises ``InvalidInput`` for fewer than two conversations, ``BadRecord`` for a damaged file.
+    """
+    settings = settings or TrainingSettings()
+    model = load_embedder(embedder)
+    config = config_for(model) if vectors else MemoryDecoderConfig()
+    conversations = [one for path in paths for one in read(path)]
+    if len(conversations) < 2:
+        raise InvalidInput("name two conversations or more: some are held out to select the epoch")
+    tested = [one for path in test for one in read(path)]
+    corpus = [two_wiki.read(*documents)[0]] if documents else []
+    examples = await collect([*conversations, *corpus, *tested], model, progress)
+    names = [one.name for one in conversations]
+    held_out = set(np.array(names)[hold_out(names, HELD_OUT, settings.seed)])
+    names += [one.name for one in corpus]
+    training = [one for name in names if name not in held_out for one in examples[name]]
+    validation = [one for name in names if name in held_out for one in examples[name]]
+    trained = train(training, validation, config, settings, progress)
+    decoder = trained.model
+    conversations_only = is_conversations_only(decoder, [*training, *validation], K_DOCUMENTS)
+    decoder.config = replace(config, conversations_only=conversations_only)
+    MemoryDecoderScorer(decoder).save(out)
+    rows: list[list[Cell]] = []
+    for name, kind in [
+        *((name, "held out" if name in held_out else "trained on") for name in names),
+        *((one.name, "test") for one in tested),
+    ]:
+        k = K_DOCUMENTS if corpus and name == corpus[0].name else K
+        rows.append([f"{name} ({kind})", *_gain(decoder, examples[name], k)])
+    for kind, group in {"held out": sorted(held_out), "test": [one.name for one in tested]}.items():
+        if several := [one for name in group for one in examples[name]]:
+            rows.append([f"all {kind}", *_gain(decoder, several, K)])
+    files = (*paths, *test, *(documents or ()))
+    return Result(
+        bench=LEARNING,
+        ran_on=file_hashes(files),
+        settings={
+            **run_settings(None, (), model, K), "vectors": vectors, "epochs": len(trained.epochs),
+            "best epoch": trained.best + 1, "seed": settings.seed,
+            "parameters": sum(weights.numel() for weights in decoder.parameters()),
+        },
+        columns=["recall of", "questions", "fusion", "decoder", "difference"],
+        rows=rows,
+        curves={
+            "loss": [round(one.loss, 4) for one in trained.epochs],
+            "recall held out": [round(one.recall, 4) for one in trained.epochs],
+        },
+        notes=[COUNTED],
+    )  # fmt: skip
+
+
+def config_for(embedder: Embedder) -> MemoryDecoderConfig:
+    """A decoder that reads the vectors of this embedder."""
+    return MemoryDecoderConfig(vector_dim=embedder.info.dim, embedder=embedder.info.fingerprint)
+
+
+async def judge(
+    folder: str | None,
+    paths: Sequence[Path],
+    progress: Progress,
+    documents: tuple[Path, Path] | None = None,
+    embedder: str | None = None,
+) -> Result:
+    """Measure the decoder of a folder (None: the shipped one) on conversations and documents."""
+    scorer = MemoryDecoderScorer.load(folder)
+    conversations = [one for path in paths for one in read(path)]
+    corpus = [two_wiki.read(*documents)[0]] if documents else []
+    model = load_embedder(embedder)
+    examples = await collect([*conversations, *corpus], model, progress)
+    rows: list[list[Cell]] = [[one.name, *_gain(scorer.model, examples[one.name], K)] for one in conversations]
+    rows.append(["all", *_gain(scorer.model, [one for name in conversations for one in examples[name.name]], K)])
+    rows += [[one.name, *_gain(scorer.model, examples[one.name], K_DOCUMENTS)] for one in corpus]
+    return Result(
+        bench="scorer eval",
+        ran_on=file_hashes((*paths, *(documents or ()))),
+        settings={**run_settings(None, (), model, K), "decoder": folder or "shipped"},
+        columns=["recall of", "questions", "fusion", "decoder", "difference"],
+        rows=rows,
+        notes=[COUNTED],
+    )
+
+
+async def collect(
+    collections: Sequence[Collection], embedder: Embedder, progress: Progress
+) -> Mapping[str, list[Example]]:
+    """Examples of each collection's answerable questions. Raises ``InvalidInput`` for a duplicate name."""
+    names = [collection.name for collection in collections]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InvalidInput(f"two conversations are named {twice[0]!r}: name each file once, and differently")
+    recorder = Recorder()
+    examples: dict[str, list[Example]] = {}
+    async with temporary_memory(embedder=embedder, scorer=recorder) as memory:
+        for place, collection in enumerate(collections):
+            scope = Scope(user=collection.name)
+            await store(memory, collection, scope, progress)
+            progress("asking", place, len(collections))
+            events = await external_ids_by_note(memory, scope)
+            examples[collection.name] = []
+            for question in collection.questions:
+                if question.group == locomo.UNANSWERABLE or not question.needed:
+                    continue
+                recorder.seen.clear()
+                await memory.search(question.text, k=1, scope=scope, log=False)
+                for parsed, shortlist in recorder.seen:  # none for a scope of one note
+                    answers = np.array([events[note.id] in question.needed for note in shortlist.notes])
+                    inputs = decoder_input(parsed, shortlist)
+                    inputs = inputs._replace(pairs=inputs.pairs.astype(np.float16))  # 1 GB for 3,000 questions
+                    examples[collection.name].append(Example(inputs, answers, len(question.needed)))
+    return examples
+
+
+def _gain(model: MemoryDecoder, examples: Sequence[Example], k: int) -> list[Cell]:
+    before = recall([base_scores(one) for one in examples], examples, k)
+    after = recall(scores(model, examples), examples, k)
+    return [len(examples), round(before, 4), round(after, 4), round(after - before, 4)]

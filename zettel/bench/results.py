@@ -1,0 +1,108 @@
+"""Benchmark results with the machine, versions and data that they were measured on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sqlite3
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TypeAlias
+
+from pydantic import BaseModel, Field
+
+from zettel.version import VERSION
+
+PACKAGES = (
+    "faiss-cpu", "litellm", "model2vec", "neo4j", "numpy", "pydantic", "PyStemmer", "scipy", "sentence-transformers",
+    "torch",
+)  # fmt: skip
+"""Packages whose version may affect a result."""
+
+_CPUINFO = Path("/proc/cpuinfo")
+_DIGEST_CHARS = 16
+
+Cell: TypeAlias = "str | int | float | None"
+UnitRows: TypeAlias = "dict[str, tuple[Cell, str]]"
+"""Row name to (value, unit)."""
+
+
+class Machine(BaseModel):
+    system: str
+    processor: str
+    cores: int
+    python: str
+    packages: dict[str, str]
+
+
+def this_machine() -> Machine:
+    """Return this process's system, processor, usable cores and package versions."""
+    packages = {"SQLite": sqlite3.sqlite_version}
+    for name in PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return Machine(
+        system=f"{platform.system()} {platform.machine()}",
+        processor=_processor(),
+        cores=usable_cores(),
+        python=platform.python_version(),
+        packages=packages,
+    )
+
+
+class Result(BaseModel):
+    """A benchmark's table with the data needed to judge and repeat it; by default of this machine, now."""
+
+    bench: str
+    zettel: str = VERSION
+    taken_at: datetime = Field(default_factory=lambda: datetime.now(timezone.utc).replace(microsecond=0))
+    machine: Machine = Field(default_factory=this_machine)
+    ran_on: dict[str, Cell]
+    settings: dict[str, Cell]
+    columns: list[str]
+    rows: list[list[Cell]]
+    notes: list[str] = []
+    curves: dict[str, list[float]] = {}
+    """Per system the measure in the first 1, 2, 3, … places."""
+
+    def write(self, path: Path) -> None:
+        """Write the result to a file as JSON."""
+        path.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use; a container may have fewer than the machine."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def data_file(path: Path) -> dict[str, Cell]:
+    """Return a data file's name, without its folder, and hash."""
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return {"file": path.name, "sha256": digest[:_DIGEST_CHARS]}
+
+
+def file_hashes(paths: Iterable[Path]) -> dict[str, Cell]:
+    """Return the hash of each data file by its name."""
+    return {path.name: data_file(path)["sha256"] for path in paths}
+
+
+def ratio(dividend: Cell, divisor: Cell) -> Cell:
+    """Divide two numeric cells."""
+    assert isinstance(dividend, (int, float))
+    assert isinstance(divisor, (int, float))
+    return round(dividend / divisor, 2)
+
+
+def _processor() -> str:
+    if _CPUINFO.exists():
+        for line in _CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"

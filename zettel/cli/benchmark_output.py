@@ -1,0 +1,126 @@
+"""Input checks, progress and result output of the bench and scorer commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zettel.errors import InvalidInput
+
+from .common import console, remark, say_json, writable
+
+if TYPE_CHECKING:
+    from zettel.bench.results import Cell, Result
+
+GAP = 2  # between columns of a table
+JSON_HELP = "Write the result to FILE as JSON, with machine and versions; - is stdout."
+
+
+def readable(path: Path, json: str | None, *, folder: bool = False) -> None:
+    """Check the input and output paths before the work starts. Raises ``InvalidInput``."""
+    if not path.exists():
+        raise InvalidInput(f"{path}: there is no such file")
+    if path.is_dir() and not folder:
+        raise InvalidInput(f"{path} is a folder: name a file in it")
+    landing(json)
+
+
+def landing(json: str | None) -> None:
+    """Check that the result can be written. Raises ``InvalidInput``."""
+    if json is not None and json != "-":
+        writable(Path(json))
+
+
+def drawable(folder: Path | None) -> None:
+    """Check that pictures can be drawn. Raises ``InvalidInput`` for a missing folder, ``MissingExtra``."""
+    if folder is None:
+        return
+    if not folder.is_dir():
+        raise InvalidInput(f"there is no folder {folder}: create it first")
+    from zettel.bench.plots import require_matplotlib
+
+    require_matplotlib()
+
+
+def tell(result: Result, where: str | None, plot: Path | None = None) -> None:
+    """Print a result, write it to the file ``where`` as JSON (``-``: JSON on stdout only), and plot it."""
+    if plot is not None:
+        from zettel.bench.plots import draw
+
+        for picture in draw(result, plot):
+            remark(f"zettel: drawn to {picture}")
+    if where == "-":
+        say_json(result)
+        return
+    _show(result)
+    if where is not None:
+        result.write(Path(where))
+        remark(f"zettel: written to {where}")
+
+
+def _show(result: Result) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from .layout import paragraph
+
+    out = console()
+    for places in bands([_width(result, place) for place in range(len(result.columns))], out.width + GAP):
+        table = Table(box=None, header_style="dim", padding=(0, GAP, 0, 0), pad_edge=False)
+        for place in places:
+            head = "\n".join(result.columns[place].split())
+            table.add_column(head, justify="right" if place else "left", vertical="bottom", no_wrap=True)
+        for row in result.rows:
+            table.add_row(*(Text(_cell(row[place])) for place in places))
+        out.print(table)
+    for note in result.notes:
+        paragraph(out, Text(note, style="dim"))
+    machine = result.machine
+    packages = ", ".join(f"{name} {version}" for name, version in machine.packages.items())
+    lines = [
+        ", ".join(f"{name} {value}" for name, value in result.ran_on.items()),
+        ", ".join(f"{name} {value}" for name, value in result.settings.items() if value is not None),
+        f"{machine.processor}, {machine.cores} cores, {machine.system}, Python {machine.python}",
+        f"zettel {result.zettel}, {packages}",
+    ]
+    for line in lines:
+        paragraph(out, Text(line, style="dim"))
+
+
+def bands(widths: Sequence[int], width: int) -> list[list[int]]:
+    """Split columns into groups that fit into ``width``; every group begins with the first column."""
+    groups: list[list[int]] = [[0]]
+    left = width - widths[0]
+    for place in range(1, len(widths)):
+        if left < widths[place] and len(groups[-1]) > 1:
+            groups.append([0])
+            left = width - widths[0]
+        groups[-1].append(place)
+        left -= widths[place]
+    return groups
+
+
+def _width(result: Result, place: int) -> int:
+    heads = result.columns[place].split()
+    return max(map(len, [*heads, *(_cell(row[place]) for row in result.rows)])) + GAP
+
+
+def _cell(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float):
+        return f"{cell:.3f}" if abs(cell) <= 1 else f"{cell:,.1f}"
+    return str(cell)
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[str, int, int], None]]:
+    """Show the current step on stderr if it is a terminal."""
+    err = console(stderr=True)
+    if not err.is_terminal:
+        yield lambda what, done, total: None
+        return
+    with err.status("starting") as status:
+        yield lambda what, done, total: status.update(f"{what}: {done} of {total}")

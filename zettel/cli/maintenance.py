@@ -1,0 +1,106 @@
+"""The commands stats, doctor and reembed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from . import model_costs
+from .common import common, console, say, say_json
+
+FILE_ENDS = ("", "-wal", "-shm")
+"""Suffixes of the files that SQLite creates for a store."""
+
+
+def stats(ctx: typer.Context) -> None:
+    """Count the contents of the store, or of a scope. Also prints its models and the size of its files.
+
+    \b
+    Examples:
+      zettel stats
+      zettel stats --user ann --json
+      zettel stats --llm openai/gpt-4o-mini --budget usd=2,per=day
+    """
+    options = common(ctx)
+    with options.memory() as memory:
+        scope = options.scope() if options.scoped else None
+        counts = memory.stats(scope=scope)
+        scopes = [str(one) for one in memory.scopes()] if scope is None else [str(scope)]
+        purges = [job for job in memory.jobs(scope=scope) if job.kind.value == "purge"]
+        size = _size(options.store)
+    if options.json:
+        say_json(counts | {"file": options.store, "bytes": size, "purges": len(purges), "scopes": scopes})
+        return
+    from .layout import labelled
+
+    plain = {name: value for name, value in counts.items() if name != "budget" and not name.startswith("llm")}
+    rows = {name: f"{value:,}" if isinstance(value, int) else str(value) for name, value in plain.items()}
+    if options.models:
+        rows["language model"] = ", ".join(options.models)
+    if usage := model_costs.used(counts):
+        rows["model use"] = usage
+    if "budget" in counts:
+        rows["budget left"] = model_costs.budget_left(counts["budget"])
+    rows["scopes"] = "; ".join(scopes) or "none"
+    rows |= {"file": options.store} | ({"size": _in_bytes(size)} if size is not None else {})
+    if purges:
+        rows["purge"] = purges[0].error or "pending: deleted text is not yet wiped from the file"
+    labelled(console(), rows.items())
+
+
+def _size(store: str) -> int | None:
+    """Return the bytes of a store's files; None for a store on a server."""
+    if not Path(store).is_file():
+        return None
+    return sum(path.stat().st_size for end in FILE_ENDS if (path := Path(store + end)).exists())
+
+
+def _in_bytes(size: int) -> str:
+    from rich.filesize import decimal
+
+    return decimal(size)
+
+
+def doctor(
+    ctx: typer.Context,
+    repair: bool = typer.Option(False, "--repair", help="Rebuild derived data."),
+) -> None:
+    """Check a store for damage. Exits with 1 if damage remains.
+
+    \b
+    Examples:
+      zettel doctor
+      zettel doctor --repair
+    """
+    options = common(ctx)
+    with options.memory() as memory:
+        problems = memory.check(repair=repair)
+        left = memory.check() if repair and problems else problems
+    if options.json:
+        say_json({"found": problems, "left": left})
+    else:
+        for problem in problems:
+            say(problem)
+        count = f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'} found"
+        verdict = f"{count}, {len(problems) - len(left)} repaired" if repair else count
+        say(verdict if problems else "no problems found")
+    if left:
+        raise typer.Exit(1)
+
+
+def reembed(ctx: typer.Context) -> None:
+    """Switch to another embedder. Embeds every note again with --embedder, or with the shipped one.
+
+    \b
+    Example:
+      zettel reembed --embedder all-MiniLM-L6-v2
+    """
+    options = common(ctx)
+    with options.memory() as memory:
+        count = memory.reembed()
+        name = memory.stats()["embedder"]
+    if options.json:
+        say_json({"embedded": count, "embedder": name})
+    else:
+        say(f"{count} notes embedded; searches now use {name}")

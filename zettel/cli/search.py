@@ -1,0 +1,145 @@
+"""The commands search, context and feedback."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import typer
+
+from zettel.errors import InvalidInput
+
+from .common import ROLE_HELP, common, console, key_values, remark, say, say_json
+
+if TYPE_CHECKING:
+    from zettel.model import Role
+
+if TYPE_CHECKING:
+    from zettel.model import Role
+
+_SCORER_HELP = "Scorer: fusion, decoder, cross-encoder, llm (the model of --llm), or an installed one."
+_EFFORT_HELP = "Ranking effort: low, mid or high."
+
+
+def search(
+    ctx: typer.Context,
+    question: str = typer.Argument(metavar="QUESTION", help="The question."),
+    k: int = typer.Option(10, "-k", "--k", help="Number of hits."),
+    explain: bool = typer.Option(False, "--explain", "-e", help="Explain how each hit was found and ranked."),
+    as_of: str | None = typer.Option(None, "--as-of", metavar="TIME", help="Search what was true at this time."),
+    known_at: str | None = typer.Option(
+        None, "--known-at", metavar="TIME", help="Search what had been recorded by this time."
+    ),
+    since: str | None = typer.Option(None, "--since", metavar="TIME", help="Events at this time or later."),
+    until: str | None = typer.Option(None, "--until", metavar="TIME", help="Events before this time."),
+    now: str | None = typer.Option(None, "--now", metavar="TIME", help="Reference time for words such as 'yesterday'."),
+    kind: list[str] = typer.Option([], "--kind", help="episodic, semantic, procedural or insight; repeatable."),
+    tag: list[str] = typer.Option([], "--tag", help="Notes with this tag; repeatable."),
+    session: str | None = typer.Option(None, "--session", help="Notes of this session."),
+    speaker: str | None = typer.Option(None, "--speaker", help="Notes of this speaker."),
+    role: str | None = typer.Option(None, "--role", help=ROLE_HELP),
+    meta: list[str] = typer.Option([], "--meta", metavar="NAME=VALUE", help="Notes with this metadata; repeatable."),
+    min_score: float | None = typer.Option(
+        None, "--min-score", min=0, max=1, help="Leave out hits with a lower score (0 to 1)."
+    ),
+    current: bool = typer.Option(False, "--current", help="Leave out superseded notes."),
+    archived: bool = typer.Option(False, "--archived", help="Search archived notes too."),
+    quarantined: bool = typer.Option(False, "--quarantined", help="Search quarantined notes too."),
+    scorer: str | None = typer.Option(None, "--scorer", metavar="NAME", help=_SCORER_HELP),
+    effort: str | None = typer.Option(None, "--effort", metavar="EFFORT", help=_EFFORT_HELP),
+) -> None:
+    """Find the notes that answer a question.
+
+    \b
+    Examples:
+      zettel search "Where does Ann live?"
+      zettel search "What did we decide?" -k 3 --explain
+      zettel search "Where does Ann live?" --as-of 2024-01-31 --json
+      zettel search "Where does Ann live?" --current
+      zettel search "What became of the boat?" --archived
+      zettel search "Where does Ann live?" --effort high
+    """
+    options = common(ctx)
+    level: Any = effort  # the memory validates it
+    with options.memory() as memory:
+        hits = memory.search(
+            question, k=k, as_of=as_of, known_at=known_at, since=since, until=until, now=now,
+            kinds=kind or None, tags=tag or None, session=session, speaker=speaker, role=cast("Role | None", role),
+            filter=key_values(meta, "--meta") or None, min_score=min_score, current_only=current,
+            archived=archived, quarantined=quarantined, scorer=scorer, effort=level,
+            explain=explain,
+        )  # fmt: skip
+    if options.json:
+        say_json(hits)
+    elif not hits:
+        remark("zettel: no notes match")
+    else:
+        from .hits import show_hits
+
+        show_hits(console(), hits, explained=k if explain else 0)
+        for used_scorer in {hit.why.scorer for hit in hits if "(not " in hit.why.scorer}:
+            remark(f"zettel: ranked by {used_scorer}")
+
+
+def context(
+    ctx: typer.Context,
+    question: str = typer.Argument(metavar="QUESTION", help="The question."),
+    max_tokens: int = typer.Option(800, "--max-tokens", help="Largest size of the text in tokens."),
+    as_of: str | None = typer.Option(None, "--as-of", metavar="TIME", help="Search what was true at this time."),
+    profile: bool = typer.Option(False, "--profile", help="Begin with the profile of the speakers."),
+    rounds: int | None = typer.Option(
+        None, "--rounds", metavar="N", help="Search up to N times for information that the model of --llm still needs."
+    ),
+    scorer: str | None = typer.Option(None, "--scorer", metavar="NAME", help=_SCORER_HELP),
+    effort: str | None = typer.Option(None, "--effort", metavar="EFFORT", help=_EFFORT_HELP),
+) -> None:
+    """Print the hits of a search as text for a prompt.
+
+    \b
+    Examples:
+      zettel context "Where does Ann live?" --max-tokens 400
+      zettel context "What would Ann like?" --profile
+      zettel context "Where was the dog of Ann's sister born?" --rounds 3 --llm openai/gpt-4o-mini
+    """
+    options = common(ctx)
+    if rounds is not None and profile:
+        raise InvalidInput("--profile cannot be combined with --rounds: leave one of them out")
+    arguments: dict[str, Any] = {"max_tokens": max_tokens, "as_of": as_of, "scorer": scorer, "effort": effort}
+    with options.memory() as memory:
+        if rounds is None:
+            text = memory.context(question, profile=profile, **arguments)
+            gathered = None
+        else:
+            gathered = memory.answer_context(question, rounds, **arguments)
+            text = gathered.text
+    if options.json:
+        say_json({"context": text} if gathered is None else gathered)
+        return
+    say(text)
+    if gathered is not None:
+        rounds_done = "1 round" if gathered.rounds == 1 else f"{gathered.rounds} rounds"
+        remark(f"zettel: {rounds_done} of searches: {gathered.ended}")
+        for need in gathered.missing:
+            remark(f"zettel: still missing: {need}")
+
+
+def feedback(
+    ctx: typer.Context,
+    search_id: str = typer.Argument(metavar="SEARCH", help="The search_id of its hits, from search --json."),
+    used: list[str] = typer.Argument(None, metavar="[ID]...", help="The useful notes; leave out if none was useful."),
+    outcome: str | None = typer.Option(None, "--outcome", help="Outcome of the task: success or failure."),
+) -> None:
+    """Report which notes of a search were useful. They decay later than others. The last report for a search counts.
+
+    \b
+    Examples:
+      zettel feedback s_7c21… n_3f9a…
+      zettel feedback s_7c21… n_3f9a… n_b5d0… --outcome success
+    """
+    options = common(ctx)
+    checked_outcome: Any = outcome  # the memory validates it
+    with options.memory() as memory:
+        memory.feedback(search_id, used or [], checked_outcome)
+    if options.json:
+        say_json({"search_id": search_id, "used": used or [], "outcome": outcome})
+    else:
+        say(f"recorded: {len(used or [])} useful")

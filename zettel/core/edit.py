@@ -1,0 +1,170 @@
+"""Changes that a person makes to a note: update, link, revert; and its history."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from zettel.core.arguments import first_complaint, require_metadata, require_size, require_storable
+from zettel.core.commit import Clock, Commits
+from zettel.core.drafts import annotate
+from zettel.core.fold import fold, live_versions
+from zettel.core.follow_ups import FollowUps
+from zettel.core.merges import followers
+from zettel.core.reindex import reindexed
+from zettel.core.revise import BY_HAND, revised
+from zettel.core.vectors import Vectors
+from zettel.errors import InvalidInput, NotFound
+from zettel.model import EDITABLE, CallKind, Cause, Input, Link, LinkType, Note, Revision, Scope, Trait, fields_with
+from zettel.ports import Annotator, GraphStore, NoteHistory, Passage, ScopeState
+from zettel.ports.operations import Op, PutRevision
+from zettel.text.instructions import flags_of, trust_of
+
+Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
+
+LINKED_BY_HAND = (LinkType.RELATES, LinkType.SUPERSEDES, LinkType.CONTRADICTS)
+"""Types of manual links: MENTIONS follows from the text, and jobs write DERIVED_FROM."""
+
+
+class NoteEditor:
+    """Changes notes of a store, one revision at a time."""
+
+    def __init__(
+        self, store: GraphStore, commits: Commits, annotator: Annotator, vectors: Vectors, follow_ups: FollowUps
+    ) -> None:
+        self._store = store
+        self._commits = commits
+        self._annotator = annotator
+        self._vectors = vectors
+        self._follow_ups = follow_ups
+
+    async def update(self, scope: Scope, note_id: str, fields: Mapping[str, Any]) -> Note:
+        """Set fields of a note. New content is annotated again, except fields that a person or model wrote.
+
+        Raises ``NotFound``, and ``InvalidInput`` for a field that cannot be set or a value that it cannot have.
+        """
+        unknown = sorted(set(fields) - set(EDITABLE))
+        if not fields:
+            raise InvalidInput(f"name what to set: a note has {', '.join(EDITABLE)}")
+        if unknown:
+            raise InvalidInput(f"{', '.join(unknown)} cannot be set: a note has {', '.join(EDITABLE)}")
+
+        async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
+            before, _ = fold(history.base, history.revisions)
+            change = _valid(before, fields)
+            extracted: dict[str, Any] = {}
+            if change.keys() & {"content", "title"}:
+                extracted = await self._extract(scope, before.model_copy(update=change), change)
+            return revised(
+                history,
+                clock,
+                BY_HAND,
+                {**extracted, **change},
+                extracted=tuple(extracted),
+                inputs=(Input(note_id, before.version),),
+            )
+
+        return await self.revise(scope, note_id, revise)
+
+    async def link(self, scope: Scope, source: str, target: str, kind: LinkType, reason: str) -> Link:
+        """Link two notes as a revision of the ``source``; a link of the same type is replaced.
+
+        Raises ``NotFound``, and ``InvalidInput`` for an archived note or a link to itself.
+        """
+        if source == target:
+            raise InvalidInput(f"{source} cannot be linked to itself: name two notes")
+        made: list[Link] = []
+
+        async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
+            notes = await self._store.notes(scope, [source, target])
+            if target not in notes:
+                raise NotFound(scope, [target])
+            for note in notes.values():
+                if note.archived:
+                    raise InvalidInput(f"{note.id} is in the archive, or was merged: link what is not put away")
+            link = Link(source=source, target=target, type=kind, reason=reason, recorded_at=clock.recorded_at)
+            made[:] = [link]
+            inputs = tuple(Input(id, notes[id].version) for id in sorted(notes))
+            return revised(history, clock, BY_HAND, {}, links=(link,), inputs=inputs)
+
+        await self.revise(scope, source, revise)
+        return made[0]
+
+    async def revert(self, scope: Scope, note_id: str, version: int) -> Note:
+        """Restore a note's state at ``version`` by reverting every later revision.
+
+        Merges that this undoes or redoes are updated in the other notes. Raises ``NotFound``, and ``InvalidInput``
+        for an unknown version.
+        """
+
+        async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
+            versions = [history.base.version, *(revision.version for revision in history.revisions)]
+            if version not in versions:
+                raise InvalidInput(f"{note_id} has no version {version}: it has {versions[0]} to {versions[-1]}")
+            later = tuple(number for number in versions if number > version)
+            return revised(history, clock, BY_HAND, {}, undoes=later)
+
+        return await self.revise(scope, note_id, revise)
+
+    async def history(self, scope: Scope, note_id: str) -> list[Revision]:
+        """Return every version of a note, the first with its initial fields, and whether each is live."""
+        histories = await self._store.histories(scope, [note_id])
+        if note_id not in histories:
+            raise NotFound(scope, [note_id])
+        base, revisions = histories[note_id]
+        live = live_versions(revisions)
+        initial = base.model_dump(mode="json", include=set(EDITABLE))
+        first = Revision(
+            note=note_id,
+            version=base.version,
+            seq=base.seq,
+            recorded_at=base.recorded_at,
+            change=initial,
+            extracted=fields_with(Trait.AUTHORABLE),
+            cause=Cause(by=CallKind.ADD),
+        )
+        return [first, *(r.model_copy(update={"live": r.version in live}) for r in revisions)]
+
+    async def revise(self, scope: Scope, note_id: str, revise: Revise) -> Note:
+        """Add one revision to a note, with its follow-ups. Raises ``NotFound``, and what ``revise`` raises."""
+        done: list[Note] = []
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            histories = await self._store.histories(scope, [note_id])
+            if note_id not in histories:
+                raise NotFound(scope, [note_id])
+            put = await revise(histories[note_id], clock)
+            done[:] = [put.note]
+            puts = [put, *await followers(self._store, scope, histories[note_id], put, clock)]
+            reworded = {note_id} if put.revision.change.keys() & {"content", "title"} else ()
+            follow = await reindexed(self._store, self._vectors, self._follow_ups, scope, puts, clock, reworded)
+            return [*puts, *follow]
+
+        await self._commits.commit(scope, plan)
+        return done[0]
+
+    async def _extract(self, scope: Scope, note: Note, change: Mapping[str, Any]) -> dict[str, Any]:
+        passage = Passage(note.content, note.title, note.speaker, note.occurred_at)
+        (made,) = await annotate(self._store, scope, self._annotator, [passage])
+        flags = flags_of(note.speaker, note.title, note.content)
+        extracted = {**made._asdict(), "flags": flags, "trust": trust_of(note.role, flags)}
+        return {name: value for name, value in extracted.items() if name not in (*note.authored, *change)}
+
+
+def _valid(before: Note, fields: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        after = Note.model_validate(before.model_dump() | dict(fields))
+    except ValidationError as error:
+        raise InvalidInput(f"the note cannot be changed: {first_complaint(error)}") from None
+    for name in fields:
+        value = getattr(after, name)
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str):
+                require_storable(name, text)
+                require_size(text, name)
+    require_metadata(after.metadata)
+    if not after.content.strip():
+        raise InvalidInput("a note must say something: content is empty")
+    return {name: getattr(after, name) for name in fields}

@@ -1,0 +1,38 @@
+"""Resolves the callers' own ids of events to notes and events."""
+
+from __future__ import annotations
+
+import re
+
+from zettel.core.identity import external_id_bytes, identity_of
+from zettel.errors import NotFound
+from zettel.model import EventRecord, Scope
+from zettel.ports import GraphStore, LookupQuery
+
+_OWN_ID = re.compile(r"[a-z]_[0-9a-f]{20}")
+
+
+async def note_id_of(store: GraphStore, scope: Scope, id: str) -> str:
+    """Return ``id`` if zettel made it, else the head note of the event with this external id. Raises ``NotFound``."""
+    event = await _event_of(store, scope, id)
+    return id if event is None else event[1][0]
+
+
+async def event_id_of(store: GraphStore, scope: Scope, id: str) -> str:
+    """Return ``id`` if zettel made it, else the id of the event with this external id. Raises ``NotFound``."""
+    event = await _event_of(store, scope, id)
+    return id if event is None else event[0].event_id
+
+
+async def _event_of(store: GraphStore, scope: Scope, id: str) -> tuple[EventRecord, tuple[str, ...]] | None:
+    if not isinstance(id, str):
+        raise NotFound(scope, [id], f"an id is one text, as n_1f2e, and not of type {type(id).__name__}")
+    if _OWN_ID.fullmatch(id):
+        return None
+    identity = identity_of(external_id_bytes(id), (await store.state(scope)).secret)
+    found = await store.lookup(scope, LookupQuery(identities=(identity,)))
+    if identity not in found.events or not found.events[identity][1]:
+        if id.startswith(("n_", "e_")):  # the caller reports an unknown id of zettel's own form
+            return None
+        raise NotFound(scope, [id])
+    return found.events[identity]

@@ -1,0 +1,88 @@
+"""Records feedback on a search: the useful hits, and the outcome of the task.
+
+The search log stores it for learning. Counts per note make a useful note stronger (``zettel.scoring.strength``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+from zettel.errors import InvalidInput, NotFound
+from zettel.model import LoggedSearch, NoteUse, Outcome, Proved, Scope
+from zettel.ports.operations import Op, PutFeedback, PutNoteUse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from zettel.core.commit import Clock, Commits
+    from zettel.core.search_log import SearchLogBuffer
+    from zettel.ports import GraphStore, ScopeState
+
+LOGGED = 10_000
+"""Logged searches per scope: some tens of megabytes, and more than a scorer needs to learn from."""
+
+
+class FeedbackRecorder:
+    """Records feedback in one store."""
+
+    def __init__(self, store: GraphStore, commits: Commits, log: SearchLogBuffer) -> None:
+        self._store = store
+        self._commits = commits
+        self._log = log
+
+    async def record(self, scope: Scope, search: str, used: Iterable[str], outcome: Outcome | None) -> None:
+        """Record the useful hits of a search, in place of earlier feedback on it.
+
+        Raises ``NotFound`` for a search that is not in the log, ``InvalidInput`` for a note that is not a hit.
+        """
+        if isinstance(used, str):
+            raise InvalidInput("used takes a list of note ids: used=[hit.note.id]")
+        if outcome not in (None, *get_args(Outcome)):
+            raise InvalidInput(f"outcome={outcome!r}: say success or failure, or leave it out")
+        ids = tuple(dict.fromkeys(used))
+        await self._log.flush()
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            before = await self._store.search_logged(scope, search)
+            if before is None:
+                raise NotFound(f"the log of searches of {scope}", [search])
+            hits = {hit.note for hit in before.hits}
+            if unknown := [id for id in ids if id not in hits]:
+                raise InvalidInput(f"{', '.join(unknown)}: not among the notes that search {search} found")
+            after = before.model_copy(update={"used": ids, "outcome": outcome})
+            if after == before:
+                return []
+            clock.next()
+            notes = sorted({*(before.used or ()), *ids})
+            uses = await self._store.note_uses(scope, notes)
+            puts = [PutNoteUse(id, counted(uses[id], id, before, after, clock.recorded_at)) for id in notes]
+            return [PutFeedback(after), *puts]
+
+        await self._commits.commit(scope, plan)
+
+
+def counted(use: NoteUse, note: str, before: LoggedSearch, after: LoggedSearch, now: datetime) -> NoteUse:
+    """Return a note's counts after the feedback on a search changes from ``before`` to ``after``."""
+    was_used, is_used = note in (before.used or ()), note in (after.used or ())
+    return NoteUse(
+        since=now if is_used else use.since,
+        times=use.times + is_used - was_used,
+        successes=use.successes + (is_used and after.outcome == "success") - (was_used and before.outcome == "success"),
+        failures=use.failures + (is_used and after.outcome == "failure") - (was_used and before.outcome == "failure"),
+    )
+
+
+def training_searches(searches: Sequence[LoggedSearch]) -> list[LoggedSearch]:
+    """Return the searches with feedback, without failures of used notes: a failure shows no preference."""
+    return [s for s in searches if s.used is not None and not (s.used and s.outcome == "failure")]
+
+
+def count_search(proved: dict[str, Proved], search: LoggedSearch) -> None:
+    """Add one search to the counts of notes, as ``GraphStore.proved`` returns them."""
+    if search.used is None:
+        return
+    good = set() if search.outcome == "failure" else set(search.used)
+    for note in {hit.note for hit in search.hits}:
+        before = proved.get(note, Proved(0, 0))
+        proved[note] = Proved(before.shown + 1, before.good + (note in good))

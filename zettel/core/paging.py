@@ -1,0 +1,29 @@
+"""Reads all notes of a scope in pages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from zettel.model import TIME_MAX, Note, Scope
+from zettel.ports import GraphStore
+from zettel.ports.query import Filter
+
+
+async def pages(store: GraphStore, scope: Scope, size: int) -> AsyncIterator[list[Note]]:
+    """Yield the notes of a scope in order of arrival, ``size`` at a time, without archived ones.
+
+    Notes that arrive meanwhile are on a later page.
+    """
+    after = -1
+    while page := await store.page(scope, Filter(), after, size):
+        yield page
+        after = page[-1].seq
+
+
+async def archived_pages(
+    store: GraphStore, scope: Scope, size: int, before: int = TIME_MAX
+) -> AsyncIterator[list[Note]]:
+    """Yield the archived notes of a scope with ``seq`` below ``before``, newest first, ``size`` at a time."""
+    while page := await store.archived(scope, before, size):
+        yield page
+        before = page[-1].seq

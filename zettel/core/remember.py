@@ -1,0 +1,238 @@
+"""Stores events as notes, terms, vectors, MENTIONS and jobs in one transaction.
+
+Annotating and embedding with a local model happen while the batch is planned, before the store's transaction. A remote
+embedder is never called here: an ``embed`` job follows, and until then only text search finds the note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from zettel.core.commit import Clock, Commits
+from zettel.core.drafts import EventDraft, draft, passages_of, tokens_of
+from zettel.core.fold import fold
+from zettel.core.follow_ups import FollowUps
+from zettel.core.identity import Ordinals, identity_bytes, identity_of, new_id, same_content
+from zettel.core.mentions import mention_ops, names_in, title_lookups
+from zettel.core.merges import apply_planned, followers, merge_versions, rests_on
+from zettel.core.revise import revised
+from zettel.core.rows import Rows
+from zettel.core.vectors import Vectors
+from zettel.errors import IdentityConflict, InvalidInput
+from zettel.model import CallKind, Cause, Event, EventRecord, Note, OnConflict, Remembered, Scope, Status
+from zettel.ports import Annotator, GraphStore, LookupQuery, LookupResult, NoteHistory, ScopeState, SurveyingStore
+from zettel.ports.operations import Op, PutEvent, PutNote
+from zettel.text.index import index_note
+
+MAX_SINGLE_LOOKUP = 16
+"""Events of a call that use a single lookup, even if some are stored already: for few events a second costs more."""
+
+
+class EventWriter:
+    """Writes events into a store."""
+
+    def __init__(
+        self, store: GraphStore, commits: Commits, annotator: Annotator, vectors: Vectors, follow_ups: FollowUps
+    ) -> None:
+        self._store = store
+        self._commits = commits
+        self._annotator = annotator
+        self._vectors = vectors
+        self._follow_ups = follow_ups
+
+    async def remember(
+        self, scope: Scope, events: Sequence[Event], on_conflict: OnConflict, ordinals: Ordinals
+    ) -> list[Remembered]:
+        """Store events in one transaction, and return the outcome of each, in order.
+
+        With ``on_conflict="revise"``, a repeated identity takes a transaction of its own.
+        Raises ``IdentityConflict`` under ``"error"``; then none of the events was stored.
+        """
+        if on_conflict not in ("error", "skip", "revise"):
+            raise InvalidInput(f"on_conflict={on_conflict!r} is unknown: use error, skip or revise")
+        keys = [identity_bytes(event, ordinals.next(event)) for event in events]
+        outcome: dict[int, Remembered] = {}
+        for places in _rounds(events, keys, on_conflict):
+            await self._round(scope, {place: (events[place], keys[place]) for place in places}, on_conflict, outcome)
+        return [outcome[place] for place in range(len(events))]
+
+    async def foresee(self, scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> list[tuple[str, Status]]:
+        """Return the identity of each event, and its outcome if ``remember`` stored it alone with ``"revise"``."""
+        secret = (await self._store.state(scope)).secret
+        identities = [identity_of(identity_bytes(event, ordinals.next(event)), secret) for event in events]
+        found = await self._store.lookup(scope, LookupQuery(identities=tuple(identities)))
+        return [
+            (identity, _status(event, found, identity, "revise"))
+            for event, identity in zip(events, identities, strict=True)
+        ]
+
+    async def _round(
+        self,
+        scope: Scope,
+        keyed_events: Mapping[int, tuple[Event, bytes]],
+        on_conflict: OnConflict,
+        outcome: dict[int, Remembered],
+    ) -> None:
+        events = {place: event for place, (event, _) in keyed_events.items()}
+        single_lookup = len(events) <= MAX_SINGLE_LOOKUP
+        result: LookupResult
+
+        def query(secret: bytes) -> LookupQuery:
+            identities = tuple(identity_of(key, secret) for _, key in keyed_events.values())
+            return _full_query(events.values(), identities) if single_lookup else LookupQuery(identities=identities)
+
+        async def look() -> ScopeState:
+            nonlocal result
+            state, result = await _survey(self._store, scope, query)
+            return state
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            identities = {place: identity_of(key, state.secret) for place, (_, key) in keyed_events.items()}
+            lookup = result if single_lookup else None
+            new_events: dict[int, Event] = {}
+            for place, event in events.items():
+                status = _status(event, result, identities[place], on_conflict)
+                if status in ("added", "revised"):
+                    new_events[place] = event
+                known = result.events.get(identities[place])
+                outcome[place] = Remembered(known[1][0] if known else None, status)
+            drafts = await draft(self._store, scope, self._annotator, list(new_events.values()), lookup)
+            ops: list[Op] = []
+            written: list[Note] = []
+            again: list[str] = []
+            for place, made in zip(new_events, drafts, strict=True):
+                known = result.events.get(identities[place])
+                record = _record(made.event, clock, known[0] if known else None)
+                ops.append(PutEvent(record, identities[place]))
+                old = await self._parts(scope, *known) if known else {}
+                unmerged: list[Note] = []
+                notes = await self._revise_parts(scope, made, record, old, clock, ops, unmerged)
+                notes += _new_parts(made, record, len(old), clock, ops)
+                flagged = any(note.flags for note in notes)
+                outcome[place] = Remembered(notes[0].id, outcome[place].status, flagged)
+                written += [note for note in (*notes, *unmerged) if not note.archived]
+                again += [*old, *(note.id for note in unmerged)]
+            written = list({note.id: note for note in written}.values())  # the last state of each
+            ops += await mention_ops(
+                self._store, scope, written, again=again, recorded_at=clock.recorded_at,
+                known=None if again else lookup,
+            )  # fmt: skip
+            ops += await self._vectors.embed_now(written)
+            ops += [job for note in written for job in self._follow_ups.of(scope, note, clock.now)]
+            return ops
+
+        await self._commits.commit(scope, plan, look)
+
+    async def _parts(self, scope: Scope, event: EventRecord, notes: Sequence[str]) -> dict[str, NoteHistory]:
+        """Return the notes that are parts of an event, without notes that its parts were merged into."""
+        histories = Rows(await self._store.histories(scope, notes))
+        return {id: histories[id] for id in notes if rests_on(histories[id], {event.event_id})}
+
+    async def _revise_parts(
+        self,
+        scope: Scope,
+        made: EventDraft,
+        record: EventRecord,
+        old: Mapping[str, NoteHistory],
+        clock: Clock,
+        ops: list[Op],
+        unmerged: list[Note],
+    ) -> list[Note]:
+        """Revise the notes of the event's old wording, and archive those of surplus parts.
+
+        Adds to ``unmerged`` the notes that were merged with one of them.
+        """
+        notes: list[Note] = []
+        for part, history in enumerate(apply_planned(old, ops).values()):
+            exists = part < len(made.passages)
+            change = made.fields(part, record) if exists else {"archived": True, "event_ids": (record.event_id,)}
+            if exists and fold(*history)[0].quarantined is not None:
+                del change["archived"]  # new wording does not release it
+            cause, undoes = Cause(by=CallKind.IMPORT), merge_versions(history)  # new wording is not a duplicate
+            put = revised(history, clock, cause, change, extracted=tuple(change), undoes=undoes)
+            others = await followers(self._store, scope, history, put, clock, ops)
+            ops += [put, *others]
+            notes.append(put.note)
+            unmerged += [other.note for other in others if other.index is not None]
+        return notes
+
+
+def _full_query(events: Iterable[Event], identities: tuple[str, ...]) -> LookupQuery:
+    """Return the lookup for storing events, as if all of them were new."""
+    every = list(events)
+    passages = [passage for event in every for passage in passages_of(event)]
+    return LookupQuery(
+        identities=identities,
+        names=names_in(passage.content for passage in passages),
+        titles=title_lookups(event.title for event in every),
+        tokens=tokens_of(passages),
+    )
+
+
+async def _survey(
+    store: GraphStore, scope: Scope, query: Callable[[bytes], LookupQuery]
+) -> tuple[ScopeState, LookupResult]:
+    """Return a scope's state, and the result of the query built from its secret."""
+    if isinstance(store, SurveyingStore):
+        return await store.survey(scope, query)
+    state = await store.state(scope)
+    return state, await store.lookup(scope, query(state.secret))
+
+
+def _rounds(events: Sequence[Event], keys: Sequence[bytes], on_conflict: OnConflict) -> list[list[int]]:
+    """Return the places of the events in rounds without repeated identities.
+
+    With ``"revise"`` the rounds keep the order of the events.
+    """
+    rounds: list[list[int]] = []
+    first: dict[bytes, Event] = {}
+    last: dict[bytes, int] = {}
+    turn = 0
+    for place, (event, key) in enumerate(zip(events, keys, strict=True)):
+        earlier = first.setdefault(key, event)
+        if on_conflict == "error" and earlier is not event and not same_content(earlier, event):
+            raise _conflict(event)
+        turn = last[key] = max(last.get(key, -1) + 1, turn if on_conflict == "revise" else 0)
+        if turn == len(rounds):
+            rounds.append([])
+        rounds[turn].append(place)
+    return rounds
+
+
+def _status(event: Event, found: LookupResult, identity: str, on_conflict: OnConflict) -> Status:
+    if identity in found.tombstones:
+        return "deleted"
+    if identity not in found.events:
+        return "added"
+    if same_content(found.events[identity][0], event):
+        return "existing"
+    if on_conflict == "error":
+        raise _conflict(event)
+    return "skipped" if on_conflict == "skip" else "revised"
+
+
+def _conflict(event: Event) -> IdentityConflict:
+    return IdentityConflict(
+        f"an event with id {event.external_id!r} is there already, with other content: "
+        "use another id, or on_conflict='revise' or 'skip'"
+    )
+
+
+def _record(event: Event, clock: Clock, old: EventRecord | None) -> EventRecord:
+    fields = {name: getattr(event, name) for name in Event.model_fields}
+    return EventRecord(
+        event_id=new_id("e"),
+        seq=clock.next(),
+        recorded_at=clock.recorded_at,
+        revises=old.event_id if old else None,
+        **fields,
+    )
+
+
+def _new_parts(made: EventDraft, record: EventRecord, start: int, clock: Clock, ops: list[Op]) -> list[Note]:
+    notes = []
+    for part in range(start, len(made.passages)):
+        note = made.note(part, record, new_id("n"), clock.next(), clock.recorded_at)
+        ops.append(PutNote(note, index_note(note)))
+        notes.append(note)
+    return notes

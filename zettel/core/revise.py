@@ -1,0 +1,63 @@
+"""Creates the revisions of update, revert, delete and jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from zettel.core.commit import Clock
+from zettel.core.fold import fold
+from zettel.model import CallKind, Cause, Input, Link, Note, Revision, Trait, fields_with
+from zettel.ports import NoteHistory
+from zettel.ports.operations import PutRevision
+from zettel.text.index import index_note, searchable_text
+
+BY_HAND = Cause(by=CallKind.PERSON)
+"""A person did it: jobs do not decide otherwise."""
+
+
+def revised(
+    history: NoteHistory,
+    clock: Clock,
+    cause: Cause,
+    change: Mapping[str, Any],
+    *,
+    extracted: tuple[str, ...] = (),
+    links: tuple[Link, ...] = (),
+    undoes: tuple[int, ...] = (),
+    inputs: tuple[Input, ...] = (),
+    erased: Sequence[int] = (),
+) -> PutRevision:
+    """Return a new revision of a note, with the resulting state and links.
+
+    ``erased`` versions are destroyed in the same batch and ignored.
+    """
+    remaining = [revision for revision in history.revisions if revision.version not in erased]
+    before, _ = fold(history.base, history.revisions)
+    revision = Revision(
+        note=history.base.id,
+        version=before.version + 1,
+        seq=clock.next(),
+        recorded_at=clock.recorded_at,
+        # Not by pydantic as a whole: metadata may hold lone surrogates, which JSON can escape and UTF-8 cannot hold.
+        change=json.loads(json.dumps(dict(change), default=to_jsonable_python)) if change else {},
+        extracted=extracted,
+        links=links,
+        undoes=undoes,
+        cause=cause,
+        inputs=inputs,
+    )
+    note, decided = fold(history.base, [*remaining, revision])
+    bare = vars(before) | {"version": note.version} == vars(note)
+    reindex = not bare and _index_changes(before, note)
+    return PutRevision(revision, note, index_note(note) if reindex else None, decided, bare)
+
+
+def _index_changes(before: Note, after: Note) -> bool:
+    """Return whether a note must be indexed and embedded again."""
+    if any(getattr(before, name) != getattr(after, name) for name in fields_with(Trait.INDEXED)):
+        return True
+    return searchable_text(before) != searchable_text(after)

@@ -1,0 +1,82 @@
+"""Computes the vectors of notes: a local embedder before the commit, a remote one by a job after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from zettel.errors import EmbedderMismatch
+from zettel.model import Note
+from zettel.ports import Embedder, GraphStore, QuestionEmbedder, VectorSet
+from zettel.ports.operations import Op, PutVector
+from zettel.text.index import VECTOR_RECIPE, vector_text
+
+if TYPE_CHECKING:
+    from zettel.ports.query import Floats
+
+
+async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> Floats:
+    """(n, dim) float32 unit rows of questions, which some embedders embed differently from other texts."""
+    embed = embedder.embed_questions if isinstance(embedder, QuestionEmbedder) else embedder.embed
+    return await embed(texts)
+
+
+class Vectors:
+    """An embedder and its vector set in a store."""
+
+    def __init__(self, store: GraphStore, embedder: Embedder, later: bool = False) -> None:
+        """``later``: jobs compute the vectors, as always for a remote embedder."""
+        self._store = store
+        self.embedder = embedder
+        self.later = later or embedder.remote
+        self._space: VectorSet | None = None
+
+    async def space(self) -> VectorSet:
+        """Return the store's active vector set; the first embedder that opens a store creates it.
+
+        Raises ``EmbedderMismatch`` if another embedder filled it, ``EmbedderUnavailable`` if a remote embedder of
+        unknown dimension does not answer.
+        """
+        if self._space is None:
+            self._space = await self._active() or await self.own_space()
+        return self._space
+
+    async def _active(self) -> VectorSet | None:
+        info = self.embedder.info
+        active = next((space for space in await self._store.spaces() if space.active), None)
+        if active is not None and (active.fingerprint, active.recipe) != (info.fingerprint, VECTOR_RECIPE):
+            raise EmbedderMismatch(
+                f"the store's vectors were made by {active.name} ({active.dim} numbers), not by {info.name}: "
+                f"open it with embedder={active.name!r}, or change over with `zettel reembed --embedder {info.name}`"
+            )
+        return active
+
+    async def own_space(self) -> VectorSet:
+        """Return this embedder's vector set, active or not; creates it if necessary."""
+        if self.embedder.remote and not self.embedder.info.dim:
+            await self.embedder.embed(["How many numbers?"])  # the answer has the dimension
+        info = self.embedder.info
+        return await self._store.add_space(info.name, info.dim, info.fingerprint, VECTOR_RECIPE)
+
+    async def embed(self, notes: Sequence[Note]) -> list[Op]:
+        """Return one PutVector per note, in order; calls the embedder, remote or not."""
+        if not notes:
+            return []
+        space = await self.space()
+        rows = await self.embedder.embed([vector_text(note) for note in notes])
+        return [PutVector(note.id, space.id, row) for note, row in zip(notes, rows, strict=True)]
+
+    async def embed_now(self, notes: Sequence[Note]) -> list[Op]:
+        """Return the same, or nothing if jobs compute the vectors: a commit never waits for the network.
+
+        Raises ``EmbedderMismatch`` in both cases.
+        """
+        if not self.later:
+            return await self.embed(notes)
+        if self._space is None:
+            await self._active()
+        return []
+
+    def forget(self) -> None:
+        """Read the active set again before the next use, because it may have changed."""
+        self._space = None

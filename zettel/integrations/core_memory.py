@@ -1,0 +1,71 @@
+"""Core memory: pinned notes and the profile as text for a system prompt.
+
+It is the first of three tiers of memory. Search results are the second tier, the archive is the third.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from zettel.async_memory import AsyncMemory
+from zettel.errors import InvalidInput
+from zettel.evolve.decay import PINNED
+from zettel.evolve.profile import PROFILE
+from zettel.integrations.note_access import all_notes
+from zettel.integrations.sync_or_async import AnyMemory, run_async, run_sync
+from zettel.llm.prompt_lines import clip, date_of
+from zettel.model import Kind, Note, Scope
+from zettel.search.pack import SPEAKER_CHARS, estimate_tokens
+
+CORE_TOKENS = 400
+"""Default size of the core memory in tokens."""
+PINNED_CHARS = 300
+"""Characters shown of a pinned note."""
+PINNED_HEAD, PROFILE_HEAD = "## Always to be known", "## Of the people who speak"
+
+
+def core(memory: AnyMemory, max_tokens: int = CORE_TOKENS, *, scope: Scope | None = None) -> str:
+    """Return the core memory in at most ``max_tokens``; "" if it is empty.
+
+    Notes tagged ``pinned`` come first, ordered by importance and then by age, newest first. The profile follows.
+    Superseded notes and notes flagged as instructions to a model are left out. Raises ``InvalidInput``.
+    """
+    return run_sync(memory, partial(_core, max_tokens, scope))
+
+
+async def acore(memory: AnyMemory, max_tokens: int = CORE_TOKENS, *, scope: Scope | None = None) -> str:
+    """Async version of ``core``."""
+    return await run_async(memory, partial(_core, max_tokens, scope))
+
+
+async def _core(max_tokens: int, scope: Scope | None, memory: AsyncMemory) -> str:
+    if max_tokens < 1:
+        raise InvalidInput(f"max_tokens={max_tokens} is too small: use 1 or more")
+    pinned = all_notes(memory, tags=[PINNED], scope=scope)
+    notes = [note async for note in pinned if note.valid_to is None and not note.flags]
+    notes.sort(key=lambda note: (-note.importance, -note.seq))
+    profiles = (await memory.list(kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
+    lines = _fitting([PINNED_HEAD, *map(_line, notes)], max_tokens)
+    if profiles:
+        profile = [line for line in profiles[0].content.splitlines() if line.strip()]
+        lines = _fitting([*lines, PROFILE_HEAD, *profile], max_tokens)
+    return "\n".join(lines)
+
+
+def _fitting(lines: Sequence[str], max_tokens: int) -> list[str]:
+    """Return the leading lines that fit, without a heading at the end."""
+    fitting: list[str] = []
+    for line in lines:
+        if estimate_tokens("\n".join([*fitting, line])) > max_tokens:
+            break
+        fitting.append(line)
+    while fitting and not fitting[-1].startswith("- "):
+        fitting.pop()
+    return fitting
+
+
+def _line(note: Note) -> str:
+    head = " ".join(part for part in (date_of(note), clip(note.speaker or note.title or "", SPEAKER_CHARS)) if part)
+    text = clip(note.content, PINNED_CHARS)
+    return f"- {head}: {text}" if head else f"- {text}"

@@ -1,0 +1,39 @@
+"""Runs one coroutine function on a ``Memory`` or an ``AsyncMemory``.
+
+An integration writes each operation once, as a coroutine function that takes an ``AsyncMemory``. A ``Memory`` runs it
+in its own event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeAlias, TypeVar
+
+from zettel.async_memory import AsyncMemory
+from zettel.errors import InvalidInput
+from zettel.memory import Memory
+
+R = TypeVar("R")
+AnyMemory: TypeAlias = Memory | AsyncMemory
+Operation: TypeAlias = Callable[[AsyncMemory], Awaitable[R]]
+
+
+def run_sync(memory: AnyMemory, operation: Operation[R]) -> R:
+    """Run ``operation`` and wait for its result. Raises ``InvalidInput`` for an ``AsyncMemory``."""
+    if isinstance(memory, AsyncMemory):
+        raise InvalidInput("an AsyncMemory has to be awaited: use the method that begins with an a, or a Memory")
+    return memory._bridge.call(partial(operation, memory._bridge.inner))
+
+
+async def run_async(memory: AnyMemory, operation: Operation[R]) -> R:
+    """Run ``operation`` and await its result. A ``Memory`` runs it in its own event loop."""
+    if isinstance(memory, AsyncMemory):
+        return await operation(memory)
+    return await memory._bridge.reach(partial(operation, memory._bridge.inner))
+
+
+def require_memory(memory: object) -> None:
+    """Raise ``InvalidInput`` unless ``memory`` is a ``Memory`` or an ``AsyncMemory``."""
+    if not isinstance(memory, (Memory, AsyncMemory)):
+        raise InvalidInput(f"memory must be a Memory or an AsyncMemory, got {type(memory).__name__}")

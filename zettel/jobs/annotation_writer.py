@@ -1,0 +1,129 @@
+"""Writes the annotations of a model: revisions of the notes, notes for facts, and summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from zettel.core.commit import Clock
+from zettel.core.drafts import annotate
+from zettel.core.fold import live_revisions
+from zettel.core.identity import new_id
+from zettel.core.revise import BY_HAND, revised
+from zettel.model import Cause, Input, JobKind, Kind, Link, LinkType, Note, Scope
+from zettel.ports import Annotator, GraphStore, NoteHistory, Passage
+from zettel.ports.language_model import AnnotationResult, ModelAnnotation
+from zettel.ports.operations import Op, PutNote, PutRevision
+from zettel.text.index import index_note, vector_text
+from zettel.text.instructions import flags_of
+
+
+class AnnotationWriter:
+    """Collects the operations of one answer in ``ops``, and the notes that they change or create in ``notes``.
+
+    ``inputs`` are the notes that the model was given, in the versions that it was given.
+    """
+
+    def __init__(
+        self, store: GraphStore, extractive: Annotator, scope: Scope, clock: Clock, inputs: tuple[Input, ...]
+    ) -> None:
+        self.ops: list[Op] = []
+        self.notes: list[Note] = []
+        self._store = store
+        self._extractive = extractive
+        self._scope = scope
+        self._clock = clock
+        self._inputs = inputs
+
+    async def write(
+        self, note: Note, history: NoteHistory, annotation: ModelAnnotation, result: AnnotationResult
+    ) -> None:
+        """Revise a note and replace its facts."""
+        cause = Cause(by=JobKind.ANNOTATE, note=note.id, model=result.model, prompt=result.prompt)
+        tags = _tags(note, annotation)
+        change: dict[str, Any] = {"context": annotation.context, "keywords": annotation.keywords, "tags": tags}
+        if annotation.importance is not None:
+            change["importance"] = annotation.importance
+        if not annotation.keywords:
+            del change["keywords"]  # the extracted keywords stay
+        for name in set_by_people(history):
+            change.pop(name, None)
+        self._put(revised(history, self._clock, cause, change, inputs=self._inputs))
+        unchanged = await self._archive_facts(note, annotation.facts, cause)
+        kind = annotation.kind if annotation.kind in (Kind.SEMANTIC, Kind.PROCEDURAL) else Kind.SEMANTIC
+        for fact in dict.fromkeys(annotation.facts):
+            if fact not in unchanged:
+                await self._derive([note], fact, kind, cause)
+
+    async def summarize(self, stretch: Sequence[Note], result: AnnotationResult) -> None:
+        """Create an insight note about all turns of a group."""
+        cause = Cause(by=JobKind.ANNOTATE, model=result.model, prompt=result.prompt)
+        await self._derive(stretch, result.summary, Kind.INSIGHT, cause)
+
+    async def _archive_facts(self, note: Note, facts: Sequence[str], cause: Cause) -> set[str]:
+        """Archive earlier facts of a note that are not among ``facts``; return those that are."""
+        links = await self._store.links(self._scope, [note.id])
+        derived = [link.source for link in links if link.type is LinkType.DERIVED_FROM and link.target == note.id]
+        histories = await self._store.histories(self._scope, derived) if derived else {}
+        unchanged: set[str] = set()
+        for history in histories.values():
+            if not _is_fact_of(note, history):
+                continue  # for example a lesson, which the reflect job maintains
+            if history.base.content in facts:
+                unchanged.add(history.base.content)
+            else:
+                inputs = (Input(note.id, note.version),)
+                self.ops.append(revised(history, self._clock, cause, {"archived": True}, inputs=inputs))
+        return unchanged
+
+    async def _derive(self, origins: Sequence[Note], content: str, kind: Kind, cause: Cause) -> None:
+        """Create a note derived from others. It has no session, because sessions contain only what people said."""
+        last = origins[-1]
+        passage = Passage(content, None, None, last.occurred_at)
+        (fields,) = await annotate(self._store, self._scope, self._extractive, [passage])
+        recorded_at = self._clock.recorded_at
+        note = Note(
+            id=new_id("n"),
+            kind=kind,
+            content=content,
+            event_ids=tuple(dict.fromkeys(event for origin in origins for event in origin.event_ids)),
+            occurred_at=last.occurred_at,
+            valid_from=origins[0].valid_from,
+            seq=self._clock.next(),
+            recorded_at=recorded_at,
+            flags=flags_of(content),
+            trust=min(origin.trust for origin in origins),
+            **fields._asdict(),
+        )
+        links = tuple(
+            Link(source=note.id, target=origin.id, type=LinkType.DERIVED_FROM, recorded_at=recorded_at)
+            for origin in origins
+        )
+        put = revised(NoteHistory(note, ()), self._clock, cause, {}, links=links, inputs=self._inputs)
+        self.ops.append(PutNote(note, index_note(note)))
+        self._put(put)
+
+    def _put(self, put: PutRevision) -> None:
+        self.ops.append(put)
+        self.notes.append(put.note)
+
+
+def _is_fact_of(note: Note, history: NoteHistory) -> bool:
+    """Return whether the annotation of this note created a derived note."""
+    return any(r.links and (r.cause.by, r.cause.note) == (JobKind.ANNOTATE, note.id) for r in history.revisions)
+
+
+def _tags(note: Note, annotation: ModelAnnotation) -> tuple[str, ...]:
+    """Return the extracted tags and the model's."""
+    return tuple(dict.fromkeys((*note.tags, *annotation.tags)))
+
+
+def is_outdated(now: Note | None, before: Note) -> bool:
+    """Return whether a note was deleted, archived or reworded since a model was given it."""
+    return now is None or now.archived or vector_text(now) != vector_text(before)
+
+
+def set_by_people(history: NoteHistory) -> set[str]:
+    """Return the fields of a note that a person has set."""
+    revisions = live_revisions(history.revisions, BY_HAND.by)
+    return {name for revision in revisions for name in revision.change.keys() - set(revision.extracted)}

@@ -1,0 +1,198 @@
+"""Writes the derived notes of the reflect job: a draft becomes a new note or a revision of an existing one.
+
+A derived note has the events of all its sources and a DERIVED_FROM link to each. All sources are inputs of the
+revision, so that reverting or deleting a source reaches the derived note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from zettel.core.commit import Clock
+from zettel.core.fold import fold, live_revisions
+from zettel.core.follow_ups import FollowUps, new_job
+from zettel.core.identity import new_id
+from zettel.core.mentions import mention_ops
+from zettel.core.merges import is_reverted
+from zettel.core.revise import BY_HAND, revised
+from zettel.core.rows import Rows
+from zettel.core.vectors import Vectors
+from zettel.evolve.insights import place
+from zettel.model import Cause, Input, JobKind, Kind, Link, LinkType, Note, Revision, Scope
+from zettel.ports import GraphStore, NoteHistory
+from zettel.ports.operations import DropMentions, Op, PutNote, StaleLease
+from zettel.text.index import index_note
+
+SOURCE_FIELDS = frozenset({"content", "title", "speaker", "occurred_at", "session"})
+"""The fields that reflection reads. Fields of a model are left out, so that its words do not spread."""
+
+
+class Former(NamedTuple):
+    """An existing derived note with its tag and inputs. ``settled``: a person decided on it, so no job changes it."""
+
+    note: Note
+    tag: str
+    read: tuple[Input, ...]
+    settled: bool
+
+    @property
+    def rests_on(self) -> set[str]:
+        """The ids of the sources."""
+        return {read.note for read in self.read}
+
+
+class Draft(NamedTuple):
+    """The target state of a derived note. ``sources`` are its source notes, as they were read.
+
+    ``former``: the existing note. ``archived``: the existing note is archived with its old content.
+    """
+
+    kind: Kind
+    tag: str
+    content: str
+    caption: str
+    keywords: tuple[str, ...]
+    sources: tuple[Note, ...]
+    former: Former | None = None
+    confidence: float = 1.0
+    archived: bool = False
+    model: str | None = None
+    prompt: str | None = None
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it differs from the existing note in content or sources."""
+        if self.former is None:
+            return not self.archived
+        note = self.former.note
+        if self.archived:
+            return not note.archived
+        is_same = (note.content, note.confidence, note.archived) == (self.content, self.confidence, False)
+        return not is_same or self.former.rests_on != self.rests_on
+
+    @property
+    def rests_on(self) -> set[str]:
+        """The ids of the sources."""
+        return {source.id for source in self.sources}
+
+
+def former(history: NoteHistory) -> Former | None:
+    """Return a note that the reflect job made, else None. A note that a person changed or reverted is settled."""
+    made = [r for r in history.revisions if r.cause.by == JobKind.REFLECT and r.inputs]
+    if not made:
+        return None
+    live = [r for r in live_revisions(history.revisions, JobKind.REFLECT) if r.inputs]
+    by_hand = any(r.change for r in live_revisions(history.revisions, BY_HAND.by))
+    note, _ = fold(*history)
+    settled = by_hand or note.quarantined is not None or is_reverted(history, JobKind.REFLECT)
+    return Former(note, history.base.tags[0], (live or made)[-1].inputs, settled)
+
+
+class DerivedNotes:
+    """Builds the operations that write drafts."""
+
+    def __init__(self, store: GraphStore, vectors: Vectors, follow_ups: FollowUps) -> None:
+        self._store = store
+        self._vectors = vectors
+        self._follow_ups = follow_ups
+
+    async def ops(self, scope: Scope, drafts: Sequence[Draft], clock: Clock) -> list[Op]:
+        """Return the operations that write these drafts. Raises ``StaleLease`` if their sources have changed."""
+        read = {source.id: source for draft in drafts for source in draft.sources}
+        former = {draft.former.note.id: draft.former.note for draft in drafts if draft.former is not None}
+        now = await self._store.notes(scope, sorted(read.keys() | former.keys()))
+        for id, note in read.items():
+            if id not in now or source_state(now[id]) != source_state(note):
+                raise StaleLease("a note changed during reflection")
+        for id, note in former.items():  # their validity follows from links of other notes
+            if id not in now or now[id].version != note.version:
+                raise StaleLease("an existing insight changed during reflection")
+        histories = Rows(await self._store.histories(scope, sorted(now)))
+        await self._require_no_duplicate(scope, drafts)
+        ops: list[Op] = []
+        shown: list[Note] = []
+        for draft in drafts:
+            made, note = _written(draft, histories, clock)
+            ops += made
+            if note.archived:
+                ops.append(DropMentions((note.id,)))
+            else:
+                shown.append(note)
+        again = [note.id for note in shown if note.id in former]
+        ops += await mention_ops(self._store, scope, shown, again=again, recorded_at=clock.recorded_at)
+        ops += await self._vectors.embed_now(shown)
+        if self._follow_ups.embeds:
+            ops += [new_job(scope, JobKind.EMBED, clock.now, note) for note in shown]
+        return ops
+
+    async def _require_no_duplicate(self, scope: Scope, drafts: Iterable[Draft]) -> None:
+        """Raise ``StaleLease`` if another worker wrote such a note meanwhile: this job may run twice."""
+        fresh = [draft for draft in drafts if draft.former is None]
+        ids = sorted({source.id for draft in fresh for source in draft.sources})
+        links = await self._store.links(scope, ids) if ids else []
+        derived = sorted({link.source for link in links if link.type is LinkType.DERIVED_FROM})
+        histories = await self._store.histories(scope, derived) if derived else {}
+        there = [made for history in histories.values() if (made := former(history)) and not made.note.archived]
+        if any(draft.tag == made.tag and draft.rests_on == made.rests_on for made in there for draft in fresh):
+            raise StaleLease("another worker has reflected on the same notes")
+
+
+def text_version(history: NoteHistory) -> int:
+    """Return the version that last set the SOURCE_FIELDS of a note."""
+    base, revisions = history
+    return next((r.version for r in reversed(revisions) if _changes_text(r)), base.version)
+
+
+def _changes_text(revision: Revision) -> bool:
+    return bool(revision.change.keys() & SOURCE_FIELDS) or (not revision.change and revision.cause.by.rewords)
+
+
+def source_state(note: Note) -> tuple[Any, ...]:
+    """Return the fields of a source: derived notes stay valid while these are equal."""
+    return note.content, note.title, note.speaker, note.occurred_at, note.archived, note.valid_to
+
+
+def _written(draft: Draft, histories: Mapping[str, NoteHistory], clock: Clock) -> tuple[list[Op], Note]:
+    """Return the operations of one draft, and the resulting note."""
+    sources = sorted(draft.sources, key=place)
+    inputs = tuple(Input(source.id, text_version(histories[source.id])) for source in sources)
+    newest = max(sources, key=lambda source: source.seq)
+    cause = Cause(by=JobKind.REFLECT, note=newest.id, model=draft.model, prompt=draft.prompt)
+    if draft.former is not None and draft.archived:
+        put = revised(histories[draft.former.note.id], clock, cause, {"archived": True}, inputs=inputs)
+        return [put], put.note
+    starts = [source.valid_from for source in sources if source.valid_from is not None]
+    fields: dict[str, Any] = {
+        "content": draft.content,
+        "caption": draft.caption,
+        "keywords": draft.keywords,
+        "confidence": draft.confidence,
+        "trust": min(source.trust for source in sources),
+        "event_ids": tuple(dict.fromkeys(event for source in sources for event in source.event_ids)),
+        "occurred_at": next((source.occurred_at for source in reversed(sources) if source.occurred_at), None),
+        "valid_from": max(starts, default=None),
+    }
+    ops: list[Op] = []
+    change: dict[str, Any] = {"archived": False}
+    undoes: tuple[int, ...] = ()
+    if draft.former is None:
+        # The base is archived, so that reverting all revisions archives the note.
+        id, recorded_at = new_id("n"), clock.recorded_at
+        base = Note(id=id, kind=draft.kind, tags=(draft.tag,), authored=("tags",), archived=True, seq=clock.next(),
+                    recorded_at=recorded_at, **fields)  # fmt: skip
+        ops.append(PutNote(base, index_note(base)))
+        history = NoteHistory(base, ())
+    else:
+        history = histories[draft.former.note.id]
+        change |= {**fields, "faded": False}
+        undoes = tuple(r.version for r in live_revisions(history.revisions, JobKind.REFLECT))
+    share = round(1 / len(sources), 4)
+    links = tuple(
+        Link(source=history.base.id, target=source.id, type=LinkType.DERIVED_FROM, weight=share,
+             recorded_at=clock.recorded_at)
+        for source in sources
+    )  # fmt: skip
+    put = revised(history, clock, cause, change, extracted=("caption", "keywords"), links=links,
+                  undoes=undoes, inputs=inputs)  # fmt: skip
+    return [*ops, put], put.note

@@ -1,0 +1,173 @@
+"""The evolve job: updates notes from their neighbours, by rules and, if there is one, by a model.
+
+By rules, terms that the neighbours of a note share join its keywords, and its importance follows its links. Content,
+context, vector, and all fields that a person or a model wrote stay. These keywords are for people and prompts; searches
+do not read them. The model part is in ``evolve_by_model``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from zettel.core.commit import Clock, Commits
+from zettel.core.fold import fold, live_revisions, worded_at
+from zettel.core.follow_ups import UnfinishedJobs, finish
+from zettel.core.merges import is_reverted
+from zettel.core.paging import pages
+from zettel.core.revise import revised
+from zettel.core.rows import Rows
+from zettel.errors import ZettelError
+from zettel.evolve.neighborhood import NEIGHBOURS, importance, spread, strongest_ties, tokens_of
+from zettel.jobs.counters import Counters
+from zettel.jobs.evolve_by_model import ModelEvolution, is_by_rule
+from zettel.jobs.spec import JobContext, JobHandler, JobLane, JobSpec
+from zettel.link.near import Binding, binding
+from zettel.model import Cause, Input, Job, JobKind, Kind, Note, Scope
+from zettel.ports import GraphStore, LookupQuery, NoteHistory, ScopeState
+from zettel.ports.operations import Op, PutRevision
+from zettel.text.tokens import tokenize
+
+PAGE = 200
+"""Notes per transaction."""
+TIMES_A_DAY = 4
+"""Changes of one note per DAY; further changes wait."""
+DAY = timedelta(days=1)
+
+
+class EvolveJob(JobHandler):
+    """Evolves the notes of a store."""
+
+    def __init__(
+        self, store: GraphStore, commits: Commits, counters: Counters, model_evolution: ModelEvolution | None
+    ) -> None:
+        self._store = store
+        self._commits = commits
+        self._counters = counters
+        self._model_evolution = model_evolution
+
+    async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs]:
+        """Evolve all notes in the scope of these jobs: first the model, then the rules, which read its keywords."""
+        left: list[UnfinishedJobs] = []
+        if self._model_evolution is not None:
+            try:
+                await self._model_evolution.do(scope)
+            except ZettelError as error:  # finished changes stay; the next attempt continues
+                left.append(UnfinishedJobs(list(jobs), error))
+        async for page in pages(self._store, scope, PAGE):
+            await self._commit(scope, [note.id for note in page], ())
+        if not left:
+            await self._commit(scope, (), jobs)
+        return left
+
+    async def _commit(self, scope: Scope, ids: Sequence[str], jobs: Sequence[Job]) -> None:
+        changed = 0
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            nonlocal changed
+            puts = await self._evolved(scope, ids, clock) if ids else []
+            changed = len(puts)
+            return [*puts, *finish(jobs)]
+
+        if await self._commits.commit(scope, plan):
+            self._counters.count(scope, revised=changed)
+
+    async def _evolved(self, scope: Scope, ids: Sequence[str], clock: Clock) -> list[PutRevision]:
+        """Return revisions of the notes whose neighbourhoods changed."""
+        seen = await self._neighbourhoods(scope, ids)
+        targets: dict[str, dict[str, Any]] = {}
+        for id in ids:
+            if id in seen.shown:
+                targets[id] = {"importance": importance(len(seen.around[id])), "keywords": seen.spread(id)}
+        histories = Rows(await self._store.histories(scope, list(targets)))
+        made = [(id, _change(histories[id], target, clock.recorded_at)) for id, target in targets.items()]
+        changing = [(id, change) for id, change in made if change is not None]
+        others = {other for id, _ in changing for other in seen.around[id]} - histories.keys()
+        histories |= await self._store.histories(scope, sorted(others)) if others else {}
+        return [_revised(histories, id, seen.around[id], change, clock) for id, change in changing]
+
+    async def _neighbourhoods(self, scope: Scope, ids: Sequence[str]) -> _Neighborhoods:
+        strongest = strongest_ties(ids, await self._store.links(scope, ids))
+        reached = {there for ties in strongest.values() for there in ties}
+        notes = Rows(await self._store.notes(scope, sorted(reached.union(ids))))
+        # Insights only repeat their notes.
+        shown = {id for id, note in notes.items() if not note.archived and note.kind is not Kind.INSIGHT}
+        around = {
+            id: sorted(ties.keys() & shown, key=lambda there: (-ties[there], notes[there].seq))[:NEIGHBOURS]
+            for id, ties in strongest.items()
+        }
+        uses = await self._store.uses(scope, sorted({there for near in around.values() for there in near}))
+        bindings = Rows({id: binding(terms) for id, terms in uses.items()})
+        tokens = {token for terms in bindings.values() for term in terms.values() for token in tokens_of(term)}
+        df = (await self._store.lookup(scope, LookupQuery(tokens=tuple(sorted(tokens))))).df if tokens else {}
+        return _Neighborhoods(notes, shown, around, bindings, df)
+
+
+class _Neighborhoods(NamedTuple):
+    """Notes, the ids that take part, neighbours by link strength, their terms, and token frequencies."""
+
+    notes: Mapping[str, Note]
+    shown: Collection[str]
+    around: Mapping[str, Sequence[str]]
+    bindings: Mapping[str, Binding]
+    df: Mapping[str, int]
+
+    def spread(self, id: str) -> tuple[str, ...]:
+        """Return the keywords that a note gets from its neighbours."""
+        note, around = self.notes[id], sorted(self.around[id], key=lambda other: self.notes[other].seq)
+        speakers = {(self.notes[other].speaker or "").casefold() for other in (id, *around)}
+        said = tokenize(" ".join((note.title or "", note.content)))
+        found = spread(said, [self.bindings[other] for other in around], self.df, speakers)
+        return tuple(term.text for term in found)
+
+
+def _change(history: NoteHistory, target: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
+    """Return the fields to set on top of other decisions, or None if nothing changes or may change."""
+    if is_reverted(history, JobKind.EVOLVE) or _times_since(history, now - DAY) >= TIMES_A_DAY:
+        return None
+    note, _ = fold(*history)
+    bare, _ = fold(history.base, [revision for revision in history.revisions if not is_by_rule(revision.cause)])
+    written = _written_by_others(history)
+    change: dict[str, Any] = {}
+    if "importance" not in written and target["importance"] != bare.importance:
+        change["importance"] = target["importance"]
+    if "keywords" not in written and target["keywords"]:
+        change["keywords"] = (*bare.keywords, *target["keywords"])
+    after = bare.model_copy(update=change)
+    return None if (after.importance, after.keywords) == (note.importance, note.keywords) else change
+
+
+def _written_by_others(history: NoteHistory) -> set[str]:
+    """Return the fields that a person or a model has set."""
+    revisions = [r for r in live_revisions(history.revisions) if not is_by_rule(r.cause)]
+    return set(history.base.authored).union(*(r.change.keys() - set(r.extracted) for r in revisions))
+
+
+def _times_since(history: NoteHistory, moment: datetime) -> int:
+    return sum(is_by_rule(r.cause) and r.recorded_at >= moment for r in history.revisions)
+
+
+def _revised(
+    histories: Mapping[str, NoteHistory], id: str, around: Iterable[str], change: Mapping[str, Any], clock: Clock
+) -> PutRevision:
+    history = histories[id]
+    former = tuple(r.version for r in live_revisions(history.revisions) if is_by_rule(r.cause))
+    near = [other for other in around if other in histories]
+    inputs = tuple(Input(other, worded_at(*histories[other])) for other in (id, *near))
+    newest = max(near, key=lambda other: histories[other].base.seq, default=None)
+    cause = Cause(by=JobKind.EVOLVE, note=newest)
+    extracted = tuple(name for name in change if name == "keywords")
+    return revised(history, clock, cause, change, extracted=extracted, undoes=former, inputs=inputs)
+
+
+def _make(context: JobContext) -> EvolveJob:
+    by_model = None
+    if context.models.evolver is not None:
+        by_model = ModelEvolution(
+            context.store, context.commits, context.vectors, context.models.evolver, context.ask_about, context.counters
+        )
+    return EvolveJob(context.store, context.commits, context.counters, by_model)
+
+
+JOB = JobSpec(JobKind.EVOLVE, _make, lane=JobLane.ROUND, round=4, quotes_texts=True)

@@ -1,0 +1,84 @@
+"""``LocalMemory``: the open engine, the default scope and the loaded scorers of a memory in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from zettel.core.arguments import require_id
+from zettel.core.external_ids import note_id_of
+from zettel.errors import InvalidInput
+from zettel.model import Scope
+from zettel.ports import Reranker, Scorer
+from zettel.ports.settings import Settings
+
+if TYPE_CHECKING:
+    from zettel.local.engine import Engine
+    from zettel.local.runners import RunnerSpec
+    from zettel.scoring import Effort, ScorerSpec
+
+
+class LocalMemory:
+    """Opens and closes the engine, and resolves the engine, scope and scorer of each operation."""
+
+    def __init__(self, settings: Settings, scope: Scope, runner: RunnerSpec, scorer: ScorerSpec) -> None:
+        self.loaded_scorers: dict[str, tuple[Scorer, tuple[Reranker, ...]]] = {}
+        self.engine: Engine | None = None
+        self.settings = settings
+        self._scope = scope
+        self.runner = runner
+        self.scorer = scorer
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def open(self) -> None:
+        """Open the store and start its jobs. Raises what the store's ``open`` raises."""
+        if self.scorer is not None:
+            await self.scorers()  # a scorer that cannot be loaded fails here, not in the first search
+        from zettel.local.engine import start  # imports numpy and most of the engine
+        from zettel.local.runners import load_runner
+
+        self.engine = await start(self.settings, load_runner(self.runner))
+        self._loop = asyncio.get_running_loop()
+
+    async def close(self) -> None:
+        """Stop the jobs and close the store."""
+        if self.engine is None:
+            return
+        if self._loop is asyncio.get_running_loop():
+            await self.engine.close()
+        else:  # the tasks of the other loop ended with it
+            await self.engine.store.close()
+
+    def use(self, scope: Scope | None, *ids: str) -> tuple[Engine, Scope]:
+        """Return the engine and the scope of a call. Raises ``NotFound`` for an invalid id."""
+        assert self.engine is not None
+        scope = scope or self._scope
+        for id in ids:
+            require_id(scope, id)
+        return self.engine, scope
+
+    async def locate(self, scope: Scope | None, id: str) -> tuple[Engine, Scope, str]:
+        """Return the engine, the scope of a call, and the id of the note that ``id`` names. Raises ``NotFound``.
+
+        ``id`` is zettel's own, or the external id of an event.
+        """
+        engine, scope = self.use(scope)
+        return engine, scope, await note_id_of(engine.store, scope, id)
+
+    async def scorers(
+        self, requested: ScorerSpec = None, effort: Effort | None = None
+    ) -> tuple[Scorer, tuple[Reranker, ...]]:
+        """Return the first stage and the rerankers of a search. Each name is loaded once."""
+        from zettel.scoring import load_scorer
+
+        if effort is not None and requested is not None:
+            raise InvalidInput("effort= chooses a scorer: leave scorer= out")
+        spec = f"effort:{effort}" if effort is not None else self.scorer if requested is None else requested
+        spec = "fusion" if spec is None else spec
+        if not isinstance(spec, str):
+            return load_scorer(spec)
+        if spec not in self.loaded_scorers:
+            self.loaded_scorers[spec] = await anyio.to_thread.run_sync(load_scorer, spec)
+        return self.loaded_scorers[spec]

@@ -1,0 +1,137 @@
+"""Operations that read notes, events, links and history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from zettel.core.arguments import MOST, cursor_of, filter_of, require_storable, require_text, whole_number
+from zettel.errors import InvalidInput, NotFound
+from zettel.local.local_memory import LocalMemory
+from zettel.model import (
+    TIME_MAX,
+    Conflict,
+    EventRecord,
+    Graph,
+    Link,
+    Neighbor,
+    Note,
+    Page,
+    Revision,
+    Scope,
+    Term,
+)
+
+
+async def get(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> Note | EventRecord:
+    engine, scope, id = await memory.locate(scope, id)
+    records: Mapping[str, Note | EventRecord]
+    if id.startswith("e_"):
+        records = await engine.store.events(scope, [id])
+    else:
+        records = await engine.store.notes(scope, [id])
+    if id not in records:
+        raise NotFound(scope, [id])
+    return records[id]
+
+
+async def _note(memory: LocalMemory, id: str, scope: Scope) -> Note:
+    note = await get(memory, id, scope=scope)
+    if not isinstance(note, Note):
+        raise NotFound(f"the notes of {scope}", [id], "the id of a note begins with n_")
+    return note
+
+
+async def list_notes(
+    memory: LocalMemory,
+    *,
+    archived: bool = False,
+    limit: int = 100,
+    cursor: str | None = None,
+    scope: Scope | None = None,
+    **conditions: Any,
+) -> Page:
+    """``conditions`` are the arguments of ``filter_of``."""
+    engine, scope = memory.use(scope)
+    limit, place = whole_number("limit", limit), cursor_of(cursor)
+    filter = filter_of(**conditions)
+    if archived:
+        from zettel.search.archived import archived_notes
+
+        notes = await archived_notes(engine.store, scope, filter, place or TIME_MAX, limit + 1)
+    else:
+        notes = await engine.store.page(scope, filter, place, limit + 1)
+    more = len(notes) > limit
+    return Page(notes=tuple(notes[:limit]), cursor=str(notes[limit - 1].seq) if more else None)
+
+
+async def events(
+    memory: LocalMemory,
+    session: str,
+    *,
+    source: str | None = None,
+    limit: int | None = None,
+    scope: Scope | None = None,
+) -> list[EventRecord]:
+    engine, scope = memory.use(scope)
+    require_text("session", session)
+    require_storable("source", source)
+    ids = await engine.store.events_from(scope, source, session, MOST)
+    last = ids if limit is None else ids[-whole_number("limit", limit) :]
+    records = await engine.store.events(scope, last)
+    return [records[id] for id in last if id in records]
+
+
+async def links(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> list[Link]:
+    engine, scope = memory.use(scope)
+    id = (await _note(memory, id, scope)).id
+    return await engine.store.links(scope, [id])
+
+
+async def neighbors(memory: LocalMemory, id: str, hops: int = 2, *, scope: Scope | None = None) -> list[Neighbor]:
+    from zettel.link.neighbors import neighbors
+
+    engine, scope = memory.use(scope)
+    id = (await _note(memory, id, scope)).id
+    return await neighbors(engine.store, scope, id, hops)
+
+
+async def graph(
+    memory: LocalMemory, around: str | None = None, hops: int = 2, *, limit: int = 2000, cursor: str | None = None,
+    scope: Scope | None = None,
+) -> Graph:  # fmt: skip
+    from zettel.link.neighbors import require_hops
+
+    engine, scope = memory.use(scope)
+    require_hops(hops)
+    if around is None:
+        page = await list_notes(memory, limit=limit, cursor=cursor, scope=scope)
+        notes, cursor = page.notes, page.cursor
+    elif cursor is not None:
+        raise InvalidInput("cursor= pages through all notes: leave it out with around=")
+    else:
+        center = await _note(memory, around, scope)
+        nearby = await neighbors(memory, center.id, hops, scope=scope)
+        notes, cursor = (center, *(neighbor.note for neighbor in nearby))[: whole_number("limit", limit)], None
+    ids = {note.id for note in notes}
+    links = await engine.store.links(scope, sorted(ids))
+    between = tuple(link for link in links if link.source in ids and link.target in ids)
+    return Graph(notes=notes, links=between, cursor=cursor)
+
+
+async def conflicts(memory: LocalMemory, *, scope: Scope | None = None) -> list[Conflict]:
+    from zettel.link.conflicts import conflicts
+
+    engine, scope = memory.use(scope)
+    return await conflicts(engine.store, scope)
+
+
+async def terms(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> list[Term]:
+    engine, scope = memory.use(scope)
+    id = (await _note(memory, id, scope)).id
+    return await engine.store.terms(scope, id)
+
+
+async def history(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> list[Revision]:
+    engine, scope, id = await memory.locate(scope, id)
+    return await engine.editing.history(scope, id)

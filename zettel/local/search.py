@@ -1,0 +1,177 @@
+"""Operations that search, and that learn from feedback on searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+
+from zettel.core.arguments import (
+    Time,
+    filter_of,
+    moment_of,
+    require_path,
+    require_room,
+    several,
+    share,
+    whole_number,
+)
+from zettel.core.external_ids import note_id_of
+from zettel.errors import InvalidInput, InvalidQuestion
+from zettel.local.local_memory import LocalMemory
+from zettel.local.read import list_notes
+from zettel.model import Hit, Kind, LoggedSearch, Outcome, Scope, Tuned
+from zettel.model.hits import CONTEXT_HITS
+from zettel.ports.query import SearchRequest
+
+if TYPE_CHECKING:
+    from zettel.scoring import Effort, ScorerSpec
+    from zettel.scoring.tuning import TraitRecorder
+    from zettel.search.gather import Gathered
+_PACKED: dict[str, Any] = {"k": CONTEXT_HITS, "log": False}
+"""Arguments of a search whose hits are packed, unless the caller sets them."""
+
+
+async def search_many(
+    memory: LocalMemory,
+    questions: Iterable[str],
+    k: int = 10,
+    *,
+    as_of: Time | None = None,
+    known_at: Time | None = None,
+    now: Time | None = None,
+    min_score: float | None = None,
+    current_only: bool = False,
+    archived: bool = False,
+    quarantined: bool = False,
+    scorer: ScorerSpec = None,
+    effort: Effort | None = None,
+    explain: bool = False,
+    log: bool = True,
+    restore_decayed: bool = True,
+    scope: Scope | None = None,
+    **conditions: Any,
+) -> list[list[Hit]]:
+    """``conditions`` are the arguments of ``filter_of``."""
+    if isinstance(questions, str):
+        raise InvalidInput("questions must be a list: use search for a single question")
+    engine, scope = memory.use(scope)
+    common: dict[str, Any] = {
+        "k": whole_number("k", k), "known_at": moment_of("known_at", known_at),
+        "as_of": moment_of("as_of", as_of, local=True), "now": moment_of("now", now, local=True),
+        "filter": filter_of(**conditions),
+        "min_score": share("min_score", min_score), "explain": explain, "current_only": bool(current_only),
+        "log": log, "archived": archived, "quarantined": quarantined,
+        "recalls": True, "restore_decayed": restore_decayed,
+    }  # fmt: skip
+    texts = several("questions", questions, "questions")
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidQuestion(f"a question must be a str, not {type(text).__name__}")
+    queries = [SearchRequest(text=text, **common) for text in texts]
+    return await engine.searcher.search(scope, queries, *await memory.scorers(scorer, effort))
+
+
+async def context(
+    memory: LocalMemory,
+    question: str,
+    max_tokens: int,
+    *,
+    profile: bool = False,
+    scope: Scope | None = None,
+    search: dict[str, Any],
+) -> str:
+    require_room(max_tokens)
+
+    from zettel.search.pack import pack
+
+    (hits,) = await search_many(memory, [question], scope=scope, **_PACKED | search)
+    if not profile or search.get("as_of") is not None or search.get("known_at") is not None:
+        return pack(hits, max_tokens)
+
+    from zettel.evolve.profile import PROFILE
+
+    profiles = (await list_notes(memory, kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
+    others = [hit for hit in hits if hit.note.id not in {note.id for note in profiles}]
+    return pack(others, max_tokens, profiles[0].content if profiles else "")
+
+
+async def answer_context(
+    memory: LocalMemory,
+    question: str,
+    rounds: int = 3,
+    *,
+    max_tokens: int,
+    scope: Scope | None = None,
+    search: dict[str, Any],
+) -> Gathered:
+    from zettel.search.gather import gather
+    from zettel.search.pack import pack
+
+    require_room(max_tokens)
+    engine, scope = memory.use(scope)
+    return await gather(
+        question,
+        whole_number("rounds", rounds, "searches"),
+        partial(search_many, memory, scope=scope, **_PACKED | search),
+        None if engine.llm_client is None else partial(engine.llm_client.ask_about, scope),
+        partial(pack, max_tokens=max_tokens),
+        moment_of("now", search.get("now") or search.get("as_of")),
+    )
+
+
+async def feedback(
+    memory: LocalMemory,
+    search_id: str,
+    used: Iterable[str],
+    outcome: Outcome | None = None,
+    *,
+    scope: Scope | None = None,
+) -> None:
+    engine, scope = memory.use(scope, search_id)
+    note_ids = used if isinstance(used, str) else several("used", used, "note ids")
+    if not isinstance(note_ids, str):
+        note_ids = [await note_id_of(engine.store, scope, id) for id in note_ids]
+    await engine.feedback.record(scope, search_id, note_ids, outcome)
+
+
+async def searches(memory: LocalMemory, *, scope: Scope | None = None) -> list[LoggedSearch]:
+    engine, scope = memory.use(scope)
+    await engine.searcher.log.flush()
+    return [search async for search in engine.store.searches(scope)]
+
+
+async def tune(
+    memory: LocalMemory,
+    into: str | Path,
+    *,
+    decoder: str | Path | None = None,
+    scopes: Iterable[Scope] | None = None,
+    on_progress: Callable[[str, int, int], None] | None = None,
+    scope: Scope | None = None,
+) -> Tuned:
+    from zettel.scoring.device import require_torch
+
+    require_torch("the memory decoder")
+    from zettel.scoring.fusion import FusionScorer
+    from zettel.scoring.tuned import load_for_tuning
+    from zettel.scoring.tuning import tune
+
+    engine, own = memory.use(scope)
+    into = require_path("into", into)
+    scorer = await anyio.to_thread.run_sync(load_for_tuning, into, decoder)
+
+    async def repeat(scope: Scope, search: LoggedSearch, recorder: TraitRecorder) -> None:
+        query = SearchRequest(search.question, k=1, now=search.asked_at)
+        await engine.searcher.search(scope, [query], FusionScorer(), [recorder])
+
+    trained_on = [own] if scopes is None else list(dict.fromkeys(scopes))
+    logs = [(await searches(memory, scope=each), partial(repeat, each)) for each in trained_on]
+    tuned, report = await tune(scorer, logs, on_progress or (lambda stage, done, total: None))
+    if report.accepted:
+        await anyio.to_thread.run_sync(tuned.save, into)
+        memory.loaded_scorers.pop(f"decoder:{into}", None)
+    return report

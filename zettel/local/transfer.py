@@ -1,0 +1,118 @@
+"""Operations that import and export transcripts and whole memories."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import anyio.to_thread
+
+from zettel.core.arguments import require_path, some
+from zettel.errors import InvalidInput
+from zettel.local.local_memory import LocalMemory
+from zettel.model import EventRecord, Note, Scope
+
+if TYPE_CHECKING:
+    from zettel.exports.report import ExportReport
+    from zettel.model import Estimate
+    from zettel.transcripts.importing import Progress
+    from zettel.transcripts.report import ImportReport, OnRejected
+
+
+async def import_transcript(
+    memory: LocalMemory,
+    path: str | Path,
+    format: str = "auto",
+    *,
+    source: str | None = None,
+    dry_run: bool = False,
+    on_progress: Progress | None = None,
+    on_rejected: OnRejected | None = None,
+    scope: Scope | None = None,
+    **selection: Any,
+) -> ImportReport:
+    """``selection`` are the arguments of ``import_options``."""
+    from zettel.transcripts import archive_tree, importing, sources
+    from zettel.transcripts.options import ImportOptions, import_options
+    from zettel.transcripts.report import ImportReport
+
+    engine, named = memory.use(scope)
+    path = require_path("path", path)
+    if source is not None and not isinstance(source, str):  # the name of a file, which need not be text throughout
+        raise InvalidInput(f"source must be a str, not {type(source).__name__}")
+    dry_run = bool(dry_run)
+    options = import_options(**selection)
+    if options.scope_by is not None and named.user is not None:
+        raise InvalidInput(
+            f"scope_by={options.scope_by!r} sets the user of each scope: leave the user {named.user!r} out of scope="
+        )
+    if importing.is_memory_file(path, format):
+        if options != ImportOptions() or dry_run:
+            raise InvalidInput(
+                f"{source or path} contains whole memories: import it without filters, redact=, scope_by= and dry_run="
+            )
+        into = named if scope is not None or named != Scope() else None
+        report = await importing.import_memory_file(engine.restoring, path, into, source or str(path), on_progress)
+        engine.loop.wake()
+        return report
+    transcript = await anyio.to_thread.run_sync(
+        partial(sources.find_parts, path, format, tables=bool(options.columns), called=source)
+    )
+    report = ImportReport(file=archive_tree.as_text(source or str(path)), format=transcript.format, dry_run=dry_run)
+    work = importing.TranscriptImport(engine, transcript, options, report, named, on_progress, on_rejected)
+    if not dry_run:
+        await work.run()
+        return report
+    from zettel.jobs.estimate import estimate, waiting
+
+    reads = engine.llm_client is not None and engine.reader is not None
+    turns = await waiting(engine.store) if reads else None
+    await work.preview(turns)
+    if turns is not None and engine.llm_client is not None and engine.reader is not None:
+        report.estimate = await estimate(turns, engine.reader, engine.llm_client.model)
+    return report
+
+
+async def estimate_import(
+    memory: LocalMemory, path: str | Path, format: str = "auto", *, scope: Scope | None = None, **selection: Any
+) -> Estimate:
+    """``selection`` are the other arguments of ``import_transcript``."""
+    from zettel.transcripts.importing import is_memory_file
+
+    engine, named = memory.use(scope)
+    if engine.llm_client is None or engine.reader is None:
+        raise InvalidInput("an import without a language model costs nothing: open the memory with llm=")
+    path = require_path("path", path)
+    if is_memory_file(path, format):
+        raise InvalidInput(f"{path} contains a whole memory: restoring it calls no model")
+    report = await import_transcript(memory, path, format, dry_run=True, scope=named, **selection)
+    assert report.estimate is not None
+    return report.estimate
+
+
+async def export(
+    memory: LocalMemory,
+    to: str | Path | BinaryIO,
+    format: str = "auto",
+    *,
+    include: Iterable[str] = (),
+    all_scopes: bool = False,
+    on_progress: Progress | None = None,
+    scope: Scope | None = None,
+) -> ExportReport:
+    from zettel.exports import export
+
+    engine, scope = memory.use(scope)
+    scopes = (await engine.store.scopes() if all_scopes else []) or [scope]
+    included = some("include", include)
+    return await export(engine.store, scopes, to, format, included, on_progress)
+
+
+async def dump(
+    memory: LocalMemory, *, scope: Scope | None = None
+) -> AsyncIterator[tuple[EventRecord, tuple[Note, ...]]]:
+    engine, scope = memory.use(scope)
+    async for entry in engine.store.dump(scope):
+        yield entry

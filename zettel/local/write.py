@@ -1,0 +1,129 @@
+"""Operations that add, change and delete notes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from zettel.core.arguments import link_type_of, require_reason, require_storable, whole_number
+from zettel.core.external_ids import event_id_of, note_id_of
+from zettel.core.identity import Ordinals
+from zettel.local.local_memory import LocalMemory
+from zettel.model import Event, Link, LinkType, Note, OnConflict, Remembered, Scope
+
+ERASE_PAGE = 500
+"""Events deleted in one transaction when a whole session or file is deleted."""
+PURGE_PAUSES = (0.0, 0.05, 0.2, 0.75)
+"""Seconds between attempts of ``delete_scope`` to purge pages that other readers use; then a job does it."""
+
+
+async def add_many_report(
+    memory: LocalMemory, events: Sequence[Event], *, on_conflict: OnConflict = "error", scope: Scope | None = None
+) -> list[Remembered]:
+    engine, scope = memory.use(scope)
+    return await engine.remember(scope, events, on_conflict, Ordinals())
+
+
+async def update(memory: LocalMemory, id: str, *, scope: Scope | None = None, fields: Mapping[str, Any]) -> Note:
+    engine, scope, id = await memory.locate(scope, id)
+    note = await engine.editing.update(scope, id, fields)
+    engine.loop.wake()
+    return note
+
+
+async def link(
+    memory: LocalMemory,
+    source: str,
+    target: str,
+    type: LinkType | str = LinkType.RELATES,
+    *,
+    reason: str = "",
+    scope: Scope | None = None,
+) -> Link:
+    from zettel.core.edit import LINKED_BY_HAND
+
+    engine, scope, source = await memory.locate(scope, source)
+    target = await note_id_of(engine.store, scope, target)
+    require_reason(reason)
+    made = await engine.editing.link(scope, source, target, link_type_of(type, LINKED_BY_HAND), reason)
+    engine.loop.wake()
+    return made
+
+
+async def revert(memory: LocalMemory, id: str, version: int, *, scope: Scope | None = None) -> Note:
+    engine, scope, id = await memory.locate(scope, id)
+    note = await engine.editing.revert(scope, id, whole_number("version", version, "version"))
+    engine.loop.wake()
+    return note
+
+
+async def revert_effects(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> list[Note]:
+    engine, scope, id = await memory.locate(scope, id)
+    changed = await engine.taking_back.revert_effects(scope, id)
+    engine.loop.wake()
+    return changed
+
+
+async def archive(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> Note:
+    engine, scope, id = await memory.locate(scope, id)
+    return await engine.archiving.archive(scope, id)
+
+
+async def unarchive(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> Note:
+    engine, scope, id = await memory.locate(scope, id)
+    note = await engine.archiving.unarchive(scope, id)
+    engine.searcher.decayed.forget(scope)
+    engine.loop.wake()
+    return note
+
+
+async def quarantine(memory: LocalMemory, id: str, reason: str = "", *, scope: Scope | None = None) -> list[Note]:
+    engine, scope, id = await memory.locate(scope, id)
+    require_reason(reason)
+    changed = await engine.quarantining.quarantine(scope, id, reason)
+    engine.loop.wake()
+    return changed
+
+
+async def release(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> list[Note]:
+    engine, scope, id = await memory.locate(scope, id)
+    changed = await engine.quarantining.release(scope, id)
+    engine.loop.wake()
+    return changed
+
+
+async def delete(
+    memory: LocalMemory,
+    id: str | None = None,
+    *,
+    source: str | None = None,
+    session: str | None = None,
+    scope: Scope | None = None,
+) -> int:
+    engine, scope = memory.use(scope)
+    if id is not None:
+        deleted = await engine.erasing.erase(scope, [await event_id_of(engine.store, scope, id)])
+    else:
+        deleted = 0
+        require_storable("source", source)
+        require_storable("session", session)
+        for file in (None,) if source is None else dict.fromkeys((source, str(PurePath(source)))):
+            # By event, so that one whose newer wording came from elsewhere is found too.
+            while events := await engine.store.events_from(scope, file, session, ERASE_PAGE):
+                # Somebody else may be at the same ones.
+                deleted += await engine.erasing.erase(scope, events, missing_ok=True)
+    engine.loop.wake()
+    return deleted
+
+
+async def delete_scope(memory: LocalMemory, *, scope: Scope | None = None) -> int:
+    engine, scope = memory.use(scope)
+    deleted = await engine.store.drop_scope(scope)
+    for pause in PURGE_PAUSES:
+        await asyncio.sleep(pause)
+        if await engine.store.purge():
+            return deleted
+    engine.loop.wake()
+    return deleted

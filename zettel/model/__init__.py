@@ -1,0 +1,102 @@
+"""The public value types: what a memory stores and what it returns.
+
+All are frozen. Times are timezone-aware and in UTC; a naive time counts as UTC.
+"""
+
+from zettel.model.base import (
+    MAX_CONTENT_BYTES,
+    MAX_DIGITS,
+    MAX_NAME,
+    MAX_NESTING,
+    TIME_MAX,
+    TIME_MIN,
+    Frozen,
+    LocalMoment,
+    Moment,
+    Name,
+    Text,
+    from_micros,
+    in_own_zone,
+    in_utc,
+    storable,
+    to_micros,
+)
+from zettel.model.events import Event, EventRecord, OnConflict, Remembered, Source, Status, said_by
+from zettel.model.hits import Hit, Page, Step, Why
+from zettel.model.index import NoteIndex, TermUse, TimeRange
+from zettel.model.jobs import Job, JobKind, JobState
+from zettel.model.links import Conflict, Graph, Link, LinkType, Neighbor
+from zettel.model.notes import EDITABLE, Kind, Note, NoteUse, Term, Trait, as_metadata_pairs, fields_with
+from zettel.model.reports import Estimate, Evolved, ModelUse, Tuned
+from zettel.model.revisions import CallKind, Cause, CauseKind, Input, Revision
+from zettel.model.scope import Scope
+from zettel.model.searches import LoggedHit, LoggedSearch, Outcome, Proved
+from zettel.model.speakers import IMPLIED_ROLES, ROLES, Role, implied_role, with_speaker
+
+__all__ = [
+    "EDITABLE",
+    "IMPLIED_ROLES",
+    "MAX_CONTENT_BYTES",
+    "MAX_DIGITS",
+    "MAX_NAME",
+    "MAX_NESTING",
+    "ROLES",
+    "TIME_MAX",
+    "TIME_MIN",
+    "CallKind",
+    "Cause",
+    "CauseKind",
+    "Conflict",
+    "Estimate",
+    "Event",
+    "EventRecord",
+    "Evolved",
+    "Frozen",
+    "Graph",
+    "Hit",
+    "Input",
+    "Job",
+    "JobKind",
+    "JobState",
+    "Kind",
+    "Link",
+    "LinkType",
+    "LocalMoment",
+    "LoggedHit",
+    "LoggedSearch",
+    "ModelUse",
+    "Moment",
+    "Name",
+    "Neighbor",
+    "Note",
+    "NoteIndex",
+    "NoteUse",
+    "OnConflict",
+    "Outcome",
+    "Page",
+    "Proved",
+    "Remembered",
+    "Revision",
+    "Role",
+    "Scope",
+    "Source",
+    "Status",
+    "Step",
+    "Term",
+    "TermUse",
+    "Text",
+    "TimeRange",
+    "Trait",
+    "Tuned",
+    "Why",
+    "as_metadata_pairs",
+    "fields_with",
+    "from_micros",
+    "implied_role",
+    "in_own_zone",
+    "in_utc",
+    "said_by",
+    "storable",
+    "to_micros",
+    "with_speaker",
+]

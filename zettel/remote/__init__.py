@@ -1,0 +1,1 @@
+"""The remote backend of a memory: the client of a zettel server, and the wire format that both ends use."""

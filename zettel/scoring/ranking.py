@@ -1,0 +1,57 @@
+"""Ranks candidates by score: ties by ``seq``, one note per event, insights after all other notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from zettel.model import TIME_MAX, Kind
+
+if TYPE_CHECKING:
+    from zettel.ports.query import Bools, Candidates, Ints, Question, Scores
+
+
+_INSIGHT = tuple(Kind).index(Kind.INSIGHT)
+
+
+class Ranked(NamedTuple):
+    """The best rows for a question, with the candidates and scores that they come from.
+
+    ``scorer`` names the scorer and rerankers. ``strengths`` are those of decayed rows. ``extra_features`` are values of
+    rerankers by name and row.
+    """
+
+    question: Question
+    candidates: Candidates
+    scores: Scores
+    rows: list[int]
+    scorer: str
+    strengths: Mapping[int, float]
+    extra_features: Mapping[str, Mapping[int, float]] = {}
+
+
+def rank(
+    scores: Scores, candidates: Candidates, k: int, excluded: Bools | None = None, *, insights: bool = False
+) -> list[int]:
+    """Rows of the ``k`` best pool notes that are not ``excluded``, best first; of an event only its best part.
+
+    Insights repeat their sources, so they come last unless ``insights`` were requested.
+    """
+    rows = np.flatnonzero(candidates.pool if excluded is None else candidates.pool & ~excluded)
+    last = repeats(candidates, rows, insights=insights)
+    order = rows[np.lexsort((candidates.seq[rows], -scores.score[rows], last))]
+    _, first = np.unique(candidates.event[order], return_index=True)
+    return [int(row) for row in order[np.sort(first)][:k]]
+
+
+def repeats(candidates: Candidates, rows: Ints, *, insights: bool) -> Bools:
+    """True for rows that rank after all others: insights, unless ``insights`` were requested."""
+    last: Bools = (candidates.kind[rows] == _INSIGHT) & (not insights)
+    return last
+
+
+def outdated(candidates: Candidates, today: int | None) -> Bools:
+    """True for notes replaced by ``today`` (microseconds; None: at any time), (n,)."""
+    return candidates.valid_to < TIME_MAX if today is None else candidates.valid_to <= today

@@ -1,0 +1,73 @@
+"""Reorders the best hits of a question about a current state by how well they answer it.
+
+Scorers know words, vectors and links. This step reads the notes themselves, see :mod:`zettel.scoring.answering`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zettel.model import LinkType
+from zettel.scoring.answering import AnswerOrder, order_answers
+from zettel.scoring.ranking import outdated, repeats
+
+if TYPE_CHECKING:
+    from zettel.model import Note
+    from zettel.ports.query import Candidates, Floats, Question
+
+_SUPERSEDES, _DERIVED = (tuple(LinkType).index(kind) for kind in (LinkType.SUPERSEDES, LinkType.DERIVED_FROM))
+
+
+def reorder_by_answer(
+    question: Question,
+    candidates: Candidates,
+    score: Floats,
+    rows: Sequence[int],
+    notes: Mapping[str, Note],
+    most: int,
+    *,
+    insights: bool = False,
+) -> tuple[list[int], Floats, dict[int, float]]:
+    """The rows in the new order, all scores reassigned to that order, and the answer score of each row.
+
+    Examines the first ``most`` rows. Drops rows whose note is not in ``notes`` (by id). Insights come last unless
+    ``insights`` were requested.
+    """
+    rows = [row for row in rows if candidates.ids[row] in notes]
+    last = repeats(candidates, np.array(rows, np.int64), insights=insights)
+    examined = rows[: min(most, len(rows) - int(last.sum()))]
+    answers: AnswerOrder | None = order_answers(
+        question.text,
+        [notes[candidates.ids[row]] for row in examined],
+        candidates.speaker_names,
+        replaced(candidates, examined, question.today),
+    )
+    if answers is None:
+        return rows, score, {}
+    moved = [examined[place] for place in answers.places]
+    changed = score.copy()
+    changed[moved] = np.sort(score[examined])[::-1]
+    return moved + rows[len(examined) :], changed, dict(zip(examined, answers.scores, strict=True))
+
+
+def replaced(candidates: Candidates, rows: Sequence[int], today: int | None) -> dict[int, int]:
+    """Places of the outdated rows, each with the place of its replacement, or with its own if ``rows`` lack that.
+
+    The sources of an outdated fact are outdated too.
+    """
+    old = outdated(candidates, today)
+    place = {row: at for at, row in enumerate(rows)}
+    replacements = {at: at for row, at in place.items() if old[row]}
+    links = list(zip(candidates.link_type.tolist(), candidates.link_source.tolist(), candidates.link_target.tolist(),
+                     strict=True))  # fmt: skip
+    newer = {target: source for kind, source, target in links if kind == _SUPERSEDES and old[target]}
+    for target, source in newer.items():
+        if target in place and source in place:
+            replacements[place[target]] = place[source]
+    for kind, source, target in links:
+        if kind == _DERIVED and source in newer and target in place and target not in newer:
+            replacements[place[target]] = place.get(newer[source], place[target])
+    return replacements

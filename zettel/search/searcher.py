@@ -1,0 +1,271 @@
+"""``Searcher``: from questions to hits, with one read of candidates and one scoring per question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+import numpy as np
+
+from zettel.core.bounded_gather import bounded_gather
+from zettel.core.fold import fold
+from zettel.core.identity import new_id
+from zettel.core.paging import archived_pages
+from zettel.core.search_log import PendingSearch, SearchLogBuffer
+from zettel.core.vectors import Vectors, embed_questions
+from zettel.errors import InvalidQuestion
+from zettel.model import TIME_MAX, TIME_MIN, Hit, Kind, Note, Scope, Step, from_micros, to_micros
+from zettel.ports import AnsweringScorer, GraphStore, Reranker, Scorer
+from zettel.ports.candidate_rules import passes
+from zettel.ports.query import Candidates, Query, Question, SearchRequest, Seed
+from zettel.scoring.answering import parse_state_question
+from zettel.scoring.ranking import Ranked, outdated, rank
+from zettel.scoring.strength import FAINTEST, FRESH, strength, weights
+from zettel.search.answer_order import reorder_by_answer
+from zettel.search.archived import PAGE, ArchiveCandidates, is_requested
+from zettel.search.decayed import DecayedNotes, RestoreDecayed
+from zettel.search.explain import explain
+from zettel.search.question import parse_question
+from zettel.search.rerank import Reranking
+
+if TYPE_CHECKING:
+    from zettel.ports.language_model import AskFactory
+    from zettel.ports.query import Floats, Ints
+
+
+class Searcher:
+    """Searches a store, logs searches on request, and recalls decayed notes."""
+
+    def __init__(
+        self, store: GraphStore, vectors: Vectors, restore: RestoreDecayed, ask_about: AskFactory | None = None
+    ) -> None:
+        self._store = store
+        self._vectors = vectors
+        self._reranking = Reranking(store, ask_about)
+        self.log = SearchLogBuffer(store)
+        self.decayed = DecayedNotes(store, restore)
+
+    async def search(
+        self, scope: Scope, requests: Sequence[SearchRequest], scorer: Scorer, stages: Sequence[Reranker] = ()
+    ) -> list[list[Hit]]:
+        """The best ``k`` notes for each request, best first, and only the best part of an event.
+
+        Each of the ``stages`` reorders the best notes of the order before it. Raises ``InvalidQuestion`` for an empty
+        question, ``ScorerError`` for invalid values from a reranker.
+        """
+        if not all(isinstance(request.text, str) and request.text.strip() for request in requests):
+            raise InvalidQuestion("the question is empty: ask something")
+        if not requests:
+            return []
+        questions = await self._parse(scope, requests)
+        space = await self._vectors.space()
+        reads = max((stage.reads for stage in stages), default=0)
+        pairs = list(zip(requests, questions, strict=True))
+        ranked = await bounded_gather([partial(self._rank, scope, space.id, *pair, scorer, reads) for pair in pairs])
+        notes = await self._notes(scope, requests, ranked)
+        ranked = [_reordered(*row, scorer, reads) for row in zip(requests, ranked, notes, strict=True)]
+        for stage in stages:
+            ranked = await self._reranking.reranked(scope, space, stage, requests, ranked, notes)
+        results = []
+        for request, ranking, by_id in zip(requests, ranked, notes, strict=True):
+            hits = self._hits(scope, request, ranking, by_id)
+            results.append(await self._with_titles(scope, hits) if request.explain else hits)
+        return results
+
+    async def _rank(
+        self, scope: Scope, space: int, request: SearchRequest, question: Question, scorer: Scorer, reads: int
+    ) -> Ranked:
+        candidates = await self._store.candidates(
+            Query(
+                scope=scope,
+                space=space,
+                vector=question.vector,
+                tokens=question.tokens,
+                names=question.names,
+                times=question.times,
+                filter=request.filter,
+                as_of=None if request.as_of is None else to_micros(request.as_of),
+                known_at=None if request.known_at is None else to_micros(request.known_at),
+            )
+        )
+        candidates = await self._with_archive(scope, request, question, candidates)
+        scores = scorer.score(question, candidates)
+        least = request.min_score or 0.0
+        old = outdated(candidates, question.today) & request.current_only
+        insights = Kind.INSIGHT.value in request.filter.kinds
+        k = max(request.k, reads, _answer_depth(question, scorer))
+        best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
+        strengths: Mapping[int, float] = {}
+        if best and candidates.stats.used and _is_current(request):
+            last = scores.score[best].min() if len(best) == k else least
+            rivals = np.flatnonzero(candidates.pool & (scores.score >= FAINTEST * last))
+            strengths = await self._weak(scope, candidates, rivals, request.now or datetime.now(timezone.utc))
+        if strengths:
+            score = scores.score.copy()
+            score[list(strengths)] *= weights(list(strengths.values()))
+            scores = replace(scores, score=score)
+            best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
+        return Ranked(question, candidates, scores, best, scorer.name, strengths)
+
+    async def _with_archive(
+        self, scope: Scope, request: SearchRequest, question: Question, candidates: Candidates
+    ) -> Candidates:
+        """The candidates with archived notes: all on request, else those that a rare query word recalls."""
+        if not candidates.stats.archived:
+            return candidates
+        if request.archived or request.quarantined:
+            archive = ArchiveCandidates(question, request, self._vectors.embedder)
+            async for page in archived_pages(self._store, scope, PAGE):
+                if request.known_at is not None:
+                    page = await self._archived_then(scope, page, request.known_at)
+                await archive.add([note for note in page if is_requested(note, request)])
+            return archive.joined(candidates)
+        if not request.recalls or not _is_current(request):
+            return candidates
+        named = await self.decayed.named(scope, question, candidates)
+        if not named:
+            return candidates
+        archive = ArchiveCandidates(question, request, self._vectors.embedder)
+        await archive.add([note for note in named if passes(note, request.filter)])
+        return archive.joined(candidates)
+
+    async def _archived_then(self, scope: Scope, page: Sequence[Note], known_at: datetime) -> list[Note]:
+        """Those notes that were archived at ``known_at``, in their state at that time."""
+        then = await self._known_then(scope, [note.id for note in page], known_at)
+        return [
+            then[note.id].model_copy(update={"valid_to": note.valid_to})  # derived, so not in the state
+            for note in page
+            if note.id in then and then[note.id].archived
+        ]
+
+    async def _weak(self, scope: Scope, candidates: Candidates, rows: Ints, now: datetime) -> dict[int, float]:
+        """Strengths of the rows below FRESH at ``now``."""
+        uses = await self._store.note_uses(scope, [candidates.ids[row] for row in rows])
+        strengths = {int(row): strength(uses[id], now) for row in rows if (id := candidates.ids[row]) in uses}
+        return {row: value for row, value in strengths.items() if value < FRESH}
+
+    async def _notes(
+        self, scope: Scope, requests: Sequence[SearchRequest], ranked: Sequence[Ranked]
+    ) -> list[Mapping[str, Note]]:
+        """Notes of each request's hits at its ``as_of`` and ``known_at``. Current notes are read in one batch."""
+        pairs = list(zip(requests, ranked, strict=True))
+        ids = dict.fromkeys(id for request, ranking in pairs if _is_current(request) for id in _ids(ranking))
+        notes = await self._store.notes(scope, list(ids)) if ids else {}
+        return [
+            notes if _is_current(request) else await self._notes_then(scope, request, ranking)
+            for request, ranking in pairs
+        ]
+
+    async def _notes_then(self, scope: Scope, request: SearchRequest, ranked: Ranked) -> dict[str, Note]:
+        """Notes in the state known at ``known_at``, with ``valid_to`` as of ``as_of``."""
+        states = await self._known_then(scope, _ids(ranked), request.known_at)
+        ends = dict(zip(_ids(ranked), ranked.candidates.valid_to[ranked.rows].tolist(), strict=True))
+        return {
+            id: note.model_copy(update={"valid_to": None if ends[id] >= TIME_MAX else from_micros(ends[id])})
+            for id, note in states.items()
+        }
+
+    async def _known_then(self, scope: Scope, ids: Sequence[str], known_at: datetime | None) -> dict[str, Note]:
+        """Notes in the state known at ``known_at`` (None: now), without deleted ones."""
+        upto = None if known_at is None else to_micros(known_at)
+        histories = await self._store.histories(scope, ids)
+        return {id: fold(base, revisions, upto)[0] for id, (base, revisions) in histories.items()}
+
+    def _hits(self, scope: Scope, request: SearchRequest, ranked: Ranked, notes: Mapping[str, Note]) -> list[Hit]:
+        """The hits, logged on request, without notes deleted since the ranking."""
+        candidates, scores, scorer = ranked.candidates, ranked.scores, ranked.scorer
+        today = ranked.question.today
+        search = new_id("s") if request.log else None
+        rows = [row for row in ranked.rows if candidates.ids[row] in notes][: request.k]
+        hits = [
+            Hit(
+                note=notes[candidates.ids[row]],
+                score=float(scores.score[row]),
+                why=explain(row, candidates, scores, scorer, today, ranked.strengths.get(row), full=request.explain),
+                search_id=search,
+            )
+            for row in rows
+        ]
+        if request.explain:
+            for name, values in ranked.extra_features.items():
+                hits = [_with_feature(hit, name, values.get(row)) for row, hit in zip(rows, hits, strict=True)]
+        recalled = [candidates.ids[row] for row in rows if candidates.seeds[row] & Seed.ARCHIVE]
+        decayed = [id for id in recalled if notes[id].faded]
+        if decayed and request.restore_decayed and not request.archived:
+            self.decayed.restore(scope, decayed)
+        if search is not None and hits:
+            now, features = datetime.now(timezone.utc), scores.features[rows]
+            self.log.add(PendingSearch(scope, search, request.text, now, scorer, hits, features, scores.feature_names))
+        return hits
+
+    async def _with_titles(self, scope: Scope, hits: list[Hit]) -> list[Hit]:
+        """The hits, with titles or captions in place of note ids on their paths."""
+        ids = {step.note for hit in hits for step in hit.why.path if step.note}
+        notes = await self._store.notes(scope, sorted(ids))
+        names = {id: note.title or note.caption or id for id, note in notes.items()}
+
+        def named(step: Step) -> Step:
+            return step.model_copy(update={"name": names.get(step.note or "", step.name)})
+
+        return [_with_why(hit, path=tuple(map(named, hit.why.path))) for hit in hits]
+
+    async def _parse(self, scope: Scope, requests: Sequence[SearchRequest]) -> list[Question]:
+        vectors = await embed_questions(self._vectors.embedder, [request.text for request in requests])
+        latest = TIME_MIN
+        if any(request.now is None and request.as_of is None for request in requests):
+            latest = (await self._store.state(scope)).latest
+        # In a thread: the first question in a script that needs a dictionary takes a second.
+        return await anyio.to_thread.run_sync(_parsed, requests, vectors, latest)
+
+
+def _parsed(requests: Sequence[SearchRequest], vectors: Floats, latest: int) -> list[Question]:
+    questions = []
+    for request, vector in zip(requests, vectors, strict=True):
+        today = request.now or request.as_of
+        micros, zone = (latest, None) if today is None else (to_micros(today), today.tzinfo)
+        questions.append(parse_question(request.text, vector=vector if vector.any() else None, today=micros, zone=zone))
+    return questions
+
+
+def _answer_depth(question: Question, scorer: Scorer) -> int:
+    """Notes to examine for answers; 0 unless the question asks for a current state."""
+    most = scorer.answer_depth if isinstance(scorer, AnsweringScorer) else 0
+    return most if most and parse_state_question(question.text) else 0
+
+
+def _reordered(
+    request: SearchRequest, ranked: Ranked, notes: Mapping[str, Note], scorer: Scorer, reads: int
+) -> Ranked:
+    """The ranking in the order of :func:`read_again`, cut to the hits and the notes that rerankers read."""
+    most = _answer_depth(ranked.question, scorer)
+    if not most:
+        return ranked
+    question, candidates, scores = ranked.question, ranked.candidates, ranked.scores
+    insights = Kind.INSIGHT.value in request.filter.kinds
+    rows, score, answer_scores = reorder_by_answer(
+        question, candidates, scores.score, ranked.rows, notes, most, insights=insights
+    )
+    rows = rows[: max(request.k, reads)]
+    return ranked._replace(rows=rows, scores=replace(scores, score=score), extra_features={"statement": answer_scores})
+
+
+def _with_feature(hit: Hit, name: str, value: float | None) -> Hit:
+    if value is None:
+        return hit
+    return _with_why(hit, features=hit.why.features | {name: round(value, 4)})
+
+
+def _with_why(hit: Hit, **fields: object) -> Hit:
+    return hit.model_copy(update={"why": hit.why.model_copy(update=fields)})
+
+
+def _is_current(request: SearchRequest) -> bool:
+    return request.as_of is None and request.known_at is None
+
+
+def _ids(ranked: Ranked) -> list[str]:
+    return [ranked.candidates.ids[row] for row in ranked.rows]

@@ -1,0 +1,124 @@
+"""Resolves the key and the scope of a request, and checks the key's rights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+from fastapi import Depends, Request, Response
+
+from zettel.async_memory import AsyncMemory
+from zettel.core.arguments import require_name
+from zettel.errors import InvalidInput, PermissionDenied
+from zettel.model import MAX_NAME, Scope
+from zettel.remote.wire import Answer
+from zettel.server.keys import Key, Right
+
+T = TypeVar("T")
+PARTS = ("tenant", "user", "agent")
+PARAMETERS = [
+    {
+        "name": part, "in": "query", "required": False, "description": "A part of the scope; empty if left out.",
+        "schema": {"type": "string", "maxLength": MAX_NAME},
+    }
+    for part in PARTS
+]  # fmt: skip
+"""The parameters that name a scope, in the description of every route. This module reads them, because FastAPI would
+spend as long on three parameters as on the rest of a request."""
+
+
+class Access(NamedTuple):
+    """The memory, scope and key of a request. ``scope`` is None if none is named and the key opens all scopes."""
+
+    memory: AsyncMemory
+    scope: Scope | None
+    key: Key | None
+    """None if the server uses no keys: then everything is allowed."""
+
+    @property
+    def opens_all(self) -> bool:
+        """Whether the request may name any scope."""
+        return self.key is None or self.key.scopes is None
+
+    def require_all(self, action: str) -> None:
+        """Raise ``PermissionDenied`` for a key that is bound to scopes."""
+        if not self.opens_all:
+            raise PermissionDenied(f"{action} needs a key for all scopes: this key is bound to its own scopes")
+
+
+def scope_of(key: Key | None, named: Scope | None) -> Scope | None:
+    """Return the scope of a request with this key. Raises ``PermissionDenied``, ``InvalidInput``.
+
+    A refusal does not reveal whether the scope exists.
+    """
+    if key is None or key.scopes is None:
+        return named
+    if named is not None:
+        if named not in key.scopes:
+            raise PermissionDenied(f"this key does not open {named}")
+        return named
+    if len(key.scopes) > 1:
+        raise InvalidInput("this key opens several scopes: name one by tenant=, user= and agent=")
+    return key.scopes[0]
+
+
+def _access(right: Right, *, scoped: bool = True) -> Callable[..., Awaitable[Access]]:
+    """Return a dependency that requires the right; not ``scoped``: the request concerns no single scope."""
+
+    async def access(request: Request) -> Access:
+        key: Key | None = request.scope["zettel.key"]
+        if key is not None and not key.may(right):
+            raise PermissionDenied(f"this needs a key with the right {right}: this key has the right {key.right}")
+        query = request.query_params
+        if not query:
+            return Access(request.app.state.memory, scope_of(key, None) if scoped else None, key)
+        known: set[str] = request.app.state.parameters[request.method, request.scope["route"].path]
+        for name in query:
+            if name not in known:
+                raise InvalidInput(f"unknown parameter {name!r}: use {', '.join(sorted(known))}")
+        parts = {name: _part(name, query.getlist(name)) for name in PARTS if name in query}
+        scope = scope_of(key, Scope(**parts) if parts else None) if parts or scoped else None
+        return Access(request.app.state.memory, scope, key)
+
+    return access
+
+
+def _part(name: str, values: list[str]) -> str:
+    if len(values) > 1:
+        raise InvalidInput(f"{name} is given more than once: give it once")
+    (part,) = values
+    require_name(name, part)
+    return part
+
+
+ReadAccess = Annotated[Access, Depends(_access("read"))]
+WriteAccess = Annotated[Access, Depends(_access("write"))]
+AdminAccess = Annotated[Access, Depends(_access("admin"))]
+ListAccess = Annotated[Access, Depends(_access("read", scoped=False))]
+"""For answers about all scopes that the key opens."""
+
+
+def respond(answer: Answer[T], value: T) -> Response:
+    """Return the encoded answer."""
+    return Response(answer.encode(value), media_type="application/json")
+
+
+def json_object(name: str, text: str) -> dict[str, Any]:
+    """Parse a query parameter that is a JSON object. Raises ``InvalidInput``."""
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise InvalidInput(f'{name}: expected a JSON object, as {{"project": "zettel"}}')
+    return parsed
+
+
+def json_texts(name: str, text: str) -> dict[str, str]:
+    """Parse a query parameter that is a JSON object of strings. Raises ``InvalidInput``."""
+    parsed = json_object(name, text)
+    wrong = next((key for key, value in parsed.items() if not isinstance(value, str)), None)
+    if wrong is not None:
+        raise InvalidInput(f"{name}: the value of {wrong!r} must be a string")
+    return parsed

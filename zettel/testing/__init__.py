@@ -1,0 +1,1 @@
+"""Conformance suites and reference implementations for packages that extend zettel."""
