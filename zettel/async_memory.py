@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
-from zettel.core.arguments import Time, checked, head_of, require_one, require_scope, several
+from zettel.core.arguments import Time, checked, head_of, list_of, require_one, require_scope
 from zettel.errors import InvalidInput, MemoryClosed
 from zettel.model import (
     Conflict,
@@ -211,7 +211,7 @@ class AsyncMemory:
         others were stored. ``add_many_report`` reports it instead. ``InvalidEvent`` and ``IdentityConflict`` are raised
         before anything is stored; with ``wait``, ``JobFailed`` after it.
         """
-        accepted = [checked(event) for event in several("events", events, "events")]
+        accepted = [checked(event) for event in list_of("events", events, "events")]
         outcomes = await self.add_many_report(accepted, on_conflict=on_conflict, scope=scope)
         if wait:
             await self.flush(scope=scope or self.scope)
@@ -229,7 +229,7 @@ class AsyncMemory:
         The status is ``added``, ``existing``, ``revised``, ``skipped`` or ``deleted``. Raises ``InvalidEvent``,
         ``IdentityConflict``.
         """
-        accepted = [checked(event) for event in several("events", events, "events")]
+        accepted = [checked(event) for event in list_of("events", events, "events")]
         return await self._call("add_many_report", scope, events=accepted, on_conflict=on_conflict)
 
     # ---------------------------------------------------------------------------------------------------------- search

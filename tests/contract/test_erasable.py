@@ -221,9 +221,9 @@ def test_a_wrong_delete_destroys_nothing(memory: Memory) -> None:
         memory.delete("n_nothing")
     with pytest.raises(NotFound, match="e_nothing"):
         memory.delete("e_nothing")
-    with pytest.raises(InvalidInput, match="one of them"):
+    with pytest.raises(InvalidInput, match="exactly one of"):
         memory.delete()
-    with pytest.raises(InvalidInput, match="one of them"):
+    with pytest.raises(InvalidInput, match="exactly one of"):
         memory.delete("n_1", session="a")
     assert memory.delete(session="no such session") == 0
     assert picture(memory) == before

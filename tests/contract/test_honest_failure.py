@@ -157,8 +157,8 @@ def test_a_payload_of_a_hundred_levels_comes_back(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"content": "   \n\t"}, "says nothing"),
-        ({"content": ""}, "says nothing"),
+        ({"content": "   \n\t"}, "the event is empty"),
+        ({"content": ""}, "the event is empty"),
         ({"content": "x" * 1_000_001}, "1,000,001 bytes"),
         ({"payload": "x" * 1_000_000}, "1,000,002 bytes"),
         ({"content": "a\x00b"}, "content: holds a NUL"),
@@ -169,9 +169,9 @@ def test_a_payload_of_a_hundred_levels_comes_back(memory: Memory) -> None:
         ({"content": "x", "metadata": {"a": object()}}, "metadata"),
         ({"content": "x", "payload": {"a": {1, 2}}}, "payload"),
         ({"content": "x", "occurred_at": "2024"}, "is a number, not a time"),
-        ({"content": "x", "payload": [float("nan")]}, "payload: holds nan"),
-        ({"content": "x", "metadata": {"a": float("inf")}}, "metadata: holds inf"),
-        ({"content": "x", "payload": 10**5000}, "payload: holds a number of more than"),
+        ({"content": "x", "payload": [float("nan")]}, "payload: contains nan"),
+        ({"content": "x", "metadata": {"a": float("inf")}}, "metadata: contains inf"),
+        ({"content": "x", "payload": 10**5000}, "payload: contains a number of more than"),
         ({"content": "x", "payload": nested(220)}, "payload: is nested more than"),
         ({"content": "x", "payload": nested(5000)}, "payload: is nested more than"),
         ({"content": "x", "metadata": {"a": nested(220)}}, "metadata: is nested more than"),
@@ -192,7 +192,7 @@ def test_a_bad_event_is_refused_in_one_line(memory: Memory, fields: dict[str, An
 
 @pytest.mark.any_store
 def test_what_is_no_event_and_no_scope_is_refused(memory: Memory) -> None:
-    with pytest.raises(InvalidEvent, match="str is no event"):
+    with pytest.raises(InvalidEvent, match="an event must be an Event or a dict of its fields, not str"):
         memory.add_many("abc")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="scope='ann' is not a Scope"):
         memory.search("x", scope="ann")  # type: ignore[arg-type]
@@ -226,7 +226,7 @@ def test_a_bad_question_is_refused(memory: Memory) -> None:
         memory.delete(session="\ud800")
     id = memory.add("Kept.")
     for several in ({"id": [id]}, {"session": ["a", "b"]}, {"source": 5}):
-        with pytest.raises(InvalidInput, match="an id, a source or a session, as one text"):
+        with pytest.raises(InvalidInput, match="an id, a source or a session must be a str"):
             memory.delete(**several)
     assert memory.get(id).content == "Kept."
 
@@ -237,7 +237,7 @@ def test_a_bad_question_is_refused(memory: Memory) -> None:
         ({"content": "a\x00b"}, "content: holds a NUL"),
         ({"title": "\ud800"}, "title: holds a lone surrogate"),
         ({"keywords": ["\ud800"]}, "keywords: holds a lone surrogate"),
-        ({"metadata": {"a": float("nan")}}, "metadata: holds nan"),
+        ({"metadata": {"a": float("nan")}}, "metadata: contains nan"),
         ({"content": "x" * 1_000_001}, "1,000,001 bytes"),
         ({"content": "  "}, "content is empty"),
         ({"valid_from": "2024"}, "is a number"),
@@ -255,48 +255,48 @@ def test_a_bad_change_is_refused(memory: Memory, fields: dict[str, Any], complai
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
-        (lambda memory: memory.search("x", min_score="0.5"), "min_score='0.5' is not a number"),
-        (lambda memory: memory.search("x", min_score=2), "min_score=2 is not a number from 0 to 1"),
+        (lambda memory: memory.search("x", min_score="0.5"), "min_score='0.5' must be a number"),
+        (lambda memory: memory.search("x", min_score=2), "min_score=2 must be a number from 0 to 1"),
         (lambda memory: memory.search("x", filter=["team"]), r"filter=\['team'\]"),
         (lambda memory: memory.add("x", metadata=["team"]), "metadata"),
         (lambda memory: memory.get(None), "None is not in"),
-        (lambda memory: memory.context(question="x", max_tokens=None), "max_tokens=None leaves no room"),
-        (lambda memory: memory.answer_context("x", rounds=0), "asks for no searches"),
+        (lambda memory: memory.context(question="x", max_tokens=None), "max_tokens=None must be a whole number"),
+        (lambda memory: memory.answer_context("x", rounds=0), "rounds=0 must be 1 or more"),
         (lambda memory: memory.update("n_1"), "name what to set"),
         (lambda memory: memory.cancel_job("j_1"), "'j_1' is not in the queue: `zettel jobs`"),
-        (lambda memory: memory.get(["n_1"]), r"\['n_1'\] is not in .*: an id is one text, .* not of type list"),
-        (lambda memory: memory.delete(["n_1"]), "as one text, and not of type list"),
+        (lambda memory: memory.get(["n_1"]), r"\['n_1'\] is not in .*: an id must be a str .* not list"),
+        (lambda memory: memory.delete(["n_1"]), "must be a str, not list"),
         (lambda memory: memory.search(5), "a question must be a str, not int"),
         (lambda memory: memory.search(["x"]), "a question must be a str, not list"),
-        (lambda memory: memory.events(None), "session is one text, and not of type NoneType"),
+        (lambda memory: memory.events(None), "session must be a str, not NoneType"),
         (lambda memory: memory.graph(hops=9), "hops must be from 1 to 5, got 9"),
         (lambda memory: memory.graph("n_1", cursor="0"), "cursor= pages through all notes"),
-        (lambda memory: memory.link("n_1", 2), "2 is not in .*: an id is one text"),
-        (lambda memory: memory.graph({"n_1"}), "an id is one text"),
-        (lambda memory: memory.feedback({"s_1"}, []), "an id is one text"),
-        (lambda memory: memory.feedback("s_1", None), "used takes a list of note ids, and not .* NoneType"),
-        (lambda memory: memory.feedback("s_1", [["n_1"]]), "an id is one text"),
+        (lambda memory: memory.link("n_1", 2), "2 is not in .*: an id must be a str"),
+        (lambda memory: memory.graph({"n_1"}), "an id must be a str"),
+        (lambda memory: memory.feedback({"s_1"}, []), "an id must be a str"),
+        (lambda memory: memory.feedback("s_1", None), "used must be a list of note ids, not NoneType"),
+        (lambda memory: memory.feedback("s_1", [["n_1"]]), "an id must be a str"),
         (lambda memory: memory.history("n_\ud800"), r"'n_\\ud800' is not in"),
         (lambda memory: memory.revert("n_1", "1"), "version='1' is not a whole number"),
         (lambda memory: memory.revert("n_1", True), "version=True is not a whole number"),
         (lambda memory: memory.search("x", k=True), "k=True is not a whole number"),
-        (lambda memory: memory.search("x", kinds=5), "kinds takes a list of names, and not what is of type int"),
-        (lambda memory: memory.list(tags=[None]), "tags is one text, and not of type NoneType"),
-        (lambda memory: memory.search_many(None), "questions takes a list of questions"),
-        (lambda memory: memory.add_many(None), "events takes a list of events"),
-        (lambda memory: memory.add_many_report(7), "events takes a list of events"),
-        (lambda memory: memory.flush("5"), "timeout='5' is not a number of seconds"),
-        (lambda memory: memory.evolve(float("nan")), "timeout=nan is not a number of seconds"),
+        (lambda memory: memory.search("x", kinds=5), "kinds must be a list of names, not int"),
+        (lambda memory: memory.list(tags=[None]), "tags must be a str, not NoneType"),
+        (lambda memory: memory.search_many(None), "questions must be a list of questions"),
+        (lambda memory: memory.add_many(None), "events must be a list of events"),
+        (lambda memory: memory.add_many_report(7), "events must be a list of events"),
+        (lambda memory: memory.flush("5"), "timeout='5' must be a number of seconds"),
+        (lambda memory: memory.evolve(float("nan")), "timeout=nan must be a number of seconds"),
         (lambda memory: memory.export(5), "to must be a path or an open binary file, got 5"),
         (lambda memory: memory.export("x", ["jsonl"]), r"unknown export format \['jsonl'\]"),
-        (lambda memory: memory.export("x", "jsonl", include=5), "include takes a list of names"),
-        (lambda memory: memory.import_transcript(None), "path=None is no path: name a file"),
+        (lambda memory: memory.export("x", "jsonl", include=5), "include must be a list of names"),
+        (lambda memory: memory.import_transcript(None), "path=None is not a path: name a file"),
         (lambda memory: memory.import_transcript("{" * 5000), "cannot be read: File name too long"),
         (lambda memory: memory.import_transcript(__file__, ["text"]), r"unknown transcript format \['text'\]"),
-        (lambda memory: memory.import_transcript(__file__, tz=2), "tz is one text"),
+        (lambda memory: memory.import_transcript(__file__, tz=2), "tz must be a str"),
         (lambda memory: memory.import_transcript(__file__, columns=["a"]), r"columns must be a dict .*\['a'\]"),
         (lambda memory: memory.import_transcript(__file__, map_user="Bob"), "map_user must be a dict .*'Bob'"),
-        (lambda memory: memory.import_transcript(__file__, speakers=[1]), "speakers is one text"),
+        (lambda memory: memory.import_transcript(__file__, speakers=[1]), "speakers must be a str"),
         (lambda memory: memory.import_transcript(__file__, source=1), "source must be a str, not int"),
     ],
 )

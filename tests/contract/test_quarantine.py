@@ -226,7 +226,7 @@ def test_revert_lets_a_single_note_out(memory: Memory) -> None:
     memory.revert(id, 1)
     assert (noted(memory, id).archived, noted(memory, id).quarantined) == (False, None)
     assert INJECTION in said(memory, "the vault code")
-    with pytest.raises(InvalidInput, match=r"^reason is one text, and not of type NoneType$"):
+    with pytest.raises(InvalidInput, match=r"^reason must be a str, not NoneType$"):
         memory.quarantine(id, None)  # type: ignore[arg-type]
     assert not noted(memory, id).archived
     with pytest.raises(InvalidInput, match="not in quarantine"):

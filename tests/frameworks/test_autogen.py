@@ -136,8 +136,8 @@ def test_a_life(of: Callable[..., Any], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (text(""), "the event says nothing"),
-        (text("x", n=float("nan")), "holds nan, which JSON cannot say"),
+        (text(""), "the event is empty"),
+        (text("x", n=float("nan")), "contains nan, which is not a JSON value"),
         (text("x", when=datetime(2024, 5, 1)), r"metadata.when is a datetime, .*isoformat\(\)"),
         (text("x", deep={"a": [{1}]}), r"metadata.deep.a\[0\] is a set"),
         (text("x", occurred_at="yesterday"), "occurred_at"),

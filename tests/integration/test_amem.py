@@ -300,7 +300,7 @@ def test_wrong_input(system: AgenticMemorySystem) -> None:
             system.update(id, **fields)
     with pytest.raises(InvalidInput, match="id cannot be set"):
         system.update(id, id="x")
-    with pytest.raises(InvalidInput, match="says nothing"):
+    with pytest.raises(InvalidInput, match="is empty"):
         system.add_note(" ")
     for k in (0, 1.5):
         with pytest.raises(InvalidInput, match=f"k={k}"):

@@ -545,7 +545,7 @@ class TestMistakes:
             (["add", "x", "--meta", "team=a", "--meta", "team=b"], "team already has a value"),
             (["import", "x", "--map-user", "Bob=Robert", "--map-user", "Bob=Rob"], "Bob already has a value"),
             (["context", "x", "--max-tokens", "0"], "max_tokens"),
-            (["add", ""], "says nothing"),
+            (["add", ""], "is empty"),
             (["add", "x", "--at", "soon"], "occurred_at"),
             (["show", "n_missing"], "n_missing"),
             (["history", "n_missing"], "n_missing"),

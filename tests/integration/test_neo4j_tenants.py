@@ -212,7 +212,7 @@ def test_very_long_words_and_names(memory: Memory) -> None:
     other = memory.add("The harbour is closed.")
     memory.update(id, tags=[longer], keywords=[longer])
     for field in ("session", "source"):
-        with pytest.raises(InvalidEvent, match=rf"{field}.* holds 9,000 characters, and a name at most 1,000"):
+        with pytest.raises(InvalidEvent, match=rf"{field}.* has 9,000 characters: a name has at most 1,000"):
             memory.add("x", **{field: longer})
     memory.flush()
     note = memory.get(id)

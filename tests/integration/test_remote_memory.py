@@ -120,7 +120,7 @@ def test_what_a_server_does_not_do(server: Served) -> None:
         for session, reason in (("\ud800", "surrogates not allowed"), ("x" * 100_000, "too long")):
             with pytest.raises(InvalidInput, match=f"cannot be part of a URL: .*{reason}"):
                 memory.list(session=session)
-        with pytest.raises(InvalidInput, match="path=None is no path: name a file or a folder"):
+        with pytest.raises(InvalidInput, match="path=None is not a path: name a file or a folder"):
             memory.import_transcript(None)  # type: ignore[arg-type]
         with pytest.raises(PermissionDenied, match="does not open user='other'"):
             memory.search("Where?", scope=Scope(user="other"))

@@ -127,7 +127,7 @@ def test_read_only_brings_nothing_back(tmp_path: Path) -> None:
     [
         ("cypher", {"query": "MATCH (n) RETURN n"}, "there is no tool 'cypher'"),
         ("add_memory", {}, "add_memory: text: Field required"),
-        ("add_memory", {"text": "  "}, "the event says nothing"),
+        ("add_memory", {"text": "  "}, "the event is empty"),
         ("add_memory", {"text": "x\x00"}, "NUL"),
         ("add_memory", {"text": "x", "when": "yesterday"}, "when='yesterday' is not a time"),
         ("add_memory", {"text": "x", "tags": ["\ud800"]}, "tags: holds a lone surrogate"),

@@ -322,7 +322,7 @@ def test_wrong_input(memory: Memory, client: OpenAI, server: TalkServer) -> None
     with pytest.raises(InvalidEvent, match=r"speaker: .*NUL"):
         zettel.wrap(memory, client, user="\0")
     for session, told in (
-        ("s" * 1001, "session holds 1,001 characters"),
+        ("s" * 1001, "session has 1,001 characters"),
         ("\0", "session: holds a NUL"),
         (7, "session must be a string"),
     ):

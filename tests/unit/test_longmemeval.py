@@ -32,7 +32,7 @@ def test_sessions_dates_and_evidence() -> None:
     assert read[-1].occurred_at is None
     assert [(one.position, one.reason.partition(":")[0]) for one in rejected] == [
         ("q_boat_2_abs/chat_13", "'some day' is not a date such as 2023/05/20 (Sat) 02"),
-        ("q_boat_2_abs/chat_13/2", "the event says nothing"),
+        ("q_boat_2_abs/chat_13/2", "the event is empty"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""What callers hand in, as what the engine works with, or one clear line about what is wrong with it."""
+"""Validation of arguments: each function returns the checked value or raises one clear error."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ _local: TypeAdapter[datetime] = TypeAdapter(LocalMoment)
 Item = TypeVar("Item")
 
 Time = datetime | str
-"""A moment: a datetime or an ISO 8601 text; a naive one is taken as UTC."""
+"""A datetime or ISO 8601 text. A naive time counts as UTC."""
 
 
 MOST = 2**62
-"""More notes than any store can count."""
-_PLACES_TOLD = 4
-"""Steps into a nested value that a complaint names."""
+"""The upper bound of counts, seconds and cursors."""
+_MAX_PATH_PARTS = 4
+"""Parts of a nested field's path in an error message."""
 _MAX_BITS = int(MAX_DIGITS * math.log2(10))
 
 
 def moment_of(name: str, value: Time | None, *, local: bool = False) -> datetime | None:
-    """``value`` in UTC, or as it is if its day counts (``local``). Raises ``InvalidInput`` if it is no time."""
+    """Return ``value`` in UTC, or unchanged if its local day counts (``local``). Raises ``InvalidInput``."""
     if value is None:
         return None
     try:
@@ -60,57 +60,57 @@ def moment_of(name: str, value: Time | None, *, local: bool = False) -> datetime
         ) from None
 
 
-def whole_number(name: str, value: int, of: str = "notes") -> int:
-    """``value``, which asks for that many, 1 or more; as much as a store can count is as good as any more."""
+def whole_number(name: str, value: int) -> int:
+    """Return ``value``, at most ``MOST``. Raises ``InvalidInput`` unless it is an int of at least 1."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidInput(f"{name}={value!r} is not a whole number")
     if value < 1:
-        raise InvalidInput(f"{name}={value} asks for no {of}: use 1 or more")
+        raise InvalidInput(f"{name}={value} must be 1 or more")
     return min(value, MOST)
 
 
 def seconds(name: str, value: float | None) -> float | None:
-    """``value``, at most as many as a clock can count."""
+    """Return a number of seconds, at most ``MOST``, or None. Raises ``InvalidInput``."""
     if value is None:
         return None
     if not isinstance(value, (int, float)) or isinstance(value, bool) or math.isnan(value):
-        raise InvalidInput(f"{name}={value!r} is not a number of seconds: use one, or None for no limit")
+        raise InvalidInput(f"{name}={value!r} must be a number of seconds, or None for no limit")
     return min(value, MOST)
 
 
 def share(name: str, value: float | None) -> float | None:
-    """``value``, from 0 to 1."""
+    """Return a number from 0 to 1, or None. Raises ``InvalidInput``."""
     if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):
-        raise InvalidInput(f"{name}={value!r} is not a number from 0 to 1")
+        raise InvalidInput(f"{name}={value!r} must be a number from 0 to 1")
     return value
 
 
-def require_room(max_tokens: int) -> None:
-    """Raise ``InvalidInput`` for a number of tokens in which nothing can be said."""
+def require_tokens(max_tokens: int) -> None:
+    """Raise ``InvalidInput`` unless ``max_tokens`` is an int of at least 1."""
     if not isinstance(max_tokens, int) or max_tokens < 1:
-        raise InvalidInput(f"max_tokens={max_tokens!r} leaves no room for a word: use a whole number from 1 on")
+        raise InvalidInput(f"max_tokens={max_tokens!r} must be a whole number of at least 1")
 
 
 def cursor_of(value: str | None) -> int:
-    """The place that a page's cursor stands for."""
+    """Return the position that a cursor encodes. Raises ``InvalidInput``."""
     if value is None:
         return 0
     is_number = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(MOST))
     if not (is_number and int(value) <= MOST):
-        raise InvalidInput(f"{value!r} is not a cursor: hand in the one of the page before")
+        raise InvalidInput(f"{value!r} is not a cursor: pass the cursor of the previous page")
     return int(value)
 
 
 def require_storable(name: str, text: str | None) -> None:
-    """Raise ``InvalidInput`` for what is no text, or one that no store can keep, and so none can look for."""
+    """Raise ``InvalidInput`` unless ``text`` is None or text that a store accepts."""
     if text is not None:
         require_text(name, text)
 
 
 def require_text(name: str, text: str) -> None:
-    """The same for what has to be there."""
+    """Raise ``InvalidInput`` unless ``text`` is text that a store accepts."""
     if not isinstance(text, str):
-        raise InvalidInput(f"{name} is one text, and not of type {type(text).__name__}")
+        raise InvalidInput(f"{name} must be a str, not {type(text).__name__}")
     try:
         storable(text)
     except ValueError as error:
@@ -118,29 +118,29 @@ def require_text(name: str, text: str) -> None:
 
 
 def require_id(scope: object, id: str) -> None:
-    """Raise ``NotFound`` for what is no id: neither a text, nor one that any store might hold."""
+    """Raise ``NotFound`` unless ``id`` is ASCII text, as every id is."""
     if not isinstance(id, str):
-        raise NotFound(scope, [id], f"an id is one text, as n_1f2e, and not of type {type(id).__name__}")
+        raise NotFound(scope, [id], f"an id must be a str such as n_1f2e, not {type(id).__name__}")
     if not id.isascii():
         raise NotFound(scope, [id])
 
 
-def some(name: str, values: Iterable[str] | str | None) -> list[str]:
-    """The names that are given, or the one; of None, none. Raises ``InvalidInput`` for what is neither."""
-    return [] if values is None else [values] if isinstance(values, str) else several(name, values, "names")
+def names_of(name: str, values: Iterable[str] | str | None) -> list[str]:
+    """Return one name or several as a list; None gives an empty list. Raises ``InvalidInput``."""
+    return [] if values is None else [values] if isinstance(values, str) else list_of(name, values, "names")
 
 
-def several(name: str, values: Iterable[Item], of: str) -> list[Item]:
-    """The values, one by one. Raises ``InvalidInput`` for what cannot be gone through."""
+def list_of(name: str, values: Iterable[Item], items: str) -> list[Item]:
+    """Return the values as a list. Raises ``InvalidInput`` unless they are iterable."""
     if not isinstance(values, Iterable):
-        raise InvalidInput(f"{name} takes a list of {of}, and not what is of type {type(values).__name__}")
+        raise InvalidInput(f"{name} must be a list of {items}, not {type(values).__name__}")
     return [*values]
 
 
 def require_path(name: str, path: str | Path) -> Path:
-    """The path. Raises ``InvalidInput`` for what is none, as a text that is too long for one."""
+    """Return the path. Raises ``InvalidInput`` if it cannot be one, for example because it is too long."""
     if not isinstance(path, (str, Path)):
-        raise InvalidInput(f"{name}={path!r} is no path: name a file or a folder")
+        raise InvalidInput(f"{name}={path!r} is not a path: name a file or a folder")
     try:
         Path(path).exists()
     except OSError as error:
@@ -149,25 +149,25 @@ def require_path(name: str, path: str | Path) -> Path:
 
 
 def require_reason(reason: str) -> None:
-    """Raise ``InvalidInput`` for what cannot be kept as the reason of a change."""
+    """Raise ``InvalidInput`` unless ``reason`` can be stored as the reason of a change."""
     require_text("reason", reason)
     require_size(reason, "reason")
 
 
 def require_one(choice: str, *values: str | None) -> None:
-    """Raise ``InvalidInput`` unless just one of the values of a ``choice`` is given, as a text."""
+    """Raise ``InvalidInput`` unless exactly one of the values of a ``choice`` is given, as text."""
     given = [value for value in values if value is not None]
     if len(given) != 1:
-        raise InvalidInput(f"say {choice}, one of them")
+        raise InvalidInput(f"pass exactly one of {choice}")
     if not isinstance(given[0], str):
-        raise InvalidInput(f"say {choice}, as one text, and not of type {type(given[0]).__name__}")
+        raise InvalidInput(f"{choice} must be a str, not {type(given[0]).__name__}")
 
 
 def require_name(name: str, text: str) -> None:
-    """The same for what things are looked up by as a whole, which may also be too long."""
+    """Raise ``InvalidInput`` unless ``text`` can be stored as a name: at most ``MAX_NAME`` characters."""
     require_storable(name, text)
     if len(text) > MAX_NAME:
-        raise InvalidInput(f"{name} holds {len(text):,} characters, and a name at most {MAX_NAME:,}")
+        raise InvalidInput(f"{name} has {len(text):,} characters: a name has at most {MAX_NAME:,}")
 
 
 def filter_of(
@@ -182,7 +182,7 @@ def filter_of(
     filter: Mapping[str, Any] | None = None,
 ) -> Filter:
     """Return the checked conditions of a search or a list. Raises ``InvalidInput``."""
-    tags = some("tags", tags)
+    tags = names_of("tags", tags)
     for tag in tags:
         require_text("tags", tag)
     require_storable("session", session)
@@ -190,10 +190,10 @@ def filter_of(
     if role is not None and role not in ROLES:
         raise InvalidInput(f"role={role!r} must be one of {', '.join(ROLES)}: filter names with speaker=…")
     if filter is not None and not isinstance(filter, Mapping):
-        raise InvalidInput(f"filter={filter!r}: name the metadata and their values, as in {{'team': 'red'}}")
+        raise InvalidInput(f"filter={filter!r} must be a dict of metadata, such as {{'team': 'red'}}")
     require_keepable("filter", dict(filter or {}))
     try:
-        chosen = tuple(Kind(kind).value for kind in some("kinds", kinds))
+        chosen = tuple(Kind(kind).value for kind in names_of("kinds", kinds))
     except ValueError as error:
         raise InvalidInput(f"{error}: use {', '.join(kind.value for kind in Kind)}") from None
     start, end = moment_of("since", since), moment_of("until", until)
@@ -210,30 +210,30 @@ def filter_of(
 
 
 def link_type_of(value: LinkType | str, allowed: Iterable[LinkType]) -> LinkType:
-    """One of the ``allowed`` types, by whatever case it is written in."""
+    """Return one of the ``allowed`` types, whose case does not matter. Raises ``InvalidInput``."""
     for kind in allowed:
         if isinstance(value, str) and value.upper() == kind.value:
             return kind
-    raise InvalidInput(f"type={value!r}: use {', '.join(kind.value for kind in allowed)}")
+    raise InvalidInput(f"type={value!r} must be one of {', '.join(kind.value for kind in allowed)}")
 
 
 def require_keepable(name: str, value: Any) -> None:
-    """Raise ``InvalidInput`` for JSON that a store could not give back exactly, or could not read again."""
+    """Raise ``InvalidInput`` for JSON that a store cannot return exactly: nan, huge numbers, deep nesting."""
     todo: list[tuple[Any, int]] = [(value, 0)]
     while todo:
         item, depth = todo.pop()
         if isinstance(item, (dict, list, tuple)):
             if depth > MAX_NESTING:
-                raise InvalidInput(f"{name}: is nested more than {MAX_NESTING} deep")
+                raise InvalidInput(f"{name}: is nested more than {MAX_NESTING} levels deep")
             todo.extend((inner, depth + 1) for inner in (item.values() if isinstance(item, dict) else item))
         elif isinstance(item, float) and not math.isfinite(item):
-            raise InvalidInput(f"{name}: holds {item}, which JSON cannot say")
+            raise InvalidInput(f"{name}: contains {item}, which is not a JSON value")
         elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
-            raise InvalidInput(f"{name}: holds a number of more than {MAX_DIGITS} digits")
+            raise InvalidInput(f"{name}: contains a number of more than {MAX_DIGITS} digits")
 
 
 def require_metadata(metadata: Any) -> None:
-    """The same for metadata, whose keys and texts are what filters ask for."""
+    """Raise ``InvalidInput`` for metadata that a store cannot return exactly, or a filter cannot match."""
     require_keepable("metadata", metadata)
     for text in metadata if isinstance(metadata, dict) else ():
         for part in (text, metadata[text]):
@@ -242,20 +242,20 @@ def require_metadata(metadata: Any) -> None:
 
 
 def checked(event: Event | Mapping[str, Any]) -> Event:
-    """The event, or ``InvalidEvent`` in one line that names the field and what is wrong with it."""
+    """Return a valid event. Raises ``InvalidEvent``, which names the field and its fault."""
     if not isinstance(event, (Event, Mapping)):
-        raise InvalidEvent(f"{type(event).__name__} is no event: hand in Event(content=...), or a dict of its fields")
-    said = {"payload": event.payload, "metadata": event.metadata} if isinstance(event, Event) else event
+        raise InvalidEvent(f"an event must be an Event or a dict of its fields, not {type(event).__name__}")
+    fields = {"payload": event.payload, "metadata": event.metadata} if isinstance(event, Event) else event
     try:
-        require_keepable("payload", said.get("payload"))
-        require_metadata(said.get("metadata"))
+        require_keepable("payload", fields.get("payload"))
+        require_metadata(fields.get("metadata"))
         event = event if isinstance(event, Event) else Event.model_validate(event)
     except InvalidInput as error:
         raise InvalidEvent(f"the event cannot be stored: {error}") from None
     except ValidationError as error:
         raise InvalidEvent(f"the event cannot be stored: {first_complaint(error)}") from None
     if not event.content.strip() and event.payload is None:
-        raise InvalidEvent("the event says nothing: give it content, or a payload")
+        raise InvalidEvent("the event is empty: give it content or a payload")
     require_size(said_by(event))
     for name in ("external_id", "title", "speaker"):
         require_size(getattr(event, name) or "", name)
@@ -271,10 +271,10 @@ def require_size(text: str, name: str = "content") -> None:
 
 
 def first_complaint(error: ValidationError) -> str:
-    """The first thing pydantic complains of, as one line: the field and what is wrong with it."""
+    """Return the first error of a validation as one line: the field and its fault."""
     complaint = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in complaint["loc"][:_PLACES_TOLD]) or "value"
-    if complaint["type"].startswith("datetime_"):  # which pydantic would tell of by the character
+    where = ".".join(str(part) for part in complaint["loc"][:_MAX_PATH_PARTS]) or "value"
+    if complaint["type"].startswith("datetime_"):  # pydantic describes these character by character
         return f"{where}: {complaint['input']!r} is not a time: use ISO 8601 such as 2024-05-01T09:00Z"
     return f"{where}: {complaint['msg'].removeprefix('Value error, ')}"
 

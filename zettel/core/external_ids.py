@@ -26,7 +26,7 @@ async def event_id_of(store: GraphStore, scope: Scope, id: str) -> str:
 
 async def _event_of(store: GraphStore, scope: Scope, id: str) -> tuple[EventRecord, tuple[str, ...]] | None:
     if not isinstance(id, str):
-        raise NotFound(scope, [id], f"an id is one text, as n_1f2e, and not of type {type(id).__name__}")
+        raise NotFound(scope, [id], f"an id must be a str such as n_1f2e, not {type(id).__name__}")
     if _OWN_ID.fullmatch(id):
         return None
     identity = identity_of(external_id_bytes(id), (await store.state(scope)).secret)

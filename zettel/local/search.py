@@ -12,10 +12,10 @@ import anyio.to_thread
 from zettel.core.arguments import (
     Time,
     filter_of,
+    list_of,
     moment_of,
     require_path,
-    require_room,
-    several,
+    require_tokens,
     share,
     whole_number,
 )
@@ -67,7 +67,7 @@ async def search_many(
         "log": log, "archived": archived, "quarantined": quarantined,
         "recalls": True, "restore_decayed": restore_decayed,
     }  # fmt: skip
-    texts = several("questions", questions, "questions")
+    texts = list_of("questions", questions, "questions")
     for text in texts:
         if not isinstance(text, str):
             raise InvalidQuestion(f"a question must be a str, not {type(text).__name__}")
@@ -84,7 +84,7 @@ async def context(
     scope: Scope | None = None,
     search: dict[str, Any],
 ) -> str:
-    require_room(max_tokens)
+    require_tokens(max_tokens)
 
     from zettel.search.pack import pack
 
@@ -111,11 +111,11 @@ async def answer_context(
     from zettel.search.gather import gather
     from zettel.search.pack import pack
 
-    require_room(max_tokens)
+    require_tokens(max_tokens)
     engine, scope = memory.use(scope)
     return await gather(
         question,
-        whole_number("rounds", rounds, "searches"),
+        whole_number("rounds", rounds),
         partial(search_many, memory, scope=scope, **_PACKED | search),
         None if engine.llm_client is None else partial(engine.llm_client.ask_about, scope),
         partial(pack, max_tokens=max_tokens),
@@ -132,7 +132,7 @@ async def feedback(
     scope: Scope | None = None,
 ) -> None:
     engine, scope = memory.use(scope, search_id)
-    note_ids = used if isinstance(used, str) else several("used", used, "note ids")
+    note_ids = used if isinstance(used, str) else list_of("used", used, "note ids")
     if not isinstance(note_ids, str):
         note_ids = [await note_id_of(engine.store, scope, id) for id in note_ids]
     await engine.feedback.record(scope, search_id, note_ids, outcome)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import anyio.to_thread
 
-from zettel.core.arguments import require_path, some
+from zettel.core.arguments import names_of, require_path
 from zettel.errors import InvalidInput
 from zettel.local.local_memory import LocalMemory
 from zettel.model import EventRecord, Note, Scope
@@ -106,7 +106,7 @@ async def export(
 
     engine, scope = memory.use(scope)
     scopes = (await engine.store.scopes() if all_scopes else []) or [scope]
-    included = some("include", include)
+    included = names_of("include", include)
     return await export(engine.store, scopes, to, format, included, on_progress)
 
 

@@ -54,7 +54,7 @@ async def link(
 
 async def revert(memory: LocalMemory, id: str, version: int, *, scope: Scope | None = None) -> Note:
     engine, scope, id = await memory.locate(scope, id)
-    note = await engine.editing.revert(scope, id, whole_number("version", version, "version"))
+    note = await engine.editing.revert(scope, id, whole_number("version", version))
     engine.loop.wake()
     return note
 

@@ -146,7 +146,8 @@ def exhaustive(query: Query, tables: ScopeTables, dim: int) -> Candidates:
         term_keys=tuple(terms), term_df=np.array([len(view.terms[key]) for key in terms], np.int64),
         term_named=np.array([key in names for key in terms], bool),
         term_note=term_note, term_index=term_index,
-        session_tf=np.array([tf[rows].sum(axis=0) for rows in session_rows], np.float32).reshape(-1, tf.shape[1]),
+        session_tf=np.array([tf[rows].sum(axis=0) for rows in session_rows], np.float32).reshape(
+            len(session_rows), len(query.tokens)),
         session_length=np.array([length[rows].sum() for rows in session_rows], np.int64),
         stats=ScopeStats(n, int(length.sum()), np.count_nonzero(tf, axis=0).astype(np.int64), bool(tables.used),
                          any(note.archived for note in current.values())),

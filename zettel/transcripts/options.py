@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import NamedTuple, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
-from zettel.core.arguments import Time, moment_of, require_storable, require_text, some
+from zettel.core.arguments import Time, moment_of, names_of, require_storable, require_text
 from zettel.errors import InvalidInput
 from zettel.model import Event, Source
 
@@ -113,7 +113,7 @@ def import_options(
     for name, table in (("columns", columns), ("map_user", map_user)):
         if table is not None and not isinstance(table, Mapping):
             raise InvalidInput(f"{name} must be a dict of names such as {{'this': 'that'}}, got {table!r}")
-    wanted_speakers = some("speakers", speakers)
+    wanted_speakers = names_of("speakers", speakers)
     for speaker in wanted_speakers:
         require_text("speakers", speaker)
     region = redact_region.upper() if redact_region is not None else None
