@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.test_insights import note
-from zettel.evolve.lessons import DROPPED, Lesson, Outcome, beta_mean, confidence, lessons, outcomes
+from zettel.evolve.lessons import MIN_CONFIDENCE, Lesson, Outcome, beta_mean, confidence, lessons, outcomes
 from zettel.model import NoteUse
 
 BEFORE = [("n_1", "The upload of large files times out."), ("n_2", "Raise UPLOAD_TIMEOUT to 90 seconds.")]
@@ -111,4 +111,4 @@ def test_feedback_counts_like_notes() -> None:
     lesson = Lesson("x", None, None, 1, 1, ())
     now = note(None, 1, "x").recorded_at
     assert confidence(lesson, NoteUse(now, 3, 3, 0)) == beta_mean(4, 1) == 0.71
-    assert confidence(lesson, NoteUse(now, 2, 0, 2)) == beta_mean(1, 3) < DROPPED
+    assert confidence(lesson, NoteUse(now, 2, 0, 2)) == beta_mean(1, 3) < MIN_CONFIDENCE

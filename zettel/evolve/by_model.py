@@ -1,7 +1,7 @@
 """The evolver that calls a language model: new notes rewrite, link or unlink older ones, with reasons.
 
-All notes of a request share one list, each with a short id. Changes of other notes, changes without a reason, second
-changes of a note, and rewrites that lose the words of the note are dropped.
+All notes of a request share one list, each with a short id. The evolver drops changes of notes outside the request,
+changes without a reason, second changes of a note, and rewrites that lose too many words of the note.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from zettel.errors import InvalidInput
-from zettel.llm.answer_parsing import items
+from zettel.llm.answer_parsing import items as parse_items
 from zettel.llm.note_fields import Fields
 from zettel.llm.prompt_lines import Reason, date_of, line, short_ids, summary
 from zettel.llm.schemas import NUMBER, TEXT, TEXTS, enum_schema, list_schema
@@ -33,15 +33,15 @@ from zettel.text.tokens import tokenize
 BATCH = 10
 """New notes per request."""
 OFFERED = 4
-"""Neighbours per new note, strongest links first."""
+"""Neighbours per new note, those with the strongest links."""
 SHOWN_CHARS = 300
-"""Characters of a note in a request; a rewrite cannot keep the rest."""
+"""Characters of a note in a request; a rewrite loses the rest."""
 SHOWN_KEYWORDS = 6
-KEPT = 0.6
-"""The share of its words that a rewritten context must keep."""
+MIN_OVERLAP = 0.6
+"""The share of the note's words that a rewritten context must contain."""
 TOKENS_PER_NOTE = 160
 EXTRA_TOKENS = 150
-"""Tokens that an answer may have: per new note, and for the rest."""
+"""The token limit of an answer: per new note, and in addition."""
 
 SCHEMA = list_schema(
     "changes",
@@ -55,7 +55,7 @@ SCHEMA = list_schema(
 
 
 class _Change(BaseModel):
-    """One change of an answer, by short ids; weak models write ids of digits as numbers. Fields are validated later."""
+    """One change, by short ids. Weak models write ids of digits as numbers. ``Fields`` validates the rest."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
@@ -82,36 +82,36 @@ class LiteLLMEvolver:
     async def evolve(self, choices: CandidateBatch, ask: Ask) -> EvolutionResult:
         """Send one request about all notes. Raises what ``ask`` raises, and ``InvalidModelOutput``."""
         own = {choice.note.id: choice.note for choice in choices.notes}
-        pool = {note.id: note for note in choices.others}
-        ids = short_ids([*own, *pool])
-        answer = await ask(self._request(choices, ids), [*dict.fromkeys([*own, *pool])])
-        changes = _changes(choices, ids, items(answer.text, answer.cut))
+        others = {note.id: note for note in choices.others}
+        ids = short_ids([*own, *others])
+        answer = await ask(self._request(choices, ids), [*dict.fromkeys([*own, *others])])
+        changes = _changes(choices, ids, parse_items(answer.text, answer.cut))
         return EvolutionResult(changes, answer.model, self.prompt.name)
 
     def _request(self, choices: CandidateBatch, ids: Mapping[str, str]) -> Request:
         own = {choice.note.id for choice in choices.notes}
-        news = [_line(one.note, ids, near=[ids[note.id] for note in _near(one, choices)]) for one in choices.notes]
+        new = [_line(new.note, ids, near=[ids[note.id] for note in _near(new, choices)]) for new in choices.notes]
         cards = [_line(note, ids) for note in choices.others if note.id not in own]
         return Request(
             prompt=self.prompt.name,
             system=self.prompt.system,
             examples=self.prompt.examples,
-            user="\n".join(["news:", *news, *(["cards:", *cards] if cards else [])]),
+            user="\n".join(["news:", *new, *(["cards:", *cards] if cards else [])]),
             schema=SCHEMA,
-            max_tokens=EXTRA_TOKENS + len(news) * TOKENS_PER_NOTE,
+            max_tokens=EXTRA_TOKENS + len(new) * TOKENS_PER_NOTE,
         )
 
 
 def _near(choice: NoteCandidates, choices: CandidateBatch) -> list[Note]:
-    return [choices.others[place] for place in choice.others]
+    return [choices.others[position] for position in choice.others]
 
 
-def _changes(choices: CandidateBatch, ids: Mapping[str, str], found: Iterable[Any]) -> tuple[Rewrite | LinkChange, ...]:
+def _changes(choices: CandidateBatch, ids: Mapping[str, str], items: Iterable[Any]) -> tuple[Rewrite | LinkChange, ...]:
     """Return the valid changes of an answer: the first of each note and of each pair."""
     by_short = {short: id for id, short in ids.items()}
     near = {choice.note.id: {note.id: note for note in _near(choice, choices)} for choice in choices.notes}
-    made: dict[tuple[str, ...], Rewrite | LinkChange] = {}
-    for item in found:
+    changes: dict[tuple[str, ...], Rewrite | LinkChange] = {}
+    for item in items:
         try:
             change = _Change.model_validate(item)
         except ValidationError:
@@ -123,10 +123,10 @@ def _changes(choices: CandidateBatch, ids: Mapping[str, str], found: Iterable[An
         if change.do == "rewrite":
             rewrite = _rewrite(note, because, change.why, item)
             if rewrite is not None:
-                made.setdefault((note.id,), rewrite)
+                changes.setdefault((note.id,), rewrite)
         else:
-            made.setdefault((because, note.id), LinkChange(because, note.id, change.why, change.do == "link"))
-    return tuple(made.values())
+            changes.setdefault((because, note.id), LinkChange(because, note.id, change.why, change.do == "link"))
+    return tuple(changes.values())
 
 
 def _rewrite(note: Note, because: str, why: str, item: Mapping[str, Any]) -> Rewrite | None:
@@ -135,8 +135,8 @@ def _rewrite(note: Note, because: str, why: str, item: Mapping[str, Any]) -> Rew
     except ValidationError:
         return None
     words = set(tokenize(summary(note, SHOWN_CHARS)))
-    kept = words & set(tokenize(written.context))
-    return Rewrite(note.id, because, why, written) if len(kept) >= KEPT * len(words) else None
+    shared = words & set(tokenize(written.context))
+    return Rewrite(note.id, because, why, written) if len(shared) >= MIN_OVERLAP * len(words) else None
 
 
 def _line(note: Note, ids: Mapping[str, str], near: Iterable[str] = ()) -> str:

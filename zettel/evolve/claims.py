@@ -1,7 +1,7 @@
 """Extracts the claims of a note for the detection of changes of fact.
 
 A claim is an asserted sentence with its topic and the people that it may concern. Extraction takes a tenth of a
-millisecond, so a quick check for set phrases comes first and skips most pairs of notes.
+millisecond, so a quick check for fixed phrases runs first and skips most pairs of notes.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from zettel.text.statements import ParsedSentence, parse_sentences
 from zettel.text.tokens import tokenize
 
 MAX_CHARS, MAX_SENTENCES = 300, 3
-"""In longer texts sentences depend on each other, so they are skipped."""
+"""Longer texts are skipped, because their sentences depend on each other."""
 MIN_TOPIC_RARITY = 0.2
 """The lowest rarity of a topic word: "price" is a topic word, "people" is not."""
 MIN_LIKENESS_SAME_PERSON, MIN_LIKENESS = 0.3, 0.5
-"""The lowest common share of topics, by rarity, of facts that a model compares: with and without a common person."""
+"""The lowest overlap of topics, by rarity, of facts that a model compares: with and without a common person."""
 GENERIC = frozenset(
     tokenize(
         "cost costs price prices pay paid charge euro euros dollar dollars longer more now new instead change changed"
         " become became switch switched move moved left day date today week since year yearly"
     )
 )
-"""Words of prices, dates and changes. They occur in all such sentences, so they are not topics."""
+"""Words of prices, dates and changes. They occur in many sentences about facts, so they are not topics."""
 CACHED = 8192
-"""Notes whose claims are cached, because other notes are compared with them soon."""
+"""Notes whose claims are cached, because the job soon compares other notes with them."""
 POSSESSIVE = re.compile(r"\b(?:my|mine|our)\b")
 
-_HOME, _WORK, _BEST_CUE, _CARE_CUE, _ROLE, _NUMBERED, _CHANGED = (1 << place for place in range(7))
+_HOME, _WORK, _BEST_CUE, _CARE_CUE, _ROLE, _NUMBERED, _CHANGED = (1 << bit for bit in range(7))
 _OF_THINGS = _CARE_CUE | _NUMBERED
 _CUES = tuple(
     (phrase, frame)
@@ -64,7 +64,7 @@ _CUES = tuple(
     )
     for phrase in row.split(",")
 )
-"""The pattern of the quick check, in lower case."""
+"""The phrases of the quick check, in lower case, with their frames."""
 _CAPITALS = re.compile(r"[A-Z\u00c0-\u00de][\w]+")
 _DIGIT = re.compile(r"\d")
 
@@ -90,19 +90,18 @@ def _claims(content: str, speaker: str | None) -> tuple[Claim, ...]:
     sentences = parse_sentences(content)
     if len(sentences) > MAX_SENTENCES or content.isupper():  # names cannot be recognised in capitals
         return ()
-    who = frozenset((speaker or "").lower().split())
+    speaker_tokens = frozenset((speaker or "").lower().split())
     return tuple(
-        Claim(statement, _people(statement, who), _topic(statement), who)
+        Claim(statement, _people(statement, speaker_tokens), _topic(statement), speaker_tokens)
         for statement in sentences
         if not statement.is_question and statement.mood is Mood.CLAIMED and not statement.kin and not statement.past
     )
 
 
 def _people(statement: ParsedSentence, speaker: frozenset[str]) -> frozenset[str]:
-    """Return the people that a statement may concern.
+    """Return the people that a statement may concern: its names, and the speaker if the statement concerns them.
 
-    These are the names in it. The speaker is added if "my" or "I" makes the statement about the speaker: "My sister
-    Eva lives in Oslo" concerns only Eva.
+    "My sister Eva lives in Oslo" concerns only Eva.
     """
     if statement.relative:
         return frozenset({statement.relative})
@@ -129,7 +128,7 @@ class Cues(NamedTuple):
 
 @lru_cache(maxsize=CACHED)
 def cues(content: str, speaker: str | None) -> Cues:
-    """Return the result of the quick check, which takes a few microseconds."""
+    """Return the result of the quick check. It takes a few microseconds."""
     if len(content) > MAX_CHARS or "?" in content:
         return _NOTHING
     low = content.lower()
@@ -158,7 +157,7 @@ def are_comparable(note: Note, other: Note) -> bool:
     frames = first.frames & second.frames
     if frames & _OF_THINGS:
         return True
-    changed = (first.frames | second.frames) & _CHANGED  # the order is not known here, so either note may be the later
+    changed = (first.frames | second.frames) & _CHANGED  # either note may be the later one
     return bool(frames or changed) and not first.people.isdisjoint(second.people)
 
 
@@ -172,7 +171,7 @@ def concern_same_matter(note: Note, other: Note) -> bool:
 
 
 def _likeness(note: ParsedSentence, other: ParsedSentence) -> float:
-    """Return the common share of the shorter topic, by rarity."""
+    """Return the share of the shorter topic that the other topic contains, by rarity."""
     first, second = _topic(note), _topic(other)
     if not first or not second:  # "Ann works at Nordlys" has a lexical field but no topic word
         return float(bool(note.matter & other.matter))

@@ -1,7 +1,7 @@
 """The decay policy: selects unused notes for the archive.
 
-Notes decay only with a policy. Decayed notes stay stored and linked. A search for terms that only such a note has
-restores it, and so can a person.
+Notes decay only with a policy. Decayed notes stay stored and linked. A search for terms that only a decayed note
+contains restores it; a person can restore it too.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ PINNED = "pinned"
 
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """Archives the notes that fulfil all of these conditions.
+    """Archives the notes that meet all of these conditions.
 
     The note was recorded and last useful more than ``older_than`` ago (a timedelta, or days). Its strength is below
     ``strength`` (see ``zettel.scoring.strength``) and its importance below ``importance`` (0.7 is four links). Notes
-    tagged "pinned", valid facts, statements about oneself ("I love", "I'm allergic to"), derived notes and their
-    sources never decay.
+    tagged "pinned", valid facts, statements of people about themselves, derived notes and their sources never decay.
     """
 
     older_than: timedelta | float
@@ -38,7 +37,7 @@ class Decay:
                 object.__setattr__(self, "older_than", timedelta(days=self.older_than))
             except (TypeError, ValueError, OverflowError):
                 raise InvalidInput(f"older_than must be a number of days, got {self.older_than!r}") from None
-        if self.older_than < timedelta(0):  # type: ignore[operator]  # a timedelta by now
+        if self.older_than < timedelta(0):  # type: ignore[operator]  # a timedelta after the conversion above
             raise InvalidInput(f"older_than must not be negative, got {self.older_than}")
         for name in ("strength", "importance"):
             bound = getattr(self, name)
@@ -57,7 +56,7 @@ class Decay:
 
 
 def may_decay(note: Note) -> bool:
-    """Return whether a note can decay: events and replaced facts can, statements about oneself cannot."""
+    """Return whether a note can decay: events and replaced facts can, statements of people about themselves cannot."""
     if note.archived or PINNED in note.tags:
         return False
     if note.kind is Kind.SEMANTIC:

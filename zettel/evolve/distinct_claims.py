@@ -1,7 +1,7 @@
 """Detects claims that can both be true, because they concern two things of one kind, or two times.
 
-"A small coffee" is not "a large coffee", "for children" is not "for adults", and a person may work in one place on
-Saturdays and in another on weekdays. A qualifier precedes its word directly, or follows it after a preposition.
+"A small coffee" differs from "a large coffee", "for children" differs from "for adults", and a person may work in one
+place on Saturdays and in another on weekdays. A qualifier precedes its word, or follows it after a preposition.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from zettel.text.stopwords import FILLER
 from zettel.text.tokens import Word, tokenize, words
 
 MAX_QUALIFIER_WORDS = 3
-"""Words of an object that are read after its preposition."""
+"""The most words of an object after its preposition."""
 _PREPOSITIONS = frozenset("for of to from on in at with without behind under".split())
 _BEFORE, _FOR = "", "for"
 """The position of a qualifier: its preposition, or "" if it precedes the word."""
@@ -31,7 +31,7 @@ _ADDS = re.compile(r"\b(?:also|both|besides|in addition|as well(?! as\b))\b|\bto
 _CHARGES = frozenset(
     tokenize("rent deposit fee fine tax salary wage tip bill insurance mortgage loan refund fare shipping toll")
 )
-"""Charges that may exist side by side for the same thing."""
+"""Charges for the same thing that may exist together."""
 
 
 def adds_to_earlier(new: Claim) -> bool:
@@ -40,7 +40,7 @@ def adds_to_earlier(new: Claim) -> bool:
 
 
 def recur_at_different_times(old: Claim, new: Claim) -> bool:
-    """Return whether both claims recur, at different times."""
+    """Return whether both claims recur at different times."""
     before, after = _times(old), _times(new)
     return bool(before and after) and before.isdisjoint(after)
 
@@ -70,10 +70,10 @@ def _definite_qualifiers(claim: Claim, by_position: Mapping[str, frozenset[str]]
     return by_position.get(_BEFORE, frozenset()) & claim.statement.definite - _FILLER
 
 
-def _qualifiers(claim: Claim, beside: Claim, shared: frozenset[str]) -> dict[str, frozenset[str]]:
-    """Return by position the qualifiers of shared words and values, without the person of both claims."""
+def _qualifiers(claim: Claim, other: Claim, shared: frozenset[str]) -> dict[str, frozenset[str]]:
+    """Return the qualifiers of shared words and values by position, without people that both claims concern."""
     statement = claim.statement
-    common_people = frozenset(token for word in claim.people & beside.people for token in tokenize(word))
+    common_people = frozenset(token for word in claim.people & other.people for token in tokenize(word))
     values = (*statement.amounts, *statement.days, *statement.numbers)
     value_tokens = frozenset(token for value in values for token in tokenize(value))
     qualifiers: dict[str, frozenset[str]] = {}
@@ -101,7 +101,7 @@ def _is_qualifier(word: Word) -> bool:
 
 
 def _object(after: list[Word], common_people: frozenset[str]) -> frozenset[str]:
-    """Return the object of a preposition, unless it is a value or the person of both claims."""
+    """Return the object of a preposition, unless it is a value or a person that both claims concern."""
     while after and not after[0].token:
         after = after[1:]
     tokens = [word.token for word in takewhile(_is_specific, after[:MAX_QUALIFIER_WORDS])]

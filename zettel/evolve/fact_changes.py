@@ -2,8 +2,8 @@
 
 Both notes must make a claim about the same subject, in the same frame, with different values. Frames are home, work,
 favourites, roles, responsibilities, the day, price or number of a thing, and stated changes. A wrong SUPERSEDES hides
-the truth, so doubtful cases only contradict: claims about two things, and differences within one conversation without
-a word of change. All functions are pure.
+the truth, so doubtful cases get CONTRADICTS: claims that may concern two things, and differences within one
+conversation without a word of change. All functions are pure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from zettel.text.tokens import tokenize
 CHANGE_WEIGHT = 0.9
 """The weight of these links: the newer note is nearly as good an answer as the older one."""
 MIN_SHARED = 0.4
-"""The lowest share of the shorter topic, by rarity, that both claims must have in common."""
+"""The lowest share of the shorter topic, by rarity, that the other topic contains."""
 _POSSESSED = re.compile(r"\b(\w+)'s (?:\w+ ){0,2}\w+")
 _DENIES = re.compile(
     r"\b(?:no longer|(?:any|no) ?more|any ?longer|instead of|switched (?:from|to)|swapped|used to\b.*\b(?:but|now"
@@ -50,7 +50,7 @@ _NUMBERED = frozenset(
 )
 """Things that are identified by a number."""
 _IS_STATE = re.compile(r"(?:\b(?:is|are|be|now|to|at|says|reads|from)|[:=])\s+\d|\d\S*(?: \w+)? as\b")
-"""A number that is a state of a thing."""
+"""A number that describes the state of a thing."""
 _HAPPENED = re.compile(r"\b(?:\w{3,}ed|met|ran|saw|took|went|came|ate|had|won|made|sat|slept|rode|drove|flew|read)\b")
 _STATES = re.compile(r"\b(?:is|are|be|am|now|has|have|to|from|until)\b|'(?:s|re|m)\b|[:=]")
 """Words that turn a single event with a number into a state."""
@@ -75,7 +75,7 @@ class FactChange(NamedTuple):
 
 
 def in_time(one: Note, other: Note) -> tuple[Note, Note, bool]:
-    """Return both notes, the earlier first, and whether dates decided the order, not arrival."""
+    """Return the earlier note, the later note, and whether this is their order by date."""
     if one.valid_from and other.valid_from and one.valid_from != other.valid_from:
         return (one, other, True) if one.valid_from < other.valid_from else (other, one, True)
     return (one, other, False) if one.seq < other.seq else (other, one, False)
@@ -85,7 +85,7 @@ def change_of(earlier: Note, later: Note, dated: bool) -> FactChange | None:
     """Return how the later note changes the earlier one; ``dated``: their dates give the order."""
     if set(earlier.event_ids) & set(later.event_ids):
         return None
-    # Within a conversation, people mark a change as such.
+    # Within a conversation, people use a word of correction for a change.
     is_unmarked = _in_one_conversation(earlier, later) and not _CORRECTS.search(later.content.lower())
     for new in claims(later):
         for old in claims(earlier):
@@ -101,15 +101,15 @@ def change_of(earlier: Note, later: Note, dated: bool) -> FactChange | None:
 
 
 def _in_one_conversation(earlier: Note, later: Note) -> bool:
-    """Return whether both notes are of one session and day."""
+    """Return whether both notes have the same session and day."""
     days = [note.valid_from and note.valid_from.date() for note in (earlier, later)]
     return earlier.session == later.session and days[0] == days[1]
 
 
 def change_links(note: Note, others: Iterable[Note], recorded_at: datetime) -> tuple[Link, ...]:
-    """Return the links between a note and others that arrived before it.
+    """Return the links between a note and other notes that arrived before it.
 
-    Links lead from later to earlier notes. If several others are later, only the first of them replaces the note.
+    Links lead from later to earlier notes. If several other notes are later, only the first of them replaces the note.
     """
     links: list[Link] = []
     successor: tuple[Note, FactChange] | None = None
@@ -151,7 +151,7 @@ def _first_difference(old: Claim, new: Claim) -> _Difference | None:
 
 
 def _place_change(old: Claim, new: Claim) -> _Difference | None:
-    """Compare home or work: the same person and field, another name after a preposition."""
+    """Compare home or work: the same person and field, a different name after a preposition."""
     people = _common_persons(old, new)
     if not people or recur_at_different_times(old, new):
         return None
@@ -203,7 +203,7 @@ def _role_change(old: Claim, new: Claim) -> _Difference | None:
 
 
 def _owners(claim: Claim) -> frozenset[str]:
-    """Return whose role it is: "Ann's boss", "my boss" by Ann, or the person named without a title."""
+    """Return the owner of a role: Ann in "Ann's boss" and in Ann's "my boss"; else all people of the claim."""
     possessors = frozenset(name.lower() for name in _POSSESSED.findall(claim.statement.text))
     if possessors:
         return possessors
@@ -211,7 +211,7 @@ def _owners(claim: Claim) -> frozenset[str]:
 
 
 def _favourite_change(old: Claim, new: Claim) -> _Difference | None:
-    """Compare the favourite of a kind."""
+    """Compare a person's favourite thing of a kind."""
     people = _common_people(old, new)
     if not people or not (old.statement.matter & new.statement.matter & Matter.LIKING):
         return None
@@ -225,7 +225,7 @@ def _favourite_change(old: Claim, new: Claim) -> _Difference | None:
 
 
 def _responsibility_change(old: Claim, new: Claim) -> _Difference | None:
-    """Compare the person responsible for a thing."""
+    """Compare the people who are responsible for a thing."""
     shared = _common_topic(old, new)
     if not shared or not old.statement.matter & Matter.CARE:
         return None
@@ -242,7 +242,7 @@ def _responsibility_change(old: Claim, new: Claim) -> _Difference | None:
 
 
 def _departure(old: Claim, new: Claim) -> _Difference | None:
-    """Return the place that a person left for another."""
+    """Compare places: a person left one for another."""
     people = _common_persons(old, new)
     if not people or not (_DENIES.search(new.statement.low) or _LEAVES.search(new.statement.low)):
         return None
@@ -254,7 +254,7 @@ def _departure(old: Claim, new: Claim) -> _Difference | None:
 
 
 def _stated_change(old: Claim, new: Claim) -> _Difference | None:
-    """Return any change about the same person that the later claim states."""
+    """Return a change of any kind about the same person that the later claim states."""
     if not _DENIES.search(new.statement.low):
         return None
     shared, people = _common_topic(old, new), _common_people(old, new)
@@ -270,12 +270,12 @@ _FRAMES = (
 
 
 def _common_people(old: Claim, new: Claim) -> frozenset[str]:
-    """Return the people of both claims: named in both, or the speaker of one."""
+    """Return the people that both claims concern."""
     return old.people & new.people
 
 
 def _common_persons(old: Claim, new: Claim) -> frozenset[str]:
-    """Return the people of both claims, without places that both name."""
+    """Return the people that both claims concern, without names of places."""
     places = {part for text in old.statement.posts | new.statement.posts for part in text.lower().split()}
     return _common_people(old, new) - places
 
@@ -290,10 +290,10 @@ def _has_value(claim: Claim) -> bool:
 
 
 def _common_topic(old: Claim, new: Claim) -> frozenset[str]:
-    """Return the common topic, if it is most of the shorter topic."""
+    """Return the common topic, if it is at least MIN_SHARED of the shorter topic."""
     shared = old.topic & new.topic
-    least = min(rarity(old.topic), rarity(new.topic))
-    return shared if shared and rarity(shared) >= MIN_SHARED * least else frozenset()
+    shorter = min(rarity(old.topic), rarity(new.topic))
+    return shared if shared and rarity(shared) >= MIN_SHARED * shorter else frozenset()
 
 
 def _names(claim: Claim) -> frozenset[str]:
@@ -301,16 +301,16 @@ def _names(claim: Claim) -> frozenset[str]:
 
 
 def _different_names(before: frozenset[str], after: frozenset[str], people: frozenset[str]) -> tuple[str, str]:
-    """Return the old names and the added new names, without ``people``; "" for none."""
+    """Return the old names and the added new names, without ``people``, as text."""
     olds = {text for text in before if people.isdisjoint(text.lower().split())}
     news = {text for text in after if people.isdisjoint(text.lower().split())}
     return ", ".join(sorted(olds)), ", ".join(sorted(news - olds))
 
 
 def _wording(tokens: Iterable[str], claim: Claim) -> str:
-    """Return the words of a sentence with these tokens, in order."""
+    """Return the words of a claim that contain these tokens, in order."""
     wanted = frozenset(tokens)
-    words = (word.strip(".,;:!?\"") for word in claim.statement.text.split())
+    words = (word.strip('.,;:!?"') for word in claim.statement.text.split())
     return " ".join(dict.fromkeys(word for word in words if not wanted.isdisjoint(tokenize(word))))
 
 

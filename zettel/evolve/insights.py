@@ -1,7 +1,7 @@
 """Writes extractive insights: a digest of a community of events in a few hundred characters.
 
 A digest contains the common terms of the events, their time span, and up to three central sentences with speaker and
-date. All of it is quoted from notes, so nothing is invented.
+date. It quotes notes only, so it invents nothing.
 """
 
 from __future__ import annotations
@@ -21,28 +21,27 @@ from zettel.text.keywords import find_terms
 from zettel.text.tokens import phrase_key, tokenize
 
 MAX_CHARS = 400
-"""Characters of a digest at most."""
-MAX_WORDS = 4
-"""Terms in the opening."""
-MAX_WORD = 40
-"""Characters of each."""
+"""The most characters of a digest."""
+MAX_TERMS = 4
+"""The most terms in the opening."""
+MAX_TERM = 40
+"""The most characters of each term."""
 MAX_QUOTES = 3
 MAX_QUOTED = 120
-"""Characters of a quoted sentence; longer ones are cut."""
+"""The most characters of a quoted sentence; longer sentences are cut."""
 MIN_WORDS = 4
-"""The least words of a quoted sentence."""
+"""The fewest words of a quoted sentence."""
 MIN_EVENTS_WITH_TERM = 2
 """Events that must share a term."""
 SHORT_NAME = 3
-"""The least letters of a short form of a speaker's name."""
-TELLING = 0.1
+"""The fewest letters of a short form of a speaker's name."""
+RARE_WORD_WEIGHT = 0.1
 """The score of a sentence for each rare word."""
-SAID_AGAIN = 0.3
+REPEATED_TERM_WEIGHT = 0.3
 """The share of a term's score after another sentence has used it."""
 
-
 _ASIDE = ("[", "(", "http")
-"""The beginnings of text that nobody said: picture descriptions and addresses."""
+"""The first characters of picture descriptions and addresses, which are not quoted as statements."""
 
 
 class Member(NamedTuple):
@@ -64,17 +63,17 @@ class Digest(NamedTuple):
 def digest(members: Sequence[Member], speakers: Collection[str] = ()) -> Digest:
     """Return the digest of the members, which does not depend on their order.
 
-    ``speakers`` are the names of all speakers in the scope; these and their short forms ("Kat") are no common terms.
+    ``speakers`` are the names of all speakers in the scope. These names and their short forms ("Kat") are not terms.
     """
     members = sorted(members, key=lambda member: place(member.note))
     notes = [member.note for member in members]
-    weights = binding_terms(members, speakers) or binding_terms(members, speakers, holders=1)
-    heading = _apart(weights)
-    told = span([note.occurred_at for note in notes])
+    weights = binding_terms(members, speakers) or binding_terms(members, speakers, min_events=1)
+    heading = _heading(weights)
+    days = span([note.occurred_at for note in notes])
     events = len({note.event_ids[0] for note in notes})
     caption = ", ".join(heading) or "What belongs together"
     caption = caption[0].upper() + caption[1:]
-    opening = f"{caption} ({f'{told}, ' if told else ''}{events} notes)."
+    opening = f"{caption} ({f'{days}, ' if days else ''}{events} notes)."
     quotes: list[tuple[int, str]] = []
     for at, sentence in _central(members, {term.key: (term, weight) for term, weight in weights}):
         quote = f" {attributed(notes[at], sentence)}"
@@ -98,64 +97,65 @@ def span(moments: Sequence[datetime | None]) -> str:
 def attributed(note: Note, sentence: str) -> str:
     """Return a sentence with its speaker or title, and its date."""
     on = note.occurred_at.date().isoformat() if note.occurred_at else ""
-    who = " on ".join(part for part in (clip(note.speaker or note.title or "", MAX_QUOTED), on) if part)
-    return f"{who}: \u201c{sentence}\u201d" if who else f"\u201c{sentence}\u201d"
+    source = " on ".join(part for part in (clip(note.speaker or note.title or "", MAX_QUOTED), on) if part)
+    return f"{source}: \u201c{sentence}\u201d" if source else f"\u201c{sentence}\u201d"
 
 
 def binding_terms(
-    members: Sequence[Member], speakers: Collection[str], holders: int = MIN_EVENTS_WITH_TERM
+    members: Sequence[Member], speakers: Collection[str], min_events: int = MIN_EVENTS_WITH_TERM
 ) -> list[tuple[TermUse, float]]:
     """Return the common terms of events with their weights (frequency times rarity), highest first."""
     names = {phrase_key(speaker) for speaker in speakers} - {""}
-    held: dict[str, dict[str, TermUse]] = {}
+    by_event: dict[str, dict[str, TermUse]] = {}
     for member in members:
         for key, term in member.binding.items():
             if not any(name.startswith(key) and len(key) >= SHORT_NAME for name in names):
-                held.setdefault(key, {}).setdefault(member.note.event_ids[0], term)
-    common = [(next(iter(terms.values())), len(terms)) for terms in held.values() if len(terms) >= holders]
+                by_event.setdefault(key, {}).setdefault(member.note.event_ids[0], term)
+    common = [(next(iter(terms.values())), len(terms)) for terms in by_event.values() if len(terms) >= min_events]
     weighted = [(term, count * max(map(rarity_of, tokens_of(term)), default=0.0)) for term, count in common]
-    return sorted(weighted, key=lambda one: (-one[1], one[0].key))
+    return sorted(weighted, key=lambda pair: (-pair[1], pair[0].key))
 
 
-def _apart(weighted: Sequence[tuple[TermUse, float]]) -> tuple[str, ...]:
-    """Return the first terms that share no token."""
+def _heading(weighted: Sequence[tuple[TermUse, float]]) -> tuple[str, ...]:
+    """Return the first terms that share no token, as text."""
     used: set[str] = set()
-    taken: list[str] = []
+    heading: list[str] = []
     for term, _ in weighted:
         parts = set(tokens_of(term))
-        if parts and used.isdisjoint(parts) and len(taken) < MAX_WORDS:
+        if parts and used.isdisjoint(parts) and len(heading) < MAX_TERMS:
             used |= parts
-            taken.append(clip(term.text, MAX_WORD))
-    return tuple(taken)
+            heading.append(clip(term.text, MAX_TERM))
+    return tuple(heading)
 
 
-def _central(
-    members: Sequence[Member], weights: Mapping[str, tuple[TermUse, float]]
-) -> list[tuple[int, str]]:
+def _central(members: Sequence[Member], weights: Mapping[str, tuple[TermUse, float]]) -> list[tuple[int, str]]:
     """Return sentences of different events with the positions of their members, most central first.
 
-    The score of a sentence is the sum of the weights of its terms (less for terms of chosen sentences), its rare words,
+    The score of a sentence adds up the weights of its terms (less if a chosen sentence contains them), its rare words,
     and the links of its event.
     """
     heaviest = max((weight for _, weight in weights.values()), default=1.0) or 1.0
-    tied = max((member.weight for member in members), default=1.0) or 1.0
+    strongest = max((member.weight for member in members), default=1.0) or 1.0
     tokens = {key: (frozenset(tokens_of(term)), weight / heaviest) for key, (term, weight) in weights.items()}
-    offered = _quotable(members, ask=False) or _quotable(members, ask=True)
-    named = {(at, text): _named(text, tokens) for at, text in offered}
-    rich = {text: TELLING * sum(word.rarity for word in find_terms(text).words) for _, text in offered}
+    candidates = _quotable(members, ask=False) or _quotable(members, ask=True)
+    terms = {(at, text): _terms_in(text, tokens) for at, text in candidates}
+    rarity = {text: RARE_WORD_WEIGHT * sum(word.rarity for word in find_terms(text).words) for _, text in candidates}
     chosen: list[tuple[int, str]] = []
-    told: set[str] = set()
+    covered: set[str] = set()
 
-    def says(one: tuple[int, str]) -> tuple[float, int]:
-        news = sum(tokens[key][1] * (SAID_AGAIN if key in told else 1.0) for key in named[one])
-        return news + rich[one[1]] + members[one[0]].weight / tied, -one[0]
+    def score(candidate: tuple[int, str]) -> tuple[float, int]:
+        at, text = candidate
+        by_terms = sum(tokens[key][1] * (REPEATED_TERM_WEIGHT if key in covered else 1.0) for key in terms[candidate])
+        return by_terms + rarity[text] + members[at].weight / strongest, -at
 
-    while offered and len(chosen) < MAX_QUOTES:
-        best = max(offered, key=says)
+    while candidates and len(chosen) < MAX_QUOTES:
+        best = max(candidates, key=score)
         chosen.append(best)
-        told |= named[best]
+        covered |= terms[best]
         event = members[best[0]].note.event_ids[0]
-        offered = [one for one in offered if members[one[0]].note.event_ids[0] != event and one[1] != best[1]]
+        candidates = [
+            (at, text) for at, text in candidates if members[at].note.event_ids[0] != event and text != best[1]
+        ]
     return chosen
 
 
@@ -171,7 +171,7 @@ def _quotable(members: Sequence[Member], ask: bool) -> list[tuple[int, str]]:
     ] or [(at, clip(member.note.content, MAX_QUOTED)) for at, member in enumerate(members) if ask]
 
 
-def _named(text: str, tokens: Mapping[str, tuple[Collection[str], float]]) -> set[str]:
+def _terms_in(text: str, tokens: Mapping[str, tuple[Collection[str], float]]) -> set[str]:
     """Return the keys of the terms in a text."""
-    said = set(tokenize(text))
-    return {key for key, (parts, _) in tokens.items() if parts and said.issuperset(parts)}
+    text_tokens = set(tokenize(text))
+    return {key for key, (parts, _) in tokens.items() if parts and text_tokens.issuperset(parts)}

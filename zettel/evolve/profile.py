@@ -1,13 +1,13 @@
 """Writes profiles: lasting and recent statements of people about themselves.
 
 After PAMU (Sun et al. 2025, "Preference-Aware Memory Update for Long-Term LLM Agents", arXiv:2510.09720), which keeps a
-long-term tendency and a short-term one side by side, so that a new whim does not overwrite what somebody always
-liked. There both are averages of numbers; here they are statements in the words they were made in, so that each can be
-traced: **lasting** is what was said, or linked to what the same person said, on several days that lie far apart;
-**recent** is what was said in the scope's last weeks and does not last yet.
+long-term and a short-term tendency side by side, so that a new preference does not overwrite an old one. PAMU averages
+numbers; zettel quotes statements, so that each one can be traced. A statement is **lasting** if the same person repeats
+it, or makes a linked one, on several days that are far apart. It is **recent** if it is from the scope's last weeks and
+not lasting.
 
-Statements are told by English words ("I love", "I'm allergic to", "my favorite"); of facts that a model wrote ("Ann
-lives in Oslo.") those count that begin with somebody who speaks.
+English words indicate statements: "I love", "I'm allergic to", "my favorite". Facts that a model wrote ("Ann lives in
+Oslo.") are statements if they begin with the name of a speaker.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from datetime import datetime, timedelta
 from math import log
 from typing import NamedTuple
 
-from zettel.evolve.insights import MAX_WORD, span
+from zettel.evolve.insights import MAX_TERM, span
 from zettel.llm.prompt_lines import clip
 from zettel.model import Kind, Note, implied_role
 from zettel.text.extraction import TERM_RARITY, is_question, sentences
 from zettel.text.keywords import find_terms
 
 PROFILE = "profile"
-"""Tag of the insight that is a scope's profile."""
+"""The tag of a profile."""
 PEOPLE = 3
-"""People in a profile, those first who tell most of themselves."""
+"""The most people in a profile, those with the most statements first."""
 LASTING, RECENT = 4, 3
-"""Statements of one person at most."""
+"""The most statements of one person."""
 LASTING_TIMES = 2
-"""Days on which something was said for it to last."""
+"""The fewest days of a lasting statement."""
 LASTING_SPAN = timedelta(days=14)
-"""From the first of these days to the last."""
+"""The least time from the first of these days to the last."""
 RECENT_SPAN = timedelta(days=30)
-"""Before the scope's latest event."""
+"""The longest time from a recent statement to the scope's latest event."""
 MAX_STATEMENT = 110
-"""Characters of a statement; of a longer one the beginning is quoted."""
+"""The most characters of a statement; longer statements are cut."""
 MAX_CHARS, MAX_LASTING = 1200, 800
-"""Characters of a profile, some 300 tokens, and of what lasts in it."""
+"""The most characters of a profile, some 300 tokens, and of its lasting part."""
 LASTING_HEAD, RECENT_HEAD = "Lasting", "Recent"
 
 _OFTEN = r"(?:\s+(?:really|just|also|still|always|never|usually|often|absolutely|truly|do|don't|do not|have|mostly))*"
@@ -60,6 +60,7 @@ _CUE = re.compile(
     rf"|my\s+(?:(?:own|new|old|little|big|younger|older)\s+)?(?:favou?rite|{_KIN}))(?!\w)",
     re.IGNORECASE,
 )
+
 
 class Statement(NamedTuple):
     """One sentence of a person about themselves, and the keys of its topics."""
@@ -91,33 +92,33 @@ class _Speakers:
     """Resolves a name to a speaker, by full name or unique first name."""
 
     def __init__(self, speakers: Collection[str]) -> None:
-        self._whole = {speaker.casefold(): speaker for speaker in sorted(speakers, reverse=True) if speaker.split()}
-        firsts: dict[str, list[str]] = {}
-        for name, speaker in self._whole.items():
-            firsts.setdefault(name.split()[0], []).append(speaker)
-        self._first = {name: found[0] for name, found in firsts.items() if len(found) == 1}
+        self._by_full_name = {name.casefold(): name for name in sorted(speakers, reverse=True) if name.split()}
+        namesakes: dict[str, list[str]] = {}
+        for name, speaker in self._by_full_name.items():
+            namesakes.setdefault(name.split()[0], []).append(speaker)
+        self._by_first_name = {first: names[0] for first, names in namesakes.items() if len(names) == 1}
 
     def resolve(self, name: str) -> str | None:
         key = name.casefold()
-        if " " in key and key not in self._whole:
-            return self._whole.get(key.split()[0])
-        return self._whole.get(key) or self._first.get(key)
+        if " " in key and key not in self._by_full_name:
+            return self._by_full_name.get(key.split()[0])
+        return self._by_full_name.get(key) or self._by_first_name.get(key)
 
 
 def statements(note: Note) -> list[Statement]:
-    """Return the statements of a note about its speaker, or (in a fact) about the person that it begins with."""
+    """Return the statements of a note about its speaker, or of a fact about the person at its start."""
     speaker = (note.speaker or "").strip()
     if note.kind is Kind.SEMANTIC and not speaker:
         person = _subject(note.content)
-        told = [note.content] if person else []
+        texts = [note.content] if person else []
     elif not speaker or implied_role(speaker) not in (None, "user"):
         return []
     else:
         person = speaker
-        told = [one for one in sentences(note.content) if _CUE.search(one.replace("\u2019", "'"))]
-    made = [(one, _topics(one, person)) for one in told if not is_question(one)]
-    return [Statement(note.id, note.event_ids[0], person, clip(one, MAX_STATEMENT), topics, note.occurred_at)
-            for one, topics in made if topics]  # fmt: skip
+        texts = [text for text in sentences(note.content) if _CUE.search(text.replace("\u2019", "'"))]
+    with_topics = [(text, _topics(text, person)) for text in texts if not is_question(text)]
+    return [Statement(note.id, note.event_ids[0], person, clip(text, MAX_STATEMENT), topics, note.occurred_at)
+            for text, topics in with_topics if topics]  # fmt: skip
 
 
 def _subject(fact: str) -> str:
@@ -133,90 +134,93 @@ def _subject(fact: str) -> str:
 
 
 def profile(
-    told: Sequence[Statement],
+    statements: Sequence[Statement],
     speakers: Collection[str],
     latest: datetime | None,
-    near: Mapping[str, Collection[tuple[str, datetime]]],
+    linked: Mapping[str, Collection[tuple[str, datetime]]],
 ) -> Profile | None:
-    """The profile of those who tell most of themselves, or None as long as nothing lasts.
+    """Return the profile of the people with the most statements, or None without lasting statements.
 
-    ``latest`` is when the scope's last event occurred; ``near`` are, by event, the note and the time of what the same
-    person said elsewhere and it is linked to.
+    ``latest`` is the time of the scope's last event. ``linked`` contains, by event, the linked notes of the same
+    speaker with their times.
     """
     by_person: dict[str, list[Statement]] = {}
-    who = _Speakers(speakers)
-    for one in sorted(told, key=_order):
-        if person := who.resolve(one.person):
-            by_person.setdefault(person, []).append(one)
+    known = _Speakers(speakers)
+    for statement in sorted(statements, key=_order):
+        if person := known.resolve(statement.person):
+            by_person.setdefault(person, []).append(statement)
     people = sorted(by_person, key=lambda person: (-len(by_person[person]), person))[:PEOPLE]
     lasting: list[_Line] = []
     recent: list[_Line] = []
     for person in people:
-        lines, topics = _lasting(person, by_person[person], near)
+        lines, topics = _lasting(person, by_person[person], linked)
         lasting += lines
         shown = {source for line in lines for source in line.sources}
         recent += _recent(person, by_person[person], topics, shown, latest)
     if not lasting:
         return None
-    kept = _fitting(lasting, MAX_LASTING)
-    kept += _fitting(recent, MAX_CHARS - sum(_size(line) for line in kept))
-    content = _text([line for line in lasting if line in kept], [line for line in recent if line in kept])
-    told_of = [person for person in people if any(line.person == person for line in kept)]
-    return Profile(content, tuple(told_of), tuple(sorted({source for line in kept for source in line.sources})))
+    chosen = _fitting(lasting, MAX_LASTING)
+    chosen += _fitting(recent, MAX_CHARS - sum(_size(line) for line in chosen))
+    content = _text([line for line in lasting if line in chosen], [line for line in recent if line in chosen])
+    described = [person for person in people if any(line.person == person for line in chosen)]
+    return Profile(content, tuple(described), tuple(sorted({source for line in chosen for source in line.sources})))
 
 
 def _lasting(
-    person: str, told: Sequence[Statement], near: Mapping[str, Collection[tuple[str, datetime]]]
+    person: str, statements: Sequence[Statement], linked: Mapping[str, Collection[tuple[str, datetime]]]
 ) -> tuple[list[_Line], set[str]]:
     """Return statements repeated after a long time, highest weight first, and all their topics."""
-    about: dict[str, list[Statement]] = {}
-    for one in told:
-        for topic in one.topics:
-            about.setdefault(topic, []).append(one)
-    weighed: list[tuple[float, str, list[tuple[datetime, str]]]] = []
-    for topic, said in about.items():
-        when_said = {(one.when, one.note) for one in said if one.when is not None}
-        when_said |= {(when, note) for one in said if one.when for note, when in near.get(one.event, ())}
-        ordered = sorted(when_said)
+    by_topic: dict[str, list[Statement]] = {}
+    for statement in statements:
+        for topic in statement.topics:
+            by_topic.setdefault(topic, []).append(statement)
+    weighted: list[tuple[float, str, list[tuple[datetime, str]]]] = []
+    for topic, related in by_topic.items():
+        times = {(each.when, each.note) for each in related if each.when is not None}
+        times |= {(when, note) for each in related if each.when for note, when in linked.get(each.event, ())}
+        ordered = sorted(times)
         days = {when.date() for when, _ in ordered}
         if len(days) >= LASTING_TIMES and ordered[-1][0] - ordered[0][0] >= LASTING_SPAN:
-            weighed.append((len(days) * (1 + log((ordered[-1][0] - ordered[0][0]).days)), topic, ordered))
-    topics = {topic for _, topic, _ in weighed}
+            weighted.append((len(days) * (1 + log((ordered[-1][0] - ordered[0][0]).days)), topic, ordered))
+    topics = {topic for _, topic, _ in weighted}
     lines: list[_Line] = []
     shown: set[str] = set()
-    for weight, topic, times in sorted(weighed, key=lambda one: (-one[0], one[1])):
-        said = about[topic]
-        best = max(said, key=lambda one: (len(one.topics & topics), _order(one)))
+    for weight, topic, ordered in sorted(weighted, key=lambda entry: (-entry[0], entry[1])):
+        best = max(by_topic[topic], key=lambda each: (len(each.topics & topics), _order(each)))
         if best.topics & shown or len(lines) == LASTING:
             continue
         shown |= best.topics
-        count = len({when.date() for when, _ in times})
-        text = f"{best.text} ({count} days, {span([times[0][0], times[-1][0]])})"
-        lines.append(_Line(person, text, weight, (best.note, times[0][1], times[-1][1])))
+        count = len({when.date() for when, _ in ordered})
+        text = f"{best.text} ({count} days, {span([ordered[0][0], ordered[-1][0]])})"
+        lines.append(_Line(person, text, weight, (best.note, ordered[0][1], ordered[-1][1])))
     return lines, topics
 
 
 def _recent(
-    person: str, told: Sequence[Statement], lasting: Collection[str], shown: Collection[str], latest: datetime | None
+    person: str,
+    statements: Sequence[Statement],
+    lasting: Collection[str],
+    shown: Collection[str],
+    latest: datetime | None,
 ) -> list[_Line]:
     """Return recent statements that are not lasting, newest first."""
     lines: list[_Line] = []
-    for one in reversed(told):
-        if one.when is None or latest is None or latest - one.when > RECENT_SPAN or len(lines) == RECENT:
+    for note, _, _, text, topics, when in reversed(statements):
+        if when is None or latest is None or latest - when > RECENT_SPAN or len(lines) == RECENT:
             continue
-        if one.topics.isdisjoint(lasting) and one.note not in shown:
-            lines.append(_Line(person, f"{one.text} ({one.when.date().isoformat()})", 0.0, (one.note,)))
+        if topics.isdisjoint(lasting) and note not in shown:
+            lines.append(_Line(person, f"{text} ({when.date().isoformat()})", 0.0, (note,)))
     return lines
 
 
-def _fitting(lines: Iterable[_Line], room: int) -> list[_Line]:
-    """Return the lines that fit, highest weight first."""
-    kept: list[_Line] = []
+def _fitting(lines: Iterable[_Line], limit: int) -> list[_Line]:
+    """Return the lines that fit into ``limit`` characters, highest weight first."""
+    fitting: list[_Line] = []
     for line in sorted(lines, key=lambda line: -line.weight):
-        if _size(line) <= room:
-            kept.append(line)
-            room -= _size(line)
-    return kept
+        if _size(line) <= limit:
+            fitting.append(line)
+            limit -= _size(line)
+    return fitting
 
 
 def _size(line: _Line) -> int:
@@ -229,15 +233,15 @@ def _text(lasting: Iterable[_Line], recent: Sequence[_Line]) -> str:
 
 
 def _bullet(line: _Line) -> str:
-    return f"- {clip(line.person, MAX_WORD)}: {line.text}"
+    return f"- {clip(line.person, MAX_TERM)}: {line.text}"
 
 
 def _topics(text: str, person: str) -> frozenset[str]:
     """Return the keys of names and rare words in a sentence."""
-    reading = find_terms(text)
-    rare = {word.key for word in reading.words if word.rarity >= TERM_RARITY}
-    return frozenset(rare | {name.key for name in reading.names}) - {person.casefold()}
+    terms = find_terms(text)
+    rare = {word.key for word in terms.words if word.rarity >= TERM_RARITY}
+    return frozenset(rare | {name.key for name in terms.names}) - {person.casefold()}
 
 
-def _order(one: Statement) -> tuple[float, str]:
-    return one.when.timestamp() if one.when else 0.0, one.text
+def _order(statement: Statement) -> tuple[float, str]:
+    return statement.when.timestamp() if statement.when else 0.0, statement.text

@@ -1,6 +1,6 @@
 """The reflector that calls a language model: one request about several groups of related notes.
 
-Each group has a short id. An insight that is duplicate, too long, or shares no word with its notes is invalid, which
+Each group has a short id. An insight is invalid if it is a duplicate, too long, or shares no word with its notes; this
 affects only its group.
 """
 
@@ -24,12 +24,12 @@ from zettel.text.tokens import tokenize
 BATCH = 6
 """Groups per request."""
 SHOWN = 12
-"""Notes per group, the best linked ones."""
+"""Notes per group in a request, those with the best links."""
 SHOWN_CHARS = 200
-"""Characters of each."""
+"""Characters of each note in a request."""
 TOKENS_PER_INSIGHT = 160
 EXTRA_TOKENS = 100
-"""Tokens that an answer may have: per group, and for the rest."""
+"""The token limit of an answer: per group, and in addition."""
 DUPLICATE_ITEM = InvalidItem("the model's answer contains several items for this theme")
 TOO_LONG = InvalidItem("the model's item for this theme is too long")
 UNRELATED = InvalidItem("the model's item for this theme shares no word with its prompt")
@@ -63,11 +63,11 @@ class LiteLLMReflector:
                 raise
             return unreadable  # the model refused or returned nothing
         try:
-            found = items(answer.text, answer.cut)
+            answers = items(answer.text, answer.cut)
         except InvalidModelOutput:
             return unreadable
-        said = tuple(_insight(id, group, found) for id, group in zip(ids, groups, strict=True))
-        return ReflectionResult(said, answer.model, self.prompt.name)
+        insights = tuple(_insight(id, group, answers) for id, group in zip(ids, groups, strict=True))
+        return ReflectionResult(insights, answer.model, self.prompt.name)
 
     def _request(self, groups: Sequence[Sequence[Note]], ids: Sequence[str]) -> Request:
         lines = [line(id=id, notes=_notes(group)) for id, group in zip(ids, groups, strict=True)]
@@ -82,21 +82,20 @@ class LiteLLMReflector:
 
 
 def _notes(group: Sequence[Note]) -> list[str]:
-    told = []
+    lines = []
     for note in sorted(group, key=place):
-        who = note.speaker or note.title or ""
-        head = " ".join(part for part in (date_of(note), who) if part)
-        told.append(f"{head}: {clip(note.content, SHOWN_CHARS)}" if head else clip(note.content, SHOWN_CHARS))
-    return told
+        head = " ".join(part for part in (date_of(note), note.speaker or note.title or "") if part)
+        lines.append(f"{head}: {clip(note.content, SHOWN_CHARS)}" if head else clip(note.content, SHOWN_CHARS))
+    return lines
 
 
-def _insight(id: str, group: Sequence[Note], found: Sequence[Any]) -> str | InvalidItem:
-    """Return the only valid insight about a group, or why there is none."""
-    own = [item for item in found if isinstance(item, dict) and str(item.get("id", "")).strip() == id]
+def _insight(id: str, group: Sequence[Note], answers: Sequence[Any]) -> str | InvalidItem:
+    """Return the insight about a group, or the reason why it is invalid."""
+    own = [item for item in answers if isinstance(item, dict) and str(item.get("id", "")).strip() == id]
     if len(own) != 1:
         return DUPLICATE_ITEM if own else NO_ITEM
-    told = own[0].get("insight")
-    text = one_line(told) if isinstance(told, str) else ""
+    insight = own[0].get("insight")
+    text = one_line(insight) if isinstance(insight, str) else ""
     if not text:
         return NO_ITEM
     if len(text) > MAX_CHARS:

@@ -69,9 +69,7 @@ class AnnotateJob(JobHandler):
         if needless:  # superseded by a later job of the same note, or the note is archived
             await self._commits.commit(scope, finish_plan(needless))
         groups = await self._groups(scope, notes, by_note)
-        done = await asyncio.gather(
-            *(self._read(scope, group, by_note) for group in groups), return_exceptions=True
-        )
+        done = await asyncio.gather(*(self._read(scope, group, by_note) for group in groups), return_exceptions=True)
         left: list[UnfinishedJobs] = []
         for group, outcome in zip(groups, done, strict=True):
             if isinstance(outcome, BaseException):

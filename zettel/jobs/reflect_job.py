@@ -22,7 +22,15 @@ from zettel.core.paging import archived_pages, pages
 from zettel.core.vectors import Vectors
 from zettel.evolve.communities import MIN_EVENTS, communities
 from zettel.evolve.insights import Member, digest, place
-from zettel.evolve.lessons import DROPPED, MAX_BEFORE, MAX_TOLD, confidence, lessons, outcomes, tells_outcome
+from zettel.evolve.lessons import (
+    MAX_BEFORE,
+    MAX_OUTCOMES,
+    MIN_CONFIDENCE,
+    confidence,
+    lessons,
+    may_report_outcome,
+    outcomes,
+)
 from zettel.evolve.profile import PROFILE, Statement, profile, statements
 from zettel.jobs.counters import Counters
 from zettel.jobs.derived_notes import DerivedNotes, Draft, Former, former, text_version
@@ -136,12 +144,10 @@ class ReflectJob(JobHandler):
     # how to act -----------------------------------------------------------------------------------------------
 
     async def _lessons(self, scope: Scope, seen: _ScopeView, formers: Sequence[Former]) -> list[Draft]:
-        ended = sorted(seen.ended, key=lambda note: note.seq)[-MAX_TOLD:]
+        ended = sorted(seen.ended, key=lambda note: note.seq)[-MAX_OUTCOMES:]
         around = sorted({id for note in ended for id in seen.before(note)})
         turns = await self._store.notes(scope, around) if around else {}
-        made = [
-            outcomes(note, [(id, turns[id].content) for id in seen.before(note) if id in turns]) for note in ended
-        ]
+        made = [outcomes(note, [(id, turns[id].content) for id in seen.before(note) if id in turns]) for note in ended]
         told = await anyio.to_thread.run_sync(lessons, [one for several in made for one in several])
         notes = await self._notes(scope, {id for lesson in told for id in lesson.notes})
         uses = await self._store.note_uses(scope, [one.note.id for one in formers])
@@ -158,7 +164,7 @@ class ReflectJob(JobHandler):
                 sources = tuple(notes[id] for id in lesson.notes)
                 caption = f"When {lesson.situation}"
                 drafts.append(Draft(Kind.PROCEDURAL, LESSON, lesson.content, caption, (), sources, own, sure,
-                                    archived=sure < DROPPED))  # fmt: skip
+                                    archived=sure < MIN_CONFIDENCE))  # fmt: skip
         gone = [one for one in left if not one.settled and not one.note.archived]
         return drafts + await self._archive_all(scope, gone)
 
@@ -286,7 +292,7 @@ class _ScopeView:
         if note.session:
             self.turns.setdefault(note.session, []).append((note.seq, note.id))
         self.statements += statements(note)
-        if tells_outcome(note):
+        if may_report_outcome(note):
             self.ended.append(note)
 
     def before(self, note: Note) -> list[str]:

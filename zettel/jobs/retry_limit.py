@@ -21,9 +21,7 @@ class RetryLimit:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
         """Suppress the error of a useless answer, unless MAX_USELESS_ANSWERS came in a row."""
         if not isinstance(error, InvalidModelOutput):
             self._in_a_row = 0
