@@ -32,7 +32,7 @@ from . import (
     search,
     serve,
 )
-from .common import DEFAULT_STORE, EVERYWHERE, Common, move_common_options_first, remark, say
+from .common import DEFAULT_STORE, EVERYWHERE, Common, echo, move_common_options_first, notify
 
 # Depending on its version, Typer bundles click or imports it; both give these base classes.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
@@ -91,10 +91,10 @@ def root(
     store_given = source is not None and source.name == "COMMANDLINE"
     ctx.obj = Common(file_named(store), store_given, tenant, user, agent, embedder, llm, budget, json)
     if version:
-        say(f"zettel {VERSION}")
+        echo(f"zettel {VERSION}")
         raise typer.Exit
     if ctx.invoked_subcommand is None:
-        say(ctx.get_help())
+        echo(ctx.get_help())
         raise typer.Exit
 
 
@@ -153,18 +153,18 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     if status == INTERRUPTED:
-        remark("zettel: interrupted; stored data is safe, and running the same command again continues")
+        notify("zettel: interrupted; stored data is safe, and running the same command again continues")
     return status if isinstance(status, int) else 0
 
 
 def _misused(error: Any) -> int:
     path = error.ctx.command_path if error.ctx else "zettel"
-    remark(f"{path}: {_one_line(error.format_message())} (see {path} --help)")
+    notify(f"{path}: {_one_line(error.format_message())} (see {path} --help)")
     return MISUSED
 
 
 def _failed(message: str) -> int:
-    remark(f"zettel: {_one_line(message)}")
+    notify(f"zettel: {_one_line(message)}")
     return FAILED
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .common import common, say, say_json
+from .common import common, echo, print_json
 
 if TYPE_CHECKING:
     from zettel import Memory, Note
@@ -97,14 +97,14 @@ def _archived(memory: Memory) -> list[Note]:
 
 def _list(notes: Sequence[Note], as_json: bool) -> None:
     if as_json:
-        say_json(list(notes))
+        print_json(list(notes))
         return
     for note in notes[:SHOWN]:
-        say(f"{note.id}  {_why(note)}: {' '.join((note.caption or note.content).split())[:80]}")
+        echo(f"{note.id}  {_why(note)}: {' '.join((note.caption or note.content).split())[:80]}")
     if not notes:
-        say("no notes")
+        echo("no notes")
     elif len(notes) > SHOWN:
-        say(f"and {len(notes) - SHOWN:,} more; --json lists all")
+        echo(f"and {len(notes) - SHOWN:,} more; --json lists all")
 
 
 def _why(note: Note) -> str:
@@ -117,9 +117,9 @@ def _why(note: Note) -> str:
 
 def _report(changed: Sequence[Note], as_json: bool, message: str) -> None:
     if as_json:
-        say_json([{"id": note.id, "version": note.version, "archived": note.archived} for note in changed])
+        print_json([{"id": note.id, "version": note.version, "archived": note.archived} for note in changed])
     else:
-        say(message)
+        echo(message)
 
 
 def _other_notes(changed: Sequence[Note], verb: str) -> str:

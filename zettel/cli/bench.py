@@ -1,55 +1,87 @@
-"""The benchmarks as commands: a table on stdout, JSON where it is wanted."""
+"""The commands ``zettel bench``: each prints its result as a table or as JSON."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Annotated, TypeAlias
 
 import typer
 
 from zettel.errors import InvalidInput
 
-from .benchmark_output import JSON_HELP, drawable, landing, readable, steps, tell
-from .common import EVERYWHERE, Common, common, say_json
+from .benchmark_output import (
+    JsonFile,
+    QuestionFiles,
+    measure,
+    print_result,
+    require_drawable,
+    require_readable,
+    require_result_writable,
+    steps,
+)
+from .common import EVERYWHERE, Common, common, print_json
 
-_BESIDE_HELP = "Simple systems beside: bm25, vectors, rrf, minilm, amem; several with commas, or none. [default: all]"
-_ABLATE_HELP = "Also leave out each part in turn."
-_SCORER_HELP = "Rank by this scorer too, in a row of its own: decoder, cross-encoder, effort:high, …; repeatable."
-_PLOT_HELP = "Draw what can be drawn into FOLDER, as SVG."
-_HELP = "Measure recall and speed on your own data."
-_WITHOUT_HELP = "Leave out: windows, walk, text, vector, time, speaker, terms, spread, statements; several with commas."
+_PLOT_HELP = "Draw the result into FOLDER, as SVG."
+_NOTES_HELP = "Recorded notes of a model about the turns of the conversation, as JSON lines."
+_K_HELP = "Number of hits to evaluate"
 
-app = typer.Typer(help=_HELP, rich_markup_mode=None)
+LoCoMoFile: TypeAlias = Annotated[Path, typer.Argument(metavar="PATH", help="LoCoMo's JSON file.")]
+Conversations: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--conversation", metavar="N", help="Only this conversation; repeatable.")
+]
+K: TypeAlias = Annotated[int, typer.Option("-k", "--k", min=1, help=f"{_K_HELP}.")]
+Without: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--without", metavar="PARTS",
+        help="Parts of the scorer to leave out: windows, walk, text, vector, time, speaker, terms, spread, statements; "
+        "several with commas.",
+    ),
+]  # fmt: skip
+Ablate: TypeAlias = Annotated[bool, typer.Option("--ablate", help="Also leave out each part of the scorer in turn.")]
+Scorers: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scorer", metavar="NAME", help="Also measure this scorer: decoder, cross-encoder, effort:high, …; repeatable."
+    ),
+]
+Beside: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--beside", metavar="SYSTEMS",
+        help="Baselines beside zettel: bm25, vectors, rrf, minilm, amem; several with commas, or none. [default: all]",
+    ),
+]  # fmt: skip
+Plot: TypeAlias = Annotated[Path | None, typer.Option("--plot", metavar="FOLDER", help=_PLOT_HELP)]
+Sizes: TypeAlias = Annotated[
+    str, typer.Option("--notes", metavar="SIZES", help="Sizes of the made-up scopes in notes; several with commas.")
+]
 
-
-@app.callback()
-def group() -> None:
-    """Measure recall and speed on your own data."""
+app = typer.Typer(help="Measure recall and speed on your own data.", rich_markup_mode=None)
 
 
 @app.command(epilog=EVERYWHERE)
 def locomo(
     ctx: typer.Context,
-    path: Path = typer.Argument(metavar="PATH", help="LoCoMo's JSON."),
-    conversation: list[str] = typer.Option([], "--conversation", metavar="N", help="Only this one; repeatable."),
-    k: list[int] = typer.Option([10, 20], "-k", "--k", min=1, help="Places that hits may take; repeatable."),
+    path: LoCoMoFile,
+    conversation: Conversations = None,
+    k: list[int] = typer.Option([10, 20], "-k", "--k", min=1, help=f"{_K_HELP}; repeatable."),
     with_: Path | None = typer.Option(
-        None, "--with", metavar="2WIKI", help="Put 2Wiki's passages (file or folder) into every conversation's scope."
+        None, "--with", metavar="2WIKI", help="Add 2Wiki's passages (file or folder) to the scope of each conversation."
     ),
-    notes: Path | None = typer.Option(
-        None, "--notes", metavar="FILE", help="What a model once wrote of the turns of the conversation, as JSON lines."
-    ),
-    without: str = typer.Option("", "--without", metavar="PARTS", help=_WITHOUT_HELP),
-    ablate: bool = typer.Option(False, "--ablate", help=_ABLATE_HELP),
-    scorer: list[str] = typer.Option([], "--scorer", metavar="NAME", help=_SCORER_HELP),
-    beside: str | None = typer.Option(None, "--beside", metavar="SYSTEMS", help=_BESIDE_HELP),
-    plot: Path | None = typer.Option(None, "--plot", metavar="FOLDER", help=_PLOT_HELP),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    notes: Path | None = typer.Option(None, "--notes", metavar="FILE", help=_NOTES_HELP),
+    without: Without = "",
+    ablate: Ablate = False,
+    scorer: Scorers = None,
+    beside: Beside = None,
+    plot: Plot = None,
+    json: JsonFile = None,
 ) -> None:
-    """Evidence recall on LoCoMo, beside simple systems.
+    """Measure evidence recall on LoCoMo, beside baselines.
 
-    With --with, recall on both data sets, in scopes of their own and mixed. With --notes, recall with the notes that a
-    model wrote, beside recall without.
+    --with measures recall on both data sets, in separate scopes and in the same scope. --notes measures recall with
+    and without the recorded notes.
 
     \b
     Examples:
@@ -61,43 +93,39 @@ def locomo(
       zettel bench locomo locomo10.json --conversation 26 --notes notes.jsonl
     """
     options = common(ctx)
-    readable(path, json)
-    drawable(plot)
-    _require_whole(without, ablate, scorer)
+    require_readable(path, json)
+    require_drawable(plot)
+    _require_complete_scorer(without, ablate, scorer)
     if with_ is not None and (ablate or scorer or beside is not None or plot is not None or notes is not None):
-        others = "--ablate, --scorer, --beside, --plot and --notes"
-        raise InvalidInput(f"--with measures in its own way: do without {others}")
+        raise InvalidInput("--with does not take --ablate, --scorer, --beside, --plot or --notes: leave them out")
     if notes is not None:
-        readable(notes, None)
-    import anyio
-
+        require_readable(notes, None)
     from zettel.bench import locomo as bench
     from zettel.bench import mixed
 
-    chosen = tuple(conversation)
-    with steps() as progress:
-        if with_ is not None:
-            result = anyio.run(mixed.run, path, with_, progress, chosen, _parts(without), options.embedder)
-        else:
-            ask = partial(bench.run, ablate=ablate, baselines=_baselines(beside), notes_file=notes, scorers=scorer)
-            result = anyio.run(ask, path, progress, chosen, sorted(set(k)), _parts(without), options.embedder)
-    tell(result, "-" if options.json else json, plot)
+    chosen, parts = tuple(conversation or ()), _parts(without)
+    if with_ is not None:
+        measure(lambda progress: mixed.run(path, with_, progress, chosen, parts, options.embedder), options, json)
+        return
+    run = partial(bench.run, ablate=ablate, baselines=_baselines(beside), notes_file=notes, scorers=scorer or ())
+    ks = sorted(set(k))
+    measure(lambda progress: run(path, progress, chosen, ks, parts, options.embedder), options, json, plot)
 
 
 @app.command("2wiki", epilog=EVERYWHERE)
 def two_wiki(
     ctx: typer.Context,
     path: Path = typer.Argument(metavar="PATH", help="The passages (JSON lines), or a folder with both files."),
-    questions: Path | None = typer.Argument(None, metavar="QUESTIONS", help="The questions, if not beside them."),
-    k: int = typer.Option(8, "-k", "--k", min=1, help="Places that hits may take."),
-    without: str = typer.Option("", "--without", metavar="PARTS", help=_WITHOUT_HELP),
-    ablate: bool = typer.Option(False, "--ablate", help=_ABLATE_HELP),
-    scorer: list[str] = typer.Option([], "--scorer", metavar="NAME", help=_SCORER_HELP),
-    beside: str | None = typer.Option(None, "--beside", metavar="SYSTEMS", help=_BESIDE_HELP),
-    plot: Path | None = typer.Option(None, "--plot", metavar="FOLDER", help=_PLOT_HELP),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    questions: Path | None = typer.Argument(None, metavar="QUESTIONS", help="The questions; by default beside PATH."),
+    k: K = 8,
+    without: Without = "",
+    ablate: Ablate = False,
+    scorer: Scorers = None,
+    beside: Beside = None,
+    plot: Plot = None,
+    json: JsonFile = None,
 ) -> None:
-    """All needed passages of 2WikiMultihopQA found at once, beside simple systems.
+    """Measure on 2WikiMultihopQA how often one search finds all needed passages, beside baselines.
 
     \b
     Examples:
@@ -107,33 +135,30 @@ def two_wiki(
       zettel bench 2wiki data/ --scorer decoder
     """
     options = common(ctx)
-    readable(path, json, folder=True)
-    drawable(plot)
-    _require_whole(without, ablate, scorer)
-    import anyio
-
+    require_readable(path, json, folder=True)
+    require_drawable(plot)
+    _require_complete_scorer(without, ablate, scorer)
     from zettel.bench import two_wiki as bench
 
-    with steps() as progress:
-        ask = partial(bench.run, ablate=ablate, baselines=_baselines(beside), scorers=scorer)
-        result = anyio.run(ask, path, progress, questions, k, _parts(without), options.embedder)
-    tell(result, "-" if options.json else json, plot)
+    run = partial(bench.run, ablate=ablate, baselines=_baselines(beside), scorers=scorer or ())
+    measure(
+        lambda progress: run(path, progress, questions, k, _parts(without), options.embedder), options, json, plot
+    )
 
 
 @app.command(epilog=EVERYWHERE)
 def speed(
     ctx: typer.Context,
     path: Path | None = typer.Argument(None, metavar="PATH", help="A transcript to import."),
-    notes: str = typer.Option(
-        "", "--notes", metavar="SIZES", help="Made-up scopes of so many notes instead; several with commas."
-    ),
-    minilm: str = typer.Option("all-MiniLM-L6-v2", "--minilm", metavar="MODEL", help="Its name or folder."),
-    plot: Path | None = typer.Option(None, "--plot", metavar="FOLDER", help=_PLOT_HELP),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    notes: Sizes = "",
+    minilm: str = typer.Option("all-MiniLM-L6-v2", "--minilm", metavar="MODEL", help="Name or folder of MiniLM."),
+    plot: Plot = None,
+    json: JsonFile = None,
 ) -> None:
-    """Import rate, search times, how long the first answer takes; with --notes also memory, beside a flat index.
+    """Measure import rate, search times and the time to the first answer.
 
-    A million notes take long to import: --store FOLDER keeps the made-up stores for the next run.
+    --notes imports made-up notes instead, and also measures memory and a flat index. A million notes take long to
+    import: --store FOLDER keeps the made-up stores for the next run.
 
     \b
     Examples:
@@ -142,37 +167,35 @@ def speed(
     """
     options = common(ctx)
     if (path is None) == (not notes):
-        raise InvalidInput("name a transcript to import, or sizes of made-up scopes with --notes")
-    drawable(plot)
+        raise InvalidInput("pass either a transcript to import, or sizes of made-up scopes with --notes")
+    require_drawable(plot)
     if path is not None:
-        readable(path, json)
+        require_readable(path, json)
         from zettel.bench import speed as bench
 
-        with steps() as progress:
-            result = bench.run(path, progress, minilm=minilm, embedder=options.embedder)
+        run = partial(bench.run, path, minilm=minilm, embedder=options.embedder)
     else:
-        landing(json)
-        kept = _kept(options)
+        require_result_writable(json)
+        folder = _store_folder(options)
         from zettel.bench import sizes
 
-        with steps() as progress:
-            result = sizes.run(_whole_numbers(notes), progress, kept, options.embedder)
-    tell(result, "-" if options.json else json, plot)
+        run = partial(sizes.run, _whole_numbers(notes), folder=folder, embedder=options.embedder)
+    measure(run, options, json, plot)
 
 
 @app.command(epilog=EVERYWHERE)
 def llm(
     ctx: typer.Context,
-    path: Path = typer.Argument(metavar="PATH", help="LoCoMo's JSON."),
-    notes: Path = typer.Option(
-        ..., "--notes", metavar="FILE", help="What a model once wrote of the turns of the conversation, as JSON lines."
+    path: LoCoMoFile,
+    notes: Path = typer.Option(..., "--notes", metavar="FILE", help=_NOTES_HELP),
+    conversation: str | None = typer.Option(
+        None, "--conversation", metavar="N", help="The conversation; required if the file has several."
     ),
-    conversation: str | None = typer.Option(None, "--conversation", metavar="N", help="Which one of several."),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    json: JsonFile = None,
 ) -> None:
-    """What a language model costs and gives: calls, tokens, recall, and how long add takes beside it.
+    """Measure the cost and the gain of a language model: calls, tokens, recall, and the duration of add meanwhile.
 
-    No model is asked: a server on this machine answers with the notes of FILE, also with some of them damaged.
+    No model is called: a server on this machine answers with the recorded notes, in one run with damaged ones.
 
     \b
     Examples:
@@ -180,28 +203,25 @@ def llm(
       zettel bench llm locomo10.json --conversation 26 --notes notes.jsonl --json llm-26.json
     """
     options = common(ctx)
-    readable(path, json)
-    readable(notes, None)
-    import anyio
-
+    require_readable(path, json)
+    require_readable(notes, None)
     from zettel.bench import llm as bench
 
-    with steps() as progress:
-        result = anyio.run(bench.run, path, notes, progress, conversation, options.embedder)
-    tell(result, "-" if options.json else json)
+    measure(lambda progress: bench.run(path, notes, progress, conversation, options.embedder), options, json)
 
 
 @app.command(epilog=EVERYWHERE)
 def changes(
     ctx: typer.Context,
     folder: Path = typer.Argument(metavar="FOLDER", help="Scopes as JSON lines of events, and questions.jsonl."),
-    without: str = typer.Option("", "--without", metavar="PARTS", help=_WITHOUT_HELP),
+    without: Without = "",
     recorded: Path | None = typer.Option(
-        None, "--model", metavar="FOLDER", help="What a model says: notes.jsonl and replaces.jsonl, replayed over HTTP."
+        None, "--model", metavar="FOLDER",
+        help="Recorded answers of a model, replayed over HTTP: notes.jsonl and replaces.jsonl.",
     ),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
-) -> None:
-    """Changes of fact: is today's answer first, and the one from before under as_of?
+    json: JsonFile = None,
+) -> None:  # fmt: skip
+    """Measure changed facts: does the current answer rank first, and the earlier one with as_of?
 
     \b
     Examples:
@@ -209,52 +229,40 @@ def changes(
       zettel bench changes tests/data/changes --model tests/data/changes/model
     """
     options = common(ctx)
-    readable(folder, json, folder=True)
-    import anyio
-
+    require_readable(folder, json, folder=True)
     from zettel.bench import changes as bench
 
-    with steps() as progress:
-        result = anyio.run(bench.run, folder, progress, _parts(without), options.embedder, recorded)
-    tell(result, "-" if options.json else json)
+    measure(lambda progress: bench.run(folder, progress, _parts(without), options.embedder, recorded), options, json)
 
 
 @app.command(epilog=EVERYWHERE)
 def evolve(
-    ctx: typer.Context,
-    path: Path = typer.Argument(metavar="PATH", help="LoCoMo's JSON."),
-    conversation: list[str] = typer.Option([], "--conversation", metavar="N", help="Only this one; repeatable."),
-    k: int = typer.Option(10, "-k", "--k", min=1, help="Places that hits may take."),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    ctx: typer.Context, path: LoCoMoFile, conversation: Conversations = None, k: K = 10, json: JsonFile = None
 ) -> None:
-    """Evidence recall on LoCoMo before and after evolving, with planted copies of turns; how many notes it touches.
+    """Measure evidence recall on LoCoMo before and after evolving, with planted copies of turns.
 
-    
+    \b
     Examples:
       zettel bench evolve locomo10.json
       zettel bench evolve locomo10.json --conversation 26 --json result.json
     """
     options = common(ctx)
-    readable(path, json)
-    import anyio
-
+    require_readable(path, json)
     from zettel.bench import evolve as bench
 
-    with steps() as progress:
-        result = anyio.run(bench.run, path, progress, tuple(conversation), k, options.embedder)
-    tell(result, "-" if options.json else json)
+    measure(lambda progress: bench.run(path, progress, tuple(conversation or ()), k, options.embedder), options, json)
 
 
 @app.command("all", epilog=EVERYWHERE)
 def everything(
     ctx: typer.Context,
-    data: Path = typer.Argument(metavar="DATA", help="A folder with LoCoMo's file and the two of 2Wiki."),
-    into: Path = typer.Option(Path("docs/bench"), "--into", metavar="FOLDER", help="Write results there, as JSON."),
+    data: Path = typer.Argument(metavar="DATA", help="A folder with LoCoMo's file and both files of 2Wiki."),
+    into: Path = typer.Option(Path("docs/bench"), "--into", metavar="FOLDER", help="Folder for the results, as JSON."),
     plot: Path = typer.Option(Path("docs/pictures"), "--plot", metavar="FOLDER", help=_PLOT_HELP),
-    notes: str = typer.Option("10000,100000,1000000", "--notes", metavar="SIZES", help="Sizes of made-up scopes."),
-    beside: str | None = typer.Option(None, "--beside", metavar="SYSTEMS", help=_BESIDE_HELP),
+    notes: Sizes = "10000,100000,1000000",
+    beside: Beside = None,
 ) -> None:
-    """All benchmarks of the documentation, one after the other; takes hours at a million notes.
+    """Run all benchmarks of the documentation. A million notes take hours.
 
     \b
     Examples:
@@ -262,36 +270,36 @@ def everything(
       zettel bench all data/ --notes 10000 --into results --plot results
     """
     options = common(ctx)
-    readable(data, None, folder=True)
+    require_readable(data, None, folder=True)
     for folder in (into, plot):
-        drawable(folder)
+        require_drawable(folder)
     from zettel.bench import run_all as bench
 
-    kept = Path(options.store) if options.store_given else None
+    stores = Path(options.store) if options.store_given else None
     with steps() as progress:
         sizes, others = _whole_numbers(notes), _baselines(beside)
         results = []
-        for result in bench.run(data, into, plot, progress, sizes, kept, options.embedder, others):
+        for result in bench.run(data, into, plot, progress, sizes, stores, options.embedder, others):
             results.append(result)
             if not options.json:
-                tell(result, None)
+                print_result(result, options)
     if options.json:
-        say_json(results)
+        print_json(results)
 
 
 @app.command(epilog=EVERYWHERE)
 def neo4j(
     ctx: typer.Context,
-    notes: str = typer.Option("10000,100000", "--notes", metavar="SIZES", help="Sizes of made-up scopes to search."),
+    notes: Sizes = "10000,100000",
     keep: Path | None = typer.Option(
-        None, "--keep", metavar="FOLDER", help="Keep the made-up scopes in the server, and embedded ones in FOLDER."
+        None, "--keep", metavar="FOLDER", help="Keep the made-up scopes on the server, and embedded stores in FOLDER."
     ),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    json: JsonFile = None,
 ) -> None:
-    """A Neo4j server: writes beside bare statements, searches and add beside the embedded store.
+    """Measure a Neo4j server: writes beside bare statements, and searches and add beside the embedded store.
 
-    User and password are NEO4J_USERNAME and NEO4J_PASSWORD of the environment. What is made in the server has scopes of
-    its own, which are deleted again unless they are kept.
+    NEO4J_USERNAME and NEO4J_PASSWORD set the login. The made-up scopes are deleted from the server at the end, unless
+    --keep is given.
 
     \b
     Examples:
@@ -302,33 +310,31 @@ def neo4j(
     from zettel.graph import NEO4J
 
     if options.store.partition("://")[0].lower() not in NEO4J:
-        raise InvalidInput("name the server to measure: --store neo4j://localhost:7687")
+        raise InvalidInput("pass the server to measure: --store neo4j://localhost:7687")
     sizes = _whole_numbers(notes)
-    landing(json)
+    require_result_writable(json)
     from zettel.bench import neo4j as bench
 
-    with steps() as progress:
-        result = bench.run(options.store, sizes, progress, keep, options.embedder)
-    tell(result, "-" if options.json else json)
+    measure(lambda progress: bench.run(options.store, sizes, progress, keep, options.embedder), options, json)
 
 
 @app.command("import", epilog=EVERYWHERE)
 def import_(
     ctx: typer.Context,
     sizes: str = typer.Option(
-        "10000,100000,1000000", "--sizes", metavar="SIZES", help="How many short messages; several with commas."
+        "10000,100000,1000000", "--sizes", metavar="SIZES", help="Numbers of short messages; several with commas."
     ),
-    scope_size: int = typer.Option(5000, "--scope-size", metavar="N", min=1, help="Messages of a scope."),
+    scope_size: int = typer.Option(5000, "--scope-size", metavar="N", min=1, help="Messages per scope."),
     long: int | None = typer.Option(
-        None, "--long", metavar="N", help="Instead: one file of N messages of 5 KB in one scope, beside one of 4,000."
+        None, "--long", metavar="N", help="Import N messages of 5 KB into one scope instead, and compare with 4,000."
     ),
-    runner: str | None = typer.Option(None, "--runner", metavar="NAME", help="Who does the jobs, as in zettel import."),
-    plot: Path | None = typer.Option(None, "--plot", metavar="FOLDER", help=_PLOT_HELP),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    runner: str | None = typer.Option(None, "--runner", metavar="NAME", help="Runner of jobs, as in zettel import."),
+    plot: Plot = None,
+    json: JsonFile = None,
 ) -> None:
-    """Importing made-up messages from files: rate, memory, disk, and searches afterwards, by size.
+    """Measure imports of made-up messages by size: rate, memory, disk, and later searches.
 
-    --store FOLDER has the files and stores made there, and leaves them.
+    --store FOLDER keeps the files and stores.
 
     \b
     Examples:
@@ -337,33 +343,33 @@ def import_(
       zettel bench import --long 40000
     """
     options = common(ctx)
-    drawable(plot)
-    landing(json)
-    kept = _kept(options)
+    require_drawable(plot)
+    require_result_writable(json)
+    folder = _store_folder(options)
     from zettel.bench import imports as bench
 
-    with steps() as progress:
-        if long is not None:
-            result = bench.run_long(long, progress, kept, options.embedder, runner)
-        else:
-            result = bench.run(_whole_numbers(sizes, "--sizes"), progress, scope_size, kept, options.embedder, runner)
-    tell(result, "-" if options.json else json, plot)
+    if long is not None:
+        measure(lambda progress: bench.run_long(long, progress, folder, options.embedder, runner), options, json, plot)
+        return
+    run = partial(bench.run, scope_size=scope_size, folder=folder, embedder=options.embedder, runner=runner)
+    counts = _whole_numbers(sizes, "--sizes")
+    measure(lambda progress: run(counts, progress), options, json, plot)
 
 
 @app.command(epilog=EVERYWHERE)
 def overlap(
     ctx: typer.Context,
-    path: Path = typer.Argument(metavar="PATH", help="LoCoMo's JSON."),
+    path: LoCoMoFile,
     against: list[str] = typer.Option(
-        [], "--against", metavar="SPEC", help="The other store: a file, a URL or package.module:Class; repeatable."
+        [], "--against", metavar="SPEC", help="Another store: a file, a URL or package.module:Class; repeatable."
     ),
     notes: int = typer.Option(20_000, "--notes", metavar="N", min=0, help="Size of the made-up scope; 0: without."),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    json: JsonFile = None,
 ) -> None:
-    """How many of the first ten hits two stores have in common. One is new and embedded, or --store.
+    """Measure how many of the first ten hits two stores share. One of them is --store, or a new embedded store.
 
-    The other is by default the one of zettel's own tests that looks at every note; with several, every two of all
-    stores are compared. A store that is named gets scopes of its own for this, which are deleted again.
+    By default the other one is the exhaustive store of zettel's tests. If several are given, each pair of stores is
+    compared. The benchmark uses new scopes in a given store, and deletes them afterwards.
 
     \b
     Examples:
@@ -372,29 +378,25 @@ def overlap(
       zettel bench overlap locomo10.json --against neo4j://localhost:7687 --against other.db
     """
     options = common(ctx)
-    readable(path, json)
-    import anyio
-
+    require_readable(path, json)
     from zettel.bench import overlap as bench
 
     store = options.store if options.store_given else None
-    with steps() as progress:
-        specs = tuple(against) or (bench.ORACLE,)
-        result = anyio.run(bench.run, path, progress, specs, store, notes, options.embedder)
-    tell(result, "-" if options.json else json)
+    specs = tuple(against) or (bench.ORACLE,)
+    measure(lambda progress: bench.run(path, progress, specs, store, notes, options.embedder), options, json)
 
 
 @app.command(epilog=EVERYWHERE)
 def feedback(
     ctx: typer.Context,
-    paths: list[Path] = typer.Argument(metavar="PATH", help="Conversations with questions, in LoCoMo's layout."),
-    uses: int = typer.Option(500, "--uses", min=1, metavar="N", help="Searches that are told of."),
-    seeds: int = typer.Option(3, "--seeds", min=1, help="Simulated users of each preference."),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    paths: QuestionFiles,
+    uses: int = typer.Option(500, "--uses", min=1, metavar="N", help="Searches with feedback."),
+    seeds: int = typer.Option(3, "--seeds", min=1, help="Simulated users per preference."),
+    json: JsonFile = None,
 ) -> None:
-    """What zettel scorer tune is worth to simulated users, each with a preference that nobody told.
+    """Measure the gain of zettel scorer tune for simulated users, each with a hidden preference.
 
-    Takes about half a minute for each of four preferences and each seed. Needs zettel-graph[torch].
+    Takes about half a minute per preference and seed; there are four preferences. Requires zettel-graph[torch].
 
     \b
     Examples:
@@ -402,29 +404,25 @@ def feedback(
     """
     options = common(ctx)
     for path in paths:
-        readable(path, json)
+        require_readable(path, json)
     from zettel.scoring.device import require_torch
 
     require_torch("the memory decoder")
-    import anyio
-
     from zettel.bench import feedback as bench
 
-    with steps() as progress:
-        result = anyio.run(bench.run, paths, progress, uses, seeds, options.embedder)
-    tell(result, "-" if options.json else json)
+    measure(lambda progress: bench.run(paths, progress, uses, seeds, options.embedder), options, json)
 
 
 @app.command(epilog=EVERYWHERE)
 def serve(
     ctx: typer.Context,
     notes: int = typer.Option(10_000, "--notes", metavar="N", min=1, help="Size of the made-up scope."),
-    clients: int = typer.Option(16, "--clients", metavar="N", min=1, help="That ask at the same time."),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    clients: int = typer.Option(16, "--clients", metavar="N", min=1, help="Concurrent clients."),
+    json: JsonFile = None,
 ) -> None:
-    """Searches a second over HTTP, beside as many threads that call a memory in their own process.
+    """Measure searches per second over HTTP, beside as many threads that search a memory in one process.
 
-    --store FOLDER has the store made there, and leaves it. Needs zettel-graph[server].
+    --store FOLDER keeps the store. Requires zettel-graph[server].
 
     \b
     Examples:
@@ -432,46 +430,44 @@ def serve(
       zettel bench serve --store made-up --json serve.json
     """
     options = common(ctx)
-    landing(json)
-    kept = _kept(options)
+    require_result_writable(json)
+    folder = _store_folder(options)
     from zettel.server.serving import require_server
 
     require_server()
     from zettel.bench import http_server
 
-    with steps() as progress:
-        result = http_server.run(notes, clients, progress, kept, options.embedder)
-    tell(result, "-" if options.json else json)
+    measure(lambda progress: http_server.run(notes, clients, progress, folder, options.embedder), options, json)
 
 
-def _require_whole(without: str, ablate: bool, scorers: list[str]) -> None:
+def _require_complete_scorer(without: str, ablate: bool, scorers: list[str] | None) -> None:
     if without and ablate:
-        raise InvalidInput("--ablate leaves out each part in turn: do without --without")
+        raise InvalidInput("--ablate leaves out each part in turn: pass --ablate or --without, not both")
     if without and scorers:
-        raise InvalidInput("--scorer ranks after the whole default scorer: do without --without")
+        raise InvalidInput("--scorer reranks the hits of the complete default scorer: leave --without out")
 
 
-def _baselines(told: str | None) -> tuple[str, ...]:
+def _baselines(names: str | None) -> tuple[str, ...]:
     from zettel.bench.baselines import ALL
 
-    return ALL if told is None else () if told == "none" else _parts(told)
+    return ALL if names is None else () if names == "none" else _parts(names)
 
 
-def _whole_numbers(told: str, option: str = "--notes") -> list[int]:
+def _whole_numbers(text: str, option: str = "--notes") -> list[int]:
     try:
-        return [int(part) for part in _parts(told)]
+        return [int(part) for part in _parts(text)]
     except ValueError:
-        raise InvalidInput(f"{option} {told!r}: expected whole numbers with commas, such as 10000,100000") from None
+        raise InvalidInput(f"{option} {text!r}: expected whole numbers with commas, such as 10000,100000") from None
 
 
-def _parts(told: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in told.split(",") if part.strip())
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _kept(options: Common) -> Path | None:
-    """The folder in which what is made up stays, if one is named."""
+def _store_folder(options: Common) -> Path | None:
+    """Return the folder of ``--store`` that keeps made-up stores; None if the option is not given."""
     if not options.store_given:
         return None
     if "://" in options.store:
-        raise InvalidInput("--store names a folder here; `zettel bench neo4j` measures a server")
+        raise InvalidInput("--store must be a folder here: use `zettel bench neo4j` to measure a server")
     return Path(options.store)

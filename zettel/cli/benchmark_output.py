@@ -1,66 +1,98 @@
-"""Input checks, progress and result output of the bench and scorer commands."""
+"""Shared options, path checks, progress and result output of the bench and scorer commands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
 
 from zettel.errors import InvalidInput
 
-from .common import console, remark, say_json, writable
+from .common import Common, console, notify, print_json, require_writable
 
 if TYPE_CHECKING:
+    from zettel.bench.evaluation import Progress
     from zettel.bench.results import Cell, Result
 
 GAP = 2  # between columns of a table
-JSON_HELP = "Write the result to FILE as JSON, with machine and versions; - is stdout."
+
+JsonFile: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--json", metavar="FILE", help="Write the result to FILE as JSON, with machine and versions; - is stdout."
+    ),
+]
+QuestionFiles: TypeAlias = Annotated[
+    list[Path], typer.Argument(metavar="PATH", help="Conversations with questions, in LoCoMo's layout.")
+]
 
 
-def readable(path: Path, json: str | None, *, folder: bool = False) -> None:
+def require_readable(path: Path, json: str | None, *, folder: bool = False) -> None:
     """Check the input and output paths before the work starts. Raises ``InvalidInput``."""
     if not path.exists():
         raise InvalidInput(f"{path}: there is no such file")
     if path.is_dir() and not folder:
         raise InvalidInput(f"{path} is a folder: name a file in it")
-    landing(json)
+    require_result_writable(json)
 
 
-def landing(json: str | None) -> None:
+def require_result_writable(json: str | None) -> None:
     """Check that the result can be written. Raises ``InvalidInput``."""
     if json is not None and json != "-":
-        writable(Path(json))
+        require_writable(Path(json))
 
 
-def drawable(folder: Path | None) -> None:
+def require_drawable(folder: Path | None) -> None:
     """Check that pictures can be drawn. Raises ``InvalidInput`` for a missing folder, ``MissingExtra``."""
     if folder is None:
         return
     if not folder.is_dir():
-        raise InvalidInput(f"there is no folder {folder}: create it first")
+        raise InvalidInput(f"the folder {folder} does not exist: create it first")
     from zettel.bench.plots import require_matplotlib
 
     require_matplotlib()
 
 
-def tell(result: Result, where: str | None, plot: Path | None = None) -> None:
-    """Print a result, write it to the file ``where`` as JSON (``-``: JSON on stdout only), and plot it."""
+def measure(
+    run: Callable[[Progress], Result | Awaitable[Result]],
+    options: Common,
+    json: str | None = None,
+    plot: Path | None = None,
+) -> None:
+    """Run a benchmark, print its result, write it to the file ``json``, and plot it into the folder ``plot``."""
+    import anyio
+
+    with steps() as progress:
+        result = run(progress)
+        if isinstance(result, Awaitable):
+            awaited = result
+            result = anyio.run(lambda: awaited)
+    print_result(result, options, json, plot)
+
+
+def print_result(result: Result, options: Common, json: str | None = None, plot: Path | None = None) -> None:
+    """Print a result, write it to the file ``json``, and plot it into the folder ``plot``.
+
+    With the common option ``--json``, and if ``json`` is ``-``, only JSON is printed.
+    """
     if plot is not None:
         from zettel.bench.plots import draw
 
         for picture in draw(result, plot):
-            remark(f"zettel: drawn to {picture}")
-    if where == "-":
-        say_json(result)
+            notify(f"zettel: drawn to {picture}")
+    if options.json or json == "-":
+        print_json(result)
         return
-    _show(result)
-    if where is not None:
-        result.write(Path(where))
-        remark(f"zettel: written to {where}")
+    _print_table(result)
+    if json is not None:
+        result.write(Path(json))
+        notify(f"zettel: written to {json}")
 
 
-def _show(result: Result) -> None:
+def _print_table(result: Result) -> None:
     from rich.table import Table
     from rich.text import Text
 

@@ -193,20 +193,20 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False)
 
 
-def say(text: str) -> None:
+def echo(text: str) -> None:
     """Print a line of the answer on stdout."""
     typer.echo(text)
 
 
-def remark(text: str) -> None:
+def notify(text: str) -> None:
     """Print a message on stderr."""
     typer.echo(text, err=True)
 
 
-def say_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     """Print the answer as JSON, escaped to ASCII if stdout is not UTF-8."""
     unicode = codecs.lookup(sys.stdout.encoding).name == "utf-8"
-    say(json.dumps(plain(value), indent=2, ensure_ascii=not unicode))
+    echo(json.dumps(plain(value), indent=2, ensure_ascii=not unicode))
 
 
 def plain(value: Any) -> Any:
@@ -240,7 +240,7 @@ def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
     return pairs
 
 
-def writable(path: Path) -> None:
+def require_writable(path: Path) -> None:
     """Check that a file can be written at a path, before the work starts.
 
     Raises ``InvalidInput``, also if the file is a store.

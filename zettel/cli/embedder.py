@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from .common import EVERYWHERE, common, say, say_json
+from .common import EVERYWHERE, common, echo, print_json
 
 app = typer.Typer(help="Create your own embedder.", rich_markup_mode=None)
 
@@ -35,6 +35,6 @@ def distill(
 
     embedder = make(model, folder, dims=dims)
     if options.json:
-        say_json(embedder.info._asdict())
+        print_json(embedder.info._asdict())
     else:
-        say(f"{embedder.info.name} with {embedder.info.dim} dimensions is written to {folder}")
+        echo(f"{embedder.info.name} with {embedder.info.dim} dimensions is written to {folder}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from .common import common, console, say, say_json
+from .common import common, console, echo, print_json
 
 
 def evolve(
@@ -28,9 +28,9 @@ def evolve(
     with options.memory(run_llm_jobs=True, decay=decay) as memory:
         changed = memory.evolve()
     if options.json:
-        say_json(changed._asdict())
+        print_json(changed._asdict())
     elif not any(changed):
-        say("nothing to change")
+        echo("nothing to change")
     else:
         from .layout import labelled
 

@@ -11,7 +11,7 @@ import typer
 
 from zettel.errors import InvalidInput, LocalServerError
 
-from .common import Common, common, console, remark, say, say_json
+from .common import Common, common, console, echo, notify, print_json
 
 if TYPE_CHECKING:
     from zettel.graph.neo4j.local.server import LocalServer
@@ -64,16 +64,16 @@ def _show(
     ready = explore.with_values(query, values)
     for value in query.values:
         if value.name not in given and isinstance(value.example, str):
-            remark(f"zettel: {value.name}={value.example} is an example: pass {value.name}=... ({value.meaning})")
+            notify(f"zettel: {value.name}={value.example} is an example: pass {value.name}=... ({value.meaning})")
     if options.json:
         fields = {"name": name, "title": query.title, "comment": query.comment, "query": query.body, "values": values}
-        say_json(fields | {"link": address(ready)})
+        print_json(fields | {"link": address(ready)})
     elif links:
-        say(address(ready))
+        echo(address(ready))
     elif params:
-        say(explore.params(values) + query.body)
+        echo(explore.params(values) + query.body)
     else:
-        say(ready.strip())
+        echo(ready.strip())
 
 
 def _list(options: Common, address: Callable[[str], str], *, links: bool) -> None:
@@ -83,7 +83,7 @@ def _list(options: Common, address: Callable[[str], str], *, links: bool) -> Non
 
     queries = explore.saved_queries()
     if options.json:
-        say_json([{"name": query.name, "title": query.title, "comment": query.comment} for query in queries])
+        print_json([{"name": query.name, "title": query.title, "comment": query.comment} for query in queries])
     elif not links:
         labelled(console(), [(query.name, f"{query.title}. {' '.join(query.comment.split())}") for query in queries])
     else:
@@ -91,7 +91,7 @@ def _list(options: Common, address: Callable[[str], str], *, links: bool) -> Non
         for query in queries:
             rows.append((query.name, explore.with_values(query, explore.values_of(query, options.scope().key, {}))))
         for label, text in rows:  # never wrap a URL: terminals open only URLs on one line
-            say(f"{label}\n  {address(text)}")
+            echo(f"{label}\n  {address(text)}")
 
 
 def _write(options: Common, folder: Path) -> None:
@@ -106,9 +106,9 @@ def _write(options: Common, folder: Path) -> None:
     for name in (explore.STYLE, explore.GUIDE):
         (folder / name).write_text(explore.read_text(name), encoding="utf-8")
     if options.json:
-        say_json({"folder": folder, "queries": [query.name for query in queries]})
+        print_json({"folder": folder, "queries": [query.name for query in queries]})
     else:
-        say(f"{len(queries)} queries for {options.scope()}, {explore.STYLE} and {explore.GUIDE} are in {folder}")
+        echo(f"{len(queries)} queries for {options.scope()}, {explore.STYLE} and {explore.GUIDE} are in {folder}")
 
 
 def _given(values: Sequence[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ import typer
 
 from zettel.errors import InvalidInput, NotFound
 
-from .common import common, console, day_and_time, say, say_json
+from .common import common, console, day_and_time, echo, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,7 +42,7 @@ def history(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A n
         if not options.json:
             show_history(console(), memory, revisions)
     if options.json:
-        say_json(revisions)
+        print_json(revisions)
 
 
 def show_history(out: Console, memory: Memory, revisions: Sequence[Revision]) -> None:
@@ -86,22 +86,22 @@ def revert(
         with options.memory() as memory:
             changed = memory.revert_effects(effects_of)
         if options.json:
-            say_json([{"id": note.id, "version": note.version, "archived": note.archived} for note in changed])
+            print_json([{"id": note.id, "version": note.version, "archived": note.archived} for note in changed])
             return
         for note in changed:
             state = "archived" if note.archived else "reverted"
-            say(f"{note.id} is {state} (now version {note.version}): {_short(note.caption)}")
+            echo(f"{note.id} is {state} (now version {note.version}): {_short(note.caption)}")
         count = len(changed)
-        say(f"effects of {effects_of} reverted: {count} {'note' if count == 1 else 'notes'} changed")
+        echo(f"effects of {effects_of} reverted: {count} {'note' if count == 1 else 'notes'} changed")
         return
     if effects_of is not None or id is None or version is None:
         raise InvalidInput("pass ID and VERSION, or --effects-of NOTE")
     with options.memory() as memory:
         note = memory.revert(id, version)
     if options.json:
-        say_json(note)
+        print_json(note)
     else:
-        say(f"{note.id} is reverted to version {version} (now version {note.version})")
+        echo(f"{note.id} is reverted to version {version} (now version {note.version})")
 
 
 def _names(memory: Memory, revisions: Sequence[Revision]) -> dict[str, str]:

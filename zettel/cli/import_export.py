@@ -19,7 +19,7 @@ import typer
 from zettel.errors import BadRecord, InvalidInput, JobFailed, UnknownFormat
 
 from . import model_costs
-from .common import Common, common, console, remark, say_json, writable
+from .common import Common, common, console, notify, print_json, require_writable
 from .import_report import place, show_report
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def import_(
     if scope_by is not None and options.user is not None:
         raise InvalidInput("--scope-by sets the user of each scope: leave --user out")
     if rejected is not None:
-        writable(rejected)
+        require_writable(rejected)
         if rejected.exists() and Path(path).exists() and rejected.samefile(path):
             raise InvalidInput(f"--rejected {rejected} would overwrite the file that is imported: name another")
         # The next import would read it there, and it may be a file of the export.
@@ -148,7 +148,7 @@ def import_(
             return
         calls_model = bool(options.models) and not is_memory_file
         if calls_model and not model_costs.confirm_cost(options, file, format, selection, yes):
-            remark("zettel: nothing was imported")
+            notify("zettel: nothing was imported")
             raise typer.Exit(1)
         # A memory file contains its jobs, whose cost was not confirmed: they wait for a worker.
         job_runner = None if is_memory_file else _runner(options, runner, file)
@@ -160,7 +160,7 @@ def import_(
             model_costs.count_use(report, before, memory.stats())
             waits = model_costs.waiting(memory.jobs(), () if is_memory_file else options.models)
     if waits is not None:
-        remark(f"zettel: {waits}")
+        notify(f"zettel: {waits}")
     if failed is not None:
         _show(options, report)
         raise failed
@@ -210,13 +210,13 @@ def export(
     to: Path | BinaryIO = sys.stdout.buffer if path is None or str(path) == STDIO else path
     if isinstance(to, Path):
         if writer.folder is None:
-            writable(to)
+            require_writable(to)
     elif options.json:
         raise InvalidInput("--json prints the report on stdout: name a file for the export")
     with options.memory() as memory, progress_bar("exporting") as progress:
         report = memory.export(to, format, include=include, all_scopes=all_scopes, on_progress=progress)
     if options.json:
-        say_json(report)
+        print_json(report)
     elif isinstance(to, Path):
         _show_export(report)
     else:
@@ -227,12 +227,12 @@ def _show_export(report: ExportReport) -> None:
     """Print the report on stderr."""
     counts = {"events": report.events, "notes": report.notes, "terms": report.terms, "links": report.links}
     parts = [f"{count:,} {name}" for name, count in counts.items() if count]
-    remark(f"{', '.join(parts) or '0 events'} written to {report.to}")
+    notify(f"{', '.join(parts) or '0 events'} written to {report.to}")
     if report.changed or report.removed:
-        remark(f"files: {report.changed:,} written, {report.removed:,} removed")
+        notify(f"files: {report.changed:,} written, {report.removed:,} removed")
     if report.edited:
         names = ", ".join(report.edited[:SHOWN_LEFT]) + (", …" if len(report.edited) > SHOWN_LEFT else "")
-        remark(f"files skipped because somebody changed them: {len(report.edited):,} ({names})")
+        notify(f"files skipped because somebody changed them: {len(report.edited):,} ({names})")
 
 
 def _finish(options: Common, report: ImportReport, is_memory_file: bool = False) -> None:
@@ -251,7 +251,7 @@ def _finish(options: Common, report: ImportReport, is_memory_file: bool = False)
 
 def _show(options: Common, report: ImportReport) -> None:
     if options.json:
-        say_json(report)
+        print_json(report)
     else:
         show_report(report)
 

@@ -13,7 +13,7 @@ import typer
 from zettel.errors import FlushTimeout, JobFailed, NotFound
 
 from . import model_costs
-from .common import common, console, day_and_time, remark, say, say_json, seconds_of
+from .common import common, console, day_and_time, echo, notify, print_json, seconds_of
 
 if TYPE_CHECKING:
     from zettel import Memory, Scope
@@ -54,30 +54,30 @@ def jobs(
         if action == RETRY:
             count = memory.retry_jobs(id, scope=scope)
             if options.json:
-                say_json({"queued": count})
+                print_json({"queued": count})
             elif id is not None:
-                say(f"{id} is queued again" if count else f"{id} has not failed")
+                echo(f"{id} is queued again" if count else f"{id} has not failed")
             else:
-                say(f"{count} failed jobs are queued again")
+                echo(f"{count} failed jobs are queued again")
             return
         if action == CANCEL and id is not None:
             cancelled = memory.cancel_job(id, scope=scope)
             if options.json:
-                say_json({"cancelled": cancelled.id})
+                print_json({"cancelled": cancelled.id})
             else:
-                say(f"{cancelled.id} is cancelled: {cancelled.kind.value} {cancelled.note or cancelled.scope}")
+                echo(f"{cancelled.id} is cancelled: {cancelled.kind.value} {cancelled.note or cancelled.scope}")
             return
         queue = memory.jobs(scope=scope)
     if action == SHOW:
         _show_job(next((job for job in queue if job.id == id), None), str(id), options.json)
     elif options.json:
-        say_json([job.model_dump(mode="json", exclude={"token"}) for job in queue])
+        print_json([job.model_dump(mode="json", exclude={"token"}) for job in queue])
     elif not queue:
-        say("no jobs: all work is done")
+        echo("no jobs: all work is done")
     else:
         _list_jobs(queue)
         if not options.models and (waits := model_costs.waiting(queue, ())):
-            remark(f"zettel: {waits}")
+            notify(f"zettel: {waits}")
 
 
 def _list_jobs(queue: Sequence[Job]) -> None:
@@ -101,7 +101,7 @@ def _list_jobs(queue: Sequence[Job]) -> None:
         if job.error:
             paragraph(out, Text(job.error, style="red"), indent=INDENT)
     if len(queue) > SHOWN_JOBS:
-        say(f"and {len(queue) - SHOWN_JOBS} more; --json lists all")
+        echo(f"and {len(queue) - SHOWN_JOBS} more; --json lists all")
 
 
 def _show_job(job: Job | None, id: str, as_json: bool) -> None:
@@ -110,7 +110,7 @@ def _show_job(job: Job | None, id: str, as_json: bool) -> None:
     if job is None:
         raise NotFound("the queue", [id], "`zettel jobs` lists its jobs")
     if as_json:
-        say_json(job.model_dump(mode="json", exclude={"token"}))
+        print_json(job.model_dump(mode="json", exclude={"token"}))
         return
     rows = {
         "id": job.id,
@@ -159,20 +159,20 @@ def worker(
         runner = None if ray is None else f"ray:{ray}"
         with options.memory(run_llm_jobs=True, decay=decay, runner=runner) as memory:
             scope = options.scope() if options.scoped else None
-            remark(f"zettel: working on {options.store}" + ("" if once else "; Ctrl-C to stop"))
+            notify(f"zettel: working on {options.store}" + ("" if once else "; Ctrl-C to stop"))
             if not options.models and not once and (waits := model_costs.waiting(memory.jobs(scope=scope), ())):
-                remark(f"zettel: {waits}")
+                notify(f"zettel: {waits}")
             failed = _work(memory, scope, once, period, stopped)
             waits = model_costs.waiting(memory.jobs(scope=scope), options.models)
         if stopped():
-            remark("zettel: stopped; unfinished jobs wait for the next worker")
+            notify("zettel: stopped; unfinished jobs wait for the next worker")
             return
     if options.json:
-        say_json({"failed": failed, "waiting": waits})
+        print_json({"failed": failed, "waiting": waits})
     elif waits:
-        say(waits)
+        echo(waits)
     elif not failed:
-        say("all jobs are done")
+        echo("all jobs are done")
     if failed:
         raise typer.Exit(1)
 
@@ -192,7 +192,7 @@ def _work(memory: Memory, scope: Scope | None, once: bool, period: float | None,
             continue
         except JobFailed as error:  # raised once per failed job; other jobs continue
             failed = True
-            remark(f"zettel: {error}")
+            notify(f"zettel: {error}")
         if once:
             break
         time.sleep(WORKER_PAUSE)

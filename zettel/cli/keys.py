@@ -12,7 +12,7 @@ import typer
 
 from zettel.errors import InvalidInput
 
-from .common import EVERYWHERE, UNITS, Common, common, console, day_and_time, remark, say, say_json, seconds_of
+from .common import EVERYWHERE, UNITS, Common, common, console, day_and_time, echo, notify, print_json, seconds_of
 
 if TYPE_CHECKING:
     from zettel.model import Scope
@@ -62,14 +62,14 @@ def create(
         is_first, path = not file.all(), file.path
         key, text = file.create(name, cast("Right", rights), scopes, expiry)
     if keys is None and "://" not in options.store and not Path(options.store).exists():
-        remark(f"zettel: the store {options.store} does not exist yet; the key will open it once it does")
+        notify(f"zettel: the store {options.store} does not exist yet; the key will open it once it does")
     if is_first:
-        remark("zettel: restart a server that runs without keys: until then it does not require one")
+        notify("zettel: restart a server that runs without keys: until then it does not require one")
     if options.json:
-        say_json(_fields(key) | {"key": text})
+        print_json(_fields(key) | {"key": text})
         return
-    remark(f"zettel: {key.name} may {key.right} in {_where(key)}; the key is shown only once, {path} stores its hash")
-    say(text)
+    notify(f"zettel: {key.name} may {key.right} in {_where(key)}; the key is shown only once, {path} stores its hash")
+    echo(text)
 
 
 @app.command("list", epilog=EVERYWHERE)
@@ -84,7 +84,7 @@ def list_(ctx: typer.Context, keys: Path | None = KEYS_FILE) -> None:
     with opened(options, keys) as file:
         all_keys = file.all()
     if options.json:
-        say_json([_fields(key) for key in all_keys])
+        print_json([_fields(key) for key in all_keys])
         return
     from rich.table import Table
 
@@ -112,9 +112,9 @@ def revoke(
     with opened(options, keys) as file:
         key = file.revoke(which)
     if options.json:
-        say_json(_fields(key))
+        print_json(_fields(key))
     else:
-        say(f"{key.name} ({key.id}) is revoked")
+        echo(f"{key.name} ({key.id}) is revoked")
 
 
 @contextmanager

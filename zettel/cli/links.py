@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from .common import common, console, remark, say_json
+from .common import common, console, notify, print_json
 
 SNIPPET = 146  # characters of a linked note: two lines on 80 columns
 
@@ -26,14 +26,14 @@ def links(
         links = memory.links(id)
         neighbors = memory.neighbors(id, hops=hops)
     if options.json:
-        say_json({"links": links, "neighbors": neighbors} if hops > 1 else links)
+        print_json({"links": links, "neighbors": neighbors} if hops > 1 else links)
         return
     from rich.text import Text
 
     from .layout import INDENT, column, day, heading, note_text, paragraph, who
 
     if not neighbors and not links:
-        remark(f"zettel: {id} has no links")
+        notify(f"zettel: {id} has no links")
         return
     notes = {neighbor.note.id: neighbor.note for neighbor in neighbors}
     rows = [(1, link, link.target if link.source == id else link.source) for link in links]
@@ -73,14 +73,14 @@ def conflicts(ctx: typer.Context) -> None:
     with options.memory() as memory:
         pairs = memory.conflicts()
     if options.json:
-        say_json(pairs)
+        print_json(pairs)
         return
     from rich.text import Text
 
     from .layout import INDENT, column, day, heading, note_text, paragraph, who
 
     if not pairs:
-        remark("zettel: no notes contradict each other")
+        notify("zettel: no notes contradict each other")
         return
     notes = [note for pair in pairs for note in (pair.note, pair.other)]
     dates, names = column(map(day, notes)), column(map(who, notes))

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from . import model_costs
-from .common import common, console, say, say_json
+from .common import common, console, echo, print_json
 
 FILE_ENDS = ("", "-wal", "-shm")
 """Suffixes of the files that SQLite creates for a store."""
@@ -30,7 +30,7 @@ def stats(ctx: typer.Context) -> None:
         purges = [job for job in memory.jobs(scope=scope) if job.kind.value == "purge"]
         size = _size(options.store)
     if options.json:
-        say_json(counts | {"file": options.store, "bytes": size, "purges": len(purges), "scopes": scopes})
+        print_json(counts | {"file": options.store, "bytes": size, "purges": len(purges), "scopes": scopes})
         return
     from .layout import labelled
 
@@ -78,13 +78,13 @@ def doctor(
         problems = memory.check(repair=repair)
         left = memory.check() if repair and problems else problems
     if options.json:
-        say_json({"found": problems, "left": left})
+        print_json({"found": problems, "left": left})
     else:
         for problem in problems:
-            say(problem)
+            echo(problem)
         count = f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'} found"
         verdict = f"{count}, {len(problems) - len(left)} repaired" if repair else count
-        say(verdict if problems else "no problems found")
+        echo(verdict if problems else "no problems found")
     if left:
         raise typer.Exit(1)
 
@@ -101,6 +101,6 @@ def reembed(ctx: typer.Context) -> None:
         count = memory.reembed()
         name = memory.stats()["embedder"]
     if options.json:
-        say_json({"embedded": count, "embedder": name})
+        print_json({"embedded": count, "embedder": name})
     else:
-        say(f"{count} notes embedded; searches now use {name}")
+        echo(f"{count} notes embedded; searches now use {name}")

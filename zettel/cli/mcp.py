@@ -10,7 +10,7 @@ import typer
 
 from zettel.errors import InvalidInput
 
-from .common import common, remark
+from .common import common, notify
 
 
 def mcp(
@@ -59,7 +59,7 @@ def mcp(
         server = mcp_server(memory, read_only=read_only)
         stack.enter_context(stopped_by_signals())
         if http:
-            remark(f"zettel: MCP at {address_of(at)}")
+            notify(f"zettel: MCP at {address_of(at)}")
             anyio.run(serve_http, server, at)
         else:
             anyio.run(serve_stdio, server, wire)

@@ -12,7 +12,7 @@ import typer
 
 from zettel.errors import InvalidInput
 
-from .common import Common, remark
+from .common import Common, notify
 
 if TYPE_CHECKING:
     from zettel.model import Estimate, Job
@@ -39,7 +39,7 @@ def confirm_cost(options: Common, file: Path, format: str, selection: Mapping[st
     text = estimated(estimate) + (f", within the budget {options.budget}" if options.budget else "")
     if not yes and not sys.stdin.isatty():
         raise InvalidInput(f"{text}: confirm with --yes, because stdin is not a terminal")
-    remark(text)
+    notify(text)
     return yes or typer.confirm("Continue?", err=True)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .common import EVERYWHERE, common, console, remark, say, say_json
+from .common import EVERYWHERE, common, console, echo, notify, print_json
 
 if TYPE_CHECKING:
     from zettel.graph.neo4j.local.jars import Progress
@@ -52,11 +52,11 @@ def up(
         started = up(folder, version=version, bolt=bolt_port, http=http_port, progress=report)
     server = started.server
     if common(ctx).json:
-        say_json(_fields(server) | {"user": USER, "password": started.password, "already": started.already})
+        print_json(_fields(server) | {"user": USER, "password": started.password, "already": started.already})
         return
     from .layout import labelled
 
-    say(f"Neo4j {server.version} {'was already running' if started.already else 'is running'}")
+    echo(f"Neo4j {server.version} {'was already running' if started.already else 'is running'}")
     rows = {"store": server.url, "browser": server.browser, "folder": str(server.home), "user": USER}
     if started.password is not None:
         rows["password"] = f"{started.password}  (shown only once: save it)"
@@ -75,9 +75,9 @@ def down(ctx: typer.Context, folder: Path = _folder) -> None:
 
     ran = down(folder)
     if common(ctx).json:
-        say_json({"ended": ran})
+        print_json({"ended": ran})
     else:
-        say("Neo4j is stopped" if ran else "Neo4j was not running")
+        echo("Neo4j is stopped" if ran else "Neo4j was not running")
 
 
 @app.command(epilog=EVERYWHERE)
@@ -92,14 +92,14 @@ def status(ctx: typer.Context, folder: Path = _folder) -> None:
 
     server = status(folder)
     if common(ctx).json:
-        say_json(_fields(server))
+        print_json(_fields(server))
     else:
         from .layout import labelled
 
         rows = {"folder": str(server.home), "log": str(server.log)}
         if server.pid is not None:
             rows = {"store": server.url, "browser": server.browser, "process": str(server.pid)} | rows
-        say(f"Neo4j {server.version} {'is running' if server.pid is not None else 'is not running'}")
+        echo(f"Neo4j {server.version} {'is running' if server.pid is not None else 'is not running'}")
         labelled(console(), rows.items())
     if server.pid is None:
         raise typer.Exit(1)
@@ -127,6 +127,6 @@ def progress() -> Iterator[Progress]:
             if out.is_terminal:
                 line.update(f"{step}: {files} files" if files else step)
             elif not files:
-                remark(f"zettel: {step}")
+                notify(f"zettel: {step}")
 
         yield report

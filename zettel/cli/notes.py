@@ -9,7 +9,7 @@ import typer
 
 from zettel.errors import InvalidInput
 
-from .common import ROLE_HELP, common, console, key_values, remark, say, say_json
+from .common import ROLE_HELP, common, console, echo, key_values, notify, print_json
 
 if TYPE_CHECKING:
     from zettel import Memory, Note
@@ -45,9 +45,9 @@ def add(
             metadata=key_values(metadata, "--meta"),
         )  # fmt: skip
     if options.json:
-        say_json({"id": note_id})
+        print_json({"id": note_id})
     else:
-        say(note_id)
+        echo(note_id)
 
 
 def _from_stdin() -> str:
@@ -76,7 +76,7 @@ def show(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note
     if fields.get("parts") == 1:
         fields = {name: value for name, value in fields.items() if name not in ("part", "parts")}
     if options.json:
-        say_json(shown.model_dump(mode="json") | ({"terms": terms} if terms else {}))
+        print_json(shown.model_dump(mode="json") | ({"terms": terms} if terms else {}))
         return
     from .layout import in_line, labelled
 
@@ -127,16 +127,16 @@ def delete(
         if not yes and not sys.stdin.isatty():
             raise InvalidInput(f"this would delete {target}: confirm with --yes, because stdin is not a terminal")
         if not yes and not typer.confirm(f"Delete {target} for good?", err=True):
-            remark("zettel: nothing was deleted")
+            notify("zettel: nothing was deleted")
             raise typer.Exit(1)
         count = memory.delete_scope() if scope else memory.delete(id, source=source, session=session)
     if not count and not scope:
         name = f"source {source}" if source is not None else f"session {session}"
         raise InvalidInput(f"this scope has no notes of the {name}: `zettel show NOTE` prints the source of a note")
     if options.json:
-        say_json({"deleted": count})
+        print_json({"deleted": count})
     else:
-        say("1 note deleted" if count == 1 else f"{count} notes deleted")
+        echo("1 note deleted" if count == 1 else f"{count} notes deleted")
 
 
 def _described(record: Any) -> str:

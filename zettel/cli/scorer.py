@@ -5,35 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from zettel.errors import InvalidInput, ScorerError
 
-from .benchmark_output import JSON_HELP, drawable, readable, steps, tell
-from .common import EVERYWHERE, Common, common, remark, say, say_json, writable
+from .benchmark_output import JsonFile, QuestionFiles, measure, require_drawable, require_readable, steps
+from .common import EVERYWHERE, Common, common, echo, notify, print_json, require_writable
 
 if TYPE_CHECKING:
     from zettel.model import Scope
 
+TestFiles: TypeAlias = Annotated[
+    list[Path] | None, typer.Option("--test", metavar="PATH", help="A conversation to measure on; repeatable.")
+]
+Documents: TypeAlias = Annotated[
+    tuple[Path, Path] | None,
+    typer.Option(
+        "--documents", metavar="CORPUS QUESTIONS", help="Documents and questions to measure on, as JSON lines."
+    ),
+]
+TrainingDocuments: TypeAlias = Annotated[
+    tuple[Path, Path] | None,
+    typer.Option("--documents", metavar="CORPUS QUESTIONS", help="Documents and questions to train on as well."),
+]
+OtherUsers: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--also", metavar="USER", help="Also read the log of this user; repeatable.")
+]
+
 app = typer.Typer(help="Fit and train scorers on questions of your own.", rich_markup_mode=None)
-
-
-@app.callback()
-def group() -> None:
-    """Fit and train scorers on questions of your own."""
 
 
 @app.command(epilog=EVERYWHERE)
 def fit(
     ctx: typer.Context,
-    paths: list[Path] = typer.Argument(metavar="PATH", help="Conversations with questions, in LoCoMo's layout."),
-    test: list[Path] = typer.Option([], "--test", metavar="PATH", help="A conversation to measure on; repeatable."),
-    documents: tuple[Path, Path] | None = typer.Option(
-        None, "--documents", metavar="CORPUS QUESTIONS", help="Documents and questions to measure on, as JSON lines."
-    ),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    paths: QuestionFiles,
+    test: TestFiles = None,
+    documents: Documents = None,
+    json: JsonFile = None,
 ) -> None:
     """Fit the default scorer's weights to labelled conversations, and measure them on others.
 
@@ -43,36 +53,30 @@ def fit(
       zettel scorer fit one.json two.json --test three.json --documents passages.jsonl questions.jsonl
     """
     options = common(ctx)
-    for path in (*paths, *test, *(documents or ())):
-        readable(path, json)
-    import anyio
-
+    for path in (*paths, *(test or ()), *(documents or ())):
+        require_readable(path, json)
     from zettel.bench import fitting
 
-    with steps() as progress:
-        result = anyio.run(fitting.run, paths, progress, test, documents, options.embedder)
-    tell(result, "-" if options.json else json)
+    measure(lambda progress: fitting.run(paths, progress, test or (), documents, options.embedder), options, json)
 
 
 @app.command(epilog=EVERYWHERE)
 def train(
     ctx: typer.Context,
-    paths: list[Path] = typer.Argument(metavar="PATH", help="Conversations with questions, in LoCoMo's layout."),
+    paths: QuestionFiles,
     out: Path = typer.Option(..., "--out", metavar="FOLDER", help="Where to write the decoder."),
-    test: list[Path] = typer.Option([], "--test", metavar="PATH", help="A conversation to measure on; repeatable."),
-    documents: tuple[Path, Path] | None = typer.Option(
-        None, "--documents", metavar="CORPUS QUESTIONS", help="Documents and questions to learn from."
-    ),
+    test: TestFiles = None,
+    documents: TrainingDocuments = None,
     vectors: bool = typer.Option(True, "--vectors/--no-vectors", help="Read the notes' vectors."),
     device: str = typer.Option("cpu", "--device", help="Where to train: cpu, cuda or mps."),
     epochs: int = typer.Option(10, "--epochs", min=1, help="Most passes over all questions."),
     seed: int = typer.Option(0, "--seed", help="Seed of the random numbers; the same seed gives the same weights."),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    json: JsonFile = None,
     plot: Path | None = typer.Option(None, "--plot", metavar="FOLDER", help="Draw the training curve there, as SVG."),
 ) -> None:
     """Train a memory decoder on labelled conversations, and measure it on others.
 
-    Some conversations are held out to select the epoch. Needs zettel-graph[torch].
+    Some conversations are held out to select the epoch. Requires zettel-graph[torch].
 
     \b
     Examples:
@@ -81,34 +85,30 @@ def train(
       zettel search "Where is the key?" --scorer decoder:decoder
     """
     options = common(ctx)
-    for path in (*paths, *test, *(documents or ())):
-        readable(path, json)
-    drawable(plot)
-    import anyio
-
+    for path in (*paths, *(test or ()), *(documents or ())):
+        require_readable(path, json)
+    require_drawable(plot)
     from zettel.scoring.device import require_torch
 
     require_torch("the memory decoder")
     from zettel.bench import decoder_training
     from zettel.scoring.training import TrainingSettings
 
-    with steps() as progress:
-        result = anyio.run(
-            decoder_training.learn, paths, progress, out, test, documents, vectors, options.embedder,
-            TrainingSettings(epochs=epochs, seed=seed, device=device),
-        )  # fmt: skip
-    tell(result, "-" if options.json else json, plot)
+    learn, settings = decoder_training.learn, TrainingSettings(epochs=epochs, seed=seed, device=device)
+    measure(
+        lambda progress: learn(
+            paths, progress, out, test or (), documents, vectors, options.embedder, settings
+        ), options, json, plot,
+    )  # fmt: skip
 
 
 @app.command(name="eval", epilog=EVERYWHERE)
 def evaluate(
     ctx: typer.Context,
-    paths: list[Path] = typer.Argument(metavar="PATH", help="Conversations with questions, in LoCoMo's layout."),
+    paths: QuestionFiles,
     decoder: str | None = typer.Option(None, "--decoder", metavar="FOLDER", help="By default the shipped decoder."),
-    documents: tuple[Path, Path] | None = typer.Option(
-        None, "--documents", metavar="CORPUS QUESTIONS", help="Documents and questions to measure on, as JSON lines."
-    ),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    documents: Documents = None,
+    json: JsonFile = None,
 ) -> None:
     """Measure a memory decoder on labelled conversations, beside the default scorer.
 
@@ -119,34 +119,29 @@ def evaluate(
     """
     options = common(ctx)
     for path in (*paths, *(documents or ())):
-        readable(path, json)
-    import anyio
-
+        require_readable(path, json)
     from zettel.scoring.device import require_torch
 
     require_torch("the memory decoder")
     from zettel.bench import decoder_training
 
-    with steps() as progress:
-        result = anyio.run(decoder_training.judge, decoder, paths, progress, documents, options.embedder)
-    tell(result, "-" if options.json else json)
+    run = decoder_training.judge
+    measure(lambda progress: run(decoder, paths, progress, documents, options.embedder), options, json)
 
 
 @app.command(epilog=EVERYWHERE)
 def ablate(
     ctx: typer.Context,
-    paths: list[Path] = typer.Argument(metavar="PATH", help="Conversations with questions, in LoCoMo's layout."),
-    test: list[Path] = typer.Option([], "--test", metavar="PATH", help="A conversation to measure on; repeatable."),
+    paths: QuestionFiles,
+    test: TestFiles = None,
     other: list[Path] = typer.Option(
         [], "--other", metavar="PATH", help="A file to measure on in a column of its own; repeatable."
     ),
-    documents: tuple[Path, Path] | None = typer.Option(
-        None, "--documents", metavar="CORPUS QUESTIONS", help="Documents and questions to learn from as well."
-    ),
+    documents: TrainingDocuments = None,
     seeds: int = typer.Option(3, "--seeds", min=1, help="Training runs of each variant."),
     size: list[int] = typer.Option([], "--size", metavar="N", help="Also train on N conversations; repeatable."),
     only: list[str] = typer.Option([], "--only", metavar="VARIANT", help="Train only this variant; repeatable."),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    json: JsonFile = None,
 ) -> None:
     """Train the memory decoder without each of its parts, and measure each variant on unseen conversations.
 
@@ -159,20 +154,18 @@ def ablate(
       zettel scorer ablate *.json --test mine.json --only whole --only "without gates"
     """
     options = common(ctx)
-    for path in (*paths, *test, *other, *(documents or ())):
-        readable(path, json)
-    import anyio
-
+    for path in (*paths, *(test or ()), *other, *(documents or ())):
+        require_readable(path, json)
     from zettel.scoring.device import require_torch
 
     require_torch("the memory decoder")
     from zettel.bench import ablation
 
-    with steps() as progress:
-        result = anyio.run(
-            ablation.run, paths, progress, test, other, documents, seeds, size, only, options.embedder
-        )
-    tell(result, "-" if options.json else json)
+    run, tests = ablation.run, test or ()
+    measure(
+        lambda progress: run(paths, progress, tests, other, documents, seeds, size, only, options.embedder),
+        options, json,
+    )  # fmt: skip
 
 
 @app.command(epilog=EVERYWHERE)
@@ -180,12 +173,12 @@ def tune(
     ctx: typer.Context,
     into: Path = typer.Option(..., "--into", metavar="FOLDER", help="Where to write the scorer, or to continue from."),
     decoder: Path | None = typer.Option(None, "--decoder", metavar="FOLDER", help="A decoder to start from."),
-    also: list[str] = typer.Option([], "--also", metavar="USER", help="Also learn from this user; repeatable."),
-    json: str | None = typer.Option(None, "--json", metavar="FILE", help=JSON_HELP),
+    also: OtherUsers = None,
+    json: JsonFile = None,
 ) -> None:
     """Learn from feedback which notes are useful in a scope, and save the scorer if it ranks held-out feedback better.
 
-    Needs zettel-graph[torch] and about 30 searches with a useful hit.
+    Requires zettel-graph[torch] and about 30 searches with a useful hit.
 
     \b
     Examples:
@@ -196,12 +189,12 @@ def tune(
     options = common(ctx)
     where = "-" if options.json else json
     if where is not None and where != "-":
-        writable(Path(where))
+        require_writable(Path(where))
     scopes = _scopes(options, also)
     with options.memory() as memory, steps() as progress:
         tuned = memory.tune(into, decoder=decoder, scopes=scopes, on_progress=progress)
     if where == "-":
-        say_json(tuned._asdict())
+        print_json(tuned._asdict())
     elif where is not None:
         Path(where).write_text(dumps(tuned._asdict(), indent=2) + "\n", encoding="utf-8")
     gain = f"{tuned.before:.3f} before, {tuned.after:.3f} tuned (standard error {tuned.error:.3f})"
@@ -210,8 +203,8 @@ def tune(
             f"the tuned scorer is not better on held-out feedback, so nothing is written: gain {gain}, "
             f"{tuned.useful} searches with a useful hit"
         )
-    remark(f"better on held-out feedback: gain {gain}, {tuned.useful} searches with a useful hit")
-    remark(f"zettel: written to {into}; search with --scorer decoder:{into}")
+    notify(f"better on held-out feedback: gain {gain}, {tuned.useful} searches with a useful hit")
+    notify(f"zettel: written to {into}; search with --scorer decoder:{into}")
 
 
 @app.command(epilog=EVERYWHERE)
@@ -219,7 +212,7 @@ def export(
     ctx: typer.Context,
     paths: list[Path] = typer.Argument(None, metavar="[PATH]...", help="Conversations; by default the log of a scope."),
     to: Path = typer.Option(..., "--to", metavar="FILE.jsonl", help="Where to write the questions."),
-    also: list[str] = typer.Option([], "--also", metavar="USER", help="Also export the log of this user; repeatable."),
+    also: OtherUsers = None,
 ) -> None:
     """Write labelled questions and their notes as JSON lines, for training elsewhere.
 
@@ -234,10 +227,10 @@ def export(
     """
     options = common(ctx)
     for path in paths or ():
-        readable(path, None)
+        require_readable(path, None)
     if to.suffix != ".jsonl":
         raise InvalidInput(f"--to {to} must end in .jsonl")
-    writable(to)
+    require_writable(to)
     from zettel.bench import labelled_questions
     from zettel.bench.fitting import read
 
@@ -251,13 +244,13 @@ def export(
             raise InvalidInput("the log has no search with feedback: give some with zettel feedback")
     count = labelled_questions.write(lines, to)
     if options.json:
-        say_json({"to": to, "questions": count})
+        print_json({"to": to, "questions": count})
     else:
-        say(f"{count:,} questions written to {to}")
+        echo(f"{count:,} questions written to {to}")
 
 
-def _scopes(options: Common, also: Sequence[str]) -> list[Scope]:
-    """The selected scope, and those of further users."""
+def _scopes(options: Common, also: Sequence[str] | None) -> list[Scope]:
+    """Return the selected scope, and the scopes of other users."""
     from zettel.model import Scope
 
-    return [options.scope(), *(Scope(tenant=options.tenant, user=user, agent=options.agent) for user in also)]
+    return [options.scope(), *(Scope(tenant=options.tenant, user=user, agent=options.agent) for user in also or ())]

@@ -8,10 +8,7 @@ import typer
 
 from zettel.errors import InvalidInput
 
-from .common import ROLE_HELP, common, console, key_values, remark, say, say_json
-
-if TYPE_CHECKING:
-    from zettel.model import Role
+from .common import ROLE_HELP, common, console, echo, key_values, notify, print_json
 
 if TYPE_CHECKING:
     from zettel.model import Role
@@ -69,15 +66,15 @@ def search(
             explain=explain,
         )  # fmt: skip
     if options.json:
-        say_json(hits)
+        print_json(hits)
     elif not hits:
-        remark("zettel: no notes match")
+        notify("zettel: no notes match")
     else:
         from .hits import show_hits
 
         show_hits(console(), hits, explained=k if explain else 0)
         for used_scorer in {hit.why.scorer for hit in hits if "(not " in hit.why.scorer}:
-            remark(f"zettel: ranked by {used_scorer}")
+            notify(f"zettel: ranked by {used_scorer}")
 
 
 def context(
@@ -112,14 +109,14 @@ def context(
             gathered = memory.answer_context(question, rounds, **arguments)
             text = gathered.text
     if options.json:
-        say_json({"context": text} if gathered is None else gathered)
+        print_json({"context": text} if gathered is None else gathered)
         return
-    say(text)
+    echo(text)
     if gathered is not None:
         rounds_done = "1 round" if gathered.rounds == 1 else f"{gathered.rounds} rounds"
-        remark(f"zettel: {rounds_done} of searches: {gathered.ended}")
+        notify(f"zettel: {rounds_done} of searches: {gathered.ended}")
         for need in gathered.missing:
-            remark(f"zettel: still missing: {need}")
+            notify(f"zettel: still missing: {need}")
 
 
 def feedback(
@@ -140,6 +137,6 @@ def feedback(
     with options.memory() as memory:
         memory.feedback(search_id, used or [], checked_outcome)
     if options.json:
-        say_json({"search_id": search_id, "used": used or [], "outcome": outcome})
+        print_json({"search_id": search_id, "used": used or [], "outcome": outcome})
     else:
-        say(f"recorded: {len(used or [])} useful")
+        echo(f"recorded: {len(used or [])} useful")

@@ -9,7 +9,7 @@ import typer
 
 from zettel.errors import InvalidInput
 
-from .common import common, remark
+from .common import common, notify
 from .keys import KEYS_FILE, opened
 
 MEGABYTE = 2**20
@@ -74,6 +74,6 @@ def serve(
 
         def ready() -> None:
             clients = "clients with a key" if keyed else "local programs, without keys"
-            remark(f"zettel: serving {options.store} at {address_of(at, safety)} to {clients}")
+            notify(f"zettel: serving {options.store} at {address_of(at, safety)} to {clients}")
 
         asyncio.run(run(options.store, arguments, at, file, limits, safety, scorers, ready))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from zettel.cli.common import Common, common, console, say_json, writable
+from zettel.cli.common import Common, common, console, print_json, require_writable
 from zettel.cli.hits import show_hits
 from zettel.cli.layout import paragraph
 from zettel.errors import InvalidInput
@@ -63,7 +63,7 @@ def demo(
         _evolution(options, out)
         return
     out = out or Path(PAGE)
-    writable(out)
+    require_writable(out)
     if neo4j:
         _in_neo4j(options, out)
         return
@@ -73,20 +73,20 @@ def demo(
         with where.memory(create=True) as memory:
             report = _tour(memory, where, out, kept=kept)
     if options.json:
-        say_json(report)
+        print_json(report)
 
 
 def _evolution(options: Common, out: Path | None) -> None:
     from .evolution import PAGE, chapter
 
     page = out or Path(PAGE)
-    writable(page)
+    require_writable(page)
     with TemporaryDirectory(prefix="zettel-demo-") as folder:
         where = options if options.store_given else replace(options, store=str(Path(folder) / "demo.db"))
         with where.memory(create=True) as memory:
             told = chapter(memory, console(stderr=options.json), page)
     if options.json:
-        say_json(told)
+        print_json(told)
 
 
 def _in_neo4j(options: Common, page: Path) -> None:
@@ -109,7 +109,7 @@ def _in_neo4j(options: Common, page: Path) -> None:
         "topic": address(explore.with_values(topic, explore.values_of(topic, where.scope().key, dict(TOPIC[1:])))),
     }
     if options.json:
-        say_json(report | {"browser": links, "user": server.auth[0], "folder": server.folder})
+        print_json(report | {"browser": links, "user": server.auth[0], "folder": server.folder})
         return
     terminal = console()
     whose = f"as {server.auth[0]}" + (f" with the password {server.auth[1]}" if server.folder else "")
