@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from zettel.cli.app import run
-from zettel.cli.demo.layout import layout, on_a_ring
+from zettel.cli.demo.layout import layout, ring_positions
 from zettel.transcripts.formats import locomo
 
 pytestmark = pytest.mark.integration
@@ -107,13 +107,14 @@ def test_layout_keeps_everything_apart_and_inside() -> None:
     groups = [place // 10 for place in range(60)]
     halves = np.full((60, 2), 8.0)
     edges = {(place, int(rng.integers(0, place))): 1.0 for place in range(1, 60)}
-    placed = layout(on_a_ring(groups, 6), halves, edges, 900, 600)
+    placed = layout(ring_positions(groups, 6), halves, edges, 900, 600)
     assert placed.shape == (60, 2)
     assert (placed >= 8).all()
     assert (placed <= [892, 592]).all()
     gaps = np.abs(placed[:, None] - placed[None]).max(axis=2) + np.eye(60) * 100
     assert gaps.min() > 15.9
-    assert (layout(on_a_ring(groups, 6), halves, edges, 900, 600) == placed).all(), "the same graph, the same picture"
+    again = layout(ring_positions(groups, 6), halves, edges, 900, 600)
+    assert (again == placed).all(), "the same graph, the same picture"
 
 
 def test_the_chapter_on_evolution(

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 PAGE = "zettel-demo.html"
 TITLE = "Nora and Idris"
-TOLD = "A year of messages between a baker and a boatbuilder, remembered by zettel"
+SUBTITLE = "A year of messages between a baker and a boatbuilder, remembered by zettel"
 TOPIC = ("topic", ("topic", "tystie"))
-"""The saved query that shows most of it in Neo4j Browser."""
+"""The saved query that is opened in Neo4j Browser, and its values."""
 SHOWN_HITS = 3
 """Hits printed for each question."""
 DRAWN_HITS = 5
@@ -60,36 +60,36 @@ def demo(
     if evolution and neo4j:
         raise InvalidInput("--evolution requires an embedded store: leave out --neo4j")
     if evolution:
-        _evolution(options, out)
+        _run_evolution(options, out)
         return
     out = out or Path(PAGE)
     require_writable(out)
     if neo4j:
-        _in_neo4j(options, out)
+        _run_in_neo4j(options, out)
         return
     with TemporaryDirectory(prefix="zettel-demo-") as folder:
-        kept = options.store_given
-        where = options if kept else replace(options, store=str(Path(folder) / "demo.db"))
+        keep_store = options.store_given
+        where = options if keep_store else replace(options, store=str(Path(folder) / "demo.db"))
         with where.memory(create=True) as memory:
-            report = _tour(memory, where, out, kept=kept)
+            report = _run_tour(memory, where, out, keep_store=keep_store)
     if options.json:
         print_json(report)
 
 
-def _evolution(options: Common, out: Path | None) -> None:
-    from .evolution import PAGE, chapter
+def _run_evolution(options: Common, out: Path | None) -> None:
+    from .evolution import PAGE, run_tour
 
     page = out or Path(PAGE)
     require_writable(page)
     with TemporaryDirectory(prefix="zettel-demo-") as folder:
         where = options if options.store_given else replace(options, store=str(Path(folder) / "demo.db"))
         with where.memory(create=True) as memory:
-            told = chapter(memory, console(stderr=options.json), page)
+            report = run_tour(memory, console(stderr=options.json), page)
     if options.json:
-        print_json(told)
+        print_json(report)
 
 
-def _in_neo4j(options: Common, page: Path) -> None:
+def _run_in_neo4j(options: Common, page: Path) -> None:
     """Run the tour on a Neo4j server and print links to Neo4j Browser."""
     from rich.text import Text
 
@@ -101,7 +101,7 @@ def _in_neo4j(options: Common, page: Path) -> None:
     server = served()
     where = replace(options, store=server.url, store_given=True)
     with where.memory(create=True, auth=server.auth) as memory:
-        report = _tour(memory, where, page, kept=True)
+        report = _run_tour(memory, where, page, keep_store=True)
     address = browser_links(where, server.browser)
     topic = explore.saved_query(TOPIC[0])
     links = {
@@ -113,8 +113,8 @@ def _in_neo4j(options: Common, page: Path) -> None:
         return
     terminal = console()
     whose = f"as {server.auth[0]}" + (f" with the password {server.auth[1]}" if server.folder else "")
-    paragraph(terminal, Text(f"\nIn Neo4j Browser, {whose}; run what is in its editor with Ctrl+Enter", style="bold"))
-    for name, label in (("style", "First the style, once"), ("topic", "Then everything about a boat")):
+    paragraph(terminal, Text(f"\nIn Neo4j Browser, {whose}; run the text in its editor with Ctrl+Enter", style="bold"))
+    for name, label in (("style", "First run the style once"), ("topic", "Then query all notes about a boat")):
         # Never wrap a URL, so that it can be clicked and copied.
         terminal.print(Text(f"{label}: ").append(links[name], style=f"cyan link {links[name]}"), soft_wrap=True)
     more = f"zettel explore --links --store {server.url}" + (f" --browser {server.browser}" if server.browser else "")
@@ -124,7 +124,7 @@ def _in_neo4j(options: Common, page: Path) -> None:
         paragraph(terminal, Text(stop, style="dim"))
 
 
-def _tour(memory: Memory, options: Common, page: Path, *, kept: bool) -> dict[str, Any]:
+def _run_tour(memory: Memory, options: Common, page: Path, *, keep_store: bool) -> dict[str, Any]:
     from rich.text import Text
 
     terminal = console(stderr=options.json)
@@ -135,59 +135,59 @@ def _tour(memory: Memory, options: Common, page: Path, *, kept: bool) -> dict[st
     seconds = time.perf_counter() - began
     stats = memory.stats(scope=options.scope())
     known = report.existing + report.revised + report.deleted
-    paragraph(terminal, Text(f"{TITLE}: {TOLD[0].lower()}{TOLD[1:]}", style="bold"))
+    paragraph(terminal, Text(f"{TITLE}: {SUBTITLE[0].lower()}{SUBTITLE[1:]}", style="bold"))
     imported = f"{report.added} messages added in {seconds:.1f} s" if not known else f"{known} messages existed already"
     terminal.print(Text(f"{imported}; {_counts(stats)}.\n"))
     answered = _ask(memory, terminal)
-    scorer = next((hit.why.scorer for one in answered for hit in one.hits), "none")
-    made_by = _made_by(stats, options, scorer, kept=kept)
-    _draw(memory, page, answered, [line for line, _ in made_by])
+    scorer = next((hit.why.scorer for item in answered for hit in item.hits), "none")
+    components = _components(stats, options, scorer, keep_store=keep_store)
+    _draw(memory, page, answered, [line for line, _ in components])
     paragraph(terminal, Text("Its graph, to open in a browser: ").append(str(page), style="bold cyan"))
-    for line, how in made_by:
-        paragraph(terminal, Text(line).append(f"  {how}", style="dim"), hang=2)
+    for line, option in components:
+        paragraph(terminal, Text(line).append(f"  {option}", style="dim"), hang=2)
     return {
         "seconds": round(seconds, 2),
         "stats": stats,
         "page": str(page),
         "questions": [
-            {"question": one.question, "as_of": one.as_of, "answer": one.answer, "hits": list(one.hits)}
-            for one in answered
+            {"question": item.question, "as_of": item.as_of, "answer": item.answer, "hits": list(item.hits)}
+            for item in answered
         ],
     }
 
 
 def _ask(memory: Memory, terminal: Console) -> Sequence[Answered]:
-    """Ask all questions, print the best hits with why, and return all of them."""
+    """Ask all questions, and print the best hits with explanations."""
     from rich.text import Text
 
     from .picture import Answered
 
-    asked = json.loads(files(__package__).joinpath("questions.json").read_text(encoding="utf-8"))
+    entries = json.loads(files(__package__).joinpath("questions.json").read_text(encoding="utf-8"))
     answered = []
-    for one in asked:
-        hits = memory.search(one["question"], k=DRAWN_HITS, as_of=one["as_of"], explain=True)
-        answered.append(Answered(one["question"], one["as_of"], one["answer"], hits))
-        heading = Text(one["question"], style="bold")
-        if one["as_of"]:
-            heading.append(f"  as of {one['as_of']}", style="cyan")
+    for entry in entries:
+        hits = memory.search(entry["question"], k=DRAWN_HITS, as_of=entry["as_of"], explain=True)
+        answered.append(Answered(entry["question"], entry["as_of"], entry["answer"], hits))
+        heading = Text(entry["question"], style="bold")
+        if entry["as_of"]:
+            heading.append(f"  as of {entry['as_of']}", style="cyan")
         paragraph(terminal, heading)
-        paragraph(terminal, Text(f"A person would say: {one['answer']}", style="italic dim"))
+        paragraph(terminal, Text(f"Expected answer: {entry['answer']}", style="italic dim"))
         terminal.print()
         show_hits(terminal, hits[:SHOWN_HITS], explained=1)
         terminal.print("\n")
     return answered
 
 
-def _draw(memory: Memory, path: Path, answered: Sequence[Answered], made_by: Sequence[str]) -> None:
-    from .gather import gather
-    from .picture import page
+def _draw(memory: Memory, path: Path, answered: Sequence[Answered], components: Sequence[str]) -> None:
+    from .graph import read_graph
+    from .picture import render_page
 
-    path.write_text(page(gather(memory), TITLE, TOLD, answered, made_by), encoding="utf-8")
+    path.write_text(render_page(read_graph(memory), TITLE, SUBTITLE, answered, components), encoding="utf-8")
 
 
-def _made_by(stats: dict[str, Any], options: Common, scorer: str, *, kept: bool) -> list[tuple[str, str]]:
-    """Return the components of this memory, each with the option that changes it."""
-    store = f"{stats['store']} store in {options.store}" if kept else f"{stats['store']} store, now deleted"
+def _components(stats: dict[str, Any], options: Common, scorer: str, *, keep_store: bool) -> list[tuple[str, str]]:
+    """Return the parts of this memory, each with the option that changes it."""
+    store = f"{stats['store']} store in {options.store}" if keep_store else f"{stats['store']} store, now deleted"
     return [
         (f"Annotator: {stats['annotator']}, no language model", "Memory(annotator=...)"),
         (f"Embedder: {stats['embedder']}, {stats['dimension']} dimensions", "--embedder NAME, Memory(embedder=...)"),

@@ -1,4 +1,4 @@
-"""``zettel demo --evolution``: notes before and after evolving, a history as a diff, one revert and one deletion."""
+"""``zettel demo --evolution``: notes before and after evolving, a history, a revert and a deletion."""
 
 from __future__ import annotations
 
@@ -18,96 +18,95 @@ if TYPE_CHECKING:
     from zettel import Memory
     from zettel.model import Evolved, Note
 
-    from .gather import Gathered
+    from .graph import MemoryGraph
     from .panels import Panel
 
 PAGE = "zettel-evolution.html"
-ABOUT = "The door leaked again"
-"""How the note begins whose neighbourhood is shown: it does not say which door."""
-BEFORE, AFTER = "Before: as the messages arrived", "After: what the notes around it had to tell"
+CENTRE = "The door leaked again"
+"""Start of the note whose neighbourhood is shown; it does not name the door."""
+BEFORE, AFTER = "Before: as the messages arrived", "After: keywords from neighbouring notes"
 DELETED = "I mended the door of Ostara"
-"""How the message begins that is deleted, and its repetition."""
+"""Start of the message that is deleted with its repetition."""
 
 
-def chapter(memory: Memory, terminal: Console, page: Path) -> dict[str, Any]:
-    """Print and draw the tour; return what ``--json`` prints."""
+def run_tour(memory: Memory, terminal: Console, page: Path) -> dict[str, Any]:
+    """Print and draw the tour; return the report for ``--json``."""
     from rich.text import Text
 
-    from .gather import gather
-    from .panels import panels
+    from .graph import read_graph
+    from .panels import render_panels
 
     events = json.loads(files(__package__).joinpath("neighbourhood.json").read_text(encoding="utf-8"))
     ids = memory.add_many(events)
     memory.flush()
-    about = _begins(memory, ids, ABOUT)
-    before = gather(memory)
+    centre = _find(memory, ids, CENTRE)
+    before = read_graph(memory)
     paragraph(terminal, Text("Two potters and their kiln: notes that evolve", style="bold"))
     terminal.print(Text(f"{len(events)} messages added.\n"))
 
     changed = memory.evolve()
-    paragraph(terminal, Text("zettel evolve", style="bold cyan").append(f"  {_told(changed)}", style=""))
-    after = gather(memory)
+    paragraph(terminal, Text("zettel evolve", style="bold cyan").append(f"  {_counts(changed)}", style=""))
+    after = read_graph(memory)
     for note in _insights(memory):
         paragraph(terminal, Text(f"A new insight: {note.content}"), indent=2)
 
-    paragraph(terminal, Text(f"\nzettel history {about}", style="bold cyan"))
-    show_history(terminal, memory, memory.history(about))
+    paragraph(terminal, Text(f"\nzettel history {centre}", style="bold cyan"))
+    show_history(terminal, memory, memory.history(centre))
 
-    learned = _note(memory, about)
-    reverted = memory.revert(about, learned.version - 1)
-    paragraph(terminal, Text(f"\nzettel revert {about} {learned.version - 1}", style="bold cyan"))
-    paragraph(terminal, Text(f"keywords: {_listed(learned)} → {_listed(reverted)}; history has both"), indent=2)
+    evolved = _note(memory, centre)
+    reverted = memory.revert(centre, evolved.version - 1)
+    paragraph(terminal, Text(f"\nzettel revert {centre} {evolved.version - 1}", style="bold cyan"))
+    paragraph(terminal, Text(f"keywords: {_keywords(evolved)} → {_keywords(reverted)}; history has both"), indent=2)
 
-    doomed = _begins(memory, ids, DELETED)
-    events_of_it = set(_note(memory, doomed).event_ids)
-    rests_on_it = [note.id for note in _insights(memory) if not events_of_it.isdisjoint(note.event_ids)]
-    memory.delete(doomed)
+    repeated = _find(memory, ids, DELETED)
+    deleted_events = set(_note(memory, repeated).event_ids)
+    derived = [note.id for note in _insights(memory) if not deleted_events.isdisjoint(note.event_ids)]
+    memory.delete(repeated)
     memory.flush()
     left = {note.id for note in _insights(memory)}
-    gone = [id for id in rests_on_it if id not in left]
-    paragraph(terminal, Text(f"\nzettel delete {doomed}", style="bold cyan"))
-    paragraph(
-        terminal, Text(f"deleted with its repetition, and {len(gone)} of the insights, which quoted it"), indent=2
-    )
+    deleted_ids = [id for id in derived if id not in left]
+    paragraph(terminal, Text(f"\nzettel delete {repeated}", style="bold cyan"))
+    effect = f"deleted with its repetition, and {len(deleted_ids)} of the insights, which quoted it"
+    paragraph(terminal, Text(effect), indent=2)
 
-    near = _near(about, before, after)
-    drawn = [_panel(BEFORE, about, near, before), _panel(AFTER, about, near, after)]
-    page.write_text(panels(drawn, bare=page.suffix == ".svg"), encoding="utf-8")
+    shown_ids = _neighbourhood(centre, before, after)
+    drawn = [_panel(BEFORE, centre, shown_ids, before), _panel(AFTER, centre, shown_ids, after)]
+    page.write_text(render_panels(drawn, bare=page.suffix == ".svg"), encoding="utf-8")
     paragraph(terminal, Text("\nBefore and after, drawn: ").append(str(page), style="bold cyan"))
     return {
         "evolved": changed._asdict(),
-        "note": about,
-        "learned": list(learned.keywords),
+        "note": centre,
+        "learned": list(evolved.keywords),
         "reverted": list(reverted.keywords),
-        "deleted": {"note": doomed, "insights": gone},
+        "deleted": {"note": repeated, "insights": deleted_ids},
         "page": str(page),
     }
 
 
-def _near(about: str, before: Gathered, after: Gathered) -> set[str]:
-    """A note, what was linked with it, what was linked with that, and the insights that were made from it."""
-    near = {about}
+def _neighbourhood(centre: str, before: MemoryGraph, after: MemoryGraph) -> set[str]:
+    """Return the ids of a note, of notes at most two links away, and of insights derived from it."""
+    shown_ids = {centre}
     for _ in range(2):
-        near |= {
-            end for link in before.links for end in (link.source, link.target) if {link.source, link.target} & near
+        shown_ids |= {
+            end for link in before.links for end in (link.source, link.target) if {link.source, link.target} & shown_ids
         }
-    return near | {link.source for link in after.links if link.target == about}
+    return shown_ids | {link.source for link in after.links if link.target == centre}
 
 
-def _panel(title: str, about: str, near: set[str], graph: Gathered) -> Panel:
+def _panel(title: str, centre: str, shown_ids: set[str], graph: MemoryGraph) -> Panel:
     from .panels import Panel
 
     links = [(link.source, link.target, link.type.value) for link in graph.links]
-    shown = {note.id for note in graph.notes} & near
+    shown = {note.id for note in graph.notes} & shown_ids
     notes = [note for note in graph.notes if note.id in shown]
-    return Panel(title, about, notes, sorted(link for link in links if {*link[:2]} <= shown))
+    return Panel(title, centre, notes, sorted(link for link in links if {*link[:2]} <= shown))
 
 
 def _insights(memory: Memory) -> Sequence[Note]:
     return memory.list(kinds=["insight"]).notes
 
 
-def _begins(memory: Memory, ids: Sequence[str], words: str) -> str:
+def _find(memory: Memory, ids: Sequence[str], words: str) -> str:
     return next(id for id in ids if _note(memory, id).content.startswith(words))
 
 
@@ -117,9 +116,9 @@ def _note(memory: Memory, id: str) -> Note:
     return note
 
 
-def _listed(note: Note) -> str:
+def _keywords(note: Note) -> str:
     return ", ".join(note.keywords)
 
 
-def _told(changed: Evolved) -> str:
+def _counts(changed: Evolved) -> str:
     return ", ".join(f"{count} {name}" for name, count in changed._asdict().items() if count)

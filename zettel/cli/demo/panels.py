@@ -1,4 +1,4 @@
-"""The same neighbourhood of notes drawn several times, one panel below the other, as SVG, bare or in a page."""
+"""Drawings of one neighbourhood of notes at several times, one below the other, as SVG or HTML."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 1200, 620
 """Units of one panel."""
 CARD = (262, 92)
-LETTERS, WORDS = 35, 38  # of one line of text in a card, and of its keywords
+LETTERS, WORDS = 35, 38  # characters per line of a card: of its text, and of its keywords
 LINES = 3
-ACROSS, DOWN = 448, 238  # half axes of the ellipse on which neighbours stand
+ACROSS, DOWN = 448, 238  # half axes of the ellipse of neighbours
 INSIGHT = "insight"
 
 STYLE = """
@@ -37,8 +37,7 @@ STYLE = """
 
 @dataclass(frozen=True)
 class Panel:
-    """A neighbourhood at one time: ``links`` are (source, target, type) between its ``notes``; ``about`` stands in the
-    middle."""
+    """A neighbourhood at one time: the note ``about`` in the middle, and ``links`` as (source, target, type)."""
 
     title: str
     about: str
@@ -46,8 +45,8 @@ class Panel:
     links: Sequence[tuple[str, str, str]]
 
 
-def panels(shown: Sequence[Panel], *, bare: bool = False) -> str:
-    """All panels as one drawing; each note keeps its place, and keywords stand out that it lacks in the first panel."""
+def render_panels(shown: Sequence[Panel], *, bare: bool = False) -> str:
+    """Draw all panels. A note has the same place in each; keywords missing in the first panel are highlighted."""
     order = list(dict.fromkeys(note.id for panel in shown for note in panel.notes if note.id != panel.about))
     at = {id: _place(place, len(order)) for place, id in enumerate(order)}
     at |= {panel.about: (WIDTH / 2, HEIGHT / 2 + 18) for panel in shown}
@@ -93,7 +92,7 @@ def _card(note: Note, at: tuple[float, float], learned: Collection[str], *, abou
     left, top = at[0] - CARD[0] / 2, at[1] - CARD[1] / 2
     kind = INSIGHT if note.kind.value == INSIGHT else "about" if about else ""
     lines = textwrap.wrap(note.content, LETTERS, max_lines=LINES, placeholder=" …")
-    told = "".join(
+    text = "".join(
         f'<text class="ink" x="{left + 12:.0f}" y="{top + 21 + 17 * row:.0f}">{escape(line)}</text>'
         for row, line in enumerate(lines)
     )
@@ -103,17 +102,17 @@ def _card(note: Note, at: tuple[float, float], learned: Collection[str], *, abou
     )
     return (
         f'<g><title>{escape(note.content)}</title><rect class="card {kind}" x="{left:.0f}" y="{top:.0f}" '
-        f'width="{CARD[0]}" height="{CARD[1]}" rx="9"/>{told}'
+        f'width="{CARD[0]}" height="{CARD[1]}" rx="9"/>{text}'
         f'<text class="soft" x="{left + 12:.0f}" y="{top + CARD[1] - 12:.0f}">{words}</text></g>'
     )
 
 
 def _fitting(keywords: Sequence[str], learned: Collection[str]) -> list[str]:
-    """As many as stand on one line, in their order; those that were learned before others."""
+    """Return the keywords that fit on one line, in their order; learned ones have precedence."""
     taken: set[str] = set()
-    room = WORDS
+    free = WORDS
     for word in sorted(keywords, key=lambda word: word not in learned):
-        room -= len(word) + 3
-        if room >= 0:
+        free -= len(word) + 3
+        if free >= 0:
             taken.add(word)
     return [word for word in keywords if word in taken]

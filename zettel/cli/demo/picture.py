@@ -1,6 +1,4 @@
-"""A memory's graph as one HTML file: inline SVG that reads without JavaScript, and a little of it for looking
-around.
-"""
+"""A memory's graph as one HTML file: an inline SVG, which a script makes interactive."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .gather import Gathered
-from .layout import layout, on_a_ring
+from .graph import MemoryGraph
+from .layout import layout, ring_positions
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,22 +30,22 @@ SEASONS = (
     "#3f6fb0", "#3590b5", "#2fa39b", "#4cab68", "#8aae45", "#c2ac35",
     "#e09a2f", "#dd7a3a", "#d1584d", "#b84a76", "#8c5196", "#645cab",
 )  # fmt: skip
-"""Colours of the sessions in the order of time: a year from winter to winter."""
+"""Colours of the sessions in order of time: a year from winter to winter."""
 
-SMALLEST, PER_LINK = 4.5, 1.7  # radius of a note, and what the square root of its links adds
+RADIUS, PER_LINK = 4.5, 1.7  # radius of a note, and its increase per square root of its links
 LETTERS = 0.3  # half the width of a letter, in units of its size
-TERM_SIZE, PER_NOTE = 14.0, 2.2  # letters of a Term, and what the square root of its notes adds
-GAP = 2.0  # between things
-BOW = 0.13  # how far a link's curve leaves the straight line, in units of its length
+TERM_SIZE, PER_NOTE = 14.0, 2.2  # font size of a term, and its increase per square root of its notes
+GAP = 2.0  # between nodes
+BOW = 0.13  # distance of a link's curve from the straight line, in units of its length
 
-SESSION_PULL, NEXT_PULL, LINK_PULL, TERM_PULL = 1.2, 1.0, 0.4, 0.8  # of the springs
+SESSION_PULL, NEXT_PULL, LINK_PULL, TERM_PULL = 1.2, 1.0, 0.4, 0.8  # strengths of the springs
 
 CLIPPED = 220  # characters of a note in its hover title
 
 
 @dataclass(frozen=True)
 class Answered:
-    """A question that was asked, what a person would answer, and the hits."""
+    """A question, its expected answer, and the hits."""
 
     question: str
     as_of: str | None
@@ -55,13 +53,15 @@ class Answered:
     hits: Sequence[Hit]
 
 
-def page(graph: Gathered, title: str, told: str, answered: Sequence[Answered], made_by: Sequence[str]) -> str:
-    """The whole HTML file. ``told`` introduces the memory, ``made_by`` says what made it, a line each."""
+def render_page(
+    graph: MemoryGraph, title: str, subtitle: str, answered: Sequence[Answered], components: Sequence[str]
+) -> str:
+    """Return the HTML file; ``components`` are lines about the parts of this memory."""
     notes = graph.notes
     sessions = list(dict.fromkeys(note.session or "" for note in notes))
     colours = {session: _colour(place, len(sessions)) for place, session in enumerate(sessions)}
     degree = Counter(end for link in graph.links for end in (link.source, link.target))
-    radii = [SMALLEST + PER_LINK * degree[note.id] ** 0.5 for note in notes]
+    radii = [RADIUS + PER_LINK * degree[note.id] ** 0.5 for note in notes]
     sizes = [TERM_SIZE + PER_NOTE * len(ids) ** 0.5 for _, ids in graph.terms]
     places = _places(graph, sessions, radii, sizes)
     at = {note.id: tuple(places[row]) for row, note in enumerate(notes)}
@@ -69,48 +69,49 @@ def page(graph: Gathered, title: str, told: str, answered: Sequence[Answered], m
     template = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
     return template.substitute(
         title=escape(title),
-        told=escape(told),
+        subtitle=escape(subtitle),
         width=int(WIDTH),
         height=int(HEIGHT),
-        links="\n".join([*_next(notes, at, colours), *_holds(graph, at, places), *_links(graph.links, at, shades)]),
+        links="\n".join(_next(notes, at, colours) + _term_edges(graph, at, places) + _links(graph.links, at, shades)),
         terms="\n".join(_terms(graph, places, sizes)),
         notes="\n".join(_circle(note, at[note.id], r, colours) for note, r in zip(notes, radii, strict=True)),
         sessions="\n".join(_session(s, notes, colours[s]) for s in sessions),
         kinds="\n".join(_kinds(graph)),
-        questions="\n".join(_question(one) for one in answered),
-        made_by="\n".join(f"<li>{escape(line)}</li>" for line in made_by),
+        questions="\n".join(map(_question, answered)),
+        components="\n".join(f"<li>{escape(line)}</li>" for line in components),
     )
 
 
-def _places(graph: Gathered, sessions: Sequence[str], radii: Sequence[float], sizes: Sequence[float]) -> Array:
-    """Notes first, then Terms; (n, 2). A session's notes also hang on an invisible middle that keeps them close."""
+def _places(graph: MemoryGraph, sessions: Sequence[str], radii: Sequence[float], sizes: Sequence[float]) -> Array:
+    """Return positions of notes, then terms, (n, 2). An invisible node per session attracts its notes."""
     row = {note.id: place for place, note in enumerate(graph.notes)}
     edges: dict[tuple[int, int], float] = {}
-    for one, other in pairwise(graph.notes):
-        edges[row[one.id], row[other.id]] = NEXT_PULL if one.session == other.session else NEXT_PULL / 4
+    for note, following in pairwise(graph.notes):
+        pull = NEXT_PULL if note.session == following.session else NEXT_PULL / 4
+        edges[row[note.id], row[following.id]] = pull
     for link in graph.links:
         if link.source in row and link.target in row:
             edges[row[link.source], row[link.target]] = LINK_PULL * max(link.weight, 0.1)
     groups = [sessions.index(note.session or "") for note in graph.notes]
-    begin = on_a_ring(groups, len(sessions))
+    start = ring_positions(groups, len(sessions))
     halves = [(radius + GAP, radius + GAP) for radius in radii]
-    hearts = []
+    anchors = []
     for place, (term, ids) in enumerate(graph.terms):
         for id in ids:
             edges[row[id], len(row) + place] = TERM_PULL
-        hearts.append(begin[[row[id] for id in sorted(ids)]].mean(axis=0))
+        anchors.append(start[[row[id] for id in sorted(ids)]].mean(axis=0))
         halves.append((sizes[place] * LETTERS * len(term.text) + GAP, sizes[place] / 2 + GAP))
     for place in range(len(sessions)):
         own = [number for number, group in enumerate(groups) if group == place]
-        edges |= {(number, len(row) + len(hearts)): SESSION_PULL for number in own}
-        hearts.append(begin[own].mean(axis=0))
+        edges |= {(number, len(row) + len(anchors)): SESSION_PULL for number in own}
+        anchors.append(start[own].mean(axis=0))
         halves.append((0.0, 0.0))
-    begin = np.vstack([begin, *hearts])
-    return layout(begin, np.array(halves), edges, WIDTH, HEIGHT)
+    start = np.vstack([start, *anchors])
+    return layout(start, np.array(halves), edges, WIDTH, HEIGHT)
 
 
 def _colour(place: int, count: int) -> str:
-    """One of SEASONS; between two of them when there are other than twelve sessions."""
+    """Return a colour of SEASONS; for other than twelve sessions, a mixture of two."""
     spot = place * (len(SEASONS) - 1) / max(count - 1, 1)
     low, share = int(spot), spot - int(spot)
     if share == 0:
@@ -122,34 +123,34 @@ def _colour(place: int, count: int) -> str:
 
 def _next(notes: Sequence[Note], at: dict[str, tuple[float, float]], colours: dict[str, str]) -> list[str]:
     return [
-        f'<path class="next" d="{_line(at[one.id], at[other.id])}" stroke="{colours[one.session or ""]}"'
-        f' data-a="{one.id}" data-b="{other.id}"/>'
-        for one, other in pairwise(notes)
-        if one.session == other.session
+        f'<path class="next" d="{_line(at[note.id], at[following.id])}" stroke="{colours[note.session or ""]}"'
+        f' data-a="{note.id}" data-b="{following.id}"/>'
+        for note, following in pairwise(notes)
+        if note.session == following.session
     ]
 
 
-def _holds(graph: Gathered, at: dict[str, tuple[float, float]], places: Array) -> list[str]:
+def _term_edges(graph: MemoryGraph, at: dict[str, tuple[float, float]], places: Array) -> list[str]:
     return [
-        f'<path class="holds" d="{_line(at[id], tuple(places[len(at) + place]))}" data-a="{id}" data-b="t{place}"/>'
+        f'<path class="has-term" d="{_line(at[id], tuple(places[len(at) + place]))}" data-a="{id}" data-b="t{place}"/>'
         for place, (_, ids) in enumerate(graph.terms)
         for id in sorted(ids)
     ]
 
 
 def _links(links: Sequence[Link], at: dict[str, tuple[float, float]], colours: dict[str, str]) -> list[str]:
-    """Curves in the colour of the note they lead to, mostly the older one."""
+    """Return curves in the colour of the target, mostly the older note."""
     return [
         f'<path class="link {link.type.value}" d="{_curve(at[link.source], at[link.target])}"'
         f' style="--w:{min(max(link.weight, 0.1), 1.0):.2f};--c:{colours[link.target]}"'
         f' data-a="{link.source}" data-b="{link.target}"'
-        f' data-told="{escape(f"{link.type.value}: {link.reason}" if link.reason else link.type.value)}"/>'
+        f' data-label="{escape(f"{link.type.value}: {link.reason}" if link.reason else link.type.value)}"/>'
         for link in links
         if link.source in at and link.target in at
     ]
 
 
-def _terms(graph: Gathered, places: Array, sizes: Sequence[float]) -> list[str]:
+def _terms(graph: MemoryGraph, places: Array, sizes: Sequence[float]) -> list[str]:
     first = len(graph.notes)
     return [
         f'<text class="term" id="t{place}" x="{places[first + place][0]:.1f}" y="{places[first + place][1]:.1f}"'
@@ -164,7 +165,7 @@ def _circle(note: Note, at: tuple[float, float], radius: float, colours: dict[st
     who = " · ".join(part for part in (note.speaker, _day(note.occurred_at), note.kind.value) if part)
     text = note.content if len(note.content) <= CLIPPED else note.content[:CLIPPED].rstrip() + "…"
     shape = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>'
-    if note.kind.value != "episodic":  # what was distilled stands on its corner
+    if note.kind.value != "episodic":  # a rotated square for derived notes
         shape = (
             f'<rect x="{x - radius:.1f}" y="{y - radius:.1f}" width="{2 * radius:.1f}" height="{2 * radius:.1f}"'
             f' rx="2" transform="rotate(45 {x:.1f} {y:.1f})"/>'
@@ -186,20 +187,20 @@ def _session(session: str, notes: Sequence[Note], colour: str) -> str:
     )
 
 
-def _kinds(graph: Gathered) -> list[str]:
-    """The legend of lines: only those that are there."""
-    told = {
-        "RELATES": "relates: alike in what they say",
-        "MENTIONS": "mentions: names the other's title",
-        "SUPERSEDES": "supersedes: has taken its place",
+def _kinds(graph: MemoryGraph) -> list[str]:
+    """Return the legend of the lines that occur."""
+    labels = {
+        "RELATES": "relates: similar content",
+        "MENTIONS": "mentions: contains the title of the other note",
+        "SUPERSEDES": "supersedes: replaces the older fact",
         "CONTRADICTS": "contradicts",
         "DERIVED_FROM": "derived from",
     }
     counts = Counter(link.type.value for link in graph.links)
-    rows = [(f"link {kind}", told[kind], count) for kind, count in counts.most_common()]
-    steps = sum(one.session == other.session for one, other in pairwise(graph.notes))
-    rows.append(("next", "next: said after it", steps))
-    rows.append(("holds", "holds a Term", sum(len(ids) for _, ids in graph.terms)))
+    rows = [(f"link {kind}", labels[kind], count) for kind, count in counts.most_common()]
+    steps = sum(note.session == following.session for note, following in pairwise(graph.notes))
+    rows.append(("next", "next: follows in the session", steps))
+    rows.append(("has-term", "has a term", sum(len(ids) for _, ids in graph.terms)))
     return [
         f'<li><svg width="30" height="10"><path class="{kind}" style="--w:1" d="M2 5H28"/></svg>{what}'
         f" <small>{count}</small></li>"
@@ -208,17 +209,17 @@ def _kinds(graph: Gathered) -> list[str]:
     ]
 
 
-def _question(one: Answered) -> str:
-    when = f' <span class="when">as of {escape(one.as_of)}</span>' if one.as_of else ""
+def _question(answered: Answered) -> str:
+    when = f' <span class="when">as of {escape(answered.as_of)}</span>' if answered.as_of else ""
     hits = "".join(
         f'<li data-note="{hit.note.id}"><b>{escape(hit.note.speaker or "")}</b> '
         f"<time>{_day(hit.note.occurred_at)}</time> {escape(hit.note.content)} <small>{hit.score:.2f}</small></li>"
-        for hit in one.hits
+        for hit in answered.hits
     )
-    ids = escape(json.dumps([hit.note.id for hit in one.hits]))
+    ids = escape(json.dumps([hit.note.id for hit in answered.hits]))
     return (
-        f'<details data-hits="{ids}"><summary>{escape(one.question)}{when}</summary>'
-        f'<p class="answer">{escape(one.answer)}</p><ol>{hits}</ol></details>'
+        f'<details data-hits="{ids}"><summary>{escape(answered.question)}{when}</summary>'
+        f'<p class="answer">{escape(answered.answer)}</p><ol>{hits}</ol></details>'
     )
 
 
