@@ -32,7 +32,7 @@ TALK = {
 
 
 class Blind:
-    """An embedder that was never asked."""
+    """An embedder that fails if a test calls it."""
 
     remote = False
     info = EmbedderInfo("blind", DIM, EMBEDDER)
@@ -42,7 +42,7 @@ class Blind:
 
 
 def talks(folder: Path, *names: str) -> list[Path]:
-    """Files with a conversation each."""
+    """Files with one conversation each."""
     paths = [folder / f"{name}.json" for name in names]
     for path in paths:
         path.write_text(json.dumps([TALK]))
@@ -51,7 +51,7 @@ def talks(folder: Path, *names: str) -> list[Path]:
 
 @pytest.fixture
 def learned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """Every conversation is four made-up questions; what each training learned from and chose by, as it goes."""
+    """Each conversation has four synthetic questions. Yields the training and validation sets of every run."""
     groups: list[tuple[str, ...]] = []
     names: dict[int, str] = {}
     made: dict[str, list[Example]] = {}
@@ -75,7 +75,7 @@ def learned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.slow
-def test_every_variant_is_trained_with_every_seed(tmp_path: Path, learned: list[tuple[str, ...]]) -> None:
+def test_each_variant_is_trained_with_each_seed(tmp_path: Path, learned: list[tuple[str, ...]]) -> None:
     paths = talks(tmp_path, "a", "b", "c")
     told = anyio.run(
         partial(
@@ -123,7 +123,7 @@ def test_each_variant_leaves_out_its_part() -> None:
     assert {name for names in PAIRS.values() for name in names} == set(PAIR_FEATURES)
 
 
-def test_what_cannot_be_compared(tmp_path: Path) -> None:
+def test_invalid_comparisons_raise(tmp_path: Path) -> None:
     two = talks(tmp_path, "a", "b")
     other = talks(tmp_path, "c")
     for paths, more, said in (
@@ -136,7 +136,7 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
             anyio.run(partial(ablation.run, paths, lambda *_: None, **more))
 
 
-def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line_runs_the_ablation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (path,) = talks(tmp_path, "a")
     assert run(["scorer", "ablate", str(path), "--only", "luck"]) == 1
     assert "unknown variant 'luck'" in capsys.readouterr().err

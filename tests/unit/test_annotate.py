@@ -1,4 +1,4 @@
-"""Fields and Terms from text alone."""
+"""Fields and terms extracted from text without a model."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ def test_names(text: str, names: list[str]) -> None:
     assert sorted(name.text for name in find_names(text)) == sorted(names)
 
 
-def test_names_are_counted_under_one_key() -> None:
+def test_spellings_of_a_name_share_one_key() -> None:
     (name,) = find_names("I saw Ann. Then Ann's dog saw Ann.")
     assert (name.key, name.uses) == ("ann", 3)
 
 
-def test_fields_of_a_letter() -> None:
+def test_a_letter_yields_its_fields() -> None:
     fields = _annotate(LETTER)
     assert set(fields.keywords) >= {"Oslo", "Melanie", "Bob", "harbor"}
     assert fields.tags == ("question", "date")
@@ -87,7 +87,7 @@ def test_fields_of_a_letter() -> None:
     assert "last week is 22 to 28 April 2024" in fields.context
 
 
-def test_a_title_is_the_caption() -> None:
+def test_the_title_is_the_context() -> None:
     assert _annotate("It rained all day long in the valley.", title="Weather report").caption == "Weather report"
 
 
@@ -107,7 +107,7 @@ def test_every_script_has_keywords(text: str, keyword: str) -> None:
 
 
 @pytest.mark.parametrize("notes", [1, 10, 50])
-def test_what_everyone_in_a_scope_says_is_no_keyword_there(notes: int) -> None:
+def test_words_common_in_a_scope_are_not_keywords(notes: int) -> None:
     text = "The harpsichord recital was moved to the greenhouse because of the storm warning, said the gardener."
     everywhere = dict.fromkeys(tokenize("harpsichord"), notes)
     fresh, known = _annotate(text), _annotate(text, TermStats(notes, everywhere))
@@ -117,7 +117,7 @@ def test_what_everyone_in_a_scope_says_is_no_keyword_there(notes: int) -> None:
         assert known.keywords[0] != "harpsichord"
 
 
-def test_the_scope_outweighs_the_background_as_it_fills() -> None:
+def test_scope_counts_outweigh_background_counts_as_the_scope_grows() -> None:
     weights = [blended(notes)(0.9, notes) for notes in (0, 1, 10, 50, 1000)]
     assert weights == sorted(weights, reverse=True)
     assert weights[0] == 0.9
@@ -144,13 +144,13 @@ def test_terms_of_a_note() -> None:
     assert "love" not in terms
 
 
-def test_written_keywords_are_terms_and_generic_roles_are_not() -> None:
+def test_authored_keywords_are_terms_and_generic_roles_are_not() -> None:
     terms = _terms("It rained.", keywords=("Weather reports",), authored=("keywords",), speaker="assistant")
     assert terms["weather report"] == ("keyword", 1)
     assert "assistant" not in terms
 
 
-def test_a_question_names_the_terms_of_the_note_it_asks_for() -> None:
+def test_a_question_contains_terms_of_the_note_that_answers_it() -> None:
     terms = _terms("I bought a harpsichord and two easels in Gothenburg.")
     asked = {*names_in("Which harpsichords and easel came from gothenburg?"), phrase_key("Gothenburg")}
     assert {"harpsichord", "easel", "gothenburg"} <= asked & terms.keys()
@@ -172,7 +172,7 @@ def test_tags(text: str, tags: tuple[str, ...]) -> None:
     assert tags_of(text, has_date=False) == tags
 
 
-def test_a_question_mark_within_a_word_asks_nothing() -> None:
+def test_a_question_mark_inside_a_word_is_not_a_question() -> None:
     assert not is_question("open /find?name=ann please")
     assert is_question('He said "why?" and left')
 
@@ -201,7 +201,7 @@ def test_annotating_is_quick() -> None:
 
     def once() -> float:
         find_terms.cache_clear()
-        begun = time.process_time()  # what other processes take does not count
+        begun = time.process_time()  # CPU time of this process only
         annotate(passage, NEW_SCOPE)
         return time.process_time() - begun
 
@@ -210,8 +210,8 @@ def test_annotating_is_quick() -> None:
 
 
 @pytest.mark.parametrize("piece", "a_|A |a/|-1|1,|1.|A-|A'|May |last |J. |Mr. |\"|東|'".split("|"))
-def test_no_text_is_slow(piece: str) -> None:
+def test_any_text_is_annotated_within_the_time_limit(piece: str) -> None:
     text = (piece * 1500)[:1500]
     begun = time.process_time()
     annotate(Passage(text, None, None, MAY_DAY), NEW_SCOPE)
-    assert time.process_time() - begun < 0.1  # a pattern that backtracks takes seconds
+    assert time.process_time() - begun < 0.1  # a backtracking pattern would take seconds

@@ -83,8 +83,8 @@ def test_a_cut_answer_loses_only_its_end(length: int) -> None:
         found = items(WHOLE[:length], cut=True)
     except InvalidModelOutput:
         found = []
-    assert found == ITEMS[: len(found)]  # never half an item
-    complete = WHOLE[:length].count("]}")  # each item ends so
+    assert found == ITEMS[: len(found)]  # never a partial item
+    complete = WHOLE[:length].count("]}")  # the end of each item
     assert len(found) >= min(complete, len(ITEMS)) - 1
 
 

@@ -1,4 +1,4 @@
-"""docs/api.md tells of all that is public: methods with their arguments, names to import, errors in their tree."""
+"""docs/api.md documents the public API: methods with their arguments, names to import, the error tree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def default(value: Any) -> str:
 
 
 def arguments(call: Any) -> str:
-    """The parameters of a function or a class as the page writes them: names and defaults, without types."""
+    """Return the parameters of a function or a class as the page writes them: names and defaults, without types."""
     parameters = [one for one in inspect.signature(call).parameters.values() if one.name != "self"]
     told: list[str] = []
     for place, one in enumerate(parameters):
@@ -44,13 +44,13 @@ def arguments(call: Any) -> str:
 
 
 def written(name: str) -> list[str]:
-    """What stands between the parentheses wherever the page writes that call."""
+    """Return the text between the parentheses wherever the page writes this call."""
     found = re.findall(rf"(?<![\w.]){name}\(((?:[^()]|\(\))*)\)", PAGE)
     return [" ".join(one.split()) for one in found]
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_methods_are_told_with_their_arguments(name: str) -> None:
+def test_methods_are_documented_with_their_arguments(name: str) -> None:
     meant = arguments(getattr(AsyncMemory, name))
     short = [one.removesuffix(REST) for one in written(name) if one.endswith(REST)]
     assert all(meant.startswith(one) for one in short), f"docs/api.md says {name}({short}), and it is {name}({meant})"
@@ -65,13 +65,13 @@ CLASSES = ["Budget", "Decay", "LiteLLM", "LiteLLMAnnotator", "Memory", "RayRunne
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_classes_are_told_with_what_they_are_made_of(name: str) -> None:
+def test_classes_are_documented_with_their_arguments(name: str) -> None:
     meant = arguments(getattr(zettel, name))
     assert meant in written(name), f"docs/api.md does not say {name}({meant})"
 
 
 @pytest.mark.parametrize("name", zettel.__all__)
-def test_names_to_import_are_told(name: str) -> None:
+def test_importable_names_are_documented(name: str) -> None:
     (table,) = re.findall(r"^## What `zettel` exports$(.*?)^## ", PAGE, re.MULTILINE | re.DOTALL)
     assert name in re.findall(r"`(\w+)`", "".join(row.partition("|")[2].partition("|")[0] for row in rows(table)))
 
@@ -80,7 +80,7 @@ def rows(table: str) -> list[str]:
     return [line for line in table.splitlines() if line.startswith("| `")]
 
 
-def test_errors_are_told_as_the_tree_that_they_are() -> None:
+def test_error_tree_is_documented() -> None:
     (tree,) = re.findall(r"^ZettelError$.*?(?=^```$)", PAGE, re.MULTILINE | re.DOTALL)
     above: list[str] = []
     told: set[tuple[str, str]] = set()
@@ -90,5 +90,5 @@ def test_errors_are_told_as_the_tree_that_they_are() -> None:
     assert told == {(kind.__name__, kind.__bases__[0].__name__) for kind in ERRORS}
 
 
-def test_errors_and_methods_that_are_named_exist() -> None:
+def test_documented_errors_and_methods_exist() -> None:
     assert set(re.findall(r"`([a-z_]+)\(", PAGE)) <= {*METHODS, "help", "wrap"}

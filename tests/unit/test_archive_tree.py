@@ -1,4 +1,4 @@
-"""The files of folders and zips: in order, never out of them, and harmless."""
+"""Listing of the files in folders and zips: sorted, inside the root, without zip bombs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_folder_and_its_zip_have_the_same_files(tmp_path: Path) -> None:
         assert [file.where for file in found] == [f"{path}/{file.name}" for file in found]
 
 
-def test_a_single_file(tmp_path: Path) -> None:
+def test_a_single_file_is_listed(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"hi")
     (file,) = files(tmp_path / "a.txt")
     assert not is_tree(file.path)
@@ -67,17 +67,17 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../a.txt", "/etc/a.txt", "a/../../b.txt", "\\\\server\\a.txt", "C:\\a.txt"])
-def test_a_zip_that_leads_out_is_refused(tmp_path: Path, name: str) -> None:
+def test_zip_entries_outside_the_root_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadRecord, match="leads out of it"):
         list(files(zipped(tmp_path / "a.zip", {name: b"x"})))
 
 
-def test_a_bomb_is_refused(tmp_path: Path) -> None:
+def test_a_zip_bomb_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadRecord, match=r"zeros would unpack to 17,000,000 bytes"):
         list(files(zipped(tmp_path / "a.zip", {"zeros": bytes(17_000_000)})))
 
 
-def test_entries_that_overlap_are_refused(tmp_path: Path) -> None:
+def test_overlapping_zip_entries_are_refused(tmp_path: Path) -> None:
     path = zipped(tmp_path / "a.zip", {name: name.encode() * 9 for name in "abc"})
     with ZipFile(path) as archive:
         entries = archive.infolist()
@@ -87,7 +87,7 @@ def test_entries_that_overlap_are_refused(tmp_path: Path) -> None:
         archive_tree._check_entries(path, entries)
 
 
-def test_damage_inside_is_told_when_it_is_met(tmp_path: Path) -> None:
+def test_a_damaged_entry_raises_when_it_is_read(tmp_path: Path) -> None:
     said = bytes(range(256)) * 4
     path = tmp_path / "a.zip"
     with ZipFile(path, "w") as archive:
@@ -99,7 +99,7 @@ def test_damage_inside_is_told_when_it_is_met(tmp_path: Path) -> None:
         content(file)
 
 
-def test_a_name_that_is_no_text_is_told_escaped(tmp_path: Path) -> None:
+def test_an_undecodable_name_is_reported_escaped(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"a\xff.txt")).write_bytes(b"hi")
     (file,) = files(tmp_path)
     assert file.where == f"{tmp_path}/a\\udcff.txt"

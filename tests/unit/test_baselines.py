@@ -1,4 +1,4 @@
-"""Simple systems to compare with: their rankings on texts where the right order is plain."""
+"""Rankings of the baseline systems on texts with an obvious right order."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ def static() -> StaticEmbedder:
     return StaticEmbedder()
 
 
-def test_what_is_indexed_says_who_or_what() -> None:
+def test_indexed_text_contains_speaker_or_title() -> None:
     assert indexed_text(EVENTS[0]) == "Ann: The heron came back to the pond."
     assert indexed_text(EVENTS[3]) == "Tarn Hollow: A lake in the north."
     assert indexed_text(Event(content="Snow.")) == "Snow."
 
 
-async def test_bm25_counts_rare_words_and_leaves_out_what_has_none() -> None:
+async def test_bm25_weighs_rare_words_and_skips_texts_without_matches() -> None:
     ranks = await bm25(EVENTS, ["Which boat was mended?", "the boat", "zebra"], 10)
     assert ranks == [[1, 2], [2, 1], []]
 
 
 async def test_bm25_by_hand() -> None:
-    """Two texts of one token each: the score is the rarity of a token that one of two holds, times 1."""
+    """Two texts of one token each: the score is the rarity of a token that occurs in one of two texts, times 1."""
     assert await bm25([Event(content="heron"), Event(content="boat")], ["heron"], 5) == [[0]]
 
 
-async def test_vectors_bring_every_event_the_nearest_first(static: StaticEmbedder) -> None:
+async def test_vectors_rank_all_events_by_distance(static: StaticEmbedder) -> None:
     (ranks,) = await vectors(static)(EVENTS, ["a bird at the water"], 10)
     assert sorted(ranks) == [0, 1, 2, 3]
     rows, asked = static.encode([indexed_text(event) for event in EVENTS]), static.encode(["a bird at the water"])[0]
@@ -74,7 +74,7 @@ def test_fusion_adds_the_inverse_of_the_ranks() -> None:
     assert 2 / (RRF_K + 2) > 1 / (RRF_K + 1)
 
 
-async def test_fused_asks_deeper_than_it_answers() -> None:
+async def test_fused_retrieves_more_than_it_returns() -> None:
     async def backwards(events: Sequence[Event], questions: Sequence[str], k: int) -> list[list[int]]:
         assert k >= 100
         return [list(range(len(events)))[::-1]] * len(questions)
@@ -82,23 +82,23 @@ async def test_fused_asks_deeper_than_it_answers() -> None:
     assert await fused(backwards, bm25)(EVENTS, ["mended"], 2) == [[1, 3]]
 
 
-def test_links_go_to_earlier_neighbours_only() -> None:
+def test_links_lead_to_earlier_neighbours_only() -> None:
     near = np.array([[1, 0], [0, 1], [0.9, np.sqrt(1 - 0.81)], [1, 0]], np.float32)
     assert _links(near) == [[], [], [0], [0, 2]]
 
 
-def test_a_hit_is_followed_by_what_it_links_to_once() -> None:
+def test_linked_notes_follow_a_hit_once() -> None:
     assert _with_linked([2, 0, 3], [[], [], [1, 0], [2]], 10) == [2, 1, 0, 3]
     assert _with_linked([2, 0, 3], [[], [], [1, 0], [2]], 2) == [2, 1]
 
 
-async def test_amem_finds_by_its_notes(static: StaticEmbedder) -> None:
+async def test_amem_searches_its_notes(static: StaticEmbedder) -> None:
     ranks = await amem(static)(EVENTS, ["Who mended the oak boat?"], 3)
     assert ranks[0][0] == 1
     assert len(ranks[0]) == 3
 
 
-async def test_a_shared_embedder_embeds_nothing_twice() -> None:
+async def test_a_shared_embedder_embeds_each_text_once() -> None:
     asked: list[str] = []
 
     class Counting(StaticEmbedder):
@@ -114,14 +114,14 @@ async def test_a_shared_embedder_embeds_nothing_twice() -> None:
     assert once.info.dim == rows.shape[1]
 
 
-def test_systems_by_name(static: StaticEmbedder) -> None:
+def test_systems_are_loaded_by_name(static: StaticEmbedder) -> None:
     assert list(load_baselines(QUICK, static).systems) == ["BM25", "vectors"]
     assert load_baselines((), static) == ({}, [])
     with pytest.raises(InvalidInput, match="'luck'"):
         load_baselines(["luck"], static)
 
 
-def test_without_torch_the_rest_is_measured_and_it_is_said(
+def test_without_torch_the_other_systems_are_measured_and_the_gap_is_reported(
     static: StaticEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(spec: str) -> None:

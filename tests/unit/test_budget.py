@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Ledger:
-    """What a store would know."""
+    """The usage counters of a store."""
 
     def __init__(self, *uses: ModelUse) -> None:
         self.uses = list(uses)
@@ -77,8 +77,8 @@ async def test_an_import_budget_counts_from_the_opening() -> None:
 
 @pytest.mark.parametrize("per", ["day", "import"])
 @pytest.mark.parametrize("real", [3, 10, 14])
-async def test_concurrent_calls_exceed_the_budget_by_one_at_most(per: Any, real: int) -> None:
-    """Each expects 10 tokens: what it really costs may be less or more."""
+async def test_concurrent_calls_exceed_the_budget_by_at_most_one(per: Any, real: int) -> None:
+    """Each call reserves 10 tokens; its actual cost may be lower or higher."""
     ledger = Ledger()
     meter = Meter(Budget(tokens=50, per=per), ledger.used)
     spent = refused = 0
@@ -98,7 +98,7 @@ async def test_concurrent_calls_exceed_the_budget_by_one_at_most(per: Any, real:
         for _ in range(40):
             group.start_soon(call)
     assert refused
-    assert 50 <= spent < 50 + 5 * max(real - 10, 0) + real  # five may be under way at once
+    assert 50 <= spent < 50 + 5 * max(real - 10, 0) + real  # at most five concurrent calls
 
 
 async def test_a_failed_call_releases_its_reservation() -> None:

@@ -1,4 +1,4 @@
-"""Which statements replace which, by rules for plain English: on examples of our own."""
+"""Rules that decide which English statements supersede which."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ Ann works at Nordlys. => Ann works at Kafe Moen on Saturdays.
 
 
 @pytest.mark.parametrize(("before", "after"), REPLACED)
-def test_a_change_replaces_what_it_changed(before: str, after: str) -> None:
+def test_a_change_supersedes_the_old_statement(before: str, after: str) -> None:
     change = _change(before, after)
     assert change is not None
     assert change.type is LinkType.SUPERSEDES
@@ -114,12 +114,12 @@ def test_a_change_replaces_what_it_changed(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), KEPT)
-def test_what_is_no_change_replaces_nothing(before: str, after: str) -> None:
+def test_a_statement_without_change_supersedes_nothing(before: str, after: str) -> None:
     assert _change(before, after) is None
 
 
 @pytest.mark.parametrize(("before", "after"), IN_DOUBT)
-def test_what_may_be_told_of_another_thing_only_contradicts(before: str, after: str) -> None:
+def test_statements_about_possibly_different_things_only_contradict(before: str, after: str) -> None:
     change = _change(before, after)
     assert change is not None
     assert change.type is LinkType.CONTRADICTS
@@ -134,19 +134,19 @@ def test_what_may_be_told_of_another_thing_only_contradicts(before: str, after: 
         ("The rent is 900 euros.", {"session": "later"}, LinkType.SUPERSEDES),
     ],
 )
-def test_in_the_same_breath_only_who_says_so_replaces(after: str, fields: dict[str, object], type: LinkType) -> None:
+def test_at_one_moment_only_a_correction_supersedes(after: str, fields: dict[str, object], type: LinkType) -> None:
     soon = START + timedelta(minutes=5)
     change = change_of(_note(1, "The rent is 800 euros.", day=0), _note(2, after, valid_from=soon, **fields), True)
     assert change is not None
     assert change.type is type
 
 
-def test_the_reason_tells_what_changed_from_what_to_what() -> None:
+def test_the_reason_contains_the_old_and_the_new_value() -> None:
     change = _change("I live in Bergen.", "I live in Oslo.")
     assert change == (LinkType.SUPERSEDES, "says that Ann's home changed: Bergen \u2192 Oslo")
 
 
-def test_without_dates_only_a_word_of_change_decides() -> None:
+def test_without_dates_only_an_explicit_change_supersedes() -> None:
     undecided = _change("Ann lives in Bergen.", "Ann lives in Oslo.", dated=False)
     assert undecided == (LinkType.CONTRADICTS, "says otherwise of Ann's home: Bergen / Oslo")
     told = _change("Ann lives in Bergen.", "Ann lives in Oslo now.", dated=False)
@@ -154,12 +154,12 @@ def test_without_dates_only_a_word_of_change_decides() -> None:
     assert told.type is LinkType.SUPERSEDES
 
 
-def test_the_one_spoken_of_may_speak_or_be_spoken_of() -> None:
+def test_the_subject_may_be_the_speaker_or_a_third_person() -> None:
     assert _change("I live in Bergen.", "Ann lives in Oslo now.", speaker="Ben")
     assert not _change("I live in Bergen.", "I live in Oslo now.", speaker="Ben")
 
 
-def test_who_claims_nothing_replaces_nothing() -> None:
+def test_statements_without_a_claim_supersede_nothing() -> None:
     old, new = _note(1, "I live in Bergen.", day=0), _note(2, "I live in Oslo.", day=9)
     assert may_change_facts(new)
     assert change_of(old, new, True)
@@ -170,7 +170,7 @@ def test_who_claims_nothing_replaces_nothing() -> None:
     assert not change_of(old, new.model_copy(update={"event_ids": old.event_ids}), True)
 
 
-def test_late_news_are_replaced_by_what_follows_them_first() -> None:
+def test_late_arrivals_are_superseded_by_the_next_statement_in_time() -> None:
     late = _note(9, "I live in Turku.", day=30)
     towns = (("Bergen", 0), ("Oslo", 90), ("Graz", 60))
     others = [_note(seq, f"I live in {town}.", day=day) for seq, (town, day) in enumerate(towns, 1)]
@@ -184,7 +184,7 @@ NOTES = st.lists(st.tuples(TEXTS, ROLES, st.none() | st.integers(0, 9)), min_siz
 
 
 @given(NOTES, st.randoms())
-def test_the_order_in_which_others_are_looked_at_changes_nothing(
+def test_candidate_order_does_not_matter(
     told: list[tuple[str, str | None, int | None]], chance: Random
 ) -> None:
     *others, note = (_note(seq, text, speaker=speaker, day=day) for seq, (text, speaker, day) in enumerate(told))
@@ -201,12 +201,12 @@ def test_the_order_in_which_others_are_looked_at_changes_nothing(
 
 
 @given(st.tuples(st.none() | st.integers(0, 3), st.none() | st.integers(0, 3)))
-def test_of_two_notes_the_earlier_is_the_same_from_either_side(days: tuple[int | None, int | None]) -> None:
+def test_earlier_note_is_symmetric(days: tuple[int | None, int | None]) -> None:
     one, other = _note(1, "a", day=days[0]), _note(2, "b", day=days[1])
     assert in_time(one, other) == in_time(other, one)
 
 
-def test_facts_of_one_matter_are_offered_to_a_model() -> None:
+def test_facts_on_one_subject_are_candidates_for_a_model() -> None:
     told = ("Ann lives in Oslo.", "Ann lives in Bergen.", "Ben plays chess.", "The ferry costs 9 euros.",
             "The ferry costs 8 euros.")  # fmt: skip
     facts = [_note(number, text, speaker=None, kind=Kind.SEMANTIC) for number, text in enumerate(told)]

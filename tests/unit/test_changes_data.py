@@ -1,4 +1,4 @@
-"""The planted changes of fact are what their README says."""
+"""The data set of planted fact changes matches its README."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def events_of(scope: str) -> list[Event]:
     return events
 
 
-def test_thirty_changes_of_each_of_ten_kinds() -> None:
+def test_each_of_ten_kinds_has_thirty_changes() -> None:
     kinds = Counter(change.kind for change in ALL)
     assert len(kinds) == 10
     assert set(kinds.values()) == {30}
@@ -50,7 +50,7 @@ def test_thirty_changes_of_each_of_ten_kinds() -> None:
     assert 100 <= marked <= 200, "both sorts of new statements"
 
 
-def test_no_question_is_asked_twice_in_a_scope() -> None:
+def test_questions_are_unique_in_a_scope() -> None:
     for asked in CHANGES.values():
         assert len({change.question for change in asked}) == len(asked)
         statements = [event for change in asked for event in (change.now, change.before)]
@@ -75,13 +75,13 @@ def test_a_scope_is_well_formed(scope: str) -> None:
         assert before is not None
         assert now is not None
         assert before < change.as_of < now
-        # Statements stand somewhere in their sessions, whose starts are 3 to 150 days apart.
+        # Statements occur anywhere in their sessions, whose starts are 3 to 150 days apart.
         assert timedelta(days=2) < now - before < timedelta(days=151)
         assert by_id[change.before].session != by_id[change.now].session
 
 
 @pytest.mark.parametrize("kind", sorted({change.kind for change in ALL}))
-def test_phrasings_are_many_and_none_is_shared(kind: str) -> None:
+def test_phrasings_are_many_and_unique(kind: str) -> None:
     lines = MAKER.read(kind).lines
     old, new = ({line.text for line in lines[side]} for side in ("old", "new"))
     assert len(old) >= 8
@@ -92,14 +92,14 @@ def test_phrasings_are_many_and_none_is_shared(kind: str) -> None:
     assert set(lines) == {"old", "new", "other", "same", "oldvalue", "unrealised", "if"}
 
 
-def test_the_files_are_what_the_script_makes() -> None:
+def test_the_script_reproduces_the_files() -> None:
     scopes, questions = MAKER.everything()
     made = {f"{name}.jsonl": rows for name, rows in scopes.items()} | {QUESTIONS: questions}
     for name, rows in made.items():
         assert "".join(MAKER.lines_of(rows)) == (FOLDER / name).read_text(encoding="utf-8"), name
 
 
-def test_a_question_without_a_mark_can_be_read() -> None:
+def test_a_question_without_a_question_mark_is_parsed() -> None:
     fields = json.loads((FOLDER / QUESTIONS).read_text(encoding="utf-8").splitlines()[0])
     del fields["marked"]
     assert Change.model_validate(fields).marked is None

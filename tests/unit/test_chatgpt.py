@@ -1,4 +1,4 @@
-"""ChatGPT's export: the branch that was kept, what is left out, and the zip it comes in."""
+"""ChatGPT exports: the current branch, skipped messages, and zip files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SAILING = "6b1f0c6e-1111-4a2b-9c3d-000000000001"
 
 
 def changed(tmp_path: Path, change: dict[str, Any]) -> Path:
-    """The sample's first conversation with other fields."""
+    """Return the sample's first conversation with changed fields."""
     path = tmp_path / "conversations.json"
     path.write_text(json.dumps([json.loads(SAMPLE.read_text("utf-8"))[0] | change]), encoding="utf-8")
     return path
 
 
-def test_the_branch_that_was_kept() -> None:
+def test_the_current_branch_is_imported() -> None:
     read, rejected = split_records(list(chatgpt.read(SAMPLE)))
     sailing = [event for event in read if event.session == SAILING]
     assert [event.external_id for event in sailing] == [f"{SAILING}/a-{nth}" for nth in (1, 3, 4, 5, 6, 7)]
@@ -45,7 +45,7 @@ def test_the_branch_that_was_kept() -> None:
     assert [one.reason for one in rejected] == ["unknown content_type 'hologram'"]
 
 
-def test_pictures_code_and_speech() -> None:
+def test_pictures_code_and_speech_are_imported() -> None:
     asked, order, painted, code, printed, spoken = [
         event for event in split_records(list(chatgpt.read(SAMPLE)))[0] if event.session != SAILING
     ]
@@ -56,7 +56,7 @@ def test_pictures_code_and_speech() -> None:
     assert (printed.content, spoken.content) == ("2\n", "\u200fשלום from the cockpit")
 
 
-def test_folder_and_zip_are_read_as_the_file_is(tmp_path: Path) -> None:
+def test_folder_and_zip_yield_the_events_of_the_file(tmp_path: Path) -> None:
     said = SAMPLE.read_text("utf-8")
     one, *rest = json.loads(said)
     folder = tmp_path / "export"
@@ -73,31 +73,31 @@ def test_folder_and_zip_are_read_as_the_file_is(tmp_path: Path) -> None:
         assert [record.model_dump(exclude={"source", "file"}) for record in chatgpt.read(path)][:-1] == wanted[:-1]
 
 
-def test_a_renamed_conversation_and_a_new_answer_keep_all_other_ids(tmp_path: Path) -> None:
+def test_ids_survive_a_rename_and_a_regenerated_answer(tmp_path: Path) -> None:
     again = events(list(chatgpt.read(changed(tmp_path, {"current_node": "a-5", "title": "Fårö"}))))
     assert [event.external_id for event in again] == [f"{SAILING}/a-{nth}" for nth in (1, 3, 4, 5)]
 
 
 @pytest.mark.parametrize("last", [None, "nowhere", 7, ["a-8"]])
-def test_without_a_current_node_the_latest_message_tells_the_branch(tmp_path: Path, last: Any) -> None:
+def test_without_a_current_node_the_latest_message_selects_the_branch(tmp_path: Path, last: Any) -> None:
     assert len(events(list(chatgpt.read(changed(tmp_path, {"current_node": last}))))) == 6
 
 
-def test_a_kind_of_content_that_is_no_word_is_as_any_other(tmp_path: Path) -> None:
+def test_a_content_type_that_is_not_a_string_is_unknown(tmp_path: Path) -> None:
     path = changed(tmp_path, {})
     before = list(chatgpt.read(path))
     path.write_text(path.read_text("utf-8").replace('"content_type": "text"', '"content_type": ["text"]'), "utf-8")
     assert len(list(chatgpt.read(path))) == len(before)
 
 
-def test_a_ring_ends(tmp_path: Path) -> None:
+def test_a_cyclic_conversation_terminates(tmp_path: Path) -> None:
     mapping = {"x": {"parent": "y", "message": {"content": {"parts": ["One."]}}}, "y": {"parent": "x", "message": None}}
     path = changed(tmp_path, {"mapping": mapping, "current_node": "x"})
     assert [event.content for event in events(list(chatgpt.read(path)))] == ["One."]
 
 
 @pytest.mark.parametrize("at", ["yesterday", 1e300, float("nan"), {}])
-def test_an_impossible_time_is_told(tmp_path: Path, at: Any) -> None:
+def test_an_impossible_time_is_rejected(tmp_path: Path, at: Any) -> None:
     said = {"content": {"parts": ["One."]}, "create_time": at}
     path = changed(tmp_path, {"mapping": {"x": {"message": said}}, "current_node": "x"})
     (only,) = chatgpt.read(path)
@@ -122,13 +122,13 @@ def test_an_impossible_time_is_told(tmp_path: Path, at: Any) -> None:
         ("Six <cite|turn0 knots <cite|turn0search1>.", "Six \ue200cite\ue202turn0 knots."),
     ],
 )
-def test_names_and_links_between_private_characters_are_words(tmp_path: Path, written: str, told: str) -> None:
+def test_names_and_links_between_private_characters_become_text(tmp_path: Path, written: str, told: str) -> None:
     parts = [written.translate({ord("<"): "\ue200", ord("|"): "\ue202", ord(">"): "\ue201"})]
     path = changed(tmp_path, {"mapping": {"x": {"message": {"content": {"parts": parts}}}}, "current_node": "x"})
     assert [event.content for event in events(list(chatgpt.read(path)))] == [told]
 
 
-def test_utf_16_is_read_and_a_cut_file_says_so(tmp_path: Path) -> None:
+def test_utf_16_is_read_and_a_truncated_file_raises(tmp_path: Path) -> None:
     path = tmp_path / "wide.json"
     path.write_text(SAMPLE.read_text("utf-8"), encoding="utf-16")
     assert detect(path).name == "chatgpt"

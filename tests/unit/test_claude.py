@@ -1,4 +1,4 @@
-"""Claude.ai's export: blocks, attachments, branches, and older layouts."""
+"""Claude.ai exports: blocks, attachments, branches, and older layouts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAMPLE = SAMPLES / "claude.json"
 PEAR, OLD, ROSE = (f"9d0c2f7e-2222-4bbb-8ccc-00000000000{nth}" for nth in (1, 2, 3))
 
 
-def test_messages_attachments_and_tools() -> None:
+def test_messages_attachments_and_tools_are_imported() -> None:
     pear = [event for event in events(list(claude.read(SAMPLE))) if event.session == PEAR]
     asked, orchard, pasted, answer, thanks, plan = pear
     assert asked.content.splitlines()[-3:] == ["[file: orchard.txt]", "[file: pasted text]", "[file: tree.jpeg]"]
@@ -37,15 +37,15 @@ def test_messages_attachments_and_tools() -> None:
     assert {event.metadata["conversation"] for event in pear} == {"Grafting the old pear 🍐"}
 
 
-def test_an_old_export_and_a_branch() -> None:
+def test_an_old_export_keeps_its_latest_branch() -> None:
     read = events(list(claude.read(SAMPLE)))
     (old,) = [event for event in read if event.session == OLD]
     assert (old.content, old.metadata) == ("An old export has the text alone.", {})
     assert [event.content for event in read if event.session == ROSE] == ["Name a rose.", "Madame Hardy."]
 
 
-def test_the_latest_message_tells_the_branch_wherever_it_stands(tmp_path: Path) -> None:
-    said = [("a", "root", 0), ("c", "a", 2), ("d", "c", 3), ("b", "a", 1)]  # b was answered anew by c
+def test_the_latest_message_selects_the_branch_in_any_order(tmp_path: Path) -> None:
+    said = [("a", "root", 0), ("c", "a", 2), ("d", "c", 3), ("b", "a", 1)]  # c is a second answer to b
     told = [
         {"uuid": uuid, "parent_message_uuid": parent, "text": uuid, "sender": "human",
          "created_at": f"2025-05-01T08:0{at}:00Z"}
@@ -56,7 +56,7 @@ def test_the_latest_message_tells_the_branch_wherever_it_stands(tmp_path: Path) 
     assert [event.content for event in events(list(claude.read(path)))] == ["a", "c", "d"]
 
 
-def test_where_a_message_is_missing_nothing_before_it_is_lost(tmp_path: Path) -> None:
+def test_messages_before_a_missing_parent_are_kept(tmp_path: Path) -> None:
     told = [
         {"uuid": uuid, "parent_message_uuid": parent, "text": uuid, "sender": "human"}
         for uuid, parent in (("a", "root"), ("b", "a"), ("d", "c"))
@@ -66,7 +66,7 @@ def test_where_a_message_is_missing_nothing_before_it_is_lost(tmp_path: Path) ->
     assert [event.content for event in events(list(claude.read(path)))] == ["a", "b", "d"]
 
 
-def test_the_current_leaf_tells_the_branch(tmp_path: Path) -> None:
+def test_the_current_leaf_selects_the_branch(tmp_path: Path) -> None:
     rose = json.loads(SAMPLE.read_text("utf-8"))[2]
     rose["current_leaf_message_uuid"] = rose["chat_messages"][1]["uuid"]
     path = tmp_path / "one.json"
@@ -93,7 +93,7 @@ def test_the_zip_is_read(tmp_path: Path) -> None:
         ({"sender": ["human"], "text": "Hm."}, "speaker"),
     ],
 )
-def test_a_bad_message_is_told_and_the_next_one_read(tmp_path: Path, said: Any, reason: str) -> None:
+def test_a_bad_message_is_rejected_and_the_next_is_read(tmp_path: Path, said: Any, reason: str) -> None:
     path = tmp_path / "conversations.json"
     good = {"uuid": "m", "sender": "assistant", "text": "Well."}
     path.write_text(json.dumps([7, {"uuid": "c"}, {"uuid": "c", "chat_messages": [said, good]}]))

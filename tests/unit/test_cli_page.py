@@ -1,4 +1,4 @@
-"""docs/cli.md tells of every command and of every variable that the command line reads."""
+"""docs/cli.md documents every command and every environment variable of the command line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_every_command_is_in_the_table() -> None:
     assert sorted(told) == sorted(commands(typer.main.get_command(app)))
 
 
-def test_every_common_option_and_its_variable_is_told() -> None:
+def test_every_common_option_and_its_variable_is_documented() -> None:
     root: Any = typer.main.get_command(app)
     for option in root.params:
         if option.name not in ("version", "install_completion", "show_completion"):

@@ -1,4 +1,4 @@
-"""Lists by row and entries by key, against dictionaries, through any order of puts and drops."""
+"""Columnar lists and indexes, compared with dictionaries after any order of puts and drops."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ steps = st.lists(
 
 
 def flat(put: dict[int, dict[int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The rows, how many entries each has, and all keys and values."""
+    """Return the rows, the number of entries of each row, and all keys and values."""
     at = np.array(list(put), np.int64)
     sizes = np.array([len(held) for held in put.values()], np.int64)
     pairs = np.array([pair for held in put.values() for pair in held.items()], np.int64).reshape(-1, 2)
@@ -37,12 +37,12 @@ def flat(put: dict[int, dict[int, int]]) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def owned(saved: Iterable[tuple[str, Any]]) -> dict[str, np.ndarray]:
-    """What was saved, as it is read from a file."""
+    """Return saved arrays as a file returns them."""
     return {name: np.array(array[:]) for name, array in saved}
 
 
 @given(steps)
-def test_an_index_finds_what_rows_hold_now(plan: list[tuple[str, Any]]) -> None:
+def test_an_index_returns_the_current_entries(plan: list[tuple[str, Any]]) -> None:
     index, held = InvertedIndex(np.int16), dict[int, dict[int, int]]()
     left: tuple[InvertedIndex, dict[int, dict[int, int]]] = (index.copy(), {})
     for what, drawn in plan:
@@ -78,7 +78,7 @@ def test_an_index_finds_what_rows_hold_now(plan: list[tuple[str, Any]]) -> None:
 
 
 @given(steps)
-def test_lists_hold_what_rows_were_given_last(plan: list[tuple[str, Any]]) -> None:
+def test_lists_contain_the_latest_values(plan: list[tuple[str, Any]]) -> None:
     lists, held = RowLists(key=(np.int32, ()), value=(np.int16, ())), dict[int, list[tuple[int, int]]]()
     for what, drawn in plan:
         if what == "put":
@@ -101,7 +101,7 @@ def test_lists_hold_what_rows_were_given_last(plan: list[tuple[str, Any]]) -> No
     assert found == {row: pairs for row, pairs in held.items() if pairs}
 
 
-def test_lists_leave_out_what_nobody_has_any_more() -> None:
+def test_lists_drop_unused_entries() -> None:
     lists, row = RowLists(value=(np.int64, ())), np.array([0])
     for number in range(10):
         lists.put(row, np.array([1000]), value=np.full(1000, number))
@@ -118,7 +118,7 @@ def test_an_index_merges_its_segments() -> None:
     assert index.count(3) == len(range(3, 500, 7))
 
 
-def test_an_index_of_which_all_has_gone() -> None:
+def test_an_index_may_become_empty() -> None:
     index = InvertedIndex(np.int16)
     for row in range(2):
         index.post(np.array([row]), np.array([3]), np.array([1]))
@@ -129,7 +129,7 @@ def test_an_index_of_which_all_has_gone() -> None:
 
 
 @given(st.lists(st.lists(st.integers(-9, 9), max_size=6), max_size=12), st.sampled_from([1, 4096]))
-def test_numbers_are_given_once(drawn: list[list[int]], few: int) -> None:
+def test_each_name_has_one_number(drawn: list[list[int]], few: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(tables, "FEW", few)
         numbers, known = KeyTable(), dict[int, int]()
@@ -147,7 +147,7 @@ def test_numbers_are_given_once(drawn: list[list[int]], few: int) -> None:
         restored.load(owned(kept.save(held)), len(known))
         left = {key: number for key, number in known.items() if held[number]}
         assert [restored.find(key) for key in range(-9, 10)] == [left.get(key, -1) for key in range(-9, 10)]
-        assert restored.take(np.array([100])).tolist() == [len(known)]  # no number is given twice
+        assert restored.take(np.array([100])).tolist() == [len(known)]  # numbers are unique
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8))
@@ -159,7 +159,7 @@ def test_spans(drawn: list[tuple[int, int]]) -> None:
     ]
 
 
-def test_a_table_keeps_what_it_is_told_to() -> None:
+def test_a_table_stores_its_rows() -> None:
     table = Table(number=(np.int64, ()), pair=(np.float32, (2,)))
     table.append(number=np.arange(1000), pair=np.ones((1000, 2)))
     table.keep(np.array([5, 3]))

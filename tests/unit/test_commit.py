@@ -51,7 +51,7 @@ def test_a_plan_that_misses_a_deleted_note_is_made_again(tmp_path: Path) -> None
     run(tmp_path, test)
 
 
-def test_a_reference_to_a_note_that_never_was_names_the_doctor(tmp_path: Path) -> None:
+def test_an_unknown_note_id_in_a_plan_raises_and_names_the_doctor(tmp_path: Path) -> None:
     async def test(store: GraphStore) -> None:
         await (await StoreWriter(store).begin()).add("The harbour.")
 
@@ -64,7 +64,7 @@ def test_a_reference_to_a_note_that_never_was_names_the_doctor(tmp_path: Path) -
     run(tmp_path, test)
 
 
-def test_a_key_error_of_a_plan_stays_one_even_if_others_write_meanwhile(tmp_path: Path) -> None:
+def test_a_key_error_in_a_plan_is_raised_despite_concurrent_writes(tmp_path: Path) -> None:
     async def test(store: GraphStore) -> None:
         writer = await StoreWriter(store).begin()
 
@@ -78,7 +78,7 @@ def test_a_key_error_of_a_plan_stays_one_even_if_others_write_meanwhile(tmp_path
     run(tmp_path, test)
 
 
-def test_the_collector_stays_enabled_while_a_plan_waits(tmp_path: Path) -> None:
+def test_garbage_collection_stays_enabled_while_a_plan_waits(tmp_path: Path) -> None:
     import gc
 
     async def test(store: GraphStore) -> None:

@@ -1,4 +1,4 @@
-"""Communities: the same for the same links, however they come; and they only grow."""
+"""Communities: independent of the order of links, and stable as notes arrive."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ XYZ = clique(*"vwxyz")
 EVENTS = keys("abcdemnvwxyz")
 
 
-def test_what_is_tied_closely_belongs_together() -> None:
+def test_densely_linked_notes_form_a_community() -> None:
     found = communities(EVENTS, ABC | XYZ | {("e", "v"): 0.3})
     assert found == [frozenset("abcde"), frozenset("vwxyz")]
 
 
-def test_too_few_are_none() -> None:
+def test_too_few_notes_form_no_community() -> None:
     assert communities(EVENTS, clique(*"abc")) == []
     assert communities({}, {}) == []
 
 
-def test_a_chain_is_one_though_it_falls_into_pairs() -> None:
+def test_a_chain_is_one_community() -> None:
     assert communities(EVENTS, {("a", "b"): 1.0, ("b", "c"): 1.0, ("c", "d"): 1.0}) == [frozenset("abcd")]
 
 
-def test_what_is_new_joins_what_it_is_tied_to_most() -> None:
+def test_a_new_note_joins_its_strongest_community() -> None:
     former = [set("vwxyz"), set("abcde")]
     ties = ABC | XYZ | {("m", "a"): 0.5, ("m", "b"): 0.4, ("v", "m"): 0.8, ("n", "m"): 0.9}
     assert communities(EVENTS, ties, former) == [frozenset("vwxyz"), frozenset("abcdemn")]
 
 
-def test_a_former_one_stays_whole_and_may_become_too_small() -> None:
+def test_an_existing_community_stays_whole_and_may_become_too_small() -> None:
     assert communities(EVENTS, XYZ, [set("abcde"), set("mno")]) == [
         frozenset("abcde"), frozenset("mn"), frozenset("vwxyz")
     ]  # fmt: skip
 
 
-def test_what_is_elsewhere_moves_nothing() -> None:
+def test_changes_elsewhere_move_nothing() -> None:
     alone = communities(EVENTS, ABC)
     assert communities(EVENTS, ABC | XYZ)[0] == alone[0]
 
 
-def test_a_full_one_takes_up_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_community_accepts_no_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "MAX_EVENTS", 5)
     assert communities(EVENTS, ABC | {("a", "m"): 1.0}, [set("abcde")]) == [frozenset("abcde")]
 
 
-def test_a_large_one_is_divided_where_it_can_be() -> None:
+def test_a_large_community_is_split_at_weak_links() -> None:
     halves = [[f"{half}{n:02d}" for n in range(16)] for half in "ab"]
     ties = clique(*halves[0]) | clique(*halves[1]) | {(halves[0][n], halves[1][n]): 1.0 for n in range(16)}
     found = communities(keys([*halves[0], *halves[1]]), ties)
@@ -80,11 +80,11 @@ edges = st.dictionaries(
 
 @settings(deadline=None, max_examples=60)
 @given(edges, st.randoms(use_true_random=False))
-def test_neither_ids_nor_order_decide(found: dict[tuple[int, int], float], chance: Any) -> None:
+def test_ids_and_order_do_not_matter(found: dict[tuple[int, int], float], chance: Any) -> None:
     ties = {(str(one), str(other)): weight for (one, other), weight in found.items()}
     events = {str(n): bytes([n]) for n in range(30)}
     first = communities(events, ties)
-    assert communities(events, ties, first) == first  # again finds the same
+    assert communities(events, ties, first) == first  # a second run returns the same
     assert all(len(one) >= room.MIN_EVENTS for one in first)
     assert len(set().union(*first)) == sum(map(len, first))
     names = {str(n): f"{chance.random()} {n}" for n in range(30)}

@@ -1,4 +1,4 @@
-"""Conversations as text: what is new in them, what is asked, and where what was recalled goes."""
+"""Conversations as text: their new turns, the question, and the place of recalled notes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ TOLD = f"{HEAD}\n\n- It rains."
         ([SYSTEM | {"content": None}], [SYSTEM | {"content": f"\n\n{TOLD}"}]),
     ],
 )  # fmt: skip
-def test_one_system_message_tells_what_was_recalled(before: list[Any], after: list[Any]) -> None:
+def test_recalled_notes_form_one_system_message(before: list[Any], after: list[Any]) -> None:
     kept = [dict(message) for message in before]
     assert with_memory(before, "- It rains.") == after
     assert with_memory(before, "") == before == kept
 
 
-def test_messages_as_text() -> None:
+def test_messages_become_text() -> None:
     parts = [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {}}, SimpleNamespace(text="here")]
     assert message_text({"role": "user", "content": parts, "name": "Ida"}) == ("user", "Look\nhere", "Ida")
     assert message_text(SimpleNamespace(role="assistant", content=None)) == ("assistant", "", None)
@@ -50,7 +50,7 @@ def test_messages_as_text() -> None:
         ("uu", "01", "01"),
         ("suau", "3", "3"),
         ("suauu", "34", "34"),
-        ("uat", "", "0"),  # the model asked a tool
+        ("uat", "", "0"),  # the model called a tool
         ("uuatat", "", "01"),
         ("uauat", "", "2"),
         ("usu", "02", "02"),
@@ -58,7 +58,7 @@ def test_messages_as_text() -> None:
         ("", "", ""),
     ],
 )
-def test_what_is_new_and_what_is_asked(roles: str, new: str, asked: str) -> None:
+def test_new_turns_and_the_question_are_extracted(roles: str, new: str, asked: str) -> None:
     names = {"u": "user", "a": "assistant", "t": "tool", "s": "system"}
     said = [MessageText(names[role], str(place), None) for place, role in enumerate(roles)]
     assert [one.text for one in last(said)] == list(new)

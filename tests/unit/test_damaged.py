@@ -1,5 +1,5 @@
-"""Damaged files of every format: bytes cut out, flipped, doubled, moved, values of JSON of another kind than is due.
-What can be read is read, and the rest is told in one line; nothing else is ever raised."""
+"""Damaged files of every format: bytes removed, flipped, doubled or moved, and JSON values of a wrong type.
+Readable records are returned. Every other problem is a one-line reason or a ZettelError."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from zettel.transcripts import Rejected, choose
 
 FULL = 5_000  # variants of each format
 SAMPLE = 250  # variants of all formats together in an ordinary run
-NESTED = 100_000  # brackets, far more than any program can open
+NESTED = 100_000  # nested brackets, more than any parser accepts
 
 WEDGES = (
     *(b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\n", b'"', b"{", b"]"),
@@ -48,7 +48,7 @@ def format_of(file: str) -> str:
 
 
 def damages(size: int) -> st.SearchStrategy[list[Damage]]:
-    """One to three things that go wrong with a file of that many bytes."""
+    """Draw one to three damages of a file with this many bytes."""
     place = st.integers(0, max(0, size - 1))
     length = st.integers(1, 200) | place
     inserted = st.binary(min_size=1, max_size=8) | st.sampled_from(WEDGES)
@@ -70,7 +70,7 @@ def _flipped(said: bytes, at: int, bits: int) -> bytes:
 
 
 def _retyped(said: bytes, at: int, value: bytes) -> bytes:
-    """Another value in the place of the first of JSON from there on, of an object or a list with all that is in it."""
+    """Replace the first JSON value after a position, an object or a list with all its members."""
     if (found := _VALUE.search(said, at)) is None:
         return said
     end, opening = found.end(), said[found.end() - 1 : found.end()]
@@ -98,7 +98,7 @@ def variants(file: str, full: bool) -> int:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("file", FILES)
-def test_damage_is_told_in_one_line(
+def test_damage_is_reported_in_one_line(
     file: str, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
     count = variants(file, request.config.getoption("soak"))

@@ -1,4 +1,4 @@
-"""Dates in a text, worked out from when it was said."""
+"""Dates in a text, resolved from the time of the statement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WEDNESDAY = datetime(2024, 5, 1, 9, 30, tzinfo=timezone.utc)
 
 
 def _days(text: str, anchor: datetime | None = WEDNESDAY) -> list[tuple[str, str]]:
-    """First and last day of each stretch."""
+    """Return the first and last day of each date range."""
     return [
         (f"{found.start:%Y-%m-%d}", f"{found.end - timedelta(days=1):%Y-%m-%d}") for found in find_dates(text, anchor)
     ]
@@ -115,20 +115,20 @@ def test_a_phrase_names_its_days(text: str, first: str, last: str) -> None:
         "",
     ],
 )
-def test_what_only_looks_like_a_date_is_none(text: str) -> None:
+def test_other_numbers_are_not_dates(text: str) -> None:
     assert find_dates(text, WEDNESDAY) == []
 
 
-def test_several_dates_come_in_order_with_their_words() -> None:
+def test_several_dates_are_in_textual_order_with_their_phrases() -> None:
     text = "Yesterday Ann called; they met in May 2019 and meet again next Monday."
     assert [found.text for found in find_dates(text, WEDNESDAY)] == ["Yesterday", "May 2019", "next Monday"]
 
 
-def test_without_an_anchor_only_full_dates_are_known() -> None:
+def test_without_an_anchor_only_full_dates_are_resolved() -> None:
     assert _days("yesterday, on 5 May, last week, and on 5 May 2023", None) == [("2023-05-05", "2023-05-05")]
 
 
-def test_days_are_those_of_the_speaker() -> None:
+def test_days_are_in_the_time_zone_of_the_speaker() -> None:
     tokyo = timezone(timedelta(hours=9))
     (today,) = find_dates("today", datetime(2024, 5, 1, 1, 0, tzinfo=tokyo))
     assert today.start == datetime(2024, 4, 30, 15, tzinfo=timezone.utc)
@@ -146,7 +146,7 @@ _PIECES = st.sampled_from(
     st.lists(_PIECES, max_size=12).map(" ".join) | st.text(),
     st.none() | st.datetimes(timezones=st.just(timezone.utc)),
 )
-def test_every_stretch_begins_before_it_ends(text: str, anchor: datetime | None) -> None:
+def test_every_range_begins_before_it_ends(text: str, anchor: datetime | None) -> None:
     for found in find_dates(text, anchor):
         assert found.start < found.end
         assert found.start.utcoffset() == found.end.utcoffset() == timedelta(0)

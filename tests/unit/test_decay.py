@@ -1,4 +1,4 @@
-"""Which notes fade: by age, use and links, and by what they are."""
+"""Selection of decayed notes by age, use, links and kind."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def test_age_use_and_links_count_together() -> None:
         ({"kind": Kind.INSIGHT}, False),
     ],
 )
-def test_what_a_note_is_decides_whether_it_may(fields: dict[str, Any], fades: bool) -> None:
+def test_the_kind_of_a_note_decides_whether_it_may_decay(fields: dict[str, Any], fades: bool) -> None:
     assert POLICY.fades(a_note(**fields), used(1000), 0.5, NOW) is fades
 
 
-def test_days_or_a_timedelta() -> None:
+def test_age_is_days_or_a_timedelta() -> None:
     assert Decay(90) == Decay(timedelta(days=90))
     with pytest.raises(InvalidInput, match="number of days"):
         Decay("90d")  # type: ignore[arg-type]
@@ -67,11 +67,11 @@ def test_days_or_a_timedelta() -> None:
         {"older_than": 90, "importance": None},
     ],
 )
-def test_nonsense_is_refused(fields: dict[str, Any]) -> None:
+def test_invalid_policies_are_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         Decay(**fields)
 
 
-def test_what_people_say_of_themselves_does_not_fade() -> None:
+def test_personal_statements_do_not_decay() -> None:
     said = a_note(speaker="Ann").model_copy(update={"content": "I love salt glazes."})
     assert not POLICY.fades(said, used(1000), 0.5, NOW)

@@ -42,7 +42,7 @@ from zettel.scoring.training import (  # noqa: E402
     train,
 )
 
-torch.set_num_threads(1)  # several of these tests run side by side
+torch.set_num_threads(1)  # these tests run in parallel processes
 DIM = 8
 EMBEDDER = "of a test"
 SMALL = MemoryDecoderConfig(width=16, heads=2, vector_dim=DIM, embedder=EMBEDDER)
@@ -73,7 +73,7 @@ def nonzero_decoder(
 
 
 def log_odds(model: MemoryDecoder, *questions: DecoderInput) -> list[np.ndarray]:
-    """The model's log-odds for each."""
+    """Return the model's log-odds of each note."""
     with torch.inference_mode():
         rows = model(to_batch(questions, model.config)).numpy()
     return [row[: len(input.base_score)] for row, input in zip(rows, questions, strict=True)]
@@ -240,7 +240,7 @@ def test_a_device_and_compiling_are_optional(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def labelled(seed: int, m: int = 15) -> Example:
-    """The note with the largest first feature answers, wherever the default scorer has it."""
+    """The note with the largest first feature is the answer, whatever its default rank."""
     input = decoder_input(m, seed)
     return Example(input, np.arange(m) == input.notes[:, 0].argmax(), 1)
 
@@ -262,7 +262,7 @@ def test_training_improves_recall() -> None:
 
 def test_training_on_noise_keeps_the_default_scorer() -> None:
     rng = np.random.default_rng(3)
-    answers = np.arange(12) < 2  # the default scorer has all of them
+    answers = np.arange(12) < 2  # the default scorer finds all answers
     noise = [Example(decoder_input(12, seed), answers, 2) for seed in range(40)]
     trained = train(noise[:30], noise[30:], SMALL, TrainingSettings(epochs=9, patience=2), lambda *_: None)
     assert trained.best == -1
@@ -313,7 +313,7 @@ def test_a_decoder_without_gain_on_documents_skips_them() -> None:
 
 
 def unlike(seed: int) -> Example:
-    """The default scorer's best note answers, whatever the features say."""
+    """The default scorer's best note is the answer, whatever its features."""
     return Example(decoder_input(15, seed), np.arange(15) < 1, 1)
 
 

@@ -1,4 +1,4 @@
-"""Discord: what DiscordChatExporter saves, and the data package."""
+"""Discord: files of DiscordChatExporter, and the data package."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(path: Path) -> list[Event]:
     return [one for one in records if isinstance(one, Event)]
 
 
-def test_channels() -> None:
+def test_each_channel_is_a_session() -> None:
     events = [*read(SAMPLES / "discord-workshop.json"), *read(SAMPLES / "discord-thread.json")]
     assert [(event.external_id, event.speaker, event.content) for event in events] == [
         ("900200000000000002", "Ann K.", "Who has the steam box? 🔨\nI need it for ribs."),
@@ -47,12 +47,12 @@ def test_channels() -> None:
     assert [event.session for event in events] == [None] * 6 + ["900000000000000003"], "a thread is a session"
 
 
-def test_one_file() -> None:
+def test_a_single_file_is_read() -> None:
     (event,) = read(SAMPLES / "discord.json")
     assert event.metadata == {"channel": "Direct Messages/bob"}
 
 
-def test_the_data_package(tmp_path: Path) -> None:
+def test_the_data_package_is_read(tmp_path: Path) -> None:
     archive = Path(shutil.make_archive(str(tmp_path / "package"), "zip", SAMPLES / "discord-package"))
     assert discord.sniff(archive, archive.read_bytes())
     events = read(archive)
@@ -70,7 +70,7 @@ def test_the_data_package(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "message", [7, {"id": "1", "timestamp": "soon", "content": "hi"}, {"id": "1", "content": "\0"}]
 )
-def test_a_bad_message_is_rejected_with_its_place(tmp_path: Path, message: Any) -> None:
+def test_a_bad_message_is_rejected_with_its_position(tmp_path: Path, message: Any) -> None:
     path = tmp_path / "c.json"
     path.write_text(json.dumps({"guild": {}, "channel": {}, "messages": [message]}), encoding="utf-8")
     assert discord.sniff(path, path.read_bytes())
@@ -79,7 +79,7 @@ def test_a_bad_message_is_rejected_with_its_place(tmp_path: Path, message: Any) 
     assert rejected.position == "1"
 
 
-def test_a_package_has_its_newest_message_first_and_a_session_begins_with_the_oldest(tmp_path: Path) -> None:
+def test_a_newest_first_package_is_read_oldest_first(tmp_path: Path) -> None:
     folder = tmp_path / "p" / "messages" / "c1"
     folder.mkdir(parents=True)
     (folder / "channel.json").write_text('{"id": "1", "name": "yard"}')
@@ -94,7 +94,7 @@ def test_a_package_has_its_newest_message_first_and_a_session_begins_with_the_ol
     ]  # fmt: skip
 
 
-def test_a_package_that_breaks_off_is_read_until_there(tmp_path: Path) -> None:
+def test_a_truncated_package_is_read_up_to_its_end(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "discord-package", tmp_path / "p")
     whole = tmp_path / "p" / "messages" / "c900000000000000002" / "messages.json"
     whole.write_bytes(whole.read_bytes()[:-40])
@@ -104,7 +104,7 @@ def test_a_package_that_breaks_off_is_read_until_there(tmp_path: Path) -> None:
         next(records)
 
 
-def test_a_damaged_table_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_damaged_table_is_reported_with_its_line(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "discord-package", tmp_path / "p")
     table = tmp_path / "p" / "messages" / "c900000000000000005" / "messages.csv"
     table.write_bytes(b"ID,Timestamp,Contents\r\n1,2021-05-01 10:00:00,\xff\r\n")

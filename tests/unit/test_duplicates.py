@@ -1,4 +1,4 @@
-"""Which notes say the same twice: case, signs and pleasantries do not matter, words, numbers, days and people do."""
+"""Detection of duplicates: case, punctuation and pleasantries do not matter; words, numbers, days and people do."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def same(one: Note, other: Note) -> bool:
         ("我们在花园里养了两只母鸡。", "我们在花园里养了两只母鸡！"),
     ],
 )
-def test_the_same_said_a_little_otherwise(one: str, other: str) -> None:
+def test_small_differences_are_duplicates(one: str, other: str) -> None:
     assert same(note(one), note(other))
 
 
@@ -75,25 +75,25 @@ def test_a_word_a_number_or_a_name_makes_it_another_statement(one: str, other: s
         {"kind": Kind.SEMANTIC}, {"metadata": {"mood": "fine"}}, {"session": "another"},
     ],
 )  # fmt: skip
-def test_who_when_and_what_it_is_matter(fields: dict[str, Any]) -> None:
+def test_speaker_time_and_kind_matter(fields: dict[str, Any]) -> None:
     assert not same(note("I keep two hens in the garden."), note("I keep two hens in the garden.", **fields))
     later = DAY.replace(hour=15)
     assert same(note("I keep two hens in the garden."), note("I keep two hens in the garden.", occurred_at=later))
 
 
 @pytest.mark.parametrize("text", ["Thanks a lot!", "In Oslo.", "Yes, I do.", "Where are the two hens now?", "🎉", ""])
-def test_small_talk_answers_and_questions_are_nobodys_duplicates(text: str) -> None:
+def test_small_talk_answers_and_questions_are_not_merged(text: str) -> None:
     assert duplicate_key(note(text)) is None
 
 
 @pytest.mark.parametrize(
     "fields", [{"archived": True}, {"part": 1, "parts": 3}, {"kind": Kind.INSIGHT}, {"valid_to": DAY}]
 )
-def test_what_is_put_away_replaced_or_a_part_is_not_merged(fields: dict[str, Any]) -> None:
+def test_archived_superseded_and_partial_notes_are_not_merged(fields: dict[str, Any]) -> None:
     assert duplicate_key(note("I keep two hens in the garden.", **fields)) is None
 
 
 @given(st.text(), st.sampled_from(["{}", "Well, {}", "{} \n Thanks!", "hey! {}"]))
-def test_pleasantries_around_change_no_wording(text: str, around: str) -> None:
+def test_pleasantries_are_removed_before_comparison(text: str, around: str) -> None:
     text = f"Ann {text} Oslo"
     assert normalized(around.format(text + ".")) == normalized(text + ".")

@@ -1,4 +1,4 @@
-"""What a model makes of older notes: only of those it was shown, only with a reason, and they keep what they said."""
+"""Evolution by a model: it changes only notes of the request, gives a reason, and never changes their content."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _changes(*changes: Any) -> tuple[Rewrite | LinkChange, ...]:
     return _said(json.dumps({"changes": changes})).changes
 
 
-def test_the_question_shows_each_note_once_under_an_id_that_says_nothing() -> None:
+def test_the_request_lists_each_note_once_with_an_opaque_id() -> None:
     seen: list[tuple[Request, Sequence[str]]] = []
 
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
@@ -79,14 +79,14 @@ def test_the_question_shows_each_note_once_under_an_id_that_says_nothing() -> No
     assert not any(note.id in request.user for note in (*OLD, *NEW))
 
 
-def test_a_rewriting_has_its_reason_and_its_fields() -> None:
+def test_a_rewrite_has_a_reason_and_fields() -> None:
     (made,) = _changes(_change())
     assert isinstance(made, Rewrite)
     assert (made.note, made.because, made.why) == (OLD[0].id, NEW[0].id, "tells what it is")
     assert (made.written.context, made.written.importance) == ("The Heron, a boat, has a new sail, says Nadia.", 1.0)
 
 
-def test_links_are_made_and_dropped() -> None:
+def test_links_are_added_and_removed() -> None:
     assert _changes(_change(card=OLD[1], do="unlink"), _change(NEW[1], NEW[0], do="link")) == (
         LinkChange(NEW[0].id, OLD[1].id, "tells what it is", False),
         LinkChange(NEW[1].id, NEW[0].id, "tells what it is", True),
@@ -112,12 +112,12 @@ def test_links_are_made_and_dropped() -> None:
     ],
     ids=str,
 )
-def test_what_is_not_as_it_should_be_touches_nothing(wrong: Any) -> None:
+def test_invalid_items_change_nothing(wrong: Any) -> None:
     (kept,) = _changes(wrong, _change(NEW[1]))
     assert kept.because == NEW[1].id
 
 
-def test_an_id_that_comes_back_as_a_number_is_the_id() -> None:
+def test_a_numeric_id_in_an_answer_is_accepted() -> None:
     notes = [_note(seq, OLD[0].content) for seq in range(1, 300)]
     ids = {note.id: short_ids([note.id])[note.id] for note in notes}
     old, new = [note for note in notes if ids[note.id].isdigit()][:2]
@@ -140,7 +140,7 @@ def test_an_answer_without_json_is_unusable() -> None:
         _said("I would leave them all as they are.")
 
 
-def test_nonsense_is_refused() -> None:
+def test_invalid_options_are_refused() -> None:
     with pytest.raises(InvalidInput, match="batch must be at least 1"):
         LiteLLMEvolver(batch=0)
 
@@ -153,7 +153,7 @@ _JSON = st.recursive(
 
 
 @given(st.lists(_JSON, min_size=1, max_size=4))
-def test_whatever_it_answers_only_offered_notes_change(found: list[Any]) -> None:
+def test_any_answer_changes_only_offered_notes(found: list[Any]) -> None:
     near = {NEW[0].id: {OLD[0].id, OLD[1].id}, NEW[1].id: {OLD[0].id, NEW[0].id}}
     try:
         changes = _said(json.dumps({"changes": found})).changes
@@ -164,7 +164,7 @@ def test_whatever_it_answers_only_offered_notes_change(found: list[Any]) -> None
         assert made.why
 
 
-def test_the_worked_examples_are_answers_that_count() -> None:
+def test_worked_examples_are_valid_answers() -> None:
     for question, answer in load_prompt("evolve").examples:
         shown = [json.loads(line) for line in question.splitlines() if line.startswith("{")]
         near = {card["id"]: set(card.get("near", ())) for card in shown}

@@ -1,4 +1,4 @@
-"""Saved queries: every file is whole, and values reach a query only as literals that cannot end early."""
+"""Saved queries: complete files, and values quoted as literals that cannot end early."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TYPES = {"FROM", "NEXT", "HAS_TERM", "REVISED", "BEGAN_AS", "ABOUT", "ASKED_ABOU
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
-def test_every_query_is_told_and_asks_for_what_it_uses(query: explore.SavedQuery) -> None:
+def test_every_query_has_a_description_and_declares_its_parameters(query: explore.SavedQuery) -> None:
     assert query.title
     assert query.comment.endswith(".")
     used = set(re.findall(r"\$(\w+)", query.body))
@@ -35,7 +35,7 @@ def test_every_query_is_told_and_asks_for_what_it_uses(query: explore.SavedQuery
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
-def test_every_query_only_reads_one_scope_and_words_of_the_graph(query: explore.SavedQuery) -> None:
+def test_every_query_reads_one_scope_and_known_labels_only(query: explore.SavedQuery) -> None:
     assert not re.search(r"\b(CREATE|MERGE|SET|DELETE|REMOVE|CALL|LOAD|DROP)\b", query.body)
     assert "{scope: $scope" in query.body
     assert set(re.findall(r"\w*:([A-Z][a-z]+)\b", query.body)) <= LABELS
@@ -43,7 +43,7 @@ def test_every_query_only_reads_one_scope_and_words_of_the_graph(query: explore.
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
-def test_filled_in_nothing_is_left_to_say(query: explore.SavedQuery) -> None:
+def test_filled_queries_have_no_open_parameters(query: explore.SavedQuery) -> None:
     ready = explore.with_values(query, explore.values_of(query, KEY, {}))
     assert ready.startswith(f"// {query.title}\n")
     assert "$" not in ready
@@ -51,7 +51,7 @@ def test_filled_in_nothing_is_left_to_say(query: explore.SavedQuery) -> None:
 
 
 @given(st.text())
-def test_a_literal_ends_where_it_should(text: str) -> None:
+def test_a_literal_ends_at_its_closing_quote(text: str) -> None:
     told = explore.literal(text)
     assert re.fullmatch(r"'(?:[^'\\]|\\.)*'", told, re.DOTALL)
     assert "#" not in told
@@ -62,7 +62,7 @@ def test_a_literal_ends_where_it_should(text: str) -> None:
 
 
 @given(st.text())
-def test_an_address_gives_the_text_back(text: str) -> None:
+def test_an_address_contains_the_query_text(text: str) -> None:
     address = explore.link("http://localhost:7474/", text, "neo4j://neo4j@localhost:7687")
     parts = urlsplit(address)
     assert parts.fragment == ""
@@ -70,7 +70,7 @@ def test_an_address_gives_the_text_back(text: str) -> None:
     assert asked == {"dbms": ["neo4j://neo4j@localhost:7687"], "cmd": ["edit"], "arg": [text.strip()]}
 
 
-def test_values_are_checked() -> None:
+def test_invalid_values_are_refused() -> None:
     topic = explore.saved_query("topic")
     assert explore.values_of(topic, KEY, {"topic": "7", "most": "5"}) == {"scope": KEY, "topic": "7", "most": 5}
     with pytest.raises(InvalidInput, match="topic has no value scope, thing; its values: topic, most"):
@@ -81,7 +81,7 @@ def test_values_are_checked() -> None:
         explore.saved_query("nothing")
 
 
-def test_the_style_knows_all_that_is_drawn() -> None:
+def test_the_style_covers_all_labels() -> None:
     style = explore.read_text(explore.STYLE)
     assert "#" not in style, "where an address would end"
     assert set(re.findall(r"^node\.(\w+)", style, re.MULTILINE)) == LABELS
@@ -90,7 +90,7 @@ def test_the_style_knows_all_that_is_drawn() -> None:
     assert "".join(blocks) == style
 
 
-def test_the_guide_names_what_is_there() -> None:
+def test_the_guide_names_existing_files() -> None:
     guide = explore.read_text(explore.GUIDE)
     for name in TYPES:
         assert f"`{name}`" in guide
@@ -100,7 +100,7 @@ def test_the_guide_names_what_is_there() -> None:
 # ------------------------------------------------------------------------------------------------------------- command
 
 
-def test_command_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_lists_the_queries(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explore", "--json"]) == 0
     assert [one["name"] for one in json.loads(capsys.readouterr().out)] == [query.name for query in QUERIES]
     assert run(["explore"]) == 0
@@ -108,7 +108,7 @@ def test_command_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(query.title.split()[0] in out for query in QUERIES)
 
 
-def test_command_fills_in_scope_and_values(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_fills_scope_and_values(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explore", "day", "day=2024-05-01", "--user", "ann"]) == 0
     out = capsys.readouterr().out
     assert f"'{KEY}'" in out
@@ -124,7 +124,7 @@ def test_command_says_which_values_are_examples(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == ""
 
 
-def test_command_links_lead_to_the_store(
+def test_command_prints_links_to_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -140,7 +140,7 @@ def test_command_links_lead_to_the_store(
     )
 
 
-def test_command_writes_them_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_writes_all_queries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explore", "--write", str(tmp_path / "queries"), "--user", "ann"]) == 0
     written = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "queries").iterdir()}
     assert written.keys() == {f"{query.name}.cypher" for query in QUERIES} | {explore.STYLE, explore.GUIDE}
@@ -155,7 +155,7 @@ def test_command_writes_them_all(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["day", "hour=9"], "day has no value hour"),
     ],
 )
-def test_command_says_what_is_wrong(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_reports_errors(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explore", *arguments]) == 1
     said = capsys.readouterr()
     assert said.out == ""

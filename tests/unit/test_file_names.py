@@ -1,4 +1,4 @@
-"""Names of files that every system takes, and a folder in which nothing of anybody else is touched."""
+"""File names that every system accepts, and folders in which zettel changes only its own files."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class TestNames:
             (".md", "md"),
         ],
     )
-    def test_what_a_text_gives(self, text: str, stem: str) -> None:
+    def test_a_text_becomes_a_file_name(self, text: str, stem: str) -> None:
         assert stem_of(text) == stem
 
-    def test_a_long_one_ends_with_a_word(self) -> None:
+    def test_a_long_name_ends_with_a_word(self) -> None:
         stem = stem_of("sentence " * 40)
         assert len(stem) <= MAX_CHARACTERS
         assert stem.endswith("sentence")
         assert len(stem_of("x" * 500)) == MAX_CHARACTERS
 
     @given(st.text(max_size=100))
-    def test_any_text_gives_a_name(self, text: str) -> None:
+    def test_any_text_becomes_a_valid_name(self, text: str) -> None:
         stem = stem_of(text)
         assert stem == stem.strip(". ")
         assert stem.isprintable()
@@ -54,7 +54,7 @@ class TestNames:
         assert not stem.lower().endswith(".md")
         assert stem_of(stem) == stem
 
-    def test_what_some_system_takes_for_the_same(self) -> None:
+    def test_names_that_some_system_treats_as_equal_are_equal(self) -> None:
         assert folded("STRASSE") == folded("straße")
         assert folded("Bru\u0308nn") == folded("BRÜNN")
 
@@ -70,7 +70,7 @@ class TestOwnFiles:
         files.end()
         return files
 
-    def test_names_differ_by_more_than_case(self, tmp_path: Path) -> None:
+    def test_names_are_unique_regardless_of_case(self, tmp_path: Path) -> None:
         files = self.files(tmp_path)
         assert [files.name(str(n), stem) for n, stem in enumerate(("Oslo", "OSLO", "oslo", "oslo 2", "Oslo"))] == [
             "Oslo", "OSLO 2", "oslo 3", "oslo 2 2", "Oslo 4",
@@ -78,7 +78,7 @@ class TestOwnFiles:
         assert files.name("tag", "Oslo", "Tags") == "Tags/Oslo"
         assert files.name("0", "Oslo") == "Oslo", "it is called already"
 
-    def test_a_name_stays(self, tmp_path: Path) -> None:
+    def test_a_name_is_stable(self, tmp_path: Path) -> None:
         files = self.files(tmp_path)
         for of in ("a", "b"):
             files.write(of, files.name(of, "ok"), of)
@@ -89,7 +89,7 @@ class TestOwnFiles:
         assert (again.changed, again.removed) == (0, 1)
         assert [path.name for path in tmp_path.glob("*.md")] == ["ok 2.md"]
 
-    def test_what_others_wrote_is_never_touched(self, tmp_path: Path) -> None:
+    def test_foreign_files_are_never_changed(self, tmp_path: Path) -> None:
         (tmp_path / "A.MD").write_text("mine")
         (tmp_path / "link.md").symlink_to(tmp_path / "A.MD")
         self.write(tmp_path, a="theirs", link="theirs")
@@ -97,7 +97,7 @@ class TestOwnFiles:
         assert {path.name for path in tmp_path.glob("*.md")} == {"link.md", "a 2.md", "link 2.md"}
         assert (tmp_path / "link.md").is_symlink()
 
-    def test_what_was_changed_since_is_left(self, tmp_path: Path) -> None:
+    def test_edited_files_are_left_alone(self, tmp_path: Path) -> None:
         self.write(tmp_path, a="one", b="two", c="three")
         (tmp_path / "a.md").write_text("one and more")
         (tmp_path / "b.md").write_text("two and more")
@@ -109,7 +109,7 @@ class TestOwnFiles:
         assert self.write(tmp_path, a="one, later").edited == ["b.md"]
         assert (tmp_path / "a.md").read_text() == "one, later"
 
-    def test_what_was_cut_off_is_known(self, tmp_path: Path) -> None:
+    def test_an_interrupted_write_is_recognised(self, tmp_path: Path) -> None:
         files = self.files(tmp_path)
         for of in ("a", "b"):
             files.write(of, files.name(of, of), "early")
@@ -121,7 +121,7 @@ class TestOwnFiles:
         assert [path.name for path in tmp_path.glob("*.md")] == ["b.md"]
 
     @pytest.mark.parametrize("name", ["../out", "/etc/x", "Other/x", "Tags/../../out", "..", "C:x", "", "a\\..\\b"])
-    def test_a_book_leads_nowhere_else(self, tmp_path: Path, name: str) -> None:
+    def test_a_ledger_does_not_lead_outside_the_folder(self, tmp_path: Path, name: str) -> None:
         folder = tmp_path / "deep" / "vault"
         folder.mkdir(parents=True)
         self.write(folder, a="one")
@@ -133,7 +133,7 @@ class TestOwnFiles:
         assert self.write(folder, a="two").removed == 0
         assert name != "../out" or out.read_text() == "one"
 
-    def test_where_no_folder_can_be(self, tmp_path: Path) -> None:
+    def test_an_impossible_folder_raises(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(InvalidInput, match="file is a file, and this format writes a folder"):
             require_folder(tmp_path / "file")

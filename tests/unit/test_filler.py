@@ -1,4 +1,4 @@
-"""Turns that say nothing, and turns that look so and do not."""
+"""Filler turns without content, and turns that only look like filler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from zettel.text.filler import is_filler
     ありがとうございます。|了解です|감사합니다|ㅋㅋㅋ|哈哈哈
     """.replace("\n", "|").split("|"),
 )
-def test_filler(text: str) -> None:
+def test_filler_is_recognised(text: str) -> None:
     assert is_filler(text.strip())
 
 
@@ -35,12 +35,12 @@ def test_filler(text: str) -> None:
     thanks, pneumonia is over|lol that boss|#urgent|@bob|$5|no problem with line 3
     """.replace("\n", "|").split("|"),
 )
-def test_content(text: str) -> None:
+def test_content_is_not_filler(text: str) -> None:
     text = text.strip()
     assert not is_filler(text) or not text
 
 
-def test_result_of_a_tool_is_no_filler() -> None:
+def test_tool_results_are_not_filler() -> None:
     assert is_filler("ok", "assistant")
     assert not is_filler("ok", "tool")
     assert not is_filler("OK", "tool")
@@ -51,6 +51,6 @@ def test_long_text_is_never_filler() -> None:
 
 
 @given(st.text(max_size=60))
-def test_a_number_or_an_unknown_word_keeps_a_turn_out(text: str) -> None:
+def test_a_number_or_an_unknown_word_is_content(text: str) -> None:
     assert not is_filler(f"thanks {text} 7")
     assert not is_filler(f"thanks {text} zyzzyva")

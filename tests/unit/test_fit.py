@@ -130,7 +130,7 @@ def test_rounding_keeps_significant_digits() -> None:
     assert rounded(np.array([0.0926, -4.04]), 2).tolist() == [0.093, -4.0]
 
 
-def test_questions_get_another_speaker_s_name() -> None:
+def test_questions_are_copied_with_another_speaker_name() -> None:
     turns = [("Ann Lee", "I bought a cello."), ("Bob", "I sold mine."), ("Cleo", "We met in May.")]
     events = [Event(id=str(n), speaker=speaker, content=content) for n, (speaker, content) in enumerate(turns)]
     asked = [

@@ -1,4 +1,4 @@
-"""The fold: base and live revisions give the state; what takes back can be taken back."""
+"""The fold of base and live revisions; reverts can be reverted."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_later_changes_win_and_versions_only_grow() -> None:
     assert fold(BASE, [])[0] == BASE
 
 
-def test_taking_back_and_taking_that_back() -> None:
+def test_a_revert_can_be_reverted() -> None:
     two, back = revision(2, {"content": "two"}), revision(3, undoes=(2,))
     assert fold(BASE, [two, back])[0].content == "one"
     assert fold(BASE, [two, back, revision(4, undoes=(3,))])[0].content == "two"
     assert live_versions([two, back, revision(4, undoes=(3,))]) == {2, 4}
 
 
-def test_what_was_known_at_a_moment() -> None:
+def test_known_at_ignores_later_revisions() -> None:
     revisions = [revision(2, {"content": "two"}), revision(3, undoes=(2,))]
     seen = [fold(BASE, revisions, to_micros(START + timedelta(days=day)))[0].content for day in (1, 2, 3)]
     assert seen == ["one", "two", "one"]
@@ -52,7 +52,7 @@ def test_links_are_part_of_the_state() -> None:
     assert fold(BASE, [first, revision(3, undoes=(2,))])[1] == ()
 
 
-def test_who_wrote_a_field_is_part_of_the_state() -> None:
+def test_the_author_of_a_field_is_part_of_the_state() -> None:
     by_hand = revision(2, {"keywords": ["a"], "context": "b"})
     assert fold(BASE, [by_hand])[0].authored == ("context", "keywords")
     extracted_again = revision(3, {"keywords": ["c"], "content": "d"}, extracted=("keywords",))
@@ -60,7 +60,7 @@ def test_who_wrote_a_field_is_part_of_the_state() -> None:
 
 
 @given(st.lists(st.sets(st.integers(2, 12), max_size=4), min_size=1, max_size=11))
-def test_the_newest_always_counts_and_the_rest_is_decided_by_those_that_count(undone: list[set[int]]) -> None:
+def test_the_newest_revision_is_live_and_live_reverts_decide_the_rest(undone: list[set[int]]) -> None:
     revisions = [
         revision(n + 2, undoes=tuple(sorted(v for v in undoes if v < n + 2))) for n, undoes in enumerate(undone)
     ]

@@ -1,4 +1,4 @@
-"""``--format auto``: each sample file is taken by its own format and by no other."""
+"""``--format auto``: only its own format recognises each sample file."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ FORMAT_OF = {
 }
 """The samples, one line for each file or folder, with the format that `auto` finds."""
 
-# What each of these takes tells its kind by a look at the first record; the others go by names that only they have.
+# These formats are recognised by their first record; the others by field names of their own.
 GENERAL = {"jsonl", "plain"}
 
 
 @pytest.mark.parametrize("name", FORMAT_OF)
-def test_auto_finds_the_format(name: str) -> None:
+def test_auto_selects_the_format(name: str) -> None:
     assert choose(SAMPLES / name).name == FORMAT_OF[name]
 
 
-def test_every_sample_is_tried() -> None:
+def test_every_sample_is_tested() -> None:
     assert {path.name for path in SAMPLES.iterdir()} == FORMAT_OF.keys()
 
 
 @pytest.mark.parametrize("name", FORMAT_OF)
-def test_no_other_telling_format_takes_it(name: str) -> None:
+def test_no_other_specific_format_accepts_a_sample(name: str) -> None:
     path = SAMPLES / name
     head = b"" if path.is_dir() else path.read_bytes()
     telling = [format for format in all_formats().values() if format.name not in {*GENERAL, FORMAT_OF[name]}]
@@ -77,7 +77,7 @@ def test_no_other_telling_format_takes_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["locomo.json", "amem.json"])
-def test_what_an_export_carries_does_not_make_it_another_format(name: str, tmp_path: Path) -> None:
+def test_attachments_do_not_change_the_format_of_an_export(name: str, tmp_path: Path) -> None:
     source, copies = SAMPLES / name, [tmp_path / "first.jsonl", tmp_path / "second.jsonl"]
     for copy in copies:
         with Memory(":memory:") as memory:

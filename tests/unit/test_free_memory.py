@@ -1,4 +1,4 @@
-"""Freed memory that the C library keeps goes back to the system."""
+"""Memory that the C library caches is returned to the system."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def resident() -> int:
     return found
 
 
-def test_what_lies_below_a_block_in_use_is_given_back() -> None:
+def test_memory_below_a_used_block_is_released() -> None:
     if platform.libc_ver()[0] != "glibc":
         pytest.skip("only the GNU C library keeps what is freed")
     blocks = [bytes(BLOCK) for _ in range(BLOCKS)]
-    kept = blocks[-1]  # at the heap's end, so that it cannot shrink by itself
+    kept = blocks[-1]  # at the end of the heap, which prevents automatic trimming
     del blocks
     before = resident()
     trim_heap()

@@ -35,7 +35,7 @@ def ranked(tiny: Tiny, text: str, k: int = 10, **ask: object) -> tuple[list[int]
     return rank(scores, candidates, k), scores, candidates
 
 
-def test_a_mention_in_a_named_title_is_found_without_shared_words() -> None:
+def test_a_mention_of_a_named_title_is_found_without_shared_words() -> None:
     rows, scores, candidates = ranked(FILM, ASKED)
     assert rows[:2] == [0, 1]
     why = explain(1, candidates, scores, "fusion", None)
@@ -46,7 +46,7 @@ def test_a_mention_in_a_named_title_is_found_without_shared_words() -> None:
     assert why.graph_score == pytest.approx(float(scores.graph_score[1]), abs=1e-6)
 
 
-def test_the_path_over_a_term_names_it() -> None:
+def test_a_path_over_a_term_names_the_term() -> None:
     far, near = [-1.0], [1.0]
     rows = [Row("He plays it daily.", far, terms=["theorbo"]), Row("A theorbo!", near, terms=["theorbo"])]
     _, scores, candidates = ranked(Tiny(rows, named=["theorbo"]), "Who has a theorbo?", vector=near)
@@ -57,7 +57,7 @@ def test_the_path_over_a_term_names_it() -> None:
     ]
 
 
-def test_without_the_walk_it_is_not_found() -> None:
+def test_without_the_graph_score_it_is_not_found() -> None:
     question = FILM.ask(ASKED)
     candidates = FILM.about(question)
     scorers = FusionScorer(), FusionScorer(frozenset({"walk"}))
@@ -66,7 +66,7 @@ def test_without_the_walk_it_is_not_found() -> None:
     assert alone[1] < 1.1 * alone[3], "no better than another note"
 
 
-def test_an_answer_is_found_by_the_previous_question() -> None:
+def test_an_answer_is_found_through_the_preceding_question() -> None:
     tiny = Tiny(
         [
             Row("Which instrument does your sister play?", speaker="Bob", session="a"),
@@ -78,7 +78,7 @@ def test_an_answer_is_found_by_the_previous_question() -> None:
     assert ranked(tiny, "What instrument does Ann's sister play?")[0][0] == 1
 
 
-def test_the_speaker_counts() -> None:
+def test_a_named_speaker_raises_the_score() -> None:
     tiny = Tiny([Row("I bought a red bicycle.", speaker="Ann"), Row("I bought a red bicycle.", speaker="Bob")])
     assert ranked(tiny, "What did Bob buy?")[0] == [1, 0]
     assert ranked(tiny, "What did Ann buy?")[0] == [0, 1]
@@ -99,7 +99,7 @@ def test_a_title_with_little_coverage_adds_little() -> None:
 
 
 def test_a_broad_question_gets_notes_of_several_sessions() -> None:
-    """Forty notes that say the same, twenty of them in one session."""
+    """Forty notes with the same content, twenty of them in one session."""
     rows = [Row("We ate out.", speaker="Ann", session="first" if n < 20 else f"other {n}") for n in range(40)]
     broad, _, candidates = ranked(Tiny(rows), "Where did we eat out?", k=6)
     assert [candidates.session[row] for row in broad[:4]].count(0) == 3
@@ -115,7 +115,7 @@ def test_the_score_falls_for_another_speaker() -> None:
     assert wrong < 0.5 * right
 
 
-def test_the_date_counts() -> None:
+def test_a_matching_date_raises_the_score() -> None:
     may, june = 19_843 * DAY, 19_874 * DAY  # 30 April and 31 May 2024
     tiny = Tiny([Row("We sang in the choir.", at=may + DAY), Row("We sang in the choir.", at=june + DAY)])
     assert ranked(tiny, "What did we sing in June 2024?")[0][0] == 1
@@ -174,7 +174,7 @@ def test_a_question_without_tokens_still_ranks(text: str) -> None:
     assert np.isfinite(scores.score).all()
 
 
-def test_groups_can_be_left_out_and_unknown_ones_cannot() -> None:
+def test_feature_groups_can_be_disabled_and_unknown_groups_raise() -> None:
     names = {feature.name for feature in FusionScorer(frozenset({"vector", "text"})).features}
     assert names == {"speaker", "time", "question", "brevity"}
     with pytest.raises(InvalidInput, match="colour"):

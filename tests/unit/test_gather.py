@@ -31,7 +31,7 @@ def need(cards: Sequence[Note], search: str, text: str = "where Jonas lives") ->
 
 
 def run(*answers: Any, rounds: int = 3, model: bool = True, cached: bool = False) -> tuple[Gathered, list[Request]]:
-    """Gather with a model that gives these answers; one that is an exception is raised."""
+    """Run gather with a model that returns these answers; an exception among them is raised."""
     left, requests = list(answers), []
 
     async def find(questions: Sequence[str]) -> list[list[Hit]]:
@@ -58,7 +58,7 @@ def run(*answers: Any, rounds: int = 3, model: bool = True, cached: bool = False
     return gathered, requests
 
 
-def test_missing_facts_are_searched_for_until_none_is_left() -> None:
+def test_missing_facts_are_searched_until_none_is_left() -> None:
     gathered, requests = run([need([LET, KEEPER], "", "who the keeper is"), need([], "Where does Jonas live?")],
                          [need([KEEPER], "", "who the keeper is"), need([TOWN], "")])  # fmt: skip
     assert (gathered.rounds, gathered.calls, gathered.missing, gathered.ended) == (2, 2, (), "nothing is missing")
@@ -73,7 +73,7 @@ def test_missing_facts_are_searched_for_until_none_is_left() -> None:
         "to answer:", '{"question":"Where does the keeper live?"}', "searched:", '["Where does the keeper live?"]',
     ]  # fmt: skip
     assert second.user.splitlines()[3] == '["Where does the keeper live?","Where does Jonas live?"]'
-    # What the model took as evidence stands first.
+    # The evidence that the model selected comes first.
     assert [json.loads(item)["note"] for item in second.user.splitlines()[5:]] == [
         LET.content, KEEPER.content, TOWN.content,
     ]  # fmt: skip
@@ -92,7 +92,7 @@ def test_rounds_are_limited() -> None:
     assert gathered.ended == "something is missing after 1 rounds"
 
 
-def test_nothing_is_searched_for_twice() -> None:
+def test_no_search_is_repeated() -> None:
     gathered, requests = run([need([], "where does THE keeper live?"), need([], "")])
     assert (gathered.rounds, len(requests), len(gathered.missing)) == (1, 1, 2)
     assert gathered.ended == "something is missing, and there is no new search"

@@ -44,7 +44,7 @@ def test_overlapping_blocks_restore_the_usual_threshold_last(usual: tuple[int, i
     assert gc.get_threshold() == usual
 
 
-def test_a_collector_that_the_program_switched_off_stays_off() -> None:
+def test_a_disabled_collector_stays_disabled() -> None:
     gc.set_threshold(0)
     with gc_rarely():
         assert gc.get_threshold()[0] == 0

@@ -1,4 +1,4 @@
-"""Scopes by rule: whose memory an event goes into, what waits for more of its scope, and nothing that leaks."""
+"""Scopes by rule: the scope of each event, batching per scope, and isolation."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ def told(report: ImportReport) -> dict[str | None, tuple[int, int, int, int]]:
 
 
 class TestRule:
-    def test_who_said_it(self) -> None:
+    def test_scope_by_user_is_the_speaker(self) -> None:
         assert user_of(Event(content="Hm.", speaker=" Ann "), "user", "chat") == "Ann"
         assert user_of(Event(content="Hm.", speaker=" "), "user", "chat") is None
         assert user_of(Event(content="Hm.", speaker="Ann"), None, "chat") is None
 
-    def test_where_it_was_said(self) -> None:
+    def test_scope_by_channel_is_the_channel(self) -> None:
         channel = {"server": "Boats", "channel": "yard"}
         assert user_of(Event(content="Hm.", session="t", metadata=channel), "channel", "chat") == "Boats/yard"
         assert user_of(Event(content="Hm.", session="t"), "channel", "chat") == "t"
         assert user_of(Event(content="Hm."), "channel", "chat") == "chat"
 
-    def test_the_fixed_parts_stay(self) -> None:
+    def test_fixed_scope_parts_stay(self) -> None:
         base = Scope(tenant="acme", agent="bot")
         assert base.key != scope_of(base, "Ann").key
         assert scope_of(base, "Ann") == Scope(tenant="acme", user="Ann", agent="bot")
@@ -78,7 +78,7 @@ class TestRule:
 
 
 class TestWaiting:
-    def test_a_scope_goes_when_it_has_a_batch_and_the_fullest_when_too_many_wait(self) -> None:
+    def test_full_batches_are_written_and_the_fullest_when_too_many_wait(self) -> None:
         waiting = ScopeBuffer(batch=3, max_buffered=4)
         waiting.add([ScopedEvent(Event(content=str(n)), user) for n, user in enumerate("aabab")])
         due = list(waiting.due())
@@ -93,7 +93,7 @@ class TestWaiting:
         waiting.add([ScopedEvent(Event(content="Hm."))])
         assert [user for user, _ in waiting.due()] == [None]
 
-    def test_long_ones_go_in_smaller_batches(self) -> None:
+    def test_long_events_go_in_smaller_batches(self) -> None:
         waiting = ScopeBuffer(batch=3, max_buffered=0)
         half = "x" * (MAX_BATCH_CHARACTERS // 2)
         said = ["a", half, half, "b", half + half, "c", "d", "e", "f"]
@@ -103,7 +103,7 @@ class TestWaiting:
 
 
 class TestImport:
-    def test_two_people_two_memories(self, log: Path) -> None:
+    def test_each_person_has_a_memory(self, log: Path) -> None:
         with Memory(":memory:", scope=Scope(tenant="acme")) as memory:
             report = memory.import_transcript(log, scope_by="user")
             assert told(report) == {"Ann": (3, 0, 0, 0), "Ben": (2, 0, 0, 0), None: (1, 0, 0, 0)}
@@ -117,7 +117,7 @@ class TestImport:
             found = memory.search("Where are the sails, and what about the mast?", scope=ben)
             assert {hit.note.speaker for hit in found} == {"Ben"}
 
-    def test_two_channels_and_again(self, log: Path) -> None:
+    def test_each_channel_has_a_memory_and_a_second_import_adds_nothing(self, log: Path) -> None:
         with Memory(":memory:") as memory:
             foreseen = memory.import_transcript(log, scope_by="channel", dry_run=True)
             assert memory.scopes() == []
@@ -134,7 +134,7 @@ class TestImport:
                 assert told(again) == {"yard": (1, 3, 0, 0), "shed": (0, 2, 0, 1)}
             assert memory.import_transcript(log, scope_by="channel").added == 0
 
-    def test_the_same_words_in_two_channels_at_once_are_two(self, tmp_path: Path) -> None:
+    def test_equal_messages_in_two_channels_are_two_events(self, tmp_path: Path) -> None:
         path = tmp_path / "log.jsonl"
         (line,) = lines(SAID[:1]).splitlines()
         path.write_text(f"{line}\n{line.replace('yard', 'shed')}\n")
@@ -143,7 +143,7 @@ class TestImport:
                 assert memory.import_transcript(path, scope_by="channel", dry_run=True).added == expected
                 assert memory.import_transcript(path, scope_by="channel").added == expected
 
-    def test_silences_make_sessions_and_no_scopes(self, tmp_path: Path) -> None:
+    def test_gaps_split_sessions_and_not_scopes(self, tmp_path: Path) -> None:
         path = tmp_path / "WhatsApp Chat with Crew.txt"
         path.write_text("".join(f"{day}/05/2024, 09:15 - Ann: Entry {day}.\n" for day in (13, 14, 15)))
         with Memory(":memory:") as memory:
@@ -166,7 +166,7 @@ class TestImport:
             assert memory.import_transcript(path, scope_by="user").added == 600
         assert sizes == [60] * 10
 
-    def test_a_user_cannot_be_named_twice(self, log: Path) -> None:
+    def test_a_user_scope_cannot_be_combined_with_scope_by_user(self, log: Path) -> None:
         async def asked() -> None:
             async with AsyncMemory(":memory:", scope=Scope(user="ann")) as memory:
                 with pytest.raises(InvalidInput, match="leave the user 'ann' out of scope="):
@@ -174,7 +174,7 @@ class TestImport:
 
         asyncio.run(asked())
 
-    def test_two_people_behind_one_mark_share_no_memory(self, tmp_path: Path) -> None:
+    def test_redacted_names_never_share_a_memory(self, tmp_path: Path) -> None:
         pytest.importorskip("phonenumbers")
         path = tmp_path / "log.jsonl"
         path.write_text(lines([("+47 912 34 567", "yard", "One."), ("+47 912 34 568", "yard", "Two.")]))

@@ -1,4 +1,4 @@
-"""Sessions by gaps, what is wanted of a transcript, and the report, in Python."""
+"""Python imports: sessions by gaps, import options, and the report."""
 
 from __future__ import annotations
 
@@ -36,63 +36,63 @@ def placed(events: list[Event], gap: float = 6) -> list[Event]:
 
 
 class TestGaps:
-    def test_a_silence_ends_a_session_and_the_day_names_it(self) -> None:
+    def test_a_gap_ends_a_session_and_the_day_names_it(self) -> None:
         hours = [0, 6, 12.5, 14, 40]
         assert [event.session for event in placed([said(at) for at in hours])] == [
             "chat 2024-05-01", "chat 2024-05-01", "chat 2024-05-02", "chat 2024-05-02", "chat 2024-05-03",
         ]  # fmt: skip
 
-    def test_several_of_a_day_are_numbered(self) -> None:
+    def test_several_sessions_of_a_day_are_numbered(self) -> None:
         events = placed([said(0), said(3), said(6)], gap=2)
         assert [event.session for event in events] == ["chat 2024-05-01", "chat 2024-05-01/2", "chat 2024-05-01/3"]
 
-    def test_the_day_is_that_of_the_zone(self) -> None:
+    def test_the_day_is_in_the_given_time_zone(self) -> None:
         assert gaps(zone=timezone(timedelta(hours=13))).assign(said(0)).session == "chat 2024-05-02"
 
-    def test_channels_are_apart(self) -> None:
+    def test_channels_have_separate_sessions(self) -> None:
         yard, shed = ({"server": "Boats", "channel": name} for name in ("yard", "shed"))
         events = placed([said(0, metadata=yard), said(1, metadata=shed), said(2, metadata=yard)])
         assert [event.session for event in events] == [
             "Boats/yard 2024-05-01", "Boats/shed 2024-05-01", "Boats/yard 2024-05-01",
         ]  # fmt: skip
 
-    def test_what_has_a_session_or_no_time_stays_as_it_is(self) -> None:
+    def test_events_with_a_session_or_without_a_time_are_unchanged(self) -> None:
         own, undated = said(0, session="thread"), Event(content="Once.")
         assert placed([own, undated]) == [own, undated]
 
-    def test_the_ends_of_the_calendar(self) -> None:
+    def test_the_ends_of_the_calendar_are_accepted(self) -> None:
         for moment in (datetime.min, datetime.max):
             event = Event(content="Hm.", occurred_at=moment.replace(tzinfo=timezone.utc))
             for hours in (-13, 13):
                 assert gaps(zone=timezone(timedelta(hours=hours))).assign(event).session is not None
 
-    def test_a_channel_that_no_session_can_be_called_by(self) -> None:
+    def test_an_invalid_channel_name_is_replaced_or_shortened(self) -> None:
         assert gaps().assign(said(0, metadata={"channel": "a\0b"})).session == "chat 2024-05-01"
         long = gaps().assign(said(0, metadata={"channel": "x" * 5_000})).session
         assert long is not None
         assert len(long) < 1_000
 
     @given(st.lists(st.integers(0, 60), min_size=2, max_size=12).map(sorted), st.data())
-    def test_an_overlap_has_the_same_ids_wherever_it_begins(self, hours: list[int], data: st.DataObject) -> None:
+    def test_overlapping_exports_have_equal_ids(self, hours: list[int], data: st.DataObject) -> None:
         events = [said(at, str(at)) for at in dict.fromkeys(hours)]
         start = data.draw(st.integers(0, len(events) - 1))
         first, later = placed(events), placed(events[start:])
         assert [event.external_id for event in later] == [event.external_id for event in first[start:]]
 
-    def test_what_happens_at_the_seam(self) -> None:
+    def test_overlapping_exports_have_equal_sessions(self) -> None:
         events = [said(at, str(at)) for at in (0, 1, 30, 31, 80)]
         first, later = placed(events), placed(events[1:])
         assert [event.session for event in later] == [event.session for event in first[1:]]
 
-    def test_a_gap_of_zero_keeps_ids_and_makes_no_sessions(self) -> None:
+    def test_a_gap_of_zero_keeps_ids_and_adds_no_sessions(self) -> None:
         (with_gap,), (without,) = placed([said(0)]), placed([said(0)], gap=0)
         assert (without.session, without.external_id) == (None, with_gap.external_id)
 
-    def test_same_words_at_the_same_time_are_two(self) -> None:
+    def test_equal_events_at_the_same_time_have_different_ids(self) -> None:
         one, other = placed([said(0), said(0)])
         assert one.external_id != other.external_id
 
-    def test_a_second_download_of_a_chat_is_known_again(self) -> None:
+    def test_a_second_download_of_a_chat_has_equal_ids(self) -> None:
         ids = {
             placed([said(0, metadata={"channel": name})])[0].external_id
             for name in ("Rowers", "Rowers (1)", "Rowers 2")
@@ -100,7 +100,7 @@ class TestGaps:
         assert len(ids) == 1
         assert placed([said(0, metadata={"channel": "Sailors"})])[0].external_id not in ids
 
-    def test_which_formats_have_them(self) -> None:
+    def test_chat_formats_split_by_gaps_unless_set_otherwise(self) -> None:
         chat = SimpleNamespace(name="chat", gaps=True)
         log = SimpleNamespace(name="log")
         for format, gap, has in ((chat, None, True), (log, None, False), (log, timedelta(hours=1), True)):
@@ -108,8 +108,8 @@ class TestGaps:
             assert (SessionSplitter.for_part(part, gap, timezone.utc) is not None) is has
 
 
-class TestWanted:
-    def test_nothing_asked_is_all(self) -> None:
+class TestOptions:
+    def test_no_arguments_give_the_default_options(self) -> None:
         assert import_options() == ImportOptions()
 
     @pytest.mark.parametrize(
@@ -117,11 +117,11 @@ class TestWanted:
         [("2024-05-01T12:00", 10), ("2024-05-01 12:00Z", 12), ("2024-05-01T12:00-05:00", 17), (NOON, 12),
          (NOON.replace(tzinfo=None), 10)],
     )  # fmt: skip
-    def test_a_time_without_a_zone_is_in_that_of_the_import(self, value: Any, hour: int) -> None:
+    def test_a_time_without_a_zone_is_in_the_zone_of_the_import(self, value: Any, hour: int) -> None:
         assert import_options(tz="Europe/Oslo", since=value).since == NOON.replace(hour=hour)
 
 
-def test_what_was_read_before_a_file_broke_off_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_before_an_error_in_a_file_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(path: Path) -> Any:
         yield Event(content="Hm.", id="1")
         raise BadRecord(f"{path}:2: it breaks off")
@@ -137,7 +137,7 @@ def test_what_was_read_before_a_file_broke_off_is_stored(tmp_path: Path, monkeyp
         assert told == [(0, 1), (1, 1)]
 
 
-def test_progress_counts_what_is_left_out_too(tmp_path: Path) -> None:
+def test_progress_counts_skipped_events_too(tmp_path: Path) -> None:
     (tmp_path / "chat.txt").write_text("Ann: One.\nBen: Two.\nAnn: Three.\n")
     told: list[tuple[int, int]] = []
     with Memory(":memory:") as memory:
@@ -148,7 +148,7 @@ def test_progress_counts_what_is_left_out_too(tmp_path: Path) -> None:
     assert told == [(0, 3), (3, 3)]
 
 
-def test_a_report_holds_the_first_that_cannot_be_stored_and_counts_all(
+def test_a_report_lists_the_first_rejected_records_and_counts_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("zettel.transcripts.report.MAX_REJECTED_RECORDS", 2)
@@ -164,7 +164,7 @@ def test_a_report_holds_the_first_that_cannot_be_stored_and_counts_all(
     assert told == ["2", "3", "4", "5", "6", "7", "8"]
 
 
-def test_in_an_event_loop(tmp_path: Path) -> None:
+def test_async_import_matches_its_dry_run(tmp_path: Path) -> None:
     async def run() -> tuple[Any, Any]:
         async with AsyncMemory(":memory:") as memory:
             dry = await memory.import_transcript(tmp_path, dry_run=True, session_gap=1)

@@ -1,4 +1,4 @@
-"""Insights by rules: what is quoted, from whom, how much of it; and not by the order in which notes come."""
+"""Insights by rules: selection of quotes, speakers and length, independent of the order of notes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def members(turns: Sequence[tuple[str, int, str]] = TURNS) -> list[Member]:
     return [Member(one, binding(terms_of(one)), 1.0) for one in notes]
 
 
-def test_it_opens_with_what_binds_and_quotes_who_states_something() -> None:
+def test_an_insight_opens_with_shared_terms_and_quotes_statements() -> None:
     told = digest(members(), ["Annabel", "Bob"])
     assert told == Digest(
         "Kiln, pots (2024-03-01 to 2024-03-09, 5 notes)."
@@ -53,17 +53,17 @@ def test_the_order_does_not_matter(shuffled: list[Member]) -> None:
     assert digest(shuffled) == digest(members())
 
 
-def test_it_has_room_for_so_much() -> None:
+def test_an_insight_has_a_maximum_length() -> None:
     long = [("Ann", n, f"The {'very ' * 30}long kiln number {n} {'burns ' * 30}") for n in range(1, 9)]
     assert len(digest(members(long)).content) <= MAX_CHARS
 
 
-def test_questions_are_quoted_where_nothing_else_is() -> None:
+def test_questions_are_quoted_if_there_are_no_statements() -> None:
     asked = [("Ann", n, f"Where is the kiln number {n} of theirs?") for n in range(1, 5)]
     assert "Where is the kiln" in digest(members(asked)).content
 
 
-def test_what_nothing_binds_has_the_rarest_words_for_a_heading() -> None:
+def test_without_shared_terms_the_rarest_words_are_the_heading() -> None:
     odd = [("Ann", 1, "The glockenspiel is out of tune."), ("Bob", 2, "They sold the schooner in spring.")]
     assert set(digest(members(odd)).keywords) >= {"glockenspiel", "schooner"}
 
@@ -78,11 +78,11 @@ def test_what_nothing_binds_has_the_rarest_words_for_a_heading() -> None:
         ({"speaker": None, "day": None}, "\u201cYes.\u201d"),
     ],
 )
-def test_who_and_when(fields: dict[str, Any], told: str) -> None:
+def test_speakers_and_dates_are_listed(fields: dict[str, Any], told: str) -> None:
     assert attributed(note(content="whatever", **fields), "Yes.").replace("on 2024-03-02", "2024-03-02") == told
 
 
-def test_span() -> None:
+def test_date_ranges_are_compact() -> None:
     days = [datetime(2024, 3, day, tzinfo=timezone.utc) for day in (3, 1)]
     assert span([*days, None]) == "2024-03-01 to 2024-03-03"
     assert span(days[:1]) == "2024-03-03"

@@ -24,7 +24,7 @@ MERGE = Job(id="j_1", scope=Scope(), kind=JobKind.MERGE, run_at=datetime.now(tim
 
 
 class Queue:
-    """A store that has only a job queue, and counts how often a drain looks at it."""
+    """A store with only a job queue, which counts the polls of a drain."""
 
     def __init__(self, *jobs: Job, leased_elsewhere: int = 0) -> None:
         self.due = list(jobs)
@@ -52,7 +52,7 @@ class Queue:
     purge = renew = purge_due
 
 
-# A toy job: all that another kind of job takes.
+# A toy job: everything that a new job kind requires.
 
 
 class Toy(JobHandler):
@@ -78,7 +78,7 @@ def context(store: Queue, batch: int | None = None) -> JobContext:
     return JobContext(store=cast(Any, store), counters=Counters(), models=models, **parts)
 
 
-def test_a_job_takes_one_module_and_one_registration() -> None:
+def test_a_job_kind_requires_one_module_and_one_registration() -> None:
     async def work() -> None:
         store = Queue(MERGE)
         parts = context(store, batch=5)

@@ -1,4 +1,4 @@
-"""JSON read piece by piece gives what the whole gives, or one line that says where it is damaged."""
+"""Streamed JSON yields the items of the whole text, or one error with the position of the damage."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def read_items(said: str | bytes) -> list[Any]:
 
 
 @given(st.lists(values), st.integers(1, 7), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]), st.booleans())
-def test_items_are_those_of_the_whole(items: list[Any], chunk: int, code: str, ascii_only: bool) -> None:
+def test_streamed_items_equal_the_parsed_items(items: list[Any], chunk: int, code: str, ascii_only: bool) -> None:
     said = json.dumps(items, indent=chunk % 3 or None, ensure_ascii=ascii_only).encode(code)
-    with patch.object(json_stream, "_CHUNK_BYTES", chunk + 3):  # a byte order mark is read in one
+    with patch.object(json_stream, "_CHUNK_BYTES", chunk + 3):  # a byte order mark is read at once
         found = stream(said)
         assert list(found.items()) == items
         found.end()
 
 
 @given(st.dictionaries(st.text(), values), st.sets(st.integers(0, 9)), st.integers(4, 9))
-def test_members_may_be_taken_or_left(fields: dict[str, Any], taken: set[int], chunk: int) -> None:
+def test_members_may_be_read_or_skipped(fields: dict[str, Any], taken: set[int], chunk: int) -> None:
     with patch.object(json_stream, "_CHUNK_BYTES", chunk):
         found = stream(json.dumps(fields))
         got = {key: found.value() for place, key in enumerate(found.members()) if place in taken}
@@ -52,7 +52,7 @@ def test_members_may_be_taken_or_left(fields: dict[str, Any], taken: set[int], c
 
 
 @given(st.integers(4, 30))
-def test_control_characters_as_telegram_desktop_writes_them(chunk: int) -> None:
+def test_control_characters_of_telegram_desktop_are_accepted(chunk: int) -> None:
     said = r'[{"a": "one\x0Btwo\x1F", "b": "C:\\x0B\\\x0B"}, "\x01\x02"]'
     with patch.object(json_stream, "_CHUNK_BYTES", chunk):
         assert read_items(said) == [{"a": "one\x0btwo\x1f", "b": "C:\\x0B\\\x0b"}, "\x01\x02"]
@@ -60,7 +60,7 @@ def test_control_characters_as_telegram_desktop_writes_them(chunk: int) -> None:
         read_items(r'["\xZZ", "and much more"]')
 
 
-def test_steps_go_into_items() -> None:
+def test_paths_lead_into_items() -> None:
     found = stream('{"a": {"list": [{"name": "x", "n": [1]}, 7, {"name": "y"}]}, "b": 2}')
     names = []
     for key in found.members():
@@ -87,18 +87,18 @@ def test_steps_go_into_items() -> None:
         ("[" + "9" * 5_000 + "]", "1:2: the JSON is damaged here (Exceeds the limit"),
     ],
 )
-def test_damage_has_its_place(said: str | bytes, told: str) -> None:
+def test_damage_is_reported_with_its_position(said: str | bytes, told: str) -> None:
     with pytest.raises(BadRecord) as caught:
         read_items(said)
     assert str(caught.value).startswith(f"a.json:{told}")
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_left_may_be_nested_deeply() -> None:
+def test_skipped_values_may_be_nested_deeply() -> None:
     found = stream('{"a": ' + "[" * 50_000 + "]" * 50_000 + ', "b": 1}')
     assert [found.value() for key in found.members() if key == "b"] == [1]
 
 
-def test_a_piece_that_is_too_long_is_refused() -> None:
+def test_an_oversized_value_is_refused() -> None:
     with patch.object(json_stream, "MAX_PIECE", 1000), pytest.raises(BadRecord, match="longer than 1,000 characters"):
         list(stream("[" + '"' + "x" * 600_000 + '"]').items())

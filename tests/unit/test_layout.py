@@ -1,4 +1,4 @@
-"""How answers stand in a terminal, and tables that are wider than it."""
+"""Layout of answers and wide tables in a terminal."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def test_a_paragraph_is_indented_and_fits(width: int) -> None:
     assert all(line == line.rstrip() for line in lines)
 
 
-def test_further_lines_hang() -> None:
+def test_continuation_lines_are_indented() -> None:
     out, sink = on(30)
     paragraph(out, Text("+ content: one two three four five six"), indent=2, hang=4)
     assert sink.getvalue().splitlines() == ["  + content: one two three", "      four five six"]
 
 
-def test_labels_stand_in_a_column() -> None:
+def test_labels_are_aligned() -> None:
     out, sink = on(30)
     labelled(out, [("id", "n_1"), ("content", "one two three four five six")])
     assert sink.getvalue().splitlines() == ["id       n_1", "content  one two three four", "         five six"]
 
 
-def test_what_a_terminal_would_obey_is_shown_instead() -> None:
+def test_control_characters_are_escaped() -> None:
     out, sink = on(80)
     paragraph(out, Text("red \x1b[31m and \x9b2J"))
     heading(out, ("Ann\x1b]0;title\x07", "bold"))
@@ -50,7 +50,7 @@ def test_what_a_terminal_would_obey_is_shown_instead() -> None:
     assert "␛[31m" in sink.getvalue()
 
 
-def test_paths() -> None:
+def test_paths_are_shortened() -> None:
     title = (
         Step(kind="question", name="title", over="NAMES"),
         Step(kind="note", name="The Glass Orchard", over="MENTIONS", note="n_1"),
@@ -64,7 +64,7 @@ def test_paths() -> None:
     assert path_text(term) == "question names term → harbour ←HAS_TERM— this note"
 
 
-def test_bands_repeat_the_first_column() -> None:
+def test_wide_tables_repeat_the_first_column() -> None:
     assert bands([10, 5, 5, 5], 25) == [[0, 1, 2, 3]]
     assert bands([10, 5, 5, 5], 20) == [[0, 1, 2], [0, 3]]
     assert bands([10, 50, 5], 20) == [[0, 1], [0, 2]], "what fits nowhere stands alone"

@@ -1,4 +1,4 @@
-"""Lessons: which sentences tell of an outcome, and what is learned from several."""
+"""Lessons: detection of outcomes in sentences, and lessons from several outcomes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def told(text: str, **fields: Any) -> list[tuple[str, str, bool]]:
         ("A longer timeout worked for the large uploads.", ("the large uploads", "a longer timeout", True)),
     ],
 )
-def test_sentences_that_tell_of_an_outcome(text: str, told_of: tuple[str, str, bool]) -> None:
+def test_sentences_with_an_outcome_are_detected(text: str, told_of: tuple[str, str, bool]) -> None:
     assert told(text) == [told_of]
 
 
@@ -44,11 +44,11 @@ def test_sentences_that_tell_of_an_outcome(text: str, told_of: tuple[str, str, b
                                   "That might have worked.", "If it worked, I will tell you.",
                                   "Restarting the worker almost fixed the stuck queue.",
                                   "My folks have been great - they helped.", "Painting helped me through the winter."])
-def test_sentences_that_do_not(text: str) -> None:
+def test_other_sentences_have_no_outcome(text: str) -> None:
     assert told(text) == []
 
 
-def test_one_message_may_tell_of_a_failure_and_of_a_success() -> None:
+def test_one_message_may_contain_a_failure_and_a_success() -> None:
     failed = ("the stuck queue", "restarting the worker", False)
     cured = ("the stuck queue", "clearing the cache", True)
     text = "Restarting the worker did not fix the stuck queue. Clearing the cache fixed the stuck queue."
@@ -58,7 +58,7 @@ def test_one_message_may_tell_of_a_failure_and_of_a_success() -> None:
     assert told(f"{text[:51]} A longer timeout fixed the slow login.") == [failed]  # another situation
 
 
-def test_metadata_says_how_it_ended() -> None:
+def test_metadata_may_state_the_outcome() -> None:
     assert told("Run it again with the cache cleared.", metadata={"outcome": "failure"}) == [
         (RAISE, "run it again with the cache cleared", False)
     ]
@@ -67,10 +67,10 @@ def test_metadata_says_how_it_ended() -> None:
     ]
 
 
-def test_that_without_anything_before_it_tells_nothing() -> None:
+def test_a_bare_pronoun_without_context_has_no_outcome() -> None:
     assert outcomes(note("Ann", 1, "That worked!"), []) == []
     calm = [("n_1", "The harbour is calm."), ("n_2", "Lower the sails.")]
-    assert outcomes(note("Ann", 1, "That worked!"), calm) == []  # there was no trouble
+    assert outcomes(note("Ann", 1, "That worked!"), calm) == []  # no failure before it
 
 
 def outcome(act: str, well: bool, n: int, situation: str = "the upload times out") -> Outcome:
@@ -86,7 +86,7 @@ OUTCOMES = [
 
 
 @given(st.permutations(OUTCOMES))
-def test_the_best_way_is_advised_and_the_worst_advised_against(shuffled: list[Outcome]) -> None:
+def test_the_best_action_is_advised_and_the_worst_is_warned_against(shuffled: list[Outcome]) -> None:
     (found,) = lessons(shuffled)
     assert found.content == (
         "When the upload times out: raise the limit (went well 2 of 3 times);"
@@ -97,17 +97,17 @@ def test_the_best_way_is_advised_and_the_worst_advised_against(shuffled: list[Ou
     assert confidence(found, None) == 0.6
 
 
-def test_where_nothing_went_well_it_is_only_advised_against() -> None:
+def test_without_success_a_lesson_only_warns() -> None:
     (found,) = lessons([outcome("restart the worker", False, n) for n in range(3)])
     assert found.content == "When the upload times out: not: restart the worker (went badly 3 of 3 times)."
     assert (found.do, found.well, found.badly) == (None, 3, 0)
 
 
-def test_once_is_no_lesson() -> None:
+def test_a_single_outcome_is_not_a_lesson() -> None:
     assert lessons(OUTCOMES[:1]) == []
 
 
-def test_feedback_counts_like_notes() -> None:
+def test_feedback_counts_as_an_outcome() -> None:
     lesson = Lesson("x", None, None, 1, 1, ())
     now = note(None, 1, "x").recorded_at
     assert confidence(lesson, NoteUse(now, 3, 3, 0)) == beta_mean(4, 1) == 0.71

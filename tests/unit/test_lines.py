@@ -1,4 +1,4 @@
-"""Lines of texts in the encodings that programs write."""
+"""Lines of text in common encodings."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ def read(said: bytes) -> list[tuple[int, str | None]]:
 
 
 @pytest.mark.parametrize("code", ["utf-8", "utf-8-sig", "utf-16"])
-def test_encodings(code: str) -> None:
+def test_encodings_are_detected(code: str) -> None:
     assert read("ä\r\n\nb 😀".encode(code)) == [(1, "ä"), (2, ""), (3, "b 😀")]
 
 
-def test_a_line_that_cannot_be_read_is_rejected_and_the_next_one_read() -> None:
+def test_an_undecodable_line_is_rejected_and_the_next_is_read() -> None:
     assert read(b"a\n\xff\nb\n") == [(1, "a"), (2, None), (3, "b")]
     assert read(b"a\n" + b"x" * (2 * MAX_LINE) + b"\nb\n") == [(1, "a"), (2, None), (3, "b")]
     assert read(b"") == []
 
 
-def test_utf_16_that_breaks_off() -> None:
+def test_truncated_utf_16_is_rejected() -> None:
     with pytest.raises(BadRecord, match="a:2: the text is not valid UTF-16"):
         read("a\nb".encode("utf-16") + b"\0")

@@ -1,4 +1,4 @@
-"""Links that a model decides on: only what was offered, only what holds."""
+"""Links by a model: only offered pairs and valid types become links."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _asked(choices: CandidateBatch) -> list[tuple[Request, Sequence[str]]]:
 
 
 def _ids(choices: CandidateBatch) -> dict[str, str]:
-    """The ids as the question shows them, by note."""
+    """Return the ids of the request by note."""
     ((request, _),) = _asked(choices)
     shown = [json.loads(text) for text in request.user.splitlines() if text.startswith("{")]
     by_note = {
@@ -77,7 +77,7 @@ def _whole(*links: Any) -> str:
     return json.dumps({"links": list(links)})
 
 
-def test_worked_examples_are_written_as_questions_are() -> None:
+def test_worked_examples_have_the_format_of_requests() -> None:
     prompt = load_prompt("link")
     assert prompt.name == "link/1"
     assert len(prompt.examples) == 3
@@ -93,7 +93,7 @@ def test_worked_examples_are_written_as_questions_are() -> None:
     assert types == {"RELATES", "SUPERSEDES", "CONTRADICTS"}
 
 
-def test_question_has_one_pool_for_all_notes() -> None:
+def test_request_lists_candidates_once_for_all_notes() -> None:
     ((request, notes),) = _asked(CHOICES)
     lines = request.user.splitlines()
     assert lines[0] == "notes:"
@@ -102,12 +102,12 @@ def test_question_has_one_pool_for_all_notes() -> None:
     others = {json.loads(text)["id"] for text in lines[4:]}
     assert len(others) == 5
     assert set(first["to"]) | {second["to"][0]} == others
-    assert second["to"][1] == first["id"]  # a new note may be linked to another of the same question
+    assert second["to"][1] == first["id"]  # a new note may be linked to another new note
     assert set(notes) == {note.id for note in (FIRST, SECOND, *OLD[:5])}
     assert first["on"] == "2024-05-11"
 
 
-def test_note_is_told_by_its_context_where_that_was_written() -> None:
+def test_an_authored_context_replaces_the_content_in_the_request() -> None:
     written = _note(20, context="Ann sold the canoe. " * 40, authored=("context",))
     ((request, _),) = _asked(CandidateBatch((NoteCandidates(written, (0,)),), OLD))
     shown = [json.loads(text) for text in request.user.splitlines() if text.startswith("{")]
@@ -116,7 +116,7 @@ def test_note_is_told_by_its_context_where_that_was_written() -> None:
     assert shown[1]["note"] == "Ann: said 1"
 
 
-def test_decisions() -> None:
+def test_valid_decisions_are_returned() -> None:
     linked = _link(
         _whole(
             _said(FIRST, OLD[0], "SUPERSEDES"),
@@ -151,14 +151,14 @@ def test_decisions() -> None:
         None,
     ],
 )
-def test_what_was_not_offered_is_dropped(link: Any) -> None:
+def test_invalid_links_are_dropped(link: Any) -> None:
     assert _link(_whole(link, _said(SECOND, OLD[4]))).notes == (
         (),
         (LinkDecision(SECOND.id, OLD[4].id, LinkType.RELATES, "why"),),
     )
 
 
-def test_an_id_that_comes_back_as_a_number_is_the_id() -> None:
+def test_a_numeric_id_in_an_answer_is_accepted() -> None:
     notes = [_note(seq) for seq in range(1, 300)]
     ids = {note.id: short_ids([note.id])[note.id] for note in notes}
     old, new = [note for note in notes if ids[note.id].isdigit()][:2]
@@ -167,7 +167,7 @@ def test_an_id_that_comes_back_as_a_number_is_the_id() -> None:
     assert linked.notes == ((LinkDecision(new.id, old.id, LinkType.RELATES, "why"),),)
 
 
-def test_only_what_held_before_is_superseded() -> None:
+def test_only_earlier_notes_are_superseded() -> None:
     told_late = _note(21, days=-5)
     undated = _note(22)
     for note, other, older in ((told_late, OLD[0], False), (OLD[0], told_late, True), (undated, OLD[0], True)):
@@ -187,7 +187,7 @@ def test_pairs_and_links_are_bounded() -> None:
     assert len(json.loads(request.user.splitlines()[1])["to"]) == MAX_OFFERED
 
 
-def test_no_link_is_an_answer_and_no_answer_is_none() -> None:
+def test_empty_and_unreadable_answers_are_distinguished() -> None:
     assert _link('{"links": []}').notes == ((), ())
     assert _link("I would rather not.").notes == (UNREADABLE, UNREADABLE)
     cut = _link(_whole(_said(FIRST, OLD[0]), _said(SECOND, OLD[4]))[:-40], cut=True).notes
@@ -195,7 +195,7 @@ def test_no_link_is_an_answer_and_no_answer_is_none() -> None:
     assert cut[1] == CUT
 
 
-def test_nobody_is_asked_where_there_is_no_choice() -> None:
+def test_without_candidates_no_request_is_sent() -> None:
     lonely = CandidateBatch((NoteCandidates(FIRST, ()), NoteCandidates(SECOND, (0,))), (SECOND,))
     assert _asked(lonely) == []
     assert _link("", lonely).notes == ((), ())
@@ -218,7 +218,7 @@ _hostile = st.fixed_dictionaries(
 @given(
     st.text(max_size=100) | st.lists(_hostile | st.none(), max_size=12).map(lambda links: _whole(*links)), st.booleans()
 )
-def test_whatever_comes_only_offered_pairs_are_linked(text: str, cut: bool) -> None:
+def test_any_answer_links_only_offered_pairs(text: str, cut: bool) -> None:
     linked = _link(text, cut=cut)
     offered = {choice.note.id: {CHOICES.others[place].id for place in choice.others} for choice in CHOICES.notes}
     for choice, outcome in zip(CHOICES.notes, linked.notes, strict=True):

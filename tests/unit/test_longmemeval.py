@@ -1,4 +1,4 @@
-"""LongMemEval: each question's haystack apart, with what a benchmark needs in the metadata."""
+"""LongMemEval: one haystack per question, with benchmark metadata."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zettel.transcripts.formats import longmemeval
 SAMPLE = SAMPLES / "longmemeval.json"
 
 
-def test_sessions_dates_and_evidence() -> None:
+def test_sessions_dates_and_evidence_are_read() -> None:
     read, rejected = split_records(list(longmemeval.read(SAMPLE)))
     soup, _, harp, crate = read[:4]
     assert (soup.external_id, soup.session) == ("q_harp_1/chat_12_1/1", "q_harp_1/chat_12_1")
@@ -36,7 +36,7 @@ def test_sessions_dates_and_evidence() -> None:
     ]
 
 
-def test_a_zone_can_be_named() -> None:
+def test_a_time_zone_can_be_set() -> None:
     first = next(longmemeval.read(SAMPLE, timezone(timedelta(hours=2))))
     assert first.model_dump()["occurred_at"] == datetime(2023, 5, 20, 0, 21, tzinfo=timezone.utc)
 
@@ -53,7 +53,7 @@ def test_a_zone_can_be_named() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, question: Any, places: list[str]) -> None:
+def test_errors_are_reported_with_their_position(tmp_path: Path, question: Any, places: list[str]) -> None:
     good = {"question_id": "g", "haystack_sessions": [[{"role": "user", "content": "Hm."}]]}
     read, rejected = split_records(list(longmemeval.read(write(tmp_path / "a.json", [question, good]))))
     assert [event.external_id for event in read] == ["g/session_1/1"]

@@ -1,4 +1,4 @@
-"""Markdown notes: vaults and single files, front matter, and links that the engine sees as MENTIONS."""
+"""Markdown notes: vaults, single files, front matter, and links that become MENTIONS."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def by_title(path: Path) -> dict[str | None, Event]:
 
 
 class TestVault:
-    def test_what_becomes_a_note(self) -> None:
+    def test_each_file_becomes_a_note(self) -> None:
         records = list(markdown.read(VAULT))
         assert [record.title for record in records if isinstance(record, Event)] == [
             "Great bittern", "reeve", "2024-03-02", "marsh fiddle", "Species of the Lauke marsh",
@@ -43,7 +43,7 @@ class TestVault:
         rejected = [record for record in records if isinstance(record, Rejected)]
         assert [(Path(one.file).name, one.reason) for one in rejected] == [("Untitled.md", "the note is empty")]
 
-    def test_times_are_those_of_the_front_matter_or_the_name(self) -> None:
+    def test_times_come_from_the_front_matter_or_the_file_name(self) -> None:
         times = {title: note.occurred_at for title, note in by_title(VAULT).items()}
         assert times["Great bittern"] == datetime(2024, 3, 2, 5, 40, tzinfo=timezone.utc), "its own zone"
         assert times["marsh fiddle"] == times["2024-03-02"] == datetime(2024, 3, 2, tzinfo=CET)
@@ -54,7 +54,7 @@ class TestVault:
     @pytest.mark.parametrize(
         ("name", "day"), [("2024_03_04", 4), ("2024-03-04 Monday", 4), ("2024_03-04", None), ("2024_03_041", None)]
     )
-    def test_a_day_is_told_by_the_name_of_a_journal(self, tmp_path: Path, name: str, day: int | None) -> None:
+    def test_a_journal_name_gives_the_day(self, tmp_path: Path, name: str, day: int | None) -> None:
         write(tmp_path, **{name: "Wind."})
         (note,) = by_title(tmp_path / f"{name}.md").values()
         assert note.occurred_at == (day and datetime(2024, 3, day, tzinfo=CET))
@@ -68,7 +68,7 @@ class TestVault:
         assert bittern.content.endswith("#heard\n\nup: [[Species of the Lauke marsh]]\n\n#bird #wetland_reed")
         assert by_title(VAULT)["marsh fiddle"].speaker == "Ottla Brenk"
 
-    def test_front_matter_that_is_no_yaml_is_text(self) -> None:
+    def test_invalid_front_matter_is_text(self) -> None:
         assert by_title(VAULT)["Pump house"].content.startswith("---\nid: 202403030810\n")
 
     def test_each_link_becomes_a_mention(self) -> None:
@@ -91,7 +91,7 @@ class TestVault:
             ("Drain nothing", "Great bittern"),
         }  # fmt: skip
 
-    def test_ids_are_the_same_from_folder_zip_and_moved_vault(self, tmp_path: Path) -> None:
+    def test_ids_are_equal_in_folder_zip_and_moved_vault(self, tmp_path: Path) -> None:
         ids = [record.external_id for record in markdown.read(VAULT) if isinstance(record, Event)]
         assert ids[0] == "markdown-vault/Birds/Great bittern.md"
         assert ids[-1] == "markdown-vault/z-77", "the front matter's own"
@@ -105,7 +105,7 @@ class TestVault:
             assert markdown.sniff(packed, b"PK")
             assert [record.external_id for record in markdown.read(packed) if isinstance(record, Event)] == ids
 
-    def test_an_edited_note_is_the_same_note(self, tmp_path: Path) -> None:
+    def test_an_edited_note_keeps_its_id(self, tmp_path: Path) -> None:
         with Memory(":memory:") as memory:
             for text in ("Low water.", "High water."):
                 (event,) = by_title(write(tmp_path / "vault", Sluice=text)).values()
@@ -117,11 +117,11 @@ class TestVault:
         vault = write(tmp_path / "vault", A="---\nid: same\n---\none", B="---\nid: same\n---\ntwo")
         assert [event.external_id for event in by_title(vault).values()] == ["vault/A.md", "vault/B.md"]
 
-    def test_a_long_id_needs_no_vault(self, tmp_path: Path) -> None:
+    def test_a_long_id_is_accepted_without_a_vault(self, tmp_path: Path) -> None:
         vault = write(tmp_path / "vault", A="---\nid: e_0123456789abcdef\n---\none")
         assert [event.external_id for event in by_title(vault).values()] == ["e_0123456789abcdef"]
 
-    def test_what_cannot_be_read_is_told(self, tmp_path: Path) -> None:
+    def test_unreadable_files_are_rejected(self, tmp_path: Path) -> None:
         vault = write(tmp_path, Good="fine", Null="a\0b")
         (vault / "Latin.md").write_bytes("müde".encode("latin-1"))
         (vault / "Long.md").write_bytes(b"x" * 1_300_000)
@@ -135,7 +135,7 @@ class TestVault:
 
 
 class TestOneFile:
-    def test_it_is_the_note_that_it_is_in_its_vault(self) -> None:
+    def test_a_single_file_has_the_id_that_it_has_in_its_vault(self) -> None:
         (event,) = by_title(VAULT / "Species of the Lauke marsh.md").values()
         assert event.external_id == "markdown-vault/Species of the Lauke marsh.md"
 
@@ -150,15 +150,15 @@ class TestOneFile:
             ("note", '---\ntitle: "Two\n  lines"\n---\nx', "Two lines"),
         ],
     )
-    def test_titles(self, tmp_path: Path, name: str, text: str, title: str) -> None:
+    def test_each_file_has_a_title(self, tmp_path: Path, name: str, text: str, title: str) -> None:
         assert list(by_title(write(tmp_path, **{name: text}) / f"{name}.md")) == [title]
 
-    def test_tags_in_code_and_addresses_are_none(self, tmp_path: Path) -> None:
+    def test_hashes_in_code_and_addresses_are_not_tags(self, tmp_path: Path) -> None:
         text = "#one and `#two` at https://example.org/#three\n~~~\n#four\n~~~\n#42 [x](#five) # six\n"
         (event,) = by_title(write(tmp_path, note=text)).values()
         assert event.metadata == {"tags": ["one"]}
 
-    def test_one_from_standard_input_is_known_by_what_it_says(self, tmp_path: Path) -> None:
+    def test_a_note_from_standard_input_is_identified_by_its_content(self, tmp_path: Path) -> None:
         ids = []
         for text in ("# Reeds\nThey hum.", "# Reeds\nThey hum.", "# Drains\nThey do not.", "---\nid: z-7\n---\nFlat."):
             path = tmp_path / "-" / "-"
@@ -172,7 +172,7 @@ class TestOneFile:
 
 
 class TestSniffing:
-    def test_a_vault_and_a_collection_of_exports(self, tmp_path: Path) -> None:
+    def test_vaults_are_distinguished_from_collections_of_exports(self, tmp_path: Path) -> None:
         vault = write(tmp_path, README="# What is here")
         assert markdown.sniff(vault, b"")
         for name in ("map.png", "tide.pdf", "sound.mp3"):
@@ -198,12 +198,12 @@ class TestSniffing:
             ("a.txt", b"# Title\n", False),
         ],
     )
-    def test_files(self, tmp_path: Path, name: str, head: bytes, known: bool) -> None:
+    def test_single_files_are_recognised(self, tmp_path: Path, name: str, head: bytes, known: bool) -> None:
         assert markdown.sniff(tmp_path / name, head) is known
 
 
 class TestFrontMatter:
-    def test_values_are_told_as_they_stand(self) -> None:
+    def test_values_are_read_verbatim(self) -> None:
         told = "Date: 2024-03-02\nn: 007\nlist: [a, 'b c']\nup: [[Marsh]]\nalso:\n  - [[Reed]]\ndeep: {a: 1}\n"
         properties, body, line = split_front_matter(f"---\n{told}---\nbody")
         assert properties == {
@@ -216,10 +216,10 @@ class TestFrontMatter:
         "text",
         ["---\n- a\n- b\n---\nx", "---\na: [\n---\nx", "---\nopen", "----\nx", f"---\na: {'[' * 5000}\n---\nx"],
     )
-    def test_what_is_none_is_text(self, text: str) -> None:
+    def test_text_without_front_matter_is_unchanged(self, text: str) -> None:
         assert split_front_matter(text) == ({}, text, 1)
 
-    def test_comments_alone(self) -> None:
+    def test_comments_alone_are_empty_front_matter(self) -> None:
         assert split_front_matter("---\n# nothing\n---\nx") == ({}, "x", 4)
 
 
@@ -252,5 +252,5 @@ class TestLinks:
             ("[it](https://example.org/drum.md) ![x](drum.md)", "[it](https://example.org/drum.md) ![x](drum.md)"),
         ],
     )
-    def test_a_link_names_the_title(self, text: str, written: str) -> None:
+    def test_a_link_becomes_the_title(self, text: str, written: str) -> None:
         assert link_titles(text, "a/note.md", self.NAMES) == written

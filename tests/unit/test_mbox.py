@@ -1,4 +1,4 @@
-"""Mail: threads, what the writer wrote, names and dates as headers have them."""
+"""Mail: threads, text without quotations, and names and dates of headers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read(path: Path) -> list[Event]:
     return [one for one in records if isinstance(one, Event)]
 
 
-def test_the_sample() -> None:
+def test_the_sample_is_read() -> None:
     first, answer, listed, other, undated = read(SAMPLES / "mail.mbox")
     assert first.content == ("Der Schlüssel liegt bei mir.\nFrom Monday on it is with Mia.\n[file: Schlüsselliste.pdf]")
     assert (first.external_id, first.title, first.speaker) == (
@@ -48,7 +48,7 @@ def test_the_sample() -> None:
     assert [event.source.position for event in (first, answer) if event.source] == ["1", "46"]
 
 
-def test_a_single_mail() -> None:
+def test_a_single_mail_is_read() -> None:
     path = SAMPLES / "mail.eml"
     assert mbox.sniff(path, path.read_bytes())
     (event,) = read(path)
@@ -57,7 +57,7 @@ def test_a_single_mail() -> None:
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_from_may_to_june_begins_no_mail(tmp_path: Path, end: bytes) -> None:
+def test_a_sentence_that_begins_with_from_does_not_start_a_mail(tmp_path: Path, end: bytes) -> None:
     said = [b"From: a@b", b"", b"We sail.", b"", b"From May to June 2024", b"", b"Bring food.", b""]
     (tmp_path / "a.mbox").write_bytes(end.join([b"From a@b Mon Jan  8 08:00:00 2024", *said]))
     (tmp_path / "a.eml").write_bytes(end.join(said))
@@ -66,7 +66,7 @@ def test_from_may_to_june_begins_no_mail(tmp_path: Path, end: bytes) -> None:
         assert event.content == "We sail.\n\nFrom May to June 2024\n\nBring food."
 
 
-def test_a_single_mail_is_one_whatever_it_holds(tmp_path: Path) -> None:
+def test_a_single_mail_with_from_lines_is_one_event(tmp_path: Path) -> None:
     patch = "From 1c2d3e Mon Sep 17 00:00:00 2001\nFrom: A <a@b>\nSubject: Tar the hull"
     path = tmp_path / "a.eml"
     path.write_text(f"From: c@d\n\nHere it is.\n\n{patch}\n\nMore tar.\n")
@@ -74,7 +74,7 @@ def test_a_single_mail_is_one_whatever_it_holds(tmp_path: Path) -> None:
     assert (event.speaker, event.content) == ("c@d", f"Here it is.\n\n{patch}\n\nMore tar.")
 
 
-def test_threads_are_found_by_references(tmp_path: Path) -> None:
+def test_references_define_threads(tmp_path: Path) -> None:
     path = tmp_path / "a.mbox"
     mails = [("1", ""), ("2", "In-Reply-To: <1>"), ("3", "References: <1> <2>"), ("4", "In-Reply-To: <3>"), ("5", "")]
     with path.open("w", encoding="utf-8") as file:
@@ -84,14 +84,14 @@ def test_threads_are_found_by_references(tmp_path: Path) -> None:
     assert [event.session for event in read(path)] == ["1", "1", "1", "1", "5"]
 
 
-def test_raw_bytes_in_a_header(tmp_path: Path) -> None:
+def test_raw_bytes_in_a_header_are_decoded(tmp_path: Path) -> None:
     path = tmp_path / "a.mbox"
     path.write_bytes("From a Mon Jan 08 2024\nSubject: Übung\nFrom: Åse <a@b>\n\nhei\n".encode())
     (event,) = read(path)
     assert (event.title, event.speaker) == ("Übung", "Åse")
 
 
-def test_what_is_no_mail_is_rejected_with_its_line(tmp_path: Path) -> None:
+def test_invalid_mails_are_rejected_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "a.mbox"
     path.write_bytes(b"From a Mon Jan 08 2024\n\nno header\n\nFrom b Mon Jan 08 2024\nFrom: b@c\n\n\0\n")
     records = list(mbox.read(path))
@@ -118,17 +118,17 @@ def test_what_is_no_mail_is_rejected_with_its_line(tmp_path: Path) -> None:
         (form := "De: Marie\nÀ: midi\nLieu: quai 4\n\nApportez du pain.", form),
     ],
 )
-def test_own_words(text: str, kept: str) -> None:
+def test_quotations_are_removed(text: str, kept: str) -> None:
     assert own_text(text) == kept
 
 
-def test_a_long_line_of_dashes_takes_no_time() -> None:
-    """The time grew with the square of its length: minutes for this one, hours for a megabyte."""
+def test_a_long_line_of_dashes_is_read_quickly() -> None:
+    """A quadratic pattern would take minutes for this text and hours for a megabyte."""
     line = "---original" + "-" * 100_000 + "x"
     assert own_text(line) == line
 
 
-def test_html_with_a_broken_declaration() -> None:
+def test_html_with_a_broken_declaration_is_read() -> None:
     assert text_of_html("<p>one</p><![weird[ <p>two</p>").startswith("one")
     quoting = '<p>Yes</p><div class="gmail_quote"><div>no</div></div><p>after</p>'
     assert own_text(text_of_html(quoting)) == "Yes\n\nafter"
@@ -162,7 +162,7 @@ def test_a_bare_from_line_separates_mails_above_a_header(tmp_path: Path) -> None
         (b"From now on\nDate: to be told\n", False),
     ],
 )
-def test_files_that_begin_with_a_bare_from_line(head: bytes, is_mail: bool) -> None:
+def test_a_file_may_begin_with_a_bare_from_line(head: bytes, is_mail: bool) -> None:
     assert mbox.sniff(Path("Inbox"), head) == is_mail
 
 
@@ -192,7 +192,7 @@ def test_files_that_begin_with_a_bare_from_line(head: bytes, is_mail: bool) -> N
         ("Yes.\n\n-----Original Message-----\n\n---------- Forwarded message ---------\nNoon?", "Yes."),
     ],
 )
-def test_what_is_forwarded_stays(text: str, kept: str) -> None:
+def test_forwarded_text_stays(text: str, kept: str) -> None:
     assert own_text(text) == kept
 
 
@@ -221,7 +221,7 @@ def test_what_is_forwarded_stays(text: str, kept: str) -> None:
         ),
     ],
 )
-def test_what_is_forwarded_in_html_stays(html: str, kept: str) -> None:
+def test_forwarded_html_stays(html: str, kept: str) -> None:
     said = own_text(text_of_html(html))
     assert "\n".join(said.split()) == "\n".join(kept.split())
 
@@ -234,7 +234,7 @@ def test_what_is_forwarded_in_html_stays(html: str, kept: str) -> None:
         b'Content-Type: text/html\n\n<p>Look.</p><div id="divRplyFwdMsg">From: Ben</div><p>We sail at noon.</p>\n',
     ],
 )
-def test_outlook_puts_what_is_forwarded_and_what_is_answered_alike(tmp_path: Path, body: bytes) -> None:
+def test_outlook_forwards_are_distinguished_from_replies(tmp_path: Path, body: bytes) -> None:
     forwarded = read_mail(tmp_path, b"Subject: [crew] WG: Start\n" + body).content
     assert forwarded.startswith("Look.\n")
     assert "From: Ben\n" in forwarded
@@ -242,7 +242,7 @@ def test_outlook_puts_what_is_forwarded_and_what_is_answered_alike(tmp_path: Pat
     assert read_mail(tmp_path, b"Subject: AW: WG: Start\n" + body).content == "Look."
 
 
-def test_html_gives_way_only_to_the_same_in_plain_text(tmp_path: Path) -> None:
+def test_plain_text_replaces_only_equal_html(tmp_path: Path) -> None:
     html, footer = b"Content-Type: text/html\n\n<p>We sail at noon.</p>\n", b"\nSent to the crew's list\n"
     both = b'Content-Type: multipart/alternative; boundary="b"\n\n--b\n\n%s\n--b\n' + html + b"--b--\n"
     mixed = b'Content-Type: multipart/mixed; boundary="a"\n\n--a\n%s\n--a\n' + footer + b"--a--\n"
@@ -272,7 +272,7 @@ def test_html_gives_way_only_to_the_same_in_plain_text(tmp_path: Path) -> None:
         ("windows-1252", b"Noon\x81", "Noon\x81"),
     ],
 )
-def test_charsets(tmp_path: Path, charset: str, said: bytes, read: str) -> None:
+def test_charsets_of_bodies_are_decoded(tmp_path: Path, charset: str, said: bytes, read: str) -> None:
     header = f"Content-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: 8bit\n\n"
     assert read_mail(tmp_path, header.encode() + said).content == read
 
@@ -288,5 +288,5 @@ def test_charsets(tmp_path: Path, charset: str, said: bytes, read: str) -> None:
         ("海 – =?utf-8?Q?K=C3=B6ln?=".encode(), "海 – Köln"),
     ],
 )
-def test_charsets_of_headers(tmp_path: Path, header: bytes, read: str) -> None:
+def test_charsets_of_headers_are_decoded(tmp_path: Path, header: bytes, read: str) -> None:
     assert read_mail(tmp_path, b"Subject: " + header + b"\n\nAt noon.\n").title == read

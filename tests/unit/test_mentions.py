@@ -1,4 +1,4 @@
-"""Which phrases of a text may name a title."""
+"""Phrases of a text that may name a title."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from zettel.text.index import titles_of
         ("Read O’Neill’s Rest first", "O'Neill's Rest"),
     ],
 )
-def test_named(text: str, title: str) -> None:
+def test_phrases_that_name_a_title_are_found(text: str, title: str) -> None:
     assert titles_of(title).keys() & phrases(text)
 
 
 @pytest.mark.parametrize(
     ("text", "title"),
     [
-        ("we went up the hill", "Up"),  # a single word needs its capital
+        ("we went up the hill", "Up"),  # a single word requires a capital letter
         ("the orchard of glass", "Glass Orchard"),
         ("Glasgow Orchards", "Glass Orchard"),
         ("The end.", "The"),
         ("", "Anything"),
     ],
 )
-def test_not_named(text: str, title: str) -> None:
+def test_other_phrases_are_not_mentions(text: str, title: str) -> None:
     assert not titles_of(title).keys() & phrases(text)

@@ -1,4 +1,4 @@
-"""Lists of messages in the shapes of OpenAI's and Anthropic's programs, as JSON and as JSON lines."""
+"""Message lists in the formats of OpenAI and Anthropic, as JSON and as JSON lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sample(name: str) -> list[Event]:
     return events(list(messages.read(SAMPLES / name)))
 
 
-def test_lines_for_fine_tuning() -> None:
+def test_fine_tuning_lines_are_read() -> None:
     asked, called, tide, answer, thanks, _, again, _, bird, refused, dunlin, batch = sample("messages-openai.jsonl")
     assert (asked.role, asked.content, asked.occurred_at) == ("user", "When is high water in Husum?", None)
     assert (called.content, called.role) == ("", "assistant")
@@ -41,7 +41,7 @@ def test_lines_for_fine_tuning() -> None:
 
 
 @pytest.mark.parametrize("key", ["conversation_id", "thread_id", "session_id"])
-def test_messages_on_lines_are_in_the_conversations_that_they_tell(tmp_path: Path, key: str) -> None:
+def test_message_lines_are_grouped_by_conversation_id(tmp_path: Path, key: str) -> None:
     said = [("a", "One."), ("b", "Two."), ("a", "Three."), (None, "Four."), (0, "Five."), (7, "Six.")]
     lines = [json.dumps({"role": "user", "content": text, key: told}) for told, text in said]
     read = events(list(messages.read(write(tmp_path / "log.jsonl", "\n".join(lines)))))
@@ -51,13 +51,13 @@ def test_messages_on_lines_are_in_the_conversations_that_they_tell(tmp_path: Pat
 @pytest.mark.parametrize(
     "told", ["2024-07-01 09:00", "2024-07-01T07:00:00Z", 1719817200, 1719817200000, 1719817200000.0, 1719817200000000]
 )
-def test_a_time_without_a_zone_is_of_the_zone_that_is_asked_for(tmp_path: Path, told: Any) -> None:
+def test_a_time_without_a_zone_is_in_the_zone_of_the_import(tmp_path: Path, told: Any) -> None:
     path = write(tmp_path / "log.jsonl", {"role": "user", "content": "Hm.", "timestamp": told})
     (event,) = events(list(messages.read(path, zone=ZoneInfo("Europe/Oslo"))))
     assert event.occurred_at == datetime(2024, 7, 1, 7, tzinfo=timezone.utc)
 
 
-def test_items_of_openais_responses(tmp_path: Path) -> None:
+def test_items_of_openai_responses_are_read(tmp_path: Path) -> None:
     items = [
         {"role": "user", "content": "Any boats?"},
         {"type": "web_search_call", "id": "ws", "action": {"type": "search", "query": "boats"}},
@@ -81,7 +81,7 @@ def test_items_of_openais_responses(tmp_path: Path) -> None:
     ]
 
 
-def test_blocks_of_anthropic() -> None:
+def test_anthropic_blocks_are_read() -> None:
     slips, looks, manual, measured, due, bought = sample("messages-anthropic.json")
     assert (slips.role, slips.metadata) == ("user", {"model": "claude-sonnet-4-5"})
     assert looks.content == "Let me look up the wear limit."
@@ -98,7 +98,7 @@ def test_a_thread_keeps_its_ids_and_times() -> None:
     assert beans.occurred_at == datetime(2024, 5, 1, 8, 0, 7, tzinfo=timezone.utc)
 
 
-def test_a_message_on_each_line() -> None:
+def test_one_message_per_line_is_read() -> None:
     read = sample("messages-lines.jsonl")
     assert [(event.speaker, event.content) for event in read] == [
         ("user", "Good morning"), ("assistant", ""), ("tool", "07:12"), ("assistant", "Good morning! It is 07:12."),
@@ -118,7 +118,7 @@ def test_a_message_on_each_line() -> None:
         [{"type": "human", "data": {"content": "Hm."}}],
     ],
 )
-def test_arrays_and_objects(tmp_path: Path, value: Any) -> None:
+def test_arrays_and_objects_are_read(tmp_path: Path, value: Any) -> None:
     path = write(tmp_path / "talk.json", value)
     assert messages.sniff(path, path.read_bytes()) or "type" in value[0]
     (event,) = events(list(messages.read(path)))
@@ -134,7 +134,7 @@ def test_arrays_and_objects(tmp_path: Path, value: Any) -> None:
         {"event_id": "e_1", "role": "user", "content": "An event.", "metadata": {}},
     ],
 )
-def test_events_stay_events(tmp_path: Path, line: dict[str, Any]) -> None:
+def test_exported_events_are_not_message_lists(tmp_path: Path, line: dict[str, Any]) -> None:
     assert detect(write(tmp_path / "events.jsonl", json.dumps(line) + "\n")).name == "jsonl"
 
 
@@ -144,7 +144,7 @@ def test_a_conversation_longer_than_the_head_is_recognised(tmp_path: Path) -> No
     assert detect(write(tmp_path / "b.json", json.dumps(long, indent=1))).name == "messages"
 
 
-def test_a_grown_conversation_adds_only_the_rest(tmp_path: Path) -> None:
+def test_a_longer_conversation_adds_only_its_new_messages(tmp_path: Path) -> None:
     path = SAMPLES / "messages-openai.jsonl"
     lines = path.read_text("utf-8").splitlines()
     first = json.loads(lines[0])
@@ -156,7 +156,7 @@ def test_a_grown_conversation_adds_only_the_rest(tmp_path: Path) -> None:
     ]
 
 
-def test_bad_lines_and_messages_are_told(tmp_path: Path) -> None:
+def test_invalid_lines_and_messages_are_rejected(tmp_path: Path) -> None:
     bad = [
         "{nonsense}",
         "7",
@@ -171,7 +171,7 @@ def test_bad_lines_and_messages_are_told(tmp_path: Path) -> None:
     assert [one.position for one in rejected] == ["1", "2", "3", "4[1]", "4[2]", "5[1]", "6"]
 
 
-def test_lists_where_a_word_is_due_are_no_words(tmp_path: Path) -> None:
+def test_lists_in_place_of_strings_are_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", '[{"role": "user", "type": ["text"], "content": "Well."}]')
     assert [event.content for event in events(list(messages.read(path)))] == ["Well."]
     for told in ('{"messages": [{"role": ["user"], "content": "Well."}]}', '[{"role": {}, "content": "Well."}]'):
@@ -179,7 +179,7 @@ def test_lists_where_a_word_is_due_are_no_words(tmp_path: Path) -> None:
         assert not messages.sniff(path, told.encode())
 
 
-def test_a_cut_array_says_so(tmp_path: Path) -> None:
+def test_a_truncated_array_raises(tmp_path: Path) -> None:
     path = write(tmp_path / "talk.json", '[{"role": "user", "content": "One."}, {"role": "us')
     found = messages.read(path)
     assert next(found).model_dump()["content"] == "One."

@@ -1,4 +1,4 @@
-"""What counts as found: places, malformed evidence, averages."""
+"""Retrieval metrics: ranks, malformed evidence, averages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zettel.bench.metrics import QuestionResult, auroc, events_at, overlap, read
 KNOWN = {"D1:1", "D8:6", "D9:17", "D11:26", "D30:5"}
 
 
-def test_well_formed_evidence_is_taken_as_it_is() -> None:
+def test_well_formed_evidence_is_unchanged() -> None:
     assert read_evidence(["D1:1", "D8:6", "D1:1"], KNOWN) == ({"D1:1", "D8:6"}, 0, 0)
 
 
@@ -26,7 +26,7 @@ def test_well_formed_evidence_is_taken_as_it_is() -> None:
         (" D1:1", {"D1:1"}),
     ],
 )
-def test_malformed_evidence_is_split_or_mended(told: str, events: set[str]) -> None:
+def test_malformed_evidence_is_split_or_repaired(told: str, events: set[str]) -> None:
     assert read_evidence([told], KNOWN) == (events, 1, 0)
 
 
@@ -39,11 +39,11 @@ def test_of_a_pair_with_one_unknown_turn_the_other_is_kept() -> None:
     assert read_evidence(["D8:6; D8:99"], KNOWN) == ({"D8:6"}, 1, 1)
 
 
-def test_hits_of_one_event_spend_one_place() -> None:
+def test_hits_of_one_event_take_one_place() -> None:
     assert events_at([["a"], ["b"], ["c"]], 2) == {"a", "b"}
 
 
-def test_a_hit_spends_as_many_places_as_it_has_events() -> None:
+def test_a_hit_takes_one_place_per_event() -> None:
     assert events_at([["a", "b"], ["c"], ["d"]], 3) == {"a", "b", "c"}
 
 
@@ -51,17 +51,17 @@ def test_the_first_hit_that_does_not_fit_ends_the_count() -> None:
     assert events_at([["a"], ["b", "c"], ["d"]], 2) == {"a"}
 
 
-def test_events_found_already_spend_places_too() -> None:
+def test_repeated_events_take_places_too() -> None:
     assert events_at([["a"], ["a"], ["b"]], 2) == {"a"}
 
 
-def test_a_hit_for_everything_buys_nothing() -> None:
+def test_a_hit_with_all_events_adds_nothing() -> None:
     everything = [str(number) for number in range(50)]
     assert events_at([everything, ["a"]], 10) == set()
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4), max_size=12), st.integers(0, 12))
-def test_never_more_events_than_places(hits: list[list[str]], k: int) -> None:
+def test_events_never_outnumber_places(hits: list[list[str]], k: int) -> None:
     assert len(events_at(hits, k)) <= k
 
 
@@ -92,14 +92,14 @@ def test_questions_without_evidence_are_not_counted() -> None:
     assert summarize(asked[:1], 1) == (0, 0.0, 0.0)
 
 
-def test_auroc_of_scores_that_tell_and_that_do_not() -> None:
+def test_auroc_separates_informative_from_random_scores() -> None:
     assert auroc([0.9, 0.8], [0.1, 0.2]) == 1.0
     assert auroc([0.1], [0.9, 0.8]) == 0.0
     assert auroc([0.5, 0.5], [0.5]) == 0.5
     assert auroc([0.9, 0.3], [0.5, 0.1]) == 0.75
 
 
-def test_auroc_needs_both_sides() -> None:
+def test_auroc_requires_both_classes() -> None:
     assert auroc([], [0.1]) is None
     assert auroc([0.1], []) is None
 
@@ -118,6 +118,6 @@ def test_overlap_is_the_mean_share_of_the_longer_list() -> None:
     assert overlap([["a"]], [[]]) == 0.0
 
 
-def test_questions_that_neither_answers_do_not_count() -> None:
+def test_questions_without_hits_on_both_sides_are_skipped() -> None:
     assert overlap([["a"], []], [["a"], []]) == 1.0
     assert overlap([[]], [[]]) == 1.0

@@ -1,4 +1,4 @@
-"""A missing extra is one line that names the ``pip install``."""
+"""A missing extra raises an error of one line that names the ``pip install`` command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from zettel.scoring.fit import fit
         ("adk", "google.adk.memory.base_memory_service", "adk"),
     ],
 )
-def test_an_adapter_without_a_framework(module: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adapters_name_a_missing_extra(module: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, f"zettel.integrations.{module}", raising=False)
     with pytest.raises(MissingExtra, match=re.escape(f'pip install "zettel-graph[{extra}]"')) as refused:
@@ -45,7 +45,7 @@ def test_an_adapter_without_a_framework(module: str, package: str, extra: str, m
         (lambda: fit(lambda weights: (0.0, weights), np.ones(1), 1.0), "scipy.optimize", "bench"),
     ],
 )
-def test_a_feature_without_its_packages(
+def test_a_missing_package_names_the_extra(
     use: Callable[[], object], package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
@@ -54,8 +54,8 @@ def test_a_feature_without_its_packages(
     assert "\n" not in str(refused.value)
 
 
-def test_the_conformance_suite_needs_no_extra() -> None:
-    """It imports where scipy, torch, litellm and neo4j are not installed."""
+def test_the_conformance_suite_requires_no_extra() -> None:
+    """It imports without scipy, torch, litellm and neo4j."""
     program = (
         "import sys; sys.modules.update(dict.fromkeys(('scipy', 'torch', 'litellm', 'neo4j')));"
         "import zettel.testing.store_conformance"

@@ -1,4 +1,4 @@
-"""What is claimed, what is doubted and what is only supposed: on examples of our own."""
+"""The mood of a sentence: claimed, doubted or supposed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_mood_of_a_sentence(text: str, mood: Mood) -> None:
 
 
 @given(st.text(max_size=300))
-def test_any_text_can_be_read(text: str) -> None:
+def test_any_text_has_a_mood(text: str) -> None:
     for said in parse_sentences(text):
         assert said.mood in Mood
         assert said.numbers.isdisjoint(said.days)
@@ -54,12 +54,12 @@ def test_any_text_can_be_read(text: str) -> None:
         assert said.posts >= said.located
 
 
-def test_values_are_told_apart() -> None:
+def test_different_values_are_distinguished() -> None:
     (said,) = parse_sentences("On 14 May Ann paid 12.50 euros for seat H-31.")
     assert [set(found) for found in (said.days, said.amounts, said.numbers)] == [{"14 may"}, {"12.50 euros"}, {"h-31"}]
 
 
-def test_of_whom_a_sentence_is() -> None:
+def test_the_subject_of_a_sentence_is_found() -> None:
     assert parse_sentences("My parents live in Rome.")[0].kin == "parents"
     assert parse_sentences("My dentist appointment is on Friday.")[0].kin == ""
     assert parse_sentences("I live in Rome.")[0].is_first_person

@@ -33,12 +33,12 @@ def test_jaro_winkler_has_the_published_values(one: str, other: str, expected: f
 
 
 @pytest.mark.parametrize(("one", "other"), [("jon", "jonathan"), ("katherine", "catherine"), ("marhta", "martha")])
-def test_two_spellings_of_one_name(one: str, other: str) -> None:
+def test_spellings_of_one_name_are_alike(one: str, other: str) -> None:
     assert ALIKE <= likeness(one, other) == likeness(other, one) < 1.0
 
 
 @pytest.mark.parametrize(("one", "other"), [("john", "joan"), ("jo", "jonathan"), ("tim", "tom"), ("nate", "kate")])
-def test_two_names(one: str, other: str) -> None:
+def test_different_names_are_not_alike(one: str, other: str) -> None:
     assert likeness(one, other) < ALIKE
 
 
@@ -59,7 +59,7 @@ def test_a_pasted_document_is_compared_with_many_speakers_without_delay() -> Non
     question = parse_question(" ".join(words), vector=None, today=None)
     begun = process_time()
     assert not any(speakers_named(question, [f"{word[::-1]}x {word[::-1]}y" for word in words]))
-    assert process_time() - begun < 2  # far more if every word was compared letter by letter with every name
+    assert process_time() - begun < 2  # comparing each word with each name letter by letter would take far longer
     assert len(capitalised(question.text)) == MOST_NAMES
 
 
@@ -75,7 +75,7 @@ def test_a_pasted_document_is_compared_with_many_speakers_without_delay() -> Non
         ("Who bought it?", [], []),
     ],
 )
-def test_speakers_named(text: str, speakers: list[str], expected: list[float]) -> None:
+def test_named_speakers_are_found(text: str, speakers: list[str], expected: list[float]) -> None:
     question = parse_question(text, vector=None, today=None)
     assert speakers_named(question, speakers) == pytest.approx(expected, abs=1e-4)
 

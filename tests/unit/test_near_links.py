@@ -1,4 +1,4 @@
-"""Which of the nearest older notes a note is linked to."""
+"""Selection of links to the nearest older notes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def term(key: str, kind: str = "name") -> TermUse:
 
 
 def linked(near: list[tuple[str, float]], speaker: str | None = None, **terms: list[TermUse]) -> list[tuple[str, str]]:
-    """The others that note "new" is linked to, and why."""
+    """Return the notes that note "new" is linked to, with the reasons."""
     held = {"new": [], **{other: [] for other, _ in near}, **terms}
     found = near_links(
         NearestNotes("new", tuple(near)),
@@ -42,24 +42,24 @@ def linked(near: list[tuple[str, float]], speaker: str | None = None, **terms: l
         (0.6, [term("sea", "tag"), term("harbour", "keyword")], None),
     ],
 )
-def test_close_or_bound(cosine: float, shared: list[TermUse], reason: str | None) -> None:
+def test_closeness_or_shared_terms_link_notes(cosine: float, shared: list[TermUse], reason: str | None) -> None:
     found = linked([("old", cosine)], new=shared, old=shared)
     assert found == ([("old", reason)] if reason else [])
 
 
-def test_names_of_who_speaks_bind_nothing() -> None:
+def test_speaker_names_are_not_shared_terms() -> None:
     shared = [term("bob")]
     assert linked([("a", 0.7)], new=shared, a=shared)
     assert not linked([("a", 0.7)], new=[*shared], a=[term("bob", "speaker")])
     assert not linked([("a", 0.7), ("b", 0.6)], new=shared, a=shared, b=[term("bob", "speaker")])
 
 
-def test_what_speakers_are_called_binds_nothing_where_they_have_no_names() -> None:
+def test_roles_are_not_shared_terms() -> None:
     shared = [term("user")]
     assert linked([("a", 0.7)], "Ann", new=shared, a=shared)
     assert not linked([("a", 0.7)], "User", new=shared, a=shared)
 
 
-def test_the_nearest_are_linked_and_few() -> None:
+def test_only_the_nearest_few_are_linked() -> None:
     near = [(f"n{place}", 0.99 - place / 100) for place in range(9)]
     assert [other for other, _ in linked(near)] == ["n0", "n1", "n2"][:MAX_NEAR_LINKS]

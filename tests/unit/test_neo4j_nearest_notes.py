@@ -1,4 +1,4 @@
-"""The vectors that Neo4j's store caches to find the nearest older notes, in any order of arrival."""
+"""The vector cache of the Neo4j store, which returns the nearest older notes for any order of changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def vector(seed: int) -> bytes:
 
 @st.composite
 def batches(draw: st.DrawFn) -> list[list[VectorChange]]:
-    """Changes of a few notes in any order, each by its number: shown with one of a few vectors, or hidden."""
+    """Draw changes of a few numbered notes: each change shows a note with one of a few vectors, or hides it."""
     change = st.tuples(st.integers(0, 12), st.booleans(), st.integers(0, 5))
     some = st.lists(change, max_size=8, unique_by=lambda one: one[0])
     return [
@@ -40,7 +40,7 @@ def expected(shown: dict[str, tuple[int, bytes]], note: str) -> list[tuple[str, 
 
 
 @given(batches())
-def test_the_nearest_are_the_same_in_whatever_order_they_came(told: list[list[VectorChange]]) -> None:
+def test_the_nearest_notes_do_not_depend_on_the_order_of_changes(told: list[list[VectorChange]]) -> None:
     vectors = ScopeVectors()
     shown: dict[str, tuple[int, bytes]] = {}
     for batch in told:
@@ -58,7 +58,7 @@ def test_the_nearest_are_the_same_in_whatever_order_they_came(told: list[list[Ve
             assert len({id for id, _ in near.others}) == len(wanted)
 
 
-def test_of_equal_ones_the_first_is_nearest() -> None:
+def test_of_equally_near_notes_the_oldest_is_first() -> None:
     vectors = ScopeVectors()
     vectors.take([("n_2", 2, True, vector(1)), ("n_0", 0, True, vector(1))])
     vectors.take([("n_1", 1, True, vector(1))])

@@ -1,4 +1,4 @@
-"""What A-MEM, mem0 and Graphiti keep, read as events: ids, dates, who is meant, and what each was."""
+"""Stores of A-MEM, mem0 and Graphiti, read as events: ids, dates, users and kinds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def dumped(folder: Path, value: Any) -> Path:
 
 
 class TestAMem:
-    def test_a_dump(self) -> None:
+    def test_a_dump_is_read(self) -> None:
         (key, paint, sketch), rejected = split_records(amem, SAMPLES / "amem.json")
         assert key.content.startswith("Runa keeps the spare key")
         assert key.external_id == "0c0f6f3e-6f0e-4c1b-9a54-2f2d6a3f7a01"
@@ -52,7 +52,7 @@ class TestAMem:
         assert sketch.metadata["timestamp"] == "some day"
         assert rejected == {"3": "the note has no content"}
 
-    def test_chroma_holds_the_same(self) -> None:
+    def test_a_chroma_store_yields_the_events_of_the_dump(self) -> None:
         kept, rejected = split_records(amem, SAMPLES / "amem-chroma")
         assert rejected == {}
         dump, _ = split_records(amem, SAMPLES / "amem.json")
@@ -61,7 +61,7 @@ class TestAMem:
         by_file, _ = split_records(amem, SAMPLES / "amem-chroma" / "chroma.sqlite3")
         assert by_file == kept
 
-    def test_a_chroma_folder_of_others_is_none(self, tmp_path: Path) -> None:
+    def test_foreign_chroma_folders_are_not_recognised(self, tmp_path: Path) -> None:
         assert not amem.sniff(tmp_path, b"")
         with closing(sqlite3.connect(tmp_path / "chroma.sqlite3")) as connection:
             connection.execute("CREATE TABLE embeddings (id, embedding_id)")
@@ -77,21 +77,21 @@ class TestAMem:
             list(amem.read(tmp_path))
 
     @pytest.mark.parametrize("wrap", [None, "memories", "notes"])
-    def test_notes_by_id(self, tmp_path: Path, wrap: str | None) -> None:
+    def test_notes_keyed_by_id_are_read(self, tmp_path: Path, wrap: str | None) -> None:
         note = {"content": "Dry.", "keywords": [], "context": "", "timestamp": "7:05 pm on 3 March, 2024", "links": {}}
         notes = {"n1": note, "n2": note | {"id": "own"}}
         events, _ = split_records(amem, dumped(tmp_path, {wrap: notes} if wrap else notes))
         assert [event.external_id for event in events] == ["n1", "own"]
         assert events[0].occurred_at == datetime(2024, 3, 3, 19, 5, tzinfo=CET)
 
-    def test_what_chroma_gives(self, tmp_path: Path) -> None:
+    def test_answers_of_chroma_are_read(self, tmp_path: Path) -> None:
         said = {"ids": ["a"], "documents": ["Dry."], "metadatas": [{"id": "a", "content": "Dry.", "tags": '["x"]'}]}
         (event,), rejected = split_records(amem, dumped(tmp_path, said))
         assert (event.external_id, event.metadata["tags"], rejected) == ("a", ["x"], {})
 
 
 class TestMem0:
-    def test_all_memories(self) -> None:
+    def test_get_all_answers_are_read(self) -> None:
         events, rejected = split_records(mem0, SAMPLES / "mem0.json")
         walnuts, porridge, milk, allergic, neighbour = events
         assert (walnuts.content, walnuts.speaker, walnuts.session) == ("Allergic to walnuts", "edda", "breakfast-17")
@@ -111,13 +111,13 @@ class TestMem0:
         assert allergic.external_id is not None
         assert list(rejected) == ["4"]
 
-    def test_pages(self, tmp_path: Path) -> None:
+    def test_pages_of_memories_are_read(self, tmp_path: Path) -> None:
         (event,), rejected = split_records(mem0, SAMPLES / "mem0-page.json")
         assert (event.content, event.speaker, rejected) == ("Rows on Tuesdays", "edda", {})
         pages = [json.loads(line) for line in (SAMPLES / "mem0-page.json").read_text().split("\n{")[:1]]
         assert split_records(mem0, dumped(tmp_path, pages))[0][0].external_id == event.external_id
 
-    def test_a_memory_written_anew_is_a_revision(self, tmp_path: Path) -> None:
+    def test_a_rewritten_memory_is_a_revision(self, tmp_path: Path) -> None:
         item = {"id": "m1", "memory": "Rows on Tuesdays", "user_id": "edda", "created_at": "2024-05-01T07:00:00Z"}
         with Memory(":memory:") as memory:
             for said in ("Rows on Tuesdays", "Rows on Fridays"):
@@ -136,14 +136,14 @@ class TestMem0:
             ({"relations": [{"source": "a"}]}, "expected a relation"),
         ],
     )
-    def test_what_is_none_is_told(self, tmp_path: Path, item: Any, told: str) -> None:
+    def test_invalid_memories_are_rejected(self, tmp_path: Path, item: Any, told: str) -> None:
         events, rejected = split_records(mem0, dumped(tmp_path, [item]))
         assert events == []
         assert told in rejected["1"]
 
 
 class TestGraphiti:
-    def test_rows_of_the_query(self) -> None:
+    def test_query_rows_are_read(self) -> None:
         events, rejected = split_records(graphiti, SAMPLES / "graphiti.json")
         message, several, log, tower, south, north = events
         assert (message.content, message.speaker) == ("The lamp was moved to the north tower in May.", "Solveig")
@@ -163,7 +163,7 @@ class TestGraphiti:
         assert (north.external_id, north.payload) == ("4d5c7a52-0003-4a41-9e02-000000000002", None)
         assert rejected == {"8": "valid_at: 'in spring' is not a time"}
 
-    def test_lines_of_apoc_are_the_same_things(self) -> None:
+    def test_apoc_lines_yield_the_events_of_the_rows(self) -> None:
         events, rejected = split_records(graphiti, SAMPLES / "graphiti-apoc.json")
         assert rejected == {}
         assert [event.metadata["was"] for event in events] == [
@@ -174,14 +174,14 @@ class TestGraphiti:
         assert {"from": "lamp", "to": "North tower"}.items() <= events[2].metadata.items()
 
     @pytest.mark.parametrize("wrapped", [json.dumps, lambda facts: "\n".join(map(json.dumps, facts))])
-    def test_a_fact_that_lists_its_episodes_is_one(self, tmp_path: Path, wrapped: Callable[[Any], str]) -> None:
+    def test_a_fact_with_several_episodes_is_one_event(self, tmp_path: Path, wrapped: Callable[[Any], str]) -> None:
         fact: dict[str, Any] = {"uuid": "f-1", "group_id": "g", "fact": "Ann knows Bob.", "episodes": ["e-1"]}
         events, rejected = split_records(graphiti, dumped(tmp_path, wrapped([fact, {**fact, "uuid": "f-2"}])))
         episodes = {"episodes": ["e-1"]}
         assert [(event.external_id, event.payload) for event in events] == [("f-1", episodes), ("f-2", episodes)]
         assert rejected == {}
 
-    def test_what_names_an_entity_is_linked_to_it(self) -> None:
+    def test_facts_mention_their_entities(self) -> None:
         with Memory(":memory:") as memory:
             memory.import_transcript(SAMPLES / "graphiti.json")
             notes = {note.content: note for note in memory.list().notes}
@@ -192,7 +192,7 @@ class TestGraphiti:
             ]
         assert mention.target == notes["A tower of granite where the lamp has stood since May 2024."].id
 
-    def test_models_that_dump_themselves_and_the_browser(self, tmp_path: Path) -> None:
+    def test_model_dumps_and_browser_exports_are_read(self, tmp_path: Path) -> None:
         fact = {"uuid": "f", "group_id": "g", "fact": "A is B.", "episodes": [], "invalid_at": None}
         entity = {"uuid": "e", "group_id": "g", "name": "A", "summary": "S"}
         node = {"n": {"identity": 1, "labels": ["Entity"], "properties": entity}}
@@ -205,12 +205,12 @@ class TestGraphiti:
 
 
 @pytest.mark.parametrize("format", [amem, mem0, graphiti])
-def test_a_cut_file_names_the_place(format: ModuleType, tmp_path: Path) -> None:
+def test_a_truncated_file_is_reported_with_its_position(format: ModuleType, tmp_path: Path) -> None:
     said = (SAMPLES / f"{format.name}.json").read_text()
     with pytest.raises(BadRecord, match=r"dump\.json:\d+:\d+: the JSON is truncated here"):
         list(format.read(dumped(tmp_path, said[: len(said) // 2])))
 
 
-def test_flat_values() -> None:
+def test_nested_values_are_flattened() -> None:
     told = {"a": 1, "b": "", "c": "x" * 301, "d": [1, "y"], "e": [], "f": [[1]], "g": None, "h": {"i": 1}, "j": 0.5}
     assert flat(told) == {"a": 1, "d": ["1", "y"], "j": 0.5}

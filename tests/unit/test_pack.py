@@ -43,7 +43,7 @@ def test_hits_are_in_time_order_under_dated_headings() -> None:
     )
 
 
-def test_documents_need_no_heading() -> None:
+def test_documents_have_no_heading() -> None:
     assert pack([hit("It is cold.", 1, title="Oslo"), hit("Bergen is wet.", 2, title="Bergen")], 800) == (
         "- Oslo: It is cold.\n- Bergen is wet."
     )
@@ -103,7 +103,7 @@ def test_whole_lines_of_an_opening_come_first() -> None:
     hits = [hit("It rained in Oslo.", 1), hit("The ferry was late.", 2)]
     assert pack(hits, 800, opening) == f"{opening}\n\n- It rained in Oslo.\n- The ferry was late."
     assert pack(hits, 40, opening).startswith("Lasting\n- Ann: I love rye bread.\n\n- It rained")
-    assert pack(hits, 12, opening) == pack(hits, 12)  # a heading alone tells nothing
+    assert pack(hits, 12, opening) == pack(hits, 12)  # a heading alone has no information
     assert pack([], 800, opening) == opening
 
 
@@ -118,5 +118,5 @@ def test_a_large_context_is_packed_without_delay() -> None:
     hits = [hit(f"The boat brings {n} apples and {n} pears.", n, occurred_at=NOON, session=f"s{n}") for n in range(700)]
     begun = process_time()
     text = pack(hits, 100_000)
-    assert process_time() - begun < 1.5  # far more if every hit wrote the lines of all others anew
+    assert process_time() - begun < 1.5  # rendering all hits again for each hit would take far longer
     assert text.count("\n- ") == len(hits)

@@ -1,4 +1,4 @@
-"""Long content becomes parts that together hold all of it."""
+"""Long content is split into parts without loss."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from zettel.text.parts import PART_CHARS, split_parts
 
 
-def test_short_content_is_one_part() -> None:
+def test_short_content_is_a_single_part() -> None:
     assert split_parts("Hello.") == ["Hello."]
     assert split_parts("x" * PART_CHARS) == ["x" * PART_CHARS]
 

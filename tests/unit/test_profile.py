@@ -1,4 +1,4 @@
-"""Profiles: what counts as told of oneself, and what lasts of it."""
+"""Profiles: detection of personal statements, and separation of lasting and recent ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def said(person: str, when: datetime, text: str) -> list[Statement]:
     ["I love rye bread.", "I'm allergic to hazelnuts.", "My favorite film is Stalker.", "We live in Bergen now.",
      "I\u2019m learning Portuguese.", "I still don't like opera.", "I've always hated tunnels, I avoid tunnels."],
 )  # fmt: skip
-def test_what_people_say_of_themselves(text: str) -> None:
+def test_personal_statements_are_detected(text: str) -> None:
     (one,) = statements(note("Ann", 1, f"Good morning! {text}"))
     assert (one.person, one.text) == ("Ann", text)
     assert one.topics
@@ -36,11 +36,11 @@ def test_what_people_say_of_themselves(text: str) -> None:
     [("Ann", "I'd love to see the bread."), ("Ann", "Do I love rye bread?"), ("Ann", "I love it!"),
      ("assistant", "I love rye bread."), (None, "I love rye bread."), ("Ann", "The bread is rye.")],
 )  # fmt: skip
-def test_what_is_not_told_of_oneself(speaker: str | None, text: str) -> None:
+def test_other_sentences_are_not_personal_statements(speaker: str | None, text: str) -> None:
     assert statements(note(speaker, 1, text)) == []
 
 
-def test_a_fact_tells_of_whom_it_begins_with() -> None:
+def test_a_fact_is_about_the_person_it_begins_with() -> None:
     (one,) = statements(note(None, 1, "Ann lives in Oslo.", kind=Kind.SEMANTIC))
     assert one.person == "Ann"
     told = [one, one._replace(note="n_2", event="e_2", when=day(5, 1))]
@@ -62,14 +62,14 @@ def test_a_fact_tells_of_whom_it_begins_with() -> None:
         ("Ann Lund lives in Oslo.", ["Ann Kim"], None),
     ],
 )
-def test_a_name_means_one_person(fact: str, speakers: list[str], meant: str | None) -> None:
-    """Of two who share a first name neither is told what may be the other's."""
+def test_a_name_is_resolved_to_one_speaker(fact: str, speakers: list[str], meant: str | None) -> None:
+    """A first name that two speakers share is ambiguous and assigned to neither."""
     (one,) = statements(note(None, 1, fact, kind=Kind.SEMANTIC))
     found = profile([one, one._replace(note="n_2", event="e_2", when=day(5, 1))], speakers, day(5, 1), {})
     assert (found.people if found else ()) == ((meant,) if meant else ())
 
 
-def test_lasting_and_recent_stand_apart() -> None:
+def test_lasting_and_recent_statements_have_separate_sections() -> None:
     told = [
         *said("Ann", day(1, 1), "I love rye bread."), *said("Ann", day(3, 1), "I bake rye bread for everybody."),
         *said("Ann", day(3, 2), "I collect brass buttons."), *said("Bob", day(3, 3), "I'm afraid of heights."),
@@ -89,7 +89,7 @@ def test_lasting_and_recent_stand_apart() -> None:
     assert profile(told[::-1], ["Bob", "Ann"], day(3, 4), {}) == found
 
 
-def test_what_is_linked_to_what_one_said_elsewhere_lasts() -> None:
+def test_a_statement_linked_to_an_earlier_note_is_lasting() -> None:
     told = said("Ann", day(3, 1), "I love rye bread.")
     assert profile(told, ["Ann"], day(3, 1), {}) is None
     found = profile(told, ["Ann"], day(3, 1), {told[0].event: [("n_other", day(1, 1))]})
@@ -97,12 +97,12 @@ def test_what_is_linked_to_what_one_said_elsewhere_lasts() -> None:
     assert set(found.sources) == {told[0].note, "n_other"}
 
 
-def test_what_was_said_twice_in_a_week_is_no_habit() -> None:
+def test_a_statement_repeated_within_a_week_is_not_lasting() -> None:
     told = [*said("Ann", day(3, 1), "I love rye bread."), *said("Ann", day(3, 7), "I love rye bread.")]
     assert profile(told, ["Ann"], day(3, 7), {}) is None
 
 
-def test_it_has_room_for_so_much() -> None:
+def test_a_profile_has_a_maximum_length() -> None:
     things = "violins oysters glaciers lanterns turnips trams herons kayaks magnets walruses".split()
     told: list[Any] = []
     for person in ("Ann", "Bob", "Cleo", "Dan"):

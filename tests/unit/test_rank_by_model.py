@@ -164,7 +164,7 @@ def test_model_errors_affect_one_question_and_others_are_raised() -> None:
         asyncio.run(LLMScorer().rerank([question] * 2, [_shortlist(good), _shortlist(busy)]))
 
 
-def test_a_missing_model_or_invalid_reads_raise() -> None:
+def test_a_missing_model_or_invalid_limits_raise() -> None:
     with pytest.raises(InvalidInput, match=r"open the memory with llm=\.\.\."):
         asyncio.run(LLMScorer().rerank([TINY.ask("boat")], [_shortlist(None)]))
     with pytest.raises(InvalidInput, match="reads=0"):

@@ -1,4 +1,4 @@
-"""Notes read from a file instead of asked from a model."""
+"""Annotations replayed from a file instead of requested from a model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _annotate(annotator: RecordedAnnotator, *turns: AnnotationItem) -> Annotatio
     return asyncio.run(annotator.annotate(AnnotationRequest(turns), ask))
 
 
-def test_turns_get_what_is_recorded_under_the_key_of_their_event(tmp_path: Path) -> None:
+def test_turns_get_the_annotation_recorded_for_their_event(tmp_path: Path) -> None:
     more = {**GOOD, "id": "b", "importance": 0.8, "kind": "procedural", "facts": ["Canoes float."], "other": 1}
     annotator = RecordedAnnotator(_write(tmp_path / "notes.jsonl", "\ufeff" + json.dumps(GOOD), "", json.dumps(more)))
     parts = _turn("n_1", "a"), _turn("n_2", "a"), _turn("n_3", "b")
@@ -67,7 +67,7 @@ def test_turns_get_what_is_recorded_under_the_key_of_their_event(tmp_path: Path)
         (json.dumps(GOOD), "duplicate id 'a'"),
     ],
 )
-def test_broken_line_is_named(tmp_path: Path, line: str, told: str) -> None:
+def test_an_invalid_line_is_reported_with_its_number(tmp_path: Path, line: str, told: str) -> None:
     path = _write(tmp_path / "notes.jsonl", json.dumps(GOOD), line)
     with pytest.raises(BadRecord, match=told) as caught:
         RecordedAnnotator(path)
@@ -75,7 +75,7 @@ def test_broken_line_is_named(tmp_path: Path, line: str, told: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_an_unreadable_file_raises(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"none\.jsonl cannot be read: No such file"):
         RecordedAnnotator(tmp_path / "none.jsonl")
     (tmp_path / "bytes.jsonl").write_bytes(b'{"id": "\xff"}')

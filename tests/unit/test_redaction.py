@@ -1,4 +1,4 @@
-"""What is taken out of a record before it is stored, what is left alone, and which secrets are told by their shape."""
+"""Redaction of records before they are stored, and detection of secrets by their format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from zettel.transcripts.sources import find_parts
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
 
-SECRETS = {  # in pieces, so that nobody takes this file for a leak
+SECRETS = {  # split, so that secret scanners do not report this file
     "private key": "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE" + "a" * 60 + "\n-----END RSA " + "PRIVATE KEY-----",
     "AWS access key": "AKIA" + "QUIXOTEVILLE2345",
     "AWS secret key": "aws_secret_access_key = " + "aB3/" * 10,
@@ -64,7 +64,7 @@ def cleaned(text: str, region: str | None = None) -> str:
         (f"a\n{SECRETS['private key']}\nb", "a\n[key]\nb"),
     ],
 )
-def test_what_is_taken_out(text: str, left: str) -> None:
+def test_personal_data_is_redacted(text: str, left: str) -> None:
     assert cleaned(text) == left
     assert cleaned(left) == left
 
@@ -82,11 +82,11 @@ def test_what_is_taken_out(text: str, left: str) -> None:
         "x+12345678901, ring @20240501, task-force-2024-in-the-harbour, sk-fading-circle-indicator-light",
     ],
 )
-def test_what_is_left_alone(text: str, region: str | None) -> None:
+def test_other_text_is_unchanged(text: str, region: str | None) -> None:
     assert cleaned(text, region) == text
 
 
-def test_local_numbers_need_their_region() -> None:
+def test_local_phone_numbers_require_a_region() -> None:
     told = "Call 912 34 567, 91 23 45 67 or 91234567."
     assert cleaned(told) == told
     assert cleaned(told, "NO") == "Call [phone], [phone] or [phone]."
@@ -94,7 +94,7 @@ def test_local_numbers_need_their_region() -> None:
     assert cleaned("020 7946 0958", "GB") == "[phone]"
 
 
-def test_the_samples_have_no_false_alarm() -> None:
+def test_the_samples_have_no_false_positives() -> None:
     pytest.importorskip("phonenumbers")
     counts: Counter[str] = Counter()
     told: set[tuple[str | None, str]] = set()
@@ -128,7 +128,7 @@ class TestEvents:
         pytest.importorskip("phonenumbers")
         return Counter()
 
-    def test_every_field(self, counts: Counter[str]) -> None:
+    def test_every_field_is_redacted(self, counts: Counter[str]) -> None:
         event = full(
             content="Mail cy@example.org", title="Re: +47 912 34 567", speaker="+47 912 34 567", occurred_at=NOON,
             session="chat with +47 912 34 567",
@@ -147,12 +147,12 @@ class TestEvents:
         assert left.metadata == {"to": "[e-mail]", "channel": "yard"}
         assert counts == {"e-mail": 4, "phone": 2, "card": 1}
 
-    def test_one_without_anything_is_the_same(self, counts: Counter[str]) -> None:
+    def test_an_event_without_personal_data_is_unchanged(self, counts: Counter[str]) -> None:
         event = full(id="C1/1714550400.123456", session="91234567", metadata={"n": "12"})
         assert Redactor("NO", counts).event(event) is event
         assert not counts
 
-    def test_ids_and_sessions_that_look_like_addresses_stay_apart(self, counts: Counter[str]) -> None:
+    def test_redacted_ids_and_sessions_stay_distinct(self, counts: Counter[str]) -> None:
         events = [full(id=f"{name}@mail.example.org", session="a1@mail.example.org") for name in ("a1", "a2")]
         one, two = (Redactor(None, counts).event(event) for event in events)
         assert isinstance(one, Event)
@@ -162,7 +162,7 @@ class TestEvents:
         assert "example" not in f"{one} {two}"
         assert not counts
 
-    def test_an_id_that_is_a_phone_number_gives_way_to_what_is_left(self, counts: Counter[str]) -> None:
+    def test_a_phone_number_as_id_is_replaced_by_a_content_hash(self, counts: Counter[str]) -> None:
         dated, undated = full(id="+4791234567/1", occurred_at=NOON), full(id="+4791234567/1")
         redactor = Redactor(None, counts)
         left = [redactor.event(event) for event in (dated, undated, undated)]
@@ -173,13 +173,13 @@ class TestEvents:
         again = Redactor(None, counts)
         assert [again.event(event) for event in (dated, undated, undated)] == left
 
-    def test_a_hash_is_made_of_what_is_left(self, counts: Counter[str]) -> None:
+    def test_ids_are_hashes_of_the_redacted_text(self, counts: Counter[str]) -> None:
         redactor = Redactor(None, counts)
         with redacted_keys(redactor.text):
             key = ContentKeys().key("s", "Ann", "My card is 4111 1111 1111 1111")
         assert key == ContentKeys().key("s", "Ann", "My card is [card]")
 
-    def test_what_cannot_be_stored_is_told_without_it(self, counts: Counter[str]) -> None:
+    def test_invalid_records_are_reported_without_personal_data(self, counts: Counter[str]) -> None:
         bad = Rejected(file="with +47 912 34 567.txt", position="3", reason="unknown field 'cy@example.org'")
         left = Redactor(None, counts).rejected(bad)
         assert left == Rejected(file="with [phone].txt", position="3", reason="unknown field '[e-mail]'")
@@ -195,26 +195,26 @@ class TestEvents:
 
 class TestSecrets:
     @pytest.mark.parametrize("kind", [shape.kind for shape in SECRET_PATTERNS])
-    def test_each_kind(self, kind: str) -> None:
+    def test_each_kind_of_secret_is_detected(self, kind: str) -> None:
         assert [found for found, _ in secrets_in(f"Take {SECRETS[kind]} and run.")] == [kind]
 
-    def test_a_key_that_was_cut_off(self) -> None:
+    def test_a_truncated_key_is_detected(self) -> None:
         cut = SECRETS["private key"].partition("\n-----END")[0]
         ((kind, match),) = secrets_in(f"{cut}\nSorry.")
         assert (kind, match.group()) == ("private key", cut)
 
-    def test_talk_about_keys_holds_none(self) -> None:
+    def test_talk_about_keys_is_not_a_secret(self) -> None:
         told = "It begins with -----BEGIN PRIVATE KEY----- and ends. Keys are called sk-something or ghp_x, see eyJ."
         assert list(secrets_in(told)) == []
         assert list(secrets_in("http://localhost:8080/@ann http://a.b:80/x@y")) == []
 
-    def test_they_are_told_by_place_and_never_repeated(self) -> None:
+    def test_secrets_are_reported_by_position_and_never_quoted(self) -> None:
         token = SECRETS["GitHub token"]
         events = [full(), full(payload={"deep": [{"env": token}]}), Event(content=token)]
         found = find_secrets(events, "log.jsonl")
         assert found == [Secret("GitHub token", "chat.txt", "7"), Secret("GitHub token", "log.jsonl", "")]
 
-    def test_a_report_counts_all_and_names_the_first(self) -> None:
+    def test_a_report_counts_all_secrets_and_lists_the_first(self) -> None:
         report = ImportReport(file="log.jsonl", format="jsonl")
         tally = ImportCounter(report)
         for _ in range(3):
@@ -222,19 +222,19 @@ class TestSecrets:
         assert (report.secrets_found, len(report.secrets)) == (1_800, MAX_SECRETS)
 
 
-class TestAsked:
-    def test_without_the_package_one_line_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+class TestOptions:
+    def test_a_missing_package_raises_and_names_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "phonenumbers", None)
         with pytest.raises(MissingExtra, match=r'pip install "zettel-graph\[redact\]"'):
             import_options(redact=True)
 
-    def test_a_region_asks_for_redaction(self) -> None:
+    def test_a_region_enables_redaction(self) -> None:
         pytest.importorskip("phonenumbers")
         asked = import_options(redact_region="no")
         assert (asked.redact, asked.region) == (True, "NO")
         with pytest.raises(InvalidInput, match="two-letter region such as NO or US, got 'XQ'"):
             import_options(redact_region="xq")
 
-    def test_unknown_rules(self) -> None:
+    def test_unknown_rules_raise(self) -> None:
         with pytest.raises(InvalidInput, match="'user' or 'channel'"):
             import_options(scope_by="server")

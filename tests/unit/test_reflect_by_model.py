@@ -1,4 +1,4 @@
-"""Insights by a model: what it is asked, and that a flawed item costs only its own theme."""
+"""Insights by a model: its requests, and isolation of invalid items."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def answer(*items: Any) -> str:
     return json.dumps({"insights": list(items)})
 
 
-def test_each_theme_is_one_line_with_its_notes_in_the_order_of_time() -> None:
+def test_each_theme_is_one_line_with_notes_in_time_order() -> None:
     said, request, notes = reflect(answer({"id": KILN_ID, "insight": "The kiln\nworks."},
                                           {"id": FERRY_ID, "insight": "The ferry fails."}))  # fmt: skip
     assert said == ReflectionResult(("The kiln works.", "The ferry fails."), "some/model", "reflect/1")
@@ -65,18 +65,18 @@ def test_each_theme_is_one_line_with_its_notes_in_the_order_of_time() -> None:
         ([{"id": KILN_ID, "insight": "Whales sing."}], UNRELATED),
     ],
 )
-def test_a_flawed_item_costs_its_own_theme(items: list[Any], flaw: InvalidItem) -> None:
+def test_an_invalid_item_affects_only_its_theme(items: list[Any], flaw: InvalidItem) -> None:
     said, _, _ = reflect(answer({"id": FERRY_ID, "insight": "The ferry fails."}, *items))
     assert said.insights == (flaw, "The ferry fails.")
     assert "kiln" not in flaw.why
 
 
-def test_an_answer_that_cannot_be_read_costs_all() -> None:
+def test_an_unreadable_answer_affects_all_themes() -> None:
     assert reflect("I would rather not.")[0].insights == (UNREADABLE, UNREADABLE)
 
 
 @pytest.mark.parametrize("spent", [Answer("", "some/model", prompt_tokens=9), None])
-def test_a_refusal_costs_all_and_a_model_that_was_not_asked_is_an_error(spent: Answer | None) -> None:
+def test_a_refusal_affects_all_themes_and_other_model_errors_are_raised(spent: Answer | None) -> None:
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
         raise costly(InvalidModelOutput("some/model refused"), spent)
 
@@ -90,7 +90,7 @@ def test_a_refusal_costs_all_and_a_model_that_was_not_asked_is_an_error(spent: A
             asyncio.run(reflected())
 
 
-def test_worked_examples_are_answers_that_would_be_taken() -> None:
+def test_worked_examples_are_valid_answers() -> None:
     prompt = load_prompt("reflect")
     assert prompt.name == "reflect/1"
     assert len(prompt.examples) == 3
@@ -102,6 +102,6 @@ def test_worked_examples_are_answers_that_would_be_taken() -> None:
         assert all(0 < len(one["insight"]) <= MAX_CHARS for one in told)
 
 
-def test_a_batch_has_something_in_it() -> None:
+def test_a_batch_size_of_zero_raises() -> None:
     with pytest.raises(InvalidInput, match="batch must be at least 1"):
         LiteLLMReflector(0)

@@ -1,4 +1,4 @@
-"""The model that has its answers already: what it says, and what is damaged of it."""
+"""The model that replays recorded answers, and injected damage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def asked(turns: list[Spoken], mode: str = "default") -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": "\n".join(["items:", *lines])}], "response_format": shape}
 
 
-def test_a_turn_is_known_by_its_text_and_gets_all_that_the_schema_wants() -> None:
+def test_a_turn_is_looked_up_by_text_and_gets_all_fields_of_the_schema() -> None:
     answer = json.loads(Replay(WRITTEN)(asked([*TURNS[3:5], Spoken("Ida", "Not recorded.")])))
     assert [(note["id"], note["context"]) for note in answer["notes"]] == [
         (f"i{n}", WRITTEN[turn].context) for n, turn in enumerate(TURNS[3:5])
@@ -32,7 +32,7 @@ def test_a_turn_is_known_by_its_text_and_gets_all_that_the_schema_wants() -> Non
     assert (set(lean), set(lean["notes"][0])) == ({"notes"}, {"id", "context", "keywords", "tags"})
 
 
-def test_links_are_taken_from_what_is_offered() -> None:
+def test_links_are_chosen_from_the_candidates() -> None:
     notes = [json.dumps({"id": f"n{n}", "note": f"Note {n}", "to": ["o1", "o2"] if n % 2 else []}) for n in range(40)]
     content = "\n".join(["notes:", *notes, "others:", json.dumps({"id": "o1", "note": "Old"})])
     links = json.loads(Replay({})({"messages": [{"content": content}]}))["links"]
@@ -41,7 +41,7 @@ def test_links_are_taken_from_what_is_offered() -> None:
     assert 5 < len(links) < 20
 
 
-def test_a_share_is_damaged_and_may_be_whole_the_next_time() -> None:
+def test_a_share_of_answers_is_damaged_and_a_retry_may_succeed() -> None:
     replay = Replay(WRITTEN, damaged=0.3, seed=1)
     first, second = (json.loads(replay(asked(TURNS)))["notes"] for _ in range(2))
     whole = {f"i{n}": WRITTEN[turn].context for n, turn in enumerate(TURNS)}
@@ -52,7 +52,7 @@ def test_a_share_is_damaged_and_may_be_whole_the_next_time() -> None:
 
 
 @pytest.mark.parametrize("way", Damage)
-def test_damage_leaves_the_other_items(way: Damage) -> None:
+def test_damage_affects_single_items(way: Damage) -> None:
     items: list[dict[str, Any]] = [{"id": f"i{n}", "context": f"Note {n}"} for n in range(3)]
     damage(items, 1, way)
     assert (items[0], items[-1]) == ({"id": "i0", "context": "Note 0"}, {"id": "i2", "context": "Note 2"})

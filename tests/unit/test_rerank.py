@@ -144,7 +144,7 @@ def test_a_replacement_ranks_above_its_note() -> None:
     links = [(newer, older, LinkType.SUPERSEDES) for newer, older in ((1, 0), (2, 1), (3, 4), (4, 3))]
     tiny = Tiny([Row("boat", valid_to=end) for end in ends], links)
     assert ordered(shortlist(tiny, [0, 1, 2]), [3, 2, 1]) == [2, 1, 0]
-    assert ordered(shortlist(tiny, [0, 2]), [3, 1]) == [0, 2]  # what replaced it is not here
+    assert ordered(shortlist(tiny, [0, 2]), [3, 1]) == [0, 2]  # its replacement is not a candidate
     assert sorted(ordered(shortlist(tiny, [3, 4, 2]), [3, 2, 1])) == [2, 3, 4]
 
 
@@ -190,7 +190,7 @@ def test_an_empty_cascade_or_one_of_scorers_raises() -> None:
 
 @pytest.fixture
 def efforts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Stands for the rerankers that need torch; which were loaded."""
+    """Replace the rerankers that require torch; return the names of the loaded ones."""
     loaded: list[str] = []
 
     by_name = scoring._by_name
@@ -248,7 +248,7 @@ def test_an_invalid_scorer_raises(memory: Memory, scorer: Any, message: str) -> 
     with pytest.raises(InvalidInput, match=message):
         memory.search("the red boat", scorer=scorer)
     with pytest.raises(InvalidInput, match=message):
-        Memory(":memory:", scorer=scorer)  # when it is opened
+        Memory(":memory:", scorer=scorer)  # on opening
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_the_models_scorer_needs_a_model(memory: Memory) -> None:
 
 
 class Mine(Answers):
-    """Another package's."""
+    """A scorer of another package."""
 
     def __init__(self, argument: str = "") -> None:
         super().__init__(name=f"mine{argument}")

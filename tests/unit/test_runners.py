@@ -1,4 +1,4 @@
-"""Runners: which one a name means, and what has to come back whole from another process."""
+"""Runners: selection by name, and values that cross process boundaries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SERVER = "neo4j://memory.example:7687"
 BY_IMPORT = {"llm": "openai/any", "budget": Budget(calls=1, per="import")}
 
 
-def test_names() -> None:
+def test_runners_are_selected_by_name() -> None:
     assert load_runner(None) is None
     assert isinstance(load_runner("ray"), RayRunner)
     mine = RayRunner("head:6379")
@@ -39,12 +39,12 @@ def test_names() -> None:
     [NotFound(Scope(), ["n_1"]), MissingExtra("that", "ray"), ModelUnavailable("busy", 7.0), StoreUnreachable()],
     ids=lambda error: type(error).__name__,
 )
-def test_an_error_is_the_same_after_a_way_between_processes(error: ZettelError) -> None:
+def test_errors_survive_pickling(error: ZettelError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 
 
-def test_an_opening_shows_no_password() -> None:
+def test_opening_arguments_hide_passwords() -> None:
     assert "hunter2" not in repr(Settings(SERVER, auth=("neo4j", "hunter2")))
 
 
@@ -65,7 +65,7 @@ def test_an_opening_shows_no_password() -> None:
         ("m.db", {"runner": "process:two"}, "as in process:2"),
     ],
 )
-def test_what_a_runner_cannot_do_is_told_before_anything_is_made(
+def test_unsupported_options_raise_before_anything_is_created(
     url: str, more: dict[str, Any], said: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -74,13 +74,13 @@ def test_what_a_runner_cannot_do_is_told_before_anything_is_made(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r'pip install "zettel-graph\[ray\]"'):
         Memory(SERVER, runner="ray")
 
 
-def test_numbers_of_a_ray_runner_are_checked() -> None:
+def test_invalid_numbers_for_a_ray_runner_raise() -> None:
     for wrong in ({"at_once": 0}, {"cpus": 0.0}):
         with pytest.raises(InvalidInput, match="at_once must be at least 1"):
             RayRunner(**wrong)  # type: ignore[arg-type]

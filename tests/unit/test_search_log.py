@@ -1,4 +1,4 @@
-"""The buffer of searches on their way to the store."""
+"""The write buffer of the search log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTE = Note(id="n_1", content="Snow.", event_ids=("e_1",), seq=1, recorded_at=NO
 
 
 class Store:
-    """Takes searches down, unless it is busy."""
+    """Records searches, unless it is busy."""
 
     def __init__(self) -> None:
         self.kept: list[tuple[Scope, LoggedSearch]] = []
@@ -47,7 +47,7 @@ def run(work: Any) -> None:
     asyncio.run(work)
 
 
-def test_it_is_written_after_a_while_and_in_passing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_buffer_is_written_after_a_delay_and_with_other_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "WRITTEN_AFTER", 0.01)
 
     async def work() -> None:
@@ -67,7 +67,7 @@ def test_it_is_written_after_a_while_and_in_passing(monkeypatch: pytest.MonkeyPa
     run(work())
 
 
-def test_what_a_store_does_not_take_waits_and_the_oldest_are_dropped() -> None:
+def test_searches_wait_while_the_store_is_busy_and_the_oldest_are_dropped() -> None:
     async def work() -> None:
         store: Any = Store()
         waiting = SearchLogBuffer(store)
@@ -86,7 +86,7 @@ def test_what_a_store_does_not_take_waits_and_the_oldest_are_dropped() -> None:
     run(work())
 
 
-def test_closing_writes_if_it_can() -> None:
+def test_closing_writes_the_buffer_if_possible() -> None:
     async def work() -> None:
         store: Any = Store()
         for busy in (True, False):
@@ -99,7 +99,7 @@ def test_closing_writes_if_it_can() -> None:
     run(work())
 
 
-def test_a_question_that_no_store_can_keep_is_kept_as_it_can_be() -> None:
+def test_invalid_characters_of_a_question_are_replaced() -> None:
     async def work() -> None:
         store: Any = Store()
         waiting = SearchLogBuffer(store)
@@ -110,7 +110,7 @@ def test_a_question_that_no_store_can_keep_is_kept_as_it_can_be() -> None:
     run(work())
 
 
-def test_of_a_pasted_document_only_the_beginning_is_kept() -> None:
+def test_only_the_beginning_of_a_pasted_document_is_logged() -> None:
     async def work() -> None:
         store: Any = Store()
         waiting = SearchLogBuffer(store)

@@ -1,4 +1,4 @@
-"""Borders of topics among turns."""
+"""Topic boundaries among turns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zettel.annotate.segments import LEAST, MOST, segments
 
 
 def _talk(*topics: int, seed: int = 0, dim: int = 64) -> np.ndarray:
-    """Unit vectors of turns about one topic after the other, so many about each."""
+    """Return unit vectors of turns on consecutive topics, with the given number of turns for each topic."""
     rng = np.random.default_rng(seed)
     middles = rng.standard_normal((len(topics), dim))
     rows = np.repeat(middles, topics, axis=0) + 0.5 * rng.standard_normal((sum(topics), dim))
@@ -32,7 +32,7 @@ def test_one_topic_is_cut_only_where_it_must_be() -> None:
     assert len(segments(_talk(40), gamma=9.0)) == 2
 
 
-def test_few_turns() -> None:
+def test_few_turns_are_one_segment() -> None:
     assert segments(np.zeros((0, 8))) == []
     assert segments(_talk(1)) == [(0, 1)]
     assert segments([[1.0, 0.0], [0.0, 1.0]]) == [(0, 2)]
@@ -45,7 +45,7 @@ def test_segments_cover_all_turns_within_bounds(
     count: int, least: int, most: int, gamma: float, kinds: int, seed: int
 ) -> None:
     rows = np.eye(4)[np.random.default_rng(seed).integers(0, kinds + 1, count)]
-    rows[::7] = 0  # turns without a known word
+    rows[::7] = 0  # turns without known words
     found = segments(rows, least, most, gamma)
     places = [place for start, end in found for place in range(start, end)]
     assert places == list(range(count))

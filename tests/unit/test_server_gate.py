@@ -1,4 +1,4 @@
-"""What the gate and the routes do with requests, without a socket and a store."""
+"""The server's gate and routes, without a socket and a store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ANN = Scope(user="ann")
 
 
 class Stub:
-    """As much of a memory as is asked for here, which keeps what it was asked."""
+    """A minimal memory that records its calls."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
@@ -57,7 +57,7 @@ def keys(tmp_path: Path) -> Iterator[Keys]:
 
 
 async def ask(app: Any, method: str, path: str, key: str | None = None, body: Any = None) -> tuple[int, Any]:
-    """Status and JSON of an answer."""
+    """Send a request; return the status and JSON of the response."""
     sent: list[Any] = []
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
     headers += [] if key is None else [(b"authorization", f"Bearer {key}".encode())]
@@ -88,13 +88,13 @@ def arriving(body: bytes) -> Any:
     return receive
 
 
-def test_all_but_what_is_listed_wants_a_key() -> None:
+def test_all_routes_but_the_listed_ones_require_a_key() -> None:
     assert not any(map(is_guarded, ("/", "/health", "/ready", "/openapi.json", "/index.html")))
     assert all(map(is_guarded, ("/v1/notes", "/metrics", "/metrics\n", "/health/", "//health", "/x", "", "*")))
     assert "index.html" in page_files()
 
 
-async def test_whether_the_store_answers_is_asked_once_a_second() -> None:
+async def test_the_health_of_the_store_is_cached_for_a_second() -> None:
     memory = Stub()
     app = application(memory, None)  # type: ignore[arg-type]
     assert [await ask(app, "GET", "/ready") for _ in range(20)] == [(200, {"status": "ok"})] * 20
@@ -110,14 +110,14 @@ async def test_waits_are_ten_minutes_at_most() -> None:
     assert memory.asked == [LONGEST_WAIT] * 4 + [5.0] * 2
 
 
-async def test_the_budget_is_told_to_whoever_has_all(keys: Keys) -> None:
+async def test_only_keys_for_all_scopes_see_the_budget(keys: Keys) -> None:
     app = application(Stub(), keys)  # type: ignore[arg-type]
     bound, every = keys.create("bound", "admin", [ANN])[1], keys.create("every", "read", None)[1]
     assert await ask(app, "GET", "/v1/stats", bound) == (200, {"notes": 1})
     assert (await ask(app, "GET", "/v1/stats", every))[1]["budget"] == {"usd": 3.0}
 
 
-async def test_who_takes_nothing_of_an_answer_is_cut_off() -> None:
+async def test_a_client_that_does_not_read_its_response_is_disconnected() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         while True:
@@ -131,14 +131,14 @@ async def test_who_takes_nothing_of_an_answer_is_cut_off() -> None:
         sent.append(message)
 
     gate = Gate(app, None, Limits(at_once=1, send_seconds=0.02), Metrics())
-    for _ in range(2):  # its place is free again
+    for _ in range(2):  # its slot is free again
         sent.clear()
         with anyio.fail_after(10):
             await gate(asked("GET", "/v1/dump", [(b"host", b"localhost")]), arriving(b""), send)
         assert len(sent) == 5
 
 
-async def test_one_key_does_not_take_all_places_and_strangers_none(keys: Keys) -> None:
+async def test_one_key_cannot_take_all_slots_and_unauthorized_clients_take_none(keys: Keys) -> None:
     going, ended = anyio.Event(), anyio.Event()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -161,7 +161,7 @@ async def test_one_key_does_not_take_all_places_and_strangers_none(keys: Keys) -
     assert (await ask(gate, "GET", "/v1/notes", one))[0] == 204
 
 
-async def test_what_wants_no_key_is_limited_too() -> None:
+async def test_routes_without_a_key_are_rate_limited_too() -> None:
     going, ended = anyio.Event(), anyio.Event()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -178,7 +178,7 @@ async def test_what_wants_no_key_is_limited_too() -> None:
         ended.set()
 
 
-def test_when_to_come_again_is_told_of_what_passes() -> None:
+def test_retry_after_is_reported_for_temporary_errors() -> None:
     def tells(error: ZettelError) -> bool:
         return b"retry-after" in dict(error_headers(error))
 
@@ -186,7 +186,7 @@ def test_when_to_come_again_is_told_of_what_passes() -> None:
     assert not any(map(tells, (BudgetSpent(), NotFound(ANN, ["n_0"]))))
 
 
-def test_scorers_of_one_scope_are_no_other_ones() -> None:
+def test_scorers_are_cached_per_scope() -> None:
     request: Any = SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(scorers=Path("kept"))))
     bound, every = (Key("0" * 12, "a", "admin", scopes, "tail", None) for scopes in ((ANN,), None))  # type: ignore[arg-type]
     memory: Any = None

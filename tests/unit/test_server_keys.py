@@ -1,4 +1,4 @@
-"""Keys of a server: what they open, and what their file keeps."""
+"""API keys of a server: their scopes, and the contents of their file."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def test_a_key_is_found_by_its_text_alone(keys: Keys) -> None:
     assert keys.find(text) == key
     assert (key.scopes, key.right, key.tail) == ((ANN, BOB), "write", text[-4:])
     other = keys.create("phone", "read", None)[1]
-    mixed = other[:16] + text[16:]  # the one's id with the other's secret
+    mixed = other[:16] + text[16:]  # the id of one key with the secret of the other
     for wrong in (mixed, text[:-1], text + "A", text.lower(), "", "zk_", key.id, "zk_\ud800", text + "\n"):
         assert keys.find(wrong) is None
 
 
-def test_the_file_holds_no_key_and_is_its_owners(keys: Keys) -> None:
+def test_the_key_file_contains_no_secrets_and_is_private(keys: Keys) -> None:
     _, text = keys.create("laptop", "admin", None)
     kept = keys.path.read_bytes()
     assert text.encode() not in kept
@@ -46,7 +46,7 @@ def test_the_file_holds_no_key_and_is_its_owners(keys: Keys) -> None:
         assert stat.S_IMODE(keys.path.stat().st_mode) == 0o600
 
 
-def test_revoking_is_seen_at_once_by_who_has_the_file_open(keys: Keys) -> None:
+def test_a_revoked_key_fails_at_once_in_open_files(keys: Keys) -> None:
     key, text = keys.create("laptop", "read", [ANN])
     serving = Keys(keys.path)
     assert serving.find(text) == key
@@ -61,7 +61,7 @@ def test_revoking_is_seen_at_once_by_who_has_the_file_open(keys: Keys) -> None:
     assert keys.create("laptop", "read", [ANN])[0].id != key.id, "a name is free again"
 
 
-def test_an_id_wins_over_names_and_a_name_means_all_that_have_it(keys: Keys) -> None:
+def test_revoking_prefers_an_id_and_a_name_means_all_its_keys(keys: Keys) -> None:
     key, text = keys.create("laptop", "read", [ANN])
     _, other = keys.create(key.id, "read", [BOB])
     assert keys.revoke(key.id).name == "laptop"
@@ -75,7 +75,7 @@ def test_an_id_wins_over_names_and_a_name_means_all_that_have_it(keys: Keys) -> 
     assert {one.name for one in keys.all() if one.revoked is None} == {key.id}
 
 
-def test_a_name_is_unique_however_many_make_it(keys: Keys) -> None:
+def test_names_are_unique_under_concurrent_creation(keys: Keys) -> None:
     ready, made, refused = threading.Barrier(4), [], []
 
     def make() -> None:
@@ -96,7 +96,7 @@ def test_a_name_is_unique_however_many_make_it(keys: Keys) -> None:
     assert [key.id for key in keys.all()] == made
 
 
-def test_a_file_that_is_damaged_later(keys: Keys) -> None:
+def test_a_file_damaged_after_opening_raises(keys: Keys) -> None:
     text = keys.create("laptop", "read", [ANN])[1]
     size = keys.path.stat().st_size
     keys.path.write_bytes(b"x" * size)
@@ -104,7 +104,7 @@ def test_a_file_that_is_damaged_later(keys: Keys) -> None:
         keys.find(text)
 
 
-def test_expiry(keys: Keys) -> None:
+def test_keys_expire(keys: Keys) -> None:
     now = datetime.now(timezone.utc)
     key, text = keys.create("week", "read", [ANN], now + timedelta(days=7))
     assert keys.find(text) == key
@@ -114,12 +114,12 @@ def test_expiry(keys: Keys) -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 101])
-def test_names(keys: Keys, name: str) -> None:
+def test_invalid_names_raise(keys: Keys, name: str) -> None:
     with pytest.raises(InvalidInput, match="printable characters"):
         keys.create(name, "read", [ANN])
 
 
-def test_what_is_no_key(keys: Keys) -> None:
+def test_invalid_keys_are_not_found(keys: Keys) -> None:
     keys.create("laptop", "read", [ANN])
     with pytest.raises(InvalidInput, match="already"):
         keys.create("laptop", "read", [ANN])
@@ -129,7 +129,7 @@ def test_what_is_no_key(keys: Keys) -> None:
         keys.create("x", "read", [])
 
 
-def test_files_that_hold_none(tmp_path: Path) -> None:
+def test_invalid_key_files_raise(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="keys create"):
         Keys(tmp_path / "none")
     (tmp_path / "text").write_text("not a database, whatever it is called")
@@ -137,19 +137,19 @@ def test_files_that_hold_none(tmp_path: Path) -> None:
         Keys(tmp_path / "text", create=True)
 
 
-def test_where_they_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_key_file_has_a_default_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert keys_file("memories/a.db") == Path("memories/a.db.keys")
     assert keys_file("neo4j://ann:secret@db.example:7687/x") == tmp_path / "zettel" / "db.example-7687-x.keys"
 
 
 @pytest.mark.parametrize("right", RIGHTS)
-def test_rights_include_those_before(right: Right) -> None:
+def test_rights_include_lower_rights(right: Right) -> None:
     key = a_key([ANN], right)
     assert [key.may(other) for other in RIGHTS] == [RIGHTS.index(other) <= RIGHTS.index(right) for other in RIGHTS]
 
 
-def test_scopes() -> None:
+def test_scope_patterns_are_matched() -> None:
     assert scope_of(None, None) is None
     assert scope_of(None, BOB) == BOB
     assert scope_of(a_key(None), None) is None

@@ -1,4 +1,4 @@
-"""What one client may take of a server."""
+"""Limits of one client of a server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 
 @given(st.floats(0.5, 100), st.lists(st.floats(0, 3), min_size=1, max_size=200))
-def test_a_bucket_gives_its_burst_and_then_its_rate(rate: float, pauses: list[float]) -> None:
+def test_a_bucket_allows_its_burst_and_then_its_rate(rate: float, pauses: list[float]) -> None:
     buckets = RateLimiter(rate)
     now = taken = 0.0
     for pause in pauses:
@@ -35,7 +35,7 @@ def test_a_bucket_gives_its_burst_and_then_its_rate(rate: float, pauses: list[fl
     assert taken <= max(1.0, BURST_SECONDS * rate) + now * rate + 1e-6
 
 
-def test_who_waits_as_told_is_served_and_keys_do_not_share() -> None:
+def test_a_client_that_waits_is_served_and_keys_have_separate_buckets() -> None:
     buckets = RateLimiter(1.0)
     assert [buckets.take("one", 5.0) for _ in range(3)] == [0.0, 0.0, 1.0]
     assert buckets.take("two", 5.0) == 0.0
@@ -44,7 +44,7 @@ def test_who_waits_as_told_is_served_and_keys_do_not_share() -> None:
 
 
 def arriving(messages: Iterable[Any]) -> Any:
-    """Messages as they arrive; a number is a pause in seconds, and after the last nothing comes."""
+    """Return a receive callable for these messages; a number is a pause in seconds."""
     waiting = iter([*messages, 3600])
 
     async def receive() -> dict[str, Any]:
@@ -61,7 +61,7 @@ def part(body: bytes, more: bool = True) -> dict[str, Any]:
     return {"type": "http.request", "body": body, "more_body": more}
 
 
-async def test_a_body_is_handed_on_whole() -> None:
+async def test_a_body_is_passed_on_unchanged() -> None:
     incoming = RequestBody(arriving([part(b"ab"), part(b"c"), part(b"", False), {"type": "http.disconnect"}]), 3, 5)
     receive = await incoming.whole()
     assert incoming.whole_read
@@ -69,27 +69,27 @@ async def test_a_body_is_handed_on_whole() -> None:
     assert (await receive())["type"] == "http.disconnect"
 
 
-async def test_one_that_is_too_large_is_not_read_to_its_end() -> None:
+async def test_an_oversized_body_is_not_read_to_its_end() -> None:
     with pytest.raises(TooLarge, match="limit of 3 bytes"):
         await RequestBody(arriving([part(b"ab"), part(b"cd"), part(b"e")]), 3, 5).whole()
     with pytest.raises(TooLarge):
         RequestBody(arriving([]), 3, 5).require(4)
 
 
-async def test_one_that_is_too_slow() -> None:
+async def test_a_slow_body_is_refused() -> None:
     for messages in ([], [part(b"a")], [part(b"a"), 0.04, part(b"b"), 0.04, part(b"c"), 0.04, part(b"d")]):
         with pytest.raises(RequestTimeout, match=r"in 0\.1 seconds"):
             await RequestBody(arriving(messages), 100, 0.1).whole()
-    quick = [part(b"x" * 16_384), 0.08, part(b"x" * 16_384), 0.08, part(b"", False)]  # as much as it takes time
+    quick = [part(b"x" * 16_384), 0.08, part(b"x" * 16_384), 0.08, part(b"", False)]  # as long as it stays fast enough
     await RequestBody(arriving(quick), 100_000, 0.1).whole()
 
 
-async def test_a_client_that_leaves() -> None:
+async def test_a_disconnect_ends_the_body() -> None:
     with pytest.raises(ClientDisconnected):
         await RequestBody(arriving([part(b"a"), {"type": "http.disconnect"}]), 100, 5).whole()
 
 
-async def test_what_a_refused_client_still_sends_is_taken_for_a_while() -> None:
+async def test_the_rest_of_a_refused_body_is_drained_for_a_while() -> None:
     incoming = RequestBody(arriving([part(b"a" * 100), part(b"", False)]), 3, 5)
     await incoming.drain()
     assert incoming.whole_read
@@ -103,12 +103,12 @@ async def test_what_a_refused_client_still_sends_is_taken_for_a_while() -> None:
     [("chat.txt", "chat.txt"), ("../../etc/passwd", "passwd"), ("C:\\a\\b.csv", "b.csv"), ("..", "transcript"),
      ("", "transcript"), ("a\0b", "a_b"), (".hidden", "hidden"), ("é" * 200 + ".csv", "é" * 98 + ".csv")],
 )  # fmt: skip
-def test_names_of_uploads(name: str, kept: str, tmp_path: Path) -> None:
+def test_upload_names_are_validated(name: str, kept: str, tmp_path: Path) -> None:
     assert file_name(name) == kept
     (tmp_path / kept).touch()
 
 
-def test_where_it_may_listen() -> None:
+def test_public_addresses_require_keys() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "127.1.2.3", "::1", "localhost")))
     assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.0.1", "example.org", "")))
     require_safe("127.0.0.1", False, Safety())
@@ -122,7 +122,7 @@ def test_where_it_may_listen() -> None:
         require_safe("127.0.0.1", False, Safety(proxy="127.0.0.1"))
 
 
-def test_connections_are_no_more_than_files_may_be_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_are_limited_by_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource")
     told = {256: 128, 1024: 824, 100_000: MOST_CONNECTIONS, resource.RLIM_INFINITY: MOST_CONNECTIONS}
     for soft, most in told.items():
@@ -130,7 +130,7 @@ def test_connections_are_no_more_than_files_may_be_open(monkeypatch: pytest.Monk
         assert most_connections() == most
 
 
-def test_one_key_has_a_quarter_of_the_places() -> None:
+def test_one_key_has_a_quarter_of_the_slots() -> None:
     places = ConcurrencyLimit(8)
     with ExitStack() as stack:
         for _ in range(2):
@@ -146,11 +146,11 @@ def test_one_key_has_a_quarter_of_the_places() -> None:
             pass
     with places.one(), places.of("one"):
         pass
-    with ConcurrencyLimit(1).of("one"):  # at least one
+    with ConcurrencyLimit(1).of("one"):  # at least one slot
         pass
 
 
-async def test_a_connection_that_nobody_empties_is_cut_off_at_last() -> None:
+async def test_an_unread_connection_is_closed_after_a_timeout() -> None:
     calls: list[tuple[float, Any]] = []
     loop = SimpleNamespace(call_later=lambda seconds, do: calls.append((seconds, do)))
     left = SimpleNamespace(
@@ -158,7 +158,7 @@ async def test_a_connection_that_nobody_empties_is_cut_off_at_last() -> None:
     )  # fmt: skip
     BufferedTransport(left, loop, 7).close()  # type: ignore[arg-type]
     assert calls == [(7 + 2, left.abort)]
-    left.is_closing = lambda: True  # when one of TLS can no more be asked for its size
+    left.is_closing = lambda: True  # when a TLS transport does not report its size
     left.get_write_buffer_size = None
     BufferedTransport(left, loop, 7).close()  # type: ignore[arg-type]
     assert len(calls) == 1

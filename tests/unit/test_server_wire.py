@@ -1,4 +1,4 @@
-"""How answers and errors go over HTTP and come back: nothing is lost."""
+"""Encoding of answers and errors for HTTP without loss."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ SAMPLES: dict[str, Any] = {
 ANSWERS = {name: value for name, value in vars(wire).items() if isinstance(value, wire.Answer)}
 
 
-def test_there_is_a_sample_of_every_answer() -> None:
+def test_every_answer_type_has_a_sample() -> None:
     assert SAMPLES.keys() == ANSWERS.keys()
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_comes_back_as_it_went(name: str) -> None:
+def test_answers_survive_a_round_trip(name: str) -> None:
     body = ANSWERS[name].encode(SAMPLES[name])
     back = ANSWERS[name].decode(body)
     assert back == SAMPLES[name]
@@ -109,7 +109,7 @@ def test_an_answer_comes_back_as_it_went(name: str) -> None:
     assert b"+00:00" not in body
 
 
-def test_a_note_and_an_event_are_told_apart() -> None:
+def test_notes_and_events_are_distinguished() -> None:
     assert wire.NOTE_OR_EVENT.decode(wire.NOTE_OR_EVENT.encode(NOTE)) == NOTE
 
 
@@ -122,7 +122,7 @@ values = st.recursive(
 
 
 @given(values)
-def test_any_payload_comes_back_exactly(payload: Any) -> None:
+def test_any_payload_survives_a_round_trip(payload: Any) -> None:
     event = EVENT.model_copy(update={"payload": payload})
     back = wire.NOTE_OR_EVENT.decode(wire.NOTE_OR_EVENT.encode(event))
     assert isinstance(back, EventRecord)
@@ -130,24 +130,24 @@ def test_any_payload_comes_back_exactly(payload: Any) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"hits": 3}', b'{"notes": []}', b"\xff", b"[" * 10_000])
-def test_what_is_no_answer_is_told(body: bytes) -> None:
+def test_invalid_answers_raise(body: bytes) -> None:
     with pytest.raises(ServerUnreachable, match="not from a zettel server"):
         wire.HITS.decode(body)
 
 
-def test_what_is_no_json_is_not_sent() -> None:
+def test_values_outside_json_are_not_sent() -> None:
     with pytest.raises(InvalidInput, match="cannot be sent as JSON"):
         wire.encode({"payload": object()})
     with pytest.raises(InvalidInput, match="cannot be sent as JSON"):
         wire.encode({"payload": "\ud800", "more": object()})
-    assert wire.encode({"payload": float("nan")}) == b'{"payload":NaN}'  # for the server to refuse
+    assert wire.encode({"payload": float("nan")}) == b'{"payload":NaN}'  # the server refuses it
 
 
 TREE = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, ZettelError)]
 
 
 @pytest.mark.parametrize("kind", TREE, ids=lambda kind: kind.__name__)
-def test_every_error_comes_back_as_its_own_class(kind: type[ZettelError]) -> None:
+def test_every_error_keeps_its_class(kind: type[ZettelError]) -> None:
     error = kind.__new__(kind)
     ZettelError.__init__(error, "it says\n why")
     back = wire.error_of(wire.status_of(error), wire.error_body(error), 3.0)
@@ -156,7 +156,7 @@ def test_every_error_comes_back_as_its_own_class(kind: type[ZettelError]) -> Non
     assert 400 <= wire.status_of(error) < 600
 
 
-def test_statuses() -> None:
+def test_errors_have_http_statuses() -> None:
     assert wire.status_of(NotFound("x", ["n_1"])) == 404
     assert wire.status_of(errors.InvalidEvent()) == 422
     assert wire.status_of(errors.InvalidModelItem()) == 502
@@ -173,7 +173,7 @@ def test_statuses() -> None:
         (b'{"error": {"type": "Iterable", "message": "m"}}', "Iterable: m"),
     ],
 )
-def test_errors_of_others(body: bytes, told: str) -> None:
+def test_errors_of_proxies_are_reported(body: bytes, told: str) -> None:
     error = wire.error_of(502, body)
     assert type(error) is ServerError
     assert told in str(error)

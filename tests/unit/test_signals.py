@@ -1,4 +1,4 @@
-"""How a server ends that is asked to."""
+"""Termination of a server by a signal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def ctrl_c(request: pytest.FixtureRequest) -> Iterator[object]:
 
 
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
-def test_wherever_a_signal_finds_the_code(
+def test_a_signal_ends_the_server_at_any_point(
     asked: signal.Signals, ctrl_c: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     former, ended = signal.getsignal(signal.SIGTERM), []

@@ -1,4 +1,4 @@
-"""A Slack export: names, threads, edits, readable text, and what is left out."""
+"""Slack exports: names, threads, edits, readable text, and skipped messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read(path: Path) -> list[Event]:
     return [one for one in records if isinstance(one, Event)]
 
 
-def test_what_was_changed_or_deleted_on_a_later_day(tmp_path: Path) -> None:
+def test_edits_and_deletions_on_later_days_are_applied(tmp_path: Path) -> None:
     def message(nth: int, text: str, **more: Any) -> dict[str, Any]:
         return {"type": "message", "user": "U1", "text": text, "ts": f"170470{nth}000.000100", **more}
 
@@ -49,7 +49,7 @@ def test_what_was_changed_or_deleted_on_a_later_day(tmp_path: Path) -> None:
     assert events[0].metadata["edited"] is True
 
 
-def test_the_sample() -> None:
+def test_the_sample_is_read() -> None:
     events = read(SAMPLE)
     assert [(event.external_id, event.speaker, event.content) for event in events] == [
         ("D01XYZ/1704880000.000100", "Ann Tellers", "Between us: mail cam@example.org"),
@@ -76,7 +76,7 @@ def test_the_sample() -> None:
     assert events[4].metadata["attachments"] == ["The dock, dry"]
 
 
-def test_a_zip_is_as_its_folder(tmp_path: Path) -> None:
+def test_a_zip_yields_the_events_of_its_folder(tmp_path: Path) -> None:
     archive = Path(shutil.make_archive(str(tmp_path / "export"), "zip", SAMPLE.parent, "slack"))
     assert slack.sniff(archive, archive.read_bytes())
     assert [event.model_copy(update={"source": None}) for event in read(archive)] == [
@@ -84,7 +84,7 @@ def test_a_zip_is_as_its_folder(tmp_path: Path) -> None:
     ]
 
 
-def test_a_damaged_day_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+def test_a_damaged_day_is_rejected_and_the_others_are_read(tmp_path: Path) -> None:
     export = tmp_path / "export"
     shutil.copytree(SAMPLE, export)
     day = export / "general" / "2024-01-08.json"
@@ -111,7 +111,7 @@ def test_a_bad_message_is_rejected(tmp_path: Path, message: Any) -> None:
     assert (event.external_id, event.speaker, event.content) == ("general/1.5", "U1", "ok")
 
 
-def test_a_message_of_no_known_kind_is_left_out(tmp_path: Path) -> None:
+def test_messages_of_unknown_subtypes_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "general").mkdir()
     (tmp_path / "users.json").write_text("[]", encoding="utf-8")
     kinds = (None, ["x"], "x")
@@ -131,11 +131,11 @@ def test_a_message_of_no_known_kind_is_left_out(tmp_path: Path) -> None:
         ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
     ],
 )
-def test_readable(text: str, told: str) -> None:
+def test_markup_becomes_readable_text(text: str, told: str) -> None:
     assert readable(text, {"U1": "Ann"}, {"C1": "dock"}) == told
 
 
-def test_a_message_without_text_says_what_its_blocks_say() -> None:
+def test_blocks_supply_missing_text() -> None:
     blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": "*Build* failed"}, "fields": [{"text": "main"}]}]
     assert text_of({"text": "", "blocks": blocks}) == "*Build* failed\nmain"
 
@@ -145,13 +145,13 @@ SHARED = {"is_share": True, "author_name": "Ben Øst", "text": "The regatta move
 
 
 @pytest.mark.parametrize("stock", ["This content can't be displayed.", "[no preview available]", " "])
-def test_stock_sentences_are_no_text(stock: str) -> None:
+def test_placeholder_texts_are_skipped(stock: str) -> None:
     assert text_of({"text": stock, "blocks": [SECTION]}) == "*Build* failed"
     assert text_of({"text": "", "attachments": [{"fallback": stock, "blocks": [SECTION]}]}) == "*Build* failed"
     assert text_of({"text": stock, "attachments": [{"fallback": stock}]}) == ""
 
 
-def test_attachments_say_what_their_fields_say() -> None:
+def test_attachment_fields_become_text() -> None:
     fields = [{"title": "Host", "value": "db-3"}, {"title": "", "value": "down"}, {"title": "Since"}, {}, 7]
     attachment = {"fallback": "Alarm", "title": "Alarm", "fields": fields}
     assert text_of({"text": "", "attachments": [attachment]}) == "Alarm\nHost: db-3\ndown\nSince"
@@ -159,7 +159,7 @@ def test_attachments_say_what_their_fields_say() -> None:
     assert text_of(told) == "*Build* failed\nHost: db-3\nMast"
 
 
-def test_shared_messages_stand_below_the_text() -> None:
+def test_shared_messages_follow_the_text() -> None:
     unfurled = {"is_msg_unfurl": True, "text": "Bring oars.", "blocks": [SECTION]}
     page = {"title": "A page", "text": "that was linked"}
     assert text_of({"text": "FYI", "attachments": [SHARED, unfurled, page]}) == (
@@ -169,7 +169,7 @@ def test_shared_messages_stand_below_the_text() -> None:
     assert text_of({"text": "FYI", "attachments": [SHARED | {"text": ""}]}) == "FYI\n[noon] ben"
 
 
-def test_a_sentence_of_rich_text_is_one_line() -> None:
+def test_rich_text_sentences_are_single_lines() -> None:
     elements: list[Any] = [
         {"type": "user", "user_id": "U1"},
         {"type": "text", "text": " and "},

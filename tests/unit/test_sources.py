@@ -1,4 +1,4 @@
-"""What an import reads under a path, and what the records of many files are known by."""
+"""Discovery of the transcripts below a path, and ids of records in several files."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from zettel.transcripts.sources import TranscriptPart, find_parts, read
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 
 
-class TestLooking:
-    def test_what_is_packed_is_called_by_its_place_in_the_zip(
+class TestDiscovery:
+    def test_packed_files_are_named_by_their_path_in_the_zip(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = tmp_path / "all.zip"
@@ -39,7 +39,7 @@ class TestLooking:
         assert (event.source, event.session) == (Source(file=f"{path}/deep/talk.txt", position="1"), "talk")
         assert list(unpacked.iterdir()) == []
 
-    def test_a_zip_that_is_refused_in_a_folder_is_told_as_unknown(self, tmp_path: Path) -> None:
+    def test_a_refused_zip_in_a_folder_is_reported_as_unknown(self, tmp_path: Path) -> None:
         (tmp_path / "chat.txt").write_text("Ann: Hm.\n")
         with ZipFile(tmp_path / "bad.zip", "w") as packed:
             packed.writestr("../up.txt", "Ann: Hm.\n")
@@ -49,7 +49,7 @@ class TestLooking:
         with pytest.raises(BadRecord, match="leads out of it"):
             find_parts(tmp_path / "bad.zip")
 
-    def test_a_collection_that_several_formats_would_take_is_walked(
+    def test_an_ambiguous_folder_is_walked(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def taker(name: str) -> Any:
@@ -64,7 +64,7 @@ class TestLooking:
         assert find_parts(tmp_path).format == "plain"
 
     @pytest.mark.parametrize("packed", [False, True])
-    def test_files_that_nobody_named_are_taken_with_more_care(self, tmp_path: Path, packed: bool) -> None:
+    def test_walked_files_require_specific_formats(self, tmp_path: Path, packed: bool) -> None:
         damaged, event, other = '{"conte', '{"content": "Snow."}', '{"level": "info"}'
         said = {
             "chat.txt": "Ann: Hm.\n", "chat.LOG": "Ann: Hm.\n", "chat": "Ann: Hm.\n", "chat.md": "Ann: Hm.\n",
@@ -89,15 +89,15 @@ class TestLooking:
         for name in ("docker-compose.yml", "c.jsonl", "d.jsonl"):
             assert find_parts(folder / name).format in ("plain", "jsonl"), "who names a file means it"
 
-    def test_nothing_there(self, tmp_path: Path) -> None:
+    def test_missing_paths_raise(self, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="does not exist"):
             find_parts(tmp_path / "gone")
         with pytest.raises(InvalidInput, match="does not exist"):
             find_parts(tmp_path / "gone.zip")
 
 
-class TestBeside:
-    """Exports at the root of a folder, with other transcripts beside them."""
+class TestNeighbouringFiles:
+    """Exports at the root of a folder next to other transcripts."""
 
     OTHERS = {  # noqa: RUF012
         "chat.txt": ("Ann: Hm.\n", "plain"),
@@ -156,7 +156,7 @@ class TestBeside:
         return self.put(folder, {name: text.encode() for name, (text, _) in self.OTHERS.items()})
 
     @pytest.mark.parametrize("name", PUT)
-    def test_what_goes_with_an_export_does_not_part_it(self, tmp_path: Path, name: str) -> None:
+    def test_files_of_an_export_do_not_split_it(self, tmp_path: Path, name: str) -> None:
         folder = self.put(tmp_path / "all", self.PUT[name])
         found = find_parts(folder)
         assert [(part.format.name, part.path) for part in found.parts] == [(name, folder)]
@@ -165,7 +165,7 @@ class TestBeside:
     @pytest.mark.parametrize(
         ("name", "packed"), [(name, packed) for name in PUT for packed in (False, True) if not packed or name != "amem"]
     )
-    def test_others_are_read_too(self, tmp_path: Path, name: str, packed: bool) -> None:
+    def test_other_transcripts_are_read_too(self, tmp_path: Path, name: str, packed: bool) -> None:
         path = self.others(self.put(tmp_path / "all", self.PUT[name]))
         if packed:
             path = Path(shutil.make_archive(str(path), "zip", path))
@@ -183,7 +183,7 @@ class TestBeside:
             report = memory.import_transcript(path)
         assert [(file.added > 0, file.revised) for file in report.files] == [(True, 0)] * len(found.parts)
 
-    def test_each_of_two_conversations_files_is_read_by_its_own_program(self, tmp_path: Path) -> None:
+    def test_each_of_two_conversation_files_is_read_by_its_own_format(self, tmp_path: Path) -> None:
         for name in ("claude", "chatgpt"):
             self.put(tmp_path / "exports" / name, self.PUT[name])
         assert find_parts(tmp_path / "exports").format == "chatgpt, claude"
@@ -192,12 +192,12 @@ class TestBeside:
         assert found == [("exports", "claude"), ("chatgpt", "chatgpt"), ("claude", "claude")]
 
     @pytest.mark.parametrize("name", PUT)
-    def test_also_in_a_folder_within(self, tmp_path: Path, name: str) -> None:
+    def test_exports_in_subfolders_are_read(self, tmp_path: Path, name: str) -> None:
         self.others(self.put(tmp_path / "exports" / "all", self.PUT[name]))
         formats = [part.format.name for part in find_parts(tmp_path / "exports").parts]
         assert sorted(formats) == sorted([name, *(format for _, format in self.OTHERS.values())])
 
-    def test_other_files_of_the_same_format_are_read(self, tmp_path: Path) -> None:
+    def test_other_files_of_the_same_format_are_read_too(self, tmp_path: Path) -> None:
         folder = self.put(tmp_path / "all", self.PUT["whatsapp"])
         self.put(folder / "WhatsApp Chat - Ben", self.PUT["whatsapp"])
         self.put(folder, {"WhatsApp Chat with Cai.txt": b"31/12/2023, 21:05 - Cai: Hm.\n"})
@@ -205,13 +205,13 @@ class TestBeside:
             "WhatsApp Chat - Ben", "WhatsApp Chat with Cai.txt", "all",
         ]  # fmt: skip
 
-    def test_a_vault_keeps_what_lies_in_it(self, tmp_path: Path) -> None:
+    def test_a_vault_includes_all_its_files(self, tmp_path: Path) -> None:
         vault = self.others(
             self.put(tmp_path / "vault", {".obsidian/app.json": b"{}", "a.md": b"See [[b]].", "b.md": b"B."})
         )
         assert [(part.format.name, part.path) for part in find_parts(vault).parts] == [("markdown", vault)]
 
-    def test_an_export_of_another_program_lies_in_one(self, tmp_path: Path) -> None:
+    def test_an_export_inside_a_vault_is_read_by_its_format(self, tmp_path: Path) -> None:
         folder = self.put(tmp_path / "all", self.PUT["chatgpt"])
         self.put(folder / "slack", self.PUT["slack"])
         self.put(folder, {"notes.xyz": b"\0"})
@@ -222,8 +222,8 @@ class TestBeside:
         assert found.unknown == (), "it may go with the export"
 
 
-class TestPlaces:
-    """Ids in a folder that is walked: no file revises another, and what else lies there changes none."""
+class TestIds:
+    """Ids in a folder of several files: files never revise each other, and other files do not change ids."""
 
     def ids(self, path: Path) -> list[str]:
         records = [record for part in find_parts(path).parts for record in read(part)]
@@ -235,7 +235,7 @@ class TestPlaces:
             (root / name).write_text(f"In {name!a}.")
         return root
 
-    def test_projects_with_notes_of_the_same_names(self, tmp_path: Path) -> None:
+    def test_equal_file_names_in_different_folders_have_different_ids(self, tmp_path: Path) -> None:
         files = [f"{project}/{name}" for project in ("p1", "p2") for name in ("main.py", "setup.txt", "docs/index.md")]
         root = self.notes(tmp_path / "md", *files)
         assert self.ids(root) == ["p1/docs/index.md", "p2/docs/index.md"]
@@ -244,7 +244,7 @@ class TestPlaces:
                 report = memory.import_transcript(root)
                 assert (report.added, report.existing, report.revised) == counts
 
-    def test_what_lies_near_the_top_is_called_as_alone(self, tmp_path: Path) -> None:
+    def test_a_single_export_below_the_root_keeps_its_ids(self, tmp_path: Path) -> None:
         root = self.notes(tmp_path / "all", "README.md", "vault/a.md", "src/main.py", "src/b.md", "all/README.md")
         self.notes(root, "setup.txt", "x.py", "y.py")
         assert self.ids(root) == ["all/README.md", "all/all/README.md", "src/b.md", "vault/a.md"]
@@ -252,12 +252,12 @@ class TestPlaces:
             assert self.ids(root / name) == [f"{(root / name).parent.name}/{(root / name).name}"]
         assert self.ids(root / "vault") == ["vault/a.md"]
 
-    def test_a_folder_whose_name_is_no_text(self, tmp_path: Path) -> None:
+    def test_an_undecodable_folder_name_is_escaped(self, tmp_path: Path) -> None:
         root = self.notes(tmp_path / "all", os.fsdecode(b"p\xff/docs/index.md"), os.fsdecode(b"p\xff/x.py"), "y.py")
         assert self.ids(root) == ["p\\udcff/docs/index.md"]
 
     @pytest.mark.parametrize("top", [".", "all"])
-    def test_a_zip_is_as_the_folder_that_it_was_made_of(self, tmp_path: Path, top: str) -> None:
+    def test_a_zip_yields_the_ids_of_its_folder(self, tmp_path: Path, top: str) -> None:
         files = ("README.md", "x.py", "y.py", "vault/a.md", "p/notes/a.md", "p/main.py", "p/q/main.py", "p/q/b.md")
         root = self.notes(tmp_path / "all", *files)
         packed = shutil.make_archive(str(tmp_path / "all"), "zip", tmp_path if top == "all" else root, top)
@@ -268,7 +268,7 @@ class TestPlaces:
             shutil.make_archive(str(root / "x" / name), "zip", root / name)
         assert self.ids(root) == sorted([*ids, "x/p/notes/a.md", "x/p/q/b.md", "x/vault/a.md"])
 
-    def test_conversations_whose_turns_have_the_same_ids(self, tmp_path: Path) -> None:
+    def test_equal_turn_ids_in_two_conversations_differ(self, tmp_path: Path) -> None:
         talk = {"session_1": [{"speaker": "Ann", "dia_id": "D1:1", "text": "Hm."}], "speaker_a": "Ann"}
         format_named = {"sample_id": "conv-1", "conversation": talk}
         root = tmp_path / "lo"

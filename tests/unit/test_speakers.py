@@ -1,4 +1,4 @@
-"""Speakers, roles, and what one implies about the other."""
+"""Speakers, roles, and the implications between them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_speaker_and_role_imply_each_other(fields: dict[str, str], speaker: str 
     assert (event.speaker, event.role) == (speaker, role)
 
 
-def test_role_is_one_of_a_closed_set() -> None:
+def test_role_is_from_a_closed_set() -> None:
     with pytest.raises(ValidationError, match="role"):
         Event.model_validate({"content": "x", "speaker": "Ann", "role": "cook"})
     assert (implied_role("Human"), implied_role("Ann"), implied_role(None)) == ("user", None, None)
@@ -40,7 +40,7 @@ def test_role_is_one_of_a_closed_set() -> None:
     ("named", "speaker", "role"),
     [("Ann", "Ann", None), ("human", "human", "user"), ("assistant", "assistant", "assistant")],
 )
-def test_former_records_name_the_speaker_as_role(named: str, speaker: str, role: str | None) -> None:
+def test_old_records_name_the_speaker_as_role(named: str, speaker: str, role: str | None) -> None:
     note = read_body(Note, BODY % f'"role": "{named}"')
     assert (note.speaker, note.role) == (speaker, role)
     assert read_body(Note, body_of(note)) == note

@@ -1,4 +1,4 @@
-"""What a neighbourhood tells about a note."""
+"""Keywords and importance that spread from neighbours to a note."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ def words(tokens: str, *around: dict[str, TermUse], speakers: tuple[str, ...] = 
     return [term.text for term in spread(tokens.split(), around, DF, speakers)]
 
 
-def test_what_two_neighbours_have_in_common_spreads_to_who_lacks_it() -> None:
+def test_keywords_shared_by_two_neighbours_spread_to_a_note() -> None:
     assert words("pot", uses("kiln", "glaze"), uses("kiln", "clay")) == ["kiln"]
     assert words("kiln", uses("kiln", "glaze"), uses("kiln", "clay")) == []
     assert words("pot", uses("kiln")) == []
 
 
-def test_common_words_and_speakers_bind_nothing() -> None:
+def test_common_words_and_speakers_do_not_spread() -> None:
     assert words("pot", uses("boat"), uses("boat")) == []
     assert words("pot", uses("oslo", kind="name"), uses("oslo", kind="name"), speakers=("oslo",)) == []
 
 
-def test_what_most_have_comes_first_then_what_is_rarest() -> None:
+def test_the_most_shared_then_the_rarest_keywords_are_first() -> None:
     around = uses("kiln", "glaze", "clay"), uses("kiln", "glaze", "clay"), uses("clay")
     assert words("pot", *around) == ["clay", "glaze", "kiln"]
 
 
-def test_few_words_are_taken_and_none_twice() -> None:
+def test_few_keywords_spread_and_none_twice() -> None:
     held = uses("kiln", "kiln glaze", "glaze", "clay", "oslo")
     found = words("pot", held, held)
     assert len(found) == MAX_SPREAD

@@ -19,7 +19,7 @@ counts = st.integers(0, 100)
 
 
 def after(since: float, times: int = 0, failures: int = 0) -> float:
-    """Strength so many days after the last use, or after it was recorded."""
+    """Return the strength this many days after the last use or, without use, after recording."""
     return strength(NoteUse(BEGIN, times, failures=failures), BEGIN + timedelta(days=since))
 
 

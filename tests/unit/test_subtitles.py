@@ -1,4 +1,4 @@
-"""Subtitles and transcripts of meetings: who said what, how far into the recording, and when if that is told."""
+"""Subtitles and meeting transcripts: speakers, offsets into the recording, and dates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_srt() -> None:
+def test_srt_is_read() -> None:
     events = read(SAMPLES / "talk.srt")
     assert [(event.content, event.metadata["offset"]) for event in events] == [
         ("The ferry to the islands leaves at nine, from the old pier.", 1.0),
@@ -38,7 +38,7 @@ def test_srt() -> None:
     assert len({event.external_id for event in events} - {None}) == 3, "without a time each is known by what it says"
 
 
-def test_zoom_tells_speakers_and_the_date() -> None:
+def test_zoom_speakers_and_dates_are_read() -> None:
     events = read(SAMPLES / "GMT20240108-090000_Recording.transcript.vtt")
     assert [(event.speaker, event.content) for event in events] == [
         ("Ann Lee", "Good morning, shall we begin?"),
@@ -48,7 +48,7 @@ def test_zoom_tells_speakers_and_the_date() -> None:
     assert events[0].occurred_at == datetime(2024, 1, 8, 9, 0, 5, 120_000, tzinfo=UTC)
 
 
-def test_teams() -> None:
+def test_teams_transcripts_are_read() -> None:
     events = read(SAMPLES / "teams.vtt")
     assert [(event.speaker, event.content) for event in events] == [
         ("Ann Lee", "Who has the list & the pen?"), ("Ben Øst", "I do. Both."), (None, "- no voice here"),
@@ -60,7 +60,7 @@ def test_teams() -> None:
 
 
 @pytest.mark.parametrize("between", ["\n", "</v>", "</v> ", "</v>\n"])
-def test_several_may_speak_in_one_subtitle(tmp_path: Path, between: str) -> None:
+def test_one_subtitle_may_have_several_speakers(tmp_path: Path, between: str) -> None:
     said = f"<v.loud Ann Lee>Is that a heron?{between}<v Ben>No,\na bittern.</v>"
     events = read(write(tmp_path / "a.vtt", f"WEBVTT\n\n00:01.000 --> 00:03.000\n{said}\n"))
     assert [(event.speaker, event.content) for event in events] == [
@@ -68,7 +68,7 @@ def test_several_may_speak_in_one_subtitle(tmp_path: Path, between: str) -> None
     ]  # fmt: skip
 
 
-def test_zooms_captions_have_the_clock_and_the_folder_the_date(tmp_path: Path) -> None:
+def test_zoom_captions_take_the_date_from_the_folder(tmp_path: Path) -> None:
     text = (SAMPLES / "zoom-captions.txt").read_text(encoding="utf-8")
     assert [event.metadata["offset"] for event in read(SAMPLES / "zoom-captions.txt")] == [0, 20]
     folder = tmp_path / "2024-01-08 23.55.00 Launch 5550100"
@@ -81,7 +81,7 @@ def test_zooms_captions_have_the_clock_and_the_folder_the_date(tmp_path: Path) -
     ]
 
 
-def test_zooms_chat(tmp_path: Path) -> None:
+def test_zoom_chats_are_read(tmp_path: Path) -> None:
     path = write(
         tmp_path / "chat.txt",
         "09:00:12\t From Ann Lee to Everyone:\n\tHere is\n\tthe link\n"
@@ -91,14 +91,14 @@ def test_zooms_chat(tmp_path: Path) -> None:
     assert [(event.speaker, event.content) for event in read(path)] == [("Ann Lee", "Here is\nthe link"), ("Ben", "ok")]
 
 
-def test_zooms_chat_of_older_years(tmp_path: Path) -> None:
+def test_old_zoom_chats_are_read(tmp_path: Path) -> None:
     said = "09:00:12\t From  Ann to Be : Here: the link\n09:01:00\t From Ben Øst : ok\n"
     path = write(tmp_path / "meeting_saved_chat.txt", said)
     assert subtitles.sniff(path, path.read_bytes())
     assert [(event.speaker, event.content) for event in read(path)] == [("Ann", "Here: the link"), ("Ben Øst", "ok")]
 
 
-def test_zooms_chat_beside_a_recording_in_the_cloud(tmp_path: Path) -> None:
+def test_cloud_recording_chats_are_read(tmp_path: Path) -> None:
     said = "00:05:12\tAnn Lee:\tHere: the link\nand more\n01:00:00\tBen Øst:\tok\n"
     path = write(tmp_path / "GMT20240108-090000_Recording.txt", said)
     assert subtitles.sniff(path, path.read_bytes())
@@ -108,7 +108,7 @@ def test_zooms_chat_beside_a_recording_in_the_cloud(tmp_path: Path) -> None:
     assert read(path)[0].occurred_at == datetime(2024, 1, 8, 9, 5, 12, tzinfo=UTC)
 
 
-def test_rolling_captions_say_each_line_once(tmp_path: Path) -> None:
+def test_rolling_captions_yield_each_line_once(tmp_path: Path) -> None:
     path = write(
         tmp_path / "a.vtt",
         "WEBVTT\nKind: captions\n\n00:00:01.000 --> 00:00:02.000\n \nso<00:00:01.200><c> we</c> sail\n\n"
@@ -118,7 +118,7 @@ def test_rolling_captions_say_each_line_once(tmp_path: Path) -> None:
     assert [event.content for event in read(path)] == ["so we sail at dawn"]
 
 
-def test_long_talk_is_parted_at_sentences(tmp_path: Path) -> None:
+def test_long_talk_is_split_at_sentences(tmp_path: Path) -> None:
     cues = [f"{n}\n00:00:{n:02},000 --> 00:00:{n:02},900\n{'word ' * 20}end.\n" for n in range(6)]
     events = read(write(tmp_path / "a.srt", "\n".join(cues)))
     assert [event.metadata["offset"] for event in events] == [0.0, 2.0, 4.0]
@@ -132,13 +132,13 @@ def test_long_talk_is_parted_at_sentences(tmp_path: Path) -> None:
         ("1\n00:00:03,000 --> 00:00:04,000\nkept\n\nstray\nlines\n\n", ("6", "a text without a time")),
     ],
 )
-def test_what_has_no_time_is_told(tmp_path: Path, text: str, told: tuple[str, str]) -> None:
+def test_cues_without_a_time_are_rejected(tmp_path: Path, text: str, told: tuple[str, str]) -> None:
     records = list(subtitles.read(write(tmp_path / "a.srt", text)))
     assert [one.content for one in records if isinstance(one, Event)] == ["kept"]
     assert [(one.position, one.reason.partition(":")[0]) for one in records if isinstance(one, Rejected)] == [told]
 
 
-def test_other_texts_are_left_to_others(tmp_path: Path) -> None:
+def test_other_texts_are_not_recognised(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "Ann: at 9:00\nBen: yes\n")
     assert not subtitles.sniff(path, path.read_bytes())
 
@@ -153,10 +153,10 @@ def test_other_texts_are_left_to_others(tmp_path: Path) -> None:
         ("Ann Lee   0:05\nBen Øst   0:07\nRemember: at nine.\n", "subtitles"),
     ],
 )
-def test_a_timetable_in_a_chat_makes_no_meeting_of_it(tmp_path: Path, text: str, format: str) -> None:
+def test_a_chat_with_a_timetable_is_not_a_meeting(tmp_path: Path, text: str, format: str) -> None:
     assert detect(write(tmp_path / "trip.txt", text)).name == format
 
 
-def test_a_timetable_alone_is_no_meeting(tmp_path: Path) -> None:
+def test_a_timetable_is_not_a_meeting(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "Check-in  14:00\nDinner\t19:30\n")
     assert not subtitles.sniff(path, path.read_bytes())

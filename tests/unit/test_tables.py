@@ -1,4 +1,4 @@
-"""CSV and Parquet: columns found by their names or given by hand, dialects, times, ids, and damaged rows."""
+"""CSV and Parquet: recognised and given columns, dialects, times, ids, and damaged rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def split_records(path: Path, zone: tzinfo = timezone.utc, **columns: str) -> tu
 
 
 class TestSamples:
-    def test_a_chat_with_quoted_lines(self) -> None:
+    def test_a_chat_with_quoted_line_breaks_is_read(self) -> None:
         events, rejected = split_records(SAMPLES / "csv-chat.csv")
         assert [event.content for event in events] == [
             'Who has the "long" ladder?', "Behind the mill,\r\nunder the tarp.", "+1", "+1",
@@ -47,7 +47,7 @@ class TestSamples:
         assert str(events[2].source).endswith(":6"), "lines are counted, not rows"
         assert rejected == {"5": "the row has no content"}
 
-    def test_tickets_with_tabs(self) -> None:
+    def test_tab_separated_tickets_are_read(self) -> None:
         events, rejected = split_records(SAMPLES / "csv-tickets.tsv", CET)
         assert rejected == {}
         assert [event.session for event in events] == ["T-7", "T-7", "T-8"]
@@ -58,18 +58,18 @@ class TestSamples:
         assert events[0].metadata["priority"] == "high"
 
     @pytest.mark.parametrize("end", ["", "\n"])
-    def test_a_quotation_mark_that_is_not_closed_tells_what_it_takes_away(self, tmp_path: Path, end: str) -> None:
+    def test_an_unclosed_quotation_mark_is_reported_with_the_lost_lines(self, tmp_path: Path, end: str) -> None:
         rows = ["author,text", "Ann,One.", 'Ann,"Two.', "Ann,Three.", "Ann,Four."]
         read, rejected = split_records(table(tmp_path, "\n".join(rows) + end))
         assert [event.content for event in read] == ["One."]
         assert rejected == {"3": "a quotation mark is opened here and never closed: 3 lines are lost"}
 
     @pytest.mark.parametrize("clock", ["9:05 PM", "09:05:00\u202fpm", "21:05"])
-    def test_a_clock_apart_may_be_of_twelve_hours(self, tmp_path: Path, clock: str) -> None:
+    def test_a_separate_clock_column_may_have_twelve_hours(self, tmp_path: Path, clock: str) -> None:
         (event,), _ = split_records(table(tmp_path, f"date,time,author,text\n2024-05-01,{clock},Ann,Hm.\n"))
         assert (event.occurred_at, event.metadata) == (utc(2024, 5, 1, 21, 5), {})
 
-    def test_semicolons_and_a_day_and_a_clock_apart(self) -> None:
+    def test_semicolons_and_separate_day_and_clock_columns_are_read(self) -> None:
         events, rejected = split_records(SAMPLES / "csv-protokoll.csv", CET)
         assert [event.content for event in events] == [
             "Der Steg ist frei; wer streicht?", "Ich.", "Ohne Zeit", "Unklar",
@@ -81,7 +81,7 @@ class TestSamples:
         assert list(rejected) == ["7"]
         assert "'bald' is not a time" in rejected["7"]
 
-    def test_parquet(self) -> None:
+    def test_parquet_is_read(self) -> None:
         pytest.importorskip("pyarrow")
         records = list(parquet_table.read(SAMPLES / "parquet-dock.parquet"))
         first, second, third, fourth = records
@@ -108,7 +108,7 @@ class TestCsv:
     @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
     @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-    def test_dialects(self, tmp_path: Path, delimiter: str, encoding: str, end: str) -> None:
+    def test_csv_dialects_are_detected(self, tmp_path: Path, delimiter: str, encoding: str, end: str) -> None:
         rows = [["Author", "Created At", "Message"], ["Ärna", "2024-03-02T09:00Z", '"a ""b"" c"']]
         path = table(tmp_path, (end.join(map(delimiter.join, rows)) + end).encode(encoding))
         assert csv_table.sniff(path, path.read_bytes())
@@ -121,10 +121,10 @@ class TestCsv:
         ["content\nhi", "a,b\n1,2", "content,metadata\n", '{"content": "a", "speaker": "b"}',
          "Ann: text, message, author", "", "\0content,role", "Dear author, the text, and the time,"],
     )  # fmt: skip
-    def test_other_files_are_none(self, tmp_path: Path, head: str) -> None:
+    def test_other_files_are_not_recognised(self, tmp_path: Path, head: str) -> None:
         assert not csv_table.sniff(tmp_path / "x.csv", head.encode())
 
-    def test_columns_given_by_hand(self, tmp_path: Path) -> None:
+    def test_columns_can_be_given(self, tmp_path: Path) -> None:
         path = table(tmp_path, "Nachricht;Von;Wann;text\nHallo;Bo;1.2.2024;x\n")
         (event,), _ = split_records(path, content="Nachricht", speaker="Von", occurred_at="Wann")
         assert (event.content, event.speaker, event.occurred_at) == ("Hallo", "Bo", utc(2024, 2, 1))
@@ -138,18 +138,18 @@ class TestCsv:
             ({}, "no column contains the content"),
         ],
     )
-    def test_columns_that_are_not_there(self, tmp_path: Path, columns: dict[str, str], told: str) -> None:
+    def test_missing_columns_raise(self, tmp_path: Path, columns: dict[str, str], told: str) -> None:
         with pytest.raises(InvalidInput, match=told):
             split_records(table(tmp_path, "a,b\n1,2\n"), **columns)
 
-    def test_ids(self, tmp_path: Path) -> None:
+    def test_ids_come_from_the_id_column_or_the_content(self, tmp_path: Path) -> None:
         text = "id,time,thread,content\n1,2024-03-02,t,a\n1,2024-03-03,t,b\n2,,t,c\n3,,,d\n0123456789abcdef,,,e\n"
         events, _ = split_records(table(tmp_path, text))
         assert [event.external_id for event in events] == [
             "1@2024-03-02T00:00:00+00:00", "1@2024-03-03T00:00:00+00:00", "t/2", "table/3", "0123456789abcdef",
         ]  # fmt: skip
 
-    def test_damaged_rows_are_told_and_the_next_is_read(self, tmp_path: Path) -> None:
+    def test_damaged_rows_are_rejected_and_the_next_is_read(self, tmp_path: Path) -> None:
         lines = [
             b"speaker,content,time", b"a,one,2024-03-02", b'a,"two" or so,', b"a,three,2024-03-02,more", b"a,\xff,",
             b"a,nul\0,", b"a,five,,,,", b"", b",,", b"a," + b"x" * 1_100_000 + b",", b"a,six,", b'a,"never closed,',
@@ -160,23 +160,23 @@ class TestCsv:
         assert rejected["5"] == "the row is not UTF-8"
         assert "longer than" in rejected["10"]
 
-    def test_utf16_that_breaks_off(self, tmp_path: Path) -> None:
+    def test_truncated_utf16_is_rejected(self, tmp_path: Path) -> None:
         said = "speaker,content\na,b\n".encode("utf-16")
         with pytest.raises(BadRecord, match=r"table\.csv:\d: the text is not valid UTF-16"):
             split_records(table(tmp_path, said + b"x"))
 
-    def test_long_and_short_values_that_no_field_takes(self, tmp_path: Path) -> None:
+    def test_values_outside_the_limits_of_a_field_are_rejected(self, tmp_path: Path) -> None:
         (event,), _ = split_records(table(tmp_path, f"content,speaker,a,b,a\nx,y,1,{'z' * 301},2\n"))
         assert (event.metadata, event.payload) == ({"a": "1"}, {"b": "z" * 301})
 
 
 class TestParquet:
-    def test_without_pyarrow_one_line_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_pyarrow_the_error_names_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "pyarrow", None)
         with pytest.raises(MissingExtra, match=r'pip install "zettel-graph\[parquet\]"'):
             list(parquet_table.read(SAMPLES / "parquet-dock.parquet"))
 
-    def test_a_cut_file_is_told(self, tmp_path: Path) -> None:
+    def test_a_truncated_file_raises(self, tmp_path: Path) -> None:
         pytest.importorskip("pyarrow")
         said = (SAMPLES / "parquet-dock.parquet").read_bytes()
         with pytest.raises(BadRecord, match=r"table\.parquet"):
@@ -222,5 +222,5 @@ NINE = utc(2024, 5, 1, 9)
         (float("inf"), None), ("9999-12-31T23:59-05:00", None), ("٢٠٢٤-٠٥-٠١", None), ("9" * 5000, None), ([], None),
     ],
 )  # fmt: skip
-def test_written_times(told: Any, meant: datetime | None) -> None:
+def test_written_times_are_parsed(told: Any, meant: datetime | None) -> None:
     assert moment(told, CET) == meant

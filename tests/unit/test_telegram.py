@@ -34,11 +34,11 @@ def export(tmp_path: Path, *messages: Any) -> Path:
 def test_a_control_character_in_a_message_does_not_end_the_file(tmp_path: Path) -> None:
     messages = [{"id": nth, "date_unixtime": "1700000000", "from": "Ann", "text": "One\x0btwo."} for nth in (1, 2)]
     path = export(tmp_path, *messages)
-    path.write_text(path.read_text("utf-8").replace(r"\u000b", r"\x0B"), "utf-8")  # as Telegram Desktop has it
+    path.write_text(path.read_text("utf-8").replace(r"\u000b", r"\x0B"), "utf-8")  # as Telegram Desktop writes it
     assert [event.content for event in read(path)] == ["One\x0btwo."] * 2
 
 
-def test_an_answer_to_another_chat_is_in_no_topic_of_this_one(tmp_path: Path) -> None:
+def test_an_answer_to_another_chat_has_no_topic(tmp_path: Path) -> None:
     created = {"id": 1, "type": "service", "action": "topic_created", "title": "Tides"}
     said = {"id": 2, "date_unixtime": "1700000000", "from": "Ann", "text": "Hm.", "reply_to_message_id": 1}
     here, there = read(export(tmp_path, created, said, {**said, "id": 3, "reply_to_peer_id": "channel101"}))
@@ -46,14 +46,14 @@ def test_an_answer_to_another_chat_is_in_no_topic_of_this_one(tmp_path: Path) ->
     assert (there.session, there.metadata["reply_to"]) == (None, "101/1")
 
 
-def test_a_polls_texts_may_be_in_pieces(tmp_path: Path) -> None:
+def test_poll_texts_may_be_lists_of_fragments(tmp_path: Path) -> None:
     pieces = ["At ", {"type": "custom_emoji", "text": "9️⃣", "document_id": "1"}]
     poll = {"question": ["When", {"type": "bold", "text": "?"}], "answers": [{"text": pieces}, {"text": "Later"}]}
     (event,) = read(export(tmp_path, {"id": 1, "date_unixtime": "1700000000", "from": "Ann", "text": "", "poll": poll}))
     assert event.content == "[poll: When? At 9️⃣ / Later]"
 
 
-def test_topics_of_one_name_are_two_sessions(tmp_path: Path) -> None:
+def test_topics_with_equal_names_are_separate_sessions(tmp_path: Path) -> None:
     created = [{"id": nth, "type": "service", "action": "topic_created", "title": "Tides"} for nth in (1, 2)]
     said = [
         {"id": nth + 2, "date_unixtime": "1700000000", "from": "Ann", "text": "Hm.", "reply_to_message_id": nth}
@@ -65,7 +65,7 @@ def test_topics_of_one_name_are_two_sessions(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_one_chat() -> None:
+def test_one_chat_is_read() -> None:
     events = read(SAMPLES / "telegram-chat.json")
     assert [(event.external_id, event.speaker, event.content) for event in events] == [
         ("4242/2", "Oda Lind", "Who paddles on Sunday? 🛶\nTide turns at noon."),
@@ -89,7 +89,7 @@ def test_one_chat() -> None:
     }  # fmt: skip
 
 
-def test_a_whole_account() -> None:
+def test_all_chats_of_an_account_are_read() -> None:
     events = read(SAMPLES / "telegram")
     assert [(event.external_id, event.speaker, event.session, event.metadata["channel"]) for event in events] == [
         ("101/1", "Oda Lind", None, "Saved messages"),
@@ -101,7 +101,7 @@ def test_a_whole_account() -> None:
     assert events[3].metadata == {"channel": "Deleted account 103"}, "1970 tells of no edit"
 
 
-def test_old_times_are_the_clocks_of_the_zone(tmp_path: Path) -> None:
+def test_times_without_a_timestamp_are_in_the_zone_of_the_import(tmp_path: Path) -> None:
     path = export(tmp_path, {"id": 1, "type": "message", "date": "2019-07-01T12:00:00", "from": "Bo", "text": "hi"})
     (event,) = telegram.read(path, ZoneInfo("Europe/Oslo"))
     assert isinstance(event, Event)
@@ -112,13 +112,13 @@ def test_old_times_are_the_clocks_of_the_zone(tmp_path: Path) -> None:
     "message",
     [7, {"id": 1, "text": "hi"}, {"id": 1, "date": "soon", "text": "hi"}, {"date_unixtime": "1e99", "text": "x"}],
 )
-def test_a_bad_message_is_rejected_with_its_place(tmp_path: Path, message: Any) -> None:
+def test_a_bad_message_is_rejected_with_its_position(tmp_path: Path, message: Any) -> None:
     (rejected,) = telegram.read(export(tmp_path, message))
     assert isinstance(rejected, Rejected)
     assert rejected.position == "A[1]"
 
 
-def test_a_cut_file_gives_what_came_before(tmp_path: Path) -> None:
+def test_a_truncated_file_yields_the_messages_before_the_cut(tmp_path: Path) -> None:
     whole = (SAMPLES / "telegram-chat.json").read_text(encoding="utf-8")
     path = tmp_path / "result.json"
     path.write_text(whole[: whole.index("the map")], encoding="utf-8")
@@ -128,7 +128,7 @@ def test_a_cut_file_gives_what_came_before(tmp_path: Path) -> None:
         next(records)
 
 
-def test_a_chats_name_that_no_store_keeps(tmp_path: Path) -> None:
+def test_an_invalid_chat_name_is_cleaned(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     told = {
         "name": "A\0\ud800",

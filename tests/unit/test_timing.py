@@ -1,4 +1,4 @@
-"""The watch in front of a store, a scorer and an embedder: it times, and changes nothing."""
+"""Timing wrappers of a store, a scorer and an embedder, which do not change results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Slow:
         return 7
 
 
-async def test_stages_add_up_to_the_search() -> None:
+async def test_stage_times_add_up_to_the_search_time() -> None:
     watch, slow = StageTimer(), cast("Any", Slow())
     store, scorer = cast("Any", watch.store(slow)), cast("Any", watch.scorer(slow))
     watch.begin()
@@ -49,7 +49,7 @@ async def test_stages_add_up_to_the_search() -> None:
     assert watch.end()["candidates"] == 0, "each search counts anew"
 
 
-async def test_all_else_is_as_it_was() -> None:
+async def test_timing_does_not_change_results() -> None:
     watch, slow = StageTimer(), cast("Any", Slow())
     store = cast("Any", watch.store(slow))
     assert store.name == "slow"

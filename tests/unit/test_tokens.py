@@ -1,4 +1,4 @@
-"""Tokens: the same for questions and notes, in every script."""
+"""Tokens: equal for questions and notes, in every script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zettel.text.background import COMMON_ZIPF, background_rarity, rarity_of, zi
 from zettel.text.tokens import MAX_TOKEN, bare_title, clean, phrase_key, tokenize, words
 
 STORABLE = st.text(st.characters(exclude_categories=("Cs",)))
-ANYTHING = st.text(st.characters())  # lone surrogates too: a question may hold what no note can
+ANYTHING = st.text(st.characters())  # lone surrogates too: questions may contain them, notes cannot
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ ANYTHING = st.text(st.characters())  # lone surrogates too: a question may hold 
         ("?! ... \U0001f600", []),
     ],
 )
-def test_tokens_of(text: str, tokens: list[str]) -> None:
+def test_tokens_of_samples(text: str, tokens: list[str]) -> None:
     assert tokenize(text) == tokens
 
 
@@ -60,18 +60,18 @@ def test_unicode_forms_of_a_text_have_the_same_tokens(text: str) -> None:
 
 
 @given(STORABLE)
-def test_words_carry_the_tokens_and_where_they_stand(text: str) -> None:
+def test_words_carry_their_tokens_and_positions(text: str) -> None:
     cleaned = clean(text)
     found = words(text)
     assert [word.token for word in found if word.token] == tokenize(text)
     assert all(cleaned[word.start : word.end] == word.text for word in found)
 
 
-def test_a_blob_is_cut() -> None:
+def test_long_unspaced_text_is_cut() -> None:
     assert all(len(token) <= MAX_TOKEN for token in tokenize("x" * 10_000))
 
 
-def test_threads_do_not_disturb_each_other() -> None:
+def test_tokenizing_is_thread_safe() -> None:
     texts = [f"running{number} boats{number} Ёлками{number} sailing mountains" for number in range(400)]
     alone = [tokenize(text) for text in texts]
     with ThreadPoolExecutor(8) as pool:
@@ -109,7 +109,7 @@ def test_rarity_orders_words_of_every_script() -> None:
     assert zipf("peopl") < COMMON_ZIPF
 
 
-def test_pairs_that_meet_by_chance_are_as_rare_as_chance_makes_them() -> None:
+def test_random_pairs_have_the_rarity_of_chance() -> None:
     assert rarity_of("的是") < rarity_of("鼈甕")
 
 
@@ -136,7 +136,7 @@ def test_a_title_is_named_without_its_qualifier(title: str, bare: str) -> None:
     assert bare_title(title) == bare
 
 
-def test_a_title_of_blanks_takes_no_longer_than_another() -> None:
-    begun = time.process_time()  # what other processes take does not count
+def test_a_title_of_blanks_takes_no_longer_than_other_titles() -> None:
+    begun = time.process_time()  # CPU time of this process only
     bare_title("Alien" + " " * 40_000 + "film")
     assert time.process_time() - begun < 0.5

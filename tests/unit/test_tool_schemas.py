@@ -1,4 +1,4 @@
-"""What models read of the tools: schemas that every service takes, and descriptions that say when to use them."""
+"""Tool schemas for models: accepted by every service, with descriptions of when to use each tool."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_schemas_are_flat_and_every_argument_is_described(spec: Any) -> None:
         assert said["type"] in {"string", "integer", "number", "boolean", "array"}
         assert not said.keys() & {"anyOf", "$ref", "title"}
         assert said.get("default", 0) is not None
-    assert 100 < len(spec.description) < 1024  # OpenAI takes no longer one
-    # Whose memory it is and what sees past every scope are no business of a model.
+    assert 100 < len(spec.description) < 1024  # the limit of OpenAI
+    # Models cannot choose the scope.
     told = str(schema).lower() + spec.description.lower()
     assert not any(word in told for word in ("cypher", "scope", "tenant", "agent"))
 
@@ -57,7 +57,7 @@ def note(n: int, content: str) -> Note:
         ("?!", []),
     ],
 )
-def test_what_was_recalled_is_known_by_its_words(text: str, holders: list[str]) -> None:
+def test_recalled_text_is_recognised_by_its_words(text: str, holders: list[str]) -> None:
     recalled = RecalledNotes()
     said = ["Ann lives in Oslo.", "She said that the red boat is Ida's, not Nils'.", "Yes."]
     for n, one in enumerate(said, 1):
@@ -65,7 +65,7 @@ def test_what_was_recalled_is_known_by_its_words(text: str, holders: list[str]) 
     assert recalled.source_ids(text) == holders
 
 
-def test_only_the_last_ones_are_kept_in_mind() -> None:
+def test_only_the_latest_recalled_texts_are_cached() -> None:
     recalled = RecalledNotes()
     for n in range(MAX_NOTES + 1):
         recalled.add(note(n, f"Number {n} of the lot."))

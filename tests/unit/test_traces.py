@@ -1,4 +1,4 @@
-"""Traces of agents: every message once and in order, however often a model was given it."""
+"""Agent traces: every message once and in order, however often it was sent to a model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BIRCH = [
 ]  # fmt: skip
 
 
-def test_runs_of_langsmith_the_latest_first() -> None:
+def test_langsmith_runs_are_read_latest_first() -> None:
     read = events(list(traces.read(LANGSMITH)))
     assert brief(read) == BIRCH
     assert {event.session for event in read[:8]} == {"thread-birch"}
@@ -42,7 +42,7 @@ def test_runs_of_langsmith_the_latest_first() -> None:
     assert len({event.external_id for event in read}) == len(read)
 
 
-def test_arrays_answers_of_the_api_and_nested_runs(tmp_path: Path) -> None:
+def test_arrays_api_answers_and_nested_runs_are_read(tmp_path: Path) -> None:
     runs = [json.loads(line) for line in LANGSMITH.read_text("utf-8").splitlines()]
     root, *inside = [run for run in reversed(runs) if run["trace_id"] == runs[-1]["trace_id"]]
     for name, value in {"array": runs, "api": {"cursors": {}, "runs": runs}}.items():
@@ -53,7 +53,7 @@ def test_arrays_answers_of_the_api_and_nested_runs(tmp_path: Path) -> None:
     assert brief(events(list(traces.read(nested)))) == BIRCH[:4]
 
 
-def test_a_later_export_adds_only_the_rest(tmp_path: Path) -> None:
+def test_a_later_export_adds_only_new_messages(tmp_path: Path) -> None:
     lines = LANGSMITH.read_text("utf-8").splitlines()
     first_turn = {
         event.external_id
@@ -65,7 +65,7 @@ def test_a_later_export_adds_only_the_rest(tmp_path: Path) -> None:
     assert set(both[:4]) == first_turn
 
 
-def test_the_same_words_again_are_told_again(tmp_path: Path) -> None:
+def test_repeated_messages_are_separate_events(tmp_path: Path) -> None:
     def turn(nth: int, given: list[str]) -> dict[str, Any]:
         messages = [
             {"role": role, "content": said} for role, said in zip(["user", "assistant"] * 9, given, strict=False)
@@ -81,7 +81,7 @@ def test_the_same_words_again_are_told_again(tmp_path: Path) -> None:
     assert len({event.external_id for event in read}) == 5
 
 
-def test_spans_of_opentelemetry() -> None:
+def test_opentelemetry_spans_are_read() -> None:
     read = events(list(traces.read(OTEL)))
     assert brief(read) == [
         ("user", "Is the ferry late?"), ("assistant", "ferry"), ("tool", '{"late": 12}'),
@@ -99,14 +99,14 @@ def test_spans_of_opentelemetry() -> None:
     assert read[9].payload["calls"][0]["input"] == {"lot": 9}
 
 
-def test_one_export_as_an_object_is_read(tmp_path: Path) -> None:
+def test_a_single_export_object_is_read(tmp_path: Path) -> None:
     first = json.loads(OTEL.read_text("utf-8").splitlines()[2])
     path = write(tmp_path / "spans.json", json.dumps(first, indent=1))
     assert traces.sniff(path, path.read_bytes())
     assert brief(events(list(traces.read(path)))) == [("user", "Name a knot."), ("assistant", "Bowline.")]
 
 
-def test_what_is_wrong_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_invalid_records_are_rejected_and_the_rest_is_read(tmp_path: Path) -> None:
     good = LANGSMITH.read_text("utf-8").splitlines()[0]
     late = json.dumps({**json.loads(good), "start_time": "soon"})
     span = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [
@@ -119,7 +119,7 @@ def test_what_is_wrong_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
     assert [one.position for one in rejected] == ["1", "2", "3", "4", "5/x"]
 
 
-def test_of_a_cut_array_what_came_before_is_told(tmp_path: Path) -> None:
+def test_a_truncated_array_yields_the_records_before_the_cut(tmp_path: Path) -> None:
     runs = [json.loads(line) for line in LANGSMITH.read_text("utf-8").splitlines()]
     path = write(tmp_path / "runs.json", json.dumps(runs)[:-9])
     told: list[Any] = []

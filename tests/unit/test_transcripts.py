@@ -1,4 +1,4 @@
-"""Each format read to the letter: dates, speakers, sessions, ids, places, and what is wrong with a record."""
+"""Transcript formats: dates, speakers, sessions, ids, positions, and rejected records."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def split_records(records: Sequence[Record]) -> tuple[list[Event], list[Rejected
 
 
 class TestLocomo:
-    def test_one_conversation(self, tmp_path: Path) -> None:
+    def test_one_conversation_is_read(self, tmp_path: Path) -> None:
         path = write(tmp_path / "talk.json", talk())
         first, second, third = events(list(locomo.read(path)))
         assert first.content == "I fell into the pond!"
@@ -78,12 +78,12 @@ class TestLocomo:
         assert first.source is not None
         assert str(first.source) == f"{path}:session_2[1]"
 
-    def test_a_picture_is_told_by_its_caption(self, tmp_path: Path) -> None:
+    def test_a_picture_is_represented_by_its_caption(self, tmp_path: Path) -> None:
         second = events(list(locomo.read(write(tmp_path / "talk.json", talk()))))[1]
         assert second.content == "Look at this. [shares a photo of a wet dog]"
         assert second.payload == {"blip_caption": "a photo of a wet dog", "img_url": ["pond.jpg"]}
 
-    def test_several_conversations_keep_their_ids_apart(self, tmp_path: Path) -> None:
+    def test_ids_of_several_conversations_differ(self, tmp_path: Path) -> None:
         read = events(list(locomo.read(write(tmp_path / "both.json", [talk("pond"), talk("lake")]))))
         assert [event.external_id for event in read[:1] + read[3:4]] == ["pond/D2:1", "lake/D2:1"]
         assert {event.session for event in read} == {
@@ -91,7 +91,7 @@ class TestLocomo:
         }  # fmt: skip
         assert read[3].metadata == {"conversation": "lake"}
 
-    def test_an_unreadable_date_is_told_and_its_turns_are_undated(self, tmp_path: Path) -> None:
+    def test_an_unreadable_date_is_rejected_and_its_turns_are_undated(self, tmp_path: Path) -> None:
         sample = talk()
         sample["conversation"]["session_2_date_time"] = "some day in May"
         accepted, rejected = split_records(list(locomo.read(write(tmp_path / "talk.json", sample))))
@@ -99,14 +99,14 @@ class TestLocomo:
         assert [(one.position, "some day in May" in one.reason) for one in rejected] == [("session_2", True)]
 
     @pytest.mark.parametrize("turn", [None, "text", {"speaker": "Wim", "text": 7}, {"speaker": "Wim", "text": " "}])
-    def test_a_bad_turn_is_rejected_and_the_next_one_read(self, tmp_path: Path, turn: Any) -> None:
+    def test_a_bad_turn_is_rejected_and_the_next_is_read(self, tmp_path: Path, turn: Any) -> None:
         sample = talk()
         sample["conversation"]["session_2"][0] = turn
         accepted, rejected = split_records(list(locomo.read(write(tmp_path / "talk.json", sample))))
         assert [event.external_id for event in accepted] == ["D2:2", "D10:1"]
         assert [one.position for one in rejected] == ["session_2[1]"]
 
-    def test_truncated_json_names_file_and_place(self, tmp_path: Path) -> None:
+    def test_truncated_json_is_reported_with_file_and_position(self, tmp_path: Path) -> None:
         text = json.dumps(talk(), indent=1)
         path = write(tmp_path / "talk.json", text[: len(text) // 2])
         with pytest.raises(BadRecord, match=r"talk\.json:\d+:\d+: ") as caught:
@@ -114,13 +114,13 @@ class TestLocomo:
         assert "\n" not in str(caught.value)
 
     @pytest.mark.parametrize("content", ["7", '["a"]', '[{"conversation": []}]', "[" * 100_000, b'{"a": "\xff"}'])
-    def test_json_of_another_kind_is_one_clear_error(self, tmp_path: Path, content: Any) -> None:
+    def test_json_of_another_type_is_one_clear_error(self, tmp_path: Path, content: Any) -> None:
         with pytest.raises(BadRecord, match=r"talk\.json"):
             list(locomo.read(write(tmp_path / "talk.json", content)))
 
 
 class TestJsonLines:
-    def test_fields_come_through(self, tmp_path: Path) -> None:
+    def test_fields_are_read(self, tmp_path: Path) -> None:
         line = {
             "content": "Snow.", "external_id": "7", "title": "Weather", "speaker": "Odd", "role": None, "session": "s",
             "occurred_at": "2024-05-01T09:00:00+02:00", "payload": {"deep": [1]}, "metadata": {"a": 1},
@@ -133,7 +133,7 @@ class TestJsonLines:
         }
         assert str(event.source) == f"{path}:1"
 
-    def test_ids_are_made_only_where_nothing_else_tells(self, tmp_path: Path) -> None:
+    def test_ids_are_made_only_for_events_without_id_and_time(self, tmp_path: Path) -> None:
         lines = [
             {"content": "Hm."}, {"content": "Hm."}, {"content": "Hm.", "speaker": "Odd"},
             {"content": "Hm.", "occurred_at": "2024-05-01"}, {"content": "Hm.", "id": "mine"},
@@ -161,7 +161,7 @@ class TestJsonLines:
         assert "occurred_at" in rejected[4].reason
         assert "truncated" in rejected[-1].reason
 
-    def test_what_an_export_adds_is_left_out_again(self, tmp_path: Path) -> None:
+    def test_export_only_fields_are_ignored(self, tmp_path: Path) -> None:
         source = {"file": "old.txt", "position": "3"}
         line = {"content": "a", "event_id": "e_1", "seq": 1, "recorded_at": "2024-05-01", "source": source, "notes": []}
         (event,) = events(list(events_jsonl.read(write(tmp_path / "a.jsonl", json.dumps(line)))))
@@ -173,7 +173,7 @@ class TestJsonLines:
 
         with TemporaryDirectory() as folder:
             for reader in (events_jsonl, plain):
-                with suppress(BadRecord):  # what begins as UTF-16 and is none
+                with suppress(BadRecord):  # text that only begins like UTF-16
                     for record in reader.read(write(Path(folder) / "x", b"\n".join(lines))):
                         assert isinstance(record, (Event, Rejected))
 
@@ -196,7 +196,7 @@ class TestPlain:
         "Now.\n"
     )
 
-    def test_speakers_stamps_and_continuations(self, tmp_path: Path) -> None:
+    def test_speakers_stamps_and_continuations_are_read(self, tmp_path: Path) -> None:
         read = events(list(plain.read(write(tmp_path / "chat.txt", self.TEXT))))
         assert [(event.speaker, event.content) for event in read] == [
             ("Ann Marie", "Shall we?"),
@@ -210,18 +210,18 @@ class TestPlain:
         assert {event.session for event in read} == {"chat"}
         assert [event.source.position for event in read if event.source] == ["1", "3", "6", "7"]
 
-    def test_what_cannot_be_read_is_told(self, tmp_path: Path) -> None:
+    def test_unreadable_lines_are_rejected(self, tmp_path: Path) -> None:
         text = b"A heading\nAnn: one\n\xff\n[2024-13-01] Ann: two\nAnn: three\n"
         accepted, rejected = split_records(list(plain.read(write(tmp_path / "chat.txt", text))))
         assert [event.content for event in accepted] == ["one", "three"]
         assert [one.position for one in rejected] == ["1", "3", "4"]
 
     @pytest.mark.parametrize("stamp", ["31.12.23, 21:05:09", "2024-13-01", "5"])
-    def test_stamps_that_are_not_read_are_not_claimed(self, tmp_path: Path, stamp: str) -> None:
+    def test_unknown_stamps_are_not_recognised(self, tmp_path: Path, stamp: str) -> None:
         path = write(tmp_path / "chat", f"[{stamp}] Ann: one\n[{stamp}] Ben: two\n")
         assert not plain.sniff(path, path.read_bytes())
 
-    def test_windows_line_ends(self, tmp_path: Path) -> None:
+    def test_windows_line_ends_are_read(self, tmp_path: Path) -> None:
         read = events(list(plain.read(write(tmp_path / "chat.txt", "Ann: one\r\n  more\r\nBen: two\r\n"))))
         assert [event.content for event in read] == ["one\nmore", "two"]
 
@@ -253,7 +253,7 @@ class TestChoosing:
             ),
         ],
     )
-    def test_formats_are_recognised(self, tmp_path: Path, name: str, content: str, format: str) -> None:
+    def test_each_format_is_recognised(self, tmp_path: Path, name: str, content: str, format: str) -> None:
         assert detect(write(tmp_path / name, content)).name == format
 
     @pytest.mark.parametrize("content", ["", "just prose, nothing else\n", b"\x00\x01\x02", '{"a": 1}', "a,b\n1,2\n"])
@@ -265,7 +265,7 @@ class TestChoosing:
         with pytest.raises(UnknownFormat, match=r"'carrier pigeon'.*locomo, .*jsonl, .*plain"):
             choose(write(tmp_path / "a.txt", "Ann: one"), "carrier pigeon")
 
-    def test_a_path_that_is_no_file(self, tmp_path: Path) -> None:
+    def test_a_missing_file_raises(self, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="does not exist"):
             choose(tmp_path / "missing.json")
         with pytest.raises(InvalidInput, match="is a folder"):

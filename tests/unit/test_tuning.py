@@ -80,8 +80,8 @@ def test_chance_is_rejected() -> None:
         assert 0 < gain.before <= 1
 
 
-def test_the_position_alone_is_not_learned() -> None:
-    """A trait of the first hits that means nothing gets no weight; if all uses counted alike, it would."""
+def test_position_bias_is_not_learned() -> None:
+    """An irrelevant feature of the first hits gets no weight; without propensities it would."""
     some = []
     for item in rated_searches(400, 3, preference=0.0):
         at = item.traits.copy()

@@ -1,4 +1,4 @@
-"""Vectors in memory: all of them looked at, or the nearest inverted lists."""
+"""In-memory vector indexes: exact, and with inverted lists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIM, ROWS, TOPICS = 32, 6000, 60
 
 
 def spread(rows: int = ROWS, seed: int = 0) -> np.ndarray:
-    """Unit rows around some topics, as texts' vectors are."""
+    """Return unit vectors clustered around topics, like embeddings of texts."""
     chance = np.random.default_rng(seed)
     vectors = np.random.default_rng(99).standard_normal((TOPICS, DIM))[chance.integers(0, TOPICS, rows)]
     vectors = vectors + 0.7 * chance.standard_normal((rows, DIM))
@@ -47,8 +47,8 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("share", [1.0, 0.9, 0.01])
-def test_nearest_of_what_is_allowed(kind: str, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first ten are among those found, 0.98 of them at least, whatever a filter lets through."""
+def test_nearest_returns_the_best_allowed_rows(kind: str, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recall of the ten nearest rows is at least 0.98 under any filter."""
     monkeypatch.setattr(ivf, "FEW_ALLOWED", 500)
     monkeypatch.setattr(ivf, "PROBED", 24)
     vectors, asked = spread(), spread(100, seed=5)
@@ -65,7 +65,7 @@ def test_nearest_of_what_is_allowed(kind: str, share: float, monkeypatch: pytest
     assert exact == best(vectors, asked[0], 10, allowed[:-1])
 
 
-def test_what_goes_is_never_near(kind: str) -> None:
+def test_deleted_rows_are_never_returned(kind: str) -> None:
     vectors = spread()
     held = filled(kind, vectors)
     gone = np.arange(0, ROWS, 2)
@@ -77,8 +77,8 @@ def test_what_goes_is_never_near(kind: str) -> None:
     assert not held.take(gone).any()
 
 
-def test_what_is_gone_takes_no_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that stood nearest went; what is near now is found all the same."""
+def test_deleted_rows_do_not_displace_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All nearest rows are deleted; the next ones are still found."""
     monkeypatch.setattr(ivf, "FEW_ALLOWED", 100)
     vectors = spread()
     held = filled("inverted", vectors)
@@ -89,8 +89,8 @@ def test_what_is_gone_takes_no_places(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not {*found} & {*gone}
 
 
-def test_a_list_of_a_former_vector_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store's lists are older than some vectors: these are still found where they are now."""
+def test_outdated_lists_do_not_hide_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stored lists may be older than some vectors; these vectors are still found."""
     monkeypatch.setattr(ivf, "FEW_ALLOWED", 100)
     monkeypatch.setattr(ivf, "PROBED", 16)
     monkeypatch.setattr(ivf, "_COMPARED", 8)
@@ -107,7 +107,7 @@ def test_a_list_of_a_former_vector_is_not_trusted(monkeypatch: pytest.MonkeyPatc
     assert (held.lists(unchanged) == kept[: ROWS // 2]).all()
 
 
-def test_codes_of_what_is_gone_are_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_codes_of_deleted_rows_are_compacted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ivf, "FEW_DEAD", 100)
     vectors = spread(1000)
     held = filled("inverted", vectors)
@@ -121,8 +121,8 @@ def test_codes_of_what_is_gone_are_cleared_away(monkeypatch: pytest.MonkeyPatch)
     assert (copy.take(np.arange(1000)) == before).all()
 
 
-def test_nearest_before_rows_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lies between them is looked at through the lists."""
+def test_nearest_before_handles_distant_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows between them are searched through the lists."""
     monkeypatch.setattr(ivf, "TOGETHER", 500)
     monkeypatch.setattr(ivf, "PROBED_BEFORE", 64)
     vectors = spread()
@@ -137,12 +137,12 @@ def test_nearest_before_rows_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(looked) < 10
 
 
-def test_what_is_put_anew_stands_where_it_is_now(kind: str) -> None:
+def test_replaced_vectors_are_found_at_their_new_position(kind: str) -> None:
     vectors = spread()
     held = filled(kind, vectors)
     held.put(np.array([7]), vectors[4000:4001])
     everything = np.ones(ROWS + 1, bool)
-    assert held.nearest(vectors[4000], 2, everything).tolist() == [7, 4000]  # equally near: the lower row first
+    assert held.nearest(vectors[4000], 2, everything).tolist() == [7, 4000]  # ties: the lower row first
     assert 7 not in held.nearest(vectors[7], 10, everything).tolist()
     assert held.cosines(np.array([7]), vectors[4000])[0] == pytest.approx(1, abs=0.02)
     held.put(np.array([8]), np.zeros((1, DIM), np.float32))  # no vector
@@ -150,7 +150,7 @@ def test_what_is_put_anew_stands_where_it_is_now(kind: str) -> None:
     assert 8 not in held.nearest(vectors[8], 10, everything).tolist()
 
 
-def test_nearest_before(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nearest_before_returns_earlier_rows_only(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ivf, "PROBED_BEFORE", 32)
     vectors = spread()
     held, hidden = filled(kind, vectors), np.ones(ROWS + 1, bool)
@@ -167,8 +167,8 @@ def test_nearest_before(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert first[0].tolist() == []
 
 
-def test_nearest_before_among_equals() -> None:
-    """More that are equally near than are asked for, some of them hidden: the oldest that are shown."""
+def test_nearest_before_breaks_ties_by_age() -> None:
+    """Of more equally near rows than requested, some hidden, the oldest visible ones are returned."""
     vectors = spread(1000)
     vectors[100:400] = vectors[100]
     held, shown = filled("flat", vectors), np.ones(1001, bool)
@@ -181,7 +181,7 @@ def test_nearest_before_among_equals() -> None:
     assert others.tolist() == best(vectors[:950], vectors[950], 5, shown[:950])
 
 
-def test_at_least_keeps_all_that_may_count() -> None:
+def test_at_least_keeps_all_candidates() -> None:
     values = np.random.default_rng(0).random(1000).astype(np.float32)
     values[:100] = -np.inf
     kept = at_least(values, 10)
@@ -190,8 +190,8 @@ def test_at_least_keeps_all_that_may_count() -> None:
     assert len(at_least(values[:120], 50)) == 20
 
 
-def test_lists_are_adopted_with_what_changed_meanwhile() -> None:
-    """Rows that came, changed or went while the lists were being found are in them as they are."""
+def test_adopted_lists_include_concurrent_changes() -> None:
+    """The lists reflect rows that were added, changed or deleted while the lists were computed."""
     vectors = spread()
     numbers = np.arange(ROWS) * 2 + 1
     columns: Any = SimpleNamespace(
@@ -212,7 +212,7 @@ def test_lists_are_adopted_with_what_changed_meanwhile() -> None:
     assert np.abs(columns.vectors.take(np.arange(ROWS)) - before.take(np.arange(ROWS))).max() < 0.02
 
 
-def test_lists_that_are_known_and_not() -> None:
+def test_given_lists_are_used_and_missing_ones_computed() -> None:
     vectors = spread()
     held = filled("inverted", vectors)
     numbers = np.arange(ROWS) * 2
@@ -221,7 +221,7 @@ def test_lists_that_are_known_and_not() -> None:
     assert known.of(np.array([0, 1, 6, 5000])).tolist() == [first, -1, fourth, -1]
 
 
-def test_how_many_lists() -> None:
+def test_number_of_lists() -> None:
     assert [ivf_lists.lists_for(n) for n in (50_000, 100_000, 1_000_000, 10_000_000)] == [512, 512, 2048, 2048]
     assert not ivf_lists.due(ivf_lists.LARGE - 1, None)
     assert ivf_lists.due(ivf_lists.LARGE, None)

@@ -25,8 +25,8 @@ def test_a_node_without_links_keeps_its_share() -> None:
     assert [walked.sender(node) for node in range(2)] == [-1, -1]
 
 
-def test_one_link_in_closed_form() -> None:
-    """a sends 1 / (1 + STAY) of what it has to b; b keeps all. The fixed point is solved by hand."""
+def test_one_link_gives_the_closed_form() -> None:
+    """a sends 1 / (1 + STAY) of its share to b; b sends nothing. The fixed point is solved by hand."""
     graph = WalkGraph(2, np.array([0]), np.array([1]), np.array([1.0], np.float32))
     walked = walk(graph, one_hot(2, 0))
     at_a = RESTART / (1 - (1 - RESTART) * STAY / (1 + STAY))

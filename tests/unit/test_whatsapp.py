@@ -1,4 +1,4 @@
-"""WhatsApp's text exports: dates of many languages, what people said and what they did not."""
+"""WhatsApp text exports: dates in many languages, messages, and system lines."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def chat(tmp_path: Path, *lines: str, name: str = "chat.txt") -> Path:
         ("31/12/23, 9:05 μ.μ.", "dmy"),
     ],
 )
-def test_the_same_minute_in_many_languages(written: str, order: str) -> None:
+def test_stamps_of_many_languages_are_parsed(written: str, order: str) -> None:
     told = stamp(written)
     assert told is not None
     assert told.moment(order, UTC) == datetime(2023, 12, 31, 21, 5, tzinfo=UTC)
@@ -66,7 +66,7 @@ def test_the_same_minute_in_many_languages(written: str, order: str) -> None:
 @pytest.mark.parametrize(
     ("written", "hour"), [("1/2/23, 12:10 AM", 0), ("1/2/23, 12:10 PM", 12), ("2023/1/2 中午11:10", 11)]
 )
-def test_midnight_and_noon(written: str, hour: int) -> None:
+def test_midnight_and_noon_are_parsed(written: str, hour: int) -> None:
     told = stamp(written)
     assert told is not None
     assert told.hour == hour
@@ -77,7 +77,7 @@ def test_midnight_and_noon(written: str, hour: int) -> None:
     [
         (["01/02/23, 08:00", "13/02/23, 08:00"], "dmy"),
         (["01/02/23, 08:00", "01/13/23, 08:00"], "mdy"),
-        (["11/01/23, 08:00", "01/02/23, 08:00", "02/03/23, 08:00"], "dmy"),  # the other way it runs backwards
+        (["11/01/23, 08:00", "01/02/23, 08:00", "02/03/23, 08:00"], "dmy"),  # otherwise time runs backwards
         (["1/3/23, 08:00", "2/3/23, 08:00", "3/3/23, 08:00"], "dmy"),  # three days, or the third of three months
         (["3/1/23, 08:00", "3/2/23, 08:00", "3/3/23, 08:00"], "mdy"),
         (["1/2/23, 8:00 AM"], "mdy"),
@@ -86,7 +86,7 @@ def test_midnight_and_noon(written: str, hour: int) -> None:
         (["23/12/30, 08:00", "23/12/31, 08:00", "24/01/01, 08:00"], "ymd"),
     ],
 )
-def test_day_or_month_first_is_told_by_the_whole_file(dates: list[str], order: str) -> None:
+def test_the_whole_file_decides_whether_the_day_is_first(dates: list[str], order: str) -> None:
     seen = DateOrder()
     for date in dates:
         told = stamp(date)
@@ -104,13 +104,13 @@ def test_day_or_month_first_is_told_by_the_whole_file(dates: list[str], order: s
         ("POLL:\nLunch?\nPie (2 votes)", None),
     ],
 )
-def test_a_poll_is_the_same_whoever_voted_since(tmp_path: Path, said: str, kept: str | None) -> None:
+def test_a_poll_keeps_its_id_after_votes(tmp_path: Path, said: str, kept: str | None) -> None:
     path = tmp_path / "WhatsApp Chat with Ann.txt"
     path.write_text(f"31/12/2023, 21:05 - Ann: {said}\n", encoding="utf-8")
     assert [event.content for event in read(path)] == [kept or said]
 
 
-def test_years_of_other_calendars_become_none_of_ours(tmp_path: Path) -> None:
+def test_years_of_other_calendars_are_not_converted(tmp_path: Path) -> None:
     path = tmp_path / "WhatsApp Chat with Ann.txt"
     path.write_text("۱۴۰۲/۱۰/۱۰، ۲۱:۰۵ - Ann: Hm.\n2023/12/31, 21:05 - Ann: Yes.\n", encoding="utf-8")
     refused, event = whatsapp.read(path)
@@ -119,7 +119,7 @@ def test_years_of_other_calendars_become_none_of_ours(tmp_path: Path) -> None:
     assert isinstance(event, Event)
 
 
-def test_android() -> None:
+def test_android_exports_are_read() -> None:
     events = read(SAMPLES / "WhatsApp Chat mit Winterlager.txt")
     assert [(event.speaker, event.content) for event in events] == [
         ("Marit", "Wer hat den Schlüssel zur Halle?"),
@@ -139,7 +139,7 @@ def test_android() -> None:
     assert [event.source.position for event in events if event.source][:3] == ["3", "4", "8"]
 
 
-def test_iphone_in_its_zip() -> None:
+def test_iphone_zips_are_read() -> None:
     events = read(SAMPLES / "WhatsApp Chat - Rowing Club.zip")
     assert [(event.speaker, event.content) for event in events] == [
         ("Theo", "Are we on for Sunday?"),
@@ -155,7 +155,7 @@ def test_iphone_in_its_zip() -> None:
     assert {event.metadata["channel"] for event in events} == {"Rowing Club"}
 
 
-def test_a_folder_is_as_its_zip(tmp_path: Path) -> None:
+def test_a_folder_yields_the_events_of_its_zip(tmp_path: Path) -> None:
     folder = tmp_path / "WhatsApp Chat - Ann (1)"
     folder.mkdir()
     chat(folder, "[2023-12-31, 9:05:09 PM] Ann: A quiet night", name="_chat.txt")
@@ -164,7 +164,7 @@ def test_a_folder_is_as_its_zip(tmp_path: Path) -> None:
     assert (event.content, event.metadata["channel"]) == ("A quiet night", "Ann")
 
 
-def test_a_folder_with_other_things_is_no_chat(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_not_a_chat(tmp_path: Path) -> None:
     chat(tmp_path, "31/12/2023, 21:05 - Ann: hi", name="WhatsApp Chat with Ann.txt")
     (tmp_path / "IMG-20231231-WA0003.jpg").touch()
     assert whatsapp.sniff(tmp_path, b"")
@@ -172,7 +172,7 @@ def test_a_folder_with_other_things_is_no_chat(tmp_path: Path) -> None:
     assert not whatsapp.sniff(tmp_path, b"")
 
 
-def test_what_the_chat_names_was_sent_there_and_the_rest_lies_beside_it(tmp_path: Path) -> None:
+def test_files_named_in_the_chat_are_attachments_and_others_are_not(tmp_path: Path) -> None:
     folder = tmp_path / "WhatsApp Chat with Ann"
     folder.mkdir()
     chat(folder, "31/12/2023, 21:05 - Ann: trip.csv (file attached)", "See yard.csv", name="WhatsApp Chat with Ann.txt")
@@ -188,14 +188,14 @@ def test_what_the_chat_names_was_sent_there_and_the_rest_lies_beside_it(tmp_path
     assert [file.name for file in whatsapp.extra_files(folder)] == ["20240101-talk.txt", "yard.csv"]
 
 
-def test_times_are_the_clocks_of_the_zone(tmp_path: Path) -> None:
+def test_times_are_in_the_zone_of_the_import(tmp_path: Path) -> None:
     path = chat(tmp_path, "31/07/2023, 09:00 - Ann: hi")
     (event,) = whatsapp.read(path, ZoneInfo("Europe/Oslo"))
     assert isinstance(event, Event)
     assert event.occurred_at == datetime(2023, 7, 31, 7, tzinfo=UTC)
 
 
-def test_other_shapes_of_lines(tmp_path: Path) -> None:
+def test_other_line_formats_are_read(tmp_path: Path) -> None:
     korean = chat(tmp_path, "2023년 12월 31일 오후 9:05, 지우 : 안녕", name="a.txt")
     old = chat(tmp_path, "31/12/2016, 21:05:09: Ann: hi: you", name="b.txt")
     assert [(event.speaker, event.content) for path in (korean, old) for event in read(path)] == [
@@ -203,7 +203,7 @@ def test_other_shapes_of_lines(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_pasted_chat_of_another_shape_belongs_to_the_message(tmp_path: Path) -> None:
+def test_a_pasted_chat_of_another_format_belongs_to_the_message(tmp_path: Path) -> None:
     path = chat(
         tmp_path,
         "31/12/2023, 21:05 - Ann: She wrote:",
@@ -213,7 +213,7 @@ def test_a_pasted_chat_of_another_shape_belongs_to_the_message(tmp_path: Path) -
     assert [event.content for event in read(path)] == ["She wrote:\n[30/12/2023, 20:00:00] Eva: No.", "Oh"]
 
 
-def test_what_cannot_be_read_is_told_with_its_line(tmp_path: Path) -> None:
+def test_unreadable_lines_are_rejected_with_their_number(tmp_path: Path) -> None:
     path = tmp_path / "chat.txt"
     path.write_bytes(
         b"torn off\n31/12/2023, 21:05 - Ann: a\n\xff\n31/02/2023, 21:05 - Ann: b\n31/12/2023, 21:07 - Ann: \0\n"
@@ -226,14 +226,14 @@ def test_what_cannot_be_read_is_told_with_its_line(tmp_path: Path) -> None:
     assert [one.content for one in records if isinstance(one, Event)] == ["a"]
 
 
-def test_utf_16(tmp_path: Path) -> None:
+def test_utf_16_is_read(tmp_path: Path) -> None:
     path = tmp_path / "chat.txt"
     path.write_bytes("31/12/2023, 21:05 - Ann: ä\r\nö\r\n".encode("utf-16"))
     assert whatsapp.sniff(path, path.read_bytes())
     assert [event.content for event in read(path)] == ["ä\nö"]
 
 
-def test_a_chat_from_standard_input_has_no_ending(tmp_path: Path) -> None:
+def test_standard_input_without_a_file_name_is_read(tmp_path: Path) -> None:
     path = chat(tmp_path, "[31.12.23, 21:05:09] Ann: hi", "[01.01.24, 00:05:09] Ben: hi", name="-")
     assert detect(path) is whatsapp
     assert [event.speaker for event in read(path)] == ["Ann", "Ben"]
@@ -242,6 +242,6 @@ def test_a_chat_from_standard_input_has_no_ending(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["[2024-05-01 09:00] Ann: hi", "[2024-05-01 09:00:10] Ann: hi", "Ann: hi", "1. one - a: b", ""]
 )
-def test_other_texts_are_left_to_others(tmp_path: Path, text: str) -> None:
+def test_other_texts_are_not_recognised(tmp_path: Path, text: str) -> None:
     path = chat(tmp_path, text, name="log.txt")
     assert not whatsapp.sniff(path, path.read_bytes())

@@ -14,7 +14,7 @@ MEMORIES = [Settings(f"{n}.db", key=str(n)) for n in range(3)]
 
 
 class Opened:
-    """Stands for the bridge to an engine."""
+    """A fake bridge to an engine."""
 
     log: list[str]
 
@@ -34,7 +34,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return Opened.log
 
 
-def test_two_memories_have_an_engine_each(log: list[str]) -> None:
+def test_each_memory_has_its_own_engine(log: list[str]) -> None:
     engines = worker._Engines()
     for settings in MEMORIES[:2] * 3:
         with engines.engine(settings):
@@ -44,7 +44,7 @@ def test_two_memories_have_an_engine_each(log: list[str]) -> None:
     assert log[2:] == ["close 0.db", "close 1.db"]
 
 
-def test_only_idle_engines_make_room(log: list[str]) -> None:
+def test_only_idle_engines_are_closed(log: list[str]) -> None:
     engines = worker._Engines()
     with ExitStack() as running:
         for settings in MEMORIES:

@@ -1,4 +1,4 @@
-"""The made-up scope of any size: the same everywhere, streaming, and uneven like a language."""
+"""The synthetic scope of any size: reproducible, streamed, with Zipf-distributed words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def scope() -> ZipfScope:
     return ZipfScope(2_000)
 
 
-def test_the_same_again_and_known_beforehand(scope: ZipfScope) -> None:
+def test_the_scope_is_reproducible(scope: ZipfScope) -> None:
     again = ZipfScope(2_000)
     assert again.session(9) == scope.session(9)
     assert again.questions(20) == scope.questions(20)
@@ -28,12 +28,12 @@ def test_the_same_again_and_known_beforehand(scope: ZipfScope) -> None:
     )
 
 
-def test_any_session_can_be_had_alone(scope: ZipfScope) -> None:
+def test_any_session_can_be_generated_alone(scope: ZipfScope) -> None:
     assert scope.session(7) == list(islice(scope, 7 * SESSION, 8 * SESSION))
 
 
 @pytest.mark.parametrize("notes", [1, SESSION, SESSION + 1])
-def test_as_many_messages_as_asked_for(notes: int) -> None:
+def test_the_number_of_messages_is_as_requested(notes: int) -> None:
     events = list(ZipfScope(notes))
     assert [event.external_id for event in events] == [str(n) for n in range(notes)]
     assert len({event.session for event in events}) == -(-notes // SESSION)
@@ -48,7 +48,7 @@ def test_messages_have_a_hundred_characters_and_years_of_dates(scope: ZipfScope)
     assert (dates[-1] - dates[0]).days > 5 * 365
 
 
-def test_words_are_as_uneven_as_zipf_says(scope: ZipfScope) -> None:
+def test_words_follow_zipfs_law(scope: ZipfScope) -> None:
     words = Counter(word for event in scope for word in event.content[:-1].lower().split())
     shares = [count / words.total() for _, count in words.most_common()]
     assert len(words) < VOCABULARY
@@ -59,7 +59,7 @@ def test_words_are_as_uneven_as_zipf_says(scope: ZipfScope) -> None:
     assert 0.3 < functional < 0.5
 
 
-def test_questions_have_words_of_their_message_among_common_ones(scope: ZipfScope) -> None:
+def test_questions_mix_words_of_their_message_with_common_words(scope: ZipfScope) -> None:
     said = {str(event.external_id): event.content.lower().strip(".?").split() for event in scope}
     for text, source in scope.questions(50):
         asked = text[:-1].lower().split()

@@ -1,4 +1,4 @@
-"""Candidates made by hand, a few rows at a time."""
+"""Hand-made candidates with few rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zettel.text.tokens import tokenize
 
 @dataclass
 class Row:
-    """One note; ``vector`` stands for the first numbers of a vector of four."""
+    """One note; ``vector`` contains the first components of a vector with four."""
 
     text: str
     vector: Sequence[float] = ()
@@ -31,7 +31,7 @@ class Row:
 
 @dataclass
 class Tiny:
-    """Rows in the order of arrival, with links between them: (source, target, type) or with a weight as well."""
+    """Rows in order of arrival, with links between them: (source, target, type) and optionally a weight."""
 
     rows: Sequence[Row]
     links: Sequence[tuple[int, int, LinkType] | tuple[int, int, LinkType, float]] = ()
@@ -93,6 +93,6 @@ class Tiny:
 
 
 def padded(vector: Sequence[float]) -> np.ndarray:
-    """A unit row of four numbers, or zeros."""
+    """Return a unit vector of four numbers, or zeros."""
     row = np.array([*vector, *([0.0] * (4 - len(vector)))], np.float32)
     return row / max(float(np.linalg.norm(row)), 1e-9)
