@@ -153,7 +153,7 @@ class TestBudget:
         [
             ("calls", "NAME=VALUE"),
             ("calls=many", "calls must be a number of at least 0, got 'many'"),
-            ("euros=3", "there is no limit 'euros'"),
+            ("euros=3", "unknown limit 'euros'"),
             ("per=day", "a budget needs a limit"),
             ("calls=3,per=week", "per must be day or import, got 'week'"),
         ],
@@ -168,7 +168,7 @@ class TestBudget:
         zettel("add", "The door is green.")
         ran = zettel("search", "door", "--budget", "a=1")
         assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
-        assert "there is no limit 'a'" in ran.err
+        assert "unknown limit 'a'" in ran.err
         assert zettel("search", "door", "--budget", "usd=1").status == 0
 
     def test_without_a_model_it_bounds_nothing(self, zettel: Zettel, chat: str) -> None:

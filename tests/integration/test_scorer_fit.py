@@ -58,7 +58,7 @@ def test_one_conversation_or_the_same_twice_is_refused(capsys: pytest.CaptureFix
     assert run(["scorer", "fit", str(TEAM), str(TEAM)]) == 1
     assert "two conversations 'team'" in capsys.readouterr().err
     assert run(["scorer", "fit", str(TEAM), "missing.json"]) == 1
-    assert "missing.json: there is no such file" in capsys.readouterr().err
+    assert "missing.json does not exist" in capsys.readouterr().err
 
 
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,7 @@ QuestionFiles: TypeAlias = Annotated[
 def require_readable(path: Path, json: str | None, *, folder: bool = False) -> None:
     """Check the input and output paths before the work starts. Raises ``InvalidInput``."""
     if not path.exists():
-        raise InvalidInput(f"{path}: there is no such file")
+        raise InvalidInput(f"the file {path} does not exist")
     if path.is_dir() and not folder:
         raise InvalidInput(f"{path} is a folder: name a file in it")
     require_result_writable(json)
@@ -124,13 +124,13 @@ def _print_table(result: Result) -> None:
 def bands(widths: Sequence[int], width: int) -> list[list[int]]:
     """Split columns into groups that fit into ``width``; every group begins with the first column."""
     groups: list[list[int]] = [[0]]
-    left = width - widths[0]
+    free = width - widths[0]
     for place in range(1, len(widths)):
-        if left < widths[place] and len(groups[-1]) > 1:
+        if free < widths[place] and len(groups[-1]) > 1:
             groups.append([0])
-            left = width - widths[0]
+            free = width - widths[0]
         groups[-1].append(place)
-        left -= widths[place]
+        free -= widths[place]
     return groups
 
 

@@ -38,9 +38,9 @@ LONGEST_DAYS = 36_500
 """Longest period, so that dates do not overflow."""
 
 MEASURING = (["bench"], ["scorer"])
-"""Groups of commands whose ``--json`` takes a file."""
+"""Command groups whose ``--json`` takes a file."""
 ANSWERING = (["bench", "all"], ["scorer", "export"])
-"""Commands of these groups whose ``--json`` is a flag."""
+"""Commands in these groups whose ``--json`` is a flag."""
 
 EVERYWHERE = (
     "Every command also takes --store PLACE (or ZETTEL_STORE), --tenant, --user and --agent NAME, "
@@ -130,7 +130,7 @@ class Common:
         known = [field.name for field in fields(Budget)]
         for name in limits:
             if name not in known:
-                raise InvalidInput(f"--budget: there is no limit {name!r}; use {', '.join(known)}")
+                raise InvalidInput(f"--budget: unknown limit {name!r}; use {', '.join(known)}")
         return Budget(**limits)
 
 
@@ -222,12 +222,14 @@ def day_and_time(moment: Any) -> str:
 
 
 ROLE_HELP = "user, assistant, system, tool or document."
+EMPTY: tuple[Any, ...] = (None, "", [], {})
+"""Field values that are not shown."""
 
 
-def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
+def key_values(texts: Sequence[str] | None, option: str) -> dict[str, Any]:
     """Parse ``name=value`` pairs; a value is JSON if it parses, else text. Each name may occur once."""
     pairs: dict[str, Any] = {}
-    for pair in given or ():
+    for pair in texts or ():
         name, sign, value = pair.partition("=")
         if not sign or not name:
             raise InvalidInput(f"{option} {pair!r}: expected NAME=VALUE")

@@ -43,7 +43,7 @@ def explore(
     if write is not None:
         _write(options, write)
     elif name is not None:
-        _show(options, name, _given(values or []), browser_links(options, browser), params=params, links=links)
+        _show(options, name, _parse_values(values or []), browser_links(options, browser), params=params, links=links)
     else:
         _list(options, browser_links(options, browser), links=links)
 
@@ -51,7 +51,7 @@ def explore(
 def _show(
     options: Common,
     name: str,
-    given: dict[str, str],
+    given_values: dict[str, str],
     address: Callable[[str], str],
     *,
     params: bool,
@@ -60,10 +60,10 @@ def _show(
     from zettel.cypher import explore
 
     query = explore.saved_query(name)
-    values = explore.values_of(query, options.scope().key, given)
+    values = explore.values_of(query, options.scope().key, given_values)
     ready = explore.with_values(query, values)
     for value in query.values:
-        if value.name not in given and isinstance(value.example, str):
+        if value.name not in given_values and isinstance(value.example, str):
             notify(f"zettel: {value.name}={value.example} is an example: pass {value.name}=... ({value.meaning})")
     if options.json:
         fields = {"name": name, "title": query.title, "comment": query.comment, "query": query.body, "values": values}
@@ -111,14 +111,14 @@ def _write(options: Common, folder: Path) -> None:
         echo(f"{len(queries)} queries for {options.scope()}, {explore.STYLE} and {explore.GUIDE} are in {folder}")
 
 
-def _given(values: Sequence[str]) -> dict[str, str]:
-    given = {}
-    for one in values:
-        name, equals, value = one.partition("=")
+def _parse_values(values: Sequence[str]) -> dict[str, str]:
+    given_values = {}
+    for pair in values:
+        name, equals, value = pair.partition("=")
         if not equals:
-            raise InvalidInput(f"{one!r} is not NAME=VALUE: write a value such as topic=harbour")
-        given[name] = value
-    return given
+            raise InvalidInput(f"{pair!r} is not NAME=VALUE: write a value such as topic=harbour")
+        given_values[name] = value
+    return given_values
 
 
 def browser_links(options: Common, browser: str | None) -> Callable[[str], str]:

@@ -9,7 +9,7 @@ import typer
 
 from zettel.errors import InvalidInput, NotFound
 
-from .common import common, console, day_and_time, echo, print_json
+from .common import EMPTY, common, console, day_and_time, echo, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from zettel import Memory
     from zettel.model import Link, Revision
 
-NOTHING: tuple[Any, ...] = (None, "", [], {})
-"""Field values that are not shown."""
 SHORT = 40
 """Characters of a caption that only identifies a note."""
 TEXT_FIELDS = ("content", "title", "caption", "context")
@@ -157,18 +155,18 @@ def _diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Text]:
     lines: list[Text] = []
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
-        if old == new or (old in NOTHING and new in NOTHING):
+        if old == new or (old in EMPTY and new in EMPTY):
             continue
         removed, added = in_line(old), in_line(new)
         if isinstance(old, list) and isinstance(new, list):
             removed = in_line([item for item in old if item not in new])
             added = in_line([item for item in new if item not in old])
-        elif name not in TEXT_FIELDS and old not in NOTHING and new not in NOTHING:
+        elif name not in TEXT_FIELDS and old not in EMPTY and new not in EMPTY:
             lines.append(Text.assemble(f"{name}: ", (removed, REMOVED), " → ", (added, ADDED)))
             continue
-        if old not in NOTHING and removed:
+        if old not in EMPTY and removed:
             lines.append(Text(f"- {name}: {removed}", style=REMOVED))
-        if new not in NOTHING and added:
+        if new not in EMPTY and added:
             lines.append(Text(f"+ {name}: {added}", style=ADDED))
     return lines
 

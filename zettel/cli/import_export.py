@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from zettel.transcripts.report import ImportReport
 
 STDIO = "-"
-"""Path that stands for stdin or stdout."""
+"""Path of stdin or stdout."""
 
 GRAPHITI = "graphiti"
 
@@ -256,10 +256,10 @@ def _show(options: Common, report: ImportReport) -> None:
         show_report(report)
 
 
-def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
+def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     """Parse ``NAME=VALUE`` pairs. Each name may occur once."""
     pairs: dict[str, str] = {}
-    for pair in given:
+    for pair in texts:
         name, sign, value = (part.strip() for part in pair.partition("="))
         if not (name and sign and value):
             raise InvalidInput(f"{option} {pair!r}: expected NAME=VALUE")

@@ -46,7 +46,7 @@ def jobs(
     """
     options = common(ctx)
     if action not in (LIST, SHOW, RETRY, CANCEL):
-        raise typer.BadParameter(f"there is no action {action!r}: use {LIST}, {SHOW}, {RETRY} or {CANCEL}")
+        raise typer.BadParameter(f"unknown action {action!r}: use {LIST}, {SHOW}, {RETRY} or {CANCEL}")
     if (id is None) == (action in (SHOW, CANCEL)) and action != RETRY:
         raise typer.BadParameter(f"{action} does not take a job: leave it out" if id else f"{action} requires a job id")
     with options.memory() as memory:

@@ -1,6 +1,6 @@
 """Layout of text in a terminal: headings and indented, wrapped paragraphs.
 
-Lines are wrapped here and not by a table, so that long texts use the full width and have no trailing spaces.
+The module wraps lines itself, because a table leaves width unused and adds trailing spaces.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zettel.model import Note
 
 INDENT = 6  # columns of text below a heading: the width of a score and its gap
-NARROWEST = 20  # columns left for text, however narrow the terminal is
+NARROWEST = 20  # least columns of text in a narrow terminal
 WIDEST_NAME = 20  # columns of a speaker's name
 
 _VISIBLE = (
@@ -101,7 +101,7 @@ def in_line(value: Any) -> str:
 def _lines(out: Console, text: Text, margin: int) -> Iterable[Any]:
     """Wrap the text into lines that fit beside a margin."""
     text = text.copy()
-    text.plain = text.plain.translate(_VISIBLE)  # one character for one, so that styles keep their positions
+    text.plain = text.plain.translate(_VISIBLE)  # one character each, so that styles keep their positions
     lines = text.wrap(out, max(out.width - margin, NARROWEST), tab_size=4)
     for line in lines:
         line.rstrip()

@@ -26,7 +26,7 @@ def stats(ctx: typer.Context) -> None:
     with options.memory() as memory:
         scope = options.scope() if options.scoped else None
         counts = memory.stats(scope=scope)
-        scopes = [str(one) for one in memory.scopes()] if scope is None else [str(scope)]
+        scopes = [str(known) for known in memory.scopes()] if scope is None else [str(scope)]
         purges = [job for job in memory.jobs(scope=scope) if job.kind.value == "purge"]
         size = _size(options.store)
     if options.json:
@@ -76,16 +76,16 @@ def doctor(
     options = common(ctx)
     with options.memory() as memory:
         problems = memory.check(repair=repair)
-        left = memory.check() if repair and problems else problems
+        remaining = memory.check() if repair and problems else problems
     if options.json:
-        print_json({"found": problems, "left": left})
+        print_json({"found": problems, "left": remaining})
     else:
         for problem in problems:
             echo(problem)
         count = f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'} found"
-        verdict = f"{count}, {len(problems) - len(left)} repaired" if repair else count
+        verdict = f"{count}, {len(problems) - len(remaining)} repaired" if repair else count
         echo(verdict if problems else "no problems found")
-    if left:
+    if remaining:
         raise typer.Exit(1)
 
 

@@ -74,9 +74,9 @@ def count_use(report: ImportReport, before: Mapping[str, Any], after: Mapping[st
     report.llm_usd = round(after.get("llm_usd", 0.0) - before.get("llm_usd", 0.0), 6)
 
 
-def budget_left(left: Mapping[str, float]) -> str:
+def budget_left(limits: Mapping[str, float]) -> str:
     """Return the rest of a budget."""
-    return ", ".join(in_usd(value) if name == "usd" else f"{value:,.0f} {name}" for name, value in left.items())
+    return ", ".join(in_usd(value) if name == "usd" else f"{value:,.0f} {name}" for name, value in limits.items())
 
 
 def waiting(jobs: Sequence[Job], models: Sequence[str]) -> str | None:

@@ -9,14 +9,11 @@ import typer
 
 from zettel.errors import InvalidInput
 
-from .common import ROLE_HELP, common, console, echo, key_values, notify, print_json
+from .common import EMPTY, ROLE_HELP, common, console, echo, key_values, notify, print_json
 
 if TYPE_CHECKING:
     from zettel import Memory, Note
     from zettel.model import EventRecord, Role
-
-NOTHING: tuple[Any, ...] = (None, "", [], {})
-"""Field values that are not shown."""
 
 
 def add(
@@ -38,7 +35,7 @@ def add(
       pbpaste | zettel add - --title "Minutes of May" --meta project=fjord
     """
     options = common(ctx)
-    text = _from_stdin() if content == "-" else content
+    text = _read_stdin() if content == "-" else content
     with options.memory(create=True) as memory:
         note_id = memory.add(
             text, id=id, title=title, speaker=speaker, role=cast("Role | None", role), occurred_at=at, session=session,
@@ -50,7 +47,7 @@ def add(
         echo(note_id)
 
 
-def _from_stdin() -> str:
+def _read_stdin() -> str:
     try:
         return sys.stdin.read()
     except UnicodeDecodeError as error:
@@ -70,7 +67,7 @@ def show(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note
         shown = memory.get(id)
         terms = memory.terms(id) if id.startswith("n_") else []
         origins = _origins(memory, shown)
-    fields = {name: value for name, value in shown.model_dump(mode="json").items() if value not in NOTHING}
+    fields = {name: value for name, value in shown.model_dump(mode="json").items() if value not in EMPTY}
     if not fields.get("faded"):
         fields.pop("faded", None)
     if fields.get("parts") == 1:

@@ -235,7 +235,7 @@ def export(
     from zettel.bench.fitting import read
 
     if paths:
-        lines = [line for path in paths for one in read(path) for line in labelled_questions.from_collection(one)]
+        lines = [line for path in paths for each in read(path) for line in labelled_questions.from_collection(each)]
     else:
         scopes = _scopes(options, also)
         with options.memory() as memory:
