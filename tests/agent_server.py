@@ -1,4 +1,4 @@
-"""An agent's model by rule, behind real HTTP: it calls the memory tools that it is offered, and answers from them."""
+"""A rule-based agent model behind real HTTP that calls the offered memory tools and answers from them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from zettel.bench.completions import CompletionServer, completion
 
 
 class AgentServer(CompletionServer):
-    """Speaks the OpenAI protocol of chat completions. What it is told to remember it stores, anything else it looks up
-    first; ``requests`` are the bodies it was sent."""
+    """Speaks the OpenAI protocol of chat completions; ``requests`` are the received bodies.
+
+    It stores a text after "Remember:" and searches for any other text.
+    """
 
     def __init__(self) -> None:
         super().__init__(lambda request: "")
@@ -19,56 +21,61 @@ class AgentServer(CompletionServer):
 
     async def answer(self, writer: asyncio.StreamWriter, request: dict[str, Any]) -> bool:
         self.requests.append(request)
-        last = next(one for one in reversed(request["messages"]) if one["role"] not in ("system", "developer"))
+        last = next(
+            message for message in reversed(request["messages"]) if message["role"] not in ("system", "developer")
+        )
         name, arguments = call(words(last["content"])) if last["role"] == "user" else ("", {})
         plain = {key: value for key, value in request.items() if key != "tools"}
         if any(name == tool["function"]["name"] for tool in request.get("tools") or ()):
             body = completion(request, json.dumps(arguments), "tool_calls")
-            (called,) = body["choices"][0]["message"]["tool_calls"]
-            called["id"] = f"call_{len(self.requests)}"
-            called["function"]["name"] = name
-        elif wanted := (request.get("response_format") or {}).get("json_schema"):
-            schema = wanted["schema"]
-            body = completion(plain, json.dumps(least(schema, schema.get("$defs", {}))))
+            (tool_call,) = body["choices"][0]["message"]["tool_calls"]
+            tool_call["id"] = f"call_{len(self.requests)}"
+            tool_call["function"]["name"] = name
+        elif response_format := (request.get("response_format") or {}).get("json_schema"):
+            schema = response_format["schema"]
+            body = completion(plain, json.dumps(empty_value(schema, schema.get("$defs", {}))))
         else:
-            body = completion(plain, said(last) if last["role"] == "tool" else recalled(request["messages"]))
+            body = completion(plain, tool_reply(last) if last["role"] == "tool" else recalled(request["messages"]))
         await self.send(writer, 200, body)
         return True
 
 
-def call(asked: str) -> tuple[str, dict[str, Any]]:
-    """The tool that a turn of the user makes it call."""
-    told = asked.removeprefix("Remember: ")
-    return ("add_memory", {"text": told}) if told != asked else ("search_memories", {"query": asked, "limit": 3})
+def call(question: str) -> tuple[str, dict[str, Any]]:
+    """Return name and arguments of the tool call for a user turn."""
+    text = question.removeprefix("Remember: ")
+    return ("add_memory", {"text": text}) if text != question else ("search_memories", {"query": question, "limit": 3})
 
 
-def least(schema: dict[str, Any], named: dict[str, Any]) -> Any:
-    """The emptiest value of a schema, for whoever wants an answer in a form."""
+def empty_value(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
+    """Return the smallest value of a schema, for structured output."""
     if "$ref" in schema:
-        return least(named[schema["$ref"].rpartition("/")[2]], named)
+        return empty_value(definitions[schema["$ref"].rpartition("/")[2]], definitions)
     if "anyOf" in schema:
-        return least(schema["anyOf"][0], named)
+        return empty_value(schema["anyOf"][0], definitions)
     kind = schema.get("type")
     if kind == "object":
-        return {name: least(inner, named) for name, inner in schema.get("properties", {}).items()}
+        return {
+            name: empty_value(property_schema, definitions)
+            for name, property_schema in schema.get("properties", {}).items()
+        }
     empty: dict[Any, Any] = {"string": "", "array": [], "boolean": False, "null": None}
     return schema["enum"][0] if "enum" in schema else empty.get(kind, 0)
 
 
 def words(content: Any) -> str:
-    """The text of a message, which may come in parts."""
+    """Return the text of a message, which may consist of parts."""
     return content if isinstance(content, str) else "\n".join(part["text"] for part in content)
 
 
 def recalled(messages: list[dict[str, Any]]) -> str:
-    """What it says without tools: the first line of what was recalled last, if its instructions hold such lines."""
-    told = [words(one["content"]) for one in messages if one["role"] in ("system", "developer")]
-    lines = [line for text in reversed(told) for line in text.splitlines() if line.startswith("- ")]
+    """Return the answer without tools: the first line of the latest recalled memories in its instructions."""
+    instructions = [words(message["content"]) for message in messages if message["role"] in ("system", "developer")]
+    lines = [line for text in reversed(instructions) for line in text.splitlines() if line.startswith("- ")]
     return lines[0].removeprefix("- ") if lines else "I have no tools."
 
 
-def said(last: dict[str, Any]) -> str:
-    """What it says to the answer of a tool: what stands there first."""
+def tool_reply(last: dict[str, Any]) -> str:
+    """Return the answer after a tool result: its first memory."""
     answer = json.loads(words(last["content"]))
     if "error" in answer:
         return f"That went wrong: {answer['error']}"

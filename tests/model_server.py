@@ -1,6 +1,6 @@
-"""A server of chat completions that fails in every way that models and their services do.
+"""A chat completion server that fails in every way that models and their services do.
 
-What it says is up to a Python callable; what goes wrong, to a plan that a seed or a list decides.
+A Python callable makes its answers, and a plan from a seed or a list decides its faults.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any, TypeAlias
 from zettel.bench.completions import CompletionServer, Reply, completion, problem
 from zettel.bench.replay import Damage, damage
 
-KEPT = 1000
-"""The last requests that can be looked at; all are counted."""
+MAX_REQUESTS = 1000
+"""Number of latest requests that are stored; all are counted."""
 
 
 class Fault(str, Enum):
-    """What may go wrong with one request."""
+    """Faults of one request."""
 
     # the service
     UNAUTHORIZED = "401"
@@ -54,22 +54,22 @@ Plan: TypeAlias = Callable[[], "Fault | None"]
 
 
 def now_and_then(seed: int, share: float, faults: Sequence[Fault] = tuple(Fault)) -> Plan:
-    """A ``share`` of all requests fails, each in one of these ways."""
+    """Return a plan in which a ``share`` of all requests fails with one of these faults."""
     random_ = random.Random(seed)
     return lambda: random_.choice(faults) if random_.random() < share else None
 
 
 def first(faults: Iterable[Fault | None]) -> Plan:
-    """These in turn, and then none."""
-    left = iter(tuple(faults))
-    return lambda: next(left, None)
+    """Return a plan with these faults in order, then none."""
+    remaining = iter(tuple(faults))
+    return lambda: next(remaining, None)
 
 
 def damaged(text: str, fault: Fault, random_: random.Random, id_key: str = "id") -> str:
-    """An answer with one of the faults of ITEMS: in its list of objects, or in itself if it is one."""
+    """Return an answer with one of the faults in ITEMS, in its list of objects or in itself if it is such a list."""
     answer = json.loads(text)
-    lists = [answer] if isinstance(answer, list) else [held for held in answer.values() if isinstance(held, list)]
-    items = next((held for held in lists if held and isinstance(held[0], dict)), [])
+    lists = [answer] if isinstance(answer, list) else [value for value in answer.values() if isinstance(value, list)]
+    items = next((value for value in lists if value and isinstance(value[0], dict)), [])
     if not items:
         return text
     for place in range(len(items)) if fault is Fault.OBEDIENT else [random_.randrange(len(items))]:
@@ -78,10 +78,10 @@ def damaged(text: str, fault: Fault, random_: random.Random, id_key: str = "id")
 
 
 class ModelServer(CompletionServer):
-    """A ``CompletionServer`` in which things go wrong. A context manager.
+    """A ``CompletionServer`` with faults. A context manager.
 
-    ``hang``: seconds, longer than the client's patience. ``retry_after``: the header of a 429, if any. ``refuses``:
-    parameters that it answers with a 400 that names them.
+    ``hang``: seconds, longer than the client's timeout. ``retry_after``: the header of a 429, if any. ``refuses``:
+    parameters that lead to a 400 that names them.
     """
 
     def __init__(
@@ -100,31 +100,31 @@ class ModelServer(CompletionServer):
         self.plan, self.hang, self.retry_after = plan, hang, retry_after
         self.refuses, self.id_key = frozenset(refuses), id_key
         self.faults: Counter[Fault] = Counter()
-        self.requests: deque[dict[str, Any]] = deque(maxlen=KEPT)
+        self.requests: deque[dict[str, Any]] = deque(maxlen=MAX_REQUESTS)
         self.most_at_once = 0
-        self._at_once = 0
+        self._active = 0
         self._random = random.Random(seed)
 
     async def serve(self, writer: asyncio.StreamWriter, request: dict[str, Any]) -> bool:
         self.requests.append(request)
-        self._at_once += 1
-        self.most_at_once = max(self.most_at_once, self._at_once)
+        self._active += 1
+        self.most_at_once = max(self.most_at_once, self._active)
         try:
             return await super().serve(writer, request)
         finally:
-            self._at_once -= 1
+            self._active -= 1
 
     async def answer(self, writer: asyncio.StreamWriter, request: dict[str, Any]) -> bool:
-        refused = self.refuses & request.keys()
-        if refused:
-            await self.send(writer, 400, problem(f"Invalid parameter: '{min(refused)}' is not supported here"))
+        unsupported = self.refuses & request.keys()
+        if unsupported:
+            await self.send(writer, 400, problem(f"Invalid parameter: '{min(unsupported)}' is not supported here"))
             return True
         fault = self.plan()
         if fault is not None:
             self.faults[fault] += 1
         if fault in STATUS:
             headers = {"Retry-After": self.retry_after} if fault is Fault.RATE_LIMITED and self.retry_after else {}
-            quoted = request["messages"][-1]["content"]  # as some services do
+            quoted = request["messages"][-1]["content"]  # as in the errors of some services
             await self.send(writer, STATUS[fault], problem(f"cannot answer: {quoted}"), headers)
         elif fault is Fault.HANGS:
             await asyncio.sleep(self.hang)
@@ -137,11 +137,11 @@ class ModelServer(CompletionServer):
             await self.send(writer, 200, {**completion(request, ""), "choices": []})
         else:
             finish = "length" if fault is Fault.CUT_OFF else "stop"
-            await self.send(writer, 200, completion(request, self.said(request, fault), finish))
+            await self.send(writer, 200, completion(request, self.reply_text(request, fault), finish))
         return fault not in (Fault.HANGS, Fault.BREAKS_OFF)
 
-    def said(self, request: dict[str, Any], fault: Fault | None) -> str:
-        """The text of an answer."""
+    def reply_text(self, request: dict[str, Any], fault: Fault | None) -> str:
+        """Return the text of an answer."""
         if fault is Fault.EMPTY:
             return ""
         if fault is Fault.RUBBISH:

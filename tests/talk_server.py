@@ -1,4 +1,4 @@
-"""A model by rule that talks, behind real HTTP: it answers from what its system message says was recalled."""
+"""A rule-based chat model behind real HTTP that answers from the memories in its system message."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ _RECALLED = re.compile(r"^- (?:\d\d:\d\d )?(?:\w+: )?(.*)$", re.MULTILINE)
 class TalkServer(CompletionServer):
     """Speaks the OpenAI protocol of chat completions, with streams.
 
-    ``requests`` are the bodies it was sent; ``says`` is what it answers, by default ``recalled``. The next ``failures``
-    requests get a 500, and a stream breaks off after ``cut_after`` chunks. Nothing is answered before ``awaited``
-    requests have come.
+    ``requests`` are the received bodies; ``reply`` makes the answer, by default ``first_recalled``. The next
+    ``failures`` requests get a 500, and a stream breaks off after ``cut_after`` chunks. The server answers once
+    ``awaited`` requests have arrived.
     """
 
-    def __init__(self, says: Callable[[dict[str, Any]], str] | None = None) -> None:
+    def __init__(self, reply: Callable[[dict[str, Any]], str] | None = None) -> None:
         super().__init__(lambda request: "")
-        self.says = says or recalled
+        self.reply = reply or first_recalled
         self.requests: list[dict[str, Any]] = []
         self.failures = 0
         self.cut_after: int | None = None
         self.awaited = 0
-        self._came = asyncio.Condition()
+        self._arrival = asyncio.Condition()
 
     async def answer(self, writer: asyncio.StreamWriter, request: dict[str, Any]) -> bool:
-        async with self._came:
+        async with self._arrival:
             self.requests.append(request)
-            self._came.notify_all()
-            await self._came.wait_for(lambda: len(self.requests) >= self.awaited)
+            self._arrival.notify_all()
+            await self._arrival.wait_for(lambda: len(self.requests) >= self.awaited)
         if self.failures:
             self.failures -= 1
             await self.send(writer, 500, problem("the model fell over"))
             return True
-        text = self.says(request)
+        text = self.reply(request)
         if request.get("stream"):
             return await self._stream(writer, request, text)
         message = {"role": "assistant", "content": text}
@@ -50,7 +50,7 @@ class TalkServer(CompletionServer):
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
         for number, word in enumerate(re.findall(r"\s*\S+", text)):
             if number == self.cut_after:
-                writer.write(b"data: {\"error\": {\"message\": \"the model fell over\"}}\n\n")
+                writer.write(b'data: {"error": {"message": "the model fell over"}}\n\n')
                 await writer.drain()
                 return False
             self._chunk(writer, request, {"role": "assistant", "content": word}, None)
@@ -67,18 +67,18 @@ class TalkServer(CompletionServer):
 
 
 def _body(request: dict[str, Any], choice: dict[str, Any], kind: str = "") -> dict[str, Any]:
-    """Without what it cost: to count tokens takes longer than all else here."""
+    """Return a response body without token usage, because counting tokens is slow."""
     return {"id": "chatcmpl-1", "object": f"chat.completion{kind}", "created": 1, "model": request["model"],
             "choices": [{"index": 0, **choice}]}  # fmt: skip
 
 
 def system(request: dict[str, Any]) -> str:
-    """The system message of a request; "" without one."""
+    """Return the system message of a request, or ""."""
     first = request["messages"][0]
     return str(first["content"]) if first["role"] in ("system", "developer") else ""
 
 
-def recalled(request: dict[str, Any]) -> str:
-    """The first line that was recalled, read out."""
-    found = _RECALLED.search(system(request))
-    return found[1] if found else "I do not know."
+def first_recalled(request: dict[str, Any]) -> str:
+    """Return the first recalled memory."""
+    match = _RECALLED.search(system(request))
+    return match[1] if match else "I do not know."

@@ -1,6 +1,6 @@
-"""What the tests of an adapter stand on: a memory, an agent's model behind HTTP, and frameworks that have to be here.
+"""Fixtures for the tests of adapters: a memory, an agent's model behind HTTP, and the required frameworks.
 
-They run in the environments of tests/integration/test_frameworks.py, and wherever a framework is installed:
+The tests run in the environments of tests/integration/test_frameworks.py, and wherever a framework is installed:
 ``pytest tests/frameworks``.
 """
 
@@ -29,56 +29,56 @@ QUIET = (
     "ignore::pytest.PytestUnraisableExceptionWarning",
     "ignore:Resolved model mismatch:UserWarning",
 )
-"""Frameworks warn of each other's age, and leave connections to the end of the interpreter."""
+"""Frameworks warn about each other's versions and leave connections open until the interpreter exits."""
 
 SILENT = ("CREWAI_DISABLE_TELEMETRY", "OPENAI_AGENTS_DISABLE_TRACING", "OTEL_SDK_DISABLED")
-"""Settings that keep frameworks from telling others what they do."""
+"""Settings that disable the telemetry of frameworks."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for line in QUIET:
         config.addinivalue_line("filterwarnings", line)
-    wanted = os.environ.get("ZETTEL_FRAMEWORKS", "").split()
-    missing = [one.name for one in FRAMEWORKS if one.name in wanted and not one.installed]
+    required = os.environ.get("ZETTEL_FRAMEWORKS", "").split()
+    missing = [framework.name for framework in FRAMEWORKS if framework.name in required and not framework.installed]
     if missing:
         raise pytest.UsageError(f"not installed: {', '.join(missing)}")
 
 
 def pytest_sessionfinish() -> None:
-    """Whatever frameworks have left open ends here, where nobody minds."""
+    """Close what frameworks have left open, without warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gc.collect()
 
 
 @pytest.fixture(scope="module")
-def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    """In the ``SCOPE`` that the file of the tests names, if it does."""
+def module_memory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    """Return a memory for one test file, in the ``SCOPE`` of that file if it defines one."""
     scope = getattr(request.module, "SCOPE", None)
-    with Memory(tmp_path_factory.mktemp("opened") / "zettel.db", scope=scope) as memory:
+    with Memory(tmp_path_factory.mktemp("memory") / "zettel.db", scope=scope) as memory:
         yield memory
 
 
 @pytest.fixture
-def memory(opened: Memory) -> Iterator[Memory]:
-    """One memory for all tests of a file, empty before each."""
-    yield opened
-    for scope in opened.scopes():
-        opened.delete_scope(scope=scope)
+def memory(module_memory: Memory) -> Iterator[Memory]:
+    """Return the memory of the test file, empty before each test."""
+    yield module_memory
+    for scope in module_memory.scopes():
+        module_memory.delete_scope(scope=scope)
 
 
 @pytest.fixture
-def little_room(monkeypatch: pytest.MonkeyPatch) -> int:
-    """As many bytes as the content of an event may have here, so that few are too many."""
-    room = 4000
+def small_content_limit(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Lower the size limit of event contents and return it."""
+    limit = 4000
     for module in ("core.arguments", "integrations.json_values"):
-        monkeypatch.setattr(f"zettel.{module}.MAX_CONTENT_BYTES", room)
-    return room
+        monkeypatch.setattr(f"zettel.{module}.MAX_CONTENT_BYTES", limit)
+    return limit
 
 
 @pytest.fixture
 def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentServer]:
-    """An agent's model by rule, where clients look for OpenAI."""
+    """Serve a rule-based agent model at the address where clients look for OpenAI."""
     with AgentServer() as server:
         for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):
             monkeypatch.setenv(name, server.url)
@@ -90,21 +90,21 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentServ
 
 
 @pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What CrewAI tells of its progress does not stand between what a program prints."""
+def silence_crewai(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silence the progress output of CrewAI."""
     if find_spec("crewai") is not None:
         from crewai.events.utils.console_formatter import ConsoleFormatter
 
-        monkeypatch.setattr(ConsoleFormatter, "print", lambda *told, **more: None)
+        monkeypatch.setattr(ConsoleFormatter, "print", lambda *parts, **more: None)
 
 
 @pytest.fixture
 def run_example(
     agent: AgentServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
-    """Runs an example, by its path, in an empty folder with the agent's model; what it prints.
+    """Return a function that runs an example in an empty folder with the agent's model and returns its output.
 
-    In this process, for to import a framework takes longer than all the rest.
+    The example runs in this process, because importing a framework is slow.
     """
     folder = tmp_path / "example"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""The frameworks that zettel has an adapter for, and the environments that they are tested in."""
+"""The frameworks with a zettel adapter and the environments for their tests."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ ANN, BOB = Scope(user="ann"), Scope(user="bob")
 
 
 class Framework(NamedTuple):
-    """Its extra, which is also the name of its page, its example and its tests; the package that is imported; and what
-    its example and its page need beside it, to speak with a model."""
+    """A framework.
+
+    ``name`` is its extra and names its page, example and tests; ``package`` is the imported package; ``beside`` are the
+    packages that its example and page need to call a model.
+    """
 
     name: str
     package: str
@@ -50,9 +53,9 @@ FRAMEWORKS = (
 
 
 class Environment(NamedTuple):
-    """What is installed together: frameworks by name, each at its ``lowest`` version or else at the newest.
+    """Frameworks installed together, each at its ``lowest`` or newest supported version.
 
-    ``more`` are further requirements, that have the newest of them all fit together.
+    ``more`` are further requirements that make these versions compatible.
     """
 
     frameworks: tuple[str, ...]
@@ -66,8 +69,8 @@ ENVIRONMENTS = {
     "agents-newest": Environment(("autogen", "openai-agents", "pydantic-ai", "adk")),
     "agents-lowest": Environment(
         ("autogen", "openai-agents", "pydantic-ai", "adk"), lowest=True, more=("litellm<1.84",)
-    ),  # newer ones of LiteLLM need a newer mcp than that of openai-agents
+    ),  # newer LiteLLM requires a newer mcp than openai-agents
     "crewai-newest": Environment(("crewai",)),
     "crewai-lowest": Environment(("crewai",), lowest=True),
 }
-"""Not one for all: what some of them need excludes what others need."""
+"""There are several environments because the requirements of some frameworks conflict."""

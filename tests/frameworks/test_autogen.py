@@ -158,7 +158,7 @@ def test_what_cannot_be_remembered_is_refused(memory: Memory, content: MemoryCon
     "content", ["The heron\0 stands.", "The heron \ud83d stands.", "\0", "The heron stands. " * 1000,
                 {"text": "The heron stands. " * 1000}, {"heron\0": "\ud83d"}],
 )  # fmt: skip
-def test_what_no_note_can_say_is_kept_as_it_is(memory: Memory, content: Any, little_room: int) -> None:
+def test_what_no_note_can_say_is_kept_as_it_is(memory: Memory, content: Any, small_content_limit: int) -> None:
     mime = MemoryMimeType.JSON if isinstance(content, dict) else MemoryMimeType.TEXT
     asyncio.run(ZettelMemory(memory, session="s").add(MemoryContent(content=content, mime_type=mime)))
     (event,) = memory.events("s")

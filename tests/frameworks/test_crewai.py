@@ -197,7 +197,7 @@ def test_what_is_no_json_is_refused(storage: ZettelStorage) -> None:
 
 
 @pytest.mark.parametrize("content", ["Ann\0 likes pizza", "\0", "Pizza. " * 1000])
-def test_what_no_note_can_say_is_kept_as_it_is(storage: ZettelStorage, content: str, little_room: int) -> None:
+def test_what_no_note_can_say_is_kept_as_it_is(storage: ZettelStorage, content: str, small_content_limit: int) -> None:
     """CrewAI writes in the background, a batch at a time: what is refused is lost, with all the others."""
     storage.save([record("odd", content), record("plain", "Bob repairs violins.")])
     assert storage.get_record("odd").content == content  # type: ignore[union-attr]

@@ -101,8 +101,8 @@ KEYS = st.text(st.characters(exclude_characters="\0"), max_size=9)
 
 @given(value=st.dictionaries(st.text(), JSON, max_size=4), key=KEYS)
 @settings(max_examples=25)
-def test_a_value_comes_back_exactly(opened: Memory, value: dict[str, Any], key: str) -> None:
-    store = ZettelStore(opened)
+def test_a_value_comes_back_exactly(module_memory: Memory, value: dict[str, Any], key: str) -> None:
+    store = ZettelStore(module_memory)
     store.put(("exact",), key, value)
     found = store.get(("exact",), key)
     assert found is not None
@@ -311,10 +311,10 @@ PATHS = st.none() | st.lists(LABELS | st.just("*"), min_size=1, max_size=2).map(
 
 @given(data=st.data())
 @settings(max_examples=15)
-def test_as_langgraphs_own_store(opened: Memory, data: st.DataObject) -> None:
+def test_as_langgraphs_own_store(module_memory: Memory, data: st.DataObject) -> None:
     """Whatever is put, overwritten and deleted: the same items, filters and namespaces as the store in memory has."""
-    opened.delete_scope()
-    ours, theirs = ZettelStore(opened), InMemoryStore()
+    module_memory.delete_scope()
+    ours, theirs = ZettelStore(module_memory), InMemoryStore()
     ops = data.draw(st.lists(st.tuples(SPACES, st.sampled_from(["k", "l"]), st.none() | VALUES), max_size=8))
     for namespace, key, value in ops:
         for store in (ours, theirs):
@@ -436,7 +436,7 @@ def test_a_long_value_is_kept_once(store: ZettelStore, memory: Memory, monkeypat
     assert found.value == {"text": text, "n": 2}
 
 
-def test_a_value_longer_than_any_note_is_kept_whole(store: ZettelStore, little_room: int) -> None:
+def test_a_value_longer_than_any_note_is_kept_whole(store: ZettelStore, small_content_limit: int) -> None:
     value = {"text": "The ship sails. " * 1000, "odd": "a\0b"}
     store.put(ANN, "book", value)
     (found,) = store.search(ANN, query="Which ship sails?")

@@ -283,16 +283,16 @@ ITEMS = st.dictionaries(st.text(), JSON, max_size=3) | st.fixed_dictionaries(
 
 @given(items=st.lists(ITEMS, max_size=4))
 @settings(max_examples=10, deadline=None)
-def test_any_item_comes_back_exactly(opened: Memory, items: list[Any]) -> None:
+def test_any_item_comes_back_exactly(module_memory: Memory, items: list[Any]) -> None:
     async def work() -> None:
-        session = ZettelSession(opened, uuid4().hex)
+        session = ZettelSession(module_memory, uuid4().hex)
         await session.add_items(items)
         assert await session.get_items() == items
 
     asyncio.run(work())
 
 
-def test_an_item_longer_than_any_note_comes_back_exactly(memory: Memory, little_room: int) -> None:
+def test_an_item_longer_than_any_note_comes_back_exactly(memory: Memory, small_content_limit: int) -> None:
     session = ZettelSession(memory, "s1")
     said: list[Any] = [{"role": "user", "content": "The heron stands in the reeds. " * 1000}]
     asyncio.run(session.add_items(said))

@@ -1,4 +1,4 @@
-"""A command line that was run in this process, and what it said."""
+"""The result of a command line run in this process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
-class Ran(NamedTuple):
+class CommandResult(NamedTuple):
     status: int
     out: str
     err: str
@@ -17,4 +17,4 @@ class Ran(NamedTuple):
         return json.loads(self.out)
 
 
-Zettel = Callable[..., Ran]
+Zettel = Callable[..., CommandResult]

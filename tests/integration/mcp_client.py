@@ -1,4 +1,4 @@
-"""The official client of the Model Context Protocol, and servers for it, as tests use them."""
+"""Test clients and servers of the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from mcp.client.streamable_http import streamable_http_client
 CHECKOUT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "zettel", "mcp"]
 NEWEST = hasattr(mcp.client, "Client")
-"""Whether the SDK that is installed speaks the newest protocol; its first major version does not."""
+"""True if the installed SDK supports the newest protocol; its first major version does not."""
 PATIENCE = 60
 """Seconds for one step of a test, on a busy machine."""
 
 
 def environment() -> dict[str, str]:
-    named = {key: value for key, value in os.environ.items() if not key.startswith("ZETTEL_")}
-    return named | {"PYTHONPATH": os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH")]))}
+    variables = {key: value for key, value in os.environ.items() if not key.startswith("ZETTEL_")}
+    return variables | {"PYTHONPATH": os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH")]))}
 
 
 class Client:
-    """A session in plain values of JSON."""
+    """A session that returns plain JSON values."""
 
-    def __init__(self, session: Any, hello: dict[str, Any]) -> None:
-        self.session, self.hello = session, hello
+    def __init__(self, session: Any, greeting: dict[str, Any]) -> None:
+        self.session, self.greeting = session, greeting
 
     async def ask(self, method: str, *arguments: Any) -> dict[str, Any]:
         with anyio.fail_after(PATIENCE):
@@ -42,7 +42,7 @@ class Client:
         return dict(answer.model_dump(by_alias=True, mode="json", exclude_none=True))
 
     async def call(self, name: str, **arguments: Any) -> Any:
-        """What a tool answers, or the text of its error."""
+        """Return the answer of a tool, or the text of its error."""
         answer = await self.ask("call_tool", name, arguments)
         (content,) = answer["content"]
         return content["text"] if answer.get("isError") else json.loads(content["text"])
@@ -50,7 +50,7 @@ class Client:
 
 @contextlib.asynccontextmanager
 async def over_stdio(store: Path, *arguments: str) -> AsyncIterator[Client]:
-    """A client of a server of its own."""
+    """Start a server and return its client."""
     command, *rest = [*COMMAND, "--store", str(store), *arguments]
     parameters = StdioServerParameters(command=command, args=rest, env=environment(), cwd=store.parent)
     async with stdio_client(parameters) as (read, write), _session(read, write) as client:
@@ -59,14 +59,16 @@ async def over_stdio(store: Path, *arguments: str) -> AsyncIterator[Client]:
 
 @contextlib.asynccontextmanager
 async def over_http(url: str, newest: bool = False) -> AsyncIterator[Client]:
-    """A client of a server that is there; the ``newest`` protocol has no session that is opened first."""
+    """Return a client of a running server; the ``newest`` protocol opens no session first."""
     if newest:
-        from mcp.client import Client as Newest
+        from mcp.client import Client as NewestClient
 
-        async with Newest(url) as client:
-            told = {"serverInfo": client.server_info, "capabilities": client.server_capabilities}
-            hello = {name: one.model_dump(by_alias=True, exclude_none=True) for name, one in told.items()}
-            yield Client(client, hello | {"instructions": client.instructions})
+        async with NewestClient(url) as client:
+            capabilities = {"serverInfo": client.server_info, "capabilities": client.server_capabilities}
+            greeting = {
+                name: value.model_dump(by_alias=True, exclude_none=True) for name, value in capabilities.items()
+            }
+            yield Client(client, greeting | {"instructions": client.instructions})
         return
     async with streamable_http_client(url) as (read, write, *_), _session(read, write) as client:
         yield client
@@ -76,12 +78,12 @@ async def over_http(url: str, newest: bool = False) -> AsyncIterator[Client]:
 async def _session(read: Any, write: Any) -> AsyncIterator[Client]:
     async with ClientSession(read, write) as session:
         with anyio.fail_after(PATIENCE):
-            hello = await session.initialize()
-        yield Client(session, hello.model_dump(by_alias=True, mode="json", exclude_none=True))
+            greeting = await session.initialize()
+        yield Client(session, greeting.model_dump(by_alias=True, mode="json", exclude_none=True))
 
 
 class HttpServer:
-    """A server over HTTP in a process of its own. A context manager."""
+    """A context manager that runs an HTTP server in its own process."""
 
     def __init__(self, store: Path, *arguments: str) -> None:
         self._command = [*COMMAND, "--http", "--port", "0", "--store", str(store), *arguments]
@@ -89,11 +91,11 @@ class HttpServer:
     def __enter__(self) -> HttpServer:
         self.process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True, env=environment())
         assert self.process.stderr is not None
-        told = self.process.stderr.readline()
-        assert told.startswith("zettel: MCP at http://"), told
-        self.url = told.split()[-1]
+        line = self.process.stderr.readline()
+        assert line.startswith("zettel: MCP at http://"), line
+        self.url = line.split()[-1]
         return self
 
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
-        _, self.remarks = self.process.communicate(timeout=PATIENCE)
+        _, self.errors = self.process.communicate(timeout=PATIENCE)

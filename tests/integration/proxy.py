@@ -1,6 +1,4 @@
-"""What stands between a driver and a server and breaks: a TCP proxy that loses requests or answers, goes down and comes
-up again, on real sockets.
-"""
+"""A TCP proxy between a driver and a server that loses requests or answers, goes down and comes up again."""
 
 from __future__ import annotations
 
@@ -15,28 +13,28 @@ from urllib.parse import urlsplit
 HOST = "127.0.0.1"
 COMMIT = b"\x00\x02\xb0\x12\x00\x00"
 """The request to commit, as Bolt frames it: a message of two bytes (a structure without fields, its signature)."""
-AT_ONCE = 1 << 16
-"""Bytes passed on at once."""
+CHUNK_BYTES = 1 << 16
+"""Most bytes forwarded at once."""
 RESET = struct.pack("ii", 1, 0)
-"""SO_LINGER of no time: closing tells the other side that the connection broke."""
+"""SO_LINGER of no time: closing resets the connection."""
 
 Lost = Literal["request", "answer"]
 
 
 class Proxy:
-    """Passes on what drivers and a server say, until it is told to break. Used as a context manager."""
+    """Forwards requests and answers until a cut is requested. Used as a context manager."""
 
     def __init__(self, server: str) -> None:
         parts = urlsplit(server)
         assert parts.hostname is not None
         self._server = (parts.hostname, parts.port or 7687)
         self._lock = threading.Lock()
-        self._ends: set[socket.socket] = set()
+        self._sockets: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
         self._listener: socket.socket | None = None
-        self._wanted: Callable[[bytes], bool] | None = None
+        self._matches: Callable[[bytes], bool] | None = None
         self._lost: Lost = "request"
-        self._left = 0
+        self._remaining = 0
         self._meanwhile: Callable[[], None] = lambda: None
         self.cuts = 0
         self.rewrite: Callable[[bytes], bytes] = bytes
@@ -51,27 +49,27 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """Where drivers find it; without routing, which would lead them past it."""
+        """The address for drivers, without routing, which would bypass the proxy."""
         return f"bolt://{HOST}:{self.port}"
 
     def cut(
         self,
-        wanted: Callable[[bytes], bool],
+        matches: Callable[[bytes], bool],
         *,
         lost: Lost,
         times: int = 1,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
-        """Break the connection at the next requests that are wanted.
+        """Break the connection at the next ``times`` matching requests.
 
-        ``wanted`` is shown all that was said on the connection since its last commit. A lost request never reaches the
-        server; a lost answer was given, so that what was asked for is done. ``meanwhile`` is called before the break.
+        ``matches`` receives all bytes that the driver sent since its last commit. A lost request never reaches the
+        server; when an answer is lost, the server has done the work. ``meanwhile`` is called before the break.
         """
         with self._lock:
-            self._wanted, self._lost, self._left, self._meanwhile, self.cuts = wanted, lost, times, meanwhile, 0
+            self._matches, self._lost, self._remaining, self._meanwhile, self.cuts = matches, lost, times, meanwhile, 0
 
     def up(self) -> None:
-        """Accept connections, at the port of last time."""
+        """Accept connections, at the same port as before."""
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((HOST, self.port))
@@ -87,9 +85,9 @@ class Proxy:
             listener.shutdown(socket.SHUT_RDWR)
             listener.close()
         with self._lock:
-            ends = list(self._ends)
-        for end in ends:
-            _break(end)
+            sockets = list(self._sockets)
+        for peer in sockets:
+            _break(peer)
         threads, self._threads = self._threads, []
         for thread in threads:
             thread.join()
@@ -111,34 +109,34 @@ class Proxy:
                 driver.close()
                 continue
             with self._lock:
-                self._ends |= {driver, server}
-            self._start(_Line(self, driver, server).run)
+                self._sockets |= {driver, server}
+            self._start(_Connection(self, driver, server).run)
 
-    def strike(self, said: bytes) -> Lost | None:
-        """Whether this request is one to be lost, and how."""
+    def next_loss(self, request: bytes) -> Lost | None:
+        """Return which half of this request is lost, if any."""
         with self._lock:
-            if self._left == 0 or self._wanted is None or not self._wanted(said):
+            if self._remaining == 0 or self._matches is None or not self._matches(request):
                 return None
-            self._left -= 1
+            self._remaining -= 1
             self.cuts += 1
             return self._lost
 
-    def interlude(self) -> None:
-        """What happens before the break."""
+    def call_meanwhile(self) -> None:
+        """Call the function given for the time before the break."""
         self._meanwhile()
 
-    def forget(self, *ends: socket.socket) -> None:
-        """These are closed."""
+    def forget(self, *sockets: socket.socket) -> None:
+        """Remove closed sockets."""
         with self._lock:
-            self._ends.difference_update(ends)
+            self._sockets.difference_update(sockets)
 
 
-class _Line:
+class _Connection:
     """One connection, with a thread for each direction."""
 
     def __init__(self, proxy: Proxy, driver: socket.socket, server: socket.socket) -> None:
         self._proxy, self._driver, self._server = proxy, driver, server
-        self._losing = False
+        self._losing_answer = False
 
     def run(self) -> None:
         answers = threading.Thread(target=self._answers, daemon=True)
@@ -150,65 +148,65 @@ class _Line:
         self._proxy.forget(self._driver, self._server)
 
     def _requests(self) -> None:
-        said = b""
+        request = b""
         while data := _received(self._driver):
-            said += data
-            lost = self._proxy.strike(said)
+            request += data
+            lost = self._proxy.next_loss(request)
             if lost == "request":
-                self._proxy.interlude()
+                self._proxy.call_meanwhile()
                 break
-            self._losing = lost == "answer"
-            if said.endswith(COMMIT):
-                said = b""
+            self._losing_answer = lost == "answer"
+            if request.endswith(COMMIT):
+                request = b""
             if not _sent(self._server, data):
                 break
-        else:  # what was asked for last may be on its way: only one side has ended
+        else:  # only one side has ended: the last answer may still be on its way
             _half_close(self._server)
             return
-        self._cut()
+        self._disconnect()
 
     def _answers(self) -> None:
         while data := _received(self._server):
-            if self._losing:
-                self._proxy.interlude()
-                self._cut()
+            if self._losing_answer:
+                self._proxy.call_meanwhile()
+                self._disconnect()
                 return
             if not _sent(self._driver, self._proxy.rewrite(data)):
                 break
-        self._cut()
+        self._disconnect()
 
-    def _cut(self) -> None:
+    def _disconnect(self) -> None:
         _break(self._driver)
         _break(self._server)
 
 
-def _received(end: socket.socket) -> bytes:
-    """The next bytes; none when the connection has ended or broken."""
+def _received(peer: socket.socket) -> bytes:
+    """Return the next bytes; b"" when the connection has ended or broken."""
     try:
-        return end.recv(AT_ONCE)
+        return peer.recv(CHUNK_BYTES)
     except OSError:
         return b""
 
 
-def _sent(end: socket.socket, data: bytes) -> bool:
+def _sent(peer: socket.socket, data: bytes) -> bool:
     try:
-        end.sendall(data)
+        peer.sendall(data)
     except OSError:
         return False
     return True
 
 
-def _half_close(end: socket.socket) -> None:
+def _half_close(peer: socket.socket) -> None:
     try:
-        end.shutdown(socket.SHUT_WR)
+        peer.shutdown(socket.SHUT_WR)
     except OSError:
         return  # it is closed already
 
 
-def _break(end: socket.socket) -> None:
-    """Wake whoever reads there; the reset is sent when it is closed."""
+def _break(peer: socket.socket) -> None:
+    """Wake the reading thread; closing the socket sends the reset."""
     try:
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-        end.shutdown(socket.SHUT_RDWR)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        peer.shutdown(socket.SHUT_RDWR)
     except OSError:
-        return  # the other side was first
+        return  # the other side closed it first

@@ -1,4 +1,4 @@
-"""The command line as people use it: every command, both forms of answer, and one clear line for every mistake."""
+"""The command line: every command, its text and JSON output, and one-line errors."""
 
 from __future__ import annotations
 
@@ -52,34 +52,34 @@ def process(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
 
 
 def command_at(path: list[str]) -> Any:
-    found: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
     for name in path:
-        found = found.commands[name]
-    return found
+        command = command.commands[name]
+    return command
 
 
-def paths(above: tuple[str, ...] = ()) -> Iterator[list[str]]:
-    """The names of every command, below those of its group."""
-    for name, command in command_at([*above]).commands.items():
-        yield from paths((*above, name)) if hasattr(command, "commands") else [[*above, name]]
+def paths(group: tuple[str, ...] = ()) -> Iterator[list[str]]:
+    """Return the path of every command, including its groups."""
+    for name, command in command_at([*group]).commands.items():
+        yield from paths((*group, name)) if hasattr(command, "commands") else [[*group, name]]
 
 
 class TestHelp:
     @pytest.mark.parametrize("command", COMMANDS)
     def test_every_command_has_an_example(self, zettel: Zettel, command: str) -> None:
-        ran = zettel(command, "--help")
-        assert ran.status == 0
-        assert "Example" in ran.out
-        assert f"zettel {command}" in ran.out
-        assert "--store" in ran.out
+        result = zettel(command, "--help")
+        assert result.status == 0
+        assert "Example" in result.out
+        assert f"zettel {command}" in result.out
+        assert "--store" in result.out
 
-    def test_without_a_command_it_shows_all(self, zettel: Zettel) -> None:
-        ran = zettel()
-        assert ran.status == 0
-        assert set(COMMANDS) <= set(ran.out.split())
-        assert "..." not in ran.out.partition("Commands:")[2], "a first line is cut off"
+    def test_without_a_command_help_lists_all_commands(self, zettel: Zettel) -> None:
+        result = zettel()
+        assert result.status == 0
+        assert set(COMMANDS) <= set(result.out.split())
+        assert "..." not in result.out.partition("Commands:")[2], "a first line is cut off"
 
-    def test_version(self, zettel: Zettel) -> None:
+    def test_version_is_shown(self, zettel: Zettel) -> None:
         assert zettel("--version").out.startswith("zettel ")
 
     def test_help_loads_no_engine(self) -> None:
@@ -93,15 +93,15 @@ class TestHelp:
 
 
 class TestOptionsEverywhere:
-    def test_they_move_to_the_front(self) -> None:
+    def test_common_options_move_to_the_front(self) -> None:
         assert move_common_options_first(["search", "q", "--json", "--store", "a.db", "--user=ann"]) == [
             "--json", "--store", "a.db", "--user=ann", "search", "q",
         ]  # fmt: skip
 
-    def test_what_follows_two_dashes_stays(self) -> None:
+    def test_arguments_after_two_dashes_stay(self) -> None:
         assert move_common_options_first(["add", "--", "--json"]) == ["add", "--", "--json"]
 
-    def test_bench_keeps_its_own_json(self) -> None:
+    def test_bench_has_its_own_json_option(self) -> None:
         assert move_common_options_first(["bench", "locomo", "x", "--json", "f"]) == [
             "bench",
             "locomo",
@@ -111,36 +111,38 @@ class TestOptionsEverywhere:
         ]
 
     @pytest.mark.parametrize("path", [*paths()], ids=" ".join)
-    def test_json_may_stand_behind_every_command(self, path: list[str]) -> None:
-        own = any(one.name == "json" for one in command_at(path).params)  # it takes a file
+    def test_json_is_accepted_after_every_command(self, path: list[str]) -> None:
+        own = any(parameter.name == "json" for parameter in command_at(path).params)  # this option takes a file
         assert move_common_options_first([*path, "--json"]) == ([*path, "--json"] if own else ["--json", *path])
 
-    def test_before_and_after_are_the_same(self, zettel: Zettel) -> None:
-        made = zettel("add", "Snow fell.", "--store", "a.db", "--user", "ann", "--json").json()["id"]
-        assert zettel("--store", "a.db", "--user", "ann", "--json", "show", made).json()["content"] == "Snow fell."
+    def test_common_options_work_before_and_after_the_command(self, zettel: Zettel) -> None:
+        note_id = zettel("add", "Snow fell.", "--store", "a.db", "--user", "ann", "--json").json()["id"]
+        assert zettel("--store", "a.db", "--user", "ann", "--json", "show", note_id).json()["content"] == "Snow fell."
 
-    def test_store_from_the_environment(self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_the_store_is_read_from_the_environment(
+        self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
         monkeypatch.setenv("ZETTEL_STORE", "elsewhere.db")
         zettel("add", "Snow fell.")
         assert (tmp_path / "elsewhere.db").exists()
 
-    def test_a_file_may_be_named_by_its_address(self, zettel: Zettel, tmp_path: Path) -> None:
+    def test_a_store_may_be_a_file_address(self, zettel: Zettel, tmp_path: Path) -> None:
         address = (tmp_path / "by address.db").as_uri()
-        ran = zettel("search", "x", "--store", address)
-        assert (ran.status, "there is no store" in ran.err, list(tmp_path.iterdir())) == (1, True, [])
+        result = zettel("search", "x", "--store", address)
+        assert (result.status, "there is no store" in result.err, list(tmp_path.iterdir())) == (1, True, [])
         zettel("add", "The door is green.", "--store", address)
         assert zettel("stats", "--store", address, "--json").json()["bytes"] > 0
 
     @pytest.mark.parametrize("part", ["--tenant", "--user", "--agent"])
     def test_an_empty_part_of_a_scope_is_refused(self, zettel: Zettel, tmp_path: Path, part: str) -> None:
-        ran = zettel("add", "Snow fell.", part, "")
-        assert (ran.status, ran.out, list(tmp_path.iterdir())) == (2, "", [])
-        assert f"{part}: the name is empty" in ran.err
+        result = zettel("add", "Snow fell.", part, "")
+        assert (result.status, result.out, list(tmp_path.iterdir())) == (2, "", [])
+        assert f"{part}: the name is empty" in result.err
 
-    def test_scopes_are_apart(self, zettel: Zettel) -> None:
-        made = zettel("add", "Snow fell.", "--user", "ann").out.strip()
-        ran = zettel("show", made, "--user", "ben")
-        assert (ran.status, ran.out) == (1, "")
+    def test_scopes_are_separate(self, zettel: Zettel) -> None:
+        note_id = zettel("add", "Snow fell.", "--user", "ann").out.strip()
+        result = zettel("show", note_id, "--user", "ben")
+        assert (result.status, result.out) == (1, "")
 
 
 class TestImporting:
@@ -161,49 +163,49 @@ class TestImporting:
         assert "- content: Snow." in history
         assert "+ content: Rain." in history
 
-    def test_what_was_deleted_stays_deleted(self, zettel: Zettel, chat: str) -> None:
+    def test_deleted_events_are_not_imported_again(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
         (first, *_) = zettel("search", "Who moved to Oslo?", "-k", "1", "--json").json()
         assert zettel("delete", first["note"]["id"], "--yes").status == 0
         report = zettel("import", chat, "--json").json()
         assert (report["added"], report["existing"], report["deleted"]) == (0, 4, 1)
 
-    def test_the_table_tells_what_was_rejected(self, zettel: Zettel, tmp_path: Path) -> None:
+    def test_the_table_shows_rejected_records(self, zettel: Zettel, tmp_path: Path) -> None:
         (tmp_path / "a.jsonl").write_text('{"content": "Snow."}\n{"content": "cut o')
-        ran = zettel("import", "a.jsonl")
-        assert (ran.status, ran.err.count("\n")) == (1, 1)
-        assert "rejected 1 of 2 records, the others are stored; the first is a.jsonl:2: " in ran.err
-        assert "1  added" in ran.out
-        assert "1  rejected" in ran.out
-        assert "a.jsonl:2: " in ran.out
+        result = zettel("import", "a.jsonl")
+        assert (result.status, result.err.count("\n")) == (1, 1)
+        assert "rejected 1 of 2 records, the others are stored; the first is a.jsonl:2: " in result.err
+        assert "1  added" in result.out
+        assert "1  rejected" in result.out
+        assert "a.jsonl:2: " in result.out
 
     @pytest.mark.parametrize(
-        ("third", "told"),
+        ("third", "error_text"),
         [
             ({"content": "nul \x00 here"}, "NUL"),
             ({"content": "x" * 2_000_000}, "2,000,000 bytes"),
             ({"content": "x", "occurred_at": "2024-02-30"}, "occurred_at"),
         ],
     )
-    def test_one_bad_line_costs_only_itself(
-        self, zettel: Zettel, tmp_path: Path, third: dict[str, str], told: str
+    def test_one_invalid_line_rejects_only_itself(
+        self, zettel: Zettel, tmp_path: Path, third: dict[str, str], error_text: str
     ) -> None:
         lines = [{"id": str(n), "content": f"Boat {n} left."} | (third if n == 3 else {}) for n in range(1, 6)]
         (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
-        ran = zettel("import", "a.jsonl", "--json")
-        report = json.loads(ran.out)
-        assert (ran.status, report["added"], len(report["rejected_records"])) == (1, 4, 1)
+        result = zettel("import", "a.jsonl", "--json")
+        report = json.loads(result.out)
+        assert (result.status, report["added"], len(report["rejected_records"])) == (1, 4, 1)
         assert (report["rejected_records"][0]["file"], report["rejected_records"][0]["position"]) == ("a.jsonl", "3")
-        assert told in report["rejected_records"][0]["reason"]
-        assert "a.jsonl:3: " in ran.err
+        assert error_text in report["rejected_records"][0]["reason"]
+        assert "a.jsonl:3: " in result.err
         assert zettel("stats", "--json").json()["notes"] == 4
 
-    def test_nothing_to_remember(self, zettel: Zettel, tmp_path: Path) -> None:
+    def test_a_file_without_events_is_an_error(self, zettel: Zettel, tmp_path: Path) -> None:
         (tmp_path / "a.jsonl").write_text("")
-        ran = zettel("import", "a.jsonl", "--format", "jsonl")
-        assert (ran.status, "a.jsonl contains no events" in ran.err) == (1, True)
+        result = zettel("import", "a.jsonl", "--format", "jsonl")
+        assert (result.status, "a.jsonl contains no events" in result.err) == (1, True)
 
-    def test_one_conversation_of_several(self, zettel: Zettel, tmp_path: Path) -> None:
+    def test_one_conversation_can_be_imported(self, zettel: Zettel, tmp_path: Path) -> None:
         talks = [
             {"sample_id": name, "conversation": {"session_1": [{"speaker": "A", "text": name, "dia_id": "D1:1"}]}}
             for name in ("pond", "lake")
@@ -211,21 +213,21 @@ class TestImporting:
         (tmp_path / "both.json").write_text(json.dumps(talks))
         assert zettel("import", "both.json", "--conversation", "lake", "--json").json()["added"] == 1
         assert zettel("import", "both.json", "--json").json()["added"] == 1
-        ran = zettel("import", "both.json", "--conversation", "sea")
-        assert (ran.status, "'sea'" in ran.err) == (1, True)
+        result = zettel("import", "both.json", "--conversation", "sea")
+        assert (result.status, "'sea'" in result.err) == (1, True)
 
-    def test_export_and_import_again(self, zettel: Zettel, chat: str) -> None:
+    def test_an_export_can_be_imported_again(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
         assert zettel("export", "out.jsonl").err == "5 events written to out.jsonl\n"
         assert zettel("import", "out.jsonl", "--json").json()["existing"] == 5
         report = zettel("import", "out.jsonl", "--store", "copy.db", "--json").json()
         assert (report["added"], report["rejected_records"]) == (5, [])
-        one, two = zettel("export").out.splitlines(), zettel("export", "--store", "copy.db").out.splitlines()
+        original, copy = zettel("export").out.splitlines(), zettel("export", "--store", "copy.db").out.splitlines()
         keys = ("content", "speaker", "occurred_at", "session")
-        said = [{key: json.loads(line)[key] for key in keys} for line in one]
-        assert said == [{key: json.loads(line)[key] for key in said[0]} for line in two]
+        expected = [{key: json.loads(line)[key] for key in keys} for line in original]
+        assert expected == [{key: json.loads(line)[key] for key in expected[0]} for line in copy]
 
-    def test_ctrl_c_loses_nothing(self, tmp_path: Path) -> None:
+    def test_ctrl_c_leaves_whole_batches(self, tmp_path: Path) -> None:
         lines = [json.dumps({"content": f"Boat {n} left harbour {n % 7}.", "id": str(n)}) for n in range(20_000)]
         (tmp_path / "many.jsonl").write_text("\n".join(lines))
         store = tmp_path / "zettel.db"
@@ -245,27 +247,32 @@ class TestImporting:
 
 
 class TestAsking:
-    def test_search_as_a_table(self, zettel: Zettel, chat: str) -> None:
+    def test_search_prints_a_table(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
-        ran = zettel("search", "Where did Ann move?", "-k", "2")
-        assert ran.status == 0
-        assert "Oslo" in ran.out
-        assert "2024-05-01" in ran.out
-        assert "sources" not in ran.out
+        result = zettel("search", "Where did Ann move?", "-k", "2")
+        assert result.status == 0
+        assert "Oslo" in result.out
+        assert "2024-05-01" in result.out
+        assert "sources" not in result.out
 
-    def test_explained(self, zettel: Zettel, chat: str) -> None:
+    def test_explain_prints_sources_features_and_scorer(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
-        ran = zettel("search", "Where did Ann move?", "--explain")
-        assert all(word in ran.out for word in ("sources", "features", "scorer"))
+        result = zettel("search", "Where did Ann move?", "--explain")
+        assert all(word in result.out for word in ("sources", "features", "scorer"))
 
     @pytest.mark.parametrize("columns", [80, 160])
-    def test_it_reads_well(self, zettel: Zettel, chat: str, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-        """A line with score, time, speaker and id, then the text over the full width, then the reasons."""
+    def test_output_fits_the_terminal_width(
+        self, zettel: Zettel, chat: str, monkeypatch: pytest.MonkeyPatch, columns: int
+    ) -> None:
+        """A hit is a line with score, time, speaker and id, then the text over the full width, then the reasons."""
         monkeypatch.setenv("COLUMNS", str(columns))
         zettel("add", "It is forty feet long.", "--title", "Blue Heron", "--speaker", "Ann")
-        made = zettel("add", "Blue Heron " + "was carried upstairs by four strong people " * 5).out.strip()
+        note_id = zettel("add", "Blue Heron " + "was carried upstairs by four strong people " * 5).out.strip()
         zettel("import", chat)
-        for arguments in (["search", "piano", "--explain"], *([name, made] for name in ("links", "show", "history"))):
+        for arguments in (
+            ["search", "piano", "--explain"],
+            *([name, note_id] for name in ("links", "show", "history")),
+        ):
             lines = zettel(*arguments).out.splitlines()
             assert max(map(len, lines)) <= columns
             assert lines == [line.rstrip() for line in lines]
@@ -273,47 +280,47 @@ class TestAsking:
         assert re.fullmatch(r"[01]\.\d\d  2024-05-08 18:31  Ann  n_\w+", lines[0])
         assert lines[1] == "      Out of tune, Nils dropped it on the stairs."
 
-    def test_as_json(self, zettel: Zettel, chat: str) -> None:
+    def test_search_prints_json(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
         hits = zettel("search", "Who dropped the piano?", "--speaker", "Ann", "-k", "3", "--json").json()
         assert {hit["note"]["speaker"] for hit in hits} == {"Ann"}
         assert all(0 <= hit["score"] <= 1 for hit in hits)
 
-    def test_dates_bound_what_is_found(self, zettel: Zettel, chat: str) -> None:
+    def test_dates_filter_hits(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
         hits = zettel("search", "piano", "--since", "2024-05-02", "--json").json()
         assert {hit["note"]["occurred_at"][:10] for hit in hits} == {"2024-05-08"}
 
-    def test_context(self, zettel: Zettel, chat: str) -> None:
+    def test_context_contains_the_answer(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
         assert "Oslo" in zettel("context", "Where did Ann move?", "--max-tokens", "200").out
 
 
 class TestNotes:
-    def test_a_note_with_all_it_has(self, zettel: Zettel) -> None:
-        made = zettel(
+    def test_add_stores_every_field(self, zettel: Zettel) -> None:
+        note_id = zettel(
             "add", "The mast is oak.", "--speaker", "Ann", "--at", "2024-05-01T09:00Z", "--title", "Mast",
             "--session", "yard", "--meta", "project=boat", "--meta", "length=7",
         ).out.strip()  # fmt: skip
-        shown = zettel("show", made, "--json").json()
+        shown = zettel("show", note_id, "--json").json()
         assert (shown["speaker"], shown["title"], shown["session"]) == ("Ann", "Mast", "yard")
         assert shown["metadata"] == {"project": "boat", "length": 7}
-        assert "The mast is oak." in zettel("show", made).out
+        assert "The mast is oak." in zettel("show", note_id).out
         assert zettel("show", shown["event_ids"][0], "--json").json()["content"] == "The mast is oak."
 
-    def test_text_from_stdin(self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_add_reads_text_from_stdin(self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
         import io
 
         monkeypatch.setattr(sys, "stdin", io.StringIO("From a pipe."))
-        made = zettel("add", "-").out.strip()
-        assert zettel("show", made, "--json").json()["content"] == "From a pipe."
+        note_id = zettel("add", "-").out.strip()
+        assert zettel("show", note_id, "--json").json()["content"] == "From a pipe."
 
-    def test_stdin_in_another_encoding_is_told(self, tmp_path: Path) -> None:
+    def test_stdin_in_another_encoding_is_an_error(self, tmp_path: Path) -> None:
         env = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONIOENCODING": "utf-8"}  # strict, as in most terminals
         command = [sys.executable, "-c", MAIN, "add", "-"]
-        ran = subprocess.run(command, cwd=tmp_path, env=env, input=b"caf\xe9", capture_output=True)
-        assert (ran.returncode, ran.stdout, ran.stderr.count(b"\n")) == (1, b"", 1)
-        assert ran.stderr.startswith(b"zettel: stdin is not utf-8 (byte 4,")
+        result = subprocess.run(command, cwd=tmp_path, env=env, input=b"caf\xe9", capture_output=True)
+        assert (result.returncode, result.stdout, result.stderr.count(b"\n")) == (1, b"", 1)
+        assert result.stderr.startswith(b"zettel: stdin is not utf-8 (byte 4,")
         assert list(tmp_path.iterdir()) == []
 
     def test_links(self, zettel: Zettel) -> None:
@@ -323,43 +330,48 @@ class TestNotes:
         assert [link["target"] for link in found if link["type"] == "MENTIONS"] == [old]
         assert "MENTIONS" in zettel("links", new, "--hops", "2").out
 
-    def test_what_a_note_did_is_shown_and_taken_back(self, zettel: Zettel) -> None:
+    def test_the_effects_of_a_note_are_shown_and_reverted(self, zettel: Zettel) -> None:
         ids = [zettel("add", "The ferry to Bergen leaves at nine.", "--id", str(n)).out.strip() for n in range(2)]
         assert zettel("evolve", "--json").json()["merged"] == 1
-        told = zettel("history", ids[0]).out
-        assert f"because of {ids[1]} “The ferry to Bergen leaves at nine.”" in told
-        assert "based on" in told
+        history = zettel("history", ids[0]).out
+        assert f"because of {ids[1]} “The ferry to Bergen leaves at nine.”" in history
+        assert "based on" in history
         assert "+ merged_into: " + ids[0] in zettel("history", ids[1]).out
         changed = zettel("revert", "--effects-of", ids[1], "--json").json()
-        assert {one["id"] for one in changed} == set(ids)
-        assert not any(one["archived"] for one in changed)
-        told = zettel("history", ids[0]).out
-        assert all(part in told for part in ("reverts", "reverted"))
+        assert {note["id"] for note in changed} == set(ids)
+        assert not any(note["archived"] for note in changed)
+        history = zettel("history", ids[0]).out
+        assert all(part in history for part in ("reverts", "reverted"))
         assert "0 notes changed" in zettel("revert", "--effects-of", ids[1]).out
 
     def test_history_is_a_diff(self, zettel: Zettel) -> None:
         from zettel import Memory
 
-        made = zettel("add", "The mast is oak.").out.strip()
+        note_id = zettel("add", "The mast is oak.").out.strip()
         with Memory("zettel.db") as memory:
-            memory.update(made, tags=["boat", "wood"], importance=0.75)
-            memory.update(made, tags=["boat", "yard"], content="The mast is ash.")
-            memory.revert(made, 1)
-        told = zettel("history", made).out
-        assert "importance: 0.5 → 0.75\n" in told
-        assert "  - tags: wood\n  + tags: yard\n" in told
-        assert "  - content: The mast is oak.\n  + content: The mast is ash.\n" in told
-        assert "importance: 0.75 → 0.5\n" in told
-        assert "\x1b" not in told
-        assert [one["version"] for one in zettel("history", made, "--json").json()] == [1, 2, 3, 4]
+            memory.update(note_id, tags=["boat", "wood"], importance=0.75)
+            memory.update(note_id, tags=["boat", "yard"], content="The mast is ash.")
+            memory.revert(note_id, 1)
+        history = zettel("history", note_id).out
+        assert "importance: 0.5 → 0.75\n" in history
+        assert "  - tags: wood\n  + tags: yard\n" in history
+        assert "  - content: The mast is oak.\n  + content: The mast is ash.\n" in history
+        assert "importance: 0.75 → 0.5\n" in history
+        assert "\x1b" not in history
+        assert [revision["version"] for revision in zettel("history", note_id, "--json").json()] == [1, 2, 3, 4]
 
     @pytest.mark.parametrize(
         "wrong", [(), ("n_1",), ("n_1", "2", "--effects-of", "n_2"), ("n_1", "--effects-of", "n_2")]
     )
-    def test_revert_says_what_it_takes(self, zettel: Zettel, wrong: tuple[str, ...]) -> None:
+    def test_wrong_arguments_of_revert_are_explained(self, zettel: Zettel, wrong: tuple[str, ...]) -> None:
         zettel("add", "Snow fell.")
-        ran = zettel("revert", *wrong)
-        assert (ran.status, ran.out, ran.err.count("\n"), "--effects-of NOTE" in ran.err) == (1, "", 1, True)
+        result = zettel("revert", *wrong)
+        assert (result.status, result.out, result.err.count("\n"), "--effects-of NOTE" in result.err) == (
+            1,
+            "",
+            1,
+            True,
+        )
 
     def test_delete_asks_first(self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
         import io
@@ -368,42 +380,44 @@ class TestNotes:
             def isatty(self) -> bool:
                 return True
 
-        made = zettel("add", "Snow fell.").out.strip()
+        note_id = zettel("add", "Snow fell.").out.strip()
         monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
-        ran = zettel("delete", made)
-        assert (ran.status, "nothing was deleted" in ran.err) == (1, True)
-        assert zettel("show", made).status == 0
-        assert zettel("delete", made, "--yes", "--json").json() == {"deleted": 1}
-        assert zettel("show", made).status == 1
+        result = zettel("delete", note_id)
+        assert (result.status, "nothing was deleted" in result.err) == (1, True)
+        assert zettel("show", note_id).status == 0
+        assert zettel("delete", note_id, "--yes", "--json").json() == {"deleted": 1}
+        assert zettel("show", note_id).status == 1
 
     @pytest.mark.parametrize("answer", ["", "y\n"])
-    def test_delete_asks_nobody_but_people(self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    def test_delete_without_a_terminal_requires_yes(
+        self, zettel: Zettel, monkeypatch: pytest.MonkeyPatch, answer: str
+    ) -> None:
         import io
 
-        made = zettel("add", "Snow fell.").out.strip()
+        note_id = zettel("add", "Snow fell.").out.strip()
         monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
-        ran = zettel("delete", made)
-        assert (ran.status, ran.out, ran.err.count("\n"), "--yes" in ran.err) == (1, "", 1, True)
-        assert zettel("show", made).status == 0
+        result = zettel("delete", note_id)
+        assert (result.status, result.out, result.err.count("\n"), "--yes" in result.err) == (1, "", 1, True)
+        assert zettel("show", note_id).status == 0
 
     @pytest.mark.parametrize("chosen", [("--source", "chat.txt"), ("--session", "chat"), ("--scope",)])
-    def test_delete_many(self, zettel: Zettel, chat: str, chosen: tuple[str, ...]) -> None:
+    def test_delete_by_source_session_or_scope(self, zettel: Zettel, chat: str, chosen: tuple[str, ...]) -> None:
         zettel("import", chat)
         zettel("add", "Of another scope.", "--user", "ben")
         assert zettel("delete", *chosen, "--yes", "--json").json() == {"deleted": 5}
         assert zettel("stats", "--json").json()["notes"] == 1
 
-    def test_a_path_may_be_written_otherwise(self, zettel: Zettel, chat: str) -> None:
+    def test_delete_normalises_the_path_of_a_source(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
-        other = zettel("delete", "--source", "elsewhere/chat.txt", "--yes")
-        assert (other.status, other.out) == (1, "")
-        assert "this scope has no notes of the source elsewhere/chat.txt" in other.err
+        result = zettel("delete", "--source", "elsewhere/chat.txt", "--yes")
+        assert (result.status, result.out) == (1, "")
+        assert "this scope has no notes of the source elsewhere/chat.txt" in result.err
         assert zettel("delete", "--source", "./chat.txt", "--yes").out == "5 notes deleted\n"
 
-    def test_a_time_that_is_none(self, zettel: Zettel) -> None:
-        ran = zettel("add", "x", "--at", "tomorrow")
-        assert (ran.status, ran.err.count("\n")) == (1, 1)
-        assert "occurred_at: 'tomorrow' is not a time: use ISO 8601 such as 2024-05-01T09:00Z" in ran.err
+    def test_an_invalid_time_is_an_error(self, zettel: Zettel) -> None:
+        result = zettel("add", "x", "--at", "tomorrow")
+        assert (result.status, result.err.count("\n")) == (1, 1)
+        assert "occurred_at: 'tomorrow' is not a time: use ISO 8601 such as 2024-05-01T09:00Z" in result.err
 
 
 class TestUpkeep:
@@ -419,17 +433,17 @@ class TestUpkeep:
         assert zettel("doctor").out == "no problems found\n"
         assert zettel("doctor", "--repair", "--json").json() == {"found": [], "left": []}
 
-    def test_stats_tell_what_made_it_and_how_big_it_is(self, zettel: Zettel, chat: str, tmp_path: Path) -> None:
+    def test_stats_show_size_embedder_and_annotator(self, zettel: Zettel, chat: str, tmp_path: Path) -> None:
         zettel("import", chat)
         stats = zettel("stats", "--json").json()
         assert stats["bytes"] >= (tmp_path / "zettel.db").stat().st_size > 0
         assert (stats["file"], stats["purges"], stats["annotator"]) == ("zettel.db", 0, "extractive")
-        told = zettel("stats").out
-        assert stats["embedder"] in told
-        assert "size " in told
-        assert "purge " not in told
+        table = zettel("stats").out
+        assert stats["embedder"] in table
+        assert "size " in table
+        assert "purge " not in table
 
-    def test_stats_tell_of_a_purge_that_waits(self, zettel: Zettel, chat: str) -> None:
+    def test_stats_show_a_pending_purge(self, zettel: Zettel, chat: str) -> None:
         import sqlite3
 
         zettel("import", chat)
@@ -445,40 +459,40 @@ class TestUpkeep:
             reader.close()
 
     @pytest.mark.parametrize("wrong", [("retri",), ("show",), ("cancel",), ("list", "j_1")])
-    def test_what_cannot_be_done_with_jobs(self, zettel: Zettel, wrong: tuple[str, ...]) -> None:
+    def test_wrong_arguments_of_jobs_are_errors(self, zettel: Zettel, wrong: tuple[str, ...]) -> None:
         zettel("add", "Snow fell.")
-        ran = zettel("jobs", *wrong)
-        assert (ran.status, ran.err.count("\n"), wrong[0] in ran.err) == (2, 1, True)
+        result = zettel("jobs", *wrong)
+        assert (result.status, result.err.count("\n"), wrong[0] in result.err) == (2, 1, True)
 
     @pytest.mark.parametrize("action", ["show", "retry", "cancel"])
-    def test_an_unknown_job_is_named(self, zettel: Zettel, action: str) -> None:
+    def test_the_error_names_an_unknown_job(self, zettel: Zettel, action: str) -> None:
         zettel("add", "Snow fell.")
-        ran = zettel("jobs", action, "j_nothing")
-        assert (ran.status, ran.out, ran.err.count("\n"), "j_nothing" in ran.err) == (1, "", 1, True)
-        assert "`zettel jobs`" in ran.err
+        result = zettel("jobs", action, "j_nothing")
+        assert (result.status, result.out, result.err.count("\n"), "j_nothing" in result.err) == (1, "", 1, True)
+        assert "`zettel jobs`" in result.err
 
-    def test_one_job_is_shown_and_cancelled(self, zettel: Zettel) -> None:
+    def test_a_job_can_be_shown_and_cancelled(self, zettel: Zettel) -> None:
         zettel("add", "The keel was laid in spring, and Ida painted it blue.", "--llm", "openai/nobody")
-        (job,) = [one for one in zettel("jobs", "list", "--json").json() if one["kind"] == "annotate"]
-        told = zettel("jobs", "show", job["id"]).out
-        assert all(part in told for part in (job["id"], "annotate", "queued", job["note"], "the default scope"))
+        (job,) = [job for job in zettel("jobs", "list", "--json").json() if job["kind"] == "annotate"]
+        shown = zettel("jobs", "show", job["id"]).out
+        assert all(part in shown for part in (job["id"], "annotate", "queued", job["note"], "the default scope"))
         assert zettel("jobs", "show", job["id"], "--json").json() == job
         assert zettel("jobs", "retry", job["id"]).out == f"{job['id']} has not failed\n"
         assert zettel("jobs", "cancel", job["id"], "--json").json() == {"cancelled": job["id"]}
         assert zettel("jobs").out == "no jobs: all work is done\n"
 
-    def test_a_worker_has_scopes_evolve(self, zettel: Zettel) -> None:
+    def test_a_worker_evolves_scopes(self, zettel: Zettel) -> None:
         ids = [zettel("add", "The ferry to Bergen leaves at nine.", "--id", str(n)).out.strip() for n in range(2)]
         assert zettel("worker", "--once", "--every", "24h").out == "all jobs are done\n"
         assert zettel("show", ids[1], "--json").json()["merged_into"] == ids[0]
 
     @pytest.mark.parametrize("period", ["soon", "24", "0h", "-1h", "1.5h"])
-    def test_a_period_that_is_none_is_named(self, zettel: Zettel, period: str) -> None:
+    def test_the_error_names_an_invalid_period(self, zettel: Zettel, period: str) -> None:
         zettel("add", "Snow fell.")
-        ran = zettel("worker", "--once", f"--every={period}")
-        assert (ran.status, ran.err.count("\n"), repr(period) in ran.err) == (1, 1, True)
+        result = zettel("worker", "--once", f"--every={period}")
+        assert (result.status, result.err.count("\n"), repr(period) in result.err) == (1, 1, True)
 
-    def test_reembed(self, zettel: Zettel, chat: str) -> None:
+    def test_search_works_after_reembed(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
         assert zettel("reembed", "--json").status == 0
         assert zettel("search", "piano", "--json").json()
@@ -488,7 +502,7 @@ class TestMistakes:
     """One line on stderr that names the thing, a status other than 0, no traceback, and no store left behind."""
 
     @pytest.mark.parametrize(
-        ("arguments", "status", "told"),
+        ("arguments", "status", "error_text"),
         [
             (["search", "x"], 1, "no store zettel.db"),
             (["stats", "--store", "gone.db"], 1, "gone.db"),
@@ -513,23 +527,23 @@ class TestMistakes:
             (["demo", "--out", "gone/a.html"], 1, "the folder gone does not exist"),
         ],
     )
-    def test_without_a_store(
-        self, zettel: Zettel, tmp_path: Path, arguments: list[str], status: int, told: str
+    def test_errors_without_a_store(
+        self, zettel: Zettel, tmp_path: Path, arguments: list[str], status: int, error_text: str
     ) -> None:
         for name in ("prose.md", "prose.rst"):
             (tmp_path / name).write_text("Just prose, of nobody.\n" * 200)
         (tmp_path / "cut.json").write_text('[{"sample_id": "pond", "conversation": {"session_1": [')
         before = {path.name for path in tmp_path.iterdir()}
-        ran = zettel(*arguments)
-        assert (ran.status, ran.out) == (status, "")
-        assert told in ran.err
-        assert ran.err.count("\n") == 1
-        assert "Traceback" not in ran.err
+        result = zettel(*arguments)
+        assert (result.status, result.out) == (status, "")
+        assert error_text in result.err
+        assert result.err.count("\n") == 1
+        assert "Traceback" not in result.err
         assert {path.name for path in tmp_path.iterdir()} - before <= {"zettel.db", "zettel.db-wal", "zettel.db-shm"}
         assert arguments[0] == "import" or {path.name for path in tmp_path.iterdir()} == before
 
     @pytest.mark.parametrize(
-        ("arguments", "told"),
+        ("arguments", "error_text"),
         [
             (["search", ""], "question"),
             (["search", "   "], "question"),
@@ -554,27 +568,27 @@ class TestMistakes:
             (["search", "x", "--embedder", "./nowhere"], "nowhere"),
         ],
     )
-    def test_with_a_store(self, zettel: Zettel, arguments: list[str], told: str) -> None:
+    def test_errors_with_a_store(self, zettel: Zettel, arguments: list[str], error_text: str) -> None:
         zettel("add", "Snow fell.")
-        ran = zettel(*arguments)
-        assert (ran.status, ran.out) == (1, "")
-        assert told.casefold() in ran.err.casefold()
-        assert ran.err.count("\n") == 1
+        result = zettel(*arguments)
+        assert (result.status, result.out) == (1, "")
+        assert error_text.casefold() in result.err.casefold()
+        assert result.err.count("\n") == 1
 
-    def test_a_folder_that_cannot_be_written(self, zettel: Zettel, tmp_path: Path) -> None:
-        closed = tmp_path / "closed"
-        closed.mkdir(mode=0o555)
-        folder = Path("/proc") if os.access(closed, os.W_OK) else closed  # to root nothing of ours is closed
-        ran = zettel("add", "Snow fell.", "--store", str(folder / "a.db"))
-        assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
-        assert "a.db cannot be written" in ran.err
+    def test_a_read_only_folder_is_an_error(self, zettel: Zettel, tmp_path: Path) -> None:
+        read_only = tmp_path / "closed"
+        read_only.mkdir(mode=0o555)
+        folder = Path("/proc") if os.access(read_only, os.W_OK) else read_only  # root can write to any folder of ours
+        result = zettel("add", "Snow fell.", "--store", str(folder / "a.db"))
+        assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+        assert "a.db cannot be written" in result.err
 
-    def test_the_same_id_with_other_content(self, zettel: Zettel) -> None:
+    def test_a_known_id_with_other_content_is_an_error(self, zettel: Zettel) -> None:
         zettel("add", "Snow fell.", "--id", "1")
-        ran = zettel("add", "Rain fell.", "--id", "1")
-        assert (ran.status, ran.err.count("\n")) == (1, 1)
+        result = zettel("add", "Rain fell.", "--id", "1")
+        assert (result.status, result.err.count("\n")) == (1, 1)
 
-    def test_a_reader_that_goes_away(self, tmp_path: Path) -> None:
+    def test_export_ends_when_its_reader_closes(self, tmp_path: Path) -> None:
         lines = [json.dumps({"content": f"Boat {n}.", "id": str(n)}) for n in range(2_000)]
         (tmp_path / "many.jsonl").write_text("\n".join(lines))
         importing = process("import", "many.jsonl", cwd=tmp_path)
@@ -590,17 +604,17 @@ class TestMistakes:
         exporting.stderr.close()
 
     @pytest.mark.parametrize(("encoding", "speaker"), [("ascii", "\\xc5se"), ("latin-1", "Åse")])
-    def test_a_pipe_that_is_not_utf_8(self, zettel: Zettel, tmp_path: Path, encoding: str, speaker: str) -> None:
+    def test_output_is_encoded_for_the_pipe(self, zettel: Zettel, tmp_path: Path, encoding: str, speaker: str) -> None:
         text = "Party – at noon 🎉"
         zettel("add", text, "--speaker", "Åse")
         env = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
 
-        def said(*arguments: str) -> str:
+        def search_output(*arguments: str) -> str:
             command = [sys.executable, "-c", MAIN, "search", "party", *arguments]
-            ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=True)
-            return ran.stdout.decode(encoding)
+            result = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=True)
+            return result.stdout.decode(encoding)
 
-        assert json.loads(said("--json"))[0]["note"]["content"] == text
-        told = said()
-        assert speaker in told
-        assert "Party \\u2013 at noon \\U0001f389" in told
+        assert json.loads(search_output("--json"))[0]["note"]["content"] == text
+        table = search_output()
+        assert speaker in table
+        assert "Party \\u2013 at noon \\U0001f389" in table

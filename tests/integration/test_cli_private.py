@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.command import Ran, Zettel
+from tests.integration.command import CommandResult, Zettel
 
 pytestmark = pytest.mark.integration
 
@@ -48,7 +48,7 @@ def left_in(*files: Path) -> list[str]:
     ]
 
 
-def refused(ran: Ran, *told: str) -> None:
+def refused(ran: CommandResult, *told: str) -> None:
     assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1), ran
     for words in told:
         assert words in ran.err

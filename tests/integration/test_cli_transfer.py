@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.command import Ran, Zettel
+from tests.integration.command import CommandResult, Zettel
 
 pytestmark = pytest.mark.integration
 
@@ -61,7 +61,7 @@ class TestThereAndBack:
 class TestRefusals:
     """One line that says the way out, and nothing changed."""
 
-    def refused(self, ran: Ran, *told: str) -> None:
+    def refused(self, ran: CommandResult, *told: str) -> None:
         assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
         for words in told:
             assert words in ran.err

@@ -1,5 +1,7 @@
-"""Columns of a large scope that are kept in the file: they answer as columns that are read note by note, and whatever
-was deleted, damaged or written meanwhile is not answered from them."""
+"""Snapshots of a large scope's columns: loaded columns answer as columns read from notes.
+
+Deleted, damaged and outdated data is never answered from a snapshot.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ NOTES = 48
 
 
 def shrink(patch: pytest.MonkeyPatch) -> None:
-    """Few notes are many here, and few bytes a piece."""
+    """Lower the limits so that few notes count as many and a piece has few bytes."""
     patch.setattr(ivf_lists, "LARGE", 40)
     patch.setattr(ivf, "FEW_ALLOWED", 6)
     patch.setattr(snapshots, "PIECE_BYTES", 600)
@@ -56,29 +58,29 @@ def small() -> Iterator[None]:
 
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether a snapshot could be used, each time that one was looked for."""
-    told: list[bool] = []
+    """Return a list that records for every load whether a snapshot was usable."""
+    results: list[bool] = []
     load = snapshots.load
 
     def watched(*arguments: Any) -> Any:
         columns = load(*arguments)
-        told.append(columns.changed >= 0)
+        results.append(columns.changed >= 0)
         return columns
 
     monkeypatch.setattr(snapshots, "load", watched)
-    return told
+    return results
 
 
 async def fill(store: EmbeddedStore, notes: int = NOTES) -> tuple[StoreWriter, list[str]]:
-    """A scope that has inverted lists."""
+    """Fill a scope that has inverted lists."""
     scribe, chosen = await StoreWriter(store).begin(), random.Random(1)
     ids = []
     for number in range(notes):
         angle = chosen.choice(ANGLES)
-        said = " and ".join(chosen.choices(WORDS, k=3))
+        words = " and ".join(chosen.choices(WORDS, k=3))
         ids.append(
             await scribe.add(
-                f"The {said}.",
+                f"The {words}.",
                 vector=vector(np.cos(angle), np.sin(angle)),
                 session=chosen.choice([None, "a", "b"]),
                 speaker=chosen.choice([None, "Ann", "Bob"]),
@@ -90,29 +92,29 @@ async def fill(store: EmbeddedStore, notes: int = NOTES) -> tuple[StoreWriter, l
         )
     await scribe.change(ids[3], links=[(ids[1], LinkType.RELATES)])
     await scribe.mention(ids[4], ids[5])
-    await scribe.ask("harbour")  # who only writes leaves no snapshot
+    await scribe.ask("harbour")  # a store that only writes leaves no snapshot
     await store.optimize(ANN, scribe.space)
     return scribe, ids
 
 
-def made(path: Path) -> list[str]:
-    """A store with a snapshot of its one scope; its notes."""
+def make_store(path: Path) -> list[str]:
+    """Create a store with a snapshot of its only scope; return the ids of its notes."""
 
     async def work() -> list[str]:
         async with opened(path, hasty=True) as store:
             return (await fill(store))[1]
 
     ids = run(work())
-    assert len(kept(path)) == 1
+    assert len(stored_snapshots(path)) == 1
     return ids
 
 
-def kept(path: Path) -> list[tuple[int, int]]:
-    """Token and count of what stands in the table of snapshots."""
+def stored_snapshots(path: Path) -> list[tuple[int, int]]:
+    """Return token and change count of every stored snapshot."""
     with sqlite3.connect(path) as sql:
-        found = sql.execute("SELECT DISTINCT token, changed FROM snapshots").fetchall()
+        rows = sql.execute("SELECT DISTINCT token, changed FROM snapshots").fetchall()
     sql.close()
-    return found
+    return rows
 
 
 def ask_again(path: Path) -> None:
@@ -126,24 +128,27 @@ def ask_again(path: Path) -> None:
 
 
 async def answers(scribe: StoreWriter, ids: list[str], filter: Filter = Filter()) -> list[Any]:  # noqa: B008
-    """To questions of every kind, as plain values."""
+    """Return the answers to questions of every kind, as plain values."""
     day = (to_micros(DAY_ZERO), to_micros(DAY_ZERO) + 1)
-    told: list[Any] = []
-    for asked in (
+    rows: list[Any] = []
+    for options in (
         {"vector": vector(1, 1), "names": ("kestrel", "oslo", "ferry"), "filter": filter, "times": (day,)},
         {"vector": vector(1, 3), "pool": 5},
         {"vector": vector(1, 3), "pool": 3, "filter": Filter(session="a")},
         {"as_of": day[0]},
         {"vector": vector(0, 1), "known_at": (await scribe.store.state(ANN)).recorded_at - 1},
     ):
-        found = await scribe.ask("harbour", "cello", "ferri", **asked)
-        told.append(candidate_rows(found, skip_cosines=set(), term_notes=set(found.ids)))
+        candidates = await scribe.ask("harbour", "cello", "ferri", **options)
+        rows.append(candidate_rows(candidates, skip_cosines=set(), term_notes=set(candidates.ids)))
     near = await scribe.store.near(ANN, ids, scribe.space, 3)
-    return [*told, [(one.note, [(id, round(cosine, 5)) for id, cosine in one.others]) for one in near]]
+    return [
+        *rows,
+        [(neighbours.note, [(id, round(cosine, 5)) for id, cosine in neighbours.others]) for neighbours in near],
+    ]
 
 
-async def answers_read(path: Path, ids: list[str], filter: Filter = Filter()) -> list[Any]:  # noqa: B008
-    """The same of somebody who reads all notes."""
+async def answers_without_snapshot(path: Path, ids: list[str], filter: Filter = Filter()) -> list[Any]:  # noqa: B008
+    """Return the answers of a store that reads all notes instead of a snapshot."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(snapshots, "load", lambda _, row, __, dim, listed: Columns(row.number, dim, listed))
         patch.setattr(snapshots, "due", lambda *_: False)
@@ -158,10 +163,10 @@ async def answers_read(path: Path, ids: list[str], filter: Filter = Filter()) ->
     purged=st.booleans(),
     filter=filters,
 )
-def test_loaded_columns_answer_as_those_that_are_read(
+def test_loaded_columns_answer_as_columns_read_from_notes(
     before: list[Any], after: list[Any], purged: bool, filter: Filter, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """After any changes before it was written, and any after it was loaded, here and by somebody else."""
+    """Changes come before the snapshot is written and after it is loaded, from this store and another one."""
     path = tmp_path_factory.mktemp("snapshots") / "a.db"
 
     async def work() -> None:
@@ -173,24 +178,27 @@ def test_loaded_columns_answer_as_those_that_are_read(
                 await scribe.ask("harbour")
             if purged:
                 await store.purge()
-        assert len(kept(path)) == 1
+        assert len(stored_snapshots(path)) == 1
         async with opened(path, hasty=True) as store, opened(path, hasty=True) as other:
-            scribes = [await StoreWriter(one, first=1000 + 1000 * n).begin() for n, one in enumerate((store, other))]
-            assert await answers(scribes[0], present, filter) == await answers_read(path, present, filter)
+            scribes = [
+                await StoreWriter(opened_store, first=1000 + 1000 * n).begin()
+                for n, opened_store in enumerate((store, other))
+            ]
+            assert await answers(scribes[0], present, filter) == await answers_without_snapshot(path, present, filter)
             for step, mine in after:
                 await take(scribes[mine], step, present, versions)
                 await scribes[0].ask("harbour")
-            assert await answers(scribes[0], present, filter) == await answers_read(path, present, filter)
+            assert await answers(scribes[0], present, filter) == await answers_without_snapshot(path, present, filter)
             assert [line for line in await store.check(repair=False) if "no vector" not in line] == []
 
     run(work())
 
 
-def test_it_is_used_and_written_again_when_much_has_changed(tmp_path: Path, loaded: list[bool]) -> None:
+def test_a_snapshot_is_rewritten_after_many_changes(tmp_path: Path, loaded: list[bool]) -> None:
     path = tmp_path / "a.db"
-    made(path)
-    assert loaded == []  # there were no lists when the scope was read
-    first = kept(path)
+    make_store(path)
+    assert loaded == []  # the scope had no lists when it was read
+    first = stored_snapshots(path)
 
     async def add(notes: int) -> None:
         async with opened(path, hasty=True) as store:
@@ -200,13 +208,13 @@ def test_it_is_used_and_written_again_when_much_has_changed(tmp_path: Path, load
                 await scribe.add(f"A harbour with number {number}.")
 
     run(add(2))
-    assert kept(path) == first
-    run(add(9))  # with the two before more than an eighth
-    assert kept(path) != first
-    assert len(kept(path)) == 1
-    second = kept(path)
+    assert stored_snapshots(path) == first
+    run(add(9))  # with the earlier two more than an eighth
+    assert stored_snapshots(path) != first
+    assert len(stored_snapshots(path)) == 1
+    second = stored_snapshots(path)
     ask_again(path)
-    assert kept(path) == second
+    assert stored_snapshots(path) == second
     assert loaded == [True, True, True]
 
 
@@ -230,28 +238,28 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("what", DAMAGE)
-def test_what_cannot_be_used_is_left_aside(what: str, tmp_path: Path, loaded: list[bool]) -> None:
+def test_a_damaged_snapshot_is_not_used(what: str, tmp_path: Path, loaded: list[bool]) -> None:
     path = tmp_path / "a.db"
-    ids = made(path)
+    ids = make_store(path)
     with sqlite3.connect(path) as sql:
         sql.execute(DAMAGE[what])
     sql.close()
-    await_answers(path, ids)
+    check_answers(path, ids)
     assert loaded == [False]
-    assert len(kept(path)) == 1 + (what == "of no space")  # another one is there now
+    assert len(stored_snapshots(path)) == 1 + (what == "of no space")  # a new snapshot is stored
     ask_again(path)
     assert loaded[1:] == [True]
 
 
-def await_answers(path: Path, ids: list[str]) -> None:
+def check_answers(path: Path, ids: list[str]) -> None:
     async def work() -> None:
         async with opened(path, hasty=True) as store:
-            assert await answers(await StoreWriter(store).begin(), ids) == await answers_read(path, ids)
+            assert await answers(await StoreWriter(store).begin(), ids) == await answers_without_snapshot(path, ids)
 
     run(work())
 
 
-def told_of(path: Path) -> dict[str, Any]:
+def snapshot_contents(path: Path) -> dict[str, Any]:
     with sqlite3.connect(path) as sql:
         (data,) = sql.execute("SELECT data FROM snapshots WHERE piece = 0").fetchone()
     sql.close()
@@ -259,15 +267,15 @@ def told_of(path: Path) -> dict[str, Any]:
     return contents
 
 
-def tell(path: Path, contents: dict[str, Any]) -> None:
+def write_contents(path: Path, contents: dict[str, Any]) -> None:
     with sqlite3.connect(path) as sql:
         sql.execute("UPDATE snapshots SET data = ? WHERE piece = 0", (json.dumps(contents).encode(),))
     sql.close()
 
 
 def part(contents: dict[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(one for one in contents["parts"] if one["name"] == name)
-    return found
+    match: dict[str, Any] = next(part for part in contents["parts"] if part["name"] == name)
+    return match
 
 
 FOREIGN: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -290,13 +298,13 @@ FOREIGN: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 @pytest.mark.parametrize("what", FOREIGN)
-def test_what_somebody_else_made_is_left_aside(what: str, tmp_path: Path, loaded: list[bool]) -> None:
+def test_a_snapshot_with_foreign_contents_is_not_used(what: str, tmp_path: Path, loaded: list[bool]) -> None:
     path = tmp_path / "a.db"
-    ids = made(path)
-    contents = told_of(path)
+    ids = make_store(path)
+    contents = snapshot_contents(path)
     FOREIGN[what](contents)
-    tell(path, contents)
-    await_answers(path, ids)
+    write_contents(path, contents)
+    check_answers(path, ids)
     assert loaded == [False]
     ask_again(path)
     assert loaded[1:] == [True]
@@ -322,40 +330,42 @@ BEYOND: dict[str, Callable[[Any], None]] = {
 
 
 @pytest.mark.parametrize("name", BEYOND)
-def test_what_does_not_hold_together_is_left_aside(
+def test_a_snapshot_with_inconsistent_columns_is_not_used(
     name: str, tmp_path: Path, loaded: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, arrays = tmp_path / "a.db", snapshots._arrays
 
     def wrong(columns: Any) -> Any:
-        found = False
-        for own, array in arrays(columns):
-            if own == name:
-                array, found = np.array(array[:]), True
+        replaced = False
+        for part_name, array in arrays(columns):
+            if part_name == name:
+                array, replaced = np.array(array[:]), True
                 BEYOND[name](array.view(np.uint8) if array.dtype == bool else array)
-            yield own, array
-        assert found
+            yield part_name, array
+        assert replaced
 
     monkeypatch.setattr(snapshots, "_arrays", wrong)
-    ids = made(path)
+    ids = make_store(path)
     monkeypatch.setattr(snapshots, "_arrays", arrays)
-    await_answers(path, ids)
+    check_answers(path, ids)
     assert loaded == [False]
 
 
 @pytest.mark.parametrize("written", ["before", "after"])
-def test_nothing_of_what_was_deleted_stays(written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``written`` before the delete, or by somebody who held the note until it was deleted."""
+def test_a_purge_removes_deleted_data_from_snapshots(
+    written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The snapshot is written before the delete, or after it by a store that had cached the note."""
     path = tmp_path / "a.db"
-    made(path)
-    unlike = np.array([-0.5, 0.4, -0.3, 0.2, 0.5, -0.4, 0.1, 0.6], np.float32)
-    unlike /= np.linalg.norm(unlike)
-    said = "Quetzalcoatl flies over Popocatepetl."
+    make_store(path)
+    embedding = np.array([-0.5, 0.4, -0.3, 0.2, 0.5, -0.4, 0.1, 0.6], np.float32)
+    embedding /= np.linalg.norm(embedding)
+    content = "Quetzalcoatl flies over Popocatepetl."
 
     async def work() -> None:
         async with opened(path, hasty=True) as store:
             scribe = await StoreWriter(store, first=777777).begin()
-            id = await scribe.add(said, vector=unlike, session="Tenochtitlan", speaker="Moctezuma")
+            id = await scribe.add(content, vector=embedding, session="Tenochtitlan", speaker="Moctezuma")
             await scribe.change("n_2", content="Chapultepec is a hill.")
             await scribe.ask("harbour")
             secret = (await store.state(ANN)).secret
@@ -364,24 +374,24 @@ def test_nothing_of_what_was_deleted_stays(written: str, tmp_path: Path, monkeyp
             row = columns.ids.index(id)
             stamp = int(columns.notes["stamp"][row]).to_bytes(8, "little", signed=True)
             code = columns.vectors._slots["code"][columns.vectors._rows["slot"][[row]]].tobytes()  # type: ignore[attr-defined]
-        assert len(kept(path)) == 1
+        assert len(stored_snapshots(path)) == 1
         keys = Keys(secret)
-        words = [keys.word(token) for token in tokenize(f"{said} Chapultepec")]
+        words = [keys.word(token) for token in tokenize(f"{content} Chapultepec")]
         terms = [keys.term(name) for name in ("quetzalcoatl", "popocatepetl", "chapultepec")]
         hashes = [key.to_bytes(8, "little", signed=True) for key in (*words, *terms)]
         traces = [b"n_777777", b"Tenochtitlan", b"Moctezuma", stamp, code, *hashes]
         traces = [trace for trace in traces if trace in path.read_bytes()]
-        assert len(traces) > 8  # most of it is to be seen
+        assert len(traces) > 8  # most traces are present before the delete
         async with opened(path, hasty=True) as store:
             scribe = await StoreWriter(store, first=888888).begin()
             await scribe.ask("harbour")
             await scribe.erase(id)
             await scribe.change("n_2", erased=(2,))
             monkeypatch.setattr(snapshots, "WRITTEN_AT", -1 if written == "after" else 1)
-        assert len(kept(path)) == 1
+        assert len(stored_snapshots(path)) == 1
         async with opened(path, hasty=True) as store:
             assert await store.purge()
-            assert len(kept(path)) == (written == "after")
+            assert len(stored_snapshots(path)) == (written == "after")
             assert [trace for trace in traces if trace in path.read_bytes()] == []
             assert await store.check(repair=False) == []
 
@@ -391,17 +401,19 @@ def test_nothing_of_what_was_deleted_stays(written: str, tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("what", ["erase", "add", "drop", "activate", "repair"])
-def test_whoever_comes_between_two_pieces_is_heeded(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_between_two_pieces_discards_the_snapshot(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, write, number = tmp_path / "a.db", Connections.write, itertools.count(1)
 
     def between(connections: Connections) -> Any:
-        if next(number) == 9:  # ids are written by then
-            assert len(kept(path)) == 1
+        if next(number) == 9:  # the ids are written by now
+            assert len(stored_snapshots(path)) == 1
             monkeypatch.setattr(Connections, "write", write)
-            run(come())
+            run(change_store())
         return write(connections)
 
-    async def come() -> None:
+    async def change_store() -> None:
         async with opened(path, hasty=True) as other:
             scribe = await StoreWriter(other, first=1000).begin()
             if what == "erase":
@@ -423,7 +435,7 @@ def test_whoever_comes_between_two_pieces_is_heeded(what: str, tmp_path: Path, m
             await fill(store)
             monkeypatch.setattr(Connections, "write", between)
         assert next(number) > 9
-        assert kept(path) == []
+        assert stored_snapshots(path) == []
         async with opened(path, hasty=True) as store:
             await store.purge()
             assert (b"n_30" in path.read_bytes()) == (what not in ("drop", "erase"))
@@ -433,9 +445,9 @@ def test_whoever_comes_between_two_pieces_is_heeded(what: str, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("how", ["drop", "activate", "repair"])
-def test_it_goes_with_what_it_is_of(how: str, tmp_path: Path) -> None:
+def test_a_snapshot_is_deleted_with_its_scope_or_space(how: str, tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    ids = made(path)
+    ids = make_store(path)
 
     async def work() -> None:
         async with opened(path, hasty=True) as store:
@@ -453,10 +465,10 @@ def test_it_goes_with_what_it_is_of(how: str, tmp_path: Path) -> None:
                 assert sql.execute("PRAGMA secure_delete").fetchone() == (1,)
 
     run(work())
-    assert kept(path) == []
+    assert stored_snapshots(path) == []
 
 
-def test_whoever_writes_is_not_waited_for(tmp_path: Path) -> None:
+def test_closing_does_not_wait_for_a_writer(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
 
     async def work() -> None:
@@ -464,18 +476,18 @@ def test_whoever_writes_is_not_waited_for(tmp_path: Path) -> None:
             await fill(store)
             other = sqlite3.connect(path, isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
-            began = time.monotonic()
-        assert time.monotonic() - began < 2
+            started = time.monotonic()
+        assert time.monotonic() - started < 2
         other.execute("ROLLBACK")
         other.close()
 
     run(work())
-    assert kept(path) == []
+    assert stored_snapshots(path) == []
     ask_again(path)
-    assert len(kept(path)) == 1
+    assert len(stored_snapshots(path)) == 1
 
 
-def test_a_full_disk_is_left_as_it_was(tmp_path: Path) -> None:
+def test_a_full_disk_writes_no_snapshot(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
 
     async def work() -> None:
@@ -486,15 +498,17 @@ def test_a_full_disk_is_left_as_it_was(tmp_path: Path) -> None:
                 writer.execute(f"PRAGMA max_page_count = {pages + 3}")
 
     run(work())
-    assert kept(path) == []
+    assert stored_snapshots(path) == []
     ask_again(path)
-    assert len(kept(path)) == 1
+    assert len(stored_snapshots(path)) == 1
 
 
-def test_columns_of_which_much_is_gone(tmp_path: Path, loaded: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are read anew and not from the snapshot that they came from, and no snapshot is made of them."""
+def test_mostly_deleted_columns_are_read_again_from_notes(
+    tmp_path: Path, loaded: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store reads the notes again instead of the old snapshot, and writes no snapshot of the old columns."""
     path = tmp_path / "a.db"
-    ids = made(path)
+    ids = make_store(path)
     monkeypatch.setattr(loading, "FEW_ROWS", 4)
 
     async def work() -> None:
@@ -502,38 +516,38 @@ def test_columns_of_which_much_is_gone(tmp_path: Path, loaded: list[bool], monke
             scribe = await StoreWriter(store).begin()
             await scribe.ask("harbour")
             await scribe.erase(*ids[:30])
-            left = ids[30:]
+            remaining = ids[30:]
             await scribe.ask("harbour")
             assert loaded == [True]
             [(_, [columns])] = store._scopes._entries.values()
             assert columns.rows == NOTES
-            assert await answers(scribe, left) == await answers_read(path, left)
+            assert await answers(scribe, remaining) == await answers_without_snapshot(path, remaining)
             [(_, [columns])] = store._scopes._entries.values()
             assert columns.rows == NOTES - 30
 
     run(work())
     assert loaded == [True]
-    assert told_of(path)["rows"] == NOTES - 30
+    assert snapshot_contents(path)["rows"] == NOTES - 30
 
 
-def test_a_snapshot_of_which_much_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not left for whoever comes next, who would read the scope anew as well."""
+def test_a_mostly_deleted_snapshot_is_rewritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next store would otherwise read the scope again as well."""
     path = tmp_path / "a.db"
-    ids = made(path)
+    ids = make_store(path)
     monkeypatch.setattr(loading, "FEW_ROWS", 4)
 
-    async def ask(*gone: str) -> None:
+    async def ask(*deleted_ids: str) -> None:
         async with opened(path, hasty=True) as store:
             scribe = await StoreWriter(store).begin()
             await scribe.ask("harbour")
-            await scribe.erase(*gone)
+            await scribe.erase(*deleted_ids)
             await scribe.ask("harbour")
             await scribe.ask("harbour")
 
     run(ask(*ids[:23]))
-    assert told_of(path)["rows"] == NOTES  # not half of them are gone
+    assert snapshot_contents(path)["rows"] == NOTES  # less than half of them are deleted
     run(ask(*ids[23:25]))
-    assert told_of(path)["rows"] == NOTES - 25
+    assert snapshot_contents(path)["rows"] == NOTES - 25
 
 
 _CLOSER = """
@@ -553,8 +567,8 @@ run(work())
 """
 
 
-def closer(path: Path) -> subprocess.Popen[str]:
-    """A process that closes the store and writes a snapshot at it, slowly."""
+def closing_process(path: Path) -> subprocess.Popen[str]:
+    """Return a process that closes the store and slowly writes a snapshot."""
     process = subprocess.Popen([sys.executable, "-c", _CLOSER, str(path)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "closing\n"
@@ -564,29 +578,29 @@ def closer(path: Path) -> subprocess.Popen[str]:
 @pytest.mark.soak
 def test_a_kill_leaves_a_store_that_answers(tmp_path: Path, soak_scale: Callable[[int], int]) -> None:
     path, chosen = tmp_path / "a.db", random.Random(2)
-    ids = made(path)
-    for turn in range(soak_scale(60)):
-        with closer(path) as process:
-            if turn:
+    ids = make_store(path)
+    for round_number in range(soak_scale(60)):
+        with closing_process(path) as process:
+            if round_number:
                 time.sleep(chosen.random() * 0.3)
             else:
-                while len(kept(path)) < 2:  # some pieces are there beside those of the last snapshot
+                while len(stored_snapshots(path)) < 2:  # wait for the first pieces beside those of the last snapshot
                     time.sleep(0.001)
             process.send_signal(signal.SIGKILL)
-        assert turn or len(kept(path)) == 2
-        await_answers(path, ids)
+        assert round_number or len(stored_snapshots(path)) == 2
+        check_answers(path, ids)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(snapshots, "WRITTEN_AT", -1)
         ask_again(path)
-    assert len(kept(path)) == 1
+    assert len(stored_snapshots(path)) == 1
 
 
-def test_processes_that_close_at_once(tmp_path: Path, loaded: list[bool]) -> None:
+def test_concurrently_closing_processes_leave_one_snapshot(tmp_path: Path, loaded: list[bool]) -> None:
     path = tmp_path / "a.db"
-    ids = made(path)
-    with closer(path) as one, closer(path) as other:
+    ids = make_store(path)
+    with closing_process(path) as first, closing_process(path) as second:
         pass
-    assert (one.returncode, other.returncode) == (0, 0)
-    await_answers(path, ids)
+    assert (first.returncode, second.returncode) == (0, 0)
+    check_answers(path, ids)
     assert loaded == [True]
-    assert len(kept(path)) == 1
+    assert len(stored_snapshots(path)) == 1

@@ -1,4 +1,4 @@
-"""Every example runs as it stands, in an empty folder, and says what it promises."""
+"""Every example runs unchanged in an empty folder and prints the expected lines."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.frameworks.known import FRAMEWORKS
 from tests.model_protocols import protocols
 from tests.model_server import ModelServer
 from tests.scripted_model import reply
-from tests.talk_server import TalkServer, recalled
+from tests.talk_server import TalkServer, first_recalled
 
 pytestmark = pytest.mark.integration
 
 CHECKOUT = Path(__file__).parents[2]
-SAYS = {
+EXPECTED = {
     "import_a_chat.py": [
         "A luthier in Cremona; her workshop smells of spruce.\n        because of: I brought it to Giulia Fontana",
         "- 18:02 Ada: I brought it to Giulia Fontana this morning.",
@@ -38,15 +38,15 @@ SAYS = {
 
 HOSTED = "with_a_model.py"
 MODELS = {"OPENAI": "openai/gpt-4o-mini", "ANTHROPIC": "anthropic/claude-haiku-4-5", "OLLAMA": "ollama_chat/llama3.2"}
-"""The models that it names, by where LiteLLM looks for the address and key of their services."""
+"""The models named in the example, by the prefix of their services' environment variables in LiteLLM."""
 LOCAL = "with_llama_cpp.py"
 AGENT = "tools_in_a_loop.py"
 WRAPPED = "wrap_a_client.py"
 FROM_AMEM = "from_amem.py"
-PATIENCE = 250
-"""Seconds: a real model on a busy machine takes its time."""
+TIMEOUT = 250
+"""Seconds: a real model is slow on a busy machine."""
 LENIENT = "ignore::ResourceWarning"
-"""LiteLLM leaves its connections to the end of the interpreter."""
+"""LiteLLM leaves connections open until the interpreter exits."""
 ANSWERED = [
     "episodic, by the model: Ada remarks: The neck of my cello cracked tonight.",
     "episodic, without it: Bo, 1 March 2024: Great, thanks!",
@@ -56,42 +56,42 @@ ANSWERED = [
 
 def test_every_example_is_tested() -> None:
     with_frameworks = {framework.example.name for framework in FRAMEWORKS}  # in tests/frameworks
-    tested = {*SAYS, HOSTED, LOCAL, AGENT, WRAPPED, FROM_AMEM, *with_frameworks}
+    tested = {*EXPECTED, HOSTED, LOCAL, AGENT, WRAPPED, FROM_AMEM, *with_frameworks}
     assert {path.name for path in (CHECKOUT / "examples").glob("*.py")} == tested
 
 
 def run(name: str, folder: Path, *arguments: str, warnings: str = "error", **settings: str) -> str:
-    """What an example prints that was run in a folder, with these settings of the environment."""
+    """Run an example in a folder with these environment variables and return its output."""
     done = subprocess.run(
         [sys.executable, "-W", warnings, str(CHECKOUT / "examples" / name), *arguments],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(CHECKOUT)} | settings,
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert not list(folder.iterdir()), "an example leaves files behind"
     return done.stdout
 
 
-@pytest.mark.parametrize("name", SAYS)
+@pytest.mark.parametrize("name", EXPECTED)
 def test_example(name: str, tmp_path: Path) -> None:
     printed = run(name, tmp_path)
-    for said in SAYS[name]:
-        assert said in printed, printed
+    for expected in EXPECTED[name]:
+        assert expected in printed, printed
 
 
 @pytest.mark.parametrize("service", MODELS)
 def test_example_with_a_model(service: str, tmp_path: Path) -> None:
-    """Each service is spoken to in its own protocol; what answers is a model by rule."""
+    """The example calls each service in its own protocol; a rule-based model answers."""
     model = MODELS[service]
     assert model in (CHECKOUT / "examples" / HOSTED).read_text()
     with ModelServer(reply) as openai, protocols(reply) as (url, _):
         settings = {f"{service}_API_BASE": openai.url if service == "OPENAI" else url, f"{service}_API_KEY": "none"}
         printed = run(HOSTED, tmp_path, model, warnings=LENIENT, **settings)
-    for said in [*ANSWERED, f"{model} was asked 2 times: "]:
-        assert said in printed, printed
+    for expected in [*ANSWERED, f"{model} was asked 2 times: "]:
+        assert expected in printed, printed
 
 
 def test_example_of_an_agent(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_example_of_an_agent(tmp_path: Path) -> None:
 
 
 def test_example_of_a_wrapped_client(tmp_path: Path) -> None:
-    with TalkServer(lambda request: recalled(request).replace("I do not know", "Noted")) as server:
+    with TalkServer(lambda request: first_recalled(request).replace("I do not know", "Noted")) as server:
         printed = run(WRAPPED, tmp_path, OPENAI_BASE_URL=server.url, OPENAI_API_KEY="none")
     assert printed.splitlines() == [
         "Ann: I moved my boat, the Blue Heron, to the harbour of Risør.",
@@ -134,18 +134,18 @@ def test_example_of_a_wrapped_client(tmp_path: Path) -> None:
 def test_example_from_amem(tmp_path: Path) -> None:
     with ModelServer(reply) as server:
         printed = run(FROM_AMEM, tmp_path, warnings=LENIENT, OPENAI_API_BASE=server.url, OPENAI_API_KEY="none")
-    for said in [
+    for expected in [
         "Ribs?\n  Maple ribs are bent by hand. \n  The iron is kept at two hundred degrees. (a link led there)\n",
         "  The iron is kept at a hundred and eighty degrees. It was read 1 time(s), and is linked to the ribs: True\n",
         "\n  memory content: Rosin is cooked from the resin of larches.\n",
     ]:
-        assert said in printed, printed
+        assert expected in printed, printed
     assert "Not all was read" not in printed
     assert server.asked
 
 
 def test_example_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is lost, and what is missing is told."""
+    """The example loses no events and reports the missing key."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     printed = run(HOSTED, tmp_path, warnings=LENIENT)
     assert "Not all was read: 3 jobs failed" in printed
@@ -153,10 +153,10 @@ def test_example_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "episodic, without it: Ada, 1 March 2024: The neck of my cello cracked tonight" in printed
 
 
-@pytest.mark.timeout(2 * PATIENCE + 50)
+@pytest.mark.timeout(2 * TIMEOUT + 50)
 def test_example_with_a_model_on_this_machine(small_model: str, tmp_path: Path) -> None:
     printed = ""
-    for _ in range(2):  # so small a model spoils all three once in a while, and does so again when it is asked again
+    for _ in range(2):  # such a small model sometimes fails all three notes, also when it is called again
         printed = run(LOCAL, tmp_path, warnings=LENIENT, LLAMA_CPP_URL=small_model)
         if "episodic, by the model: " in printed:
             break

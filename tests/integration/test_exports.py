@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.integration.command import Ran, Zettel
+from tests.integration.command import CommandResult, Zettel
 from zettel import AsyncMemory, Memory, Scope
 from zettel.errors import InvalidInput
 from zettel.exports import tracked_files
@@ -123,7 +123,7 @@ def test_flat_memory(tmp_path: Path) -> None:
 
 
 class TestCommand:
-    def refused(self, ran: Ran, told: str, status: int = 1) -> None:
+    def refused(self, ran: CommandResult, told: str, status: int = 1) -> None:
         assert (ran.status, ran.out, ran.err.count("\n")) == (status, "", 1), ran
         assert told in ran.err
 

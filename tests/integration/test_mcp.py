@@ -1,4 +1,4 @@
-"""The server of the Model Context Protocol, asked by the official client over both transports."""
+"""The Model Context Protocol server, called by the official client over both transports."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ pytestmark = [pytest.mark.integration, pytest.mark.anyio]
 
 ANN = Scope(user="ann")
 MANY = 130
-"""Notes, more than one listing names."""
-HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-"""What a client of any version opens with."""
+"""Notes, more than one page of resources contains."""
+INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+"""The first request of a client of any version."""
 MARK = "Kestrelwood"
-"""Stands in all that the other scope holds."""
+"""A word in every note of the other scope."""
 
 
 @pytest.fixture(scope="module")
@@ -68,17 +68,17 @@ async def client_of(transport: str, store: Path, url: str) -> AsyncIterator[Clie
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http", *(["http, newest"] if NEWEST else [])])
-async def test_all_that_is_offered(transport: str, store: Path, url: str) -> None:
+async def test_tools_resources_and_prompts_work_over_every_transport(transport: str, store: Path, url: str) -> None:
     async with client_of(transport, store, url) as client:
-        assert client.hello["serverInfo"]["name"] == "zettel"
-        assert {"tools", "resources", "prompts"} <= client.hello["capabilities"].keys()
-        assert "search_memories" in client.hello["instructions"]
-        await tools(client, f"Ann keeps her cello in the hall, says {transport}.")
-        await resources(client)
-        await prompts(client)
+        assert client.greeting["serverInfo"]["name"] == "zettel"
+        assert {"tools", "resources", "prompts"} <= client.greeting["capabilities"].keys()
+        assert "search_memories" in client.greeting["instructions"]
+        await check_tools(client, f"Ann keeps her cello in the hall, says {transport}.")
+        await check_resources(client)
+        await check_prompts(client)
 
 
-async def tools(client: Client, fact: str) -> None:
+async def check_tools(client: Client, fact: str) -> None:
     listed = (await client.ask("list_tools"))["tools"]
     assert [tool["name"] for tool in listed] == [
         "add_memory", "search_memories", "get_memory", "update_memory", "delete_memory", "link_memories",
@@ -88,13 +88,13 @@ async def tools(client: Client, fact: str) -> None:
         schema = tool["inputSchema"]
         jsonschema.Draft202012Validator.check_schema(schema)
         assert schema["additionalProperties"] is False
-        assert all(len(said["description"]) > 20 for said in schema["properties"].values())
+        assert all(len(parameter["description"]) > 20 for parameter in schema["properties"].values())
         assert len(tool["description"]) > 100
         assert tool["annotations"]["readOnlyHint"] is (tool["name"] in READING)
         assert tool["annotations"]["destructiveHint"] is (tool["name"] == "delete_memory")
     added = await client.call("add_memory", text=fact, who="Ann", when="2024-05-01")
-    found = await client.call("search_memories", query="Where is Ann's cello?", limit=1)
-    assert found["memories"][0]["id"] == added["id"]
+    hits = await client.call("search_memories", query="Where is Ann's cello?", limit=1)
+    assert hits["memories"][0]["id"] == added["id"]
     other = (await client.call("add_memory", text="The hall is heated now."))["id"]
     linked = await client.call("link_memories", source=added["id"], target=other, reason="wood and heat")
     assert linked["linked"] is True
@@ -112,29 +112,29 @@ async def tools(client: Client, fact: str) -> None:
 READING = {"search_memories", "get_memory", "memory_history"}
 
 
-async def resources(client: Client) -> None:
+async def check_resources(client: Client) -> None:
     first = await client.ask("list_resources")
     assert first["resources"][0]["uri"] == "zettel://core"
     assert len(first["resources"]) == 101
     templates = (await client.ask("list_resource_templates"))["resourceTemplates"]
-    assert [one["uriTemplate"] for one in templates] == ["zettel://notes/{id}", "zettel://notes/{id}/history"]
+    assert [template["uriTemplate"] for template in templates] == ["zettel://notes/{id}", "zettel://notes/{id}/history"]
     note = first["resources"][1]
     assert note["name"].startswith("Kettle 0 stands")
-    (told,) = (await client.ask("read_resource", note["uri"]))["contents"]
-    assert json.loads(told["text"])["text"] == "Kettle 0 stands on shelf 0."
-    (told,) = (await client.ask("read_resource", note["uri"] + "/history"))["contents"]
-    assert json.loads(told["text"])["versions"][0]["by"] == "add"
-    (told,) = (await client.ask("read_resource", "zettel://core"))["contents"]
-    assert "\n\n## Always to be known\n- The hall is heated now." in told["text"]
+    (content,) = (await client.ask("read_resource", note["uri"]))["contents"]
+    assert json.loads(content["text"])["text"] == "Kettle 0 stands on shelf 0."
+    (content,) = (await client.ask("read_resource", note["uri"] + "/history"))["contents"]
+    assert json.loads(content["text"])["versions"][0]["by"] == "add"
+    (content,) = (await client.ask("read_resource", "zettel://core"))["contents"]
+    assert "\n\n## Always to be known\n- The hall is heated now." in content["text"]
     for uri in ("zettel://notes/n_0", "zettel://notes/e_0", "zettel://scopes", "file:///etc/passwd"):
         with pytest.raises(Exception, match=r"is not in user='ann'|is not the id of a mem|there is no resource"):
             await client.ask("read_resource", uri)
 
 
-async def prompts(client: Client) -> None:
+async def check_prompts(client: Client) -> None:
     listed = (await client.ask("list_prompts"))["prompts"]
-    assert [one["name"] for one in listed] == ["recall", "core", "remember"]
-    assert all(len(argument["description"]) > 20 for one in listed for argument in one["arguments"])
+    assert [prompt["name"] for prompt in listed] == ["recall", "core", "remember"]
+    assert all(len(argument["description"]) > 20 for prompt in listed for argument in prompt["arguments"])
     (message,) = (await client.ask("get_prompt", "recall", {"question": "On which shelf is kettle 7?"}))["messages"]
     assert message["role"] == "user"
     assert "Kettle 7 stands on shelf 7." in message["content"]["text"]
@@ -147,7 +147,7 @@ async def prompts(client: Client) -> None:
             await client.ask("get_prompt", name, arguments)
 
 
-async def test_pages_of_resources_name_every_note_once(store: Path, url: str) -> None:
+async def test_pages_of_resources_list_every_note_once(store: Path, url: str) -> None:
     from mcp.types import PaginatedRequestParams
 
     named: list[str] = []
@@ -157,7 +157,7 @@ async def test_pages_of_resources_name_every_note_once(store: Path, url: str) ->
             params = PaginatedRequestParams(cursor=cursor)
             answer = await client.session.list_resources(params=params)
             page = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
-            named += [one["name"] for one in page["resources"]]
+            named += [resource["name"] for resource in page["resources"]]
             cursor = page.get("nextCursor")
             if cursor is None:
                 break
@@ -166,36 +166,38 @@ async def test_pages_of_resources_name_every_note_once(store: Path, url: str) ->
     assert not any(MARK in name for name in named)
 
 
-def test_asked_to_stop_it_ends_in_good_order(tmp_path: Path) -> None:
+def test_the_http_server_ends_on_sigterm(tmp_path: Path) -> None:
     with HttpServer(tmp_path / "a.db") as server:
-        status, told = post(server.url, "tools/call", name="add_memory", arguments={"text": "Tea is here."})
+        status, answer = post(server.url, "tools/call", name="add_memory", arguments={"text": "Tea is here."})
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(PATIENCE) == 0
     assert (status, server.remarks) == (200, "")
     with Memory(tmp_path / "a.db") as memory:
-        assert memory.get(json.loads(told["result"]["content"][0]["text"])["id"]).content == "Tea is here."
+        assert memory.get(json.loads(answer["result"]["content"][0]["text"])["id"]).content == "Tea is here."
 
 
-def test_over_stdio_too(tmp_path: Path) -> None:
+def test_the_stdio_server_ends_on_sigterm(tmp_path: Path) -> None:
     command = [*COMMAND, "--store", str(tmp_path / "a.db")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           env=environment()) as process:  # fmt: skip
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}).encode())
+        process.stdin.write(
+            json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}).encode()
+        )
         process.stdin.write(b"\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["id"] == 1
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE) == 0  # although stdin is still open
+        assert process.wait(PATIENCE) == 0  # while stdin is still open
         assert process.communicate() == (b"", b"")
 
 
-async def test_read_only(store: Path) -> None:
+async def test_a_read_only_server_offers_no_changes(store: Path) -> None:
     async with over_stdio(store, "--user", "ann", "--read-only") as client:
         assert {tool["name"] for tool in (await client.ask("list_tools"))["tools"]} == READING
-        assert [one["name"] for one in (await client.ask("list_prompts"))["prompts"]] == ["recall", "core"]
-        assert "add_memory" not in client.hello["instructions"]
+        assert [prompt["name"] for prompt in (await client.ask("list_prompts"))["prompts"]] == ["recall", "core"]
+        assert "add_memory" not in client.greeting["instructions"]
         for name in ("add_memory", "delete_memory", "update_memory", "link_memories"):
             assert "there is no tool" in await client.call(name, text="x", id="n_0")
         with pytest.raises(Exception, match="there is no prompt"):
@@ -203,13 +205,13 @@ async def test_read_only(store: Path) -> None:
 
 
 async def test_two_scopes_never_show_each_other(tmp_path: Path, soak_scale: Callable[[int], int]) -> None:
-    """Random calls by two servers of one store at the same time; all that belongs to the one is marked by a word."""
+    """Two servers of one store get random calls at once; a word marks every note of each scope."""
     seed = 7
     marks = {"ann": "Kestrelwood", "bob": "Ottermere"}
     ids: dict[str, list[str]] = {user: [] for user in marks}
     store = tmp_path / "a.db"
 
-    async def live(user: str, client: Client, count: int) -> None:
+    async def make_calls(user: str, client: Client, count: int) -> None:
         other = next(name for name in marks if name != user)
         chance = random.Random(f"{seed}{user}")
         for n in range(count):
@@ -230,50 +232,50 @@ async def test_two_scopes_never_show_each_other(tmp_path: Path, soak_scale: Call
                 ]
             )
             if name == "list_resources":
-                told = str(await client.ask(name))
+                output = str(await client.ask(name))
             elif name == "core":
-                told = str(await client.ask("get_prompt", "core"))
+                output = str(await client.ask("get_prompt", "core"))
             else:
                 answer = await client.call(name, **arguments)
-                told = str(answer)
+                output = str(answer)
                 if name == "add_memory" and isinstance(answer, dict):
                     ids[user].append(answer["id"])
                 elif id in ids[other] and "id" in arguments:
-                    assert "is not in user=" in told
-            assert marks[other] not in told, (name, arguments)
+                    assert "is not in user=" in output
+            assert marks[other] not in output, (name, arguments)
 
     count = soak_scale(2400)
     async with (
         over_stdio(store, "--user", "ann") as ann,
         over_stdio(store, "--user", "bob") as bob,
-        anyio.create_task_group() as both,
+        anyio.create_task_group() as group,
     ):
-        both.start_soon(live, "ann", ann, count)
-        both.start_soon(live, "bob", bob, count)
+        group.start_soon(make_calls, "ann", ann, count)
+        group.start_soon(make_calls, "bob", bob, count)
     with Memory(store) as memory:
         for user, mark in marks.items():
             assert all(mark in note.content for note in memory.list(scope=Scope(user=user), limit=10_000).notes)
         assert memory.check() == []
 
 
-def test_killed_while_writing_loses_nothing_acknowledged(tmp_path: Path, soak_scale: Callable[[int], int]) -> None:
+def test_a_killed_server_loses_no_acknowledged_note(tmp_path: Path, soak_scale: Callable[[int], int]) -> None:
     chance = random.Random(11)
     for n in range(soak_scale(20)):
         store = tmp_path / f"{n}.db"
         acknowledged: dict[str, str] = {}
         with HttpServer(store) as server:
-            ending = threading.Timer(0.3 + 0.7 * chance.random(), server.process.kill)
+            killer = threading.Timer(0.3 + 0.7 * chance.random(), server.process.kill)
             while True:
                 text = f"Fact {len(acknowledged)} about kettles."
                 try:
-                    status, told = post(server.url, "tools/call", name="add_memory", arguments={"text": text})
+                    status, answer = post(server.url, "tools/call", name="add_memory", arguments={"text": text})
                 except (ConnectionError, http.client.HTTPException):
                     break
                 assert status == 200
-                acknowledged[json.loads(told["result"]["content"][0]["text"])["id"]] = text
+                acknowledged[json.loads(answer["result"]["content"][0]["text"])["id"]] = text
                 if len(acknowledged) == 1:
-                    ending.start()
-            ending.join()
+                    killer.start()
+            killer.join()
         with Memory(store) as memory:
             assert len(acknowledged) > 5
             for id, text in acknowledged.items():
@@ -281,8 +283,8 @@ def test_killed_while_writing_loses_nothing_acknowledged(tmp_path: Path, soak_sc
             assert memory.check() == []
 
 
-def test_stdout_is_the_protocols_alone(tmp_path: Path) -> None:
-    """Whatever prints, in the process or in a child, broken input comes in, and the end of input ends it."""
+def test_stdout_contains_only_protocol_messages(tmp_path: Path) -> None:
+    """Prints of the process and its children go elsewhere, broken input is skipped, and the end of input ends it."""
     noisy = (
         "import os, sys, logging; logging.basicConfig(stream=sys.stdout, level=0)\n"
         "from zettel.integrations.mcp_content import Content\n"
@@ -293,8 +295,8 @@ def test_stdout_is_the_protocols_alone(tmp_path: Path) -> None:
         "Content.call_tool = call\n"
         "from zettel.cli.app import run; sys.exit(run(sys.argv[1:]))\n"
     )
-    asked = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
+    requests = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
          "params": {"name": "add_memory", "arguments": {"text": "Tea 🍵 is here."}}},
@@ -306,39 +308,39 @@ def test_stdout_is_the_protocols_alone(tmp_path: Path) -> None:
     ) as process:  # fmt: skip
         assert process.stdin is not None
         assert process.stdout is not None
-        for one in asked:
-            process.stdin.write(b"{broken\n\xff\xfe\n" if one is asked[2] else b"")
-            process.stdin.write(json.dumps(one, ensure_ascii=False).encode() + b"\n")
+        for request in requests:
+            process.stdin.write(b"{broken\n\xff\xfe\n" if request is requests[2] else b"")
+            process.stdin.write(json.dumps(request, ensure_ascii=False).encode() + b"\n")
         process.stdin.flush()
         answers: dict[Any, Any] = {}
         while not {1, 2, 3} <= answers.keys():
-            told = json.loads(process.stdout.readline())
-            assert told["jsonrpc"] == "2.0"
-            answers[told.get("id")] = told
+            answer = json.loads(process.stdout.readline())
+            assert answer["jsonrpc"] == "2.0"
+            answers[answer.get("id")] = answer
         rest, noise = process.communicate(timeout=PATIENCE)
     assert (process.returncode, rest) == (0, b"")
     assert noise.count(b"noise") == 3
     assert b"DEBUG" in noise
     assert json.loads(answers[2]["result"]["content"][0]["text"])["stored"] is True
-    assert answers[3]["error"]["code"] in (-32601, -32602)  # the SDK's first major version says the second
+    assert answers[3]["error"]["code"] in (-32601, -32602)  # the SDK's first major version returns the second code
 
 
 def post(url: str, method: str, headers: dict[str, str] | None = None, **params: Any) -> tuple[int, Any]:
-    """The status and the answer to a request that no client stands behind."""
+    """Return status and answer of a raw HTTP request."""
     address, _, path = url.removeprefix("http://").partition("/")
     connection = http.client.HTTPConnection(address, timeout=PATIENCE)
     plain = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    asked = {"jsonrpc": "2.0", "id": 1, "method": method} | ({"params": params} if params else {})
+    request = {"jsonrpc": "2.0", "id": 1, "method": method} | ({"params": params} if params else {})
     try:
-        connection.request("POST", f"/{path}", json.dumps(asked), plain | (headers or {}))
+        connection.request("POST", f"/{path}", json.dumps(request), plain | (headers or {}))
         answer = connection.getresponse()
-        told = answer.read()
-        return answer.status, json.loads(told) if answer.status == 200 else told
+        content = answer.read()
+        return answer.status, json.loads(content) if answer.status == 200 else content
     finally:
         connection.close()
 
 
-def test_http_is_for_this_machine_and_no_web_page(url: str) -> None:
+def test_http_refuses_foreign_hosts_and_origins(url: str) -> None:
     assert post(url, "ping")[0] == 200
     assert post(url, "ping", {"Host": "memory.example"})[0] == 421
     assert post(url, "ping", {"Origin": "https://evil.example"})[0] == 403
@@ -356,33 +358,33 @@ def test_huge_and_broken_bodies_are_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "example.org", "", "localhost.example.org"])
-def test_no_other_machine_can_ask(host: str) -> None:
+def test_other_hosts_are_refused(host: str) -> None:
     with pytest.raises(InvalidInput, match=r"no authentication: use 127\.0\.0\.1"):
         require_loopback(host)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
-def test_this_machine_can(host: str) -> None:
+def test_loopback_hosts_are_accepted(host: str) -> None:
     require_loopback(host)
 
 
-def test_mistakes_on_the_command_line(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
-    for arguments, told in [
+def test_command_line_errors_are_one_line(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
+    for arguments, error_text in [
         (["--http", "--host", "0.0.0.0"], "no authentication"),
         (["--port", "8000"], "require --http"),
         (["--read-only"], "there is no store"),
     ]:
-        ran = zettel("mcp", *arguments)
-        assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
-        assert told in ran.err
+        result = zettel("mcp", *arguments)
+        assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+        assert error_text in result.err
     monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
-    ran = zettel("mcp")
-    assert (ran.status, ran.err) == (
+    result = zettel("mcp")
+    assert (result.status, result.err) == (
         1, 'zettel: the MCP server needs more packages: pip install "zettel-graph[mcp]"\n',
     )  # fmt: skip
 
 
-def test_a_port_that_is_taken_is_told(url: str, tmp_path: Path) -> None:
+def test_a_port_in_use_is_a_one_line_error(url: str, tmp_path: Path) -> None:
     port = url.split(":")[2].partition("/")[0]
     command = [*COMMAND, "--http", "--port", port, "--store", str(tmp_path / "a.db")]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=PATIENCE)

@@ -1,4 +1,4 @@
-"""The page to look at a memory, in Chromium itself: what it shows, what can be done there, and that it stays home."""
+"""The web page of a memory in Chromium: its views, its actions, and that it sends no requests to other hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 WAIT = 20_000  # milliseconds that a step may take on a busy machine
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
-PAINT_MS, FRAMES = 2000, 30  # first paint of the graph at most, frames a second while it is moved at least
+PAINT_MS, FRAMES = 2000, 30  # longest first paint of the graph, fewest frames per second while it is dragged
 ANN, BOB, CLEO = Scope(user="ann"), Scope(tenant="acme", user="bob"), Scope(user="cleo")
 HTML = (
     "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script><b>bold</b> &amp; "
@@ -34,8 +34,8 @@ HTML = (
 MARCH, MAY, JULY = "2024-03-01T09:00Z", "2024-05-01T09:00Z", "2024-07-01T09:00Z"
 
 
-class Kept(NamedTuple):
-    """A served memory, the keys to it, and what its notes are called."""
+class Site(NamedTuple):
+    """A server of a memory, its keys, and the ids of its notes by name."""
 
     at: Served
     key: str
@@ -44,8 +44,8 @@ class Kept(NamedTuple):
     ann: Asker
 
 
-class Away:
-    """The default embedder, as long as it does not answer."""
+class FailingEmbedder:
+    """The default embedder while it does not answer."""
 
     remote = True
 
@@ -57,9 +57,9 @@ class Away:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     store = tmp_path_factory.mktemp("page") / "a.db"
-    said = {
+    texts = {
         "oslo": ("Ann moved to Oslo.", MARCH), "bergen": ("Ann moved on to Bergen.", JULY),
         "kettle": ("Ben mended the copper kettle in the harbour.", MARCH),
         "tea": ("The copper kettle makes the best tea of the harbour.", MAY),
@@ -67,8 +67,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
         "html": (HTML, MAY), "plan": ("The slip is twenty metres long.", MAY),
     }  # fmt: skip
     with Memory(store, scope=ANN) as memory:
-        ids = {name: memory.add(text, speaker="Ann", occurred_at=at, session="chat")
-               for name, (text, at) in said.items()}
+        ids = {
+            name: memory.add(text, speaker="Ann", occurred_at=at, session="chat") for name, (text, at) in texts.items()
+        }
         memory.flush(timeout=60)
         memory.link(ids["bergen"], ids["oslo"], "SUPERSEDES", reason="she moved again")
         memory.link(ids["late"], ids["early"], "CONTRADICTS", reason="both say when it begins")
@@ -76,13 +77,13 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
         memory.update(ids["plan"], content="The slip is twenty-two metres long, measured twice.", kind="semantic")
         memory.add("Bob keeps bees.", scope=BOB)
         memory.flush(timeout=60)
-    with Memory(store, scope=CLEO, embedder=Away()) as memory:
+    with Memory(store, scope=CLEO, embedder=FailingEmbedder()) as memory:
         memory.add("The lighthouse keeper collects stamps.")
         with pytest.raises(JobFailed):
             memory.flush(timeout=60)
     with served(store) as at:
         ann = at.asker(at.key("tests", ANN))
-        yield Kept(at, at.key("all"), at.key("reader", ANN, right="read"), ids, ann)
+        yield Site(at, at.key("all"), at.key("reader", ANN, right="read"), ids, ann)
 
 
 @pytest.fixture(scope="module")
@@ -92,45 +93,49 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
+        instance = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield instance
+        instance.close()
 
 
-Opener = Callable[..., Any]
+PageOpener = Callable[..., Any]
 
 
 @pytest.fixture
-def look(kept: Kept, browser: Any) -> Iterator[Opener]:
-    """Opens the page. Whatever a test does there, nothing is asked of other hosts and nothing goes wrong in silence."""
+def open_page(site: Site, browser: Any) -> Iterator[PageOpener]:
+    """Return a function that opens the page; check afterwards for errors and requests to other hosts."""
     pages: list[Any] = []
     complaints: list[str] = []
-    homes, asked = {kept.at.url}, set()
+    allowed, requested = {site.at.url}, set()
 
-    def look(path: str = "", *, key: str | None = kept.key, scope: Scope = ANN, view: Any = WIDE, url: str = "") -> Any:
+    def open_page(
+        path: str = "", *, key: str | None = site.key, scope: Scope = ANN, view: Any = WIDE, url: str = ""
+    ) -> Any:
         context = browser.new_context(viewport=view, reduced_motion="reduce", has_touch=view is NARROW)
         page = context.new_page()
         pages.append(page)
         page.set_default_timeout(WAIT)
-        page.on("console", lambda told: complaints.append(told.text) if told.type in ("error", "warning") else None)
+        page.on(
+            "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: asked.add(urlsplit(request.url)[:2]))
+        page.on("request", lambda request: requested.add(urlsplit(request.url)[:2]))
         if key is not None:
             chosen = {"zettel.key": key, "zettel.scope": json.dumps(scope.model_dump(exclude_none=True))}
             page.add_init_script(f"for (const [name, value] of Object.entries({json.dumps(chosen)})) "
                                  "if (!sessionStorage[name]) sessionStorage[name] = value;")  # fmt: skip
-        homes.add(url or kept.at.url)
-        page.goto(f"{url or kept.at.url}/{path}")
+        allowed.add(url or site.at.url)
+        page.goto(f"{url or site.at.url}/{path}")
         if key is not None:
             page.wait_for_selector("#graph[data-settled]", state="attached")
         return page
 
-    yield look
+    yield open_page
     for page in pages:
         page.context.close()
-    refused = "Failed to load resource: the server responded with a status of"  # a key that does not fit is told so
-    assert [one for one in complaints if not one.startswith(refused)] == []
-    assert asked <= {urlsplit(home)[:2] for home in homes}
+    refused = "Failed to load resource: the server responded with a status of"  # expected after a wrong key
+    assert [line for line in complaints if not line.startswith(refused)] == []
+    assert requested <= {urlsplit(home)[:2] for home in allowed}
 
 
 def search(page: Any, question: str) -> None:
@@ -140,12 +145,12 @@ def search(page: Any, question: str) -> None:
 
 
 def graph(page: Any, expression: str) -> Any:
-    """The value of an expression about ``graph``, what is drawn."""
+    """Return the value of an expression about ``graph``, the drawn graph."""
     return page.evaluate(f"() => import(new URL('app.js', document.baseURI)).then(({{ graph }}) => ({expression}))")
 
 
-def at_rest(page: Any) -> Any:
-    """The view, once it stands still: on a busy machine notes may yet find their places, and the camera follows."""
+def settled_view(page: Any) -> Any:
+    """Return the view once it is stable: on a busy machine the layout may still change, and the camera follows."""
     view = None
     while (now := graph(page, "graph.view")) != view:
         view = now
@@ -153,20 +158,20 @@ def at_rest(page: Any) -> Any:
     return view
 
 
-def test_a_search_says_why(kept: Kept, look: Opener) -> None:
-    page = look()
+def test_a_hit_shows_an_explanation_that_adds_up_to_its_score(site: Site, open_page: PageOpener) -> None:
+    page = open_page()
     search(page, "Who mended the kettle?")
     first = page.locator("#hits .hit").first
-    assert first.get_attribute("data-note") == kept.ids["kettle"]
+    assert first.get_attribute("data-note") == site.ids["kettle"]
     assert [mark.lower() for mark in first.locator(".says mark").all_text_contents()] == ["mended", "kettle"]
     first.locator("summary").click()
     why = first.locator(".why")
     names, sums = (why.locator(f".sum > {part}").all_text_contents() for part in ("span:first-child", "b"))
     parts = dict(zip(names, sums, strict=True))
     assert {"meaning", "words"} <= parts.keys()
-    hit = kept.ann("POST", "/v1/search", {"question": "Who mended the kettle?", "explain": True}).body["hits"][0]
-    told = sum(float(value.replace("−", "-")) for value in parts.values())
-    assert told == pytest.approx(hit["why"]["local_score"], abs=0.05), "the bars add up to the score they explain"
+    hit = site.ann("POST", "/v1/search", {"question": "Who mended the kettle?", "explain": True}).body["hits"][0]
+    total = sum(float(value.replace("−", "-")) for value in parts.values())
+    assert total == pytest.approx(hit["why"]["local_score"], abs=0.05), "the bars add up to the score they explain"
     assert why.locator(".sum .for span").first.bounding_box()["width"] > 10
     assert "by words" in why.inner_text()
     assert "fusion" in why.inner_text()
@@ -176,13 +181,13 @@ def test_a_search_says_why(kept: Kept, look: Opener) -> None:
     assert page.inner_text("#told") == "Lately remembered"
 
 
-def test_the_graph_is_looked_around_in(kept: Kept, look: Opener) -> None:
-    page = look()
-    assert graph(page, "graph.nodes.length") == len(kept.ids)
+def test_the_graph_can_be_zoomed_panned_dragged_and_filtered(site: Site, open_page: PageOpener) -> None:
+    page = open_page()
+    assert graph(page, "graph.nodes.length") == len(site.ids)
     box = page.locator("#graph").bounding_box()
 
     def spot(name: str) -> tuple[float, float]:
-        at = graph(page, f"graph.spot('{kept.ids[name]}')")
+        at = graph(page, f"graph.spot('{site.ids[name]}')")
         return box["x"] + at["x"], box["y"] + at["y"]
 
     before = graph(page, "graph.view")
@@ -203,18 +208,18 @@ def test_the_graph_is_looked_around_in(kept: Kept, look: Opener) -> None:
     page.mouse.up()
     assert spot("tea") == pytest.approx((x + 40, y + 30), abs=1.5), "a note is dragged"
     page.mouse.click(*spot("kettle"))
-    page.wait_for_selector(f"#note code:text('{kept.ids['kettle']}')")
+    page.wait_for_selector(f"#note code:text('{site.ids['kettle']}')")
     assert page.locator("#note .links a").first.inner_text().startswith("The copper kettle")
     page.locator("#legend label", has_text="facts").click()
-    assert graph(page, "graph.shown") == len(kept.ids) - 1
+    assert graph(page, "graph.shown") == len(site.ids) - 1
     page.click("text=Graph around it")
     page.wait_for_selector("#around >> text=around one")
-    assert graph(page, f"graph.has('{kept.ids['tea']}')")
-    assert not graph(page, f"graph.has('{kept.ids['early']}')")
+    assert graph(page, f"graph.has('{site.ids['tea']}')")
+    assert not graph(page, f"graph.has('{site.ids['early']}')")
 
 
-def test_a_part_of_the_memory_is_not_told_as_its_latest(look: Opener) -> None:
-    page = look()
+def test_an_earlier_page_of_the_graph_is_not_labelled_as_the_latest_notes(open_page: PageOpener) -> None:
+    page = open_page()
     page.route("**/v1/graph?*", lambda route: route.continue_(url=route.request.url.replace("limit=2000", "limit=5")))
     page.reload()
     page.click("#around >> text=Later")
@@ -224,26 +229,26 @@ def test_a_part_of_the_memory_is_not_told_as_its_latest(look: Opener) -> None:
     assert page.locator("#hits .hit").count() == 5
 
 
-def test_the_slider_goes_back_in_time(kept: Kept, look: Opener) -> None:
-    page = look()
+def test_the_time_slider_shows_an_earlier_state(site: Site, open_page: PageOpener) -> None:
+    page = open_page()
     page.locator("#as-of").focus()
     page.keyboard.press("Home")
     assert page.inner_text("#time output") == "1 Mar 2024"
     assert graph(page, "graph.shown") == 3, "what began to be true later is not there yet"
     search(page, "Where does Ann live?")
     page.wait_for_selector("#told >> text=as of 1 Mar 2024")
-    found = [one.get_attribute("data-note") for one in page.locator("#hits .hit").all()]
-    assert kept.ids["oslo"] in found
-    assert kept.ids["bergen"] not in found
+    note_ids = [hit.get_attribute("data-note") for hit in page.locator("#hits .hit").all()]
+    assert site.ids["oslo"] in note_ids
+    assert site.ids["bergen"] not in note_ids
     page.locator("#as-of").focus()
     page.keyboard.press("End")
-    page.wait_for_selector(f"#hits [data-note={kept.ids['bergen']}]")
-    assert graph(page, "graph.shown") == len(kept.ids)
-    assert page.locator(f"#hits [data-note={kept.ids['oslo']}]").get_by_text("replaced").count() == 1
+    page.wait_for_selector(f"#hits [data-note={site.ids['bergen']}]")
+    assert graph(page, "graph.shown") == len(site.ids)
+    assert page.locator(f"#hits [data-note={site.ids['oslo']}]").get_by_text("replaced").count() == 1
 
 
-def test_a_history_is_a_diff_and_goes_back(kept: Kept, look: Opener) -> None:
-    page = look(f"#/note/{kept.ids['plan']}")
+def test_the_history_shows_diffs_and_restores_a_version(site: Site, open_page: PageOpener) -> None:
+    page = open_page(f"#/note/{site.ids['plan']}")
     version = page.locator(".history [data-version='2']")
     version.wait_for()
     content = version.locator(".change", has_text="content").last
@@ -252,36 +257,36 @@ def test_a_history_is_a_diff_and_goes_back(kept: Kept, look: Opener) -> None:
     again = page.locator(".history [data-version='1'] button")
     again.click()
     page.click("#confirm >> text=Not now")
-    assert kept.ann("GET", f"/v1/notes/{kept.ids['plan']}").body["version"] == 2
+    assert site.ann("GET", f"/v1/notes/{site.ids['plan']}").body["version"] == 2
     again.focus()
     for key in ("Enter", "Tab", "Enter"):
         page.keyboard.press(key)
     page.wait_for_selector(".history [data-version='3']")
     assert page.evaluate("document.activeElement.id") == "note", "keys go on where they were"
-    note = kept.ann("GET", f"/v1/notes/{kept.ids['plan']}").body
+    note = site.ann("GET", f"/v1/notes/{site.ids['plan']}").body
     assert (note["content"], note["kind"]) == ("The slip is twenty metres long.", "episodic")
     assert page.inner_text("#note .zettel .says") == note["content"]
     assert "taken back" in version.inner_text()
 
 
-def test_a_note_is_quarantined_and_released(kept: Kept, look: Opener) -> None:
-    page = look(f"#/note/{kept.ids['tea']}")
+def test_a_note_can_be_quarantined_and_released(site: Site, open_page: PageOpener) -> None:
+    page = open_page(f"#/note/{site.ids['tea']}")
     page.click("#note >> text=Quarantine…")
     page.fill("#confirm-field", "cold <i>tea</i>")
     page.keyboard.press("Enter")
     page.wait_for_selector("#note .banner.warn")
     assert "cold <i>tea</i>" in page.inner_text("#note .banner.warn")
-    assert kept.ann("GET", f"/v1/notes/{kept.ids['tea']}").body["quarantined"] == "cold <i>tea</i>"
+    assert site.ann("GET", f"/v1/notes/{site.ids['tea']}").body["quarantined"] == "cold <i>tea</i>"
     page.click("nav >> text=Quarantine")
     page.wait_for_selector(".slips .zettel")
     assert "best tea" in page.inner_text(".slips")
     page.click("text=Release")
     page.wait_for_selector(".nothing")
-    assert kept.ann("GET", f"/v1/notes/{kept.ids['tea']}").body["quarantined"] is None
+    assert site.ann("GET", f"/v1/notes/{site.ids['tea']}").body["quarantined"] is None
 
 
-def test_conflicts_stand_side_by_side(kept: Kept, look: Opener) -> None:
-    page = look("#/conflicts")
+def test_conflicting_notes_are_shown_side_by_side(site: Site, open_page: PageOpener) -> None:
+    page = open_page("#/conflicts")
     assert page.locator("[data-badge=conflicts]:not([hidden])").inner_text() == "1"
     page.wait_for_selector(".pair")
     both = page.locator(".pair .says").all_text_contents()
@@ -289,19 +294,19 @@ def test_conflicts_stand_side_by_side(kept: Kept, look: Opener) -> None:
     assert "both say when it begins" in page.inner_text(".pair")
 
 
-def test_jobs_are_retried_and_cost_is_told(kept: Kept, look: Opener) -> None:
-    page = look("#/jobs", scope=CLEO)
+def test_a_failed_job_can_be_retried_and_costs_are_shown(site: Site, open_page: PageOpener) -> None:
+    page = open_page("#/jobs", scope=CLEO)
     assert "EmbedderError: nobody answers" in page.inner_text(".job.failed")
-    page.click(".job >> text=Retry")  # the server's embedder does answer
+    page.click(".job >> text=Retry")  # the server's embedder answers
     page.wait_for_selector("text=All work is done.")
-    assert kept.at.asker(kept.key)("GET", "/v1/jobs?user=cleo").body == {"jobs": []}
+    assert site.at.asker(site.key)("GET", "/v1/jobs?user=cleo").body == {"jobs": []}
     page.keyboard.press("5")
     assert "No language model is used here" in page.inner_text("#other .free")
     assert page.locator(".figure", has_text="notes").first.inner_text().startswith("1\n")
 
 
-def test_all_of_it_by_keys(kept: Kept, look: Opener) -> None:
-    page = look()
+def test_the_page_works_by_keyboard_alone(site: Site, open_page: PageOpener) -> None:
+    page = open_page()
     page.keyboard.press("/")
     page.keyboard.type("copper kettle")
     page.keyboard.press("Enter")
@@ -316,8 +321,8 @@ def test_all_of_it_by_keys(kept: Kept, look: Opener) -> None:
     page.wait_for_selector("#note", state="hidden")
     page.keyboard.press("g")
     page.keyboard.press("ArrowRight")
-    told = page.inner_text("#said")
-    assert "episodic, Ann" in told or "semantic, Ann" in told
+    announcement = page.inner_text("#said")
+    assert "episodic, Ann" in announcement or "semantic, Ann" in announcement
     page.keyboard.press("Enter")
     page.wait_for_selector("#note .zettel")
     page.keyboard.press("?")
@@ -328,8 +333,8 @@ def test_all_of_it_by_keys(kept: Kept, look: Opener) -> None:
     assert page.title() == "Conflicts · zettel"
 
 
-def test_narrow_screens(kept: Kept, look: Opener) -> None:
-    page = look(view=NARROW)
+def test_the_page_fits_a_narrow_screen(site: Site, open_page: PageOpener) -> None:
+    page = open_page(view=NARROW)
     fits = "document.documentElement.scrollWidth <= innerWidth"
     assert page.evaluate(fits)
     search(page, "copper kettle")
@@ -347,12 +352,12 @@ def test_narrow_screens(kept: Kept, look: Opener) -> None:
         assert page.evaluate(fits), view
 
 
-def test_html_in_notes_is_text(kept: Kept, look: Opener) -> None:
-    page = look(f"#/note/{kept.ids['html']}")
+def test_html_in_notes_is_shown_as_text(site: Site, open_page: PageOpener) -> None:
+    page = open_page(f"#/note/{site.ids['html']}")
     page.wait_for_selector("#note .zettel")
     assert page.inner_text("#note .zettel .says") == HTML
     search(page, "<h1>kettle</h1> bold")
-    assert HTML in page.locator(f"[data-note={kept.ids['html']}] .says").text_content()
+    assert HTML in page.locator(f"[data-note={site.ids['html']}] .says").text_content()
     for view in ("conflicts", "quarantine", "jobs", "cost"):
         page.evaluate("view => { location.hash = `#/${view}`; }", view)
         page.wait_for_selector("#other h1")
@@ -360,45 +365,45 @@ def test_html_in_notes_is_text(kept: Kept, look: Opener) -> None:
     assert page.locator("img:not(.mark img), script:not([src]), .says b, .says h1").count() == 0
 
 
-def test_a_key_is_asked_for_and_opens_its_scopes(kept: Kept, look: Opener) -> None:
-    page = look(key=None)
+def test_the_page_requires_a_key_and_shows_its_scopes(site: Site, open_page: PageOpener) -> None:
+    page = open_page(key=None)
     page.fill("#key-field", "zk_wrong")
     page.keyboard.press("Enter")
     page.wait_for_selector("#panel .wrong")
-    page.fill("#key-field", kept.key)
+    page.fill("#key-field", site.key)
     page.keyboard.press("Enter")
     page.wait_for_selector("#graph[data-settled]")
     assert page.evaluate("[Object.values(localStorage).length, document.cookie]") == [0, ""]
-    assert page.evaluate("sessionStorage.getItem('zettel.key')") == kept.key
+    assert page.evaluate("sessionStorage.getItem('zettel.key')") == site.key
     page.click("#scope")
     page.click("#panel >> text=acme / bob")
     page.wait_for_selector("#hits >> text=Bob keeps bees.")
     assert graph(page, "graph.nodes.length") == 1
 
-    page = look(f"#/note/{kept.ids['oslo']}", key=kept.reader)
+    page = open_page(f"#/note/{site.ids['oslo']}", key=site.reader)
     page.click("#note >> text=Archive")
     page.wait_for_selector("#toast.wrong")
     assert "the right write" in page.inner_text("#toast")
-    assert kept.ann("GET", f"/v1/notes/{kept.ids['oslo']}").body["archived"] is False
+    assert site.ann("GET", f"/v1/notes/{site.ids['oslo']}").body["archived"] is False
 
 
-def test_a_diff_gives_both_texts_back(look: Opener) -> None:
-    page, chance = look(), random.Random(5)
+def test_a_diff_contains_both_texts(open_page: PageOpener) -> None:
+    page, chance = open_page(), random.Random(5)
     words = ["a", "b", "c", "boat", "Boot", ",", "-", "\n", "ø", "日本"]
     pairs = [[" ".join(chance.choices(words, k=chance.randrange(12))) for _ in range(2)] for _ in range(300)]
     pairs.append(["w " * 3000, "v " * 3000])
     script = "import(new URL('words.js', document.baseURI)).then(({ diff }) => pairs.map(pair => diff(...pair)))"
-    told = page.evaluate(f"pairs => {script}", pairs)
-    for (before, after), runs in zip(pairs, told, strict=True):
+    diffs = page.evaluate(f"pairs => {script}", pairs)
+    for (before, after), runs in zip(pairs, diffs, strict=True):
         assert "".join(piece for sign, piece in runs if sign != "+") == before
         assert "".join(piece for sign, piece in runs if sign != "-") == after
 
 
-# ---------------------------------------------------------------------------------------------------------- at its size
+# -------------------------------------------------------------------------------------------------------- large graphs
 
 
-def _many(count: int) -> list[Event]:
-    """Small talk of 40 sessions about few things, so that notes are linked."""
+def _linked_events(count: int) -> list[Event]:
+    """Return events of 40 sessions about few things, so that notes are linked."""
     chance, start = random.Random(7), datetime(2024, 1, 1, tzinfo=timezone.utc)
     things = "harbour sail loaf oven varnish keel compass lantern anchor rudder ledger archive garden violin".split()
     acts = "mended painted lost sold found carried drew measured".split()
@@ -427,21 +432,21 @@ FRAMES_JS = """() => new Promise(done => {
   at("pointerdown", 5, 5);  // the corner, where no note lies
   requestAnimationFrame(frame);
 })"""
-"""Drags the map to and fro for three seconds; the time of each frame."""
+"""Drags the graph to and fro for three seconds and returns the time of each frame."""
 
 
 @pytest.mark.soak
 def test_two_thousand_notes(
-    look: Opener, tmp_path: Path, soak_scale: Callable[[int], int], request: pytest.FixtureRequest,
+    open_page: PageOpener, tmp_path: Path, soak_scale: Callable[[int], int], request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
 ) -> None:  # fmt: skip
     count = soak_scale(2000)
     with Memory(tmp_path / "many.db") as memory:
-        memory.add_many(_many(count))
+        memory.add_many(_linked_events(count))
         memory.flush(timeout=300)
     with served(tmp_path / "many.db", keyed=False) as at:
-        page = look(url=at.url, scope=Scope())
-        before = at_rest(page)
+        page = open_page(url=at.url, scope=Scope())
+        before = settled_view(page)
         paint = page.evaluate("performance.getEntriesByName('graph')[0].startTime")
         times = page.evaluate(FRAMES_JS)
         gaps = sorted(later - earlier for earlier, later in pairwise(times))

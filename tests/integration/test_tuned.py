@@ -1,4 +1,4 @@
-"""A scorer tuned on the feedback of a real memory, and labelled questions taken from it."""
+"""A scorer tuned on feedback, and labelled questions exported from a memory."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ THINGS = (
     " rucksack toboggan accordion telescope typewriter wheelbarrow"
 ).split()
 PLACES = "cellar attic shed kitchen garage boathouse pantry hall".split()
-TOLD, LATER = THINGS[:32], THINGS[32:]
+RATED, UNRATED = THINGS[:32], THINGS[32:]
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    """Three people each say of every thing where it is, and never the same."""
-    with Memory(str(tmp_path / "memory.db"), scope=BEN) as opened:
-        opened.add_many(
+    """Return a memory in which three people name different places for every thing."""
+    with Memory(str(tmp_path / "memory.db"), scope=BEN) as instance:
+        instance.add_many(
             [
                 {"content": f"The {thing} is in the {PLACES[(number + turn) % 8]}.", "speaker": speaker, "session": "s"}
                 for number, thing in enumerate(THINGS)
@@ -41,103 +41,105 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
             ],
             wait=True,
         )
-        yield opened
+        yield instance
 
 
-def ask(memory: Memory, things: list[str], scorer: str = "decoder", log: bool = True) -> list[list[Hit]]:
+def search_things(memory: Memory, things: list[str], scorer: str = "decoder", log: bool = True) -> list[list[Hit]]:
     return memory.search_many([f"Where is the {thing}?" for thing in things], k=6, scorer=scorer, log=log)
 
 
-def first_by(hits: list[list[Hit]], speaker: str) -> float:
-    return float(np.mean([one[0].note.speaker == speaker for one in hits]))
+def first_by(results: list[list[Hit]], speaker: str) -> float:
+    return float(np.mean([hits[0].note.speaker == speaker for hits in results]))
 
 
-def tell(memory: Memory, found: list[list[Hit]], speaker: str) -> None:
-    for thing, hits in zip(TOLD, found, strict=True):
+def give_feedback(memory: Memory, results: list[list[Hit]], speaker: str) -> None:
+    for thing, hits in zip(RATED, results, strict=True):
         used = [hit.note.id for hit in hits if hit.note.speaker == speaker and thing in hit.note.content]
         memory.feedback(str(hits[0].search_id), used)
 
 
-def test_tuned_to_whose_words_are_of_use(memory: Memory, tmp_path: Path) -> None:
-    tell(memory, ask(memory, TOLD), "Cleo")
-    before = first_by(ask(memory, LATER, log=False), "Cleo")
-    told = memory.tune(tmp_path / "tuned")
-    assert told.accepted
-    assert (told.searches, told.useful, told.uses) == (32, 32, 32)
-    assert told.after > told.before + told.error
+def test_tuning_prefers_the_useful_speaker(memory: Memory, tmp_path: Path) -> None:
+    give_feedback(memory, search_things(memory, RATED), "Cleo")
+    before = first_by(search_things(memory, UNRATED, log=False), "Cleo")
+    report = memory.tune(tmp_path / "tuned")
+    assert report.accepted
+    assert (report.searches, report.useful, report.uses) == (32, 32, 32)
+    assert report.after > report.before + report.error
     assert {file.name for file in (tmp_path / "tuned").iterdir()} == {
         "config.json", "model.safetensors", "taste.safetensors"
     }  # fmt: skip
-    after = ask(memory, LATER, f"decoder:{tmp_path / 'tuned'}", log=False)
+    after = search_things(memory, UNRATED, f"decoder:{tmp_path / 'tuned'}", log=False)
     assert first_by(after, "Cleo") == 1.0 > before
     assert {hit.why.scorer for hits in after for hit in hits} == {"fusion+tuned"}
     again = tmp_path / "again"
-    assert memory.tune(again) == told
-    one, two = Preferences.load(tmp_path / "tuned"), Preferences.load(again)
-    assert one is not None
-    assert two is not None
-    np.testing.assert_array_equal(one.weights, two.weights)
+    assert memory.tune(again) == report
+    first, second = Preferences.load(tmp_path / "tuned"), Preferences.load(again)
+    assert first is not None
+    assert second is not None
+    np.testing.assert_array_equal(first.weights, second.weights)
     with pytest.raises(InvalidInput, match="0 searches since the last tuning"):
         memory.tune(tmp_path / "tuned")
     with pytest.raises(InvalidInput, match="0 searches have a useful hit, and learning requires 30"):
         memory.tune(tmp_path / "other", scopes=[Scope(user="ann")])
 
 
-def test_refused_where_chance_told(
+def test_tuning_on_random_feedback_is_rejected(
     memory: Memory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chance = np.random.default_rng(1)
-    for hits in ask(memory, TOLD):
+    for hits in search_things(memory, RATED):
         memory.feedback(str(hits[0].search_id), [hits[chance.integers(len(hits))].note.id])
-    told = memory.tune(tmp_path / "tuned")
-    assert not told.accepted
+    report = memory.tune(tmp_path / "tuned")
+    assert not report.accepted
     assert not (tmp_path / "tuned").exists()
     memory.close()
     store = ["--store", str(tmp_path / "memory.db"), "--user", "ben"]
     assert run(["scorer", "tune", "--into", str(tmp_path / "tuned"), *store]) == 1
-    said = capsys.readouterr().err
-    assert f"gain {told.before:.3f} before, {told.after:.3f} tuned" in said
+    errors = capsys.readouterr().err
+    assert f"gain {report.before:.3f} before, {report.after:.3f} tuned" in errors
     assert not (tmp_path / "tuned").exists()
 
 
 def test_an_erased_note_has_no_utility(memory: Memory, tmp_path: Path) -> None:
-    tell(memory, ask(memory, TOLD), "Ann")
+    give_feedback(memory, search_things(memory, RATED), "Ann")
     store = memory._bridge.inner._backend.memory.engine.store
-    found = ask(memory, TOLD[:1], log=False)[0]
-    ids = [hit.note.id for hit in found]
-    proved = memory._bridge.call(lambda: store.proved(BEN, ids))
-    assert max(one.good for one in proved.values()) >= 1
-    (used,) = [hit.note.id for hit in found if hit.note.speaker == "Ann" and TOLD[0] in hit.note.content]
+    hits = search_things(memory, RATED[:1], log=False)[0]
+    ids = [hit.note.id for hit in hits]
+    before = memory._bridge.call(lambda: store.before(BEN, ids))
+    assert max(utility.good for utility in before.values()) >= 1
+    (used,) = [hit.note.id for hit in hits if hit.note.speaker == "Ann" and RATED[0] in hit.note.content]
     memory.delete(used)
-    left = memory._bridge.call(lambda: store.proved(BEN, ids))
-    assert used not in left
-    assert all(left[id].shown < proved[id].shown for id in left if id in ids[:3]), "its searches went with it"
+    after = memory._bridge.call(lambda: store.before(BEN, ids))
+    assert used not in after
+    assert all(after[id].shown < before[id].shown for id in after if id in ids[:3]), "its searches went with it"
 
 
-def test_questions_taken_out_and_trained_on(
+def test_exported_questions_can_train_a_decoder(
     memory: Memory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tell(memory, ask(memory, TOLD), "Cleo")
+    give_feedback(memory, search_things(memory, RATED), "Cleo")
     memory.close()
     store = ["--store", str(tmp_path / "memory.db")]
-    one = tmp_path / "ben.jsonl"
-    assert run(["scorer", "export", "--to", str(one), "--user", "ben", *store]) == 0
+    bens_file = tmp_path / "ben.jsonl"
+    assert run(["scorer", "export", "--to", str(bens_file), "--user", "ben", *store]) == 0
     assert "32 questions" in capsys.readouterr().out
-    (collection,) = labelled_questions.read(one)
+    (collection,) = labelled_questions.read(bens_file)
     contents = {str(event.external_id): (event.speaker, event.content) for event in collection.events}
     assert len(contents) == 3 * len(THINGS)
-    for thing, asked in zip(TOLD, collection.questions, strict=True):
-        (speaker, content), = [contents[id] for id in asked.needed]
+    for thing, question_record in zip(RATED, collection.questions, strict=True):
+        ((speaker, content),) = [contents[id] for id in question_record.needed]
         assert speaker == "Cleo"
         assert thing in str(content)
-    lines = [json.loads(line) for line in one.read_text().splitlines()]
+    lines = [json.loads(line) for line in bens_file.read_text().splitlines()]
     question = next(line for line in lines if "question" in line)
     assert set(question) == {"in", "question", "answers", "asked_at", "shown"}
     assert set(question["answers"]) <= set(question["shown"])
 
-    two = tmp_path / "two.jsonl"
-    two.write_text(one.read_text().replace("ben", "zoe"))
-    assert run(["scorer", "export", str(one), str(two), "--to", str(tmp_path / "both.jsonl"), "--json"]) == 0
+    zoes_file = tmp_path / "two.jsonl"
+    zoes_file.write_text(bens_file.read_text().replace("ben", "zoe"))
+    assert (
+        run(["scorer", "export", str(bens_file), str(zoes_file), "--to", str(tmp_path / "both.jsonl"), "--json"]) == 0
+    )
     assert json.loads(capsys.readouterr().out)["to"] == str(tmp_path / "both.jsonl")
     assert len(labelled_questions.read(tmp_path / "both.jsonl")) == 2
     trained = ["scorer", "train", str(tmp_path / "both.jsonl"), "--out", str(tmp_path / "decoder"), "--epochs", "1"]
@@ -145,22 +147,24 @@ def test_questions_taken_out_and_trained_on(
     assert (tmp_path / "decoder" / "model.safetensors").exists()
 
 
-def test_a_file_of_questions_that_is_not_utf_8_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_question_file_that_is_not_utf_8_is_a_one_line_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "bad.jsonl").write_bytes(b'{"in": "a", "note": "n_1", "content": "caf\xe9"}\n')
     assert run(["scorer", "fit", str(tmp_path / "bad.jsonl")]) == 1
-    told = capsys.readouterr().err
-    assert "bad.jsonl, line 1: no note and no labelled question" in told
-    assert told.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert "bad.jsonl, line 1: no note and no labelled question" in errors
+    assert errors.count("\n") == 1
 
 
-def test_what_cannot_be_taken_out(memory: Memory, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_scorer_commands_are_errors(memory: Memory, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     memory.close()
     store = ["--store", str(tmp_path / "memory.db"), "--user", "ben"]
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"in": "a", "note": "n_1"}\n')
     empty = tmp_path / "empty.jsonl"
     empty.write_text('{"in": "a", "note": "n_1", "content": "Hello."}\n')
-    for arguments, said in (
+    for arguments, error_text in (
         (["export", "--to", str(tmp_path / "x.json")], "must end in .jsonl"),
         (["export", "--to", str(tmp_path / "x.jsonl")], "the log has no search with feedback"),
         (["tune", "--into", str(tmp_path / "tuned")], "0 searches have a useful hit, and learning requires 30"),
@@ -168,20 +172,22 @@ def test_what_cannot_be_taken_out(memory: Memory, tmp_path: Path, capsys: pytest
         (["eval", str(empty)], "no question with an answer"),
     ):
         assert run(["scorer", *arguments, *store]) != 0
-        assert said in capsys.readouterr().err
+        assert error_text in capsys.readouterr().err
 
 
-def test_simulated_users(
+def test_the_feedback_benchmark_reports_each_simulated_user(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Far too few uses to learn from; what is measured is measured."""
+    """The uses are too few to learn from, but the report has every measure."""
     monkeypatch.setattr(tuning, "MIN_SEARCHES", 1)
-    everybody = feedback.preferences
-    monkeypatch.setattr(feedback, "preferences", lambda *how: {"one speaker": everybody(*how)["one speaker"]})
-    told = tmp_path / "told.json"
+    all_preferences = feedback.preferences
+    monkeypatch.setattr(
+        feedback, "preferences", lambda *arguments: {"one speaker": all_preferences(*arguments)["one speaker"]}
+    )
+    report = tmp_path / "told.json"
     file = str(Path(__file__).parents[1] / "data" / "conversations" / "choir.json")
-    assert run(["bench", "feedback", file, "--uses", "45", "--seeds", "1", "--json", str(told)]) == 0
-    rows = {row[0]: row[1:] for row in json.loads(told.read_text())["rows"]}
+    assert run(["bench", "feedback", file, "--uses", "45", "--seeds", "1", "--json", str(report)]) == 0
+    rows = {row[0]: row[1:] for row in json.loads(report.read_text())["rows"]}
     assert list(rows) == ["one speaker, seed 0", "one speaker, mean", "all, mean"]
     for name, (used, later, untuned, tuned, difference, _, _, accepted) in rows.items():
         assert used >= 1, name
