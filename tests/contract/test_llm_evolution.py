@@ -113,12 +113,12 @@ def test_what_a_person_wrote_or_took_back_stays(url: Any, server: ModelServer) -
 def test_a_rewriting_may_not_go_too_far_nor_too_often(
     url: Any, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evolve_by_model, "LIKENESS", 1.01)
+    monkeypatch.setattr(evolve_by_model, "MIN_COSINE", 1.01)
     with Memory(url, llm=model(server)) as memory:
         ids = told(memory, *BOAT)
         memory.evolve()
         assert [rewritings(memory, id) for id in ids] == [[], [], []]
-        monkeypatch.setattr(evolve_by_model, "LIKENESS", 0.0)
+        monkeypatch.setattr(evolve_by_model, "MIN_COSINE", 0.0)
         monkeypatch.setattr(evolve_by_model, "REWRITES_A_DAY", 1)
         for number in range(3):
             told(memory, f"The Heron has its sail and its varnish, says my sister, day {number}.")

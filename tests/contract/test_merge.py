@@ -105,7 +105,7 @@ def test_a_duplicate_that_comes_later_joins_and_costs_no_vector(memory: Memory) 
 
 
 def test_what_is_said_all_day_costs_no_square_of_it(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_job, "MOST", 4)
+    monkeypatch.setattr(merge_job, "MAX_MERGED", 4)
     ids = memory.add_many([event(n, "The nightly deploy of the barn server finished.") for n in range(10)])
     assert memory.evolve().merged == 3 + 3 + 1
     assert [len(noted(memory, id).event_ids) for id in (ids[0], ids[4], ids[8])] == [4, 4, 2]

@@ -1,7 +1,7 @@
 """The annotate job: groups turns into requests and writes the annotations of a model.
 
-The model is called outside of any transaction. Its answer is written only if every note that it was given still has the
-same text; else the turns are annotated again.
+The job calls the model outside of any transaction. It writes the answer only if no note of the request has changed;
+else it annotates the turns again.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from zettel.ports.query import Filter
 from zettel.text.index import vector_text
 
 LOOK_BACK = 400
-"""Sequence numbers that are searched for the turns before a note."""
+"""The sequence numbers to search for the turns before a note."""
 MIN_SUMMARY_TURNS = 4
-"""Turns of one topic that get a summary."""
+"""The fewest turns of one topic that get a summary."""
 
 
 class AnnotateJob(JobHandler):
@@ -62,26 +62,27 @@ class AnnotateJob(JobHandler):
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs]:
         """Annotate the notes of these jobs; return the jobs that failed and why."""
-        by_note, needless = newest_jobs(jobs)
-        found = await self._store.notes(scope, sorted(by_note))
-        notes = {id: note for id, note in found.items() if not note.archived}
-        needless = [job for job in needless if job.note in found] + [by_note[id] for id in found.keys() - notes.keys()]
-        if needless:  # superseded by a later job of the same note, or the note is archived
-            await self._commits.commit(scope, finish_plan(needless))
+        by_note, superseded = newest_jobs(jobs)
+        stored = await self._store.notes(scope, sorted(by_note))
+        notes = {id: note for id, note in stored.items() if not note.archived}
+        done = [job for job in superseded if job.note in stored] + [by_note[id] for id in stored.keys() - notes.keys()]
+        if done:  # a later job of the same note supersedes them, or the note is archived
+            await self._commits.commit(scope, finish_plan(done))
         groups = await self._groups(scope, notes, by_note)
-        done = await asyncio.gather(*(self._read(scope, group, by_note) for group in groups), return_exceptions=True)
-        left: list[UnfinishedJobs] = []
-        for group, outcome in zip(groups, done, strict=True):
+        requests = (self._annotate(scope, group, by_note) for group in groups)
+        outcomes = await asyncio.gather(*requests, return_exceptions=True)
+        unfinished: list[UnfinishedJobs] = []
+        for group, outcome in zip(groups, outcomes, strict=True):
             if isinstance(outcome, BaseException):
-                left.append(UnfinishedJobs([by_note[note.id] for note in group.stretch], outcome))
+                unfinished.append(UnfinishedJobs([by_note[note.id] for note in group.stretch], outcome))
             else:
-                left += outcome
-        return left
+                unfinished += outcome
+        return unfinished
 
     # grouping -----------------------------------------------------------------------------------------------
 
     async def _groups(self, scope: Scope, notes: Mapping[str, Note], jobs: Mapping[str, Job]) -> list[_Group]:
-        """Group the notes by session and topic; a note that an earlier answer left out is alone in its group."""
+        """Group the notes by session and topic; a note that an earlier answer omitted gets its own group."""
         ordered = sorted(notes.values(), key=lambda note: note.seq)
         sessions: dict[str | None, list[Note]] = {}
         stretches: list[list[Note]] = []
@@ -90,23 +91,23 @@ class AnnotateJob(JobHandler):
                 stretches.append([note])
             else:
                 sessions.setdefault(note.session, []).append(note)
-        for of_session in sessions.values():
-            for start, end in await self._cuts(of_session):
+        for turns in sessions.values():
+            for start, end in await self._cuts(turns):
                 if stretches and start == 0 and self._fits(stretches[-1], end, jobs):
-                    stretches[-1] += of_session[:end]  # short sessions share a request at the same cost
+                    stretches[-1] += turns[:end]  # short sessions share a request at the same cost
                 else:
-                    stretches.append(of_session[start:end])
+                    stretches.append(turns[start:end])
         before = [await self._before(scope, stretch[0]) for stretch in stretches]
         shown = {note.id: note for group in (*stretches, *before) for note in group}
         events = await self._store.events(scope, sorted({note.event_ids[0] for note in shown.values()}))
         return [_Group(stretch, earlier, events) for stretch, earlier in zip(stretches, before, strict=True)]
 
     async def _cuts(self, notes: Sequence[Note]) -> list[tuple[int, int]]:
-        most = self._annotator.batch
-        if len(notes) > most and not self._vectors.embedder.remote:
+        limit = self._annotator.batch
+        if len(notes) > limit and not self._vectors.embedder.remote:
             rows = await self._vectors.embedder.embed([vector_text(note) for note in notes])
-            return segments(rows, most=most)
-        return [(start, min(start + most, len(notes))) for start in range(0, len(notes), most)]
+            return segments(rows, most=limit)
+        return [(start, min(start + limit, len(notes))) for start in range(0, len(notes), limit)]
 
     def _fits(self, stretch: Sequence[Note], more: int, jobs: Mapping[str, Job]) -> bool:
         return len(stretch) + more <= self._annotator.batch and not needs_own_request(jobs[stretch[-1].id])
@@ -115,30 +116,30 @@ class AnnotateJob(JobHandler):
         """Return the turns of a note's session that arrived just before it."""
         if first.session is None or not self._annotator.before:
             return []
-        wanted = Filter(session=first.session, kinds=(Kind.EPISODIC.value,))
-        page = await self._store.page(scope, wanted, max(0, first.seq - LOOK_BACK), LOOK_BACK)
+        turns = Filter(session=first.session, kinds=(Kind.EPISODIC.value,))
+        page = await self._store.page(scope, turns, max(0, first.seq - LOOK_BACK), LOOK_BACK)
         return [note for note in page if note.seq < first.seq][-self._annotator.before :]
 
     # writing --------------------------------------------------------------------------------------------------
 
-    async def _read(self, scope: Scope, group: _Group, jobs: Mapping[str, Job]) -> list[UnfinishedJobs]:
+    async def _annotate(self, scope: Scope, group: _Group, jobs: Mapping[str, Job]) -> list[UnfinishedJobs]:
         result = await self._annotator.annotate(group.request, self._ask_about(scope, group.shown.values()))
         annotations = list(zip(group.stretch, result.turns, strict=True))
         flaws = {note.id: annotation.why for note, annotation in annotations if isinstance(annotation, InvalidItem)}
-        useless = len(flaws) == len(group.stretch)
+        is_useless = len(flaws) == len(group.stretch)
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-            now = await self._store.notes(scope, list(group.shown))
-            if any(_wording(now.get(id)) != _wording(note) for id, note in group.shown.items()):
+            current = await self._store.notes(scope, list(group.shown))
+            if any(_wording(current.get(id)) != _wording(note) for id, note in group.shown.items()):
                 raise StaleLease("a note changed while the model processed it")
             writer = AnnotationWriter(self._store, self._extractive, scope, clock, group.inputs)
             histories = Rows(await self._store.histories(scope, [note.id for note in group.stretch]))
             for note, annotation in annotations:
                 if isinstance(annotation, ModelAnnotation):
                     await writer.write(note, histories[note.id], annotation, result)
-            if result.summary and group.has_one_topic and not useless:
+            if result.summary and group.has_one_topic and not is_useless:
                 await writer.summarize(group.stretch, result)
-            ops: list[Op] = [EraseAnswers(tuple(flaws))] if useless else []  # else it would be returned again
+            ops: list[Op] = [EraseAnswers(tuple(flaws))] if is_useless else []  # else the cache would return it again
             ops += writer.ops
             again = [note.id for note in writer.notes if note.id in group.shown]
             ops += await mention_ops(self._store, scope, writer.notes, again=again, recorded_at=clock.recorded_at)
@@ -147,7 +148,7 @@ class AnnotateJob(JobHandler):
             return ops + finish(jobs[note.id] for note in group.stretch if note.id not in flaws)
 
         await self._commits.commit(scope, plan)
-        if useless:
+        if is_useless:
             error = InvalidModelOutput(f"no note of the answer is valid: {min(flaws.values())}")
             return [UnfinishedJobs([jobs[id] for id in flaws], error)]
         return [
@@ -176,7 +177,7 @@ def _turn(note: Note, events: Mapping[str, EventRecord]) -> AnnotationItem:
 
 
 def _wording(note: Note | None) -> tuple[Any, ...] | None:
-    """Return the fields of a note that a model is given; None for a deleted or archived note."""
+    """Return the fields of a note that a request contains; None for a deleted or archived note."""
     return None if note is None or note.archived else (note.content, note.title, note.speaker, note.occurred_at)
 
 

@@ -21,7 +21,7 @@ from zettel.text.instructions import flags_of
 class AnnotationWriter:
     """Collects the operations of one answer in ``ops``, and the notes that they change or create in ``notes``.
 
-    ``inputs`` are the notes that the model was given, in the versions that it was given.
+    ``inputs`` are the notes of the request with their versions.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class AnnotationWriter:
         await self._derive(stretch, result.summary, Kind.INSIGHT, cause)
 
     async def _archive_facts(self, note: Note, facts: Sequence[str], cause: Cause) -> set[str]:
-        """Archive earlier facts of a note that are not among ``facts``; return those that are."""
+        """Archive the earlier facts of a note that are not among ``facts``; return the unchanged facts."""
         links = await self._store.links(self._scope, [note.id])
         derived = [link.source for link in links if link.type is LinkType.DERIVED_FROM and link.target == note.id]
         histories = await self._store.histories(self._scope, derived) if derived else {}
@@ -77,7 +77,7 @@ class AnnotationWriter:
         return unchanged
 
     async def _derive(self, origins: Sequence[Note], content: str, kind: Kind, cause: Cause) -> None:
-        """Create a note derived from others. It has no session, because sessions contain only what people said."""
+        """Create a note derived from others. It has no session, because sessions contain only turns."""
         last = origins[-1]
         passage = Passage(content, None, None, last.occurred_at)
         (fields,) = await annotate(self._store, self._scope, self._extractive, [passage])
@@ -114,13 +114,13 @@ def _is_fact_of(note: Note, history: NoteHistory) -> bool:
 
 
 def _tags(note: Note, annotation: ModelAnnotation) -> tuple[str, ...]:
-    """Return the extracted tags and the model's."""
+    """Return the extracted tags and the model's tags."""
     return tuple(dict.fromkeys((*note.tags, *annotation.tags)))
 
 
-def is_outdated(now: Note | None, before: Note) -> bool:
-    """Return whether a note was deleted, archived or reworded since a model was given it."""
-    return now is None or now.archived or vector_text(now) != vector_text(before)
+def is_outdated(current: Note | None, before: Note) -> bool:
+    """Return whether a note was deleted, archived or reworded since a request contained it."""
+    return current is None or current.archived or vector_text(current) != vector_text(before)
 
 
 def set_by_people(history: NoteHistory) -> set[str]:

@@ -15,8 +15,8 @@ class Counters:
 
     def count(self, scope: Scope, *, revised: int = 0, merged: int = 0, insights: int = 0, archived: int = 0) -> None:
         """Add the changes of one commit."""
-        for name, more in (("revised", revised), ("merged", merged), ("insights", insights), ("archived", archived)):
-            self._counts[scope.key, name] += more
+        for name, number in (("revised", revised), ("merged", merged), ("insights", insights), ("archived", archived)):
+            self._counts[scope.key, name] += number
 
     def total(self, scope: Scope) -> Evolved:
         """Return the counts of a scope."""

@@ -1,7 +1,7 @@
 """The decay job: archives notes that have decayed by a policy.
 
-The job changes only the note itself. A note stays if a live insight, profile or lesson is derived from it, because
-these would be derived again without it. It also stays if it replaced or contradicts another note.
+The job changes only the note itself. It skips the sources of live insights, profiles and lessons, because the reflect
+job would write these again without the note. It also skips notes that supersede or contradict another note.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from zettel.core.vectors import Vectors
 from zettel.evolve.decay import may_decay
 from zettel.evolve.neighborhood import importance
 from zettel.jobs.counters import Counters
-from zettel.jobs.derived_notes import former
+from zettel.jobs.derived_notes import derived_note
 from zettel.jobs.spec import JobContext, JobHandler, JobLane, JobSpec
 from zettel.model import Cause, Job, JobKind, LinkType, NoteUse, Scope
 from zettel.ports import GraphStore, NoteHistory, ScopeState
@@ -78,22 +78,22 @@ class DecayJob(JobHandler):
         uses = Rows(await self._store.note_uses(scope, list(notes)))
         ends, needed = await self._neighbors(scope, notes)
         now = clock.recorded_at
-        fading = [
+        candidates = [
             note
             for id, note in notes.items()
             if id not in needed and self._policy.fades(note, uses[id], importance(len(ends[id])), now)
         ]
-        histories = Rows(await self._store.histories(scope, [note.id for note in fading]) if fading else {})
+        histories = Rows(await self._store.histories(scope, [note.id for note in candidates]) if candidates else {})
         merged = {id: _merged_with(history) for id, history in histories.items()}
         if merged_ids := sorted(set().union(*merged.values()) - uses.keys()):
             uses |= await self._store.note_uses(scope, merged_ids)
-        made: list[PutRevision] = []
-        for note in fading:
+        puts: list[PutRevision] = []
+        for note in candidates:
             history = histories[note.id]
             use = _combined([uses[id] for id in {note.id, *merged[note.id]} if id in uses], _last_recall(history))
             if self._policy.fades(note, use, 0.0, now) and not is_reverted(history, JobKind.DECAY):
-                made.append(revised(history, clock, Cause(by=JobKind.DECAY), {"archived": True, "faded": True}))
-        return made
+                puts.append(revised(history, clock, Cause(by=JobKind.DECAY), {"archived": True, "faded": True}))
+        return puts
 
     async def _neighbors(self, scope: Scope, notes: Collection[str]) -> tuple[dict[str, set[str]], set[str]]:
         """Return the linked notes of each note, archived ones included, and the notes that others need."""
@@ -108,23 +108,23 @@ class DecayJob(JobHandler):
             elif link.type is LinkType.DERIVED_FROM:
                 derived.setdefault(link.source, set()).add(link.target)
             else:
-                for here, there in ((link.source, link.target), (link.target, link.source)):
-                    if here in ends:
-                        ends[here].add(there)
+                for id, other in ((link.source, link.target), (link.target, link.source)):
+                    if id in ends:
+                        ends[id].add(other)
         for id, history in (await self._store.histories(scope, sorted(derived))).items() if derived else ():
-            made = former(history)
-            if made is not None and not made.note.archived:
+            existing = derived_note(history)
+            if existing is not None and not existing.note.archived:
                 needed |= derived[id]
         return ends, needed
 
 
 def _merged_with(history: NoteHistory) -> set[str]:
-    """Return the notes merged into one, whose usefulness counts for it."""
-    return {read.note for decision in live_merges(history) for read in decision}
+    """Return the ids of the notes merged into a note, whose usefulness counts for it."""
+    return {merged.note for decision in live_merges(history) for merged in decision}
 
 
 def _combined(uses: Collection[NoteUse], last_recall: datetime) -> NoteUse:
-    """Return the use of merged notes together; ``last_recall``: when a search last restored the note."""
+    """Return the combined use of merged notes; ``last_recall``: when a search last restored the note."""
     return NoteUse(
         since=max(last_recall, *(use.since for use in uses)),
         times=sum(use.times for use in uses),

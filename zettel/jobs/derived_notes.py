@@ -1,6 +1,6 @@
-"""Writes the derived notes of the reflect job: a draft becomes a new note or a revision of an existing one.
+"""Writes the derived notes of the reflect job: a draft becomes a new note or a revision of an existing note.
 
-A derived note has the events of all its sources and a DERIVED_FROM link to each. All sources are inputs of the
+A derived note has the events of all its sources and a DERIVED_FROM link to each source. All sources are inputs of the
 revision, so that reverting or deleting a source reaches the derived note.
 """
 
@@ -25,27 +25,27 @@ from zettel.ports.operations import DropMentions, Op, PutNote, StaleLease
 from zettel.text.index import index_note
 
 SOURCE_FIELDS = frozenset({"content", "title", "speaker", "occurred_at", "session"})
-"""The fields that reflection reads. Fields of a model are left out, so that its words do not spread."""
+"""The fields that reflection reads. It ignores fields that a model wrote, so that their words do not spread."""
 
 
-class Former(NamedTuple):
-    """An existing derived note with its tag and inputs. ``settled``: a person decided on it, so no job changes it."""
+class DerivedNote(NamedTuple):
+    """An existing derived note with its tag and inputs. ``is_settled``: a person decided on it, so jobs skip it."""
 
     note: Note
     tag: str
-    read: tuple[Input, ...]
-    settled: bool
+    inputs: tuple[Input, ...]
+    is_settled: bool
 
     @property
-    def rests_on(self) -> set[str]:
-        """The ids of the sources."""
-        return {read.note for read in self.read}
+    def source_ids(self) -> set[str]:
+        """The ids of the source notes."""
+        return {source.note for source in self.inputs}
 
 
 class Draft(NamedTuple):
-    """The target state of a derived note. ``sources`` are its source notes, as they were read.
+    """The target state of a derived note. ``sources`` are its source notes, in the versions that the job read.
 
-    ``former``: the existing note. ``archived``: the existing note is archived with its old content.
+    ``existing``: the note to revise. ``archived``: archive the existing note with its old content.
     """
 
     kind: Kind
@@ -54,7 +54,7 @@ class Draft(NamedTuple):
     caption: str
     keywords: tuple[str, ...]
     sources: tuple[Note, ...]
-    former: Former | None = None
+    existing: DerivedNote | None = None
     confidence: float = 1.0
     archived: bool = False
     model: str | None = None
@@ -62,31 +62,31 @@ class Draft(NamedTuple):
 
     @property
     def is_changed(self) -> bool:
-        """Whether it differs from the existing note in content or sources."""
-        if self.former is None:
+        """Whether the draft differs from the existing note in content or sources."""
+        if self.existing is None:
             return not self.archived
-        note = self.former.note
+        note = self.existing.note
         if self.archived:
             return not note.archived
         is_same = (note.content, note.confidence, note.archived) == (self.content, self.confidence, False)
-        return not is_same or self.former.rests_on != self.rests_on
+        return not is_same or self.existing.source_ids != self.source_ids
 
     @property
-    def rests_on(self) -> set[str]:
-        """The ids of the sources."""
+    def source_ids(self) -> set[str]:
+        """The ids of the source notes."""
         return {source.id for source in self.sources}
 
 
-def former(history: NoteHistory) -> Former | None:
-    """Return a note that the reflect job made, else None. A note that a person changed or reverted is settled."""
-    made = [r for r in history.revisions if r.cause.by == JobKind.REFLECT and r.inputs]
-    if not made:
+def derived_note(history: NoteHistory) -> DerivedNote | None:
+    """Return a note that the reflect job wrote, else None. A note that a person changed or reverted is settled."""
+    written = [r for r in history.revisions if r.cause.by == JobKind.REFLECT and r.inputs]
+    if not written:
         return None
     live = [r for r in live_revisions(history.revisions, JobKind.REFLECT) if r.inputs]
     by_hand = any(r.change for r in live_revisions(history.revisions, BY_HAND.by))
     note, _ = fold(*history)
-    settled = by_hand or note.quarantined is not None or is_reverted(history, JobKind.REFLECT)
-    return Former(note, history.base.tags[0], (live or made)[-1].inputs, settled)
+    is_settled = by_hand or note.quarantined is not None or is_reverted(history, JobKind.REFLECT)
+    return DerivedNote(note, history.base.tags[0], (live or written)[-1].inputs, is_settled)
 
 
 class DerivedNotes:
@@ -100,41 +100,41 @@ class DerivedNotes:
     async def ops(self, scope: Scope, drafts: Sequence[Draft], clock: Clock) -> list[Op]:
         """Return the operations that write these drafts. Raises ``StaleLease`` if their sources have changed."""
         read = {source.id: source for draft in drafts for source in draft.sources}
-        former = {draft.former.note.id: draft.former.note for draft in drafts if draft.former is not None}
-        now = await self._store.notes(scope, sorted(read.keys() | former.keys()))
+        existing = {draft.existing.note.id: draft.existing.note for draft in drafts if draft.existing is not None}
+        now = await self._store.notes(scope, sorted(read.keys() | existing.keys()))
         for id, note in read.items():
             if id not in now or source_state(now[id]) != source_state(note):
                 raise StaleLease("a note changed during reflection")
-        for id, note in former.items():  # their validity follows from links of other notes
+        for id, note in existing.items():
             if id not in now or now[id].version != note.version:
                 raise StaleLease("an existing insight changed during reflection")
         histories = Rows(await self._store.histories(scope, sorted(now)))
         await self._require_no_duplicate(scope, drafts)
         ops: list[Op] = []
-        shown: list[Note] = []
+        visible: list[Note] = []
         for draft in drafts:
-            made, note = _written(draft, histories, clock)
-            ops += made
+            draft_ops, note = _written(draft, histories, clock)
+            ops += draft_ops
             if note.archived:
                 ops.append(DropMentions((note.id,)))
             else:
-                shown.append(note)
-        again = [note.id for note in shown if note.id in former]
-        ops += await mention_ops(self._store, scope, shown, again=again, recorded_at=clock.recorded_at)
-        ops += await self._vectors.embed_now(shown)
+                visible.append(note)
+        again = [note.id for note in visible if note.id in existing]
+        ops += await mention_ops(self._store, scope, visible, again=again, recorded_at=clock.recorded_at)
+        ops += await self._vectors.embed_now(visible)
         if self._follow_ups.embeds:
-            ops += [new_job(scope, JobKind.EMBED, clock.now, note) for note in shown]
+            ops += [new_job(scope, JobKind.EMBED, clock.now, note) for note in visible]
         return ops
 
     async def _require_no_duplicate(self, scope: Scope, drafts: Iterable[Draft]) -> None:
-        """Raise ``StaleLease`` if another worker wrote such a note meanwhile: this job may run twice."""
-        fresh = [draft for draft in drafts if draft.former is None]
-        ids = sorted({source.id for draft in fresh for source in draft.sources})
+        """Raise ``StaleLease`` if another worker wrote a note from the same sources meanwhile."""
+        new = [draft for draft in drafts if draft.existing is None]
+        ids = sorted({source.id for draft in new for source in draft.sources})
         links = await self._store.links(scope, ids) if ids else []
         derived = sorted({link.source for link in links if link.type is LinkType.DERIVED_FROM})
         histories = await self._store.histories(scope, derived) if derived else {}
-        there = [made for history in histories.values() if (made := former(history)) and not made.note.archived]
-        if any(draft.tag == made.tag and draft.rests_on == made.rests_on for made in there for draft in fresh):
+        notes = [note for history in histories.values() if (note := derived_note(history)) and not note.note.archived]
+        if any(draft.tag == note.tag and draft.source_ids == note.source_ids for note in notes for draft in new):
             raise StaleLease("another worker has reflected on the same notes")
 
 
@@ -149,7 +149,7 @@ def _changes_text(revision: Revision) -> bool:
 
 
 def source_state(note: Note) -> tuple[Any, ...]:
-    """Return the fields of a source: derived notes stay valid while these are equal."""
+    """Return the fields of a source on which derived notes depend."""
     return note.content, note.title, note.speaker, note.occurred_at, note.archived, note.valid_to
 
 
@@ -159,8 +159,8 @@ def _written(draft: Draft, histories: Mapping[str, NoteHistory], clock: Clock) -
     inputs = tuple(Input(source.id, text_version(histories[source.id])) for source in sources)
     newest = max(sources, key=lambda source: source.seq)
     cause = Cause(by=JobKind.REFLECT, note=newest.id, model=draft.model, prompt=draft.prompt)
-    if draft.former is not None and draft.archived:
-        put = revised(histories[draft.former.note.id], clock, cause, {"archived": True}, inputs=inputs)
+    if draft.existing is not None and draft.archived:
+        put = revised(histories[draft.existing.note.id], clock, cause, {"archived": True}, inputs=inputs)
         return [put], put.note
     starts = [source.valid_from for source in sources if source.valid_from is not None]
     fields: dict[str, Any] = {
@@ -176,7 +176,7 @@ def _written(draft: Draft, histories: Mapping[str, NoteHistory], clock: Clock) -
     ops: list[Op] = []
     change: dict[str, Any] = {"archived": False}
     undoes: tuple[int, ...] = ()
-    if draft.former is None:
+    if draft.existing is None:
         # The base is archived, so that reverting all revisions archives the note.
         id, recorded_at = new_id("n"), clock.recorded_at
         base = Note(id=id, kind=draft.kind, tags=(draft.tag,), authored=("tags",), archived=True, seq=clock.next(),
@@ -184,7 +184,7 @@ def _written(draft: Draft, histories: Mapping[str, NoteHistory], clock: Clock) -
         ops.append(PutNote(base, index_note(base)))
         history = NoteHistory(base, ())
     else:
-        history = histories[draft.former.note.id]
+        history = histories[draft.existing.note.id]
         change |= {**fields, "faded": False}
         undoes = tuple(r.version for r in live_revisions(history.revisions, JobKind.REFLECT))
     share = round(1 / len(sources), 4)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from zettel.core.commit import Clock, Commits
 from zettel.core.follow_ups import UnfinishedJobs, finish, new_job
 from zettel.core.vectors import Vectors
-from zettel.jobs.derived_notes import former
+from zettel.jobs.derived_notes import derived_note
 from zettel.jobs.spec import JobHandler, JobSpec
 from zettel.model import Job, JobKind, Kind, Note, Scope
 from zettel.ports import GraphStore, ScopeState
@@ -44,12 +44,12 @@ class EmbedJob(JobHandler):
         return []
 
     async def _reflections(self, scope: Scope, notes: Iterable[Note]) -> set[str]:
-        """Return the ids of the notes that a reflect job wrote: they link to their sources and get no near links."""
+        """Return the ids of the notes that a reflect job wrote. They link to their sources and get no near links."""
         derived = [note.id for note in notes if note.kind is not Kind.EPISODIC]
         if not derived:
             return set()
         histories = await self._store.histories(scope, derived)
-        return {id for id, history in histories.items() if former(history) is not None}
+        return {id for id, history in histories.items() if derived_note(history) is not None}
 
 
 JOB = JobSpec(JobKind.EMBED, lambda context: EmbedJob(context.store, context.commits, context.vectors))

@@ -1,4 +1,4 @@
-"""Evolution rounds: the jobs about a whole scope, one after another, because each builds on the one before."""
+"""Evolution rounds: run the jobs of a whole scope one after another, because each job builds on the one before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class EvolutionRound:
     """Queues the jobs of a round in the order of ``JobSpec.round``, and waits for them.
 
     Decay comes first, then duplicates, because a neighbourhood is smaller without them. Reflection comes before
-    keywords spread, because insights add to how often a keyword occurs. So one round leaves nothing to do for the next.
+    keywords spread, because insights change the frequency of keywords. So a second round changes nothing.
     """
 
     def __init__(self, store: GraphStore, commits: Commits, loop: JobLoop, counters: Counters, work: Work) -> None:
@@ -28,9 +28,9 @@ class EvolutionRound:
         self._queued_at: dict[str, int] = {}
 
     async def run(self, scope: Scope, deadline: float | None) -> Evolved:
-        """Finish the pending jobs, run a round, and return what changed, as far as this memory ran the jobs.
+        """Finish the pending jobs, run a round, and return the changes that this memory made.
 
-        Raises what ``JobLoop.drain`` raises; ``JobFailed`` after the round, because no job waits for a failed one.
+        Raises what ``JobLoop.drain`` raises; ``JobFailed`` comes last, because no job waits for a failed one.
         """
         await self._loop.wait_until_idle(scope, deadline)
         await self._cancel_failed(scope)

@@ -1,8 +1,8 @@
 """The model part of the evolve job: new notes rewrite, link and unlink their neighbours.
 
-Each note counts as new once: a revision records that the model has seen it. Fields that a person wrote stay, and so do
-reverts. A note is rewritten a few times a day at most, and its vector must stay close to the original. The content
-never changes.
+Each note counts as new once: a revision records that the model has seen it. The job does not change fields that a
+person wrote, or repeat reverted changes. It rewrites a note at most a few times a day, and the vector of the note must
+stay close to the original. The content never changes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PAGE = 200
 REWRITES_A_DAY = 3
 """Rewrites of one note per DAY, so that the notes of a busy topic stay different."""
 DAY = timedelta(days=1)
-LIKENESS = 0.6
+MIN_COSINE = 0.6
 """The lowest cosine between the vectors of the original note and of the rewritten one."""
 TIE_WEIGHT = 0.9
 """The weight of a link that a model makes."""
@@ -75,7 +75,7 @@ class ModelEvolution:
     async def do(self, scope: Scope) -> None:
         """Send all notes that the model has not seen as new, in order of arrival.
 
-        Raises what the model raises; the error of a useless answer comes last, see ``RetryLimit``. Finished changes
+        Raises the errors of the model; the error of a useless answer comes last, see ``RetryLimit``. Finished changes
         stay, and the next run sends the rest.
         """
         retry_limit = RetryLimit()
@@ -95,25 +95,25 @@ class ModelEvolution:
             return
         shown = {note.id: note for note in (*(choice.note for choice in choices.notes), *choices.others)}
         try:
-            rewrote = await self._evolver.evolve(choices, self._ask_about(scope, shown.values()))
+            result = await self._evolver.evolve(choices, self._ask_about(scope, shown.values()))
         except InvalidModelOutput:
             await self._commits.commit(scope, erase_answers_plan(shown))
             raise
-        drafts = await self._drafts(scope, [change for change in rewrote.changes if isinstance(change, Rewrite)])
+        drafts = await self._drafts(scope, [change for change in result.changes if isinstance(change, Rewrite)])
         changed = 0
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             nonlocal changed
-            now = await self._store.notes(scope, sorted(shown))
-            if any(is_outdated(now.get(id), note) for id, note in shown.items()):
+            current = await self._store.notes(scope, sorted(shown))
+            if any(is_outdated(current.get(id), note) for id, note in shown.items()):
                 raise StaleLease("a note changed while the model processed it")
             histories = Rows(await self._store.histories(scope, sorted(shown)))
             inputs = tuple(Input(id, worded_at(*histories[id])) for id in sorted(shown))
-            put = _Put(histories, clock, inputs, rewrote)
-            puts = [made for draft in drafts if (made := put.rewritten(draft)) is not None]
+            revisions = _Revisions(histories, clock, inputs, result)
+            puts = [put for draft in drafts if (put := revisions.rewrite(draft)) is not None]
             changed = len(puts)
-            indexed = [one.note for one in puts if one.index is not None]
-            ops: list[Op] = [*puts, *(put.seen(choice.note.id) for choice in choices.notes)]
+            indexed = [put.note for put in puts if put.index is not None]
+            ops: list[Op] = [*puts, *(revisions.mark_seen(choice.note.id) for choice in choices.notes)]
             ops += await mention_ops(
                 self._store, scope, indexed, again=[note.id for note in indexed], recorded_at=clock.recorded_at
             )
@@ -128,38 +128,40 @@ class ModelEvolution:
         """Return the notes that have older neighbours, with these neighbours."""
         notes = await self._store.notes(scope, ids)
         ties = strongest_ties(ids, await self._store.links(scope, ids))
-        found = await self._store.notes(scope, sorted({there for near in ties.values() for there in near}))
-        places: dict[str, int] = {}
+        neighbours = await self._store.notes(scope, sorted({id for tied in ties.values() for id in tied}))
+        positions: dict[str, int] = {}
         chosen: list[NoteCandidates] = []
         for note in sorted((note for note in notes.values() if not note.archived), key=lambda note: note.seq):
-            older = [found[id] for id in ties[note.id] if id in found and _is_candidate(found[id], note)]
+            tied = [neighbours[id] for id in ties[note.id] if id in neighbours]
+            older = [other for other in tied if _is_candidate(other, note)]
             older.sort(key=lambda other: (-ties[note.id][other.id], other.seq))
             if older:
-                near = tuple(places.setdefault(other.id, len(places)) for other in older[: self._evolver.offered])
-                chosen.append(NoteCandidates(note, near))
-        return CandidateBatch(tuple(chosen), tuple(found[id] for id in places))
+                offered = older[: self._evolver.offered]
+                others = tuple(positions.setdefault(other.id, len(positions)) for other in offered)
+                chosen.append(NoteCandidates(note, others))
+        return CandidateBatch(tuple(chosen), tuple(neighbours[id] for id in positions))
 
     async def _drafts(self, scope: Scope, rewrites: Sequence[Rewrite]) -> list[_Draft]:
         """Return the rewrites that stay close to their originals, each with its vector."""
-        histories = await self._store.histories(scope, [one.note for one in rewrites]) if rewrites else {}
-        made: list[tuple[Rewrite, dict[str, Any], str, str]] = []
+        histories = await self._store.histories(scope, [rewrite.note for rewrite in rewrites]) if rewrites else {}
+        changes: list[tuple[Rewrite, dict[str, Any], str, str]] = []
         for rewrite in rewrites:
             if rewrite.note in histories:
                 history = histories[rewrite.note]
                 change = _change(history, rewrite)
                 after = _as_changed(fold(*history)[0], change)
-                made.append((rewrite, change, vector_text(_before(history)), vector_text(after)))
-        texts = [text for _, _, before, after in made for text in (before, after)]
+                changes.append((rewrite, change, vector_text(_original(history)), vector_text(after)))
+        texts = [text for _, _, before, after in changes for text in (before, after)]
         rows = await self._vectors.embedder.embed(texts) if texts else np.empty((0, 0), np.float32)
         return [
             _Draft(rewrite, change, after, row)
-            for (rewrite, change, _, after), was, row in zip(made, rows[0::2], rows[1::2], strict=True)
-            if float(was @ row) >= LIKENESS
+            for (rewrite, change, _, after), original, row in zip(changes, rows[0::2], rows[1::2], strict=True)
+            if float(original @ row) >= MIN_COSINE
         ]
 
 
 class _Draft(NamedTuple):
-    """A model_evolution: the fields it sets, the text of the vector then, and that vector."""
+    """A rewrite, the fields that it sets, the new text of the vector, and the new vector."""
 
     rewrite: Rewrite
     change: Mapping[str, Any]
@@ -167,22 +169,22 @@ class _Draft(NamedTuple):
     row: np.ndarray
 
 
-class _Put:
+class _Revisions:
     """Builds the revisions of one answer."""
 
     def __init__(
-        self, histories: Mapping[str, NoteHistory], clock: Clock, inputs: tuple[Input, ...], rewrote: EvolutionResult
+        self, histories: Mapping[str, NoteHistory], clock: Clock, inputs: tuple[Input, ...], result: EvolutionResult
     ) -> None:
         self._histories = Rows(histories)
         self._clock = clock
         self._inputs = inputs
-        self._rewrote = rewrote
+        self._result = result
 
-    def rewritten(self, draft: _Draft) -> PutRevision | None:
-        """Return the rewritten neighbour, or None if it must not change, or not today."""
+    def rewrite(self, draft: _Draft) -> PutRevision | None:
+        """Return the rewritten neighbour, or None if it must not change (any more today)."""
         history = self._histories[draft.rewrite.note]
-        lately = self._clock.recorded_at - DAY
-        times = sum(_by_model(r.cause) and "context" in r.change and r.recorded_at >= lately for r in history.revisions)
+        since = self._clock.recorded_at - DAY
+        times = sum(_by_model(r.cause) and "context" in r.change and r.recorded_at >= since for r in history.revisions)
         if not draft.change or is_reverted(history, JobKind.EVOLVE) or times >= REWRITES_A_DAY:
             return None
         cause = self._cause(draft.rewrite.because, draft.rewrite.why)
@@ -192,34 +194,34 @@ class _Put:
         self._histories[history.base.id] = NoteHistory(history.base, (*history.revisions, put.revision))
         return put
 
-    def seen(self, id: str) -> PutRevision:
+    def mark_seen(self, id: str) -> PutRevision:
         """Return the revision that marks a new note as seen, with the links that the model added or removed."""
         history = self._histories[id]
-        changes = [one for one in self._rewrote.changes if isinstance(one, LinkChange) and one.because == id]
-        dropped = {one.target for one in changes if not one.makes}
+        changes = [change for change in self._result.changes if isinstance(change, LinkChange) and change.because == id]
+        dropped = {change.target for change in changes if not change.makes}
         linked = live_revisions(history.revisions, JobKind.LINK)
-        broken = linked if any(not dropped.isdisjoint(_related(r.links)) for r in linked) else []
-        # All of them: a live revision has replaced earlier ones, which must not become live again.
-        undoes = tuple(r.version for r in history.revisions if r.cause.by == JobKind.LINK) if broken else ()
-        links = [link for r in broken for link in r.links]
-        kept = [link for link in links if link.target not in dropped or link.type is not LinkType.RELATES]
-        change = {name: value for r in broken for name, value in r.change.items()}
+        replaced = linked if any(not dropped.isdisjoint(_related(r.links)) for r in linked) else []
+        # Undo all: a live revision has replaced earlier ones, which must not become live again.
+        undoes = tuple(r.version for r in history.revisions if r.cause.by == JobKind.LINK) if replaced else ()
+        links = [link for r in replaced for link in r.links]
+        remaining = [link for link in links if link.target not in dropped or link.type is not LinkType.RELATES]
+        fields = {name: value for r in replaced for name, value in r.change.items()}
         added = [
-            Link(source=id, target=one.target, type=LinkType.RELATES, weight=TIE_WEIGHT, reason=one.why,
+            Link(source=id, target=change.target, type=LinkType.RELATES, weight=TIE_WEIGHT, reason=change.why,
                  recorded_at=self._clock.recorded_at)
-            for one in changes
-            if one.makes
+            for change in changes
+            if change.makes
         ]  # fmt: skip
-        why = "; ".join(one.why for one in changes if not one.makes)
-        # Of a note about which nothing was decided only this is known: that it was looked at.
-        inputs = self._inputs if changes else tuple(read for read in self._inputs if read.note == id)
+        why = "; ".join(change.why for change in changes if not change.makes)
+        # Without a decision the revision depends on the note alone.
+        inputs = self._inputs if changes else tuple(source for source in self._inputs if source.note == id)
         return revised(
-            history, self._clock, self._cause(id, why), change,
-            links=(*kept, *added), undoes=undoes, inputs=inputs,
+            history, self._clock, self._cause(id, why), fields,
+            links=(*remaining, *added), undoes=undoes, inputs=inputs,
         )  # fmt: skip
 
     def _cause(self, note: str, why: str) -> Cause:
-        return Cause(by=JobKind.EVOLVE, note=note, model=self._rewrote.model, prompt=self._rewrote.prompt, reason=why)
+        return Cause(by=JobKind.EVOLVE, note=note, model=self._result.model, prompt=self._result.prompt, reason=why)
 
 
 def is_by_rule(cause: Cause) -> bool:
@@ -235,7 +237,7 @@ def _was_seen(history: NoteHistory) -> bool:
     return any(_by_model(r.cause) and r.cause.note == r.note for r in history.revisions)
 
 
-def _before(history: NoteHistory) -> Note:
+def _original(history: NoteHistory) -> Note:
     """Return the note without any evolution."""
     return fold(history.base, [r for r in history.revisions if r.cause.by != JobKind.EVOLVE])[0]
 

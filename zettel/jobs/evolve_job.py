@@ -1,8 +1,8 @@
-"""The evolve job: updates notes from their neighbours, by rules and, if there is one, by a model.
+"""The evolve job: updates notes from their neighbours, by rules and, if configured, by a model.
 
-By rules, terms that the neighbours of a note share join its keywords, and its importance follows its links. Content,
-context, vector, and all fields that a person or a model wrote stay. These keywords are for people and prompts; searches
-do not read them. The model part is in ``evolve_by_model``.
+The rules add terms that the neighbours of a note share to its keywords, and derive its importance from its links. They
+do not change content, context, vector, or fields that a person or a model wrote. People and prompts read these
+keywords; searches do not. The model part is in ``evolve_by_model``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from zettel.text.tokens import tokenize
 PAGE = 200
 """Notes per transaction."""
 TIMES_A_DAY = 4
-"""Changes of one note per DAY; further changes wait."""
+"""The most changes of one note per DAY; further changes wait."""
 DAY = timedelta(days=1)
 
 
@@ -49,81 +49,82 @@ class EvolveJob(JobHandler):
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs]:
         """Evolve all notes in the scope of these jobs: first the model, then the rules, which read its keywords."""
-        left: list[UnfinishedJobs] = []
+        unfinished: list[UnfinishedJobs] = []
         if self._model_evolution is not None:
             try:
                 await self._model_evolution.do(scope)
             except ZettelError as error:  # finished changes stay; the next attempt continues
-                left.append(UnfinishedJobs(list(jobs), error))
+                unfinished.append(UnfinishedJobs(list(jobs), error))
         async for page in pages(self._store, scope, PAGE):
             await self._commit(scope, [note.id for note in page], ())
-        if not left:
+        if not unfinished:
             await self._commit(scope, (), jobs)
-        return left
+        return unfinished
 
     async def _commit(self, scope: Scope, ids: Sequence[str], jobs: Sequence[Job]) -> None:
         changed = 0
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             nonlocal changed
-            puts = await self._evolved(scope, ids, clock) if ids else []
+            puts = await self._revisions(scope, ids, clock) if ids else []
             changed = len(puts)
             return [*puts, *finish(jobs)]
 
         if await self._commits.commit(scope, plan):
             self._counters.count(scope, revised=changed)
 
-    async def _evolved(self, scope: Scope, ids: Sequence[str], clock: Clock) -> list[PutRevision]:
+    async def _revisions(self, scope: Scope, ids: Sequence[str], clock: Clock) -> list[PutRevision]:
         """Return revisions of the notes whose neighbourhoods changed."""
-        seen = await self._neighbourhoods(scope, ids)
+        neighborhoods = await self._neighborhoods(scope, ids)
         targets: dict[str, dict[str, Any]] = {}
         for id in ids:
-            if id in seen.shown:
-                targets[id] = {"importance": importance(len(seen.around[id])), "keywords": seen.spread(id)}
+            if id in neighborhoods.visible:
+                degree = len(neighborhoods.neighbours[id])
+                targets[id] = {"importance": importance(degree), "keywords": neighborhoods.spread(id)}
         histories = Rows(await self._store.histories(scope, list(targets)))
-        made = [(id, _change(histories[id], target, clock.recorded_at)) for id, target in targets.items()]
-        changing = [(id, change) for id, change in made if change is not None]
-        others = {other for id, _ in changing for other in seen.around[id]} - histories.keys()
+        changes = {id: _change(histories[id], target, clock.recorded_at) for id, target in targets.items()}
+        changing = [(id, change, neighborhoods.neighbours[id]) for id, change in changes.items() if change is not None]
+        others = {other for _, _, neighbours in changing for other in neighbours} - histories.keys()
         histories |= await self._store.histories(scope, sorted(others)) if others else {}
-        return [_revised(histories, id, seen.around[id], change, clock) for id, change in changing]
+        return [_revised(histories, id, neighbours, change, clock) for id, change, neighbours in changing]
 
-    async def _neighbourhoods(self, scope: Scope, ids: Sequence[str]) -> _Neighborhoods:
+    async def _neighborhoods(self, scope: Scope, ids: Sequence[str]) -> _Neighborhoods:
         strongest = strongest_ties(ids, await self._store.links(scope, ids))
-        reached = {there for ties in strongest.values() for there in ties}
-        notes = Rows(await self._store.notes(scope, sorted(reached.union(ids))))
+        others = {other for ties in strongest.values() for other in ties}
+        notes = Rows(await self._store.notes(scope, sorted(others.union(ids))))
         # Insights only repeat their notes.
-        shown = {id for id, note in notes.items() if not note.archived and note.kind is not Kind.INSIGHT}
-        around = {
-            id: sorted(ties.keys() & shown, key=lambda there: (-ties[there], notes[there].seq))[:NEIGHBOURS]
+        visible = {id for id, note in notes.items() if not note.archived and note.kind is not Kind.INSIGHT}
+        neighbours = {
+            id: sorted(ties.keys() & visible, key=lambda other: (-ties[other], notes[other].seq))[:NEIGHBOURS]
             for id, ties in strongest.items()
         }
-        uses = await self._store.uses(scope, sorted({there for near in around.values() for there in near}))
+        uses = await self._store.uses(scope, sorted(set().union(*neighbours.values())))
         bindings = Rows({id: binding(terms) for id, terms in uses.items()})
         tokens = {token for terms in bindings.values() for term in terms.values() for token in tokens_of(term)}
         df = (await self._store.lookup(scope, LookupQuery(tokens=tuple(sorted(tokens))))).df if tokens else {}
-        return _Neighborhoods(notes, shown, around, bindings, df)
+        return _Neighborhoods(notes, visible, neighbours, bindings, df)
 
 
 class _Neighborhoods(NamedTuple):
-    """Notes, the ids that take part, neighbours by link strength, their terms, and token frequencies."""
+    """Notes, the ids of those that evolve, their neighbours by link strength, terms, and document frequencies."""
 
     notes: Mapping[str, Note]
-    shown: Collection[str]
-    around: Mapping[str, Sequence[str]]
+    visible: Collection[str]
+    neighbours: Mapping[str, Sequence[str]]
     bindings: Mapping[str, Binding]
     df: Mapping[str, int]
 
     def spread(self, id: str) -> tuple[str, ...]:
         """Return the keywords that a note gets from its neighbours."""
-        note, around = self.notes[id], sorted(self.around[id], key=lambda other: self.notes[other].seq)
-        speakers = {(self.notes[other].speaker or "").casefold() for other in (id, *around)}
-        said = tokenize(" ".join((note.title or "", note.content)))
-        found = spread(said, [self.bindings[other] for other in around], self.df, speakers)
-        return tuple(term.text for term in found)
+        note, others = self.notes[id], sorted(self.neighbours[id], key=lambda other: self.notes[other].seq)
+        speakers = {(self.notes[other].speaker or "").casefold() for other in (id, *others)}
+        tokens = tokenize(" ".join((note.title or "", note.content)))
+        terms = spread(tokens, [self.bindings[other] for other in others], self.df, speakers)
+        return tuple(term.text for term in terms)
 
 
 def _change(history: NoteHistory, target: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
-    """Return the fields to set on top of other decisions, or None if nothing changes or may change."""
+    """Return the fields that the rules set, or None if nothing changes or the note must not change."""
     if is_reverted(history, JobKind.EVOLVE) or _times_since(history, now - DAY) >= TIMES_A_DAY:
         return None
     note, _ = fold(*history)
@@ -149,13 +150,13 @@ def _times_since(history: NoteHistory, moment: datetime) -> int:
 
 
 def _revised(
-    histories: Mapping[str, NoteHistory], id: str, around: Iterable[str], change: Mapping[str, Any], clock: Clock
+    histories: Mapping[str, NoteHistory], id: str, neighbours: Iterable[str], change: Mapping[str, Any], clock: Clock
 ) -> PutRevision:
     history = histories[id]
     former = tuple(r.version for r in live_revisions(history.revisions) if is_by_rule(r.cause))
-    near = [other for other in around if other in histories]
-    inputs = tuple(Input(other, worded_at(*histories[other])) for other in (id, *near))
-    newest = max(near, key=lambda other: histories[other].base.seq, default=None)
+    others = [other for other in neighbours if other in histories]
+    inputs = tuple(Input(other, worded_at(*histories[other])) for other in (id, *others))
+    newest = max(others, key=lambda other: histories[other].base.seq, default=None)
     cause = Cause(by=JobKind.EVOLVE, note=newest)
     extracted = tuple(name for name in change if name == "keywords")
     return revised(history, clock, cause, change, extracted=extracted, undoes=former, inputs=inputs)

@@ -12,12 +12,12 @@ from zettel.model import Evolved, Job
 from zettel.ports import GraphStore
 from zettel.ports.settings import Settings
 
-STILL_READ = "pending: another reader still uses the old pages"
+PURGE_PENDING = "pending: another reader still uses the old pages"
 """The message of a purge that waits for readers."""
 
 
 class InProcessRunner:
-    """Runs jobs in the caller's event loop. ``counters`` are those that the handlers of ``work`` add to."""
+    """Runs jobs in the caller's event loop. ``counters`` are the counters of the handlers of ``work``."""
 
     at_once = 1
     away = False
@@ -31,16 +31,16 @@ class InProcessRunner:
         """Do nothing: this process is ready."""
 
     async def do(self, jobs: Sequence[Job]) -> Evolved:
-        """Run jobs of one scope and kind, and store their errors with them; return how many notes changed."""
-        # Every error belongs to the jobs: it is stored with them, and the caller continues.
+        """Run jobs of one scope and kind, and store their errors with them; return the numbers of changed notes."""
+        # Errors of all types are stored with the jobs, and the caller continues.
         (outcome,) = await asyncio.gather(self._work.do(jobs), return_exceptions=True)
         if isinstance(outcome, timedelta):
-            await self._store.fail(jobs, STILL_READ, datetime.now(timezone.utc) + outcome)
+            await self._store.fail(jobs, PURGE_PENDING, datetime.now(timezone.utc) + outcome)
         elif isinstance(outcome, BaseException):
             await self._work.fail(jobs, outcome)
         else:
-            for left in outcome:
-                await self._work.fail(left.jobs, left.error)
+            for unfinished in outcome:
+                await self._work.fail(unfinished.jobs, unfinished.error)
         return self._counters.take(jobs[0].scope)
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
-"""The link job: links a note to older ones by thresholds and rules, and by the typed decisions of a model.
+"""The link job: links a note to older notes by thresholds and rules, and by the typed decisions of a model.
 
-The model is called outside of any transaction, for notes that a model or person annotated. If it cannot answer, the
-notes have near links only.
+The job calls the model outside of any transaction, for notes that a model or person annotated. Until the model answers,
+these notes have near links only.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from zettel.search.searcher import Searcher
 from zettel.text.index import vector_text
 
 FACTS_OFFERED = 2
-"""Older facts offered as replaced by a new fact, the most likely first: each one costs tokens."""
-LOOKED_AT = 20
-"""Search hits for the text of a note, from which the best older ones are offered to a model."""
+"""Older facts that a model may replace by a new fact, the most likely first: each fact costs tokens."""
+SEARCH_HITS = 20
+"""Search hits for the text of a note; a request contains the best older ones."""
 DECIDED_WEIGHT = 0.9
 """The weight of a link that a model decided."""
 DOUBTED = 0.5
@@ -55,7 +55,7 @@ DOUBTED = 0.5
 
 
 class LinkJob(JobHandler):
-    """Links the notes of a store, by thresholds, rules and a model if there is one."""
+    """Links the notes of a store, by thresholds, rules and, if configured, a model."""
 
     def __init__(
         self,
@@ -75,21 +75,21 @@ class LinkJob(JobHandler):
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs]:
         """Link the notes of these jobs; return the jobs that failed and why."""
-        left: list[UnfinishedJobs] = []
+        unfinished: list[UnfinishedJobs] = []
         if self._linker is None:
             await self._commit(scope, jobs, {}, ())
         else:
-            left = await self._link(scope, jobs, self._linker)
+            unfinished = await self._link(scope, jobs, self._linker)
         await self._store.optimize(scope, (await self._vectors.space()).id)
-        return left
+        return unfinished
 
     async def _link(self, scope: Scope, jobs: Sequence[Job], linker: ModelLinker) -> list[UnfinishedJobs]:
-        """Link by a model the facts and the notes that a model or person annotated, and the rest by thresholds."""
-        by_note, needless = newest_jobs(jobs)
+        """Link facts and annotated notes by a model, and other notes by thresholds and rules."""
+        by_note, superseded = newest_jobs(jobs)
         notes = await self._store.notes(scope, sorted(by_note))
         chosen = {note.id: note for note in notes.values() if _is_worded(note) and not note.archived}
-        if again := [job for job in needless if job.note in chosen]:  # superseded by a later job of the same note
-            await self._commits.commit(scope, finish_plan(again))
+        if done := [job for job in superseded if job.note in chosen]:
+            await self._commits.commit(scope, finish_plan(done))
         plain = [job for job in jobs if job.note not in chosen]
         if plain:
             await self._commit(scope, plain, {}, ())
@@ -102,42 +102,42 @@ class LinkJob(JobHandler):
         together = [note for note in notes if not needs_own_request(jobs[note.id])]
         groups = [[note] for note in alone]
         groups += [list(together[start : start + linker.batch]) for start in range(0, len(together), linker.batch)]
-        done = await asyncio.gather(
-            *(self._ask(scope, group, jobs, linker) for group in groups), return_exceptions=True
-        )
-        left: list[UnfinishedJobs] = []
-        for group, outcome in zip(groups, done, strict=True):
+        requests = (self._ask(scope, group, jobs, linker) for group in groups)
+        outcomes = await asyncio.gather(*requests, return_exceptions=True)
+        unfinished: list[UnfinishedJobs] = []
+        for group, outcome in zip(groups, outcomes, strict=True):
             if not isinstance(outcome, BaseException):
-                left += outcome
+                unfinished += outcome
                 continue
-            mine = [jobs[note.id] for note in group]
-            left.append(UnfinishedJobs(mine, outcome))
+            failed = [jobs[note.id] for note in group]
+            unfinished.append(UnfinishedJobs(failed, outcome))
             if not isinstance(outcome, (StaleLease, asyncio.CancelledError)):
-                await self._commit(scope, mine, {}, (), done=False)  # near links do not wait for a model
-        return left
+                await self._commit(scope, failed, {}, (), done=False)  # near links do not wait for a model
+        return unfinished
 
     async def _ask(
         self, scope: Scope, group: Sequence[Note], jobs: Mapping[str, Job], linker: ModelLinker
     ) -> list[UnfinishedJobs]:
         choices = await self._choices(scope, group, linker.offered)
-        mine = [jobs[note.id] for note in group]
+        group_jobs = [jobs[note.id] for note in group]
         if not choices.others:
-            await self._commit(scope, mine, {}, ())
+            await self._commit(scope, group_jobs, {}, ())
             return []
         shown = (*group, *choices.others)
-        linked = await linker.link(choices, self._ask_about(scope, shown))
+        result = await linker.link(choices, self._ask_about(scope, shown))
         flaws: dict[str, str] = {}
         decided: dict[str, tuple[tuple[LinkDecision, ...], Cause]] = {}
-        for note, said in zip(group, linked.notes, strict=True):
-            if isinstance(said, InvalidItem):
-                flaws[note.id] = said.why
+        for note, decisions in zip(group, result.notes, strict=True):
+            if isinstance(decisions, InvalidItem):
+                flaws[note.id] = decisions.why
             else:
-                decided[note.id] = said, Cause(by=JobKind.LINK, note=note.id, model=linked.model, prompt=linked.prompt)
-        await self._commit(scope, [job for job in mine if job.note not in flaws], decided, shown)
-        useless = len(flaws) == len(group)
-        if useless:
+                cause = Cause(by=JobKind.LINK, note=note.id, model=result.model, prompt=result.prompt)
+                decided[note.id] = decisions, cause
+        await self._commit(scope, [job for job in group_jobs if job.note not in flaws], decided, shown)
+        is_useless = len(flaws) == len(group)
+        if is_useless:
             await self._commits.commit(scope, erase_answers_plan(note.id for note in group))
-        errors = InvalidModelOutput if useless else InvalidModelItem
+        errors = InvalidModelOutput if is_useless else InvalidModelItem
         return [UnfinishedJobs([jobs[id]], errors(f"not valid in the answer: {why}")) for id, why in flaws.items()]
 
     async def _choices(self, scope: Scope, group: Sequence[Note], offered: int) -> CandidateBatch:
@@ -145,25 +145,25 @@ class LinkJob(JobHandler):
         from zettel.scoring.fusion import FusionScorer
 
         scorer = FusionScorer()
-        found: list[list[Hit]] = []
-        for note in group:  # one by one, so that concurrent calls wait for one search only
-            # Only facts replace facts: the source of a fact is linked to it already.
-            among = Filter(kinds=(note.kind.value,)) if note.kind is Kind.SEMANTIC else Filter()
-            asked = SearchRequest(text=vector_text(note), k=LOOKED_AT, filter=among)
-            found += await self._searcher.search(scope, [asked], scorer)
+        results: list[list[Hit]] = []
+        for note in group:  # one after another, so that concurrent calls wait for one search only
+            # Only facts replace facts; a fact has a link to its source already.
+            filter = Filter(kinds=(note.kind.value,)) if note.kind is Kind.SEMANTIC else Filter()
+            request = SearchRequest(text=vector_text(note), k=SEARCH_HITS, filter=filter)
+            results += await self._searcher.search(scope, [request], scorer)
         others: dict[str, Note] = {}
-        places: dict[str, int] = {}
-        picked: list[NoteCandidates] = []
-        for note, hits in zip(group, found, strict=True):
+        positions: dict[str, int] = {}
+        candidates: list[NoteCandidates] = []
+        for note, hits in zip(group, results, strict=True):
             older = [hit.note for hit in hits if is_older(hit.note, note)]
             if note.kind is Kind.SEMANTIC:
                 older = [other for other in older if concern_same_matter(note, other)][:FACTS_OFFERED]
             older = older[:offered]
             for other in older:
-                places.setdefault(other.id, len(places))
+                positions.setdefault(other.id, len(positions))
                 others[other.id] = other
-            picked.append(NoteCandidates(note, tuple(places[other.id] for other in older)))
-        return CandidateBatch(tuple(picked), tuple(others[id] for id in places))
+            candidates.append(NoteCandidates(note, tuple(positions[other.id] for other in older)))
+        return CandidateBatch(tuple(candidates), tuple(others[id] for id in positions))
 
     async def _commit(
         self,
@@ -180,60 +180,60 @@ class LinkJob(JobHandler):
         space = await self._vectors.space()
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-            # Read inside the transaction, so that every version is the newest.
+            # Reads inside the transaction return the newest versions.
             ids = [job.note for job in jobs if job.note]
-            found = await self._store.near(scope, ids, space.id, NEIGHBOURS_ASKED)
-            nears = [close(near) for near in found]
-            around = {near.note for near in nears}.union(*(dict(near.others) for near in nears))
-            read = Rows(await self._store.notes(scope, sorted({*ids, *(note.id for note in shown)})))
-            if any(is_outdated(read.get(note.id), note) for note in shown):
+            nearest = await self._store.near(scope, ids, space.id, NEIGHBOURS_ASKED)
+            nears = [close(near) for near in nearest]
+            linkable = {near.note for near in nears}.union(*(dict(near.others) for near in nears))
+            notes = Rows(await self._store.notes(scope, sorted({*ids, *(note.id for note in shown)})))
+            if any(is_outdated(notes.get(note.id), note) for note in shown):
                 raise StaleLease("a note changed while the model processed it")
-            terms = await self._store.uses(scope, sorted(around))
-            bindings = Rows({id: binding(held) for id, held in terms.items()})
-            speaking = Rows({id: speakers(held) for id, held in terms.items()})
+            terms = await self._store.uses(scope, sorted(linkable))
+            bindings = Rows({id: binding(of_note) for id, of_note in terms.items()})
+            speaking = Rows({id: speakers(of_note) for id, of_note in terms.items()})
             links = {
-                near.note: near_links(near, read[near.note].speaker, bindings, speaking, clock.recorded_at)
+                near.note: near_links(near, notes[near.note].speaker, bindings, speaking, clock.recorded_at)
                 for near in nears
             }
-            linked = {link.target for made in links.values() for link in made} - read.keys()
-            read |= await self._store.notes(scope, sorted(linked))
-            for id, changed in (await self._changes(scope, found, read, clock)).items():
+            targets = {link.target for made in links.values() for link in made} - notes.keys()
+            notes |= await self._store.notes(scope, sorted(targets))
+            for id, changed in (await self._changes(scope, nearest, notes, clock)).items():
                 links[id] = (*links.get(id, ()), *changed)
             for id, (decisions, _) in decided.items():
                 links[id] = _joined(links.get(id, ()), decisions, clock)
-            changing = [id for id, made in links.items() if id in read and (made or read[id].version > 1)]
+            changing = [id for id, made in links.items() if id in notes and (made or notes[id].version > 1)]
             histories = Rows(await self._store.histories(scope, changing))
             ops: list[Op] = []
             for id in changing:
-                history, made = histories[id], links[id]
+                history, own = histories[id], links[id]
                 former = [r.version for r in live_revisions(history.revisions, JobKind.LINK)]
-                if not made and not former:
+                if not own and not former:
                     continue
                 cause = decided[id][1] if id in decided else Cause(by=JobKind.LINK, note=id)
-                before = {id}.union(*((link.source, link.target) for link in made))
+                sources = {id}.union(*((link.source, link.target) for link in own))
                 if id in decided:
-                    before.update(note.id for note in shown)
-                inputs = tuple(Input(note, read[note].version) for note in sorted(before))
-                doubted = any(link.type is LinkType.CONTRADICTS and link.source == id for link in made)
-                change = {"confidence": min(read[id].confidence, DOUBTED)} if doubted else {}
-                ops.append(revised(history, clock, cause, change, links=made, undoes=tuple(former), inputs=inputs))
-            return ops + (finish(job for job in jobs if job.note in read) if done else [])
+                    sources.update(note.id for note in shown)
+                inputs = tuple(Input(source, notes[source].version) for source in sorted(sources))
+                is_doubted = any(link.type is LinkType.CONTRADICTS and link.source == id for link in own)
+                change = {"confidence": min(notes[id].confidence, DOUBTED)} if is_doubted else {}
+                ops.append(revised(history, clock, cause, change, links=own, undoes=tuple(former), inputs=inputs))
+            return ops + (finish(job for job in jobs if job.note in notes) if done else [])
 
         await self._commits.commit(scope, plan)
 
     async def _changes(
-        self, scope: Scope, nears: Sequence[NearestNotes], read: dict[str, Note], clock: Clock
+        self, scope: Scope, nears: Sequence[NearestNotes], notes: dict[str, Note], clock: Clock
     ) -> dict[str, tuple[Link, ...]]:
-        """Return by rules the SUPERSEDES and CONTRADICTS links of the notes; adds further notes to ``read``."""
-        telling = [near for near in nears if near.note in read and may_change_facts(read[near.note])]
-        missing = {other for near in telling for other, _ in near.others if other not in read}
-        read.update(await self._store.notes(scope, sorted(missing)) if missing else {})
-        found: dict[str, tuple[Link, ...]] = {}
-        for near in telling:
-            others = [read[other] for other, _ in near.others if other in read]
-            if links := change_links(read[near.note], others, clock.recorded_at):
-                found[near.note] = links
-        return found
+        """Return the SUPERSEDES and CONTRADICTS links of the rules; add further notes to ``notes``."""
+        facts = [near for near in nears if near.note in notes and may_change_facts(notes[near.note])]
+        missing = {other for near in facts for other, _ in near.others if other not in notes}
+        notes.update(await self._store.notes(scope, sorted(missing)) if missing else {})
+        changes: dict[str, tuple[Link, ...]] = {}
+        for near in facts:
+            others = [notes[other] for other, _ in near.others if other in notes]
+            if links := change_links(notes[near.note], others, clock.recorded_at):
+                changes[near.note] = links
+        return changes
 
 
 def _is_worded(note: Note) -> bool:
@@ -242,7 +242,7 @@ def _is_worded(note: Note) -> bool:
 
 
 def _joined(near: Sequence[Link], decisions: Sequence[LinkDecision], clock: Clock) -> tuple[Link, ...]:
-    """Join near links and a model's; for the same pair and type the model's reason wins."""
+    """Join near links and the links of a model, which replaces near links of the same pair and type."""
     links = {(link.type, link.target): link for link in near}
     for decision in decisions:
         links[decision.type, decision.target] = Link(

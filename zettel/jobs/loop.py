@@ -1,7 +1,7 @@
 """The background loop of a memory: one task per lane claims due jobs and gives them to the runner.
 
-In one process a lane runs one batch at a time, so jobs run in the order of arrival. Where a runner runs several batches
-at once, a job that builds on others waits until no batch of its scope is running.
+In one process a lane runs one batch at a time, so jobs run in the order of arrival. If a runner runs several batches at
+once, a job that builds on others waits until no batch of its scope is running.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from zettel.ports import GraphStore, Runner
 
 GRACE_SECONDS = 1.0
 """Seconds that ``close`` gives a batch to finish."""
-GIVE_BACK_SECONDS = 5.0
-"""Seconds that ``close`` takes at most to requeue unfinished jobs; if the store is unreachable, the leases run out."""
+REQUEUE_SECONDS = 5.0
+"""The most seconds for ``close`` to requeue unfinished jobs; if the store is unreachable, their leases expire."""
 IDLE_SECONDS = 2.0
-"""Seconds between two looks at the queue for jobs of other processes and jobs whose pause has ended."""
-LOOK_SECONDS = 1.0
-"""Seconds between two looks of a ``drain`` at its scope while other work goes on."""
+"""Seconds between two polls of the queue for jobs of other processes and jobs whose pause has ended."""
+POLL_SECONDS = 1.0
+"""Seconds between two polls of a ``drain`` while other jobs run."""
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.02, 0.5
-"""Seconds between two looks of a ``drain`` when all jobs left are leased by other workers or wait for their time.
-Doubled each time, and reset when this memory claims or finishes a batch."""
+"""Seconds between two polls of a ``drain`` when other workers lease all remaining jobs, or the jobs are not due.
+The pause doubles each time, and resets when this memory claims or finishes a batch."""
 
 RENEWALS = 3
-"""Renewals of a lease before it would run out."""
+"""Renewals of a lease before it would expire."""
 SOON = timedelta(minutes=2)
-"""How far ahead a ``drain`` waits for: longer than the longest pause between two attempts, shorter than a day."""
+"""A ``drain`` waits for jobs due within this time: longer than the pauses between attempts, shorter than a day."""
 
 STOPPED = "stopped before it finished"
 """The message of a requeued job."""
@@ -50,47 +50,47 @@ class _LaneTask:
         self.running: dict[asyncio.Task[None], list[Job]] = {}
         self.task: asyncio.Task[None] | None = None
         self.error: StoreError | None = None
-        """The error of the last look at the queue."""
+        """The error of the last poll of the queue."""
 
 
 class JobLoop:
-    """Gives a store's jobs to a runner. ``counters`` count what they change."""
+    """Gives a store's jobs to a runner. ``counters`` count the notes that the jobs change."""
 
-    def __init__(self, store: GraphStore, work: Work, here: Runner, runner: Runner, counters: Counters) -> None:
-        """``here`` runs the jobs that concern the whole store, whatever the runner is."""
+    def __init__(self, store: GraphStore, work: Work, local: Runner, runner: Runner, counters: Counters) -> None:
+        """``local`` runs the jobs that concern the whole store; ``runner`` runs the others."""
         self._store = store
         self._work = work
-        self._here = here
+        self._local = local
         self._runner = runner
         self._counters = counters
         self._lanes = [_LaneTask(lane) for lane in work.lanes()]
         self._hurried = asyncio.Event()
-        self._claiming = asyncio.Lock()  # each claim sees the batches of all lanes
+        self._claiming = asyncio.Lock()  # so that each claim sees the running batches of all lanes
         self._progress = asyncio.Event()  # set, and replaced, when a batch is claimed or finished
         self._draining = 0
         self._closing = False
         self._reported: set[str] = set()
 
     def start(self) -> None:
-        """Start the background tasks; the runner has started."""
+        """Start the background tasks. The caller has started the runner."""
         for lane in self._lanes:
             lane.task = asyncio.create_task(self._loop(lane), name=f"zettel jobs: {', '.join(lane.lane.kinds)}")
 
     def wake(self) -> None:
-        """Look at the queue now."""
+        """Poll the queue now."""
         for lane in self._lanes:
             lane.woken.set()
 
     async def close(self) -> None:
-        """Stop. A batch that does not finish in a moment is cancelled and requeued."""
+        """Stop. Batches that do not finish within GRACE_SECONDS are cancelled and requeued."""
         self._closing = True
         self._hurried.set()
         self.wake()
         lanes = [lane.task for lane in self._lanes if lane.task is not None]
         await _end(lanes, [task for lane in self._lanes for task in lane.running])
-        await _end([task for lane in self._lanes for task in lane.running])  # one may have started meanwhile
+        await _end([task for lane in self._lanes for task in lane.running])  # batches that started meanwhile
         try:
-            with anyio.move_on_after(GIVE_BACK_SECONDS), suppress(StoreError):
+            with anyio.move_on_after(REQUEUE_SECONDS), suppress(StoreError):
                 for task, jobs in [batch for lane in self._lanes for batch in lane.running.items()]:
                     if task.cancelled():
                         await self._store.fail(jobs, STOPPED, datetime.now(timezone.utc), counts=False)
@@ -109,9 +109,9 @@ class JobLoop:
             )
 
     async def wait_until_idle(self, scope: Scope | None, deadline: float | None) -> None:
-        """Wait until all jobs of a scope (None: of all) that can run here are done, soon due retries included.
+        """Wait until all jobs that this memory can run in a scope (None: in all) are done, retries due soon included.
 
-        Raises ``FlushTimeout`` after the deadline (seconds of the event loop's clock), and the errors of the lanes.
+        Raises ``FlushTimeout`` after the deadline (in seconds of the event loop's clock), and the errors of the lanes.
         """
         self._draining += 1
         self._hurried.set()
@@ -132,7 +132,7 @@ class JobLoop:
                     lane.task.result()
                 lane.idle.clear()
             self.wake()
-            with anyio.move_on_after(_at_most(LOOK_SECONDS, deadline)):
+            with anyio.move_on_after(_at_most(POLL_SECONDS, deadline)):
                 for lane in self._lanes:
                     await lane.idle.wait()
             if errors := [lane.error for lane in self._lanes if lane.error is not None]:
@@ -154,51 +154,51 @@ class JobLoop:
         progress, self._progress = self._progress, asyncio.Event()
         progress.set()
 
-    async def _run_batch(self, at: _LaneTask) -> int:
-        """Claim and start a batch, and return its size; 0 if nothing is left to run.
+    async def _run_batch(self, lane: _LaneTask) -> int:
+        """Claim and start a batch, and return its size; 0 if no job is left to run.
 
-        Returns when there is room for another batch.
+        Returns when the runner can take another batch.
         """
         async with self._claiming:
-            jobs = await self._claim(at)
+            jobs = await self._claim(lane)
             if jobs:
-                at.running[asyncio.create_task(self._run_jobs(jobs, at.lane.lease))] = jobs
+                lane.running[asyncio.create_task(self._run_jobs(jobs, lane.lane.lease))] = jobs
                 self._report_progress()
-        if at.running and not (jobs and len(at.running) < self._runner.at_once):
-            await self._wait(at, for_work=not jobs)
+        if lane.running and not (jobs and len(lane.running) < self._runner.at_once):
+            await self._wait(lane, for_work=not jobs)
             return len(jobs) or 1
         return len(jobs)
 
-    async def _claim(self, at: _LaneTask) -> list[Job]:
-        kinds = [kind for kind in await self._work.kinds() if kind in at.lane.kinds]
-        if not kinds or len(at.running) >= self._runner.at_once:
+    async def _claim(self, lane: _LaneTask) -> list[Job]:
+        kinds = [kind for kind in await self._work.kinds() if kind in lane.lane.kinds]
+        if not kinds or len(lane.running) >= self._runner.at_once:
             return []
         busy: dict[str, Scope] = {}
         if self._runner.at_once > 1:
-            batches = (jobs for lane in self._lanes for jobs in lane.running.values())
+            batches = (jobs for task in self._lanes for jobs in task.running.values())
             busy = {jobs[0].scope.key: jobs[0].scope for jobs in batches}
-        jobs = await self._store.claim(kinds, at.lane.claim, at.lane.lease, None, tuple(busy.values()))
+        jobs = await self._store.claim(kinds, lane.lane.claim, lane.lane.lease, None, tuple(busy.values()))
         self._reported.difference_update(job.id for job in jobs)
         return jobs
 
-    async def _wait(self, at: _LaneTask, *, for_work: bool) -> None:
-        """Wait until a batch has ended or, with ``for_work``, new jobs have come."""
-        woken = asyncio.create_task(at.woken.wait())
+    async def _wait(self, lane: _LaneTask, *, for_work: bool) -> None:
+        """Wait until a batch ends or, with ``for_work``, new jobs arrive."""
+        woken = asyncio.create_task(lane.woken.wait())
         try:
-            tasks = {*at.running, woken} if for_work else {*at.running}
+            tasks = {*lane.running, woken} if for_work else {*lane.running}
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             woken.cancel()
-        for task in [task for task in at.running if task.done()]:
-            del at.running[task]
+        for task in [task for task in lane.running if task.done()]:
+            del lane.running[task]
             task.result()
 
     async def _run_jobs(self, jobs: list[Job], lease: float) -> None:
-        """Give a batch to its runner, renew its lease meanwhile, and store its error if it fails."""
-        runner = self._here if self._work.is_store_wide(jobs[0].kind) else self._runner
+        """Give a batch to its runner, renew its lease while it runs, and store its error if it fails."""
+        runner = self._local if self._work.is_store_wide(jobs[0].kind) else self._runner
         renewing = asyncio.create_task(self._renew(jobs, lease))
         try:
-            # Every error belongs to the jobs: it is stored with them, and the loop continues.
+            # Errors of all types are stored with the jobs, and the loop continues.
             (outcome,) = await asyncio.gather(runner.do(jobs), return_exceptions=True)
         finally:
             renewing.cancel()
@@ -215,25 +215,25 @@ class JobLoop:
             with suppress(StoreError):
                 await self._store.renew(jobs, lease)
 
-    async def _loop(self, at: _LaneTask) -> None:
+    async def _loop(self, lane: _LaneTask) -> None:
         while not self._closing:
-            at.woken.clear()
+            lane.woken.clear()
             worked = 0
-            at.error = None
+            lane.error = None
             try:
-                worked = await self._run_batch(at)
-                if JobKind.PURGE in at.lane.kinds and await self._store.purge_due():
+                worked = await self._run_batch(lane)
+                if JobKind.PURGE in lane.lane.kinds and await self._store.purge_due():
                     await self._store.purge()
             except (StoreBusy, StoreUnreachable):
                 pass  # another process writes, or the server restarts
-            except StoreError as error:  # for example a full disk: drain raises it, and the loop tries again
-                at.error = error
+            except StoreError as error:  # for example a full disk: drain raises it, and the loop continues
+                lane.error = error
             if not worked:
-                at.idle.set()
+                lane.idle.set()
                 with anyio.move_on_after(IDLE_SECONDS):
-                    await at.woken.wait()
-            if worked < at.lane.claim:
-                with anyio.move_on_after(at.lane.linger):
+                    await lane.woken.wait()
+            if worked < lane.lane.claim:
+                with anyio.move_on_after(lane.lane.linger):
                     await self._hurried.wait()
 
 
@@ -242,7 +242,7 @@ def _at_most(seconds: float, deadline: float | None) -> float:
 
 
 async def _end(*groups: Sequence[asyncio.Task[None]]) -> None:
-    """Give tasks a moment to finish, then cancel them."""
+    """Give tasks GRACE_SECONDS to finish, then cancel them."""
     tasks = [task for group in groups for task in group]
     if tasks:
         await asyncio.wait(tasks, timeout=GRACE_SECONDS)

@@ -1,7 +1,7 @@
-"""The merge job: merges the duplicates of a scope. The oldest note stays for all, the others are archived.
+"""The merge job: merges the duplicates of a scope into the oldest note, and archives the others.
 
-The scope is read page by page, and only a key per note stays in memory, some 150 bytes. Each commit decides again on
-its own state. No model is called and nothing is embedded, because the text of no note changes.
+The job reads the scope page by page, and keeps only a key per note in memory, some 150 bytes. Each commit compares the
+notes again. The job needs no model and no vectors, because it changes no text.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from zettel.ports.operations import DropMentions, Op, PutRevision
 
 PAGE = 500
 """Notes per page."""
-TOGETHER = 50
+BATCH = 50
 """Groups merged per transaction."""
-MOST = 50
-"""Notes merged into one at most, itself included: each stores the list of all, so their size grows quadratically."""
-_DISPUTE = frozenset({LinkType.SUPERSEDES, LinkType.CONTRADICTS})
-"""Links of a change of fact: such a note belongs to its own moment and is not merged."""
+MAX_MERGED = 50
+"""The most notes of a merged group: each note stores the list of all, so their size grows quadratically."""
+_FACT_CHANGES = frozenset({LinkType.SUPERSEDES, LinkType.CONTRADICTS})
+"""Links between facts of different times; notes with such links are not merged."""
 
 
 class MergeJob(JobHandler):
@@ -43,8 +43,8 @@ class MergeJob(JobHandler):
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs]:
         """Merge the duplicates in the scope of these jobs."""
         groups = await self._groups(scope)
-        for start in range(0, len(groups), TOGETHER):
-            await self._commit(scope, groups[start : start + TOGETHER], ())
+        for start in range(0, len(groups), BATCH):
+            await self._commit(scope, groups[start : start + BATCH], ())
         await self._commit(scope, (), jobs)
         return []
 
@@ -68,36 +68,37 @@ class MergeJob(JobHandler):
             ids = [id for group in groups for id in group]
             notes = await self._store.notes(scope, ids) if ids else {}
             histories = Rows(await self._store.histories(scope, ids) if ids else {})
-            histories |= await self._former(scope, histories.values())
+            histories |= await self._load_merged(scope, histories.values())
             links = _by_end(await self._store.links(scope, list(histories))) if ids else {}
             ops: list[Op] = []
             for group in groups:
-                same = _still_the_same([notes[id] for id in group if id in notes])
-                fit = [note for note in same if not _is_unmergeable(histories[note.id], links.get(note.id, ()))]
-                kept = fit[:1] + [note for note in fit[1:] if not _set_by_people(histories[note.id])]
-                for together in _pieces(kept, histories):
-                    puts = _merge(together, histories, links, clock)
+                duplicates = _duplicates([notes[id] for id in group if id in notes])
+                free = [note for note in duplicates if not _is_unmergeable(histories[note.id], links.get(note.id, ()))]
+                # A note that a person changed can only be the oldest one.
+                mergeable = free[:1] + [note for note in free[1:] if not _set_by_people(histories[note.id])]
+                for piece in _pieces(mergeable, histories):
+                    puts = _merge(piece, histories, links, clock)
                     archived = [put.note.id for put in puts if put.note.archived]
-                    merged += len(together) - 1
+                    merged += len(piece) - 1
                     ops += [*puts, DropMentions(tuple(archived))]
             return ops + finish(jobs)
 
         if await self._commits.commit(scope, plan):
             self._counters.count(scope, merged=merged)
 
-    async def _former(self, scope: Scope, histories: Iterable[NoteHistory]) -> dict[str, NoteHistory]:
-        """Return the histories of notes that were merged with these before."""
-        ids = {read.note for history in histories for decision in live_merges(history) for read in decision}
+    async def _load_merged(self, scope: Scope, histories: Iterable[NoteHistory]) -> dict[str, NoteHistory]:
+        """Return the histories of the notes that earlier jobs merged with these."""
+        ids = {merged.note for history in histories for decision in live_merges(history) for merged in decision}
         return await self._store.histories(scope, sorted(ids)) if ids else {}
 
 
-def _pieces(kept: Sequence[Note], histories: Mapping[str, NoteHistory]) -> Iterator[list[Note]]:
-    """Yield the notes in order, in pieces of two notes or more that stand for at most MOST notes."""
+def _pieces(notes: Sequence[Note], histories: Mapping[str, NoteHistory]) -> Iterator[list[Note]]:
+    """Yield the notes in order, in pieces of two or more notes that represent at most MAX_MERGED notes."""
     piece: list[Note] = []
     size = 0
-    for note in kept:
+    for note in notes:
         members = len(_members([note], histories))
-        if size + members > MOST:
+        if size + members > MAX_MERGED:
             if len(piece) > 1:
                 yield piece
             piece, size = [], 0
@@ -107,54 +108,54 @@ def _pieces(kept: Sequence[Note], histories: Mapping[str, NoteHistory]) -> Itera
         yield piece
 
 
-def _members(kept: Iterable[Note], histories: Mapping[str, NoteHistory]) -> set[str]:
-    """Return the ids of notes and of the notes merged with them before."""
+def _members(notes: Iterable[Note], histories: Mapping[str, NoteHistory]) -> set[str]:
+    """Return the ids of notes and of the notes that earlier jobs merged with them."""
     return {
         id
-        for note in kept
-        for id in (note.id, *(read.note for decision in live_merges(histories[note.id]) for read in decision))
+        for note in notes
+        for id in (note.id, *(merged.note for decision in live_merges(histories[note.id]) for merged in decision))
     }
 
 
 def _merge(
-    kept: Sequence[Note], histories: Mapping[str, NoteHistory], links: Mapping[str, Sequence[Link]], clock: Clock
+    notes: Sequence[Note], histories: Mapping[str, NoteHistory], links: Mapping[str, Sequence[Link]], clock: Clock
 ) -> list[PutRevision]:
-    """Merge all duplicates, including those that were merged before."""
-    states = {id: without_merges(histories[id]) for id in _members(kept, histories) if id in histories}
+    """Merge duplicates, together with the notes that earlier jobs merged with them."""
+    states = {id: without_merges(histories[id]) for id in _members(notes, histories) if id in histories}
     first, *others = sorted(states.values(), key=lambda note: note.seq)
     decision = tuple(Input(note.id, worded_at(*histories[note.id])) for note in (first, *others))
     events = dict.fromkeys(event for note in (first, *others) for event in note.event_ids)
-    put = _decided(histories[first.id], clock, {"event_ids": tuple(events)}, decision, others[-1].id)
+    put = _revision(histories[first.id], clock, {"event_ids": tuple(events)}, decision, others[-1].id)
     puts = [put]
-    taken = _taken_over(first.id, {note.id for note in others}, links, clock)
-    if taken:  # by a revision of their own: they go with the notes they lead to, and leave the merge as it is
+    copied = _copied_links(first.id, {note.id for note in others}, links, clock)
+    if copied:  # in a second revision: deleting a target removes the links, but not the merge
         history = NoteHistory(histories[first.id].base, (*histories[first.id].revisions, put.revision))
-        puts.append(revised(history, clock, put.revision.cause, {}, links=taken, inputs=decision))
+        puts.append(revised(history, clock, put.revision.cause, {}, links=copied, inputs=decision))
     change = {"archived": True, "merged_into": first.id}
-    return puts + [_decided(histories[note.id], clock, change, decision, first.id) for note in others]
+    return puts + [_revision(histories[note.id], clock, change, decision, first.id) for note in others]
 
 
-def _decided(
+def _revision(
     history: NoteHistory, clock: Clock, change: Mapping[str, object], decision: Decision, because: str
 ) -> PutRevision:
     cause = Cause(by=JobKind.MERGE, note=because)
     return revised(history, clock, cause, change, undoes=merge_versions(history), inputs=decision)
 
 
-def _taken_over(first: str, others: set[str], links: Mapping[str, Sequence[Link]], clock: Clock) -> tuple[Link, ...]:
+def _copied_links(first: str, others: set[str], links: Mapping[str, Sequence[Link]], clock: Clock) -> tuple[Link, ...]:
     """Return links from the first note to the related notes of the others."""
     known = {first, *others}.union(_other_end(link, first) for link in links.get(first, ()))
-    found: dict[str, Link] = {}
+    copied: dict[str, Link] = {}
     for other in sorted(others):
         for link in links.get(other, ()):
             end = _other_end(link, other)
-            if link.type is LinkType.RELATES and end not in known and end not in found:
+            if link.type is LinkType.RELATES and end not in known and end not in copied:
                 update = {"source": first, "target": end, "recorded_at": clock.recorded_at}
-                found[end] = link.model_copy(update=update)
-    return tuple(found.values())
+                copied[end] = link.model_copy(update=update)
+    return tuple(copied.values())
 
 
-def _still_the_same(notes: Sequence[Note]) -> list[Note]:
+def _duplicates(notes: Sequence[Note]) -> list[Note]:
     """Return the notes that are still duplicates of the first, in order of arrival."""
     keys = {note.id: duplicate_key(note) for note in notes}
     ordered = sorted((note for note in notes if keys[note.id] is not None), key=lambda note: note.seq)
@@ -162,7 +163,7 @@ def _still_the_same(notes: Sequence[Note]) -> list[Note]:
 
 
 def _is_unmergeable(history: NoteHistory, links: Sequence[Link]) -> bool:
-    return is_reverted(history, JobKind.MERGE) or any(link.type in _DISPUTE for link in links)
+    return is_reverted(history, JobKind.MERGE) or any(link.type in _FACT_CHANGES for link in links)
 
 
 def _set_by_people(history: NoteHistory) -> bool:
@@ -174,11 +175,11 @@ def _other_end(link: Link, id: str) -> str:
 
 
 def _by_end(links: Iterable[Link]) -> dict[str, list[Link]]:
-    found: dict[str, list[Link]] = {}
+    by_end: dict[str, list[Link]] = {}
     for link in links:
         for id in {link.source, link.target}:
-            found.setdefault(id, []).append(link)
-    return found
+            by_end.setdefault(id, []).append(link)
+    return by_end
 
 
 JOB = JobSpec(

@@ -12,8 +12,8 @@ from zettel.jobs.spec import JobHandler, JobSpec
 from zettel.model import Job, JobKind, Scope
 from zettel.ports import GraphStore
 
-PURGE_REST = 4.0
-"""The rest after a purge, in multiples of its duration: a purge rewrites the whole store, and deletes come in rows."""
+PURGE_PAUSE = 4.0
+"""The pause after a purge, in multiples of its duration: a purge rewrites the whole store, and deletes often follow."""
 RETRY_PAUSE = timedelta(seconds=1)
 """The pause after a purge that another reader blocked."""
 
@@ -24,10 +24,10 @@ class PurgeJob(JobHandler):
     def __init__(self, store: GraphStore, commits: Commits) -> None:
         self._store = store
         self._commits = commits
-        self._rests_until = 0.0
+        self._paused_until = 0.0
 
     async def is_ready(self) -> bool:
-        return time.monotonic() >= self._rests_until
+        return time.monotonic() >= self._paused_until
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs] | timedelta:
         """Purge the store; return a pause if another reader still uses the old pages."""
@@ -35,7 +35,7 @@ class PurgeJob(JobHandler):
         if not await self._store.purge():
             return RETRY_PAUSE
         end = time.monotonic()
-        self._rests_until = end + PURGE_REST * (end - start)
+        self._paused_until = end + PURGE_PAUSE * (end - start)
         await self._commits.commit(scope, finish_plan(jobs))
         return []
 

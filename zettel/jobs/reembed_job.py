@@ -1,7 +1,7 @@
 """The reembed job: fills a second vector set with another embedder, then switches to it.
 
-Searches use the old set until the switch. The job can be stopped at any moment: the next process that opens the store
-with the same embedder continues it.
+Searches use the old set until the switch. The job may stop at any moment: the next process that opens the store with
+the same embedder continues it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from zettel.ports.operations import Op, PutVector
 from zettel.text.index import vector_text
 
 REEMBED_BATCH = 512
-"""Notes embedded per commit, which an interruption may lose."""
+"""Notes embedded per commit; an interruption loses at most one batch."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called after each batch with the number of embedded notes and of all notes."""
@@ -36,7 +36,7 @@ class ReembedJob(JobHandler):
         self.done = 0
 
     async def is_ready(self) -> bool:
-        """Return whether a switch to this embedder has begun and is not finished."""
+        """Return whether a switch to this embedder is unfinished."""
         fingerprint = self._vectors.embedder.info.fingerprint
         return any(not space.active and space.fingerprint == fingerprint for space in await self._store.spaces())
 
@@ -70,18 +70,18 @@ class ReembedJob(JobHandler):
                 if self.on_progress is not None:
                     self.on_progress(self.done, total)
             if await self._store.activate(space.id):
-                break  # else a note was added meanwhile, with a vector in the old set only
+                break  # else there is a new note with a vector in the old set only
         self._vectors.forget()
 
     async def _fill(self, scope: Scope, notes: Sequence[Note], space: int) -> None:
         rows = await self._vectors.embedder.embed([vector_text(note) for note in notes])
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-            now = await self._store.notes(scope, [note.id for note in notes])
+            current = await self._store.notes(scope, [note.id for note in notes])
             return [
                 PutVector(note.id, space, row)
                 for note, row in zip(notes, rows, strict=True)
-                if note.id in now and vector_text(now[note.id]) == vector_text(note)
+                if note.id in current and vector_text(current[note.id]) == vector_text(note)
             ]
 
         await self._commits.commit(scope, plan)

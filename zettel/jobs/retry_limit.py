@@ -1,4 +1,4 @@
-"""Limits how many useless answers in a row a job accepts from a model."""
+"""A limit of useless answers in a row that a job accepts from a model."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from types import TracebackType
 from zettel.errors import InvalidModelOutput
 
 MAX_USELESS_ANSWERS = 3
-"""Useless answers in a row after which a job stops: one may be caused by its notes, several by the model, and each one
-costs."""
+"""A job stops after this many useless answers in a row: its notes may cause one, the model several, and each costs."""
 
 
 class RetryLimit:
-    """A context manager around each request of a job: a useless answer does not stop the other requests."""
+    """A context manager for each request of a job, so that a useless answer does not stop the other requests."""
 
     def __init__(self) -> None:
         self._last: InvalidModelOutput | None = None
@@ -22,7 +21,7 @@ class RetryLimit:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
-        """Suppress the error of a useless answer, unless MAX_USELESS_ANSWERS came in a row."""
+        """Suppress the error of a useless answer, unless it is number MAX_USELESS_ANSWERS in a row."""
         if not isinstance(error, InvalidModelOutput):
             self._in_a_row = 0
             return False
@@ -31,6 +30,6 @@ class RetryLimit:
         return self._in_a_row < MAX_USELESS_ANSWERS
 
     def raise_last(self) -> None:
-        """Raise the last suppressed ``InvalidModelOutput``, if any: its request has to be repeated."""
+        """Raise the last suppressed ``InvalidModelOutput``, if any, so that the job is tried again."""
         if self._last is not None:
             raise self._last

@@ -1,4 +1,4 @@
-"""The declaration of a job kind: ``JobSpec``, its ``JobLane``, and the ``JobContext`` that handlers are made from.
+"""The declaration of a job kind: ``JobSpec``, its ``JobLane``, and the ``JobContext`` for handlers.
 
 To add a job, add its ``JobKind`` and write the module ``KIND_job.py``, which ends with ``JOB = JobSpec(...)``.
 """
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 CLAIM = 1024
 """Jobs claimed at once: enough to share reads among them, few enough to finish within the lease."""
 READ_AHEAD = 4
-"""Batches of a model annotator that are claimed at once, so that batches can follow topic borders."""
+"""Batches of a model annotator claimed at once, so that requests can end where topics change."""
 LEASE_SECONDS = 30.0
-"""Seconds after which another worker may take a claimed batch: the delay after a worker is killed. A slow worker loses
-only its effort, because every effect is written once."""
+"""Seconds after which another worker may take a claimed batch, for example after a worker is killed. A slow worker
+loses only its effort, because every effect is written once."""
 LINGER_SECONDS = 0.5
 """Seconds that a background batch waits for more jobs: a job costs far less in a larger batch."""
 MODEL_LEASE_SECONDS = 300.0
-"""The lease where a model is called: several requests of a minute each."""
+"""The lease of jobs that call a model: several requests of a minute each."""
 MODEL_LINGER_SECONDS = 10.0
 """The linger of annotation: one call for twenty turns costs as much as one for a single turn."""
 
@@ -56,7 +56,7 @@ class Models(NamedTuple):
 
 @dataclass(frozen=True)
 class JobContext:
-    """The parts of a memory that job handlers are made from; ``models`` are those that jobs here may call."""
+    """The parts of a memory that job handlers use; ``models`` are the models that its jobs may call."""
 
     store: GraphStore
     commits: Commits
@@ -71,7 +71,7 @@ class JobContext:
 
     @property
     def model_claim(self) -> int | None:
-        """Jobs claimed at once where a model is called; None without a model annotator."""
+        """Jobs claimed at once by lanes that call a model; None without a model annotator."""
         annotator = self.models.annotator
         return None if annotator is None else READ_AHEAD * annotator.batch
 
@@ -101,7 +101,7 @@ class JobHandler(Protocol):
     """Runs the jobs of one kind."""
 
     async def is_ready(self) -> bool:
-        """Return whether these jobs can run here and now."""
+        """Return whether these jobs can run now in this memory."""
         return True
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs] | timedelta:
@@ -114,12 +114,11 @@ class JobHandler(Protocol):
 
 @dataclass(frozen=True)
 class JobSpec:
-    """Everything that zettel knows about one kind of job, declared once, in the module of its handler.
+    """The declaration of a job kind, in the module of its handler.
 
-    ``make`` returns the handler, or None where this memory cannot run these jobs. ``round``: the position in an
-    evolution round; None: not part of it. ``quotes_texts``: requests or errors may contain texts of notes, so foreign
-    error messages are not stored. ``store_wide``: the job concerns the whole store and runs in the memory's own
-    process, whatever its runner is.
+    ``make`` returns the handler, or None if this memory cannot run these jobs. ``round``: the position in an evolution
+    round, or None. ``quotes_texts``: errors may contain texts of notes, so messages from other libraries are not
+    stored. ``store_wide``: the job concerns the whole store and always runs in the memory's own process.
     """
 
     kind: JobKind

@@ -14,7 +14,7 @@ from zettel.jobs.spec import CLAIM, JobContext, JobHandler, JobSpec
 from zettel.model import Job, JobKind
 from zettel.ports.operations import StaleLease
 
-LOST = "another job of its batch was taken over or deleted meanwhile; it will run again"
+DROPPED = "another job of its batch was taken over or deleted meanwhile; it will run again"
 """The error of a job that was dropped because of another job in its batch."""
 H = TypeVar("H", bound=JobHandler)
 
@@ -27,11 +27,11 @@ class Lane(NamedTuple):
     """Jobs claimed at once."""
     lease: float = spec.LEASE_SECONDS
     linger: float = spec.LINGER_SECONDS
-    """Seconds that a batch waits for more jobs to join it while nobody waits for it."""
+    """Seconds that a batch waits for more jobs while no caller waits for it."""
 
 
 class Work:
-    """The handlers of the jobs that this memory can run. Jobs of other kinds are left to other workers."""
+    """The handlers of the jobs that this memory can run. Other workers run jobs of other kinds."""
 
     def __init__(self, context: JobContext, jobs: Iterable[JobSpec]) -> None:
         self._store = context.store
@@ -45,7 +45,7 @@ class Work:
 
     @property
     def round(self) -> list[JobKind]:
-        """The kinds of an evolution round that can run here, in order."""
+        """The kinds of an evolution round that this memory can run, in order."""
         positions = {kind: job.round for kind, job in self._specs.items() if job.round is not None}
         return sorted(positions, key=positions.__getitem__)
 
@@ -58,7 +58,7 @@ class Work:
         return kind in self._specs and self._specs[kind].store_wide
 
     def lanes(self) -> list[Lane]:
-        """Return the lanes, which run side by side. Without a model annotator there is one."""
+        """Return the lanes, which run side by side; without a model annotator a single lane."""
         kinds = [kind for kind in JobKind if kind in self._specs]
         if self._model_claim is None:
             return [Lane(tuple(kinds))]
@@ -73,7 +73,7 @@ class Work:
         return lanes
 
     async def kinds(self) -> list[JobKind]:
-        """Return the kinds of jobs that can run here and now."""
+        """Return the kinds of jobs that this memory can run now."""
         return [kind for kind in JobKind if kind in self._handlers and await self._handlers[kind].is_ready()]
 
     async def do(self, jobs: Sequence[Job]) -> list[UnfinishedJobs] | timedelta:
@@ -81,18 +81,18 @@ class Work:
         return await self._handlers[jobs[0].kind].do(jobs[0].scope, jobs)
 
     async def fail(self, jobs: Sequence[Job], error: BaseException) -> None:
-        """Store with jobs of one kind why they failed, and when to try them again."""
+        """Store the error with jobs of one kind, and the time of their next attempt."""
         if isinstance(error, asyncio.CancelledError):
             raise error
         now = datetime.now(timezone.utc)
-        if isinstance(error, StaleLease):  # another worker took one of the jobs, or it was deleted; the rest are ours
-            await self._store.fail(jobs, LOST, now, counts=False)
+        if isinstance(error, StaleLease):  # another worker took one of the jobs, or it was deleted
+            await self._store.fail(jobs, DROPPED, now, counts=False)
             return
-        # Errors from other libraries may quote texts of notes, and would outlive the deletion of the note.
+        # Errors from other libraries may quote notes, and a stored quotation would survive the deletion of its note.
         declared = self._specs.get(jobs[0].kind)
         is_secret = (declared is None or declared.quotes_texts) and not isinstance(error, ZettelError)
         message = type(error).__name__ + ("" if is_secret else f": {error}")
         for attempts in sorted({job.attempts for job in jobs}):
-            alike = [job for job in jobs if job.attempts == attempts]
+            same = [job for job in jobs if job.attempts == attempts]
             counts = not isinstance(error, BudgetSpent)
-            await self._store.fail(alike, message, next_attempt(error, attempts, now), counts=counts)
+            await self._store.fail(same, message, next_attempt(error, attempts, now), counts=counts)
