@@ -161,9 +161,9 @@ def test_a_payload_of_a_hundred_levels_comes_back(memory: Memory) -> None:
         ({"content": ""}, "the event is empty"),
         ({"content": "x" * 1_000_001}, "1,000,001 bytes"),
         ({"payload": "x" * 1_000_000}, "1,000,002 bytes"),
-        ({"content": "a\x00b"}, "content: holds a NUL"),
-        ({"content": "a\ud800b"}, "content: holds a lone surrogate at character 1"),
-        ({"content": "x", "speaker": "\x00"}, "speaker: holds a NUL"),
+        ({"content": "a\x00b"}, "content: contains a NUL"),
+        ({"content": "a\ud800b"}, "content: contains a lone surrogate at character 1"),
+        ({"content": "x", "speaker": "\x00"}, "speaker: contains a NUL"),
         ({"content": "x", "occurred_at": "2024-02-31"}, "occurred_at"),
         ({"content": "x", "occurred_at": "soon"}, "occurred_at"),
         ({"content": "x", "metadata": {"a": object()}}, "metadata"),
@@ -175,8 +175,8 @@ def test_a_payload_of_a_hundred_levels_comes_back(memory: Memory) -> None:
         ({"content": "x", "payload": nested(220)}, "payload: is nested more than"),
         ({"content": "x", "payload": nested(5000)}, "payload: is nested more than"),
         ({"content": "x", "metadata": {"a": nested(220)}}, "metadata: is nested more than"),
-        ({"content": "x", "metadata": {"\ud800": 1}}, "metadata: holds a lone surrogate"),
-        ({"content": "x", "metadata": {"a": "b\x00"}}, "metadata: holds a NUL"),
+        ({"content": "x", "metadata": {"\ud800": 1}}, "metadata: contains a lone surrogate"),
+        ({"content": "x", "metadata": {"a": "b\x00"}}, "metadata: contains a NUL"),
     ],
 )
 @pytest.mark.any_store
@@ -213,8 +213,8 @@ def test_a_bad_question_is_refused(memory: Memory) -> None:
     for wrong, complaint in (
         ({"k": "5"}, "k='5'"),
         ({"k": 2.5}, "k=2.5"),
-        ({"tags": ["\ud800"]}, "tags: holds a lone surrogate"),
-        ({"session": "a\x00"}, "session: holds a NUL"),
+        ({"tags": ["\ud800"]}, "tags: contains a lone surrogate"),
+        ({"session": "a\x00"}, "session: contains a NUL"),
         ({"since": "2024"}, "since='2024'"),
     ):
         with pytest.raises(InvalidInput, match=complaint):
@@ -222,7 +222,7 @@ def test_a_bad_question_is_refused(memory: Memory) -> None:
     for wrong in ({"cursor": "²"}, {"cursor": "9" * 30}, {"cursor": "9" * 5000}, {"limit": 0}):
         with pytest.raises(InvalidInput):
             memory.list(**wrong)
-    with pytest.raises(InvalidInput, match="session: holds a lone surrogate"):
+    with pytest.raises(InvalidInput, match="session: contains a lone surrogate"):
         memory.delete(session="\ud800")
     id = memory.add("Kept.")
     for several in ({"id": [id]}, {"session": ["a", "b"]}, {"source": 5}):
@@ -234,9 +234,9 @@ def test_a_bad_question_is_refused(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"content": "a\x00b"}, "content: holds a NUL"),
-        ({"title": "\ud800"}, "title: holds a lone surrogate"),
-        ({"keywords": ["\ud800"]}, "keywords: holds a lone surrogate"),
+        ({"content": "a\x00b"}, "content: contains a NUL"),
+        ({"title": "\ud800"}, "title: contains a lone surrogate"),
+        ({"keywords": ["\ud800"]}, "keywords: contains a lone surrogate"),
         ({"metadata": {"a": float("nan")}}, "metadata: contains nan"),
         ({"content": "x" * 1_000_001}, "1,000,001 bytes"),
         ({"content": "  "}, "content is empty"),

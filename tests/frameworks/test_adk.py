@@ -308,8 +308,8 @@ def test_wrong_input_raises_one_line_errors(memory: Memory) -> None:
         (service.add_events_to_memory(**USER, events=[event("e1", "x")], custom_metadata={"at": datetime(2024, 5, 1)}),
          "custom_metadata.at is a datetime"),
         (service.add_events_to_memory(**USER, events=[event("e1", "x", timestamp=1e99)]), "timestamp=1e.99 of event"),
-        (service.search_memory(app_name=APP, user_id="a\0b", query="x"), "user_id: holds a NUL"),
-        (service.search_memory(app_name="\ud800", user_id="ann", query="x"), "app_name: holds a lone surrogate"),
+        (service.search_memory(app_name=APP, user_id="a\0b", query="x"), "user_id: contains a NUL"),
+        (service.search_memory(app_name="\ud800", user_id="ann", query="x"), "app_name: contains a lone surrogate"),
         (service.add_memory(**USER, memories=[entry]), "occurred_at"),
     ]:  # fmt: skip
         with pytest.raises(InvalidInput, match=error_text) as error_info:

@@ -125,7 +125,7 @@ def test_odd_values_are_taken_or_refused(store: ZettelStore) -> None:
             store.put(ANN, "refused", value)
         assert "\n" not in str(refused.value)
     assert store.get(ANN, "refused") is None
-    with pytest.raises(InvalidInput, match="metadata: holds a NUL character") as refused:
+    with pytest.raises(InvalidInput, match="metadata: contains a NUL character") as refused:
         store.put(ANN, "no\0key", {"n": 1})
     assert "\n" not in str(refused.value)
 

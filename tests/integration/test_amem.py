@@ -292,7 +292,7 @@ def test_wrong_input(system: AgenticMemorySystem) -> None:
         ({"mood": "x"}, "mood cannot be set: use content"),
         ({"tags": "x"}, "tags must be a list of strings, got 'x'"),
         ({"keywords": [7]}, "keywords must be a list"), ({"context": 7}, "context must be a string, got 7"),
-        ({"tags": ["\ud800"]}, "tags: holds a lone surrogate"),
+        ({"tags": ["\ud800"]}, "tags: contains a lone surrogate"),
     ]:  # fmt: skip
         with pytest.raises(InvalidInput, match=told):
             system.add_note("Another.", **fields)

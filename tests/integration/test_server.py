@@ -275,7 +275,7 @@ class TestWrongRequests:
             ("GET", "/v1/notes?cursor=x", None, 422, "'x' is not a cursor"),
             ("GET", f"/v1/notes?cursor={'9' * 5000}", None, 422, "is not a cursor"),
             ("GET", "/v1/notes?filter=%5B%5D", None, 422, "filter: expected a JSON object"),
-            ("GET", "/v1/notes?user=%00", None, 422, "user: holds a NUL character"),
+            ("GET", "/v1/notes?user=%00", None, 422, "user: contains a NUL character"),
             ("GET", "/v1/nothing", None, 404, "unknown path /v1/nothing"),
             ("PUT", "/v1/notes", {}, 405, "/v1/notes does not accept PUT"),
             ("GET", "/v1/search", None, 405, "/v1/search does not accept GET"),

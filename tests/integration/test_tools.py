@@ -130,7 +130,7 @@ def test_read_only_brings_nothing_back(tmp_path: Path) -> None:
         ("add_memory", {"text": "  "}, "the event is empty"),
         ("add_memory", {"text": "x\x00"}, "NUL"),
         ("add_memory", {"text": "x", "when": "yesterday"}, "when='yesterday' is not a time"),
-        ("add_memory", {"text": "x", "tags": ["\ud800"]}, "tags: holds a lone surrogate"),
+        ("add_memory", {"text": "x", "tags": ["\ud800"]}, "tags: contains a lone surrogate"),
         ("add_memory", {"\ud800": 1}, "does not take '\\ud800': it takes text"),
         ("search_memories", {"query": "x", "who": "\ud800"}, "lone surrogate"),
         ("add_memory", "{", "are not JSON: write one JSON object"),

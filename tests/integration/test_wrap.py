@@ -332,7 +332,7 @@ def test_wrong_input_raises_clear_errors(memory: Memory, client: OpenAI, server:
         zettel.wrap(memory, client, user="\0")
     for session, error_text in (
         ("s" * 1001, "session has 1,001 characters"),
-        ("\0", "session: holds a NUL"),
+        ("\0", "session: contains a NUL"),
         (7, "session must be a string"),
     ):
         with pytest.raises(InvalidInput, match=f"^{error_text}"):

@@ -26,7 +26,7 @@ from zettel.model import (
     Role,
     Scope,
     as_metadata_pairs,
-    said_by,
+    event_text,
     storable,
     to_micros,
 )
@@ -256,7 +256,7 @@ def checked(event: Event | Mapping[str, Any]) -> Event:
         raise InvalidEvent(f"the event cannot be stored: {first_complaint(error)}") from None
     if not event.content.strip() and event.payload is None:
         raise InvalidEvent("the event is empty: give it content or a payload")
-    require_size(said_by(event))
+    require_size(event_text(event))
     for name in ("external_id", "title", "speaker"):
         require_size(getattr(event, name) or "", name)
     return event

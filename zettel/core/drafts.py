@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from zettel.model import Event, EventRecord, Note, Scope, said_by
+from zettel.model import Event, EventRecord, Note, Scope, event_text
 from zettel.ports import Annotation, Annotator, GraphStore, LookupQuery, LookupResult, Passage, TermStats
 from zettel.text.instructions import flags_of, trust_of
 from zettel.text.parts import split_parts
@@ -89,5 +89,5 @@ def tokens_of(passages: Iterable[Passage]) -> tuple[str, ...]:
 
 def passages_of(event: Event) -> tuple[Passage, ...]:
     """Return the parts of an event, with the content of their notes."""
-    parts = split_parts(said_by(event))
+    parts = split_parts(event_text(event))
     return tuple(Passage(part, event.title, event.speaker, event.occurred_at) for part in parts)

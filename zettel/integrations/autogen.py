@@ -31,7 +31,7 @@ from zettel.integrations.tool_answers import CAUTION, as_json
 from zettel.integrations.tools import MemoryTools, Tool
 from zettel.local.backend import LocalBackend
 from zettel.memory import Memory
-from zettel.model import Event, Hit, Note, Scope, said_by
+from zettel.model import Event, Hit, Note, Scope, event_text
 from zettel.model.hits import DEFAULT_TOKENS
 from zettel.search.pack import pack
 
@@ -218,7 +218,7 @@ def _event_of(given: core.MemoryContent, session: str | None) -> dict[str, Any]:
         metadata[MIME] = mime
     if isinstance(given.content, dict):
         payload = json_value("content", given.content)
-        full = said_by(Event(payload=payload))
+        full = event_text(Event(payload=payload))
         text = storable_text(full)
         return {**fields, "content": "" if text == full else text, "payload": payload, "metadata": metadata}
     if isinstance(given.content, str):

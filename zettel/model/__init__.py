@@ -1,6 +1,6 @@
-"""The public value types: what a memory stores and what it returns.
+"""The public value types: everything that a memory stores and returns.
 
-All are frozen. Times are timezone-aware and in UTC; a naive time counts as UTC.
+All values are immutable. Times are timezone-aware ``datetime`` values in UTC; a naive time is read as UTC.
 """
 
 from zettel.model.base import (
@@ -21,7 +21,7 @@ from zettel.model.base import (
     storable,
     to_micros,
 )
-from zettel.model.events import Event, EventRecord, OnConflict, Remembered, Source, Status, said_by
+from zettel.model.events import Event, EventRecord, OnConflict, Remembered, Source, Status, event_text
 from zettel.model.hits import Hit, Page, Step, Why
 from zettel.model.index import NoteIndex, TermUse, TimeRange
 from zettel.model.jobs import Job, JobKind, JobState
@@ -90,12 +90,12 @@ __all__ = [
     "Tuned",
     "Why",
     "as_metadata_pairs",
+    "event_text",
     "fields_with",
     "from_micros",
     "implied_role",
     "in_own_zone",
     "in_utc",
-    "said_by",
     "storable",
     "to_micros",
     "with_speaker",

@@ -1,4 +1,4 @@
-"""Constraints, times and the base class that all values share."""
+"""Size limits, conversions of times, and the base class of all values."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
 MAX_CONTENT_BYTES = 1_000_000
-"""Longest content of one event, in UTF-8 bytes: beyond it, a file was pasted where a message belongs."""
+"""Maximum size of the content of one event, in UTF-8 bytes. Longer content is usually a pasted file."""
 
 MAX_NESTING = 100
-"""Deepest list or object inside a payload or metadata: readers of JSON give up not far beyond."""
+"""Maximum nesting depth of lists and objects in a payload or metadata. Most JSON parsers fail soon after it."""
 
 MAX_DIGITS = 4000
-"""Longest whole number in a payload or metadata: Python reads no number of more than 4,300 digits."""
+"""Maximum number of digits of an integer in a payload or metadata. Python itself parses at most 4,300 digits."""
 
 TIME_MIN = -(2**62)
-"""Stands for "always was" where a time in microseconds must not be null."""
+"""Means "no start" or "unknown" where a time in microseconds must not be null."""
 
 TIME_MAX = 2**62
-"""Stands for "never ends" where a time in microseconds must not be null."""
+"""Means "no end" where a time in microseconds must not be null."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -28,17 +28,17 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def to_micros(moment: datetime) -> int:
-    """Microseconds since 1970-01-01 UTC, exactly; a naive ``moment`` is taken as UTC."""
+    """Return the exact number of microseconds since 1970-01-01 UTC; a naive ``moment`` is read as UTC."""
     return (in_utc(moment) - _EPOCH) // _MICROSECOND
 
 
 def from_micros(micros: int) -> datetime:
-    """The inverse of :func:`to_micros`."""
+    """Return the UTC time of a number of microseconds since 1970-01-01; the inverse of ``to_micros``."""
     return _EPOCH + timedelta(microseconds=micros)
 
 
 def in_utc(moment: datetime) -> datetime:
-    """The same moment in UTC; a naive one is taken as UTC."""
+    """Return the moment in UTC; a naive moment is read as UTC. Raises ``ValueError`` outside the years 1 to 9999."""
     if moment.tzinfo is timezone.utc:
         return moment
     if moment.tzinfo is None:
@@ -46,59 +46,59 @@ def in_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(timezone.utc)
     except OverflowError:  # year 1 or 9999 shifted out of the calendar
-        raise ValueError(f"{moment.isoformat()} lies outside the calendar in UTC") from None
+        raise ValueError(f"{moment.isoformat()} is before year 1 or after year 9999 in UTC") from None
 
 
 def in_own_zone(moment: datetime) -> datetime:
-    """The moment as it is, a naive one in UTC. Raises ``ValueError`` where UTC has no such moment."""
+    """Return the moment in its own time zone, a naive moment in UTC. Raises ``ValueError`` as ``in_utc`` does."""
     utc = in_utc(moment)
     return utc if moment.tzinfo is None else moment
 
 
 def storable(text: str) -> str:
-    """The text, or ``ValueError`` if it holds what no store can keep."""
+    """Return the text. Raises ``ValueError`` for characters that stores reject: NUL and lone surrogates."""
     if "\x00" in text:
-        raise ValueError("holds a NUL character")
+        raise ValueError("contains a NUL character")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(f"holds a lone surrogate at character {error.start}") from None
+        raise ValueError(f"contains a lone surrogate at character {error.start}") from None
     return text
 
 
-_NO_YEAR = 100_000_000
-"""Seconds since 1970 that any number has which is meant: smaller ones are years and days, such as 20240501."""
+_MIN_TIMESTAMP = 100_000_000
+"""Smallest number that is read as seconds since 1970; smaller numbers are years or dates such as 20240501."""
 
 
-def _no_bare_number(moment: Any) -> Any:
-    # Read as seconds since 1970, "2024" and 20240501 would be moments of that year.
-    is_small = isinstance(moment, (int, float)) and abs(moment) < _NO_YEAR
-    is_written = isinstance(moment, str) and moment.strip().lstrip("+-").replace(".", "", 1).isdecimal()
-    if is_small or is_written:
+def _reject_numeric_date(moment: Any) -> Any:
+    # As seconds since 1970, "2024" and 20240501 would be times in 1970.
+    is_small = isinstance(moment, (int, float)) and abs(moment) < _MIN_TIMESTAMP
+    is_numeric_text = isinstance(moment, str) and moment.strip().lstrip("+-").replace(".", "", 1).isdecimal()
+    if is_small or is_numeric_text:
         raise ValueError(f"{moment!r} is a number, not a time: use ISO 8601 such as 2024-05-01T09:00Z")
     return moment
 
 
-def _short(name: str) -> str:
+def _limit_length(name: str) -> str:
     if len(name) > MAX_NAME:
-        raise ValueError(f"holds {len(name):,} characters, and a name at most {MAX_NAME:,}")
+        raise ValueError(f"has {len(name):,} characters: a name has at most {MAX_NAME:,}")
     return name
 
 
 MAX_NAME = 1000
-"""Characters of what things are looked up by as a whole: more than any index of names takes would be 8,000 bytes."""
+"""Maximum length of a lookup key such as a session or a file name, in characters. Neo4j indexes at most 8,000 bytes."""
 
 Text = Annotated[str, AfterValidator(storable)]
 
-Name = Annotated[Text, AfterValidator(_short)]
+Name = Annotated[Text, AfterValidator(_limit_length)]
 
-Moment = Annotated[datetime, BeforeValidator(_no_bare_number), AfterValidator(in_utc)]
+Moment = Annotated[datetime, BeforeValidator(_reject_numeric_date), AfterValidator(in_utc)]
 
-LocalMoment = Annotated[datetime, BeforeValidator(_no_bare_number), AfterValidator(in_own_zone)]
-"""A moment whose day counts too, which is another one in another zone."""
+LocalMoment = Annotated[datetime, BeforeValidator(_reject_numeric_date), AfterValidator(in_own_zone)]
+"""A moment that keeps its time zone, because the calendar day depends on the zone."""
 
 
 class Frozen(BaseModel):
-    """A value: never changed in place, and strict about unknown fields."""
+    """The base class of all values: immutable, and rejects unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,4 +1,4 @@
-"""Events: what happened, verbatim."""
+"""Events: messages, documents and other facts, stored verbatim."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ def _as_source(value: Any) -> Any:
 
 
 class Source(Frozen):
-    """Where an event was read: a file and a place in it."""
+    """The file that an event was imported from, and the position in it, such as a line number.
+
+    Example: ``Source(file="chat.jsonl", position="17")``. ``str()`` gives "chat.jsonl:17".
+    """
 
     file: Name
     position: Text | None = None
@@ -26,13 +29,15 @@ class Source(Frozen):
 
 
 class Event(Spoken):
-    """What happened, verbatim.
+    """One message, document or other occurrence, stored verbatim and never changed.
 
-    ``external_id`` is the caller's own id; ``id`` is accepted as its name. ``content`` or ``payload`` (any JSON value,
-    returned exactly) must not be empty. ``speaker`` is a name; ``role`` is None for a person in a conversation among
-    people. A generic speaker such as "user" implies the role, and a role without a speaker names the speaker.
-    ``occurred_at`` is the time of the event; a naive time is read as UTC. None means unknown: an import never
-    replaces it by its own time.
+    Example: ``Event(content="I moved to Bergen.", speaker="Ann", occurred_at="2024-05-01T09:00Z")``.
+
+    ``content`` or ``payload`` (any JSON value, returned exactly) must not be empty. ``external_id`` is the caller's own
+    id, also accepted as ``id``. ``speaker`` is a name. ``role`` is None for a person in a conversation among people; a
+    generic speaker such as "user" implies the role, and a role without a speaker becomes the speaker.
+    ``occurred_at`` is the time of the event, or None if unknown; zettel never replaces None by the import time.
+    ``session`` groups events of one conversation. ``source`` may be given as a file name.
     """
 
     content: Text = ""
@@ -47,37 +52,37 @@ class Event(Spoken):
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-def said_by(event: Event) -> str:
-    """What its notes hold: the content, or of a payload without any the JSON it is, so that its values can be asked
-    for."""
+def event_text(event: Event) -> str:
+    """Return the text of an event's notes: its content or, if that is empty, its payload as JSON, to be searchable."""
     if event.content.strip():
         return event.content
     try:
         return storable(json.dumps(event.payload, ensure_ascii=False))
-    except ValueError:  # lone surrogates: they can be told escaped
+    except ValueError:  # lone surrogates, which JSON can escape
         return json.dumps(event.payload)
 
 
 class EventRecord(Event):
-    """An event as the store keeps it: with its own id, its place in the order of arrival and when it was recorded."""
+    """A stored event: an ``Event`` with its id in the store, its ``seq`` (order of arrival) and the time of storing."""
 
     event_id: str
     seq: int
     recorded_at: Moment
     revises: str | None = None
-    """The ``event_id`` that this one replaces, when an import brought other content for the same identity."""
+    """The ``event_id`` of the earlier event of the same identity, if an import revised its content."""
 
 
 OnConflict = Literal["error", "skip", "revise"]
-"""What to do with other content for an identity that is there already."""
+"""Handling of an event whose identity is already stored with other content."""
 
 Status = Literal["added", "existing", "revised", "skipped", "deleted"]
 
 
 class Remembered(NamedTuple):
-    """What became of one event: the id of its head note (None if it was deleted here before), and how.
+    """The outcome of adding one event.
 
-    ``flagged``: it was written, and something in it looks like instructions to a model.
+    ``id`` is the id of its first note, or None if the event was deleted from this memory before. ``flagged`` is True
+    if the event was written and parts of it look like instructions to a model.
     """
 
     id: str | None

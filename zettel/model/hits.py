@@ -1,4 +1,4 @@
-"""Hits, and why each was found."""
+"""Search hits and their explanations."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from zettel.model.notes import Note
 DEFAULT_TOKENS = 800
 """Default size of a packed context, in tokens."""
 CONTEXT_HITS = 50
-"""Hits that a context is packed from: more than fit, so that short hits fill the gaps that long hits leave."""
+"""Number of hits to pack a context from: more than fit, so that short hits fill the remaining tokens."""
 
 
 class Step(Frozen):
-    """One step of the path that led to a hit: from what the question names or from a note, over a link, to the next.
+    """One node on the path to a hit, and the link from it to the next node.
 
-    ``name`` is for people; ``note`` is the id of the note that was passed.
+    ``kind`` is "question", "term" or "note". ``name`` is for display; ``note`` is the note id if the node is a note.
+    ``over`` is a link type, with the prefix "~" if the walk followed the link against its direction.
     """
 
     kind: str
@@ -26,11 +27,12 @@ class Step(Frozen):
 
 
 class Why(Frozen):
-    """How a hit came about.
+    """The explanation of a hit.
 
-    ``seeds`` are its candidate sources, ``features`` each feature's value times its weight, ``local_score`` their
-    sum, ``graph_score`` the note's share of the PageRank walk, ``path`` the strongest path of the walk to the note,
-    ``time`` what its validity has to do with it, ``strength`` how faint the note is if that lowered its score.
+    ``seeds`` are its candidate sources, such as "vector" or "text". ``features`` are feature values times weights, and
+    ``local_score`` is their sum. ``graph_score`` is the note's share of the PageRank walk, and ``path`` its strongest
+    path to the note. ``time`` states the note's validity in words. ``strength`` (0..1) is set if
+    decay lowered the score. ``superseded_by`` is the id of the note that replaces this note.
     """
 
     scorer: str
@@ -45,9 +47,9 @@ class Why(Frozen):
 
 
 class Hit(Frozen):
-    """A note that was found; ``score`` is calibrated: 0 (surely not) to 1 (surely an answer).
+    """A note that a search returns, with a calibrated score: 0 (certainly irrelevant) to 1 (certainly an answer).
 
-    ``search_id`` is what ``feedback`` calls the search by, None if it was not logged.
+    Pass ``search_id`` to ``Memory.feedback``; it is None if the search was not logged.
     """
 
     note: Note
@@ -57,7 +59,7 @@ class Hit(Frozen):
 
 
 class Page(Frozen):
-    """Some notes of a scope in the order of arrival; ``cursor`` asks for the next ones, None: these were the last."""
+    """One page of a scope's notes, in order of arrival. Pass ``cursor`` to get the next page; None ends the list."""
 
     notes: tuple[Note, ...]
     cursor: str | None

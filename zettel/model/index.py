@@ -1,4 +1,4 @@
-"""What a note is found by: tokens, terms and title keys; and the time ranges that texts name."""
+"""The index entries of a note (tokens, terms and title keys), and time ranges named in texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class TimeRange(NamedTuple):
-    """A stretch of time named by a text: UTC, ``end`` not included."""
+    """A time range that a text names, such as "last week": in UTC, without ``end``. ``text`` is the wording."""
 
     start: datetime
     end: datetime
@@ -17,7 +17,10 @@ class TimeRange(NamedTuple):
 
 
 class TermUse(NamedTuple):
-    """How often a note uses a Term: ``key`` is the normal form, ``kind`` one of keyword, tag, name, speaker."""
+    """The number of times that a note uses a term. ``key`` is its normal form, ``text`` the wording in the note.
+
+    ``kind`` is "keyword", "tag", "name" or "speaker".
+    """
 
     key: str
     text: str
@@ -27,10 +30,10 @@ class TermUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NoteIndex:
-    """What a note is found by; always a pure function of the note (see ``zettel.text.index``).
+    """The index entries of one note; ``zettel.text.index`` computes them from the note alone.
 
-    ``tokens`` are the tokens of its searchable text with their counts, ``terms`` its Terms, ``title_keys`` the normal
-    forms under which other texts name it (empty without a title; only the head of an event has them).
+    ``tokens`` maps each token of the searchable text to its count. ``title_keys`` are the normal forms by which other
+    texts mention the note's title; only the first note of an event with a title has them.
     """
 
     tokens: Mapping[str, int]
@@ -39,5 +42,5 @@ class NoteIndex:
 
     @property
     def length(self) -> int:
-        """Number of tokens, repetitions counted."""
+        """The number of tokens, including repetitions."""
         return sum(self.tokens.values())

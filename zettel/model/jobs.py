@@ -1,4 +1,4 @@
-"""Durable jobs, their kinds and states."""
+"""Durable background jobs, their kinds and states."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from zettel.model.scope import Scope
 
 
 class JobKind(str, Enum):
-    """A kind of job, with how the queue orders jobs of that kind.
+    """A kind of job, with its place in the queue.
 
-    ``priority``: larger numbers run first. Jobs about single notes have 0; the end of a delete, a whole scope and a
-    whole store come later. ``order_free``: jobs of one scope may run in any order and at the same time, because each
-    reads only its own notes and earlier ones. Other jobs build on the jobs before them. ``rewords``: a revision by this
-    job changes what a note says; revisions by the others do so only if they set its context.
+    ``priority``: higher runs first: 0 for jobs about single notes, -1 for purges, -2 for jobs about a whole scope, -3
+    for jobs about a whole store. ``order_free``: jobs of one scope may run in any order and in parallel, because each
+    reads only its own and earlier notes; other jobs build on the jobs before them. ``rewords``: a revision by this job
+    changes the wording of a note; revisions by other jobs do so only if they set ``context``.
     """
 
     priority: int
@@ -44,7 +44,7 @@ class JobKind(str, Enum):
 
 
 class JobState(str, Enum):
-    """The state of a job; finished jobs are deleted."""
+    """The state of a job. A finished job has none: the store deletes it."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -52,7 +52,11 @@ class JobState(str, Enum):
 
 
 class Job(Frozen):
-    """Durable work, unique per (scope, kind, note, version). ``token`` identifies the worker that leases it."""
+    """One unit of durable background work, unique per (scope, kind, note, version).
+
+    ``note`` is None for a job about the whole scope. ``run_at`` is the earliest time to run, ``attempts`` the number of
+    runs so far, ``error`` the last error. ``token`` identifies the lease of the worker that runs the job.
+    """
 
     id: str
     scope: Scope

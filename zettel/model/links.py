@@ -1,4 +1,4 @@
-"""Links between notes."""
+"""Typed links between notes, and the values that graph reads return."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from zettel.model.notes import Note
 
 
 class LinkType(str, Enum):
-    """How one note stands to another."""
+    """The relation of a link's source note to its target note."""
 
-    RELATES = "RELATES"
-    MENTIONS = "MENTIONS"
-    SUPERSEDES = "SUPERSEDES"
-    CONTRADICTS = "CONTRADICTS"
-    DERIVED_FROM = "DERIVED_FROM"
+    RELATES = "RELATES"  # both notes are about the same subject
+    MENTIONS = "MENTIONS"  # the text of the source names the title of the target
+    SUPERSEDES = "SUPERSEDES"  # the source replaces the target, whose validity ends
+    CONTRADICTS = "CONTRADICTS"  # the two notes cannot both be true
+    DERIVED_FROM = "DERIVED_FROM"  # the source was written from the target, such as an insight from a message
 
 
 class Link(Frozen):
-    """A typed, weighted, directed link between two notes, with the reason it was made for."""
+    """A directed link between two notes.
+
+    ``source`` and ``target`` are note ids. ``weight`` (0..1) is the strength of the link in the graph walk. ``reason``
+    states why zettel or a person added the link, and ``recorded_at`` when.
+    """
 
     source: str
     target: str
@@ -30,7 +34,7 @@ class Link(Frozen):
 
 
 class Graph(Frozen):
-    """Some notes and all links between them; ``cursor`` asks for the next notes, None: these were the last."""
+    """One page of notes, with all links between them. Pass ``cursor`` to get the next page; None ends the list."""
 
     notes: tuple[Note, ...]
     links: tuple[Link, ...]
@@ -38,8 +42,7 @@ class Graph(Frozen):
 
 
 class Conflict(Frozen):
-    """Two notes that say otherwise of the same, and nobody knows which is right: ``note``, which arrived later or is of
-    a later time, says so of ``other``."""
+    """Two valid notes that contradict each other. ``note`` is the newer one, ``other`` the older one."""
 
     note: Note
     other: Note
@@ -48,7 +51,7 @@ class Conflict(Frozen):
 
 
 class Neighbor(Frozen):
-    """A note that can be reached over links, in how many hops, and the last link on the shortest way."""
+    """A note that is connected to another note: its distance in ``hops``, and the last link of the shortest path."""
 
     note: Note
     hops: int

@@ -15,16 +15,16 @@ from zettel.model.speakers import Role, Spoken
 
 
 class Kind(str, Enum):
-    """What sort of note it is."""
+    """The type of knowledge in a note."""
 
-    EPISODIC = "episodic"
-    SEMANTIC = "semantic"
-    PROCEDURAL = "procedural"
-    INSIGHT = "insight"
+    EPISODIC = "episodic"  # what happened: the text of an event
+    SEMANTIC = "semantic"  # a fact
+    PROCEDURAL = "procedural"  # how to act
+    INSIGHT = "insight"  # a conclusion from several notes
 
 
 class Trait(Enum):
-    """What zettel does with a field of a note, declared with the field."""
+    """A property of a field of ``Note``, declared with the field."""
 
     EDITABLE = "a revision may change it"
     AUTHORABLE = "extracted from the content at first; a model or a person may write it instead"
@@ -32,17 +32,26 @@ class Trait(Enum):
 
 
 class Note(Spoken):
-    """The zettel: a piece of memory that is found, linked and improved.
+    """A note, the unit of memory. Searches return notes, links connect them, and jobs improve them.
 
-    A new field is declared here alone: every store keeps all fields, and ``fields_with`` returns those with a trait.
+    Text: ``content`` is the text of an event, or a text that zettel derived from events. ``caption`` is a short label,
+    ``context`` one or two sentences about the situation. ``authored`` names the fields that a model or a person wrote
+    and that are searched with the content; zettel extracted the other fields from the content.
 
-    ``event_ids`` is never empty. A long event has several notes, ``part`` 0 (the head) to ``parts`` - 1.
-    ``valid_to`` is derived from SUPERSEDES links whenever the note is read. ``authored`` names the fields that a model
-    or a person wrote, which are searched together with the content; the others were extracted from it. An ``archived``
-    note is kept, with its links and its history, but no search and no list shows it unless asked to; ``merged_into``
-    is the note that speaks for it since, ``faded`` tells that nobody had needed it, and ``quarantined`` why somebody
-    did not want it to take part any more. ``trust`` follows from who said it and from ``flags``: what in it looks like
-    instructions to a model.
+    Origin: ``event_ids`` (never empty) are the events behind the note. A long event has several notes, ``part`` 0 to
+    ``parts`` - 1. ``external_id``, ``speaker``, ``role``, ``session``, ``occurred_at`` come from the event, see
+    ``Event``. ``flags`` name signs of instructions to a model, such as "override"; ``trust`` follows from ``role`` and
+    ``flags``.
+
+    Time: the statement is true from ``valid_from`` until ``valid_to``, which follows from SUPERSEDES links at each
+    read. ``seq`` is the order of arrival in the scope, ``recorded_at`` the time of storing. ``version`` starts at 1 and
+    grows by 1 with each revision.
+
+    State: searches and lists leave out ``archived`` notes unless the caller includes them. ``merged_into`` is the note
+    that replaces a merged duplicate. ``faded`` is True if decay archived the note, and ``quarantined`` is the reason
+    for a quarantine. ``importance``, ``confidence`` and ``trust`` are 0 (lowest) to 1.
+
+    To add a field, declare it here with its traits: every store writes all fields.
     """
 
     id: str
@@ -79,7 +88,7 @@ class Note(Spoken):
 
 
 def fields_with(trait: Trait) -> tuple[str, ...]:
-    """Return the names of the fields of a note that have a trait, in order."""
+    """Return the names of the fields of ``Note`` with this trait, in declaration order."""
     return tuple(name for name, field in Note.model_fields.items() if trait in field.metadata)
 
 
@@ -88,7 +97,10 @@ EDITABLE = fields_with(Trait.EDITABLE)
 
 
 class Term(Frozen):
-    """An index entry: a keyword, a tag, or a named thing. ``key`` is its normal form, ``notes`` how many hold it."""
+    """An index entry of a scope: a keyword, a tag, a name or a speaker (``kind``).
+
+    ``key`` is its normal form, ``text`` its wording, ``notes`` the number of notes that use it.
+    """
 
     key: str
     text: str
@@ -97,9 +109,9 @@ class Term(Frozen):
 
 
 class NoteUse(NamedTuple):
-    """What feedback says of a note: how many searches it was of use for, and how many of these ended well or badly.
+    """The feedback on a note: for how many searches it was useful, and how many of these succeeded or failed.
 
-    ``since`` is when it last was or, of a note that never was, when it was recorded.
+    ``since`` is the time of its last use or, for a note that was never useful, the time of storing.
     """
 
     since: datetime
@@ -109,7 +121,7 @@ class NoteUse(NamedTuple):
 
 
 def as_metadata_pairs(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """Metadata as flat ``key=value`` strings, the form that filters are matched on in every store."""
+    """Return metadata as flat ``key=value`` strings, sorted by key. Stores match filters against these strings."""
     return tuple(
         f"{key}={value if isinstance(value, str) else json.dumps(value, sort_keys=True)}"
         for key, value in sorted(metadata.items())

@@ -1,4 +1,4 @@
-"""What calls report about their effect and their cost."""
+"""Reports of calls about their effect and their cost."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from zettel.model.base import Frozen
 
 
 class ModelUse(Frozen):
-    """What a language model has cost on one day (UTC): calls, their tokens, and US dollars as far as prices are known.
+    """The cost of one language model on one day (UTC).
 
-    ``hits`` are questions that a kept answer served.
+    ``hits`` counts requests that the cache answered, at no cost. ``usd`` omits calls with an unknown price.
     """
 
     day: date
@@ -24,12 +24,12 @@ class ModelUse(Frozen):
 
 
 class Tuned(NamedTuple):
-    """What tuning a scorer brought.
+    """The result of tuning a scorer on the search log.
 
-    ``searches`` were learned from, in ``useful`` of which something was of use, ``uses`` notes in all. ``before`` and
-    ``after`` are the gain of these notes by the order of the scorer as it was and as tuned, on searches held back, and
-    ``error`` the standard error of the difference: see ``zettel.scoring.tuning.cross_validate``. Only if it is better
-    by more than chance is it ``accepted``, and written.
+    ``searches`` is the number of training searches, ``useful`` the number of these with a useful hit, and ``uses`` the
+    number of useful hits. ``before`` and ``after`` are the mean gain of useful hits under the old and the tuned scorer,
+    on held-out searches, and ``error`` is the standard error of the difference (``zettel.scoring.tuning``).
+    ``accepted`` is True if the gain is significant; only then zettel writes the tuned scorer.
     """
 
     accepted: bool
@@ -42,8 +42,7 @@ class Tuned(NamedTuple):
 
 
 class Evolved(NamedTuple):
-    """What evolving changed: notes that were revised, notes that were merged into others, new insights, and notes that
-    had faded and were archived."""
+    """The effect of evolving: numbers of revised notes, merged notes, new insights, and archived (decayed) notes."""
 
     revised: int
     merged: int
@@ -52,7 +51,7 @@ class Evolved(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """The estimated calls, turns, and tokens of requests and answers of ``model``. ``usd`` is None if unknown."""
+    """The estimated cost of annotating ``turns`` with a model. ``usd`` is None if the price is unknown."""
 
     model: str
     turns: int
@@ -63,5 +62,5 @@ class Estimate(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """Tokens of requests and answers together."""
+        """The tokens of requests and answers together."""
         return self.prompt_tokens + self.completion_tokens

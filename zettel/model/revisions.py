@@ -1,4 +1,4 @@
-"""Changes to notes, with their cause and inputs."""
+"""Revisions: the changes to notes, with their causes and inputs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from zettel.model.links import Link
 from zettel.model.speakers import with_speaker
 
 
-def _upgraded(change: Any) -> Any:
+def _upgrade(change: Any) -> Any:
     return with_speaker(change) if isinstance(change, dict) and "speaker" not in change else change
 
 
 class CallKind(str, Enum):
-    """A call that writes revisions, as opposed to a job. ``rewords``: see ``JobKind``.
+    """A call that writes revisions; jobs have a ``JobKind`` instead. ``rewords``: see ``JobKind``.
 
-    ``PERSON`` stands for update, link, archive and revert.
+    ``PERSON`` covers update, link, archive and revert.
     """
 
     rewords: bool
@@ -47,7 +47,11 @@ CauseKind: TypeAlias = Union[JobKind, CallKind]  # noqa: UP007 - Python 3.10 eva
 
 
 class Cause(Frozen):
-    """Why a note was changed: ``by`` a call, or by a job with the note, model, prompt and reason behind it."""
+    """The cause of a revision: the call or the job that wrote it.
+
+    ``note`` is the note that led to the change, ``model`` and ``prompt`` name the language model and the prompt version
+    ("evolve/1") if a model decided, and ``reason`` explains the decision.
+    """
 
     by: CauseKind
     note: str | None = None
@@ -57,25 +61,25 @@ class Cause(Frozen):
 
 
 class Input(NamedTuple):
-    """A note that stood before whoever decided a change, in the version it then had."""
+    """A note, and its version at that time, on which a decision was based. ``delete`` follows inputs."""
 
     note: str
     version: int
 
 
 class Revision(Frozen):
-    """One change to a note.
+    """One change to a note. A note's state is its base with all live revisions applied in ``seq`` order.
 
-    ``change`` holds the fields that were set, ``links`` those that were added, ``undoes`` the versions that this one
-    took back. ``extracted`` names those of the set fields that were computed from the content and not written by a
-    model or a person. ``live`` tells whether the change still counts.
+    ``change`` maps the names of the set fields to their values. ``links`` are added links, ``undoes`` the versions that
+    this revision reverts. ``extracted`` names the set fields that zettel computed from the content; a model or a person
+    wrote the others. ``inputs`` are the notes that the change was based on. ``live`` is False after a revert.
     """
 
     note: str
     version: int
     seq: int
     recorded_at: Moment
-    change: Annotated[dict[str, JsonValue], BeforeValidator(_upgraded)] = Field(default_factory=dict)
+    change: Annotated[dict[str, JsonValue], BeforeValidator(_upgrade)] = Field(default_factory=dict)
     links: tuple[Link, ...] = ()
     undoes: tuple[int, ...] = ()
     extracted: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Whose memory it is."""
+"""Scopes: separate memories in one store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from zettel.model.base import Frozen, Text
 
 
 class Scope(Frozen):
-    """Whose memory it is. Matched exactly: a part left out is a part of the name, not a wildcard."""
+    """The owner of a memory. Every scope is separate: notes, links, statistics and jobs never cross scopes.
+
+    Example: ``Scope(tenant="acme", user="ann")``. The match is exact: an omitted part means None, not a wildcard.
+    """
 
     tenant: Text | None = None
     user: Text | None = None
@@ -18,7 +21,7 @@ class Scope(Frozen):
 
     @cached_property
     def key(self) -> str:
-        """An opaque name for stores: 32 hexadecimal digits, equal only for equal scopes."""
+        """The key of the scope in stores: 32 hexadecimal digits, equal only for equal scopes."""
         parts = json.dumps([self.tenant, self.user, self.agent])
         return hashlib.blake2b(parts.encode(), digest_size=16, person=b"zettel.scope").hexdigest()
 

@@ -1,4 +1,4 @@
-"""The log of searches and what feedback reports about them."""
+"""Entries of the search log, with the feedback on them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from zettel.model.base import Frozen, Moment
 
 
 class Proved(NamedTuple):
-    """How a note proved by the log of searches: of those that something was told of, how many had it among their hits,
-    and how many of these it was ``good`` for: of use, and not ending in a failure."""
+    """The usefulness of a note in the searches that received feedback.
+
+    ``shown`` counts searches with the note among their hits, ``good`` those where it was useful without a failure.
+    """
 
     shown: int
     good: int
 
 
 Outcome = Literal["success", "failure"]
-"""How what a search was for ended."""
+"""The outcome of the task that a search was for."""
 
 
 class LoggedHit(Frozen):
-    """A hit as it was given, in the version that the note then had; ``features`` are values times weights."""
+    """A hit in the search log, with the note's version at that time; ``features`` are values times weights."""
 
     note: str
     version: int
@@ -29,9 +31,9 @@ class LoggedHit(Frozen):
 
 
 class LoggedSearch(Frozen):
-    """A search that found something, in the log: its question, its hits from the best on, and what was told of them.
+    """A search with at least one hit, in the search log: its question, its hits (best first), and the feedback.
 
-    ``used`` are the notes that were of use, None before anybody said so.
+    ``used`` are the ids of the useful notes, or None without feedback. ``scorer`` names the scorer of the search.
     """
 
     id: str

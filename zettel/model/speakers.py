@@ -1,4 +1,4 @@
-"""The roles of speakers, and the role that a speaker's name implies."""
+"""The roles of speakers, and the roles that generic speaker names imply."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing_extensions import Self
 from zettel.model.base import Frozen
 
 Role = Literal["user", "assistant", "system", "tool", "document"]
-"""The part that a speaker plays in a conversation with an assistant."""
+"""The role of a speaker in a conversation with an assistant, as in chat APIs."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -23,18 +23,18 @@ IMPLIED_ROLES: Mapping[str, Role] = {
     "web": "tool", "browser": "tool",
     "document": "document",
 }  # fmt: skip
-"""The roles that generic speakers imply, by the speaker's name, case-folded."""
+"""The role that each generic speaker name implies, by the case-folded name."""
 
 
 def implied_role(speaker: str | None) -> Role | None:
-    """The role of a speaker with a generic name such as "user" or "AI"; None for a person's name."""
+    """Return the role that a generic speaker name such as "user" or "AI" implies; None for other names."""
     return IMPLIED_ROLES.get(speaker.casefold()) if speaker else None
 
 
 class Spoken(Frozen):
-    """A value with a speaker and a role; each of the two may imply the other.
+    """The base class of values with a speaker and a role: a missing one follows from the other if possible.
 
-    Subclasses declare both fields, each in its place among the others.
+    Subclasses declare the two fields themselves, so that their field order is free.
     """
 
     if TYPE_CHECKING:
