@@ -72,7 +72,7 @@ def test_classes_are_documented_with_their_arguments(name: str) -> None:
 
 @pytest.mark.parametrize("name", zettel.__all__)
 def test_importable_names_are_documented(name: str) -> None:
-    (table,) = re.findall(r"^## What `zettel` exports$(.*?)^## ", PAGE, re.MULTILINE | re.DOTALL)
+    (table,) = re.findall(r"^## Exported names$(.*?)^## ", PAGE, re.MULTILINE | re.DOTALL)
     assert name in re.findall(r"`(\w+)`", "".join(row.partition("|")[2].partition("|")[0] for row in rows(table)))
 
 
