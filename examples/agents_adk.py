@@ -1,4 +1,4 @@
-"""Google's Agent Development Kit with a memory: sessions that were remembered are searched in later ones.
+"""Google's Agent Development Kit with a memory: later sessions search stored ones.
 
 pip install 'zettel-graph[adk]'
 export OPENAI_API_KEY=...
@@ -24,7 +24,7 @@ APP = "kitchen"
 
 
 async def turn(runner: Runner, user: str, session: str, question: str) -> None:
-    """One session of one turn, and what is remembered of it."""
+    """Run a session with one turn, and store it in the memory."""
     sessions = runner.session_service
     await sessions.create_session(app_name=APP, user_id=user, session_id=session)
     message = types.Content(role="user", parts=[types.Part(text=question)])

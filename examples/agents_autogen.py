@@ -1,4 +1,4 @@
-"""AutoGen with a memory: what was remembered comes into the agent's context before it answers, or by its tools.
+"""AutoGen with a memory: the agent gets memories in its context, or by its tools.
 
 pip install 'zettel-graph[autogen]' autogen-agentchat 'autogen-ext[openai]'
 export OPENAI_API_KEY=...

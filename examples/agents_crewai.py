@@ -25,7 +25,7 @@ with Memory(":memory:") as memory:
 
     (match,) = remembers.recall("What is Ann allergic to?", depth="shallow", limit=1)
     print(f"recalled: {match.record.content}")
-    print(f"kept as notes: {[note.content for note in memory.list().notes]}")
+    print(f"stored as notes: {[note.content for note in memory.list().notes]}")
 
     cook = crewai.Agent(role="cook", goal="Cook for Ann.", backstory="You know the harbour.", llm=MODEL)
     task = crewai.Task(description="What must not be in Ann's cake?", expected_output="One line.", agent=cook)

@@ -1,4 +1,4 @@
-"""LangGraph with a memory: an agent that has its tools, and a node that keeps items in its store.
+"""LangGraph with a memory: an agent with its tools, and a node that stores items in it.
 
 pip install 'zettel-graph[langgraph]' langchain-openai
 export OPENAI_API_KEY=...
@@ -22,7 +22,7 @@ USERS = ("users", "ann")
 
 
 def note_visit(state: MessagesState, *, store: BaseStore) -> dict[str, list[str]]:
-    """A node, as LangGraph hands the store to it."""
+    """Store an item; LangGraph passes the store to each node."""
     store.put(USERS, "visit", {"text": "Ann was here."})
     return {"messages": []}
 
@@ -44,4 +44,4 @@ with Memory(":memory:") as memory:
     graph = StateGraph(MessagesState).add_node(note_visit).add_edge(START, "note_visit").compile(store=store)
     graph.invoke({"messages": []})
     (visit,) = store.search(USERS, query="Who was here?", limit=1)
-    print(f"kept of the run: {visit.value}")
+    print(f"stored by the run: {visit.value}")

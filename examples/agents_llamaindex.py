@@ -21,7 +21,7 @@ MODEL = sys.argv[1] if len(sys.argv) > 1 else "gpt-4o-mini"
 
 
 def conversation(memory: Memory, name: str) -> SimpleChatEngine:
-    """A new one, which knows of earlier ones by the memory alone."""
+    """Start a conversation; only the memory connects it to earlier ones."""
     chat = Chat.from_defaults(session_id=name, memory_blocks=[ZettelMemoryBlock(memory)])
     llm = OpenAI(model=MODEL, api_base=os.environ.get("OPENAI_BASE_URL"))
     return SimpleChatEngine.from_defaults(llm=llm, memory=chat)

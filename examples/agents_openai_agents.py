@@ -16,8 +16,8 @@ from zettel.integrations.openai_agents import ZettelSession, memory_tools
 
 MODEL = sys.argv[1] if len(sys.argv) > 1 else "gpt-4o-mini"
 
-set_default_openai_api("chat_completions")  # what other servers speak too
-set_tracing_disabled(True)  # nothing is sent anywhere but to the model
+set_default_openai_api("chat_completions")  # other servers support it too
+set_tracing_disabled(True)  # sends data only to the model
 
 with Memory(":memory:") as memory:
     agent = Agent("helper", instructions="You have a memory. Use it.", model=MODEL, tools=memory_tools(memory))
@@ -28,6 +28,6 @@ with Memory(":memory:") as memory:
         answer = Runner.run_sync(agent, question, session=ZettelSession(memory, session))
         print(f"{session}: {question}\n  {answer.final_output}")
 
-    print("What was said, as searches find it:")
+    print("Stored messages:")
     for note in memory.list().notes:
         print(f"  {note.session}, {note.speaker}: {note.content}")

@@ -1,4 +1,4 @@
-"""Pydantic AI with a memory: an agent that has its tools, and what is always to be known in its instructions.
+"""Pydantic AI with a memory: an agent with its tools, and the core memory in its instructions.
 
 pip install 'zettel-graph[pydantic-ai]' 'pydantic-ai-slim[openai]'
 export OPENAI_API_KEY=...

@@ -15,16 +15,16 @@ def main() -> None:
         memory.add("I live in Bergen, above a bakery.", speaker="Ann", occurred_at="2024-01-10T09:00Z")
         memory.add("I live in Oslo now, by the harbour.", speaker="Ann", occurred_at="2024-05-01T18:00Z")
         in_between = datetime.now(timezone.utc)
-        # Found in an old letter, long after: it happened in February and is recorded now.
+        # An old letter reports it later: it happened in February and is recorded now.
         memory.add("I live in Bergen, but no longer above the bakery.", speaker="Ann", occurred_at="2024-02-20T12:00Z")
 
-        tell(memory, "all we know")
-        tell(memory, "true in March", as_of="2024-03-01")
-        tell(memory, "true in March, known in between", as_of="2024-03-01", known_at=in_between)
+        show(memory, "all we know")
+        show(memory, "true in March", as_of="2024-03-01")
+        show(memory, "true in March, known in between", as_of="2024-03-01", known_at=in_between)
 
 
-def tell(memory: Memory, what: str, *, as_of: str | None = None, known_at: datetime | None = None) -> None:
-    print(f"{what}:")
+def show(memory: Memory, title: str, *, as_of: str | None = None, known_at: datetime | None = None) -> None:
+    print(f"{title}:")
     for hit in memory.search(QUESTION, as_of=as_of, known_at=known_at):
         day = hit.note.occurred_at.date() if hit.note.occurred_at else "undated"
         print(f"  {day}  {hit.note.content}")

@@ -1,9 +1,9 @@
-"""A program that was written for A-MEM: only the import has changed, and its notes are still there tomorrow.
+"""A program for A-MEM that stores its notes in zettel: only the import has changed.
 
 export OPENAI_API_KEY=...
 python examples/from_amem.py
 
-OPENAI_API_BASE names another server. Without a key it works too: then no model writes the notes.
+OPENAI_API_BASE names another server. Without a key, no model annotates the notes.
 """
 
 from zettel.errors import JobFailed
@@ -11,7 +11,7 @@ from zettel.integrations.amem import AgenticMemorySystem  # was: from agentic_me
 
 memory_system = AgenticMemorySystem(
     model_name="all-MiniLM-L6-v2", llm_backend="openai", llm_model="gpt-4o-mini",
-    url=":memory:",  # leave it out, and all of it stays in zettel.db
+    url=":memory:",  # without it, the notes are in zettel.db
 )  # fmt: skip
 
 bent = memory_system.add_note("Maple ribs are bent by hand.", tags=["violin"], category="Craft", time="202403151820")
@@ -33,7 +33,7 @@ print("For a prompt:")
 print(memory_system.find_related_memories("rosin", k=1)[0].replace("\t", "\n  "), end="")
 
 try:
-    memory_system.consolidate_memories()  # what else is done in the background
+    memory_system.consolidate_memories()  # runs the background jobs now
 except JobFailed as failed:
-    print(f"Not all was read by a model: {failed}")
+    print(f"Some notes are not annotated: {failed}")
 memory_system.memory.close()

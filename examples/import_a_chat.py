@@ -15,7 +15,7 @@ QUESTION = "Where is Ada's cello?"
 
 
 def main() -> None:
-    with Memory(":memory:") as memory:  # a file name keeps it, for other processes too
+    with Memory(":memory:") as memory:  # a file name makes it durable, for other processes too
         memory.add_many([event.model_copy(update={"session": "chat"}) for event in CHAT])
         memory.add("A luthier in Cremona; her workshop smells of spruce.", title="Giulia Fontana", wait=True)
 

@@ -21,12 +21,12 @@ QUESTION = "Who painted the red boat?"
 class Phrases:
     """Counts the pairs of neighbouring words that a note shares with the question."""
 
-    name = "phrases"  # what hits call it by
-    reads = 20  # how many of the best notes it is given
-    wants_vectors = False  # True: with their vectors
+    name = "phrases"  # the name in hit.why.scorer
+    reads = 20  # number of best notes to rerank
+    wants_vectors = False  # True adds their vectors
 
     async def rerank(self, questions, shortlists):
-        """A number for each note of each shortlist; the larger, the better."""
+        """Return a score for each note of each shortlist; larger is better."""
         return [
             np.array([len(pairs(question.text) & pairs(note.content)) for note in best.notes])
             for question, best in zip(questions, shortlists, strict=True)
@@ -39,7 +39,7 @@ def pairs(text: str) -> set[tuple[str, str]]:
 
 
 def main() -> None:
-    with Memory(":memory:") as memory:  # Memory(..., scorer=Phrases()) has every search ranked so
+    with Memory(":memory:") as memory:  # Memory(..., scorer=Phrases()) applies to every search
         memory.add_many([{"content": text} for text in MESSAGES], wait=True)
         for scorer in ("fusion", Phrases()):
             (best,) = memory.search(QUESTION, k=1, scorer=scorer)

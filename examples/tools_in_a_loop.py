@@ -21,7 +21,7 @@ MODEL = sys.argv[1] if len(sys.argv) > 1 else "gpt-4o-mini"
 
 
 def turn(client: OpenAI, memory: Memory, question: str) -> str:
-    """One turn of a new conversation: whatever it knows of earlier ones comes from memory."""
+    """Run one turn of a new conversation; only the memory connects it to earlier ones."""
     tools = MemoryTools(memory)
     messages = [{"role": "system", "content": f"You have a memory. Use it.\n\n{core(memory)}"},
                 {"role": "user", "content": question}]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Have a language model write the notes of a chat and decide their links.
+"""Annotate and link the notes of a chat with a language model.
 
 OpenAI:    export OPENAI_API_KEY=...
            python examples/with_a_model.py
@@ -8,7 +8,7 @@ Ollama:    ollama pull llama3.2, and OLLAMA_CONTEXT_LENGTH=8192 ollama serve
            python examples/with_a_model.py ollama_chat/llama3.2
            (export OLLAMA_API_BASE=http://... if it runs on another machine)
 Any other: its LiteLLM name.
-Costs:     two calls of about 1,800 tokens each. The last message says nothing and is not sent.
+Costs:     two calls of about 1,800 tokens each. The last message is filler and is not sent.
 """
 
 import sys
@@ -35,13 +35,13 @@ CHAT = [
 QUESTION = "Who repaired Ada's instrument?"
 
 
-def tell(memory: Memory) -> None:
-    """Have the model read the chat, and print its notes, an answer and what it took."""
-    memory.add_many(CHAT)  # stored and found at once; the model reads it in the background
+def show(memory: Memory) -> None:
+    """Add the chat; print its annotated notes, an answer and the cost."""
+    memory.add_many(CHAT)  # durable and searchable at once; the model annotates it in the background
     try:
         memory.flush()
-    except ZettelError as error:  # no key, no answer, no budget left: nothing is lost, and it can go on later
-        print(f"Not all was read: {error}")
+    except ZettelError as error:  # no key, no answer or no budget: the events are stored, and jobs can be retried
+        print(f"Some notes are not annotated: {error}")
 
     for note in memory.list().notes:
         written = "by the model" if "context" in note.authored else "without it"
@@ -50,12 +50,12 @@ def tell(memory: Memory) -> None:
     (hit,) = memory.search(QUESTION, k=1)
     print(f"\n{QUESTION}\n  {hit.note.content}")
     use = memory.stats()
-    print(f"\n{use['llm']} was asked {use.get('llm_calls', 0)} times: {use.get('llm_tokens', 0):,} tokens")
+    print(f"\n{use['llm']} answered {use.get('llm_calls', 0)} times: {use.get('llm_tokens', 0):,} tokens")
 
 
 def main() -> None:
-    with Memory(":memory:", llm=MODEL, budget=Budget(calls=20)) as memory:  # a file name keeps it
-        tell(memory)
+    with Memory(":memory:", llm=MODEL, budget=Budget(calls=20)) as memory:  # a file name makes it durable
+        show(memory)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
-"""Have a model in a llama.cpp server, on your own machine, write the notes of a chat.
+"""Annotate the notes of a chat with a model in a llama.cpp server on your own machine.
 
-First:  llama-server -m MODEL.gguf -c 4096, or any server that speaks OpenAI's protocol
+First:  llama-server -m MODEL.gguf -c 4096, or any server with OpenAI's protocol
 Run it: python examples/with_llama_cpp.py
-Costs:  nothing but time. export LLAMA_CPP_URL=http://.../v1 if it is not at the usual address.
+Costs:  only time. export LLAMA_CPP_URL=http://.../v1 if it is not at the default address.
 
-The smallest models lose their way in long questions: here each message is a short one of its own.
+The smallest models fail on long prompts, so each prompt contains only one message.
 """
 
 import os
 
-from with_a_model import tell
+from with_a_model import show
 
 from zettel import LiteLLM, LiteLLMAnnotator, Memory
 
@@ -19,8 +19,8 @@ ANNOTATOR = LiteLLMAnnotator("lean", batch=1, text_tokens=400)
 
 
 def main() -> None:
-    with Memory(":memory:", llm=MODEL, annotator=ANNOTATOR) as memory:  # a file name keeps it
-        tell(memory)
+    with Memory(":memory:", llm=MODEL, annotator=ANNOTATOR) as memory:  # a file name makes it durable
+        show(memory)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A client with a memory: a conversation recalls the messages of earlier ones.
 
-Any client of the OpenAI protocol will do; here it is OpenAI's own, which is installed with zettel.
+Any client of the OpenAI protocol works; this one is OpenAI's own (pip install openai).
 
 export OPENAI_API_KEY=...
 python examples/wrap_a_client.py
@@ -18,7 +18,7 @@ MODEL = sys.argv[1] if len(sys.argv) > 1 else "gpt-4o-mini"
 
 
 def conversation(client: OpenAI, question: str) -> None:
-    """One turn of a new conversation; the program itself keeps nothing of earlier ones."""
+    """Run one turn of a new conversation; the program stores no earlier ones."""
     print(f"Ann: {question}\n  ", end="")
     messages = [{"role": "user", "content": question}]
     for chunk in client.chat.completions.create(model=MODEL, messages=messages, stream=True):

@@ -258,6 +258,6 @@ def test_example(run_example: Callable[..., str]) -> None:
     printed = run_example(CHECKOUT / "examples" / "agents_crewai.py").splitlines()
     assert printed[:3] == [  # then CrewAI may offer to show its traces
         "recalled: Ann is allergic to walnuts.",
-        "kept as notes: ['Ann is allergic to walnuts.', 'The harbour closes at ten.']",
+        "stored as notes: ['Ann is allergic to walnuts.', 'The harbour closes at ten.']",
         "answered: I have no tools.",
     ]

@@ -673,6 +673,6 @@ def test_example(run_example: Callable[..., str], agent: AgentServer) -> None:
         "  Ann is allergic to walnuts.",
         "Is Ann allergic to anything?",
         "  Ann is allergic to walnuts.",
-        "kept of the run: {'text': 'Ann was here.'}",
+        "stored by the run: {'text': 'Ann was here.'}",
     ]
     assert len(agent.requests) == 5

@@ -322,7 +322,7 @@ def test_example(run_example: Callable[..., str]) -> None:
         "  Noted.",
         "friday: What is Ann allergic to?",
         "  Remember: Ann is allergic to walnuts.",
-        "What was said, as searches find it:",
+        "Stored messages:",
         "  monday, user: Remember: Ann is allergic to walnuts.",
         "  None, None: Ann is allergic to walnuts.",
         "  monday, assistant: Noted.",

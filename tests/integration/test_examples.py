@@ -90,7 +90,7 @@ def test_example_with_a_model(service: str, tmp_path: Path) -> None:
     with ModelServer(reply) as openai, protocols(reply) as (url, _):
         settings = {f"{service}_API_BASE": openai.url if service == "OPENAI" else url, f"{service}_API_KEY": "none"}
         printed = run(HOSTED, tmp_path, model, warnings=LENIENT, **settings)
-    for expected in [*ANSWERED, f"{model} was asked 2 times: "]:
+    for expected in [*ANSWERED, f"{model} answered 2 times: "]:
         assert expected in printed, printed
 
 
@@ -140,7 +140,7 @@ def test_example_from_amem(tmp_path: Path) -> None:
         "\n  memory content: Rosin is cooked from the resin of larches.\n",
     ]:
         assert expected in printed, printed
-    assert "Not all was read" not in printed
+    assert "not annotated" not in printed
     assert server.asked
 
 
@@ -148,7 +148,7 @@ def test_example_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """The example loses no events and reports the missing key."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     printed = run(HOSTED, tmp_path, warnings=LENIENT)
-    assert "Not all was read: 3 jobs failed" in printed
+    assert "Some notes are not annotated: 3 jobs failed" in printed
     assert "OPENAI_API_KEY" in printed
     assert "episodic, without it: Ada, 1 March 2024: The neck of my cello cracked tonight" in printed
 
@@ -163,4 +163,4 @@ def test_example_with_a_model_on_this_machine(small_model: str, tmp_path: Path) 
     assert "episodic, by the model: " in printed
     assert "episodic, without it: Bo, 1 March 2024: Great, thanks!" in printed
     assert "\nWho repaired Ada's instrument?\n  " in printed
-    assert "openai/local was asked " in printed
+    assert "openai/local answered " in printed
