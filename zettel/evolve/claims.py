@@ -79,7 +79,7 @@ class Claim(NamedTuple):
 
 
 def claims(note: Note) -> tuple[Claim, ...]:
-    """Return the claims of a note; none for derived, archived or long notes, guesses, questions and the past."""
+    """Return the claims of a note; none for derived, archived or long notes, guesses, questions and past states."""
     if note.kind is not Kind.EPISODIC or note.archived or len(note.content) > MAX_CHARS:
         return ()
     return _claims(note.content, note.speaker)

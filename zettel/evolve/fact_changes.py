@@ -48,7 +48,7 @@ ROLES = frozenset(
 _NUMBERED = frozenset(
     tokenize("number code pin password space seat room desk extension account version limit timeout size port quota")
 )
-"""Things that are identified by a number."""
+"""Things that a number identifies."""
 _IS_STATE = re.compile(r"(?:\b(?:is|are|be|now|to|at|says|reads|from)|[:=])\s+\d|\d\S*(?: \w+)? as\b")
 """A number that describes the state of a thing."""
 _HAPPENED = re.compile(r"\b(?:\w{3,}ed|met|ran|saw|took|went|came|ate|had|won|made|sat|slept|rode|drove|flew|read)\b")
@@ -74,11 +74,11 @@ class FactChange(NamedTuple):
     reason: str
 
 
-def in_time(one: Note, other: Note) -> tuple[Note, Note, bool]:
+def in_time(first: Note, second: Note) -> tuple[Note, Note, bool]:
     """Return the earlier note, the later note, and whether this is their order by date."""
-    if one.valid_from and other.valid_from and one.valid_from != other.valid_from:
-        return (one, other, True) if one.valid_from < other.valid_from else (other, one, True)
-    return (one, other, False) if one.seq < other.seq else (other, one, False)
+    if first.valid_from and second.valid_from and first.valid_from != second.valid_from:
+        return (first, second, True) if first.valid_from < second.valid_from else (second, first, True)
+    return (first, second, False) if first.seq < second.seq else (second, first, False)
 
 
 def change_of(earlier: Note, later: Note, dated: bool) -> FactChange | None:

@@ -79,7 +79,7 @@ _TROUBLE = re.compile(
     r"|missing|lost|late|leak\w*|hurts?|sick|ill|stopp?\w*|hang\w*|flaky|red|refus\w*|reject\w*|denied|conflict\w*|duplicate\w*)(?!\w)",
     re.IGNORECASE,
 )
-"""Words of a turn that describes a problem; a question does too."""
+"""Words of a turn that describes a problem; a question also describes one."""
 _FOR = re.compile(r"^\s*(?:for|with|against|on)\s+(?P<what>.+)$", re.IGNORECASE)
 
 
@@ -149,7 +149,7 @@ def may_report_outcome(note: Note) -> bool:
 
 
 def outcomes(note: Note, before: Sequence[tuple[str, str]]) -> list[Outcome]:
-    """Return the outcomes that a note reports: at most one success and one failure per situation.
+    """Return the outcomes that a note reports: at most one success and one failure, in the same situation.
 
     ``before`` contains the id and content of the turns just before it in its session, the latest last.
     """

@@ -181,7 +181,7 @@ class _Revisions:
         self._result = result
 
     def rewrite(self, draft: _Draft) -> PutRevision | None:
-        """Return the rewritten neighbour, or None if it must not change (any more today)."""
+        """Return the rewritten neighbour, or None if it must not change now."""
         history = self._histories[draft.rewrite.note]
         since = self._clock.recorded_at - DAY
         times = sum(_by_model(r.cause) and "context" in r.change and r.recorded_at >= since for r in history.revisions)

@@ -127,7 +127,7 @@ def _merge(
     events = dict.fromkeys(event for note in (first, *others) for event in note.event_ids)
     put = _revision(histories[first.id], clock, {"event_ids": tuple(events)}, decision, others[-1].id)
     puts = [put]
-    copied = _copied_links(first.id, {note.id for note in others}, links, clock)
+    copied = _copy_links(first.id, {note.id for note in others}, links, clock)
     if copied:  # in a second revision: deleting a target removes the links, but not the merge
         history = NoteHistory(histories[first.id].base, (*histories[first.id].revisions, put.revision))
         puts.append(revised(history, clock, put.revision.cause, {}, links=copied, inputs=decision))
@@ -142,7 +142,7 @@ def _revision(
     return revised(history, clock, cause, change, undoes=merge_versions(history), inputs=decision)
 
 
-def _copied_links(first: str, others: set[str], links: Mapping[str, Sequence[Link]], clock: Clock) -> tuple[Link, ...]:
+def _copy_links(first: str, others: set[str], links: Mapping[str, Sequence[Link]], clock: Clock) -> tuple[Link, ...]:
     """Return links from the first note to the related notes of the others."""
     known = {first, *others}.union(_other_end(link, first) for link in links.get(first, ()))
     copied: dict[str, Link] = {}
