@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from zettel.ports.query import Bools, Ints
 
 MISSING = -1
-"""Stands for no row, session, speaker or term."""
+"""Index that means no row, session, speaker or term."""
 KINDS = tuple(kind.value for kind in Kind)
 ROLE_NUMBERS: Mapping[str | None, int] = {None: -1, **{role: number for number, role in enumerate(ROLES)}}
 LINK_TYPES = tuple(LinkType)
@@ -109,7 +109,7 @@ class Columns:
         self.term_numbers = KeyTable()
         """Term numbers by key; the file contains the names."""
         self.former_names: dict[int, str] = {}
-        """For columns of a past moment: names by key of terms that the file may no longer contain."""
+        """For columns of a past moment: names by key of terms that may be deleted from the file."""
         self.snapshot_damaged = False
         """If the scope's snapshot turned out to be damaged."""
         self.order: Ints = np.zeros(0, np.int32)

@@ -35,7 +35,7 @@ class VectorIndex(Protocol):
     """Vectors by row. A row without a vector has cosine 0 with everything and is never returned as near."""
 
     changed_rows: list[Ints] | None
-    """The rows put since a training of other lists began, None while there is no training."""
+    """The rows added since a training of new lists began; None without a training."""
 
     @property
     def embedded(self) -> Bools:

@@ -179,7 +179,7 @@ class FileAccess:
     def _cell(
         self, scope: Scope, space: int
     ) -> Iterator[tuple[sqlite3.Connection, list[CachedScope], ScopeRow | None, int | None]]:
-        """A transaction, what is held of a scope, its row and the dimension of the vector set, if these are there."""
+        """A transaction, the cached scope, its row and the dimension of the vector set, if they exist."""
         connections = self._open_connections()
         with self._scopes.locked(scope.key, space) as cell, connections.read() as sql:
             row = find_scope(sql, scope)

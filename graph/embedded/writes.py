@@ -260,10 +260,10 @@ class BatchWriter:
         ).fetchone()
         former, former_terms = unpacked(old_entries), unpacked(old_terms)
         if index is None:
-            kept_entries, terms, length = [entry for entry in former if entry[1] != FACET], former_terms, old_length
+            note_entries, terms, length = [entry for entry in former if entry[1] != FACET], former_terms, old_length
         else:
-            kept_entries, terms, length = index.entries, index.terms, index.length
-        entries = self._entries(note, kept_entries, events)
+            note_entries, terms, length = index.entries, index.terms, index.length
+        entries = self._entries(note, note_entries, events)
         if note.archived:
             entries, terms = [], []
         before, after = {*former, *former_terms}, {*entries, *terms}

@@ -1,8 +1,8 @@
--- The first layout. Numbers (INTEGER) stand for rows of this store and are never given out twice; ids (TEXT) are what
--- the rest of zettel knows. Times are microseconds since 1970 UTC; TIME_MIN and TIME_MAX stand for open ends.
+-- The first layout. Numbers (INTEGER) identify rows of this store and are never reused; ids (TEXT) are public. Times are
+-- microseconds since 1970 UTC; TIME_MIN and TIME_MAX are open ends.
 
--- Whose memory it is. `secret` keys every hash of the scope. `changed` counts its writes; `floor` is the count up to
--- which removals have been forgotten, so that whoever last looked before it must read the scope anew.
+-- `secret` is the key of all hashes of the scope. `changed` counts its writes. Removals up to the count `floor` are
+-- dropped: a process with an older count reads the scope again.
 CREATE TABLE scopes (
     number      INTEGER PRIMARY KEY AUTOINCREMENT,
     key         TEXT NOT NULL UNIQUE,
@@ -30,14 +30,14 @@ CREATE INDEX events_by_identity ON events (scope, identity);
 CREATE INDEX events_by_seq ON events (scope, seq);
 CREATE INDEX events_by_time ON events (scope, occurred_at);
 
--- Keyed hashes of deleted identities, so that an import does not revive them.
+-- Keyed hashes of deleted identities, so that an import does not restore them.
 CREATE TABLE tombstones (
     scope    INTEGER NOT NULL,
     identity TEXT NOT NULL,
     PRIMARY KEY (scope, identity)
 ) WITHOUT ROWID;
 
--- What candidates are chosen by. `entries` and `terms` say which postings are the note's (see keys.py); `changed` is the
+-- Columns that select candidates. `entries` and `terms` list the postings of a note (see keys.py); `changed` is the
 -- scope's count when the note, its vector or its links last changed.
 CREATE TABLE notes (
     number      INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -66,7 +66,7 @@ CREATE INDEX notes_by_seq ON notes (scope, seq) WHERE NOT archived;
 CREATE INDEX notes_by_change ON notes (scope, changed);
 CREATE INDEX notes_titled ON notes (scope) WHERE titled;
 
--- What a note says: as it is now, and its version 1 once the two differ.
+-- The current version of a note, and version 1 once the two differ.
 CREATE TABLE texts (
     note  INTEGER PRIMARY KEY,
     body  TEXT NOT NULL,
@@ -74,7 +74,7 @@ CREATE TABLE texts (
     terms TEXT NOT NULL
 );
 
--- Which notes rest on which events, in any of their versions.
+-- The events that notes are based on, in any of their versions.
 CREATE TABLE note_events (
     event INTEGER NOT NULL,
     note  INTEGER NOT NULL,
@@ -82,7 +82,7 @@ CREATE TABLE note_events (
 ) WITHOUT ROWID;
 CREATE INDEX note_events_by_note ON note_events (note);
 
--- Numbers of notes and events that are gone, for those who hold the scope in memory. The other is 0.
+-- Numbers of deleted notes and events, for processes that cache the scope. The other number is 0.
 CREATE TABLE removed (
     scope   INTEGER NOT NULL,
     changed INTEGER NOT NULL,
@@ -91,7 +91,7 @@ CREATE TABLE removed (
     PRIMARY KEY (scope, changed, note, event)
 ) WITHOUT ROWID;
 
--- What a note is found by: words (count > 0), what filters ask for (0), title keys (-1), Terms (their count).
+-- Index entries of a note: words (count > 0), values of filters (0), title keys (-1), terms (their count).
 CREATE TABLE postings (
     scope INTEGER NOT NULL,
     key   INTEGER NOT NULL,
@@ -100,7 +100,7 @@ CREATE TABLE postings (
     PRIMARY KEY (scope, key, note)
 ) WITHOUT ROWID;
 
--- The normal form behind a Term's keyed hash; there as long as a note holds the Term.
+-- The normal form of a term by its keyed hash, as long as a note contains the term.
 CREATE TABLE terms (
     scope INTEGER NOT NULL,
     key   INTEGER NOT NULL,
@@ -126,7 +126,7 @@ CREATE TABLE vectors (
 );
 CREATE UNIQUE INDEX vectors_by_note ON vectors (note, space);
 
--- `owner` is the note whose Revisions decided the link, 0 for MENTIONS, which are derived from the texts.
+-- `owner` is the note whose revisions decided the link, or 0 for MENTIONS, which are derived from the texts.
 CREATE TABLE links (
     source      INTEGER NOT NULL,
     target      INTEGER NOT NULL,
@@ -152,7 +152,7 @@ CREATE TABLE revisions (
 CREATE UNIQUE INDEX revisions_by_note ON revisions (note, version);
 CREATE INDEX revisions_by_time ON revisions (scope, recorded_at);
 
--- Which notes stood before a Revision: its inputs, its cause, the ends of its links.
+-- The notes that a revision cites: its inputs, its cause, the ends of its links.
 CREATE TABLE citations (
     cited    TEXT NOT NULL,
     scope    INTEGER NOT NULL,
@@ -161,7 +161,7 @@ CREATE TABLE citations (
 ) WITHOUT ROWID;
 CREATE INDEX citations_by_revision ON citations (revision);
 
--- Durable work. `lease_until` is 0 while nobody is at it.
+-- Durable work. `lease_until` is 0 while no worker has claimed the job.
 CREATE TABLE jobs (
     number      INTEGER PRIMARY KEY AUTOINCREMENT,
     scope       INTEGER NOT NULL,

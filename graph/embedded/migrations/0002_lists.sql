@@ -1,6 +1,6 @@
--- Inverted lists of a large scope's vectors (see lists.py): which centroid each vector is nearest to. `centroids` are
--- little-endian float32, the least and the greatest numbers of all vectors in the two last rows; `assigned` are pairs of
--- a note's number (int64) and its list (uint16). `epoch` tells one training from the next.
+-- Inverted lists of a large scope's vectors (see ivf_lists.py): the nearest centroid of each vector. `centroids` are
+-- little-endian float32; the last two rows are the minimum and maximum of all vectors. `assigned` are pairs of
+-- a note's number (int64) and its list (uint16). `epoch` counts trainings.
 CREATE TABLE lists (
     scope     INTEGER NOT NULL,
     space     INTEGER NOT NULL,

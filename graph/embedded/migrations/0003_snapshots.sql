@@ -1,6 +1,6 @@
--- What a large scope's columns hold, so that whoever opens the store need not read it note by note (see snapshots.py).
--- `token` tells one writing from the next; `changed` is the scope's count that the columns stood at. Piece 0 says what
--- the other pieces are and is written last: without it they are the rest of a writing that was broken off.
+-- The columns of a large scope, so that a process need not read it note by note (see snapshots.py). `token` identifies
+-- a snapshot; `changed` is the scope's count at that time. Piece 0 describes the other pieces and is written last:
+-- without it they are an interrupted snapshot.
 CREATE TABLE snapshots (
     scope   INTEGER NOT NULL,
     space   INTEGER NOT NULL,

@@ -1,4 +1,4 @@
--- What language models answered, so that the same is not paid for twice. `key` is a keyed hash of what was asked.
+-- Cached answers of language models. `key` is a keyed hash of the prompt.
 CREATE TABLE answers (
     number INTEGER PRIMARY KEY,
     scope  INTEGER NOT NULL,
@@ -7,7 +7,7 @@ CREATE TABLE answers (
 );
 CREATE UNIQUE INDEX answers_by_key ON answers (scope, key);
 
--- Which notes' text stood in the question: with any of them the answer goes.
+-- The notes whose text the prompt contained: deleting any of them deletes the answer.
 CREATE TABLE answer_notes (
     note   INTEGER NOT NULL,
     answer INTEGER NOT NULL,
@@ -15,7 +15,7 @@ CREATE TABLE answer_notes (
 ) WITHOUT ROWID;
 CREATE INDEX answer_notes_by_answer ON answer_notes (answer);
 
--- What language models have cost. `day` is YYYY-MM-DD in UTC.
+-- Use and cost of language models. `day` is YYYY-MM-DD in UTC.
 CREATE TABLE model_use (
     scope             INTEGER NOT NULL,
     day               TEXT NOT NULL,

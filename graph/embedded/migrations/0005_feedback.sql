@@ -1,4 +1,4 @@
--- Searches that found something, for feedback on them. `body` holds all of them, with what was told.
+-- Searches with hits, for feedback. `body` contains the hits and the feedback.
 CREATE TABLE searches (
     number   INTEGER PRIMARY KEY,
     scope    INTEGER NOT NULL,
@@ -10,7 +10,7 @@ CREATE TABLE searches (
 CREATE UNIQUE INDEX searches_by_id ON searches (scope, id);
 CREATE INDEX searches_by_time ON searches (scope, asked_at, id);
 
--- Which notes they found: with any of them the search goes.
+-- The hits of searches: deleting any of them deletes the search.
 CREATE TABLE search_notes (
     note   INTEGER NOT NULL,
     search INTEGER NOT NULL,
@@ -18,7 +18,7 @@ CREATE TABLE search_notes (
 ) WITHOUT ROWID;
 CREATE INDEX search_notes_by_search ON search_notes (search);
 
--- What feedback says of a note; there for those that were of use.
+-- Feedback counts of notes that were useful.
 CREATE TABLE note_uses (
     note      INTEGER PRIMARY KEY,
     scope     INTEGER NOT NULL,

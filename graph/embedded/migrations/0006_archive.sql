@@ -1,2 +1,2 @@
--- What was put away, to be looked through without reading all that was not.
+-- Archived notes, so that a search of the archive reads no others.
 CREATE INDEX notes_archived ON notes (scope, seq) WHERE archived;

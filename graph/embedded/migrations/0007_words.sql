@@ -1,6 +1,6 @@
--- Which notes hold each word and Term, a stretch of the scope's notes at a time (see words.py). They were among the
--- postings before, and of a large scope written all over the file. What is left of these, what filters ask for (count 0)
--- and title keys (-1), has a new name: a process of an older version that has the file open must fail and not write on.
+-- The notes of each word and term, in stretches of the scope's notes (see words.py). They are moved from the postings,
+-- which a large scope scattered over the file. The remaining postings, values of filters (count 0) and title keys (-1),
+-- get a new name, so that an older process with an open file fails instead of writing.
 CREATE TABLE words (
     scope   INTEGER NOT NULL,
     stretch INTEGER NOT NULL,

@@ -1,3 +1,3 @@
--- Scopes that were dropped, and their jobs with them, since the file was last rewritten without what was deleted.
--- AUTOINCREMENT: a number that one purge has seen is never given to a later scope.
+-- Scopes that were deleted, with their jobs, since the last purge of the file.
+-- AUTOINCREMENT: a later scope never gets a number that a purge has read.
 CREATE TABLE unpurged (number INTEGER PRIMARY KEY AUTOINCREMENT);

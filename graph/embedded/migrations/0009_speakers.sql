@@ -1,4 +1,4 @@
--- The former column role named the speaker. Now role is one of a closed set, which a generic speaker implies.
+-- The former column role named the speaker. The new role is one of a closed set, implied by a generic speaker.
 ALTER TABLE notes RENAME COLUMN role TO speaker;
 ALTER TABLE notes ADD COLUMN role TEXT;
 UPDATE notes SET role = CASE WHEN lower(speaker) IN ('user', 'human') THEN 'user'

@@ -1,2 +1,2 @@
--- The version of the tokenizer that the index was made with (zettel.text.tokens). No row: the version at migration.
+-- The tokenizer version of the index (zettel.text.tokens). Without a row: the version at migration.
 CREATE TABLE tokens (version INTEGER NOT NULL);
