@@ -1,19 +1,19 @@
-"""Every error zettel raises, as one tree.
+"""All errors that zettel raises, as one tree.
 
-The first line of a class's docstring is its message; raise with a text to say which thing it was and what to do
-about it. Catch the class whose trouble you can do something about:
+Every message states what is wrong and what to do. Without an explicit message, the message is the first line of the
+class docstring. Catch the most specific class that you can handle:
 
 * ``ZettelError``
-  x ``InvalidInput``       - what was handed in cannot be stored or asked
+  x ``InvalidInput``       - an argument that zettel cannot store or search for
     - ``InvalidEvent``
     - ``InvalidQuestion``
     - ``UnknownFormat``
     - ``BadRecord``
     - ``BadRequest``
     - ``TooLarge``
-  x ``NotFound``           - an id that this scope does not hold
-  x ``IdentityConflict``   - the same identity with other content
-  x ``EventDeleted``         - the same identity was deleted here before
+  x ``NotFound``           - an id that is not in the scope
+  x ``IdentityConflict``   - the same identity is stored with other content
+  x ``EventDeleted``         - the same identity was deleted before
   x ``StoreError``
     - ``NotAStore``
     - ``StoreTooNew``
@@ -28,7 +28,7 @@ about it. Catch the class whose trouble you can do something about:
   x ``EmbedderError``
     - ``EmbedderUnavailable``
     - ``EmbedderUnreadable``
-  x ``ScorerError``        - a scorer that answers rubbish, or whose weights do not fit
+  x ``ScorerError``        - a scorer with invalid scores or incompatible weights
   x ``ModelError``
     - ``ModelUnavailable``
     - ``ModelDenied``
@@ -36,11 +36,11 @@ about it. Catch the class whose trouble you can do something about:
       + ``InvalidModelItem``
     - ``BudgetSpent``
   x ``MissingExtra``       - a feature whose packages are not installed
-  x ``MemoryClosed``       - used after close, or in a forked process
-  x ``JobFailed``          - durable work that ended in an error
-  x ``RunnerUnavailable``  - the processes that should do it cannot be reached, or ended
+  x ``MemoryClosed``       - use after close, or in a forked process
+  x ``JobFailed``          - a background job that ended in an error
+  x ``RunnerUnavailable``  - the worker processes cannot be reached, or ended
   x ``FlushTimeout``
-  x ``ServerError``        - what a zettel server does not do, and a memory beside it would
+  x ``ServerError``        - an error of a zettel server that a local memory does not have
     - ``ServerUnreachable``
     - ``InvalidKey``
     - ``PermissionDenied``
@@ -57,29 +57,29 @@ from typing import Any
 
 from zettel.version import DISTRIBUTION
 
-LONGEST = 4_000
-"""Characters of a message that are told: what was handed in may be as long as it likes."""
+MAX_MESSAGE_CHARS = 4_000
+"""Maximum length of a message, because messages may quote long arguments."""
 
 
 class ZettelError(Exception):
-    """Something in zettel went wrong."""
+    """The base class of all errors of zettel."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(_shortened(message or (self.__doc__ or "").partition("\n")[0]))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by its message, for it may be raised in another process: some classes make theirs of other values."""
-        return _again, (type(self), str(self)), self.__dict__
+        """Pickle the message instead of the arguments, which differ between classes."""
+        return _restore, (type(self), str(self)), self.__dict__
 
 
 def _shortened(message: str) -> str:
-    """A message that repeats something long keeps its beginning, which names the thing, and its end, the way out."""
-    if len(message) <= LONGEST:
+    """Cut the middle of a long message: its beginning states the problem, and its end what to do."""
+    if len(message) <= MAX_MESSAGE_CHARS:
         return message
-    return f"{message[: LONGEST // 2]} … {message[-LONGEST // 2 :]}"
+    return f"{message[: MAX_MESSAGE_CHARS // 2]} … {message[-MAX_MESSAGE_CHARS // 2 :]}"
 
 
-def _again(kind: type[ZettelError], message: str) -> ZettelError:
+def _restore(kind: type[ZettelError], message: str) -> ZettelError:
     error = kind.__new__(kind)
     ZettelError.__init__(error, message)
     return error
@@ -114,22 +114,22 @@ class TooLarge(InvalidInput):
 
 
 class NotFound(ZettelError, LookupError):
-    """No note, event or job of that id is in this scope."""
+    """No note, event or job with that id is in this scope."""
 
-    def __init__(self, scope: object, ids: Iterable[object], hint: str = "a search shows the ids that are") -> None:
+    def __init__(self, scope: object, ids: Iterable[object], hint: str = "run a search to see valid ids") -> None:
         super().__init__(f"{', '.join(map(repr, ids))} is not in {scope}: {hint}")
 
 
 class IdentityConflict(ZettelError):
-    """An event of that identity is there already, with other content."""
+    """An event with that identity is already stored with other content."""
 
 
 class EventDeleted(ZettelError):
-    """An event of that identity was deleted here, and is not revived."""
+    """An event with that identity was deleted before, and zettel does not add it again."""
 
 
 class StoreError(ZettelError):
-    """The store could not do that."""
+    """The store failed."""
 
 
 class NotAStore(StoreError):
@@ -141,15 +141,15 @@ class StoreTooNew(StoreError):
 
 
 class StoreTooOld(StoreError):
-    """The server of that store is too old for zettel."""
+    """The database server of that store is too old for zettel."""
 
 
 class StoreReadOnly(StoreError):
-    """That store cannot be written."""
+    """That store is read-only."""
 
 
 class StoreFull(StoreError):
-    """There is no space left for the store."""
+    """The disk of the store is full."""
 
 
 class StoreBusy(StoreError):
@@ -157,23 +157,23 @@ class StoreBusy(StoreError):
 
 
 class StoreUnreachable(StoreError):
-    """The server of that store cannot be reached."""
+    """The database server of that store cannot be reached."""
 
 
 class StoreDenied(StoreError):
-    """The server of that store refused the user or the password."""
+    """The database server of that store refused the user or the password."""
 
 
 class EmbedderMismatch(StoreError):
-    """The store's vectors were made by another embedder; ``zettel reembed`` changes over."""
+    """The store contains vectors of another embedder; run ``zettel reembed`` to switch."""
 
 
 class LocalServerError(StoreError):
-    """A Neo4j on this machine could not be started or ended."""
+    """zettel could not start or stop a Neo4j on this machine."""
 
 
 class EmbedderError(ZettelError):
-    """The embedder could not do that."""
+    """The embedder failed."""
 
 
 class EmbedderUnavailable(EmbedderError):
@@ -181,18 +181,18 @@ class EmbedderUnavailable(EmbedderError):
 
 
 class EmbedderUnreadable(EmbedderError):
-    """That folder or name holds no embedder that can be read."""
+    """That folder or name does not contain a readable embedder."""
 
 
 class ScorerError(ZettelError):
-    """The scorer could not do that."""
+    """The scorer failed."""
 
 
 class ModelError(ZettelError):
-    """The language model could not do that."""
+    """The language model failed."""
 
     spent: Any = None
-    """The ``Answer`` without text that says what the failed call cost, or None where that is unknown."""
+    """The cost of the failed call, as an ``Answer`` without text, or None if unknown."""
 
 
 class ModelUnavailable(ModelError):
@@ -201,21 +201,21 @@ class ModelUnavailable(ModelError):
     retry_after: float | None = None
 
     def __init__(self, message: str | None = None, retry_after: float | None = None) -> None:
-        """``retry_after``: seconds that the provider asked to wait for, if it did."""
+        """``retry_after``: seconds to wait, if the provider states them."""
         super().__init__(message)
         self.retry_after = retry_after
 
 
 class ModelDenied(ModelError):
-    """The language model's provider refused the key, or has no such model."""
+    """The language model's provider refused the key, or does not offer the model."""
 
 
 class InvalidModelOutput(ModelError):
-    """The language model's answers cannot be used."""
+    """The language model's answer is invalid."""
 
 
 class InvalidModelItem(InvalidModelOutput):
-    """The language model's answer has nothing valid for one note."""
+    """The language model's answer contains nothing valid for one note."""
 
 
 class BudgetSpent(ModelError):
@@ -224,7 +224,7 @@ class BudgetSpent(ModelError):
     until: datetime | None = None
 
     def __init__(self, message: str | None = None, until: datetime | None = None) -> None:
-        """``until``: when there is a new one; None: not by itself."""
+        """``until``: start of the next budget period; None if the budget does not renew."""
         super().__init__(message)
         self.until = until
 
@@ -241,19 +241,19 @@ class MemoryClosed(ZettelError):
 
 
 class JobFailed(ZettelError):
-    """A job failed; its error is kept with it."""
+    """A background job failed; ``zettel jobs`` shows its error."""
 
 
 class RunnerUnavailable(ZettelError):
-    """What should do the jobs cannot be reached."""
+    """The runner of the jobs cannot be reached."""
 
 
 class FlushTimeout(ZettelError, TimeoutError):
-    """Jobs were still pending when the time was up."""
+    """Jobs were still pending at the timeout."""
 
 
 class ServerError(ZettelError):
-    """The zettel server could not do that."""
+    """The zettel server failed."""
 
 
 class ServerUnreachable(ServerError):
@@ -261,7 +261,7 @@ class ServerUnreachable(ServerError):
 
 
 class InvalidKey(ServerError):
-    """That key is not one of this server's, or no more."""
+    """That key is unknown to the server, revoked or expired."""
 
 
 class PermissionDenied(ServerError):
@@ -273,11 +273,11 @@ class RequestTimeout(ServerError):
 
 
 class ServerBusy(ServerError):
-    """The server has too much to do, or is stopping."""
+    """The server is overloaded or stopping."""
 
     retry_after: float | None = None
-    """Seconds that it asked to wait for, if it did."""
+    """Seconds to wait, if the server states them."""
 
 
 class TooManyRequests(ServerBusy):
-    """That key was used more often than it may be."""
+    """That key exceeded its rate limit."""

@@ -343,7 +343,7 @@ def test_what_is_long_is_not_repeated_whole(memory: Memory, wrong: str) -> None:
     with pytest.raises(ZettelError, match="xxx … xxx") as told:
         calls[wrong]()
     assert len(str(told.value)) < 5000
-    assert str(told.value).endswith(("shows the ids that are", "2024-05-01T09:00Z", "no limit"))
+    assert str(told.value).endswith(("to see valid ids", "2024-05-01T09:00Z", "no limit"))
 
 
 def test_jobs_go_on_when_a_note_of_their_batch_is_deleted(memory: Memory) -> None:

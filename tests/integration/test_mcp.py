@@ -103,7 +103,7 @@ async def check_tools(client: Client, fact: str) -> None:
     assert (await client.call("memory_history", id=other))["versions"][0]["by"] == "add"
     assert await client.call("delete_memory", id=added["id"]) == {"deleted": 1}
     assert await client.call("get_memory", id=added["id"]) == (
-        f"{added['id']!r} is not in user='ann': a search shows the ids that are"
+        f"{added['id']!r} is not in user='ann': run a search to see valid ids"
     )
     assert "does not take 'user'" in await client.call("search_memories", query="safe", user="bob")
     assert "there is no tool 'cypher'" in await client.call("cypher", query="MATCH (n) RETURN n")

@@ -98,7 +98,7 @@ def test_a_fork_is_told_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", [None, 5, b"a.db", ["a.db"], type("Store", (), {"open": None})])
 def test_what_is_no_store_says_so(url: Any) -> None:
-    with pytest.raises(InvalidInput, match=r"names no store: give a path such as 'zettel.db'"):
+    with pytest.raises(InvalidInput, match=r"does not name a store: use a path such as 'zettel.db'"):
         Memory(url)
 
 

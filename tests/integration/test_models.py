@@ -200,7 +200,7 @@ def test_nonsense_is_refused(options: Any) -> None:
 )
 def test_a_part_of_another_kind_is_refused_in_one_line(part: Any) -> None:
     (name,) = part
-    with pytest.raises(InvalidInput, match=f"{name}=.* is none: write {name}="):
+    with pytest.raises(InvalidInput, match=f"{name} must be an object such as .*, got"):
         Memory(":memory:", llm="openai/scribe", **part)
 
 

@@ -142,7 +142,7 @@ def test_read_only_brings_nothing_back(tmp_path: Path) -> None:
         ("search_memories", {"query": "x", "since": "2024"}, "is not a time"),
         ("get_memory", {"id": "e_0"}, "is not the id of a memory"),
         ("get_memory", {"id": 7}, "id: Input should be a valid string"),
-        ("get_memory", {"id": "n_0"}, "search shows the ids that are"),
+        ("get_memory", {"id": "n_0"}, "run a search to see valid ids"),
         ("update_memory", {"id": "ID"}, "nothing to change"),
         ("update_memory", {"id": "ID", "importance": 2}, "importance"),
         ("update_memory", {"id": "ID", "text": " "}, "must say something"),

@@ -1,7 +1,7 @@
-"""The ports: Protocols for what a store, an annotator, an embedder, a scorer, a language model and a runner must do.
+"""The ports: the Protocols that stores, annotators, embedders, scorers, language models and runners implement.
 
-Each is small, asynchronous and batch-shaped. To write another one, write one file and one entry point; the
-conformance suite checks it.
+Each port is small and takes batches; all methods that may wait are asynchronous. To add an implementation, write one
+file and register one entry point. For a store, ``zettel.testing.store_conformance`` checks it.
 """
 
 from zettel.ports.annotator import Annotation, Annotator, Passage, TermStats

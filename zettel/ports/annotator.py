@@ -1,4 +1,4 @@
-"""Annotators: passages to note fields."""
+"""The annotator port: derives note fields from texts, without a model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import NamedTuple, Protocol
 
 
 class Annotation(NamedTuple):
-    """What an annotator makes of one text."""
+    """The note fields that an annotator derives from one passage.
+
+    Example: ``Annotation("Moved to Bergen", "Ann, 1 May 2024", ("bergen",), ("travel",))``.
+    """
 
     caption: str
     context: str
@@ -17,7 +20,7 @@ class Annotation(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """What an annotator reads: one part of an event."""
+    """The input of an annotator: one part of an event, with the event's title, speaker and time."""
 
     content: str
     title: str | None
@@ -26,18 +29,20 @@ class Passage(NamedTuple):
 
 
 class TermStats(NamedTuple):
-    """The scope's own statistics: number of notes, and in how many each asked token stands."""
+    """Statistics of a scope: the number of ``notes``, and the document frequency ``df`` of each requested token."""
 
     notes: int
     df: Mapping[str, int]
 
 
 class Annotator(Protocol):
-    """Passages to note fields, in order, one Annotation for each; fit to stand before a commit.
+    """Derives note fields from passages. It must be fast and local: ``add`` calls it before each commit.
 
-    One that asks a model does not wait there: it is a ``zettel.ports.language_model.ModelAnnotator``.
+    An annotator that calls a language model implements ``zettel.ports.language_model.ModelAnnotator`` instead.
     """
 
     name: str
 
-    async def annotate(self, passages: Sequence[Passage], stats: TermStats) -> list[Annotation]: ...
+    async def annotate(self, passages: Sequence[Passage], stats: TermStats) -> list[Annotation]:
+        """Return one annotation per passage, in order."""
+        ...

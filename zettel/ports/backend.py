@@ -1,4 +1,4 @@
-"""``Backend``: the port through which ``AsyncMemory`` reaches a store in this process or a zettel server."""
+"""The backend port, through which ``AsyncMemory`` reaches a store in this process or a zettel server."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from zettel.model import Scope
 
 
 class Backend(Protocol):
-    """Runs the operations of a memory. An operation has the name and the arguments of an ``AsyncMemory`` method.
+    """Runs the operations of a memory: in this process on a store, or on a zettel server over HTTP.
 
-    ``scope`` is the scope that the call names, or None. Results and errors are those of the method.
+    An operation has the name, arguments, result and errors of an ``AsyncMemory`` method. ``scope`` is the ``scope=`` of
+    the call, or None. Example: ``await backend.call("get", {"id": "n_3f9a"}, None)`` returns a ``Note``.
     """
 
     async def open(self) -> None:
-        """Open the store, or connect to the server. After an error it may be called again."""
+        """Open the store, or connect to the server. The caller may try again after an error."""
         ...
 
     async def close(self) -> None:
-        """Release everything; also for a backend that was never opened."""
+        """Release all resources; does nothing for a backend that was never opened."""
         ...
 
     async def call(self, operation: str, arguments: Mapping[str, Any], scope: Scope | None) -> Any:
@@ -27,5 +28,5 @@ class Backend(Protocol):
         ...
 
     def stream(self, operation: str, arguments: Mapping[str, Any], scope: Scope | None) -> AsyncIterator[Any]:
-        """Run an operation and yield its results as they come."""
+        """Run an operation and yield its results as they arrive."""
         ...

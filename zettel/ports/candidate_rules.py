@@ -1,27 +1,26 @@
-"""Which notes a question is asked of: the rules that every store follows when it gathers candidates.
+"""The rules by which every store selects the candidates of a query.
 
-The pool is defined here and not by a database's own ranking, so that the same events give the same answers in every
-store. An exhaustive store takes every note that is let through; a large one takes, in this order:
+All stores follow these rules and not the ranking of their database, so that the same events give the same answers in
+every store. An exhaustive store returns every allowed note; a large store follows the steps below, in this order.
 
-*Visible* are the notes recorded by ``known_at`` (in the state they then had) whose ``valid_from`` is not after
-``as_of``. *Allowed* are the visible ones that pass the filter. Statistics count the visible ones.
+*Visible* notes were recorded by ``known_at`` (in their state at that time) and have no ``valid_from`` after ``as_of``.
+*Allowed* notes are visible and pass the filter. Statistics count the visible notes.
 
-1. VECTOR: the ``pool`` allowed notes of highest cosine with the question.
-2. TEXT: asked tokens by (df, token), as many as fit ``POSTINGS_BUDGET`` postings, the rarest one always; the ``pool``
-   allowed notes of highest BM25 over these tokens.
-3. TITLE: allowed notes one of whose title keys is among the question's ``names``, at most ``pool``.
-4. TERM: Terms among the ``names``, by (df, key), as long as their df add up to no more than ``pool``; the allowed notes
-   that hold them.
-5. TIME: allowed notes that occurred in one of the ``times``, at most ``pool``.
-6. NEIGHBOUR: allowed notes within ``window`` places, in their session, of the first ``ANCHORS`` of 1 and of 2.
-7. WALK: from the first ``WALK_SEEDS`` of 1 and of 2 and all of 3 and 4, over Links in either direction and over Terms
-   of df 2 to ``RARE_TERM_DF``, and once more from the ``WALK_BEAM`` notes that this leads to most; notes with more
-   than ``HUB_LINKS`` links are reached but not left. At most ``WALK_NOTES`` notes, those that the weights of links and
-   1 / df^2 of Terms lead to most in both hops together.
+1. VECTOR: the ``pool`` allowed notes with the highest cosine to the question.
+2. TEXT: the ``pool`` allowed notes with the highest BM25 over the query tokens, read by (df, token). The store
+   always reads the rarest token, and the others while they fit ``POSTINGS_BUDGET``.
+3. TITLE: at most ``pool`` allowed notes with a title key among the question's ``names``.
+4. TERM: the allowed notes with a term among the ``names``. Terms are taken by (df, key) until the sum of their df would
+   exceed ``pool``.
+5. TIME: at most ``pool`` allowed notes that occurred in one of the ``times``.
+6. NEIGHBOUR: allowed notes within ``window`` turns, in the same session, of the first ``ANCHORS`` of steps 1 and 2.
+7. WALK: two hops over links in either direction and over terms with a df of 2 to ``RARE_TERM_DF``. The first hop starts
+   from the first ``WALK_SEEDS`` of steps 1 and 2 and from all of steps 3 and 4, the second from the ``WALK_BEAM`` notes
+   with the highest weight after the first. The walk does not leave notes with more than ``HUB_LINKS`` links. It
+   returns the ``WALK_NOTES`` notes with the highest weight over both hops: link weights, and 1 / df^2 for terms.
 
-Context rows are the visible notes within ``window`` places of a pool row that more than step 7 brought, and those that
-step 7 passes through but the filter holds back. A session's sums count the tokens that step 2 reads. Ties go to the
-lower ``seq`` everywhere.
+Context rows are visible notes within ``window`` turns of a candidate that steps 1 to 6 selected, and the notes on the
+walk that fail the filter. The sums of a session count the tokens that step 2 reads. Ties go to the lower ``seq``.
 """
 
 from __future__ import annotations
@@ -39,27 +38,27 @@ if TYPE_CHECKING:
     from zettel.ports.query import Filter
 
 POSTINGS_BUDGET = 20_000
-"""Postings read for one question: bounds the cost of common words in a large scope."""
+"""Maximum number of postings to read for one question; limits the cost of common words in a large scope."""
 ANCHORS = 32
-"""Best notes by vector and by text whose neighbours in time join the pool: an answer often follows its question."""
+"""Number of best notes by vector and by text whose neighbouring turns become candidates."""
 WALK_SEEDS = 24
-"""Best notes by vector and by text from which links are followed."""
+"""Number of best notes by vector and by text from which the walk starts."""
 RARE_TERM_DF = 16
-"""A Term that more notes hold than this binds too weakly to be followed."""
+"""Maximum df of a term on the walk; a more frequent term relates its notes too weakly."""
 HUB_LINKS = 64
-"""A note with more links than this leads everywhere, hence nowhere."""
+"""Maximum number of links of a note that the walk leaves again."""
 WALK_BEAM = 64
-"""Notes of the first hop that the second starts from."""
+"""Number of notes from which the second hop starts."""
 WALK_NOTES = 256
-"""Notes brought in by links, at most."""
+"""Maximum number of candidates from the walk."""
 
 BM25_K1 = 1.2
 BM25_B = 0.75
-"""Saturation of repeated words and weight of length, the usual values (Robertson and Zaragoza 2009)."""
+"""BM25 parameters for term saturation and document length, with their usual values (Robertson and Zaragoza 2009)."""
 
 
 def passes(note: Note, filter: Filter) -> bool:
-    """True if the note passes the filter, apart from ``source``."""
+    """Return True if the note passes the filter; ignores ``filter.source``."""
     time = None if note.occurred_at is None else to_micros(note.occurred_at)
     return (
         (not filter.kinds or note.kind.value in filter.kinds)
@@ -74,7 +73,7 @@ def passes(note: Note, filter: Filter) -> bool:
 
 
 def idf(df: NDArray[np.integer] | NDArray[np.floating], notes: int) -> NDArray[np.float64]:
-    """ln(1 + (N - df + 0.5) / (df + 0.5)): never negative (the form used by Lucene). Shape of ``df``."""
+    """Return ln(1 + (N - df + 0.5) / (df + 0.5)) in the shape of ``df``: never negative (the formula of Lucene)."""
     df = np.asarray(df, dtype=np.float64)
     return np.log1p((max(notes, 1) - np.minimum(df, notes) + 0.5) / (df + 0.5))
 
@@ -82,30 +81,30 @@ def idf(df: NDArray[np.integer] | NDArray[np.floating], notes: int) -> NDArray[n
 def saturation(
     tf: NDArray[np.floating], length: NDArray[np.floating], mean_length: float
 ) -> NDArray[np.float64]:
-    """BM25's tf (k1 + 1) / (tf + k1 (1 - b + b length / mean_length)), elementwise."""
+    """Return the tf factor of BM25, elementwise: tf (k1 + 1) / (tf + k1 (1 - b + b length / mean_length))."""
     norm = BM25_K1 * (1.0 - BM25_B + BM25_B * np.asarray(length, np.float64) / max(mean_length, 1.0))
     return np.asarray(tf, np.float64) * (BM25_K1 + 1.0) / (np.asarray(tf, np.float64) + norm)
 
 
 def affordable(tokens: tuple[str, ...], df: NDArray[np.int64]) -> list[int]:
-    """Positions of the asked tokens whose postings are read: rarest first, within POSTINGS_BUDGET, at least one."""
-    taken: list[int] = []
+    """Return the positions of the query tokens to read: rarest first, within POSTINGS_BUDGET, at least one."""
+    positions: list[int] = []
     spent = 0
     for position in sorted(range(len(tokens)), key=lambda i: (df[i], tokens[i])):
         count = int(df[position])
         if count == 0:
             continue
-        if taken and spent + count > POSTINGS_BUDGET:
+        if positions and spent + count > POSTINGS_BUDGET:
             break
-        taken.append(position)
+        positions.append(position)
         spent += count
-    return taken
+    return positions
 
 
 def best(scores: NDArray[np.floating], seq: NDArray[np.int64], k: int) -> NDArray[np.intp]:
-    """Positions of the k highest scores, best first, ties by seq."""
+    """Return the positions of the k highest scores, best first; ties go to the lower ``seq``."""
     if len(scores) > 4 * k:
         threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
-        kept = np.flatnonzero(scores >= threshold)
-        return kept[np.lexsort((seq[kept], -scores[kept]))][:k]
+        rows = np.flatnonzero(scores >= threshold)
+        return rows[np.lexsort((seq[rows], -scores[rows]))][:k]
     return np.lexsort((seq, -scores))[:k]

@@ -1,4 +1,4 @@
-"""Embedders: texts to vectors."""
+"""The embedder port: computes vectors of texts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from zettel.ports.query import Floats
 
+
 class EmbedderInfo(NamedTuple):
-    """Which embedder filled a store: ``fingerprint`` is the sha256 of its weights, or of its name if it is remote."""
+    """The identity of an embedder: name, dimension, and the SHA-256 of its weights or, if remote, of its name."""
 
     name: str
     dim: int
@@ -17,29 +18,28 @@ class EmbedderInfo(NamedTuple):
 
 
 class Embedder(Protocol):
-    """Texts to vectors."""
+    """Computes one vector per text. Texts with similar meaning have vectors with a high cosine."""
 
     remote: bool
-    """Whether it talks to a network; then it never stands before a commit: an ``embed`` job follows."""
+    """True if it uses a network. A commit never waits for a remote embedder: an ``embed`` job adds the vector later."""
 
     @property
     def info(self) -> EmbedderInfo:
-        """Name, dimension and fingerprint. A remote embedder may have to be asked once before it knows ``dim``."""
+        """Name, dimension and fingerprint. A remote embedder may need one ``embed`` call first to learn ``dim``."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> Floats:
-        """Return (n, dim) float32 unit rows; a text without a known word gives a zero row.
+        """Return one vector per text: (n, dim) float32 rows of length 1, or a zero row for a text without known words.
 
-        Raises ``EmbedderUnavailable`` when a remote one does not answer.
+        Raises ``EmbedderUnavailable`` if a remote embedder does not answer.
         """
         ...
 
 
 @runtime_checkable
 class QuestionEmbedder(Protocol):
-    """What an embedder may do beside being an ``Embedder``: read a question otherwise than the texts that answer it,
-    with a prompt of its own before it, say."""
+    """Optional for an embedder: embeds questions in another way than documents, for example with a prefix."""
 
     async def embed_questions(self, texts: Sequence[str]) -> Floats:
-        """As ``embed``, for questions."""
+        """Return one vector per question; shape and errors as for ``embed``."""
         ...

@@ -27,7 +27,7 @@ class Request:
     ``prompt`` is the name and version of the prompt ("annotate/1"). ``system`` and ``examples`` (pairs of a user's and
     the model's turn) are the same in every request of that prompt, so that providers can cache them. ``user`` is the
     part that changes. ``schema`` is the JSON schema of the answer, an object. ``max_tokens`` limits the answer.
-    ``tries``: how many answers to the same request were useless lately.
+    ``tries`` is the number of earlier invalid answers to the same request.
     """
 
     prompt: str
@@ -41,9 +41,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a model: its raw ``text``, and ``cut`` if it ended at ``max_tokens``.
+    """The answer of a model: its raw ``text``; ``cut`` is True if it ended at ``max_tokens``.
 
-    ``usd`` is None where the price is unknown. ``cached``: it came from the cache and cost nothing.
+    ``usd`` is the price in US dollars, None if unknown. ``cached`` is True if it came from the cache, at no cost.
     """
 
     text: str
@@ -57,17 +57,18 @@ class Answer:
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """Answers requests."""
+    """Sends requests to a language model; ``zettel.LiteLLM`` is the default implementation."""
 
     name: str
     """A LiteLLM name such as "openai/gpt-4o-mini"."""
     concurrency: int
-    """Requests that may run at once."""
+    """Maximum number of concurrent requests."""
 
     async def complete(self, request: Request) -> Answer:
-        """Raises ``ModelUnavailable`` (worth another try), ``ModelDenied``, ``InvalidModelOutput``.
+        """Return the answer of the model.
 
-        No error quotes the request or the answer.
+        Raises ``ModelUnavailable`` (try again later), ``ModelDenied``, ``InvalidModelOutput``. No error quotes the
+        request or the answer.
         """
         ...
 
@@ -157,14 +158,14 @@ class ModelAnnotator(Protocol):
 
     name: str
     batch: int
-    """Turns per request at most."""
+    """Maximum number of turns per request."""
     before: int
-    """Earlier turns that it takes as context."""
+    """Maximum number of earlier turns that it takes as context."""
     links: bool
     """True if a model also links the notes that it annotated."""
 
     async def annotate(self, reading: AnnotationRequest, ask: Ask) -> AnnotationResult:
-        """Raises what ``ask`` raises."""
+        """Return one annotation per turn, in order. Raises the errors of ``ask``."""
         ...
 
 
@@ -206,12 +207,12 @@ class ModelLinker(Protocol):
     """Decides links by a model."""
 
     batch: int
-    """Notes per request at most."""
+    """Maximum number of notes per request."""
     offered: int
-    """Candidates per note at most."""
+    """Maximum number of candidates per note."""
 
     async def link(self, choices: CandidateBatch, ask: Ask) -> LinkResult:
-        """Raises what ``ask`` raises."""
+        """Return the links of each note, in order. Raises the errors of ``ask``."""
         ...
 
 
@@ -219,7 +220,7 @@ class ModelLinker(Protocol):
 
 
 class Rewrite(NamedTuple):
-    """New fields for a note, ``because`` of a newer one. Kind and facts stay."""
+    """New fields for ``note``, with the reason ``why``. The newer note ``because`` caused it. Kind and facts stay."""
 
     note: str
     because: str
@@ -248,12 +249,12 @@ class ModelEvolver(Protocol):
     """Rewrites and relinks the neighbours of new notes by a model."""
 
     batch: int
-    """New notes per request at most."""
+    """Maximum number of new notes per request."""
     offered: int
-    """Neighbours per new note at most."""
+    """Maximum number of neighbours per new note."""
 
     async def evolve(self, choices: CandidateBatch, ask: Ask) -> EvolutionResult:
-        """Raises what ``ask`` raises, and ``InvalidModelOutput``."""
+        """Return the changes to the neighbours. Raises the errors of ``ask``, and ``InvalidModelOutput``."""
         ...
 
 
@@ -272,10 +273,10 @@ class ModelReflector(Protocol):
     """Writes insights about groups of notes by a model."""
 
     batch: int
-    """Groups per request at most."""
+    """Maximum number of groups per request."""
     shown: int
-    """Notes per group that it is given at most."""
+    """Maximum number of notes per group."""
 
     async def reflect(self, groups: Sequence[Sequence[Note]], ask: Ask) -> ReflectionResult:
-        """Raises what ``ask`` raises."""
+        """Return one insight per group, in order. Raises the errors of ``ask``."""
         ...

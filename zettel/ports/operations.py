@@ -1,4 +1,4 @@
-"""What a write is: small frozen operations, and batches of them on one scope, applied in order, all or none."""
+"""Write operations on a store, and atomic batches of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PutEvent:
-    """Store an event. ``identity`` is the keyed hash that makes it this event."""
+    """Store an event. ``identity`` is the keyed hash by which a second import recognizes the event."""
 
     event: EventRecord
     identity: str
@@ -31,7 +31,7 @@ class PutEvent:
 
 @dataclass(frozen=True, slots=True)
 class PutNote:
-    """Store a new note (version 1, its base for ever) and what it is found by."""
+    """Store a new note with its index. This version 1 stays the base of the note."""
 
     note: Note
     index: NoteIndex
@@ -39,11 +39,11 @@ class PutNote:
 
 @dataclass(frozen=True, slots=True)
 class PutRevision:
-    """Add a Revision and set the note to the state that the fold now gives.
+    """Add a revision and set the note to its new folded state.
 
-    ``index`` is None where no searchable field changed. ``links`` is the whole set of decided links that the fold
-    gives for this note: the store ends those that are no longer in it, and adds the new ones. ``bare`` tells that no
-    field changed but the version, which is what most revisions do: they only link.
+    ``index`` is None if no searchable field changed. ``links`` is the complete new set of the note's decided links: the
+    store ends the links that are missing from it and adds the new ones. ``bare`` is True if only the version changed,
+    as in revisions that only add links.
     """
 
     revision: Revision
@@ -55,10 +55,10 @@ class PutRevision:
 
 @dataclass(frozen=True, slots=True)
 class PutVector:
-    """Store a note's vector, (dim,) float32, in one of the store's vector sets.
+    """Store a note's vector, (dim,) float32, in the vector set ``space``.
 
-    One in the active set is of the note's wording as it is now, so those that the note has in other sets go with it: a
-    set that is being filled gets one of this wording, too.
+    A vector in the active set belongs to the current wording. The store then deletes the note's vectors in other sets,
+    and a set that is being filled computes a new vector.
     """
 
     note: str
@@ -68,36 +68,38 @@ class PutVector:
 
 @dataclass(frozen=True, slots=True)
 class PutMention:
-    """One note's text names another note's title. Derived, so it has no Revision."""
+    """Store a MENTIONS link: one note's text contains another note's title. It is derived and has no revision."""
 
     link: Link
 
 
 @dataclass(frozen=True, slots=True)
 class DropMentions:
-    """Forget the MENTIONS that start or end at these notes."""
+    """Delete the MENTIONS links that start or end at these notes."""
 
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class EraseNotes:
-    """Destroy notes with all that hangs on them: index, vectors, links both ways, revisions, jobs, what feedback says
-    of them, and the logged searches that found them."""
+    """Destroy notes with their index, vectors, links in both directions, revisions, jobs and feedback.
+
+    This also destroys the logged searches with one of the notes among their hits.
+    """
 
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class EraseEvents:
-    """Destroy events, and leave the keyed hashes of their identities as tombstones."""
+    """Destroy events, and store the keyed hashes of their identities as tombstones."""
 
     events: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class EraseRevisions:
-    """Destroy single revisions of a note (a PutRevision in the same batch says what the note falls back to)."""
+    """Destroy single revisions of a note. A PutRevision in the same batch sets the note's new state."""
 
     note: str
     versions: tuple[int, ...]
@@ -105,9 +107,9 @@ class EraseRevisions:
 
 @dataclass(frozen=True, slots=True)
 class PutJob:
-    """Queue a job; one that is there already for the same (scope, kind, note, version) stays as it is.
+    """Queue a job, unless a job with the same (scope, kind, note, version) exists.
 
-    ``attempts``, ``error`` and a ``state`` of queued or failed are kept as the job has them.
+    The store writes ``attempts``, ``error`` and a ``state`` of queued or failed as they are in the job.
     """
 
     job: Job
@@ -115,7 +117,7 @@ class PutJob:
 
 @dataclass(frozen=True, slots=True)
 class FinishJob:
-    """Take a job off the queue. The commit fails with StaleLease unless ``token`` is the one of its lease."""
+    """Delete a finished job. The commit raises ``StaleLease`` if ``token`` differs from the token of its lease."""
 
     job: str
     token: str
@@ -123,10 +125,10 @@ class FinishJob:
 
 @dataclass(frozen=True, slots=True)
 class PutAnswer:
-    """Keep what a model answered, so that the same is not paid for or computed twice; one that is there is replaced.
+    """Cache the answer of a model, so that the same request costs nothing again; replaces an earlier answer.
 
-    ``key`` is a keyed hash of the model and of all it was asked; ``notes`` are those whose text stands in the question.
-    Once one of them is gone, the answer is not kept: it may have been on its way when the note was erased.
+    ``key`` is a keyed hash of the model and the whole request. ``notes`` are the notes whose text the request contains.
+    The store skips the answer if one of these notes no longer exists: it may have been erased during the request.
     """
 
     key: str
@@ -136,28 +138,28 @@ class PutAnswer:
 
 @dataclass(frozen=True, slots=True)
 class EraseAnswers:
-    """Destroy the answers to questions in which text of these notes stands (comes before their ``EraseNotes``)."""
+    """Destroy cached answers to requests that contain text of these notes; precedes their ``EraseNotes``."""
 
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PutUse:
-    """Add to what a language model has cost this scope; see ``ModelUse``."""
+    """Add to the cost of a language model in this scope, see ``ModelUse``."""
 
     use: ModelUse
 
 
 @dataclass(frozen=True, slots=True)
 class PutFeedback:
-    """Keep with a logged search what was of use, in the place of what was told before; nothing if it has gone."""
+    """Store the feedback on a logged search, in place of earlier feedback. Does nothing if the log lacks the search."""
 
     search: LoggedSearch
 
 
 @dataclass(frozen=True, slots=True)
 class PutNoteUse:
-    """Set what feedback says of a note; with ``times`` 0 it is as one that never was of use."""
+    """Set the feedback counts of a note; ``times`` 0 means that the note was never useful."""
 
     note: str
     use: NoteUse
@@ -165,18 +167,18 @@ class PutNoteUse:
 
 @dataclass(frozen=True, slots=True)
 class EraseSearches:
-    """Destroy searches in the log. (Those that found a note go with it: ``EraseNotes`` does that.)"""
+    """Destroy searches in the log by id. ``EraseNotes`` itself destroys the searches that found its notes."""
 
     searches: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreNote:
-    """Store a note with all its history at once (only in a batch with ``restore``).
+    """Store a note with its complete history; only in a batch with ``restore``.
 
-    ``base`` is its version 1 and ``revisions`` are all that came after, in ``seq`` order; ``note`` is the state that
-    they fold to and ``index`` that state's index. The events of every version are there already. The links that the
-    revisions decided follow as ``RestoreLinks``, once all notes are there.
+    ``base`` is version 1, ``revisions`` are all later versions in ``seq`` order. ``note`` is their folded state, and
+    ``index`` the index of that state. Earlier operations stored the events; ``RestoreLinks`` follows with the links,
+    after all notes.
     """
 
     base: Note
@@ -187,9 +189,9 @@ class RestoreNote:
 
 @dataclass(frozen=True, slots=True)
 class RestoreLinks:
-    """The whole set of links that the live revisions of the note ``owner`` give: what ``PutRevision.links`` says of it.
+    """Store all links that the live revisions of the note ``owner`` decided, as in ``PutRevision.links``.
 
-    Both ends of each are there already.
+    Earlier operations stored the notes at both ends.
     """
 
     owner: str
@@ -198,16 +200,16 @@ class RestoreLinks:
 
 @dataclass(frozen=True, slots=True)
 class PutTombstones:
-    """Keyed hashes of identities that were deleted, beside those that ``EraseEvents`` leaves."""
+    """Store keyed hashes of deleted identities, in addition to those that ``EraseEvents`` stores."""
 
     identities: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class EndRestore:
-    """The scope is whole: from this batch on everybody sees it (see ``Restore``).
+    """Complete a restore: this batch makes the scope visible to all readers, see ``Restore``.
 
-    ``recorded_at`` is the scope's last recorded time in microseconds, for what was recorded last may have been deleted.
+    ``recorded_at`` is the scope's last transaction time in microseconds; a later delete may have removed its record.
     """
 
     recorded_at: int
@@ -221,17 +223,17 @@ Op: TypeAlias = (
 
 
 class Restore(NamedTuple):
-    """What makes a batch part of a restore: the bringing back of a whole scope as it was in another store.
+    """Marks a batch as part of a restore, which copies a complete scope from another store.
 
-    The scope takes the ``secret`` that it had there, for its identities and tombstones are keyed with it. ``token`` is
-    random and tells this restore from any other one of the same scope.
+    The scope takes the ``secret`` of the other store, because it keys identities and tombstones. ``token`` is a random
+    id of this restore.
 
-    The batches of one restore go to a place of their own: until the one that holds ``EndRestore`` is committed, every
-    read and every list answers as if nothing of them were there, and other writers find the scope as empty as it was.
-    The first batch of a token expects 0 and makes that place, each further one expects the ``seq`` of the one before
-    and raises ``Conflict`` if the place is gone; so does ``EndRestore`` if somebody has meanwhile written to the scope.
-    They hold only PutEvent, RestoreNote, PutVector, RestoreLinks, PutMention, PutTombstones, PutNoteUse, PutJob and
-    EndRestore, in this order; jobs come in the batch that ends it, so that nobody can claim one before.
+    The batches of a restore write to a staging area. Until the batch with ``EndRestore`` commits, no read returns their
+    data, and the scope is empty for other writers. The first batch expects seq 0 and creates the staging area; each
+    later batch expects the ``seq`` of the batch before. A later batch raises ``Conflict`` if the staging area no longer
+    exists, and ``EndRestore`` does if another writer has written to the scope.
+    The batches contain only PutEvent, RestoreNote, PutVector, RestoreLinks, PutMention, PutTombstones, PutNoteUse,
+    PutJob and EndRestore, in this order. Jobs are in the last batch, so that no worker claims them earlier.
     """
 
     secret: bytes
@@ -240,11 +242,11 @@ class Restore(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Operations on one scope, applied in order, all or none.
+    """An atomic list of operations on one scope, applied in order.
 
-    ``expects`` is the scope's ``seq`` that the batch was planned on, ``seq`` the last one it uses. A store whose
-    scope has moved on raises ``Conflict`` and writes nothing; the caller plans anew. ``restore`` is None for all but
-    the batches that bring a whole scope back.
+    ``expects`` is the scope's ``seq`` when the caller planned the batch, and ``seq`` is the scope's ``seq`` after it.
+    If the scope has another ``seq``, the store raises ``Conflict`` and writes nothing, and the caller plans again.
+    ``restore`` is set only in the batches of a restore.
     """
 
     scope: Scope
@@ -255,8 +257,8 @@ class Batch:
 
 
 class Conflict(Exception):
-    """The scope has moved on since the batch was planned. Never reaches a user: the plan is made anew."""
+    """The scope changed after the batch was planned. Internal: the caller plans the batch again."""
 
 
 class StaleLease(Exception):
-    """The job was taken over by another worker. Never reaches a user: the work is dropped."""
+    """Another worker took over the job. Internal: the caller drops its result."""

@@ -1,5 +1,8 @@
-"""What a question is, on its way: as it was asked, taken apart, as a store sees it, what the store answers, what a
-scorer makes of that, and what a reranker is given."""
+"""The values of a search, in order of use.
+
+``SearchRequest`` (from the caller), ``Question`` (analysed), ``Query`` (to the store), ``Candidates`` (from the store),
+``Scores`` (from the scorer), ``Shortlist`` (to a reranker).
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a note must be like to be a hit; applied before any top-k. Empty or None asks for nothing.
+    """Conditions that a note must meet to become a hit. Stores apply them before any top-k.
 
-    ``kinds``, ``tags``: any of them. ``since`` (included) and ``until`` (excluded) are microseconds of
-    ``occurred_at``; an undated note passes neither. ``metadata`` are flat ``key=value`` strings, all of which must
-    hold. ``source`` is the file an event was read from.
+    An empty or None field sets no condition. ``kinds`` and ``tags`` match if any of them does, ``metadata`` if all of
+    its ``key=value`` strings do. ``since`` (included) and ``until`` (excluded) are microseconds of ``occurred_at``, and
+    a note without a time fails both. ``source`` is the file that the event was imported from.
     """
 
     kinds: tuple[str, ...] = ()
@@ -44,7 +47,7 @@ class Filter:
 
 
 class Seed(IntFlag):
-    """Where a candidate came from."""
+    """The sources of a candidate, as flags; ``zettel.ports.candidate_rules`` defines each source."""
 
     VECTOR = 1
     TEXT = 2
@@ -58,11 +61,12 @@ class Seed(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """The caller's search: question, times and filter.
+    """The caller's search: the question, the times, the filter, and the options.
 
-    ``current_only`` leaves out outdated notes. ``log`` records the search for feedback. ``archived`` and
-    ``quarantined`` include such notes. ``recalls`` looks at decayed notes if only they contain a word of the question;
-    ``restore_decayed`` restores those that become hits.
+    ``k`` is the number of hits. ``as_of`` is the valid time, ``known_at`` the transaction time; relative dates in the
+    question count from ``now``. ``current_only`` omits outdated notes. ``log`` writes the search to the search log.
+    ``archived`` and ``quarantined`` include such notes. ``recalls`` includes decayed notes if only they contain a word
+    of the question; ``restore_decayed`` restores those that become hits.
     """
 
     text: str
@@ -83,12 +87,12 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question as a store sees it.
+    """A question in the form that stores take.
 
-    ``vector``: (d,) float32 unit row or None, compared in ``space``. ``tokens``: distinct asked tokens.
-    ``names``: normal forms of the phrases in the question that may be a Term or a title. ``times``: named stretches as
-    microseconds, end excluded. ``as_of``, ``known_at``: microseconds. ``pool``: how many notes each way of seeding
-    may bring; ``window``: how many neighbours in time each pool note has beside it, on either side.
+    ``vector``: (d,) float32 of length 1, compared with the vectors of the set ``space``, or None. ``tokens``: the
+    distinct query tokens. ``names``: normal forms of phrases that may be terms or titles. ``times``: named time ranges
+    (start, end) in microseconds, without the end. ``as_of``, ``known_at``: microseconds. ``pool``: maximum number of
+    candidates per source. ``window``: number of neighbouring turns on either side of a candidate.
     """
 
     scope: Scope
@@ -106,10 +110,11 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class ScopeStats:
-    """Of the scope alone, and of what the two clocks let through: notes, their tokens in all, df of asked tokens.
+    """Statistics of one scope for one query.
 
-    Whatever the clocks let through: ``used`` is whether feedback says of any note of the scope that it was of use,
-    ``archived`` whether any is archived; the archive of a store that does not tell is looked at.
+    ``notes`` (count), ``tokens`` (total length) and ``df`` (document frequency per query token) cover the notes that
+    ``as_of`` and ``known_at`` select. The flags cover the whole scope: ``used`` is True if any note has useful
+    feedback, ``archived`` is False only if the store knows that no note is archived.
     """
 
     notes: int
@@ -121,54 +126,55 @@ class ScopeStats:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What a store knows about a question, in columns. n rows are notes, q the asked tokens, t the Terms in reach.
+    """The candidates of a query, as columns: n notes (rows), q query tokens, t terms, e links, u term uses, s sessions.
 
-    Rows stand in ``seq`` order. ``pool`` rows may become hits; the others are context: neighbours in time, and notes
-    that the walk passes through but the filter does not let out.
+    Rows are in ``seq`` order. Rows with ``pool`` may become hits. The others are context: neighbouring turns, and notes
+    on the graph walk that fail the filter.
     """
 
     ids: Sequence[str]  # (n,)
     pool: Bools  # (n,)
     seeds: Ints  # (n,) Seed flags
     seq: Ints  # (n,)
-    event: Ints  # (n,) same number: parts of the same event
+    event: Ints  # (n,) parts of one event have the same number
     kind: Ints  # (n,) index into tuple(Kind)
     speaker: Ints  # (n,) index into speaker_names, -1: none
     speaker_names: tuple[str, ...]
     session: Ints  # (n,) index into session_*, -1: none
-    previous: Ints  # (n,) row of the note before it in its session, -1: none or not here
-    next: Ints  # (n,) row of the note after it
+    previous: Ints  # (n,) row of the previous note in its session, -1: none or not a row
+    next: Ints  # (n,) row of the next note in its session, -1: none or not a row
     occurred_at: Ints  # (n,) microseconds, TIME_MIN: unknown
     valid_from: Ints  # (n,) microseconds, TIME_MIN: always
     valid_to: Ints  # (n,) microseconds, TIME_MAX: still valid
     length: Ints  # (n,) tokens
     is_question: Bools  # (n,)
-    tf: Floats  # (n, q) count of each asked token
-    cosine: Floats  # (n,) of the note's vector with the question's, 0 where either has none
+    tf: Floats  # (n, q) count of each query token
+    cosine: Floats  # (n,) with the vector of the question, 0 if one of the two has no vector
     link_source: Ints  # (e,) row
     link_target: Ints  # (e,) row
     link_type: Ints  # (e,) index into tuple(LinkType)
     link_weight: Floats  # (e,)
-    term_keys: Sequence[str]  # (t,) those that the question names, and rare ones that two notes of the pool hold
-    term_df: Ints  # (t,) notes of the scope that hold it
-    term_named: Bools  # (t,) the question names it
-    term_note: Ints  # (u,) row of a use
-    term_index: Ints  # (u,) its Term
-    session_tf: Floats  # (s, q) over the whole session, of the tokens that were read
-    session_length: Ints  # (s,) tokens over the whole session
+    term_keys: Sequence[str]  # (t,) terms in the question, and rare terms that two candidates share
+    term_df: Ints  # (t,) number of notes in the scope with the term
+    term_named: Bools  # (t,) the question contains the term
+    term_note: Ints  # (u,) row of the note
+    term_index: Ints  # (u,) position of the term in term_keys
+    session_tf: Floats  # (s, q) token counts of the whole session; 0 for tokens that step 2 skips
+    session_length: Ints  # (s,) number of tokens of the whole session
     stats: ScopeStats
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question taken apart.
+    """An analysed question, the input of a scorer.
 
-    ``words`` are its surface words in order, ``today`` the moment that relative dates count from, in microseconds.
+    ``tokens``, ``names``, ``times`` and ``vector`` as in ``Query``. ``today`` is the time that relative dates count
+    from, in microseconds.
     """
 
     text: str
     tokens: tuple[str, ...]
-    rarity: Floats  # (q,) background rarity of each token, 0 common .. 1 never seen
+    rarity: Floats  # (q,) rarity of each token in general text, 0 (common) .. 1 (unknown)
     names: tuple[str, ...]
     times: tuple[tuple[int, int], ...]
     vector: Floats | None
@@ -177,30 +183,30 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What a scorer says: ``score`` is calibrated to 0..1 and ranks the rows; the rest explains it."""
+    """The result of a scorer for n rows: ``score`` is calibrated to 0..1 and ranks the rows; the rest explains it."""
 
     score: Floats  # (n,)
     local_score: Floats  # (n,)
     graph_score: Floats  # (n,)
     features: Floats  # (n, f) value times weight
     feature_names: tuple[str, ...]
-    sender: Callable[[int], int]  # of a row, or n + Term, which node sent most of its share; -1: the start
+    sender: Callable[[int], int]  # node (row, or n + term) to the node that sent most of its share; -1: the start
 
 
 @dataclass(frozen=True, slots=True)
 class Shortlist:
-    """The best m notes for a question by the default scorer, best first, to be ordered anew.
+    """The m best notes of the default scorer, best first: the input of a reranker.
 
-    ``score`` is what they have from it, 0..1; ``first`` and ``candidates`` are what that was chosen from. ``vectors``
-    are unit rows, zeros for a note without one; (m, 0) for who does not want them.
+    ``score`` (0..1) are their scores, taken from ``first``, the scores of all ``candidates``. ``vectors`` are rows of
+    length 1, zeros for a note without a vector; the shape is (m, 0) if the reranker does not request vectors.
     """
 
     candidates: Candidates
     first: Scores
-    rows: Ints  # (m,) of the candidates
+    rows: Ints  # (m,) rows in candidates
     score: Floats  # (m,)
     notes: Sequence[Note]  # (m,)
     vectors: Floats  # (m, d)
-    embedder: str  # fingerprint of what made the vectors
-    ask: Ask | None  # asks the memory's language model about these notes; None: it has none
+    embedder: str  # fingerprint of the embedder of the vectors
+    ask: Ask | None  # calls the memory's language model about these notes; None without a model
     utility: Floats | None = None  # (m,) usefulness, see scoring.preferences; None: not requested

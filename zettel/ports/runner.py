@@ -1,4 +1,4 @@
-"""The port of runners, which decide where jobs run."""
+"""The runner port: runs jobs in this process or in others."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Runner(Protocol):
     """
 
     at_once: int
-    """Batches of each lane that may run together; batches whose order matters wait for others of their scope."""
+    """Maximum number of concurrent batches per lane. Batches that are not ``order_free`` run one by one per scope."""
     away: bool
-    """True if the jobs run in other processes; slow vectors are then computed there too."""
+    """True if jobs run in other processes, which then also compute the vectors of slow embedders."""
 
     async def start(self, settings: Settings) -> None:
-        """Prepare to run jobs of a memory with these settings. Raises ``InvalidInput``, ``RunnerUnavailable``."""
+        """Prepare to run the jobs of a memory with these settings. Raises ``InvalidInput``, ``RunnerUnavailable``."""
         ...
 
     async def do(self, jobs: Sequence[Job]) -> Evolved:
@@ -33,5 +33,5 @@ class Runner(Protocol):
         ...
 
     async def close(self) -> None:
-        """Stop. Running batches may be dropped: their jobs return to the queue."""
+        """Stop the runner. It may drop running batches: their jobs return to the queue."""
         ...

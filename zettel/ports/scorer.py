@@ -1,4 +1,4 @@
-"""Scorers and rerankers: candidates to scores."""
+"""The ports of scorers, which score the candidates of a question, and rerankers, which reorder the best of them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
 
 class Scorer(Protocol):
-    """Scores all candidates of a question."""
+    """Scores all n candidates of a question in one call. ``name`` appears in ``hit.why.scorer``."""
 
     name: str
 
     def score(self, question: Question, candidates: Candidates) -> Scores:
-        """Scores in row order, (n,). A pure, fast function: it runs in the event loop."""
+        """Return the scores of all candidates, in row order. Must be pure and fast: it runs in the event loop."""
         ...
 
 
 @runtime_checkable
 class AnsweringScorer(Protocol):
-    """Optional part of a scorer: of a question about a current state, the best notes are read for their answers."""
+    """Optional for a scorer: for a question about a current state, the search checks which notes answer it."""
 
     answer_depth: int
-    """The number of best notes to read; 0 reads none."""
+    """The number of best notes to check; 0 turns the check off."""
 
 
 @runtime_checkable
@@ -43,10 +43,10 @@ class Reranker(Protocol):
     async def rerank(
         self, questions: Sequence[Question], shortlists: Sequence[Shortlist]
     ) -> Sequence[Floats | ModelError]:
-        """A score for each note, (m,) finite floats for each shortlist of two or more notes; higher is better.
+        """Return for each shortlist (m >= 2 notes) the scores of its notes: (m,) finite floats, higher is better.
 
-        A returned ``ModelError`` leaves the order of its shortlist unchanged, and ``hit.why.scorer`` reports it; a
-        raised one does so for all shortlists. Called outside transactions, so it may use the network.
+        If an entry of the result is a ``ModelError``, its shortlist keeps its order and ``hit.why.scorer`` reports the
+        error; a raised ``ModelError`` does so for all shortlists. The call may use the network.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""What a memory is opened with: enough to open the same one in another process."""
+"""The settings of a memory, and their serialization for worker processes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from zettel.ports.language_model import LLM, ModelAnnotator
     from zettel.ports.store import GraphStore
 
+
 class SpendingLimit(Protocol):
-    """What language models may cost; ``zettel.Budget`` is one. None stands for no limit."""
+    """A limit on the cost of language models, such as ``zettel.Budget``. None means no limit.
+
+    ``usd`` is in US dollars; ``calls``, ``tokens`` and ``usd`` apply to each period ``per``.
+    """
 
     @property
     def calls(self) -> int | None: ...
@@ -36,10 +40,10 @@ class SpendingLimit(Protocol):
 
 
 class DecayPolicy(Protocol):
-    """Which notes decay; ``zettel.Decay`` is one."""
+    """Decides which notes decay; ``zettel.Decay`` is the default implementation."""
 
     def fades(self, note: Note, use: NoteUse, importance: float, now: datetime) -> bool:
-        """Return whether a note has decayed at ``now``; ``importance`` (0..1) is what its links give it."""
+        """Return True if the note has decayed at ``now``; ``importance`` (0..1) includes the note's links."""
         ...
 
 
@@ -48,15 +52,15 @@ _PARTS = (
     ("budget", "per", "Budget(usd=2)"),
     ("decay", "fades", "Decay(older_than=90)"),
 )
-"""Parts of an settings, what each of them has, and how one is written."""
+"""Objects in the settings: argument name, required attribute, and an example for errors."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The arguments of a ``Memory``, see there, as far as they tell what is kept where and how jobs are done.
+    """The arguments of ``Memory`` that a worker process needs to open the same store and run its jobs.
 
-    Its text shows no password. ``away``: whether jobs of this memory are done in other processes. ``key`` tells it from
-    every other settings.
+    ``repr()`` omits passwords. ``away`` is True if the jobs of this memory run in other processes. ``key`` is a random
+    id of these settings, by which a worker finds its open memory.
     """
 
     url: str | Path | GraphStore
@@ -72,23 +76,23 @@ class Settings:
     key: str = field(default_factory=lambda: secrets.token_hex(8), repr=False)
 
     def __post_init__(self) -> None:
-        """Raise ``InvalidInput`` for a part that cannot do what it stands for, told by what it has."""
+        """Raise ``InvalidInput`` for an argument of the wrong type."""
         if not isinstance(self.url, (str, Path)) and (isinstance(self.url, type) or not hasattr(self.url, "open")):
-            raise InvalidInput(f"{self.url!r} names no store: give a path such as 'zettel.db', or a server's address")
-        for name, has, example in _PARTS:
+            raise InvalidInput(f"{self.url!r} does not name a store: use a path such as 'zettel.db', or a URL")
+        for name, attribute, example in _PARTS:
             part = getattr(self, name)
-            if part is not None and (isinstance(part, type) or not hasattr(part, has)):
-                raise InvalidInput(f"{name}={part!r} is none: write {name}={example}, say")
+            if part is not None and (isinstance(part, type) or not hasattr(part, attribute)):
+                raise InvalidInput(f"{name} must be an object such as {example}, got {part!r}")
 
 
 def sealed(settings: Settings, runner: str, dumps: Callable[[Settings], bytes] = pickle.dumps) -> bytes:
-    """An opening as it is sent to processes that may run in other folders.
+    """Serialize settings for worker processes; paths become absolute.
 
-    Raises ``InvalidInput`` if ``dumps`` cannot write something in it, or if it would mean something else there.
+    Raises ``InvalidInput`` for settings that ``dumps`` cannot serialize, and for a budget per import.
     """
     if settings.budget is not None and settings.budget.per == "import":
         raise InvalidInput(
-            f"a budget per import is counted by one process: with the runner {runner!r} bound it per day"
+            f"the runner {runner!r} does not support a budget per import: use a budget per day"
         )
     url, embedder = settings.url, settings.embedder
     if isinstance(url, (str, Path)) and "://" not in str(url):
@@ -99,5 +103,5 @@ def sealed(settings: Settings, runner: str, dumps: Callable[[Settings], bytes] =
         return dumps(replace(settings, url=url, embedder=embedder))
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise InvalidInput(
-            f"the runner {runner!r} cannot send this memory's parts to other processes: {error}"
+            f"the runner {runner!r} cannot send these settings to other processes: {error}"
         ) from None

@@ -129,7 +129,7 @@ if TYPE_CHECKING:
 
 
 class NoteStore(Protocol):
-    """Scopes with their events, notes, revisions and links. Each read sees one state of the store."""
+    """Stores scopes with their events, notes, revisions and links. Each read sees one state of the store."""
 
     async def apply(self, batch: Batch) -> None:
         """Write all operations of a batch durably, or none.
@@ -142,11 +142,17 @@ class NoteStore(Protocol):
         """Return a scope's state. A new scope has seq 0 and a fresh secret, which its first batch makes durable."""
         ...
 
-    async def lookup(self, scope: Scope, ask: LookupQuery) -> LookupResult: ...
+    async def lookup(self, scope: Scope, ask: LookupQuery) -> LookupResult:
+        """Return the data to plan a write with."""
+        ...
 
-    async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]: ...
+    async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:
+        """Return notes by id; omits unknown ids."""
+        ...
 
-    async def events(self, scope: Scope, ids: Sequence[str]) -> dict[str, EventRecord]: ...
+    async def events(self, scope: Scope, ids: Sequence[str]) -> dict[str, EventRecord]:
+        """Return events by ``event_id``; omits unknown ids."""
+        ...
 
     async def events_like(self, scope: Scope, ids: Sequence[str]) -> tuple[str, ...]:
         """Return the ids of all events that share an identity with one of these, including themselves."""
@@ -168,7 +174,9 @@ class NoteStore(Protocol):
         """Return archived notes with ``seq`` below ``before``, newest first. Cheap if the scope has none."""
         ...
 
-    async def histories(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]: ...
+    async def histories(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:
+        """Return the bases and revisions of notes by id; omits unknown ids."""
+        ...
 
     async def citing(self, scope: Scope, notes: Sequence[str]) -> tuple[Revision, ...]:
         """Return all revisions with one of these notes as cause, among their inputs or as a link target."""
@@ -196,7 +204,7 @@ class NoteStore(Protocol):
 
 
 class SearchStore(Protocol):
-    """Candidates for a query, and nearest notes."""
+    """Finds the candidates of a query, and the nearest notes of a note."""
 
     async def candidates(self, query: Query) -> Candidates:
         """Return the candidates that ``zettel.ports.candidate_rules`` defines. Raises ``EmbedderMismatch``."""
@@ -215,10 +223,10 @@ class SearchStore(Protocol):
 
 
 class VectorSetStore(Protocol):
-    """The vectors of notes, grouped into sets: one for each embedder and text recipe."""
+    """Stores the vectors of notes in sets, one set per embedder and text recipe. ``space`` is the id of a set."""
 
     async def vectors(self, scope: Scope, notes: Sequence[str], space: int) -> dict[str, Floats]:
-        """Return the (d,) vectors of the notes that have one in this set."""
+        """Return the (d,) float32 vectors of the notes that have one in this set, by note id."""
         ...
 
     async def spaces(self) -> list[VectorSet]: ...
@@ -241,7 +249,7 @@ class VectorSetStore(Protocol):
 
 
 class JobQueue(Protocol):
-    """Durable background jobs, leased to workers."""
+    """Stores durable background jobs and leases them to workers."""
 
     async def claim(
         self, kinds: Sequence[JobKind], limit: int, lease: float, scope: Scope | None, busy: Sequence[Scope] = ()
@@ -288,7 +296,7 @@ class JobQueue(Protocol):
 
 
 class ModelLog(Protocol):
-    """Cached answers and costs of language models."""
+    """Stores cached answers and costs of language models."""
 
     async def answer(self, scope: Scope, key: str) -> str | None:
         """Return the cached answer with this key, see ``PutAnswer``."""
@@ -300,7 +308,7 @@ class ModelLog(Protocol):
 
 
 class SearchLog(Protocol):
-    """The log of searches, and the feedback on notes."""
+    """Stores the search log, and the feedback on notes."""
 
     async def log_searches(self, searches: Mapping[Scope, Sequence[LoggedSearch]]) -> None:
         """Append to each scope's log durably, in one transaction if the store can; not part of any Batch.
@@ -331,7 +339,7 @@ class SearchLog(Protocol):
 
 
 class StoreMaintenance(Protocol):
-    """Counts, checks, purges, and the transfer of scopes between stores."""
+    """Counts and checks the data, purges files, and transfers scopes between stores."""
 
     async def counts(self, scope: Scope | None) -> dict[str, int]: ...
 
@@ -375,7 +383,7 @@ class StoreMaintenance(Protocol):
 class GraphStore(
     NoteStore, SearchStore, VectorSetStore, JobQueue, ModelLog, SearchLog, StoreMaintenance, Protocol
 ):
-    """A complete store: what ``Memory`` requires."""
+    """A complete store, as ``Memory`` requires it. ``name`` is the name of the implementation, such as "embedded"."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""Turns that wait for an annotation, as the cost of an import is estimated from them."""
+"""Turns without a model's annotation, the input of cost estimates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zettel.ports.annotator import Passage
 
 
 class Unread(NamedTuple):
-    """A turn that no model has annotated yet."""
+    """A turn of a conversation that a model will annotate, with its session and scope."""
 
     session: str | None
     passage: Passage
