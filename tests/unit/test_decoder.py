@@ -35,11 +35,11 @@ from zettel.scoring.training import (  # noqa: E402
     Example,
     TrainingSettings,
     base_scores,
-    hold_out,
     is_conversations_only,
     recall,
     scores,
     train,
+    validation_mask,
 )
 
 torch.set_num_threads(1)  # these tests run in parallel processes
@@ -274,14 +274,14 @@ def test_training_on_noise_keeps_the_default_scorer() -> None:
 def test_training_needs_answers_and_held_out_questions() -> None:
     hopeless = labelled(1)._replace(answers=np.zeros(15, np.bool_))
     for examples, held_out in (([hopeless], [labelled(2)]), ([labelled(1)], [])):
-        with pytest.raises(InvalidInput, match="nothing to learn from"):
+        with pytest.raises(InvalidInput, match="training requires questions with answers"):
             train(examples, held_out, SMALL, QUICK, lambda *_: None)
 
 
 def test_whole_conversations_are_held_out() -> None:
     groups = ["a"] * 5 + ["b"] * 3 + ["c"] * 2
     for seed in range(5):
-        held_out = hold_out(groups, 0.15, seed)
+        held_out = validation_mask(groups, 0.15, seed)
         assert len({groups[place] for place in np.flatnonzero(held_out)}) == 1
         assert len({groups[place] for place in np.flatnonzero(~held_out)}) == 2
 

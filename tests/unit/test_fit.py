@@ -17,7 +17,7 @@ from zettel.scoring.fit import (
     fit,
     fit_listwise,
     fit_logistic,
-    held_out,
+    leave_one_out,
     listwise,
     logistic,
     rounded,
@@ -109,7 +109,7 @@ def test_each_group_is_left_out_once() -> None:
     def total(groups):  # type: ignore[no-untyped-def]
         return np.array([sum(groups)])
 
-    assert [weights.tolist() for weights in held_out([1, 2, 4], total)] == [[6], [5], [3]]
+    assert [weights.tolist() for weights in leave_one_out([1, 2, 4], total)] == [[6], [5], [3]]
 
 
 def test_the_penalty_is_large_where_there_is_nothing_to_learn() -> None:

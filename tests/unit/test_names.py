@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from zettel.scoring.names import (
     ALIKE,
     MOST_NAMES,
-    capitalised,
+    capitalised_words,
     jaro_winkler,
     likeness,
     may_be_alike,
+    similar_terms,
     speakers_named,
-    terms_meant,
-    unheard,
+    unknown_names,
 )
 from zettel.search.question import parse_question
 
@@ -60,7 +60,7 @@ def test_a_pasted_document_is_compared_with_many_speakers_without_delay() -> Non
     begun = process_time()
     assert not any(speakers_named(question, [f"{word[::-1]}x {word[::-1]}y" for word in words]))
     assert process_time() - begun < 2  # comparing each word with each name letter by letter would take far longer
-    assert len(capitalised(question.text)) == MOST_NAMES
+    assert len(capitalised_words(question.text)) == MOST_NAMES
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_named_speakers_are_found(text: str, speakers: list[str], expected: list
 def test_an_unknown_name_matches_similar_terms() -> None:
     question = parse_question("Where does Katherine keep her boat?", vector=None, today=None)
     df = np.array([0 if token.startswith("katherin") else 7 for token in question.tokens])
-    assert capitalised(question.text) == ["katherine"]
-    assert unheard(question, df) == ["katherine"]
-    assert unheard(question, np.full(len(df), 2)) == []
-    assert terms_meant(["katherine"], ["boat", "catherine", "kath", "katherine mills", "cat"]) == [1, 3]
+    assert capitalised_words(question.text) == ["katherine"]
+    assert unknown_names(question, df) == ["katherine"]
+    assert unknown_names(question, np.full(len(df), 2)) == []
+    assert similar_terms(["katherine"], ["boat", "catherine", "kath", "katherine mills", "cat"]) == [1, 3]

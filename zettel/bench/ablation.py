@@ -16,10 +16,10 @@ from zettel.errors import InvalidInput
 from zettel.model import LinkType
 from zettel.scoring.decoder_inputs import PAIR_FEATURES
 from zettel.scoring.decoder_model import DecoderBatch, MemoryDecoder, MemoryDecoderConfig, MemoryDecoderLayer
-from zettel.scoring.training import Example, K, TrainingSettings, base_scores, hold_out, recall, scores, train
+from zettel.scoring.training import Example, K, TrainingSettings, base_scores, recall, scores, train, validation_mask
 
 from . import two_wiki
-from .decoder_training import COUNTED, HELD_OUT, collect, config_for
+from .decoder_training import COUNTED, VALIDATION_SHARE, collect, config_for
 from .evaluation import Progress, run_settings
 from .fitting import read
 from .results import Cell, Result, file_hashes
@@ -68,7 +68,7 @@ class PointwiseDecoder(MemoryDecoder):
 
 
 def decoder_without_pairs(names: Sequence[str]) -> type[MemoryDecoder]:
-    """A decoder that reads the pair features of these names as 0."""
+    """Return a decoder that reads the pair features of these names as 0."""
 
     class WithoutPairs(MemoryDecoder):
         def forward(self, batch: DecoderBatch) -> Tensor:
@@ -96,7 +96,7 @@ class Parts(NamedTuple):
 
 
 def variants(sizes: Sequence[int]) -> list[Variant]:
-    """The whole decoder, one variant per part left out, and one per number of conversations."""
+    """Return the whole decoder, a variant without each part, and a variant per number of conversations."""
     return [
         Variant(WHOLE),
         Variant("without gates", UngatedDecoder),
@@ -127,25 +127,25 @@ async def run(
     """
     settings = settings or TrainingSettings(epochs=EPOCHS)
     selected = _select(variants(sizes), only)
-    conversations = [one for path in paths for one in read(path)]
+    conversations = [talk for path in paths for talk in read(path)]
     if len(conversations) < max([2, *sizes]) or min([2, *sizes]) < 2:
         raise InvalidInput(
             f"got {len(conversations)} conversations to train on: name two or more, and as many as --size, from 2"
         )
-    tested = {"test": [one for path in test for one in read(path)]} if test else {}
+    tested = {"test": [talk for path in test for talk in read(path)]} if test else {}
     tested |= {path.stem: read(path) for path in other}
     if not tested:
-        raise InvalidInput("name conversations to measure on, with --test or --other")
+        raise InvalidInput("there are no conversations to measure on: pass some with --test or --other")
     corpus = [two_wiki.read(*documents)[0]] if documents else []
     model = load_embedder(embedder)
-    everything = [*conversations, *corpus, *(one for several in tested.values() for one in several)]
+    everything = [*conversations, *corpus, *(collection for several in tested.values() for collection in several)]
     examples = await collect(everything, model, progress)
     parts = Parts(
-        {one.name: examples[one.name] for one in conversations},
-        [one for passages in corpus for one in examples[passages.name]],
-        {name: [one for part in several for one in examples[part.name]] for name, several in tested.items()},
+        {talk.name: examples[talk.name] for talk in conversations},
+        [example for passages in corpus for example in examples[passages.name]],
+        {name: [example for part in several for example in examples[part.name]] for name, several in tested.items()},
     )
-    fusion = [round(recall([base_scores(one) for one in several], several), DIGITS) for several in parts.test.values()]
+    fusion = [round(recall(list(map(base_scores, several)), several), DIGITS) for several in parts.test.values()]
     rows: list[list[Cell]] = [["fusion", None, *(cell for value in fusion for cell in (value, None))]]
     curves: dict[str, list[float]] = {}
     for place, variant in enumerate(selected):
@@ -167,12 +167,14 @@ async def run(
 
 
 def measure(variant: Variant, parts: Parts, embedder: Embedder, settings: TrainingSettings) -> Iterator[float]:
-    """Train a variant once; its recall on each test set."""
+    """Train a variant once, and yield its recall on each test set."""
     order = np.random.default_rng(settings.seed).permutation(sorted(parts.conversations)).tolist()
     names = order[: variant.conversations]
-    held_out = [name for name, out in zip(names, hold_out(names, HELD_OUT, settings.seed), strict=True) if out]
-    examples = [one for name in names if name not in held_out for one in parts.conversations[name]] + [*parts.documents]
-    validation = [one for name in held_out for one in parts.conversations[name]]
+    mask = validation_mask(names, VALIDATION_SHARE, settings.seed)
+    reserved = [name for name, is_reserved in zip(names, mask, strict=True) if is_reserved]
+    examples = [example for name in names if name not in reserved for example in parts.conversations[name]]
+    examples += parts.documents
+    validation = [example for name in reserved for example in parts.conversations[name]]
     config = config_for(embedder) if variant.vectors else MemoryDecoderConfig()
     model = train(examples, validation, config, settings, lambda *_: None, variant.model_class).model
     for several in parts.test.values():
@@ -187,7 +189,7 @@ def _select(known: Sequence[Variant], only: Sequence[str]) -> list[Variant]:
 
 
 def _mean_and_spread(recalls: Sequence[Sequence[float]]) -> list[Cell]:
-    """Mean and standard deviation of each column; no deviation for a single run."""
+    """Return mean and standard deviation of each column; a single run has no deviation."""
     values = np.array(recalls)
     spread = values.std(axis=0, ddof=1).tolist() if len(values) > 1 else [None] * values.shape[1]
     means = values.mean(axis=0).tolist()

@@ -186,7 +186,7 @@ def load_baselines(names: Sequence[str], embedder: Embedder) -> Baselines:
     return Baselines(systems, notes)
 
 
-def hush_transformers() -> None:
+def silence_transformers() -> None:
     """Silence progress bars and reports of the transformers library."""
     from transformers.utils import logging
 
@@ -197,7 +197,7 @@ def hush_transformers() -> None:
 def _transformer(notes: list[str]) -> Embedder | None:
     try:
         if find_spec("transformers") is not None:
-            hush_transformers()
+            silence_transformers()
         return CachingEmbedder(load_embedder(f"transformer:{MINILM}"))
     except (MissingExtra, EmbedderUnavailable) as error:
         notes.append(f"Not measured with MiniLM: {error}.")

@@ -75,7 +75,7 @@ class ReplacementReplay(Replay):
 
     def __init__(self, recorded: Mapping[Spoken, ModelAnnotation], replaces: Iterable[Replaces]) -> None:
         super().__init__(recorded, facts=0.0)
-        self.pairs = {(one.newer, one.older) for one in replaces}
+        self.pairs = {(replacement.newer, replacement.older) for replacement in replaces}
         self.offered: set[tuple[str, str]] = set()
 
     def links(self, prompt: str) -> Iterator[dict[str, Any]]:
@@ -110,7 +110,7 @@ async def run(
     changes = read(folder)
     model, scorer = load_embedder(embedder), scorer_without(without)
     outcomes: list[ChangeRanks] = []
-    notes = ["Shares of the questions asked. A hit that rests on both statements counts for neither."]
+    notes = ["Shares of the questions. A hit that is based on both statements counts for neither."]
     async with AsyncExitStack() as stack:
         model_arguments: dict[str, Any] = {}
         if recorded is not None:
@@ -126,11 +126,11 @@ async def run(
     kinds = dict.fromkeys(outcome.change.kind for outcome in outcomes)
     rows = [
         _row("all", outcomes),
-        *(_row(kind, [one for one in outcomes if one.change.kind == kind]) for kind in kinds),
+        *(_row(kind, [outcome for outcome in outcomes if outcome.change.kind == kind]) for kind in kinds),
         *(
             _row(name, chosen)
             for name, mark in (("new says so", True), ("new implies it", False))
-            if (chosen := [one for one in outcomes if one.change.marked is mark])
+            if (chosen := [outcome for outcome in outcomes if outcome.change.marked is mark])
         ),
     ]
     return Result(
@@ -167,7 +167,8 @@ async def _load_replay(folder: Path, recorded: Path, scopes: Iterable[str]) -> R
     """Load a model's answers from the folder ``recorded``."""
     annotations: dict[Spoken, ModelAnnotation] = {}
     for scope in scopes:
-        events = [one for one in events_jsonl.read(existing(folder / f"{scope}.jsonl")) if isinstance(one, Event)]
+        records = events_jsonl.read(existing(folder / f"{scope}.jsonl"))
+        events = [record for record in records if isinstance(record, Event)]
         annotations |= await recorded_annotations(recorded / NOTES, events)
     rows = existing(recorded / REPLACES).read_text(encoding="utf-8").splitlines()
     try:
@@ -227,10 +228,10 @@ def _row(name: str, outcomes: Sequence[ChangeRanks]) -> list[Cell]:
     return [
         name,
         len(outcomes),
-        share(lambda one: one.now == 0),
-        share(lambda one: one.then == 0),
-        share(lambda one: one.now is not None),
-        share(lambda one: one.then is not None),
-        share(lambda one: one.before is not None and (one.now is None or one.before < one.now)),
-        share(lambda one: 0 not in (one.now, one.before)),
+        share(lambda ranks: ranks.now == 0),
+        share(lambda ranks: ranks.then == 0),
+        share(lambda ranks: ranks.now is not None),
+        share(lambda ranks: ranks.then is not None),
+        share(lambda ranks: ranks.before is not None and (ranks.now is None or ranks.before < ranks.now)),
+        share(lambda ranks: 0 not in (ranks.now, ranks.before)),
     ]

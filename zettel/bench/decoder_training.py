@@ -24,11 +24,11 @@ from zettel.scoring.training import (
     K,
     TrainingSettings,
     base_scores,
-    hold_out,
     is_conversations_only,
     recall,
     scores,
     train,
+    validation_mask,
 )
 
 from . import locomo, two_wiki
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from zettel.ports import Embedder
     from zettel.ports.query import Floats, Question, Shortlist
 
-HELD_OUT = 0.15
+VALIDATION_SHARE = 0.15
 """Share of the training conversations that select the epoch."""
 COUNTED = f"Recall@{K}, of documents @{K_DOCUMENTS}: questions with an answer, each conversation in its scope."
 
@@ -58,7 +58,7 @@ class Recorder:
 
     async def rerank(self, questions: Sequence[Question], shortlists: Sequence[Shortlist]) -> list[Floats]:
         self.seen += zip(questions, shortlists, strict=True)
-        return [-np.arange(len(one.rows), dtype=np.float32) for one in shortlists]
+        return [-np.arange(len(shortlist.rows), dtype=np.float32) for shortlist in shortlists]
 
 
 async def learn(
@@ -78,17 +78,17 @@ async def learn(
     settings = settings or TrainingSettings()
     model = load_embedder(embedder)
     config = config_for(model) if vectors else MemoryDecoderConfig()
-    conversations = [one for path in paths for one in read(path)]
+    conversations = [talk for path in paths for talk in read(path)]
     if len(conversations) < 2:
-        raise InvalidInput("name two conversations or more: some are held out to select the epoch")
-    tested = [one for path in test for one in read(path)]
+        raise InvalidInput("pass two conversations or more: some of them select the epoch")
+    tested = [talk for path in test for talk in read(path)]
     corpus = [two_wiki.read(*documents)[0]] if documents else []
     examples = await collect([*conversations, *corpus, *tested], model, progress)
-    names = [one.name for one in conversations]
-    held_out = set(np.array(names)[hold_out(names, HELD_OUT, settings.seed)])
-    names += [one.name for one in corpus]
-    training = [one for name in names if name not in held_out for one in examples[name]]
-    validation = [one for name in names if name in held_out for one in examples[name]]
+    names = [talk.name for talk in conversations]
+    reserved = set(np.array(names)[validation_mask(names, VALIDATION_SHARE, settings.seed)])
+    names += [passages.name for passages in corpus]
+    training = [example for name in names if name not in reserved for example in examples[name]]
+    validation = [example for name in names if name in reserved for example in examples[name]]
     trained = train(training, validation, config, settings, progress)
     decoder = trained.model
     conversations_only = is_conversations_only(decoder, [*training, *validation], K_DOCUMENTS)
@@ -96,13 +96,13 @@ async def learn(
     MemoryDecoderScorer(decoder).save(out)
     rows: list[list[Cell]] = []
     for name, kind in [
-        *((name, "held out" if name in held_out else "trained on") for name in names),
-        *((one.name, "test") for one in tested),
+        *((name, "held out" if name in reserved else "trained on") for name in names),
+        *((talk.name, "test") for talk in tested),
     ]:
         k = K_DOCUMENTS if corpus and name == corpus[0].name else K
         rows.append([f"{name} ({kind})", *_gain(decoder, examples[name], k)])
-    for kind, group in {"held out": sorted(held_out), "test": [one.name for one in tested]}.items():
-        if several := [one for name in group for one in examples[name]]:
+    for kind, group in {"held out": sorted(reserved), "test": [talk.name for talk in tested]}.items():
+        if several := [example for name in group for example in examples[name]]:
             rows.append([f"all {kind}", *_gain(decoder, several, K)])
     files = (*paths, *test, *(documents or ()))
     return Result(
@@ -116,15 +116,15 @@ async def learn(
         columns=["recall of", "questions", "fusion", "decoder", "difference"],
         rows=rows,
         curves={
-            "loss": [round(one.loss, 4) for one in trained.epochs],
-            "recall held out": [round(one.recall, 4) for one in trained.epochs],
+            "loss": [round(epoch.loss, 4) for epoch in trained.epochs],
+            "recall held out": [round(epoch.recall, 4) for epoch in trained.epochs],
         },
         notes=[COUNTED],
     )  # fmt: skip
 
 
 def config_for(embedder: Embedder) -> MemoryDecoderConfig:
-    """A decoder that reads the vectors of this embedder."""
+    """Return the configuration of a decoder that reads the vectors of this embedder."""
     return MemoryDecoderConfig(vector_dim=embedder.info.dim, embedder=embedder.info.fingerprint)
 
 
@@ -137,13 +137,14 @@ async def judge(
 ) -> Result:
     """Measure the decoder of a folder (None: the shipped one) on conversations and documents."""
     scorer = MemoryDecoderScorer.load(folder)
-    conversations = [one for path in paths for one in read(path)]
+    conversations = [talk for path in paths for talk in read(path)]
     corpus = [two_wiki.read(*documents)[0]] if documents else []
     model = load_embedder(embedder)
     examples = await collect([*conversations, *corpus], model, progress)
-    rows: list[list[Cell]] = [[one.name, *_gain(scorer.model, examples[one.name], K)] for one in conversations]
-    rows.append(["all", *_gain(scorer.model, [one for name in conversations for one in examples[name.name]], K)])
-    rows += [[one.name, *_gain(scorer.model, examples[one.name], K_DOCUMENTS)] for one in corpus]
+    rows: list[list[Cell]] = [[talk.name, *_gain(scorer.model, examples[talk.name], K)] for talk in conversations]
+    every = [example for talk in conversations for example in examples[talk.name]]
+    rows.append(["all", *_gain(scorer.model, every, K)])
+    rows += [[passages.name, *_gain(scorer.model, examples[passages.name], K_DOCUMENTS)] for passages in corpus]
     return Result(
         bench="scorer eval",
         ran_on=file_hashes((*paths, *(documents or ()))),
@@ -157,7 +158,7 @@ async def judge(
 async def collect(
     collections: Sequence[Collection], embedder: Embedder, progress: Progress
 ) -> Mapping[str, list[Example]]:
-    """Examples of each collection's answerable questions. Raises ``InvalidInput`` for a duplicate name."""
+    """Return examples of each collection's answerable questions. Raises ``InvalidInput`` for a duplicate name."""
     names = [collection.name for collection in collections]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InvalidInput(f"two conversations are named {twice[0]!r}: name each file once, and differently")
@@ -175,7 +176,7 @@ async def collect(
                     continue
                 recorder.seen.clear()
                 await memory.search(question.text, k=1, scope=scope, log=False)
-                for parsed, shortlist in recorder.seen:  # none for a scope of one note
+                for parsed, shortlist in recorder.seen:  # no shortlist for a scope of one note
                     answers = np.array([events[note.id] in question.needed for note in shortlist.notes])
                     inputs = decoder_input(parsed, shortlist)
                     inputs = inputs._replace(pairs=inputs.pairs.astype(np.float16))  # 1 GB for 3,000 questions
@@ -184,6 +185,6 @@ async def collect(
 
 
 def _gain(model: MemoryDecoder, examples: Sequence[Example], k: int) -> list[Cell]:
-    before = recall([base_scores(one) for one in examples], examples, k)
+    before = recall([base_scores(example) for example in examples], examples, k)
     after = recall(scores(model, examples), examples, k)
     return [len(examples), round(before, 4), round(after, 4), round(after - before, 4)]

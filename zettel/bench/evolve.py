@@ -71,7 +71,7 @@ async def run(
     rows.append(_row("all", _sum(counts), total, k))
     return Result(
         bench="evolve",
-        ran_on={**data_file(path), "conversations": ", ".join(one.name for one in collections)},
+        ran_on={**data_file(path), "conversations": ", ".join(collection.name for collection in collections)},
         settings=run_settings(None, (), model, k),
         columns=["conversation", "notes", "asked", f"recall @{k} before", f"recall @{k} after", "after / before",
                  "revised share", "planted copies", "merged of them", "merged beside",
@@ -107,7 +107,7 @@ async def _evolve(
 
 def copies(events: Sequence[Event], most: int) -> dict[str, Event]:
     """Return copies of at most ``most`` statements, evenly spread and in all STYLES, by the id of the copied event."""
-    stating = [one for one in events if len(one.content.split()) >= COPIED_WORDS and "?" not in one.content]
+    stating = [event for event in events if len(event.content.split()) >= COPIED_WORDS and "?" not in event.content]
     count = min(most, len(stating))
     chosen = [stating[place * len(stating) // count] for place in range(count)]
     return {

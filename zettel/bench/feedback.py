@@ -74,16 +74,16 @@ async def run(
 
     Raises ``InvalidInput`` if no questions are left for the measurement.
     """
-    collections = [_with_unique_ids(one) for path in paths for one in read(path)]
-    events = {str(event.external_id): event for one in collections for event in one.events}
+    collections = [_with_unique_ids(talk) for path in paths for talk in read(path)]
+    events = {str(event.external_id): event for talk in collections for event in talk.events}
     questions = [
-        LabelledQuestion(one.text, one.needed)
+        LabelledQuestion(question.text, question.needed)
         for collection in collections
-        for one in collection.questions
-        if one.needed and one.group != UNANSWERABLE
+        for question in collection.questions
+        if question.needed and question.group != UNANSWERABLE
     ]
     if len(questions) <= uses:
-        raise InvalidInput(f"{uses} of {len(questions)} questions leave none for later: use fewer for feedback")
+        raise InvalidInput(f"{uses} of {len(questions)} questions leave none for later: pass a smaller --uses")
     model = load_embedder(embedder)
     rows: list[list[Cell]] = []
     names = list(preferences(collections, 0))
@@ -103,9 +103,9 @@ async def run(
         columns=columns,
         rows=rows,
         notes=[
-            f"Recall@{K} of questions asked after {uses} others were told of, none of which is among them; counted is "
-            "what answers and pleases. Gains are those of the searches that were held back.",
-            "What was not accepted is not used: there the difference is 0.",
+            f"Recall@{K} of questions asked after feedback on {uses} others. Only answers that match the preference "
+            "count. Gains are estimated by cross-validation.",
+            "A scorer that was not accepted is not used, so the difference is 0.",
         ],
     )
 
@@ -125,9 +125,9 @@ async def _simulate(
     order = chance.permutation(len(questions))
     first, later = [questions[n] for n in order[:uses]], [questions[n] for n in order[uses:]]
     expected = [
-        (one, answers)
-        for one in later
-        if (answers := frozenset(id for id in one.answers if matches(events[id])))
+        (question, answers)
+        for question in later
+        if (answers := frozenset(id for id in question.answers if matches(events[id])))
     ]
     scope = Scope(user="one")
     with TemporaryDirectory(prefix="zettel-feedback-") as folder:
@@ -137,13 +137,13 @@ async def _simulate(
                 await store(memory, collection, scope, lambda what, done, total: None)
             ids = await external_ids_by_note(memory, scope)
             used = 0
-            for one in first:
-                hits = await memory.search(one.text, k=SHOWN, scorer="decoder")
+            for question in first:
+                hits = await memory.search(question.text, k=SHOWN, scorer="decoder")
                 seen = chance.random(len(hits)) < propensity(np.arange(1, len(hits) + 1, dtype=np.float32))
                 useful = [
                     hit.note.id
                     for hit, is_seen in zip(hits, seen, strict=True)
-                    if is_seen and ids[hit.note.id] in one.answers and matches(events[ids[hit.note.id]])
+                    if is_seen and ids[hit.note.id] in question.answers and matches(events[ids[hit.note.id]])
                 ]
                 used += len(useful)
                 await memory.feedback(str(hits[0].search_id), useful)
@@ -161,25 +161,25 @@ async def _recall(
     scorer: str,
 ) -> float:
     shares = []
-    for one, answers in expected:
-        hits: list[Hit] = await memory.search(one.text, k=K, scorer=scorer, log=False)
+    for question, answers in expected:
+        hits: list[Hit] = await memory.search(question.text, k=K, scorer=scorer, log=False)
         shares.append(len(answers & {ids[hit.note.id] for hit in hits}) / len(answers))
     return float(np.mean(shares))
 
 
-def _with_unique_ids(one: Collection) -> Collection:
+def _with_unique_ids(talk: Collection) -> Collection:
     """Prefix the ids and sessions of a conversation with its name."""
     events = [
         event.model_copy(
-            update={"external_id": f"{one.name}/{event.external_id}", "session": f"{one.name}/{event.session}"}
+            update={"external_id": f"{talk.name}/{event.external_id}", "session": f"{talk.name}/{event.session}"}
         )
-        for event in one.events
+        for event in talk.events
     ]
     questions = [
-        Question(question.text, question.group, frozenset(f"{one.name}/{id}" for id in question.needed))
-        for question in one.questions
+        Question(question.text, question.group, frozenset(f"{talk.name}/{id}" for id in question.needed))
+        for question in talk.questions
     ]
-    return Collection(one.name, events, questions)
+    return Collection(talk.name, events, questions)
 
 
 def _mean(rows: Sequence[Sequence[Cell]]) -> list[Cell]:

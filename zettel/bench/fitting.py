@@ -1,4 +1,4 @@
-"""Fits the default scorer's weights to labelled conversations and measures them on held-out ones.
+"""Fits the default scorer's weights to labelled conversations and measures them on others.
 
 Each conversation is stored in its own scope, and a recording scorer collects the candidates of its questions. Local
 weights are fitted to answerable questions (LoCoMo's categories 1 to 4). The score's constants are fitted to all
@@ -118,7 +118,7 @@ async def run(
             changed = await _ask(memory, recorder, collection, swapped(collection), events)
             foreign = await _ask(memory, recorder, collection, other.questions, events)
             conversations.append(Conversation(collection.name, own, changed, foreign))
-        shown = [one for docs in corpus for one in await _ask(memory, recorder, docs, docs.questions, events)]
+        shown = [search for docs in corpus for search in await _ask(memory, recorder, docs, docs.questions, events)]
     progress("fitting", 0, 1)
     ran_on: dict[str, Cell] = {"fitted to": ", ".join(names[:fitting])}
     if test:
@@ -151,7 +151,7 @@ def strangers(collections: Sequence[Collection], fitting: int) -> list[Collectio
 def swapped(collection: Collection) -> list[Question]:
     """Return the questions about one speaker with the next speaker's name, which makes them unanswerable.
 
-    A question qualifies if it names one speaker, by the first name at least, and only this speaker said the evidence.
+    A question qualifies if it names one speaker, by the first name at least, and no one else states the evidence.
     """
     speaker_of = {str(event.external_id): event.speaker for event in collection.events}
     speakers = list(dict.fromkeys(speaker for speaker in speaker_of.values() if speaker))
@@ -197,11 +197,11 @@ async def _ask(
 def labelled(shown: Sequence[RecordedSearch]) -> list[fit.Labelled]:
     """Return raw features and evidence rows of the candidates, for each answerable question."""
     examples = []
-    for one in shown:
-        if one.question.group in locomo.MEAN_OF and one.question.needed:
-            rows = np.flatnonzero(one.candidates.pool)
-            values = local_features(one.parsed, one.candidates, rows)
-            positive = np.isin(one.events, sorted(one.question.needed))[rows]
+    for search in shown:
+        if search.question.group in locomo.MEAN_OF and search.question.needed:
+            rows = np.flatnonzero(search.candidates.pool)
+            values = local_features(search.parsed, search.candidates, rows)
+            positive = np.isin(search.events, sorted(search.question.needed))[rows]
             examples.append(fit.Labelled(np.column_stack([values[f.name] for f in FEATURES]), positive))
     return examples
 
@@ -216,10 +216,11 @@ def recall_with(shown: Sequence[RecordedSearch], weights: Vector, k: int) -> Rec
     """Summarize recall with these weights, without unanswerable questions."""
     scorer = scorer_with(weights)
     results = []
-    for one in shown:
-        if one.question.group != locomo.UNANSWERABLE:
-            rows = rank(scorer.score(one.parsed, one.candidates), one.candidates, k)
-            results.append(QuestionResult(one.question.group, one.question.needed, [[one.events[row]] for row in rows]))
+    for search in shown:
+        if search.question.group != locomo.UNANSWERABLE:
+            rows = rank(scorer.score(search.parsed, search.candidates), search.candidates, k)
+            hits = [[search.events[row]] for row in rows]
+            results.append(QuestionResult(search.question.group, search.question.needed, hits))
     return summarize(results, k)
 
 
@@ -227,26 +228,27 @@ def score_evidence(conversation: Conversation, weights: Vector) -> ScoreInputs:
     """Return the inputs of :func:`zettel.scoring.calibrate.calibrate` for all three kinds of questions."""
     values, answered = [], []
     for shown, is_own in ((conversation.own, True), (conversation.swapped, False), (conversation.foreign, False)):
-        for one in shown:
-            rows = np.flatnonzero(one.candidates.pool)
+        for search in shown:
+            rows = np.flatnonzero(search.candidates.pool)
             if not len(rows):
                 continue
-            local = local_features(one.parsed, one.candidates, rows)
+            local = local_features(search.parsed, search.candidates, rows)
             gains = np.column_stack([local[feature.name] for feature in FEATURES]) * weights
             inputs = calibrate.evidence(gains.sum(axis=1), local["coverage"], gains[:, SPEAKER])
             values.append([1.0, *inputs])
-            answered.append(is_own and one.question.group in locomo.MEAN_OF)
+            answered.append(is_own and search.question.group in locomo.MEAN_OF)
     return ScoreInputs(np.array(values).reshape(-1, len(CONSTANTS)), np.array(answered, np.bool_))
 
 
 def concatenate(parts: Sequence[ScoreInputs]) -> ScoreInputs:
     """Concatenate the evidence of several conversations."""
-    return ScoreInputs(np.concatenate([one.values for one in parts]), np.concatenate([one.answered for one in parts]))
+    values, answered = zip(*parts, strict=True)
+    return ScoreInputs(np.concatenate(values), np.concatenate(answered))
 
 
 def fit_weights(groups: Sequence[list[fit.Labelled]], penalty: float) -> Vector:
     """Fit the local weights to several conversations."""
-    return fit.fit_listwise([one for group in groups for one in group], penalty)
+    return fit.fit_listwise([example for group in groups for example in group], penalty)
 
 
 def fit_constants(parts: Sequence[ScoreInputs], penalty: float) -> Vector:
@@ -269,7 +271,7 @@ def _result(
     penalty = fit.best_penalty(groups[:fitting], fit_weights, lambda group, weights: fit.listwise(group)(weights)[0])
     fitted = fit_weights(groups[:fitting], penalty)
     kinds = [fitted, fit.rounded(fitted, DIGITS), SHIPPED]
-    others = fit.held_out(groups, lambda rest: fit_weights(rest, penalty))
+    others = fit.leave_one_out(groups, lambda rest: fit_weights(rest, penalty))
     rows: list[list[Cell]] = [
         [feature.name, *(_cell(kind[place]) for kind in kinds), None] for place, feature in enumerate(FEATURES)
     ]
@@ -299,8 +301,8 @@ def _result(
         if parts[part]:
             now, then = concatenate(parts[part]), concatenate(before[part])
             measured = [calibration(now, constants[0]), calibration(now, constants[1]), calibration(then, constants[2])]
-            rows.append([f"AUROC of an answer ({of})", *(one[0] for one in measured), None])
-            rows.append([f"Brier score ({of})", *(one[1] for one in measured), None])
+            rows.append([f"AUROC of an answer ({of})", *(pair[0] for pair in measured), None])
+            rows.append([f"Brier score ({of})", *(pair[1] for pair in measured), None])
     return Result(
         bench="scorer fit",
         ran_on=ran_on,

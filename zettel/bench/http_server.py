@@ -65,7 +65,7 @@ def run(
                 before = cpu_seconds()
                 over_http.append(run_in_child(run_clients, **client_arguments))
                 over_http[-1]["cpu"] = cpu_seconds() - before
-    ratios = sorted(one["seconds"] / other["seconds"] for one, other in zip(in_process, over_http, strict=True))
+    ratios = sorted(ours["seconds"] / theirs["seconds"] for ours, theirs in zip(in_process, over_http, strict=True))
     rows: list[list[Cell]] = [
         [f"over HTTP, {clients} clients", *_rates(over_http)],
         [f"in the process, {clients} threads", *_rates(in_process)],
@@ -90,13 +90,13 @@ def run(
 
 
 def _rates(rounds: Sequence[dict[str, float]]) -> list[Cell]:
-    seconds = [one["seconds"] for one in rounds]
-    return [round(SEARCHES / one, 1) for one in (median(seconds), max(seconds), min(seconds))]
+    seconds = [measured["seconds"] for measured in rounds]
+    return [round(SEARCHES / value, 1) for value in (median(seconds), max(seconds), min(seconds))]
 
 
 def _cpu(rounds: Sequence[dict[str, float]]) -> list[Cell]:
-    milliseconds = [one["cpu"] / SEARCHES * MILLISECONDS for one in rounds]
-    return [round(one, 2) for one in (median(milliseconds), min(milliseconds), max(milliseconds))]
+    milliseconds = [measured["cpu"] / SEARCHES * MILLISECONDS for measured in rounds]
+    return [round(value, 2) for value in (median(milliseconds), min(milliseconds), max(milliseconds))]
 
 
 # child processes ------------------------------------------------------------------------------------------------

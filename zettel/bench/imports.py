@@ -30,7 +30,7 @@ SCOPE_SIZE = 5_000
 """Messages of a scope, which is years of one user's notes."""
 QUESTIONS = 300
 WARMING = 100
-"""Untimed searches, after one in each scope that loads its columns."""
+"""Untimed searches, after a search in each scope, which loads its columns."""
 PERCENTILES = (50, 90)
 K = 10
 BESIDE = 4_000

@@ -98,10 +98,10 @@ async def run(
         },
         columns=["measured", *runs, "unit"],
         rows=[
-            ["calls", *(_rounded(one.calls) for one in runs.values()), "a turn"],
-            ["tokens", *(_rounded(one.tokens, 1) for one in runs.values()), "a turn"],
-            ["notes with the model's fields", *(_rounded(one.written) for one in runs.values()), "of 1"],
-            [f"recall @{K}", *(_rounded(one.recall) for one in runs.values()), "of 1"],
+            ["calls", *(_rounded(run.calls) for run in runs.values()), "a turn"],
+            ["tokens", *(_rounded(run.tokens, 1) for run in runs.values()), "a turn"],
+            ["notes with the model's fields", *(_rounded(run.written) for run in runs.values()), "of 1"],
+            [f"recall @{K}", *(_rounded(run.recall) for run in runs.values()), "of 1"],
             ["filler", *[round(fillers / turns, 4)] * len(runs), "of 1"],
             *([f"add p{p}", plain, slow, None, None, "ms"] for p, plain, slow in _paired_times(without, with_model)),
             *([f"add p{p} ÷ without", 1.0, round(slow / plain, 2), None, None, "times"]
@@ -179,7 +179,7 @@ async def _add_times(
         slow = {"store": str(Path(folder) / "slow.db"), "delay": PACE / 2, "model": [MODEL, server.url]}
         plain = {"store": str(Path(folder) / "plain.db"), "delay": 0.0, "model": None}
         with_model, without = await asyncio.gather(
-            *(anyio.to_thread.run_sync(partial(run_in_child, chat, **common, **one)) for one in (slow, plain))
+            *(anyio.to_thread.run_sync(partial(run_in_child, chat, **common, **side)) for side in (slow, plain))
         )
     return with_model["seconds"], without["seconds"]
 

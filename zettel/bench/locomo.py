@@ -161,7 +161,7 @@ def read(path: Path, conversations: Sequence[str] = ()) -> tuple[list[Collection
     problems = EvidenceProblems()
     collections = []
     for name in names:
-        events = [one for one in locomo.turns(path, samples[name], None) if isinstance(one, Event)]
+        events = [turn for turn in locomo.turns(path, samples[name], None) if isinstance(turn, Event)]
         known = {str(event.external_id) for event in events}
         questions = []
         for entry in samples[name].get("qa", []):
@@ -180,4 +180,4 @@ def _full_name(conversation: str, names: Sequence[str]) -> str:
     for name in names:
         if name == conversation or name.endswith(f"-{conversation}"):
             return name
-    raise InvalidInput(f"there is no conversation {conversation!r}: name one of {', '.join(names)}")
+    raise InvalidInput(f"unknown conversation {conversation!r}: use one of {', '.join(names)}")

@@ -140,7 +140,7 @@ def _searches(
 
 def _search_rows(size: int, ours: Searched, theirs: Searched) -> list[list[Cell]]:
     def pair(stage: str) -> list[list[float]]:
-        return [percentiles([one[stage] for one in side.seconds], PERCENTILES) for side in (ours, theirs)]
+        return [percentiles([seconds[stage] for seconds in side.seconds], PERCENTILES) for side in (ours, theirs)]
 
     rows = [
         _row(f"search p{percentile}, {size:,}", served, embedded, "ms")
@@ -154,7 +154,7 @@ def _search_rows(size: int, ours: Searched, theirs: Searched) -> list[list[Cell]
 
 
 def _median(searched: Searched) -> float:
-    return percentiles([one["search"] for one in searched.seconds], PERCENTILES)[0]
+    return percentiles([seconds["search"] for seconds in searched.seconds], PERCENTILES)[0]
 
 
 def _scope(size: int) -> Scope:

@@ -83,10 +83,10 @@ async def run(
         stores = [open_store(store) if isinstance(store, str) else store for store in named]
         memories = [await stack.enter_async_context(AsyncMemory(store, embedder=model)) for store in stores]
         names = [await store_name(store) for store in stores]
-        answers = [[await _answers(memory, one, progress) for memory in memories] for one in collections]
+        answers = [[await _answers(memory, collection, progress) for memory in memories] for collection in collections]
     compared: list[tuple[Cell, Cell, Sequence[Answers]]] = [
-        (one.name, len(one.events), of_stores)
-        for one, of_stores in zip(collections, answers, strict=True)
+        (collection.name, len(collection.events), of_stores)
+        for collection, of_stores in zip(collections, answers, strict=True)
     ]
     together = [
         Answers([hits for of_stores in answers[:talks] for hits in of_stores[place].hits], None)
@@ -106,7 +106,7 @@ async def run(
         + (["one", "other"] if several else [])
         + [f"overlap @{K}", "same first"]
         + (["one ms", "other ms"] if several else [f"{name} ms" for name in names]),
-        rows=[row for one in compared for row in _rows(*one, names)],
+        rows=[row for entry in compared for row in _rows(*entry, names)],
         notes=[f"Mean share of the first {K} hits that both stores have; ms for a search, on average."],
     )
 
@@ -127,9 +127,9 @@ def store_of(spec: str) -> str | GraphStore:
     if match is None:
         return spec
     module, name = match.groups()
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
         store: GraphStore = getattr(import_module(module), name)()
     except ModuleNotFoundError as error:

@@ -96,7 +96,7 @@ def _by_places(result: Result) -> Any:
 
 
 def _by_epoch(result: Result) -> Any:
-    """Plot training loss and recall on held-out conversations after each epoch."""
+    """Plot training loss and validation recall after each epoch."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 

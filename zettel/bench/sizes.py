@@ -91,9 +91,9 @@ def _measure(size: int, parent: Path, model: Embedder, embedder: str | None, pro
         empty = run_in_child(searches, store=str(Path(temporary) / "empty.db"), **search_arguments)
     progress(f"asking {size:,} notes", 2, 3)
     theirs = run_in_child(flat, folder=str(folder), **search_arguments)
-    found = {"zettel": ours["found"], "vectors": theirs["by_vector"], "FTS5": theirs["by_text"]}
+    hits = {"zettel": ours["found"], "vectors": theirs["by_vector"], "FTS5": theirs["by_text"]}
     times, space = _times(ours, theirs), _space(ours, empty, folder, size)
-    return {**rate, **times, **space, **_recalls(questions, found)}
+    return {**rate, **times, **space, **_recalls(questions, hits)}
 
 
 def prepare(folder: Path, scope: ZipfScope, model: Embedder, progress: Progress) -> UnitRows:
@@ -135,15 +135,15 @@ def import_seconds(memory: Memory, scope: ZipfScope, progress: Progress) -> floa
 
 def _times(ours: dict[str, Any], theirs: dict[str, Any]) -> UnitRows:
     rows: UnitRows = {"open and first answer": (round(ours["opened"], 2), "s")}
-    whole = _percentile_rows("search", [one["search"] for one in ours["seconds"]])
-    simple = _percentile_rows("flat", [one["all"] for one in theirs["seconds"]])
-    rows |= whole
+    search = _percentile_rows("search", [seconds["search"] for seconds in ours["seconds"]])
+    flat = _percentile_rows("flat", [seconds["all"] for seconds in theirs["seconds"]])
+    rows |= search
     for stage in STAGES:
-        rows |= _percentile_rows(f"- {stage}", [one[stage] for one in ours["seconds"]])
-    rows |= simple
+        rows |= _percentile_rows(f"- {stage}", [seconds[stage] for seconds in ours["seconds"]])
+    rows |= flat
     for part in FLAT_PARTS:
-        rows |= _percentile_rows(f"- flat: {part}", [one[part] for one in theirs["seconds"]])
-    rows["search p50 ÷ flat p50"] = (ratio(whole["search p50"][0], simple["flat p50"][0]), "times")
+        rows |= _percentile_rows(f"- flat: {part}", [seconds[part] for seconds in theirs["seconds"]])
+    rows["search p50 ÷ flat p50"] = (ratio(search["search p50"][0], flat["flat p50"][0]), "times")
     return rows
 
 
@@ -161,16 +161,16 @@ def _space(ours: dict[str, Any], empty: dict[str, Any], folder: Path, size: int)
     return rows
 
 
-def _recalls(questions: Sequence[MadeQuestion], found: dict[str, list[list[str]]]) -> UnitRows:
+def _recalls(questions: Sequence[MadeQuestion], hits_by_system: dict[str, list[list[str]]]) -> UnitRows:
     """Return the share of questions with their message among the first K, by system."""
     rows: UnitRows = {}
-    for system, hits in found.items():
-        share = sum(one.source in ids[:K] for one, ids in zip(questions, hits, strict=True)) / len(questions)
+    for system, hits in hits_by_system.items():
+        share = sum(question.source in ids[:K] for question, ids in zip(questions, hits, strict=True)) / len(questions)
         rows[f"recall @{K}, {system}"] = (round(share, 4), "of 1")
     return rows
 
 
-def _notes(kept: bool) -> list[str]:
+def _notes(is_stored: bool) -> list[str]:
     notes = [
         f"{QUESTIONS} questions a size; flat: embed, FAISS IndexFlatIP over all vectors and an FTS5 query without stop "
         f"words, each for the best {K}; FAISS on one core or {usable_cores()}, whichever is quicker.",
@@ -178,8 +178,8 @@ def _notes(kept: bool) -> list[str]:
         "Settings counts zettel's imports, not Python's own start; the files are in the system's cache.",
         f"Memory per note: RSS after {SEARCHES_BEFORE} searches, less RSS with an empty store after the same.",
     ]
-    if kept:
-        notes.append("Stores kept from an earlier run have the import rate of that run.")
+    if is_stored:
+        notes.append("A store of an earlier run has the import rate of that run.")
     return notes
 
 

@@ -24,7 +24,7 @@ from zettel.ports import Embedder
 from zettel.transcripts import choose
 from zettel.transcripts.formats import locomo
 
-from .baselines import hush_transformers
+from .baselines import silence_transformers
 from .evaluation import Progress, run_settings
 from .results import Cell, Result, data_file, usable_cores
 from .timing import MILLISECONDS, PERCENTILES, percentiles
@@ -95,7 +95,7 @@ def _minilm_seconds(texts: Sequence[str], name: str, progress: Progress, notes: 
 
     from zettel.embed.transformer import find_model
 
-    hush_transformers()
+    silence_transformers()
     torch.set_num_threads(usable_cores())
     model = SentenceTransformer(str(find_model(name)), device="cpu", local_files_only=True)
     model.encode(

@@ -42,10 +42,10 @@ class StageTimer:
         self._began = time.perf_counter()
 
     def end(self) -> dict[str, float]:
-        """Return seconds of each of STAGES and of the whole ``search`` since ``begin``."""
-        whole = time.perf_counter() - self._began
+        """Return seconds of each of STAGES and of the ``search`` since ``begin``."""
+        total = time.perf_counter() - self._began
         stages = {stage: self._spent[stage] for stage in STAGES}
-        return {"search": whole, **stages, "rest": whole - sum(stages.values())}
+        return {"search": total, **stages, "rest": total - sum(stages.values())}
 
     def store(self, store: GraphStore) -> GraphStore:
         """Return a timed proxy of a store."""

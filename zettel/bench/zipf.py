@@ -83,9 +83,10 @@ class ZipfScope:
         """Return the messages of one session; the last session may be short."""
         return [
             Event(
-                external_id=str(place), content=one.text, speaker=one.speaker, session=f"s{number}", occurred_at=one.at
+                external_id=str(place), content=message.text, speaker=message.speaker, session=f"s{number}",
+                occurred_at=message.at,
             )
-            for place, one in enumerate(self.messages(number), number * SESSION)
+            for place, message in enumerate(self.messages(number), number * SESSION)
         ]
 
     def messages(self, number: int) -> Iterator[Message]:
@@ -138,13 +139,13 @@ def _vocabulary() -> tuple[tuple[str, ...], NDArray[np.bool_]]:
     The shipped embedder's whole words come first, by frequency, then compounds. Some words are names.
     """
     known: dict[str, int] = json.loads((SHIPPED / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    whole = [
+    whole_words = [
         word
         for word in sorted(known, key=known.__getitem__)
         if word.isascii() and word.isalpha() and (len(word) > 2 or not token_of(word))
     ]
-    parts = [word for word in whole[COMMON:] if 4 <= len(word) <= 6]
-    words = dict.fromkeys(whole)
+    parts = [word for word in whole_words[COMMON:] if 4 <= len(word) <= 6]
+    words = dict.fromkeys(whole_words)
     step = len(parts) // 2 + 1
     at = 0
     while len(words) < VOCABULARY:

@@ -2,7 +2,7 @@
 
 The constants are fitted by logistic regression (`zettel scorer fit` with the files that
 :data:`zettel.scoring.features.FEATURES` names) to three kinds of questions: those of a conversation, nine in ten of
-which have an answer; those of another conversation; and its own with another speaker's name. On two held-out
+which have an answer; those of another conversation; and its own with another speaker's name. On two other
 conversations, the AUROC is 0.85 and the Brier score 0.16. Calibration barely separates an answerable question from an
 unanswerable one on the same topic.
 """

@@ -85,7 +85,7 @@ class DecoderInput(NamedTuple):
 
 
 def decoder_input(question: Question, shortlist: Shortlist) -> DecoderInput:
-    """The decoder's input for a question and its shortlist of one or more notes."""
+    """Return the decoder's input for a question and its shortlist, which has at least one note."""
     candidates, rows = shortlist.candidates, shortlist.rows
     local = shortlist.first.local_score[rows].astype(np.float64)
     likelihood = np.exp(local - local.max())
@@ -130,7 +130,7 @@ def _local_features(shortlist: Shortlist) -> Floats:
 def _rank_features(
     shortlist: Shortlist, local: NDArray[np.float64], likelihood: NDArray[np.float64], score: Floats
 ) -> Floats:
-    """How the notes compare with each other: (m, 6)."""
+    """Scores and ranks relative to the other notes: (m, 6)."""
     session = shortlist.candidates.session[shortlist.rows]
     graph = shortlist.first.graph_score[shortlist.rows].astype(np.float64)
     place = np.log1p(np.arange(len(local))) / 2.0
@@ -230,10 +230,10 @@ def _steps(candidates: Candidates, rows: Ints, place: Ints) -> Ints:
     """Distance of two notes in their session, WINDOW + 1 if farther: (m, m)."""
     m = len(rows)
     steps = np.full((m, m), WINDOW + 1)
-    here = rows
+    following = rows
     for step in range(1, WINDOW + 1):
-        here = np.where(here >= 0, candidates.next[here], -1)
-        there = np.where(here >= 0, place[here], -1)
-        near = np.flatnonzero(there >= 0)
-        steps[near, there[near]] = steps[there[near], near] = step
+        following = np.where(following >= 0, candidates.next[following], -1)
+        column = np.where(following >= 0, place[following], -1)
+        row = np.flatnonzero(column >= 0)
+        steps[row, column[row]] = steps[column[row], row] = step
     return steps

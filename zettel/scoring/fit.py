@@ -127,8 +127,8 @@ def fit_logistic(values: Vector, answered: Bools, penalty: float) -> Vector:
     return fit(logistic(values, answered), values.std(axis=0), penalty)
 
 
-def held_out(groups: Sequence[Group], weigh: Callable[[Sequence[Group]], Vector]) -> list[Vector]:
-    """For each of two or more groups, the weights that ``weigh`` fits to the others."""
+def leave_one_out(groups: Sequence[Group], weigh: Callable[[Sequence[Group]], Vector]) -> list[Vector]:
+    """Return for each of two or more groups the weights that ``weigh`` fits to the others."""
     return [weigh([*groups[:place], *groups[place + 1 :]]) for place in range(len(groups))]
 
 
@@ -140,7 +140,7 @@ def best_penalty(
     """The penalty with the least mean ``cost`` of a group under weights fitted to the others."""
 
     def expected(penalty: float) -> float:
-        weights = held_out(groups, lambda others: weigh(others, penalty))
+        weights = leave_one_out(groups, lambda others: weigh(others, penalty))
         return sum(map(cost, groups, weights)) / len(groups)
 
     return min(PENALTIES, key=expected)

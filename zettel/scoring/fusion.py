@@ -19,7 +19,7 @@ from zettel.ports.query import Scores, Seed
 from zettel.scoring.answering import ANSWER_DEPTH
 from zettel.scoring.calibrate import calibrate, evidence
 from zettel.scoring.features import FEATURES, Feature, Group, local_features
-from zettel.scoring.names import terms_meant, unheard
+from zettel.scoring.names import similar_terms, unknown_names
 from zettel.scoring.ranking import outdated
 from zettel.scoring.walk import NO_STEPS, Walk, graph_of, walk
 
@@ -54,7 +54,7 @@ TAIL = 1e-6
 LIFT = 1.05
 """Least ratio between the score of a replacement and that of the note it replaces."""
 OUTDATED = 0.5
-"""Factor on the score of a note that is no longer valid."""
+"""Factor on the score of an outdated note."""
 
 
 class FusionScorer:
@@ -84,7 +84,7 @@ class FusionScorer:
         gains *= np.array([feature.weight for feature in self.features], np.float32)
         weighted[rows] = gains
         local = gains.sum(axis=1, dtype=np.float64)
-        spoken = gains[:, names.index("speaker")] if "speaker" in names else np.zeros(len(rows), np.float32)
+        speaker_gains = gains[:, names.index("speaker")] if "speaker" in names else np.zeros(len(rows), np.float32)
         walked = self._walk(question, local, values["coverage"], candidates, rows)
         share = walked.share[:n] / max(float(walked.share[:n].sum()), 1e-12)
         order = share.copy()
@@ -93,8 +93,8 @@ class FusionScorer:
             order = spread(order, candidates, rows)
         order = prefer_replacements(order, candidates, question.today)
         return Scores(
-            score=calibrate(order, evidence(local, values["coverage"], spoken), candidates.pool),
-            local_score=scattered(local, rows, n).astype(np.float32),
+            score=calibrate(order, evidence(local, values["coverage"], speaker_gains), candidates.pool),
+            local_score=scatter(local, rows, n).astype(np.float32),
             graph_score=share.astype(np.float32),
             features=weighted,
             feature_names=names,
@@ -109,30 +109,30 @@ class FusionScorer:
         candidates: Candidates,
         rows: NDArray[np.intp],
     ) -> Walk:
-        """The walk, or its restart vector if the walk is left out."""
+        """Return the walk, or its restart vector if the walk is left out."""
         terms = "terms" not in self.without
         named = named_terms(question, candidates) if terms else np.zeros(len(candidates.term_df), np.float32)
-        restart = start(local, coverage, candidates, rows, named)
+        restart = restart_vector(local, coverage, candidates, rows, named)
         graph = NO_STEPS._replace(nodes=len(restart)) if "walk" in self.without else graph_of(candidates, terms=terms)
         return walk(graph, restart)
 
 
 def named_terms(question: Question, candidates: Candidates) -> Floats:
-    """Unscaled restart weights of the terms: 1 / df of rare ones that the question names, (t,).
+    """Return unscaled restart weights of the terms, (t,): 1 / df of rare terms that the question names.
 
     A name that does not occur in the scope matches terms of similar spelling.
     """
     df = candidates.term_df
     named = candidates.term_named.copy()
-    if unknown := unheard(question, candidates.stats.df):
-        named[terms_meant(unknown, candidates.term_keys)] = True
+    if unknown := unknown_names(question, candidates.stats.df):
+        named[similar_terms(unknown, candidates.term_keys)] = True
     return np.where(named & (df >= 1) & (df <= RARE_TERM_DF), 1.0 / np.maximum(df, 1), 0.0).astype(np.float32)
 
 
-def start(
+def restart_vector(
     local: NDArray[np.float64], coverage: Floats, candidates: Candidates, rows: NDArray[np.intp], terms: Floats
 ) -> NDArray[np.float64]:
-    """The restart vector, (n + t,) summing to 1: softmax over the STARTERS best rows, named titles and named terms.
+    """Return the restart vector, (n + t,) summing to 1: softmax over the STARTERS best rows, named titles and terms.
 
     ``local`` and ``coverage`` belong to ``rows``, the possible hits; the walk starts at no other note. ``terms`` come
     from :func:`named_terms`.
@@ -140,7 +140,7 @@ def start(
     n = len(candidates.ids)
     first = best(local, candidates.seq[rows], STARTERS)
     odds = np.exp(local[first] - local[first[0]])
-    restart = scattered(odds / odds.sum(), rows[first], n + len(terms))
+    restart = scatter(odds / odds.sum(), rows[first], n + len(terms))
     if terms.any():
         restart *= 1.0 - TERM_SHARE
         restart[n:] += TERM_SHARE * terms / terms.sum()
@@ -154,7 +154,7 @@ def start(
 
 
 def perplexity(local: NDArray[np.float64]) -> float:
-    """exp of the entropy of the softmax of the local scores: the effective number of answers, from 1."""
+    """Return the effective number of answers, from 1: exp of the entropy of the softmax of the local scores."""
     below = local - local.max()
     odds = np.exp(below)
     total = float(odds.sum())
@@ -162,7 +162,7 @@ def perplexity(local: NDArray[np.float64]) -> float:
 
 
 def spread(order: NDArray[np.float64], candidates: Candidates, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Scores with a penalty of SESSION_PENALTY for each note of a session after its UNPENALISED best, (n,).
+    """Return scores with a penalty of SESSION_PENALTY for each note of a session after its UNPENALISED best, (n,).
 
     This equals a greedy choice for diversity (Carbonell and Goldstein 1998) that charges a session for each of its
     notes taken beyond UNPENALISED.
@@ -177,15 +177,15 @@ def spread(order: NDArray[np.float64], candidates: Candidates, rows: NDArray[np.
     return changed
 
 
-def scattered(values: NDArray[np.float64], rows: NDArray[np.intp], size: int) -> NDArray[np.float64]:
-    """``values`` at ``rows``, 0 elsewhere: (size,)."""
-    spread = np.zeros(size)
-    spread[rows] = values
-    return spread
+def scatter(values: NDArray[np.float64], rows: NDArray[np.intp], size: int) -> NDArray[np.float64]:
+    """Return ``values`` at ``rows`` and 0 elsewhere, (size,)."""
+    result = np.zeros(size)
+    result[rows] = values
+    return result
 
 
 def prefer_replacements(share: NDArray[np.float64], candidates: Candidates, today: int | None) -> NDArray[np.float64]:
-    """Scores that rank a note which is no longer valid below its replacement, (n,)."""
+    """Return scores that rank an outdated note below its replacement, (n,)."""
     old = outdated(candidates, today)
     if not old.any():
         return share

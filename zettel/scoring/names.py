@@ -32,7 +32,7 @@ _CAPITALISED = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
 def likeness(first: str, second: str) -> float:
-    """Likeness of two spellings, 0..1: Jaro-Winkler, and at least PREFIX if one is a prefix of the other."""
+    """Return the likeness of two spellings, 0..1: Jaro-Winkler, and at least PREFIX if one is a prefix of the other."""
     shorter, longer = sorted((first, second), key=len)
     if shorter == longer:
         return 1.0
@@ -78,31 +78,31 @@ def jaro_winkler(first: str, second: str) -> float:
 
 
 def speakers_named(question: Question, speaker_names: Sequence[str]) -> list[float]:
-    """Confidence that the question names each speaker, 0..1.
+    """Return the confidence that the question names each speaker, 0..1.
 
     1 for speakers with their full name in the question. If there are none, 1 for speakers with a part of it ("Ann" of
     "Ann Lee"). Else the likeness to the capitalised words of the question, for the most alike speakers.
     """
     keys = [phrase_key(name) for name in speaker_names]
     names = set(question.names)
-    whole = [float(key in names) for key in keys]
-    if any(whole):
-        return whole
+    exact = [float(key in names) for key in keys]
+    if any(exact):
+        return exact
     words = [[word for word in key.split() if tokenize(word)] for key in keys]
-    part = [float(any(word in names for word in own)) for own in words]
-    if any(part):
-        return part
-    spellings = capitalised(question.text)
-    likes = [
+    partial = [float(any(word in names for word in own)) for own in words]
+    if any(partial):
+        return partial
+    spellings = capitalised_words(question.text)
+    likenesses = [
         max((likeness(x, word) for x in spellings for word in own if may_be_alike(x, word)), default=0.0)
         for own in words
     ]
-    best = max(likes, default=0.0)
-    return [like if like >= ALIKE and like == best else 0.0 for like in likes]
+    best = max(likenesses, default=0.0)
+    return [value if value >= ALIKE and value == best else 0.0 for value in likenesses]
 
 
-def terms_meant(unknown: Sequence[str], term_keys: Sequence[str]) -> list[int]:
-    """Places of the terms that the ``unknown`` names of a question may mean.
+def similar_terms(unknown: Sequence[str], term_keys: Sequence[str]) -> list[int]:
+    """Return the places of the terms with a spelling similar to the ``unknown`` names of a question.
 
     Compares only terms with the same first letter, or with equal letters after it, as in Karl and Carl.
     """
@@ -116,13 +116,13 @@ def terms_meant(unknown: Sequence[str], term_keys: Sequence[str]) -> list[int]:
     ]
 
 
-def unheard(question: Question, df: Ints) -> list[str]:
-    """The question's capitalised words that no note contains; ``df`` is that of its tokens."""
+def unknown_names(question: Question, df: Ints) -> list[str]:
+    """Return the question's capitalised words that no note contains; ``df`` is that of its tokens."""
     known = {token for token, count in zip(question.tokens, df.tolist(), strict=True) if count}
-    return [word for word in capitalised(question.text) if known.isdisjoint(tokenize(word))]
+    return [word for word in capitalised_words(question.text) if known.isdisjoint(tokenize(word))]
 
 
-def capitalised(text: str) -> list[str]:
-    """Keys of the first MOST_NAMES capitalised words, without function words and repetitions."""
+def capitalised_words(text: str) -> list[str]:
+    """Return keys of the first MOST_NAMES capitalised words, without function words and repetitions."""
     words = (word for word in _CAPITALISED.findall(text) if word[0].isupper() and tokenize(word))
     return list(dict.fromkeys(phrase_key(word) for word in islice(words, MOST_NAMES)))

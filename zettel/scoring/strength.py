@@ -4,7 +4,7 @@ The forgetting curve of Ebbinghaus (1885) as in MemoryBank (Zhong et al. 2023, a
 the time since the last use, or since the note was recorded. It does not count from the event, so that imported old
 transcripts are fresh. S is the stability, which grows with each use.
 
-Weak notes rank slightly lower, and only in scopes with feedback: without it, age says nothing about usefulness.
+Weak notes rank slightly lower, and only in scopes with feedback: without it, age does not predict usefulness.
 """
 
 from __future__ import annotations

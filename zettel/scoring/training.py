@@ -1,7 +1,7 @@
 """Training of a memory decoder on labelled questions.
 
 The loss is the listwise softmax cross-entropy over a shortlist (ListNet, Cao et al. 2007), plus a penalty on the
-correction to the default scorer. Recall on held-out questions selects the epoch.
+correction to the default scorer. Recall on validation questions selects the epoch.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class TrainingSettings:
 
 
 class Epoch(NamedTuple):
-    """Mean training loss of an epoch, and recall on the held-out questions after it."""
+    """Mean training loss of an epoch, and recall on the validation questions after it."""
 
     loss: float
     recall: float
@@ -75,7 +75,7 @@ class Epoch(NamedTuple):
 
 class Trained(NamedTuple):
     """The model of the best epoch, and the history. ``best`` is -1 if no epoch beats the default scorer; the model is
-    then untrained. ``untrained`` is the recall of the default scorer on the held-out questions."""
+    then untrained. ``untrained`` is the recall of the default scorer on the validation questions."""
 
     model: MemoryDecoder
     epochs: list[Epoch]
@@ -85,19 +85,19 @@ class Trained(NamedTuple):
 
 def train(
     examples: Sequence[Example],
-    held_out: Sequence[Example],
+    validation: Sequence[Example],
     config: MemoryDecoderConfig,
     settings: TrainingSettings,
     progress: Progress,
     model_class: type[MemoryDecoder] = MemoryDecoder,
 ) -> Trained:
-    """Train on ``examples``; recall on ``held_out`` selects the epoch.
+    """Train on ``examples``; recall on ``validation`` selects the epoch.
 
-    Raises ``InvalidInput`` if no example has an answer on its shortlist, or nothing is held out.
+    Raises ``InvalidInput`` if no example has an answer on its shortlist, or ``validation`` is empty.
     """
     examples = [example for example in examples if example.answers.any()]
-    if not examples or not held_out:
-        raise InvalidInput("nothing to learn from: give questions with answers, and some to hold out")
+    if not examples or not validation:
+        raise InvalidInput("training requires questions with answers, and validation questions: add more")
     device = resolve_device(settings.device)
     torch.manual_seed(settings.seed)
     rng = np.random.default_rng(settings.seed)
@@ -109,7 +109,7 @@ def train(
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, settings.rate, total_steps=settings.epochs * steps, pct_start=WARM_UP
     )
-    untrained = recall(list(map(base_scores, held_out)), held_out)
+    untrained = recall(list(map(base_scores, validation)), validation)
     best_model, best, best_recall = copy.deepcopy(model), -1, untrained
     epochs: list[Epoch] = []
     for epoch in range(settings.epochs):
@@ -129,7 +129,7 @@ def train(
             schedule.step()
             average.update_parameters(model)
             total += float(loss.detach()) * len(chunk) / len(examples)
-        epochs.append(Epoch(total, recall(scores(average.module, held_out), held_out)))
+        epochs.append(Epoch(total, recall(scores(average.module, validation), validation)))
         if epochs[-1].recall > best_recall:
             best_model, best, best_recall = copy.deepcopy(average.module), epoch, epochs[-1].recall
         elif epoch - best >= settings.patience:
@@ -157,14 +157,14 @@ def correction_penalty(odds: torch.Tensor, batch: DecoderBatch) -> torch.Tensor:
 
 
 def scores(model: MemoryDecoder, examples: Sequence[Example]) -> list[Floats]:
-    """The model's log-odds, (m,) for each example."""
+    """Return the model's log-odds, (m,) for each example."""
     model.eval()
     device = str(next(model.parameters()).device)
     return predict(model, [example.input for example in examples], model.config, device)
 
 
 def base_scores(example: Example) -> Floats:
-    """The default scorer's order as scores, (m,): ties keep their place."""
+    """Return the default scorer's order as scores, (m,); ties keep their order."""
     return -np.arange(len(example.answers), dtype=np.float32)
 
 
@@ -190,8 +190,8 @@ def is_conversations_only(model: MemoryDecoder, examples: Sequence[Example], k: 
     return recall(scores(model, documents), documents, k) <= baseline
 
 
-def hold_out(groups: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
-    """A mask of the examples to hold out: whole groups, about ``share`` of them and at least one."""
+def validation_mask(groups: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
+    """Return a mask of the validation examples: whole groups, about ``share`` of them and at least one."""
     names = sorted(set(groups))
     chosen = np.random.default_rng(seed).permutation(len(names))[: max(1, round(share * len(names)))]
     return np.isin(groups, [names[place] for place in chosen])

@@ -50,7 +50,7 @@ FOLDS = 5
 MIN_STANDARD_ERRORS = 1.0
 """Least gain, in standard errors, of accepted preferences. Weights learned from chance alone are worse than none, so 1
 suffices; 2 would refuse many real gains after a few hundred searches."""
-_MAX_LOG_SLOPE = 3.0  # bound of |ln a|, against a long first step
+_MAX_LOG_SLOPE = 3.0  # bound of |ln a|, which limits the first step
 _MAX_STEPS = 100  # of L-BFGS, which converges earlier
 
 
@@ -181,7 +181,7 @@ def fit_weights(searches: Sequence[RatedSearch]) -> Floats:
 
 
 def cross_validate(searches: Sequence[RatedSearch]) -> GainEstimate:
-    """Estimate the gain of learning on held-out searches.
+    """Estimate the gain of learning by cross-validation.
 
     A hash of the question assigns each search to one of FOLDS parts. Weights learned from the other parts rank it. The
     gain of a useful hit is 1 / log2(1 + position among the shown hits) (Järvelin and Kekäläinen 2002), weighted by its
