@@ -1,7 +1,6 @@
-"""How every write gets into a store: read the scope's state, plan a batch on it, apply it, and plan anew if the scope
-has moved on meanwhile.
+"""Optimistic transactions: read the scope's state, plan a batch, apply it, and plan again after a conflict.
 
-Inside a process a lock for each scope makes that rare; between processes the store's check makes it safe.
+A lock per scope makes conflicts rare in one process. The store's check makes writes of several processes safe.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from zettel.ports import GraphStore, ScopeState
 from zettel.ports.operations import Batch, Conflict, Op
 
 BUSY_AFTER = 30.0
-"""Seconds of losing to other writers before a write gives up, with nothing written."""
+"""Seconds of conflicts with other writers after which a write fails."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.2
 
 
 class Clock:
-    """Numbers and dates what a batch writes: ``seq`` only grows, and recorded time never goes back in a scope.
+    """Assigns ``seq`` and recorded times to a batch: both only grow in a scope.
 
-    ``now`` is what the machine's clock shows: jobs are due then, however far ahead the clock of an earlier write was.
+    ``now`` is the machine's time. Jobs are due then, even if an earlier write had a clock that was ahead.
     """
 
     def __init__(self, state: ScopeState) -> None:
@@ -39,15 +38,15 @@ class Clock:
         self.recorded_at = from_micros(self.micros)
 
     def next(self) -> int:
-        """The next place in the order of arrival."""
+        """Return the next ``seq``."""
         self.seq += 1
         return self.seq
 
 
 Plan = Callable[[ScopeState, Clock], Awaitable[list[Op]]]
-"""Makes the operations for a scope that stands at that state; an empty list writes nothing."""
+"""Plans the operations on a state of the scope; an empty list writes nothing."""
 Look = Callable[[], Awaitable[ScopeState]]
-"""Reads where the scope stands, and whatever else its planner wants to know."""
+"""Reads the state of the scope, and the data that its planner needs."""
 
 
 class Commits:
@@ -55,15 +54,14 @@ class Commits:
 
     def __init__(self, store: GraphStore) -> None:
         self._store = store
-        # Weak: the lock of a scope that nobody writes to is forgotten.
+        # Weak, so that locks of scopes without writers are freed.
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     async def commit(self, scope: Scope, plan: Plan, look: Look | None = None) -> bool:
-        """Plan and apply; whether anything was written. ``look`` is called before each plan, in the place of the
-        store's ``state``.
+        """Plan and apply a batch, and return whether anything was written.
 
-        Raises ``StoreBusy`` when other writers were always first, and what the store's ``apply`` raises; then
-        nothing of this plan was written.
+        ``look`` replaces the store's ``state`` before each plan. Raises ``StoreBusy`` if conflicts with other writers
+        do not end, and what the store's ``apply`` raises. Then nothing was written.
         """
         deadline = time.monotonic() + BUSY_AFTER
         pause = _FIRST_PAUSE
@@ -80,7 +78,7 @@ class Commits:
                     return bool(ops)
                 except Conflict:
                     if time.monotonic() > deadline:
-                        raise StoreBusy(f"other writers kept {scope} busy for {BUSY_AFTER:.0f} s; try again") from None
+                        raise StoreBusy(f"other writers blocked {scope} for {BUSY_AFTER:.0f} s; try again") from None
                 await anyio.sleep(random.uniform(0, pause))
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
