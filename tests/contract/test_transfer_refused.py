@@ -116,7 +116,7 @@ class TestHalfAnImport:
         assert stopped.jobs() == []
         assert stopped.reembed() == 0
         (line,) = stopped.check()
-        assert "cut off" in line
+        assert "unfinished or was interrupted" in line
         stopped.check(repair=True)
         assert stopped.check() == []
 

@@ -211,7 +211,7 @@ def test_vectors_come_into_the_index_many_at_once(
 
 
 def test_auth_that_is_no_pair_is_named() -> None:
-    with pytest.raises(InvalidInput, match="auth is \\(user, password\\)"):
+    with pytest.raises(InvalidInput, match="auth must be \\(user, password\\)"):
         Memory("neo4j://127.0.0.1:1", auth="secret")  # type: ignore[arg-type]
 
 

@@ -46,8 +46,9 @@ def _is_number(value: object) -> bool:
 
 
 def _is_refusal(choice: Any) -> bool:
-    fields = choice.message.provider_specific_fields or {}
-    return choice.finish_reason == "content_filter" or bool(fields.get("refusal"))
+    message = choice.message  # LiteLLM before 1.110 has the refusal among the provider's fields
+    refusal = getattr(message, "refusal", None) or (message.provider_specific_fields or {}).get("refusal")
+    return choice.finish_reason == "content_filter" or bool(refusal)
 
 
 class LiteLLM:
