@@ -69,14 +69,14 @@ def train(
     documents: TrainingDocuments = None,
     vectors: bool = typer.Option(True, "--vectors/--no-vectors", help="Read the notes' vectors."),
     device: str = typer.Option("cpu", "--device", help="Where to train: cpu, cuda or mps."),
-    epochs: int = typer.Option(10, "--epochs", min=1, help="Most passes over all questions."),
+    epochs: int = typer.Option(10, "--epochs", min=1, help="Maximum number of passes over all questions."),
     seed: int = typer.Option(0, "--seed", help="Seed of the random numbers; the same seed gives the same weights."),
     json: JsonFile = None,
     plot: Path | None = typer.Option(None, "--plot", metavar="FOLDER", help="Draw the training curve there, as SVG."),
 ) -> None:
     """Train a memory decoder on labelled conversations, and measure it on others.
 
-    Some conversations are held out to select the epoch. Requires zettel-graph[torch].
+    Some conversations only select the epoch. Requires zettel-graph[torch].
 
     \b
     Examples:
@@ -176,7 +176,7 @@ def tune(
     also: OtherUsers = None,
     json: JsonFile = None,
 ) -> None:
-    """Learn from feedback which notes are useful in a scope, and save the scorer if it ranks held-out feedback better.
+    """Learn from feedback which notes are useful in a scope, and save the scorer if cross-validation shows a gain.
 
     Requires zettel-graph[torch] and about 30 searches with a useful hit.
 
@@ -200,10 +200,10 @@ def tune(
     gain = f"{tuned.before:.3f} before, {tuned.after:.3f} tuned (standard error {tuned.error:.3f})"
     if not tuned.accepted:
         raise ScorerError(
-            f"the tuned scorer is not better on held-out feedback, so nothing is written: gain {gain}, "
+            f"the tuned scorer shows no significant gain in cross-validation, so nothing is written: gain {gain}, "
             f"{tuned.useful} searches with a useful hit"
         )
-    notify(f"better on held-out feedback: gain {gain}, {tuned.useful} searches with a useful hit")
+    notify(f"better in cross-validation: gain {gain}, {tuned.useful} searches with a useful hit")
     notify(f"zettel: written to {into}; search with --scorer decoder:{into}")
 
 
