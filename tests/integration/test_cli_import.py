@@ -473,4 +473,4 @@ def test_a_large_import_uses_a_worker_process(zettel: Zettel, exports: Path, mon
         report = zettel("import", "exports", "--store", store, "--json", *arguments)
         assert (json.loads(report.out)["added"], sum(job_counts)) == (6, jobs)
     assert zettel("jobs", "--json", "--store", "a.db").json() == []
-    check_refused(zettel("import", "exports", "--runner", "dask"), "there is no runner 'dask'", "process")
+    check_refused(zettel("import", "exports", "--runner", "dask"), "unknown runner 'dask'", "process")

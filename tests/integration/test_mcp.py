@@ -106,7 +106,7 @@ async def check_tools(client: Client, fact: str) -> None:
         f"{added['id']!r} is not in user='ann': run a search to see valid ids"
     )
     assert "does not take 'user'" in await client.call("search_memories", query="safe", user="bob")
-    assert "there is no tool 'cypher'" in await client.call("cypher", query="MATCH (n) RETURN n")
+    assert "unknown tool 'cypher'" in await client.call("cypher", query="MATCH (n) RETURN n")
 
 
 READING = {"search_memories", "get_memory", "memory_history"}
@@ -127,7 +127,7 @@ async def check_resources(client: Client) -> None:
     (content,) = (await client.ask("read_resource", "zettel://core"))["contents"]
     assert "\n\n## Always to be known\n- The hall is heated now." in content["text"]
     for uri in ("zettel://notes/n_0", "zettel://notes/e_0", "zettel://scopes", "file:///etc/passwd"):
-        with pytest.raises(Exception, match=r"is not in user='ann'|is not the id of a mem|there is no resource"):
+        with pytest.raises(Exception, match=r"is not in user='ann'|is not the id of a mem|unknown resource"):
             await client.ask("read_resource", uri)
 
 
@@ -143,7 +143,7 @@ async def check_prompts(client: Client) -> None:
     (message,) = (await client.ask("get_prompt", "remember"))["messages"]
     assert "add_memory" in message["content"]["text"]
     for name, arguments in [("forget", {}), ("recall", {}), ("recall", {"question": " "}), ("core", {"user": "bob"})]:
-        with pytest.raises(Exception, match=r"there is no prompt|takes question|takes no arg|question is empty"):
+        with pytest.raises(Exception, match=r"unknown prompt|takes question|takes no arg|question is empty"):
             await client.ask("get_prompt", name, arguments)
 
 
@@ -199,8 +199,8 @@ async def test_a_read_only_server_offers_no_changes(store: Path) -> None:
         assert [prompt["name"] for prompt in (await client.ask("list_prompts"))["prompts"]] == ["recall", "core"]
         assert "add_memory" not in client.greeting["instructions"]
         for name in ("add_memory", "delete_memory", "update_memory", "link_memories"):
-            assert "there is no tool" in await client.call(name, text="x", id="n_0")
-        with pytest.raises(Exception, match="there is no prompt"):
+            assert "unknown tool" in await client.call(name, text="x", id="n_0")
+        with pytest.raises(Exception, match="unknown prompt"):
             await client.ask("get_prompt", "remember")
 
 

@@ -119,9 +119,9 @@ def test_keys_from_their_making_to_their_end(zettel: Zettel, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["serve", "--host", "0.0.0.0"], "there are no keys: make one with `zettel keys create`"),
+        (["serve", "--host", "0.0.0.0"], "no keys exist: create a key with `zettel keys create`"),
         (["serve", "--certfile", "a.pem"], "--certfile and --keyfile belong together"),
-        (["serve", "--certfile", "a.pem", "--keyfile", "b.pem"], "cannot be used as a certificate"),
+        (["serve", "--certfile", "a.pem", "--keyfile", "b.pem"], "is not a usable certificate"),
         (["serve", "--keys", "none.keys"], "the key file none.keys does not exist"),
         (["keys", "list"], "the key file"),
         (["keys", "revoke", "laptop"], "the key file"),
@@ -130,7 +130,7 @@ def test_keys_from_their_making_to_their_end(zettel: Zettel, tmp_path: Path) -> 
         (["keys", "create", "x", "--scope", "user=ann", "--all-scopes"], "leave --scope, --tenant, --user"),
         (["keys", "create", "x", "--scope", "user=ann", "--user", "ann"], "--scope cannot be combined with --tenant"),
         (["keys", "create", "x", "--expires", "soon"], "--expires='soon' is not a time"),
-        (["keys", "create", "x", "--expires", "2020-01-01"], "opens nothing"),
+        (["keys", "create", "x", "--expires", "2020-01-01"], "is in the past"),
     ],
 )
 def test_wrong_arguments(zettel: Zettel, arguments: Sequence[str], told: str) -> None:

@@ -404,7 +404,7 @@ class TestWhatItTells:
                 assert (refused.status, "has no cross-encoder" in refused.error) == (422, True)
             refused = ann("POST", "/v1/search", {"question": "x", "scorer": "decoder:nix"})
             assert refused.status == 422
-            assert refused.error == "InvalidInput: there is no tuned scorer 'nix': create it with /v1/tune"
+            assert refused.error == "InvalidInput: unknown tuned scorer 'nix': create it with /v1/tune"
             (tmp_path / "scorers" / ANN.key / "nix").mkdir(parents=True)
             refused = ann("POST", "/v1/search", {"question": "x", "scorer": "decoder:nix"})
             assert "does not contain a memory decoder" in refused.error

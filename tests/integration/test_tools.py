@@ -103,7 +103,7 @@ def test_read_only_offers_and_does_nothing_that_changes(memory: Memory) -> None:
     assert [tool.name for tool in tools] == ["search_memories", "get_memory", "memory_history"]
     for name in ("add_memory", "update_memory", "delete_memory", "link_memories", "cypher"):
         told = tools.call(name, {"id": id, "text": "x"})["error"]
-        assert told == f"there is no tool '{name}': use one of search_memories, get_memory, memory_history"
+        assert told == f"unknown tool '{name}': use one of search_memories, get_memory, memory_history"
     assert texts(tools.call("search_memories", {"query": "tea"})) == ["Tea is in the left cupboard."]
 
 
@@ -125,7 +125,7 @@ def test_read_only_brings_nothing_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "told"),
     [
-        ("cypher", {"query": "MATCH (n) RETURN n"}, "there is no tool 'cypher'"),
+        ("cypher", {"query": "MATCH (n) RETURN n"}, "unknown tool 'cypher'"),
         ("add_memory", {}, "add_memory: text: Field required"),
         ("add_memory", {"text": "  "}, "the event is empty"),
         ("add_memory", {"text": "x\x00"}, "NUL"),

@@ -54,9 +54,9 @@ def test_a_revoked_key_fails_at_once_in_open_files(keys: Keys) -> None:
     assert serving.find(text) is None
     assert serving.all()[0].state(datetime.now(timezone.utc)) == "revoked"
     serving.close()
-    with pytest.raises(InvalidInput, match="revoked already"):
+    with pytest.raises(InvalidInput, match="already revoked"):
         keys.revoke(key.id)
-    with pytest.raises(InvalidInput, match="there is no key 'nix'"):
+    with pytest.raises(InvalidInput, match="does not contain a key 'nix'"):
         keys.revoke("nix")
     assert keys.create("laptop", "read", [ANN])[0].id != key.id, "a name is free again"
 
@@ -100,7 +100,7 @@ def test_a_file_damaged_after_opening_raises(keys: Keys) -> None:
     text = keys.create("laptop", "read", [ANN])[1]
     size = keys.path.stat().st_size
     keys.path.write_bytes(b"x" * size)
-    with pytest.raises(StoreError, match="the file of keys is damaged"):
+    with pytest.raises(StoreError, match=r"the key file .* is damaged"):
         keys.find(text)
 
 
@@ -109,7 +109,7 @@ def test_keys_expire(keys: Keys) -> None:
     key, text = keys.create("week", "read", [ANN], now + timedelta(days=7))
     assert keys.find(text) == key
     assert key.state(now + timedelta(days=7)) == "expired"
-    with pytest.raises(InvalidInput, match="opens nothing"):
+    with pytest.raises(InvalidInput, match="is in the past"):
         keys.create("past", "read", [ANN], now)
 
 

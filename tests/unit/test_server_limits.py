@@ -63,15 +63,15 @@ def part(body: bytes, more: bool = True) -> dict[str, Any]:
 
 async def test_a_body_is_passed_on_unchanged() -> None:
     incoming = RequestBody(arriving([part(b"ab"), part(b"c"), part(b"", False), {"type": "http.disconnect"}]), 3, 5)
-    receive = await incoming.whole()
-    assert incoming.whole_read
+    receive = await incoming.read_all()
+    assert incoming.is_complete
     assert await receive() == part(b"abc", False)
     assert (await receive())["type"] == "http.disconnect"
 
 
 async def test_an_oversized_body_is_not_read_to_its_end() -> None:
     with pytest.raises(TooLarge, match="limit of 3 bytes"):
-        await RequestBody(arriving([part(b"ab"), part(b"cd"), part(b"e")]), 3, 5).whole()
+        await RequestBody(arriving([part(b"ab"), part(b"cd"), part(b"e")]), 3, 5).read_all()
     with pytest.raises(TooLarge):
         RequestBody(arriving([]), 3, 5).require(4)
 
@@ -79,20 +79,20 @@ async def test_an_oversized_body_is_not_read_to_its_end() -> None:
 async def test_a_slow_body_is_refused() -> None:
     for messages in ([], [part(b"a")], [part(b"a"), 0.04, part(b"b"), 0.04, part(b"c"), 0.04, part(b"d")]):
         with pytest.raises(RequestTimeout, match=r"in 0\.1 seconds"):
-            await RequestBody(arriving(messages), 100, 0.1).whole()
+            await RequestBody(arriving(messages), 100, 0.1).read_all()
     quick = [part(b"x" * 16_384), 0.08, part(b"x" * 16_384), 0.08, part(b"", False)]  # as long as it stays fast enough
-    await RequestBody(arriving(quick), 100_000, 0.1).whole()
+    await RequestBody(arriving(quick), 100_000, 0.1).read_all()
 
 
 async def test_a_disconnect_ends_the_body() -> None:
     with pytest.raises(ClientDisconnected):
-        await RequestBody(arriving([part(b"a"), {"type": "http.disconnect"}]), 100, 5).whole()
+        await RequestBody(arriving([part(b"a"), {"type": "http.disconnect"}]), 100, 5).read_all()
 
 
 async def test_the_rest_of_a_refused_body_is_drained_for_a_while() -> None:
     incoming = RequestBody(arriving([part(b"a" * 100), part(b"", False)]), 3, 5)
     await incoming.drain()
-    assert incoming.whole_read
+    assert incoming.is_complete
     with anyio.fail_after(10):
         await RequestBody(arriving([part(b"a")]), 3, 5).drain()
         await RequestBody(arriving([part(b"a"), {"type": "http.disconnect"}]), 3, 5).drain()
@@ -114,11 +114,11 @@ def test_public_addresses_require_keys() -> None:
     require_safe("127.0.0.1", False, Safety())
     require_safe("0.0.0.0", True, Safety(Path("c"), Path("k")))
     require_safe("0.0.0.0", True, Safety(proxy="10.0.0.1"))
-    with pytest.raises(InvalidInput, match="there are no keys"):
+    with pytest.raises(InvalidInput, match="no keys exist"):
         require_safe("0.0.0.0", False, Safety(Path("c"), Path("k")))
     with pytest.raises(InvalidInput, match="unencrypted"):
         require_safe("0.0.0.0", True, Safety())
-    with pytest.raises(InvalidInput, match="behind a proxy"):
+    with pytest.raises(InvalidInput, match="every client of the proxy"):
         require_safe("127.0.0.1", False, Safety(proxy="127.0.0.1"))
 
 
@@ -134,19 +134,19 @@ def test_one_key_has_a_quarter_of_the_slots() -> None:
     places = ConcurrencyLimit(8)
     with ExitStack() as stack:
         for _ in range(2):
-            stack.enter_context(places.one())
-            stack.enter_context(places.of("one"))
-        with pytest.raises(ServerBusy, match="2 requests running"), places.of("one"):
+            stack.enter_context(places.total())
+            stack.enter_context(places.per_key("one"))
+        with pytest.raises(ServerBusy, match="2 requests running"), places.per_key("one"):
             pass
         for _ in range(6):
-            stack.enter_context(places.one())
-        with pytest.raises(ServerBusy, match="the server is busy"), places.one():
+            stack.enter_context(places.total())
+        with pytest.raises(ServerBusy, match="the server is busy"), places.total():
             pass
-        with places.of("two"):
+        with places.per_key("two"):
             pass
-    with places.one(), places.of("one"):
+    with places.total(), places.per_key("one"):
         pass
-    with ConcurrencyLimit(1).of("one"):  # at least one slot
+    with ConcurrencyLimit(1).per_key("one"):  # at least one slot
         pass
 
 

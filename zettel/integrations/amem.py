@@ -169,7 +169,7 @@ class AgenticMemorySystem:
     def update(self, memory_id: str, **fields: Any) -> bool:
         """Set fields: ``content``, ``keywords``, ``tags``, ``context``, ``category``, ``links``.
 
-        Returns False if there is no such note. ``links`` must contain all present links. ``Memory.history`` and
+        Returns False for an unknown note. ``links`` must contain all present links. ``Memory.history`` and
         ``Memory.revert`` give access to former versions. Raises ``InvalidInput``.
         """
         note = self._find(memory_id)

@@ -44,5 +44,5 @@ def storable_text(text: str) -> str:
 
     Surrogate pairs that arrived in two chunks are joined.
     """
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
-    return whole.encode()[:MAX_CONTENT_BYTES].decode("utf-8", "ignore")
+    valid = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
+    return valid.encode()[:MAX_CONTENT_BYTES].decode("utf-8", "ignore")

@@ -145,7 +145,7 @@ class Content:
             return _contents(uri, await self._core(), TEXT_TYPE)
         if not uri.startswith(NOTES):
             known = f"{CORE}, {NOTES}ID or {NOTES}ID{HISTORY}"
-            raise InvalidInput(f"there is no resource {_clean(uri)}: use {known}")
+            raise InvalidInput(f"unknown resource {_clean(uri)}: use {known}")
         id = uri.removeprefix(NOTES)
         tool = "memory_history" if id.endswith(HISTORY) else "get_memory"
         answer = await self._tools.acall(tool, {"id": id.removesuffix(HISTORY)})
@@ -172,7 +172,7 @@ class Content:
         """Raises ``InvalidInput`` for an unknown prompt or wrong arguments, and what ``search`` raises."""
         prompt = self._prompts.get(params["name"])
         if prompt is None:
-            raise InvalidInput(f"there is no prompt {_clean(params['name'])}: use one of {', '.join(self._prompts)}")
+            raise InvalidInput(f"unknown prompt {_clean(params['name'])}: use one of {', '.join(self._prompts)}")
         given = params.get("arguments") or {}
         if given.keys() != prompt.arguments.keys():
             raise InvalidInput(f"the prompt {prompt.name} takes {', '.join(prompt.arguments) or 'no arguments'}")

@@ -5,7 +5,7 @@ memory in tiers, from the core memory in the prompt (``zettel.integrations.core_
 archive.
 
 The scope is fixed when the tools are created. No argument names a scope, and unknown arguments are refused. Errors are
-returned as one line that a model can act upon. There is no tool for Cypher, because Cypher ignores scopes.
+returned as one line that a model can act upon. Cypher has no tool, because Cypher ignores scopes.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class MemoryTools:
         try:
             spec = self._specs.get(name)
             if spec is None:
-                raise InvalidInput(f"there is no tool {name!r}: use one of {', '.join(self._specs)}")
+                raise InvalidInput(f"unknown tool {name!r}: use one of {', '.join(self._specs)}")
             return await spec.run(self._operations, memory, _checked(spec, arguments))
         except ZettelError as error:
             return {"error": " ".join(str(error).split())}

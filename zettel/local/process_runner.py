@@ -25,7 +25,7 @@ ENDING_SECONDS = 10.0
 """Seconds that a process may take to close its store before it is killed."""
 PRINTED_BYTES = 2**20
 """Bytes that a process may print before it is ready."""
-_GONE = (anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead, OSError)
+_END_ERRORS = (anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead, OSError)
 """The errors by which the versions of anyio report that a process has ended."""
 
 
@@ -112,7 +112,7 @@ class _Child:
             await self._requests.send(framed(list(jobs)))
             head = await self._answers.receive_exactly(LENGTH.size)
             answer = pickle.loads(await self._answers.receive_exactly(*LENGTH.unpack(head)))
-        except (*_GONE, anyio.DelimiterNotFound):
+        except (*_END_ERRORS, anyio.DelimiterNotFound):
             raise RunnerUnavailable("the job process ended unexpectedly: see its output on stderr") from None
         if isinstance(answer, ZettelError):
             raise answer
@@ -121,7 +121,7 @@ class _Child:
     async def end(self) -> None:
         """Let the process close its store, and wait for it."""
         with anyio.move_on_after(ENDING_SECONDS):
-            with suppress(*_GONE):  # it has already ended
+            with suppress(*_END_ERRORS):  # it has already ended
                 await self._requests.send(framed([]))  # a fork of this process would keep the pipe open
                 await self._requests.aclose()
             await self._process.wait()

@@ -78,8 +78,8 @@ class RayRunner:
         sent = sealed(settings, "ray", cloudpickle.dumps)
         await anyio.to_thread.run_sync(_connection.join, self._address or os.environ.get("RAY_ADDRESS"))
         self._connected = True
-        room = await anyio.to_thread.run_sync(_room, str(settings.url), self._cpus)
-        self.at_once = self._wanted or room
+        capacity = await anyio.to_thread.run_sync(_capacity, str(settings.url), self._cpus)
+        self.at_once = self._wanted or capacity
         self._opening = sent if len(sent) < INLINE_BYTES else ray.put(sent)
         remote = ray.remote(num_cpus=self._cpus, max_retries=RETRIES, scheduling_strategy="SPREAD")
         self._task = remote(_do)
@@ -211,7 +211,7 @@ def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _room(url: str, cpus: float) -> int:
+def _capacity(url: str, cpus: float) -> int:
     """Return how many batches fit the cluster. Raises ``InvalidInput`` if its nodes cannot reach the store."""
     ray = _import()
     nodes = {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}

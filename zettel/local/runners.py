@@ -47,4 +47,4 @@ def load_runner(spec: RunnerSpec) -> Runner | None:
     for entry in entry_points(group=ENTRY_POINTS, name=name):
         made: Runner = entry.load()(rest) if colon else entry.load()()
         return made
-    raise InvalidInput(f"there is no runner {spec!r}: use here, process, process:N, ray or ray:ADDRESS")
+    raise InvalidInput(f"unknown runner {spec!r}: use here, process, process:N, ray or ray:ADDRESS")

@@ -27,7 +27,7 @@ class _Engines:
 
     @contextmanager
     def engine(self, settings: Settings) -> Iterator[Bridge]:
-        """The engine of a memory, opened if needed. An engine that runs a batch is never closed to make room."""
+        """Yield the engine of a memory, opened if needed. Closes only engines that do not run a batch."""
         key = settings.key
         with self._lock:
             if key not in self._open:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import httpx
 
 CONNECT_SECONDS = 10.0
-"""Limit for the connection; there is no limit for the answer."""
+"""Timeout for the connection; answers have no timeout."""
 ATTEMPTS = 4
 """Attempts of a request that the server did not begin: it was unreachable or busy."""
 LONGEST_PAUSE = 5.0

@@ -38,7 +38,7 @@ class Access(NamedTuple):
 
     @property
     def opens_all(self) -> bool:
-        """Whether the request may name any scope."""
+        """True if the request may name any scope."""
         return self.key is None or self.key.scopes is None
 
     def require_all(self, action: str) -> None:

@@ -28,7 +28,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     def given(self, *without: str) -> dict[str, Any]:
-        """Return the fields of the request as arguments; null stands for the default."""
+        """Return the fields of the request as arguments; null means the default."""
         fields = {name: getattr(self, name) for name in self.model_fields_set if name not in without}
         return {name: value for name, value in fields.items() if value is not None}
 

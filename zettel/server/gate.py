@@ -65,14 +65,14 @@ class Gate:
 
         async def watched(message: Message) -> None:
             nonlocal status, sent
-            if incoming.gone:
+            if incoming.is_disconnected:
                 return
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = list(message.get("headers", ()))
                 if is_guarded(scope["path"]):
                     headers.append((b"cache-control", b"no-store"))
-                if not incoming.whole_read:  # rejected early: the rest of the body would be parsed as the next request
+                if not incoming.is_complete:  # rejected early: the rest of the body would be parsed as the next request
                     await incoming.drain()
                     headers.append((b"connection", b"close"))
                 message["headers"] = headers
@@ -80,7 +80,7 @@ class Gate:
                 with anyio.fail_after(self._limits.send_seconds + sent / SLOWEST):
                     await send(message)  # waits until the client has read the previous part
             except TimeoutError:
-                incoming.gone = True
+                incoming.is_disconnected = True
                 raise ClientDisconnected from None
             sent = len(message.get("body", b""))
 
@@ -106,11 +106,11 @@ class Gate:
         if _CONTROL.search(path):
             raise BadRequest("the path contains a control character: remove it")
         if not is_guarded(path):
-            with self._open.one():
-                await self._app(scope, await incoming.whole(), send)
+            with self._open.total():
+                await self._app(scope, await incoming.read_all(), send)
             return
         with ExitStack() as places:
-            places.enter_context(self._guarded.one())
+            places.enter_context(self._guarded.total())
             places.enter_context(self._metrics.active.track_inprogress())
             key = scope["zettel.key"] = self._key(headers)
             if key is not None:
@@ -118,8 +118,8 @@ class Gate:
                 if wait:
                     error = TooManyRequests(f"more than {self._limits.rate:g} requests a second: retry later")
                     raise _busy(error, wait)
-                places.enter_context(self._guarded.of(key.id))
-            await self._app(scope, incoming.receive if path in STREAMED else await incoming.whole(), send)
+                places.enter_context(self._guarded.per_key(key.id))
+            await self._app(scope, incoming.receive if path in STREAMED else await incoming.read_all(), send)
 
     def _most(self, path: str) -> int:
         """Return the largest body in bytes. Routes without a key accept none, so that nobody can fill the memory."""

@@ -101,22 +101,22 @@ class Keys:
     ) -> tuple[Key, str]:
         """Create a key and return it with its text, which is not stored. Raises ``InvalidInput``."""
         if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
-            raise InvalidInput(f"name={name!r}: a key is called by 1 to {MAX_NAME} printable characters")
+            raise InvalidInput(f"name={name!r}: the name of a key has 1 to {MAX_NAME} printable characters")
         if right not in RIGHTS:
             raise InvalidInput(f"rights={right!r}: use {', '.join(RIGHTS)}")
         if scopes is not None and not scopes:
-            raise InvalidInput("a key opens at least one scope: name it, or all of them")
+            raise InvalidInput("a key needs at least one scope: name a scope, or all scopes")
         now = datetime.now(timezone.utc)
         if expires is not None and expires <= now:
-            raise InvalidInput(f"a key that expired at {expires.isoformat()} opens nothing: name a later time")
+            raise InvalidInput(f"expires={expires.isoformat()} is in the past: use a later time")
         id, secret = secrets.token_hex(ID_BYTES), secrets.token_urlsafe(SECRET_BYTES)
         text = f"{PREFIX}{id}_{secret}"
-        kept = None if scopes is None else json.dumps([scope.model_dump() for scope in dict.fromkeys(scopes)])
+        scopes_json = None if scopes is None else json.dumps([scope.model_dump() for scope in dict.fromkeys(scopes)])
         ends = None if expires is None else expires.isoformat()
-        row = (id, _hash(text), text[-TAIL:], name, right, kept, now.isoformat(), ends, None)
+        row = (id, _hash(text), text[-TAIL:], name, right, scopes_json, now.isoformat(), ends, None)
         with self._writing():
             if any(key.name == name and key.state(now) == "live" for key in self.all()):
-                raise InvalidInput(f"there is a key {name!r} already: take another name, or revoke it first")
+                raise InvalidInput(f"a key {name!r} already exists: use another name, or revoke it first")
             self._file.execute(f"INSERT INTO keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         return _key(row), text
 
@@ -127,13 +127,13 @@ class Keys:
     def revoke(self, which: str) -> Key:
         """Revoke the key with this id, or all keys with this name, and return the last one. Raises ``InvalidInput``."""
         now = datetime.now(timezone.utc)
-        there = self.all()
-        called = [key for key in there if key.id == which] or [key for key in there if key.name == which]
-        if not called:
-            raise InvalidInput(f"there is no key {which!r} in {self.path}: `zettel keys list` shows those there are")
-        live = [key for key in called if key.state(now) != "revoked"]
+        keys = self.all()
+        matches = [key for key in keys if key.id == which] or [key for key in keys if key.name == which]
+        if not matches:
+            raise InvalidInput(f"{self.path} does not contain a key {which!r}: `zettel keys list` shows all keys")
+        live = [key for key in matches if key.state(now) != "revoked"]
         if not live:
-            raise InvalidInput(f"the key {which!r} was revoked already")
+            raise InvalidInput(f"the key {which!r} is already revoked")
         ids = [(now.isoformat(), key.id) for key in live]
         with self._writing():
             self._file.executemany("UPDATE keys SET revoked = ? WHERE id = ?", ids)
@@ -147,9 +147,9 @@ class Keys:
             try:
                 row = self._file.execute(f"SELECT {_COLUMNS} FROM keys WHERE id = ?", (form[1],)).fetchone()
             except sqlite3.OperationalError as error:
-                raise StoreBusy(f"the keys cannot be read just now: {error}") from None
+                raise StoreBusy(f"the key file is locked: {error}; try again") from None
             except sqlite3.DatabaseError as error:
-                raise StoreError(f"the file of keys is damaged: {error}") from None
+                raise StoreError(f"the key file {self.path} is damaged: {error}") from None
         if not hmac.compare_digest(_NO_HASH if row is None else row[1], _hash(text)) or row is None:
             return None
         key = _key(row)

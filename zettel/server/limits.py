@@ -39,9 +39,9 @@ class Limits(NamedTuple):
 
 
 UNPACKED = 4
-"""How many times ``Limits.upload`` a zip may unpack to."""
+"""Maximum unpacked size of a zip, in multiples of ``Limits.upload``."""
 DRAIN_SECONDS = 1.0
-"""How long the rest of a rejected body is read and dropped: a client that is cut off may miss the answer."""
+"""Time to read and drop the rest of a rejected body; a client that is cut off may miss the answer."""
 SLOWEST = 16_384
 """Slowest accepted transfer in bytes a second."""
 BURST_SECONDS = 2
@@ -49,7 +49,7 @@ BURST_SECONDS = 2
 SHARES = 4
 """Each key may use one of this many shares of the concurrent requests."""
 MOST_BUCKETS = 10_000
-"""Keys whose rate is tracked; a key that drops out has its whole burst again."""
+"""Number of keys whose rate is tracked; a key that drops out starts with a full burst."""
 
 
 class RateLimiter:
@@ -58,7 +58,7 @@ class RateLimiter:
     def __init__(self, rate: float) -> None:
         self._rate = rate
         self._most = max(1.0, rate * BURST_SECONDS)
-        self._left: dict[str, tuple[float, float]] = {}  # what was left, and when; in the order of use
+        self._left: dict[str, tuple[float, float]] = {}  # tokens and time of each update, oldest first
 
     def take(self, key: str, now: float) -> float:
         """Take a token at ``now`` (monotonic seconds) and return 0.0, or the seconds until there is one."""
@@ -83,7 +83,7 @@ class ConcurrencyLimit:
         self._of: Counter[str] = Counter()
 
     @contextmanager
-    def one(self) -> Iterator[None]:
+    def total(self) -> Iterator[None]:
         """Count a request. Raises ``ServerBusy``."""
         if self._taken >= self._most:
             raise ServerBusy("the server is busy: retry later")
@@ -94,7 +94,7 @@ class ConcurrencyLimit:
             self._taken -= 1
 
     @contextmanager
-    def of(self, key: str) -> Iterator[None]:
+    def per_key(self, key: str) -> Iterator[None]:
         """Count a request of a key. Raises ``ServerBusy``."""
         if self._of[key] >= self._each:
             raise ServerBusy(f"this key has {self._each} requests running: retry later")
@@ -120,10 +120,10 @@ class RequestBody:
         self._seconds = seconds
         self._began = asyncio.get_running_loop().time()
         self._read = 0
-        self.whole_read = False
-        """Whether the whole body was read."""
-        self.gone = False
-        """Whether the client disconnected."""
+        self.is_complete = False
+        """True after the last part of the body was read."""
+        self.is_disconnected = False
+        """True after the client disconnected."""
 
     def require(self, size: int) -> None:
         """Raise ``TooLarge`` if ``size`` exceeds the limit."""
@@ -133,7 +133,7 @@ class RequestBody:
 
     async def receive(self) -> Message:
         """Return the next part. Raises ``TooLarge``, ``RequestTimeout``, ``ClientDisconnected``."""
-        if self.whole_read:
+        if self.is_complete:
             return await self._receive()
         seconds = self._began + self._seconds + self._read / SLOWEST - asyncio.get_running_loop().time()
         try:
@@ -142,30 +142,30 @@ class RequestBody:
         except TimeoutError:
             raise RequestTimeout(f"the body did not arrive in {self._seconds:g} seconds: send it at once") from None
         if message["type"] == "http.disconnect":
-            self.gone = True
+            self.is_disconnected = True
             raise ClientDisconnected
         self._read += len(message.get("body", b""))
-        self.whole_read = not message.get("more_body", False)
+        self.is_complete = not message.get("more_body", False)
         self.require(self._read)
         return message
 
     async def drain(self) -> None:
         """Read and drop the rest, for a short time."""
         with anyio.move_on_after(DRAIN_SECONDS):
-            while not self.whole_read:
+            while not self.is_complete:
                 message = await self._receive()
-                self.whole_read = not message.get("more_body", False)
+                self.is_complete = not message.get("more_body", False)
 
-    async def whole(self) -> Receive:
-        """Read the whole body and return a function that passes it on. Raises what ``receive`` raises."""
+    async def read_all(self) -> Receive:
+        """Read the whole body and return a ``receive`` function for it. Raises the errors of ``receive``."""
         parts = []
-        while not self.whole_read:
+        while not self.is_complete:
             parts.append((await self.receive()).get("body", b""))
         body: Message | None = {"type": "http.request", "body": b"".join(parts), "more_body": False}
 
-        async def again() -> Message:
+        async def replay() -> Message:
             nonlocal body
             message, body = body, None
             return message or await self._receive()
 
-        return again
+        return replay

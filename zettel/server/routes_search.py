@@ -97,7 +97,7 @@ async def scorer_of(folder: Path | None, name: str) -> str:
     if kind == "decoder" and sign:
         home = tuned_folder(folder, rest)
         if not home.is_dir():
-            raise InvalidInput(f"there is no tuned scorer {rest!r}: create it with /v1/tune")
+            raise InvalidInput(f"unknown tuned scorer {rest!r}: create it with /v1/tune")
         return f"decoder:{home}"
     if name not in SCORERS:
         raise InvalidInput(f"unknown scorer {name!r}: use one of {', '.join(SCORERS)}, decoder:NAME")

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 8766
 MOST_CONNECTIONS = 2_000
-"""Open at once, each with a file descriptor and some kilobytes. While there are so many, a request on any of them, old
-or new, gets a plain 503 of uvicorn's; the connections themselves are taken nevertheless."""
+"""Maximum number of open connections; each takes a file descriptor and some kilobytes. Beyond it, the server still
+accepts connections, and uvicorn answers requests on all connections with a plain 503."""
 OTHER_FILES = 200
-"""File descriptors that are left for the store and what else there is, where the system allows few."""
+"""File descriptors that connections leave for the store and other files, if the system limits them."""
 IDLE_SECONDS = 75
-"""That a connection without a request is kept open: longer than most proxies and clients keep theirs."""
+"""Timeout of an idle connection, longer than in most proxies and clients."""
 
 
 class Safety(NamedTuple):
-    """How what is sent is kept from others: by a certificate here, or by a ``proxy`` in front, at this address."""
+    """The encryption of the server: its own certificate, or a ``proxy`` in front with this address."""
 
     certfile: Path | None = None
     keyfile: Path | None = None
@@ -41,7 +41,7 @@ class Safety(NamedTuple):
 
 
 def require_server() -> None:
-    """Raise ``MissingExtra`` where the packages of ``[server]`` are not installed."""
+    """Raise ``MissingExtra`` if the packages of ``[server]`` are not installed."""
     try:
         import fastapi  # noqa: F401
         import prometheus_client  # noqa: F401
@@ -51,28 +51,28 @@ def require_server() -> None:
 
 
 def require_safe(host: str, keyed: bool, safety: Safety) -> None:
-    """Raise ``InvalidInput`` where other machines come in, at an address or by a proxy, unless that is safe."""
+    """Raise ``InvalidInput`` if other machines can reach the server without keys or without encryption."""
     if not keyed and safety.proxy is not None:
         raise InvalidInput(
-            "behind a proxy whoever reaches it would have all rights, for there are no keys: make one with "
-            "`zettel keys create`, or leave --behind-proxy out"
+            "without keys every client of the proxy would have all rights: create a key with `zettel keys create`, "
+            "or omit --behind-proxy"
         )
     if sockets.is_loopback(host):
         return
     if not keyed:
         raise InvalidInput(
-            f"{host!r} may be reached by other machines, and there are no keys: make one with `zettel keys create`, "
+            f"other machines can reach {host!r}, and no keys exist: create a key with `zettel keys create`, "
             "or listen at 127.0.0.1"
         )
     if safety.certfile is None and safety.proxy is None:
         raise InvalidInput(
-            f"at {host!r} keys and memories would be sent unencrypted: name --certfile and --keyfile, or the address "
-            "of the proxy in front that encrypts them with --behind-proxy"
+            f"at {host!r} keys and memories would be sent unencrypted: set --certfile and --keyfile, or set "
+            "--behind-proxy to the address of a proxy that encrypts them"
         )
 
 
 def address_of(at: socket.socket, safety: Safety) -> str:
-    """Where the server answers through a socket."""
+    """Return the URL of the server behind a socket."""
     return sockets.address_of(at, "http" if safety.certfile is None else "https")
 
 
@@ -86,27 +86,27 @@ async def run(
     scorers: Path | None,
     ready: Callable[[], None],
 ) -> None:
-    """Open a store and serve it through a socket until a signal; what was begun is answered, and the memory closed."""
+    """Open a store and serve it on a socket until a signal; then finish running requests and close the memory."""
     from zettel.async_memory import AsyncMemory
     from zettel.server.app import application
 
     async with AsyncMemory(store, **opening) as memory:
-        made = server(application(memory, keys, limits=limits, scorers=scorers), limits, safety)
+        uvicorn_server = server(application(memory, keys, limits=limits, scorers=scorers), limits, safety)
         ready()
-        await made.serve(sockets=[at])
+        await uvicorn_server.serve(sockets=[at])
 
 
 def server(app: Any, limits: Limits, safety: Safety) -> Any:
-    """A uvicorn server for an application: ``serve(sockets=[…])`` runs it until SIGINT, SIGTERM or ``should_exit``.
+    """Return a uvicorn server: ``serve(sockets=[…])`` runs it until SIGINT, SIGTERM or ``should_exit``.
 
-    When it ends, requests under way are answered first. Raises ``InvalidInput`` for a certificate that cannot be used.
+    At the end it answers running requests first. Raises ``InvalidInput`` for an unusable certificate.
     """
     import uvicorn
 
     class Server(uvicorn.Server):
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
-            """Signals end it, and nothing else: the memory is still to be closed, so none is raised again."""
+            """Stop the server at a signal, without raising the signal again: the memory is closed afterwards."""
             if threading.current_thread() is not threading.main_thread():
                 yield
                 return
@@ -146,13 +146,13 @@ def _require_certificate(safety: Safety) -> None:
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(safety.certfile, safety.keyfile)
     except OSError as error:
-        told = error.strerror or str(error)
-        raise InvalidInput(f"{safety.certfile} with {safety.keyfile} cannot be used as a certificate: {told}") from None
+        reason = error.strerror or str(error)
+        raise InvalidInput(f"{safety.certfile} with {safety.keyfile} is not a usable certificate: {reason}") from None
 
 
 @contextmanager
 def logged(enabled: bool = True) -> Iterator[None]:
-    """Inside, the server's log and uvicorn's go to stderr as JSON lines; not ``enabled``: only what went wrong."""
+    """Write the logs of the server and uvicorn to stderr as JSON lines; without ``enabled`` only errors."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     loggers = [(LOG, logging.INFO if enabled else logging.WARNING), (logging.getLogger("uvicorn"), logging.WARNING)]

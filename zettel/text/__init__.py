@@ -1,1 +1,1 @@
-"""What a text contains: tokens, names, dates, statements, and the index entries of a note. Pure functions."""
+"""Text analysis with pure functions: tokens, names, dates, statements, and the index entries of a note."""

@@ -207,9 +207,9 @@ def _near_day(match: re.Match[str], context: DateContext) -> Days | None:
     if context.today is None:
         return None
     words = match["near"]
-    away = 2 if "day " in words else 1
+    distance = 2 if "day " in words else 1
     sign = -1 if "yesterday" in words else 1 if "tomorrow" in words else 0
-    return whole_day(context.today + timedelta(days=sign * away))
+    return whole_day(context.today + timedelta(days=sign * distance))
 
 
 def _weekday(match: re.Match[str], context: DateContext) -> Days | None:

@@ -71,13 +71,13 @@ def find_terms(text: str) -> TextTerms:
         text = _URL.sub(" ", text)
     names = find_names(text)
     named = {token_of(word) for name in names for word in name.key.split()}
-    found: _Counted = {}
+    keywords: _Counted = {}
     pairs: _Counted = {}
     text = clean(text)
     if not text.isascii():
         for word, start, rarity in unspaced_words(text):
             if rarity >= MIN_RARITY and word not in CALENDAR:
-                _count(found, word, word, start, rarity)
+                _count(keywords, word, word, start, rarity)
     before: _Count | None = None
     before_end = -1
     for word, start, end in spaced_words(text):
@@ -86,7 +86,7 @@ def find_terms(text: str) -> TextTerms:
             before = None
             continue
         token, shown, rarity = keyword
-        this = _count(found, token, shown, start, rarity)
+        this = _count(keywords, token, shown, start, rarity)
         if rarity < PHRASE_RARITY:
             before = None
             continue
@@ -94,16 +94,16 @@ def find_terms(text: str) -> TextTerms:
             first, first_shown, _, at, other = before
             _count(pairs, f"{first} {token}", f"{first_shown} {shown}", at, (rarity + other) / 2)
         before, before_end = this, end
-    return TextTerms(names, tuple(map(_keyword, found.values())), tuple(map(_keyword, pairs.values())))
+    return TextTerms(names, tuple(map(_keyword, keywords.values())), tuple(map(_keyword, pairs.values())))
 
 
-def _count(found: _Counted, key: str, shown: str, start: int, rarity: float) -> _Count:
-    known = found.get(key)
-    if known is None:
-        known = found[key] = [key, shown, 1, start, rarity]
+def _count(counts: _Counted, key: str, shown: str, start: int, rarity: float) -> _Count:
+    count = counts.get(key)
+    if count is None:
+        count = counts[key] = [key, shown, 1, start, rarity]
     else:
-        known[2] += 1
-    return known
+        count[2] += 1
+    return count
 
 
 @lru_cache(maxsize=_CACHED_WORDS)

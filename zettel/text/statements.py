@@ -209,17 +209,17 @@ class ParsedSentence:
 
     @cached_property
     def mood(self) -> Mood:
-        """Whether it is claimed, doubted or supposed."""
+        """The mood of the statement: claimed, doubted or supposed."""
         return mood_of(self.low)
 
     @cached_property
     def is_question(self) -> bool:
-        """Whether it contains a question."""
+        """True if the sentence contains a question."""
         return is_question(self.text)
 
     @cached_property
     def is_first_person(self) -> bool:
-        """Whether it has a first person."""
+        """True if the sentence is in the first person."""
         return not _FIRST.isdisjoint(self.words)
 
     @cached_property
@@ -237,12 +237,12 @@ class ParsedSentence:
 
     @cached_property
     def changed(self) -> bool:
-        """Whether it reports a change."""
+        """True if the sentence reports a change."""
         return _CHANGED.search(self.low) is not None
 
     @cached_property
     def past(self) -> bool:
-        """Whether it is only about the past."""
+        """True if the sentence is only about the past."""
         return "years ago" in self.low or (_PAST.search(self.low) is not None and not self.changed)
 
 

@@ -112,8 +112,8 @@ def tokenize(text: str) -> list[str]:
 def _tokens(text: str) -> tuple[str, ...]:
     text = clean(text)
     if text.isascii() or not _HAS_UNSPACED.search(text):
-        found = (_ASCII_WORDS if text.isascii() else _WORDS).findall(text)
-        return tuple([token for word in found if (token := token_of(word[:MAX_TOKEN]))])
+        raw_words = (_ASCII_WORDS if text.isascii() else _WORDS).findall(text)
+        return tuple([token for word in raw_words if (token := token_of(word[:MAX_TOKEN]))])
     tokens: list[str] = []
     for match in _MIXED.finditer(text):
         if match.group(1):

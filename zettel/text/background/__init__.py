@@ -1,11 +1,11 @@
-"""How common words are in the world, so that a scope with few notes is not blind.
+"""Word frequencies in general text, for scopes with too few notes for statistics of their own.
 
-``frequencies.bin`` holds a Zipf value (the decimal logarithm of occurrences per 10^9 words, after van Heuven et al.
+``frequencies.bin`` contains a Zipf value (the decimal logarithm of occurrences per 10^9 words, after van Heuven et al.
 2014) for the commoner tokens of twelve languages, keyed by the CRC-32 of the token: n little-endian uint32 keys in
 rising order, then n bytes with the Zipf value in steps of ``1 / STEPS_PER_ZIPF`` and, as the top bit, whether the
-word is mostly a name. Two tokens sharing a key is one chance in 30,000 for an unknown word, and costs no more than a
-wrong guess of its rarity. ``PROVENANCE.md`` tells where the numbers come from; ``zettel.text.build_background``
-makes them.
+word is mostly a name. An unknown word shares the key of another token with a chance of 1 in 30,000;
+its rarity is then wrong. ``PROVENANCE.md`` names the sources of the numbers; ``zettel.text.build_background`` writes
+the file.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ NAME_BIT = 0x80
 COMMON_ZIPF = 7.0
 """As common as "the" (6.9 or so): rarity 0."""
 UNSEEN_ZIPF = 2.0
-"""What a word that is not in the table counts as, below the rarest one in it: rarity 1."""
+"""Zipf value of a word that is not in the table, below the rarest word in it: rarity 1."""
 NUMBER_ZIPF = 4.0
-"""Numbers are not in the table: each one is as telling as a middling word."""
+"""Zipf value of all numbers, which are not in the table: that of a word of medium frequency."""
 
 _CACHED_TOKENS = 32_768
 _PER_BILLION = 9.0
@@ -52,7 +52,7 @@ def _table() -> tuple[array[int], bytes]:
 
 
 def _entry(token: str) -> int:
-    """The stored byte, or -1."""
+    """Return the stored byte of a token, or -1."""
     keys, values = _table()
     key = zlib.crc32(token.encode("utf-8", "replace"))
     at = bisect_left(keys, key)
@@ -61,9 +61,9 @@ def _entry(token: str) -> int:
 
 @lru_cache(maxsize=_CACHED_TOKENS)
 def zipf(token: str) -> float:
-    """How common a token is in the world: from ``UNSEEN_ZIPF`` to about 7.
+    """Return the Zipf value of a token in general text: from ``UNSEEN_ZIPF`` to about 7.
 
-    A pair of characters that is not in the table is taken as their meeting by chance.
+    The value of an unknown pair of characters assumes that the two characters are independent.
     """
     if token[:1].isdecimal():
         return NUMBER_ZIPF
@@ -77,24 +77,24 @@ def zipf(token: str) -> float:
 
 @lru_cache(maxsize=_CACHED_TOKENS)
 def is_namelike(token: str) -> bool:
-    """Whether the token is mostly a name: about as common in languages that have no such word as in English."""
+    """Return True if the token is mostly a name: about as common in languages that lack the word as in English."""
     entry = _entry(token)
     return entry >= NAME_BIT
 
 
 @lru_cache(maxsize=_CACHED_TOKENS)
 def rarity_of(token: str) -> float:
-    """0 for the commonest words to 1 for one never seen; linear in the Zipf value, and so in idf."""
+    """Return the rarity of a token, 0 (most common) to 1 (unknown): linear in the Zipf value, and so in idf."""
     return min(1.0, max(0.0, (COMMON_ZIPF - zipf(token)) / (COMMON_ZIPF - UNSEEN_ZIPF)))
 
 
 def background_rarity(tokens: Sequence[str]) -> NDArray[np.float32]:
-    """:func:`rarity_of` for each token, (len(tokens),) float32."""
+    """Return the rarity of each token, (len(tokens),) float32."""
     import numpy as np
 
     return np.fromiter(map(rarity_of, tokens), dtype=np.float32, count=len(tokens))
 
 
 def is_known(token: str) -> bool:
-    """Whether the table holds the token."""
+    """Return True if the table contains the token."""
     return _entry(token) >= 0
