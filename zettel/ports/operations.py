@@ -128,7 +128,7 @@ class PutAnswer:
     """Cache the answer of a model, so that the same request costs nothing again; replaces an earlier answer.
 
     ``key`` is a keyed hash of the model and the whole request. ``notes`` are the notes whose text the request contains.
-    The store skips the answer if one of these notes no longer exists: it may have been erased during the request.
+    The store skips the answer if one of these notes is missing: it may have been erased during the request.
     """
 
     key: str
@@ -230,8 +230,8 @@ class Restore(NamedTuple):
 
     The batches of a restore write to a staging area. Until the batch with ``EndRestore`` commits, no read returns their
     data, and the scope is empty for other writers. The first batch expects seq 0 and creates the staging area; each
-    later batch expects the ``seq`` of the batch before. A later batch raises ``Conflict`` if the staging area no longer
-    exists, and ``EndRestore`` does if another writer has written to the scope.
+    later batch expects the ``seq`` of the batch before. A later batch raises ``Conflict`` if the staging area is
+    missing, and ``EndRestore`` does if another writer has written to the scope.
     The batches contain only PutEvent, RestoreNote, PutVector, RestoreLinks, PutMention, PutTombstones, PutNoteUse,
     PutJob and EndRestore, in this order. Jobs are in the last batch, so that no worker claims them earlier.
     """

@@ -1,4 +1,4 @@
-"""The values of a search, in order of use.
+"""The values that the steps of a search exchange, in order.
 
 ``SearchRequest`` (from the caller), ``Question`` (analysed), ``Query`` (to the store), ``Candidates`` (from the store),
 ``Scores`` (from the scorer), ``Shortlist`` (to a reranker).

@@ -313,7 +313,7 @@ class SearchLog(Protocol):
     async def log_searches(self, searches: Mapping[Scope, Sequence[LoggedSearch]]) -> None:
         """Append to each scope's log durably, in one transaction if the store can; not part of any Batch.
 
-        The store skips searches with a hit that the scope no longer contains (the note may have been erased in the
+        The store skips searches with a hit that is missing from the scope (the note may have been erased in the
         meantime) and searches in scopes that were never written to. Each scope keeps its newest
         ``zettel.core.feedback.LOGGED`` searches by (asked_at, id).
         """

@@ -45,7 +45,7 @@ _PAST = re.compile(r"\b(?:was|were|did|had|went|got|took|made|met|saw|came|ago|l
 
 
 class DateContext:
-    """The text, the day it was written, its time zone, and the tense of its verbs."""
+    """The context of dates in a text: the text, the day it was written, its time zone, and the tense of its verbs."""
 
     def __init__(self, text: str, anchor: datetime | None) -> None:
         self.text = text
@@ -294,7 +294,7 @@ def _units_away(unit: str, count: int, context: DateContext) -> Days:
 
 
 def _span(match: re.Match[str], context: DateContext) -> Days | None:
-    """The last three months, the past month: up to today, today included."""
+    """Parse "the last three months" or "the past month": up to and including today."""
     today = context.today
     if today is None:
         return None

@@ -151,7 +151,7 @@ class ParsedSentence:
 
     @cached_property
     def stated(self) -> frozenset[str]:
-        """The tokens without topics after ``about``: a talk about tea states nothing of tea."""
+        """The tokens without topics after ``about``: a talk about tea states nothing about tea."""
         rest, count = _ABOUT.subn(" ", self.text)
         return frozenset(tokenize(rest)) if count else self.tokens
 
@@ -181,7 +181,7 @@ class ParsedSentence:
 
     @cached_property
     def posts(self) -> frozenset[str]:
-        """The same, with "the ..." after a preposition: an employer is often called "the city library"."""
+        """The names in ``located``, and "the ..." after a preposition: employers such as "the city library"."""
         return self.located.union(_POSTED.findall(self.text))
 
     @cached_property
