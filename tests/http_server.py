@@ -1,4 +1,4 @@
-"""A server of a memory on this machine, in a thread of its own, and what asks it, as tests use them."""
+"""A memory server in its own thread, and its HTTP clients, for tests."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from zettel.server.serving import Safety, address_of, server
 PATIENCE = 60
 """Seconds for one step of a test, on a busy machine."""
 IDLE = 20
-"""Seconds after which a client takes a new connection: a server lets go of those that are idle for long."""
+"""Seconds after which a client opens a new connection: a server closes those that are idle for long."""
 QUICK = Limits(rate=0)
-"""Limits of a server whose tests ask as quickly as they can."""
+"""Limits of a server without a request rate."""
 
 
 class Answer(NamedTuple):
@@ -34,16 +34,16 @@ class Answer(NamedTuple):
 
     @property
     def error(self) -> str:
-        """Its type and message; there must be one, in one line."""
+        """Return the type and message of a one-line error."""
         assert self.status >= 400, self
-        told = self.body["error"]
-        assert set(told) == {"type", "message"}
-        assert "\n" not in told["message"]
-        return f"{told['type']}: {told['message']}"
+        error = self.body["error"]
+        assert set(error) == {"type", "message"}
+        assert "\n" not in error["message"]
+        return f"{error['type']}: {error['message']}"
 
 
 class Asker:
-    """One client with a key, and a connection that it keeps."""
+    """A client with a key and a persistent connection."""
 
     def __init__(self, port: int, key: str | None = None) -> None:
         self.port = port
@@ -52,7 +52,7 @@ class Asker:
         self._used = monotonic()
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        """An answer; a ``body`` that is no bytes goes as JSON."""
+        """Send a request and return the answer; a ``body`` that is not bytes is sent as JSON."""
         sent = dict(self._headers)
         if body is not None and not isinstance(body, bytes):
             body, sent["content-type"] = json.dumps(body).encode(), "application/json"
@@ -63,10 +63,10 @@ class Asker:
         answer = self._connection.getresponse()
         content = answer.read()
         self._used = monotonic()
-        told = answer.headers.get("content-type", "")
+        content_type = answer.headers.get("content-type", "")
         return Answer(
             answer.status,
-            json.loads(content) if told == "application/json" else content,
+            json.loads(content) if content_type == "application/json" else content,
             {name.lower(): value for name, value in answer.headers.items()},
         )
 
@@ -78,17 +78,17 @@ class Served(NamedTuple):
     url: str
     port: int
     keys: Keys | None
-    askers: list[Asker]
+    clients: list[Asker]
 
     def key(self, name: str, *scopes: Any, right: Any = "admin", **more: Any) -> str:
-        """A new key's text; for all scopes if none is named."""
+        """Create a key, for all scopes if none is given, and return its text."""
         assert self.keys is not None
         return self.keys.create(name, right, scopes or None, **more)[1]
 
     def asker(self, key: str | None = None) -> Asker:
-        """A client, which is closed with the server."""
-        self.askers.append(Asker(self.port, key))
-        return self.askers[-1]
+        """Return a client that is closed with the server."""
+        self.clients.append(Asker(self.port, key))
+        return self.clients[-1]
 
 
 @contextmanager
@@ -100,14 +100,14 @@ def served(
     scorers: Path | None = None,
     beside: Callable[[AsyncMemory, Any], AbstractAsyncContextManager[Any]] | None = None,
 ) -> Iterator[Served]:
-    """A server of a store, until the block ends; then the memory is closed.
+    """Serve a store until the block ends, then close the memory.
 
-    ``beside`` makes another application of the server's, in the same loop and with the same memory.
+    ``beside`` wraps the server's application in another one, in the same loop and with the same memory.
     """
     keys = Keys(store.with_name(f"{store.name}.keys"), create=True) if keyed else None
     ended = threading.Event()
     running: list[Any] = []
-    askers: list[Asker] = []
+    clients: list[Asker] = []
 
     async def serve(at: Any) -> None:
         async with AsyncExitStack() as stack:
@@ -115,9 +115,9 @@ def served(
             app = application(memory, keys, limits=limits, scorers=scorers)
             if beside is not None:
                 app = await stack.enter_async_context(beside(memory, app))
-            made = server(app, limits, Safety())
-            running.append(made)
-            await made.serve(sockets=[at])
+            http_server = server(app, limits, Safety())
+            running.append(http_server)
+            await http_server.serve(sockets=[at])
 
     def run(at: Any) -> None:
         try:
@@ -130,10 +130,10 @@ def served(
         thread = threading.Thread(target=run, args=(at,), name="zettel-server")
         thread.start()
         try:
-            _wait_for(Asker(port), ended)
-            yield Served(url, port, keys, askers)
+            _wait_until_healthy(Asker(port), ended)
+            yield Served(url, port, keys, clients)
         finally:
-            for asker in askers:
+            for asker in clients:
                 asker.close()
             if running:
                 running[0].should_exit = True
@@ -143,7 +143,9 @@ def served(
     assert not thread.is_alive()
 
 
-def _wait_for(asker: Asker, ended: threading.Event) -> None:
+def _wait_until_healthy(asker: Asker, ended: threading.Event) -> None:
     assert not ended.is_set()
-    assert asker("GET", "/health").status == 200  # the socket listens already, so the first request waits for it
+    assert (
+        asker("GET", "/health").status == 200
+    )  # the socket already listens, so the first request waits for the server
     asker.close()

@@ -1,4 +1,4 @@
-"""The public face: async and blocking alike, from threads, after a fork, closed, cold."""
+"""The public API, async and blocking: with threads, after a fork, closed, and at import."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_both_classes_have_the_same_methods() -> None:
 
 
 @pytest.mark.anyio
-async def test_the_async_face(tmp_path: Path) -> None:
+async def test_the_async_memory_adds_searches_and_dumps(tmp_path: Path) -> None:
     async with AsyncMemory(tmp_path / "a.db") as memory:
         id = await memory.add("Tea is in the left cupboard.", speaker="Ann", wait=True)
         assert [hit.note.id for hit in await memory.search("Where is the tea?")] == [id]
@@ -52,14 +52,14 @@ async def test_the_async_face(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_question_is_taken_apart_beside_the_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_questions_are_parsed_outside_the_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[int] = []
 
-    def parsed(text: str, **known: Any) -> Question:
+    def record_thread(text: str, **known: Any) -> Question:
         threads.append(threading.get_ident())
         return parse_question(text, **known)
 
-    monkeypatch.setattr("zettel.search.searcher.parse_question", parsed)
+    monkeypatch.setattr("zettel.search.searcher.parse_question", record_thread)
     async with AsyncMemory(tmp_path / "a.db") as memory:
         await memory.add("Tea is in the left cupboard.", wait=True)
         await memory.search("Τι έγινε στις 3 Μαΐου 2023;")
@@ -67,17 +67,17 @@ async def test_a_question_is_taken_apart_beside_the_event_loop(tmp_path: Path, m
     assert threading.get_ident() not in threads
 
 
-def test_many_threads_may_use_one_memory(tmp_path: Path) -> None:
+def test_threads_can_share_a_memory(tmp_path: Path) -> None:
     with Memory(tmp_path / "a.db") as memory, ThreadPoolExecutor(8) as pool:
         ids = list(pool.map(lambda n: memory.add(f"Fact number {n} about kettles.", id=str(n)), range(60)))
-        found = list(pool.map(lambda n: memory.search(f"fact number {n}", k=1)[0].note.id, range(60)))
+        hit_ids = list(pool.map(lambda n: memory.search(f"fact number {n}", k=1)[0].note.id, range(60)))
         memory.flush()
         assert len(set(ids)) == 60
-        assert sum(a == b for a, b in zip(ids, found, strict=True)) >= 55
+        assert sum(a == b for a, b in zip(ids, hit_ids, strict=True)) >= 55
         assert memory.check() == []
 
 
-def test_a_fork_is_told_so(tmp_path: Path) -> None:
+def test_a_forked_process_gets_a_clear_error(tmp_path: Path) -> None:
     code = (
         "import os, sys, warnings; warnings.simplefilter('ignore'); from zettel import Memory\n"
         "m = Memory(sys.argv[1]); m.add('Before the fork.')\n"
@@ -87,23 +87,23 @@ def test_a_fork_is_told_so(tmp_path: Path) -> None:
         "    os._exit(0)\n"
         "os.wait(); print(m.search('fork')[0].note.content, flush=True); m.close()\n"
     )
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "a.db")], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
-    assert told.returncode == 0, told.stderr
-    forked, parent = told.stdout.splitlines()
+    assert process.returncode == 0, process.stderr
+    forked, parent = process.stdout.splitlines()
     assert forked.startswith("MemoryClosed this memory was opened before a fork")
     assert parent == "Before the fork."
 
 
 @pytest.mark.parametrize("url", [None, 5, b"a.db", ["a.db"], type("Store", (), {"open": None})])
-def test_what_is_no_store_says_so(url: Any) -> None:
+def test_a_wrong_store_argument_is_an_error(url: Any) -> None:
     with pytest.raises(InvalidInput, match=r"does not name a store: use a path such as 'zettel.db'"):
         Memory(url)
 
 
 @pytest.mark.parametrize("end", ["m.close()", "del m", "m.__exit__(None, None, None)", "pass"])
-def test_a_forked_process_ends_as_any_other(tmp_path: Path, end: str) -> None:
+def test_a_forked_process_exits_cleanly(tmp_path: Path, end: str) -> None:
     code = (
         "import os, sys, warnings; warnings.simplefilter('ignore'); from zettel import Memory\n"
         "m = Memory(sys.argv[1]); m.add('Before the fork.')\n"
@@ -112,23 +112,23 @@ def test_a_forked_process_ends_as_any_other(tmp_path: Path, end: str) -> None:
         "assert os.waitpid(child, 0)[1] == 0\n"
         "m.add('After the fork.'); print(len(m.list().notes), flush=True); m.close()\n"
     )
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "a.db")], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
-    assert (told.returncode, told.stdout) == (0, "2\n"), told.stderr
+    assert (process.returncode, process.stdout) == (0, "2\n"), process.stderr
 
 
-def test_a_memory_nobody_closes_ends_with_the_interpreter(tmp_path: Path) -> None:
+def test_an_unclosed_memory_ends_with_the_interpreter(tmp_path: Path) -> None:
     code = "import sys; from zettel import Memory; m = Memory(sys.argv[1]); m.add('Left open.'); print('end')"
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", "-c", code, str(tmp_path / "a.db")],
         cwd=ROOT, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    assert (told.returncode, told.stdout, told.stderr) == (0, "end\n", "")
+    assert (process.returncode, process.stdout, process.stderr) == (0, "end\n", "")
 
 
 def test_ctrl_c_interrupts_a_wait_and_loses_nothing(tmp_path: Path) -> None:
-    class Slow:
+    class SlowEmbedder:
         remote = True
         info = zettel.ports.EmbedderInfo("slow", 4, "slow")
 
@@ -137,20 +137,20 @@ def test_ctrl_c_interrupts_a_wait_and_loses_nothing(tmp_path: Path) -> None:
 
             await anyio.sleep(30)
 
-    memory = Memory(tmp_path / "a.db", embedder=Slow())
+    memory = Memory(tmp_path / "a.db", embedder=SlowEmbedder())
     memory.add("Kept all the same.")
     threading.Timer(0.3, lambda: os.kill(os.getpid(), 2)).start()
-    began = time.monotonic()
+    started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         memory.flush()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - started < 10
     memory.close()
-    with Memory(tmp_path / "a.db", embedder=Slow()) as again:
+    with Memory(tmp_path / "a.db", embedder=SlowEmbedder()) as again:
         assert [note.content for note in again.list().notes] == ["Kept all the same."]
         assert len(again.jobs()) == 1
 
 
-def test_scopes_pages_filters_and_neighbours(tmp_path: Path) -> None:
+def test_lists_searches_and_neighbours_respect_scopes_and_filters(tmp_path: Path) -> None:
     with Memory(tmp_path / "a.db", scope=Scope(user="ann")) as memory:
         memory.add_many(
             [
@@ -179,9 +179,9 @@ def test_scopes_pages_filters_and_neighbours(tmp_path: Path) -> None:
         assert memory.search("kettle", tags=["no such tag"]) == []
         assert memory.search("kettle", kinds=["semantic"]) == []
         memory.flush()
-        around = memory.neighbors(first.notes[5].id, hops=1)
-        assert around
-        assert all(first.notes[5].id in (n.link.source, n.link.target) for n in around)
+        neighbours = memory.neighbors(first.notes[5].id, hops=1)
+        assert neighbours
+        assert all(first.notes[5].id in (n.link.source, n.link.target) for n in neighbours)
         assert memory.search("kettle", scope=Scope(user="bob")) == []
         for wrong in ({"limit": 0}, {"cursor": "n_1"}):
             with pytest.raises(InvalidInput):
@@ -193,31 +193,31 @@ def test_scopes_pages_filters_and_neighbours(tmp_path: Path) -> None:
             memory.neighbors("n_nothing")
 
 
-def test_a_filter_holds_however_it_is_handed_in(tmp_path: Path) -> None:
+def test_tag_filters_accept_any_iterable(tmp_path: Path) -> None:
     with Memory(tmp_path / "a.db") as memory:
-        kept = memory.add("The kettle sings.", speaker="Ann", session="s")
-        memory.update(kept, tags=["kitchen"])
+        expected = memory.add("The kettle sings.", speaker="Ann", session="s")
+        memory.update(expected, tags=["kitchen"])
         memory.add("The kettle leaks.", speaker="Ben", session="s")
         for tags in (["kitchen"], "kitchen", {"kitchen"}, iter(["kitchen"])):
-            assert [hit.note.id for hit in memory.search("kettle", tags=tags)] == [kept]
-        assert [note.id for note in memory.list(tags=iter(["kitchen"])).notes] == [kept]
+            assert [hit.note.id for hit in memory.search("kettle", tags=tags)] == [expected]
+        assert [note.id for note in memory.list(tags=iter(["kitchen"])).notes] == [expected]
         for wrong in ({"speaker": ["Ann", "Ben"]}, {"session": 3}, {"tags": [3]}):
             with pytest.raises(InvalidInput, match=next(iter(wrong))):
                 memory.search("kettle", **wrong)
 
 
-def test_what_scores_too_low_takes_no_place_of_an_insight(tmp_path: Path) -> None:
+def test_hits_below_min_score_do_not_displace_insights(tmp_path: Path) -> None:
     with Memory(tmp_path / "a.db") as memory:
         for day in range(1, 13):
             for month, speaker, text in ((2, "Ann", "We sailed the Blue Heron to island"), (3, "Ben", "Rye bread")):
-                when = f"2024-{month:02d}-{day:02d}T10:00Z"
-                memory.add(f"{text} {day}.", speaker=speaker, session=f"{speaker} {day}", occurred_at=when)
+                occurred_at = f"2024-{month:02d}-{day:02d}T10:00Z"
+                memory.add(f"{text} {day}.", speaker=speaker, session=f"{speaker} {day}", occurred_at=occurred_at)
         memory.evolve()
-        every = memory.search("island 3", k=100)
-        least = max(hit.score for hit in every if hit.note.kind is Kind.INSIGHT)
-        told = [hit.note.id for hit in every if hit.score >= least]
-        assert len(told) < 13
-        assert [hit.note.id for hit in memory.search("island 3", k=len(told), min_score=least)] == told
+        hits = memory.search("island 3", k=100)
+        lowest = max(hit.score for hit in hits if hit.note.kind is Kind.INSIGHT)
+        expected = [hit.note.id for hit in hits if hit.score >= lowest]
+        assert len(expected) < 13
+        assert [hit.note.id for hit in memory.search("island 3", k=len(expected), min_score=lowest)] == expected
 
 
 def test_context_is_packed_in_time_order_within_its_budget(tmp_path: Path) -> None:
@@ -245,24 +245,23 @@ def test_a_naive_time_is_utc_and_none_stays_none(tmp_path: Path) -> None:
     ("statement", "limit"),
     [("import zettel", 0.1), ("from zettel import Memory, Event, Scope", 0.25)],
 )
-def test_imports_are_quick_and_bring_little(statement: str, limit: float) -> None:
-    """The numbers are those of `zettel bench speed`; here three times as much, and of the processor, for a machine that
-    does other things."""
+def test_imports_are_fast_and_load_no_heavy_package(statement: str, limit: float) -> None:
+    """The limits are three times those of `zettel bench speed`, in CPU time, because the machine may be busy."""
 
-    def processor(code: str) -> float:
+    def cpu_seconds(code: str) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    assert min(processor(statement) - processor("pass") for _ in range(5)) < 3 * limit
+    assert min(cpu_seconds(statement) - cpu_seconds("pass") for _ in range(5)) < 3 * limit
     heavy = ("torch", "litellm", "neo4j", "faiss", "networkx", "numpy")
     code = f"{statement}; import sys; print([name for name in {heavy} if name in sys.modules])"
-    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert told.stdout == "[]\n"
+    process = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert process.stdout == "[]\n"
 
 
-def test_work_goes_on_after_another_process_kept_the_store(tmp_path: Path) -> None:
+def test_jobs_continue_after_another_process_locked_the_store(tmp_path: Path) -> None:
     with Memory(EmbeddedStore(tmp_path / "a.db", busy_seconds=0.2)) as memory:
         memory.add("The first one.")
         memory.flush()
@@ -270,7 +269,7 @@ def test_work_goes_on_after_another_process_kept_the_store(tmp_path: Path) -> No
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreBusy):
             memory.add("Too busy.")
-        time.sleep(1.0)  # the runner finds it busy, too
+        time.sleep(1.0)  # the runner also finds the store busy
         other.execute("ROLLBACK")
         other.close()
         memory.add("The second one.")
@@ -279,14 +278,14 @@ def test_work_goes_on_after_another_process_kept_the_store(tmp_path: Path) -> No
         assert [note.content for note in memory.list().notes] == ["The first one.", "The second one."]
 
 
-def test_one_of_many_questions_fails_by_its_own_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not as a group of errors."""
+def test_search_many_raises_the_error_of_a_single_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not an exception group."""
 
-    async def gone(*_: object) -> None:
+    async def fail(*_: object) -> None:
         raise EmbedderMismatch("the vector set is gone")
 
     with Memory(tmp_path / "a.db") as memory:
         memory.add("The ferry leaves at nine.")
-        monkeypatch.setattr(EmbeddedStore, "candidates", gone)
+        monkeypatch.setattr(EmbeddedStore, "candidates", fail)
         with pytest.raises(EmbedderMismatch, match="gone"):
             memory.search_many(["When does the ferry leave?", "Who leaves?"])

@@ -1,4 +1,4 @@
-"""Scopes held in memory are what the database says, whoever wrote to it meanwhile, and no more is held than that."""
+"""Cached scopes equal the database after writes of other processes, and the cache respects its limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zettel.graph.neo4j.connection import Neo4jConnection
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 QUESTIONS = ("Where does Ann live now?", "What did Bob say of the harbour tower?", "Who plays the piano in Oslo?")
-SAID = (
+TEXTS = (
     "Ann lives in Bergen, near the harbour.",
     "Bob painted the harbour of Bergen in grey.",
     "Ann plays the piano when Bob is in Oslo.",
@@ -27,31 +27,31 @@ SAID = (
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each statement was read."""
+def statement_counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count the reads of each statement."""
     counts: Counter[str] = Counter()
     read = Neo4jConnection.read
 
-    async def counted(self: Neo4jConnection, name: str, *flags: str, **values: Any) -> Any:
+    async def counting_read(self: Neo4jConnection, name: str, *flags: str, **values: Any) -> Any:
         counts[name] += 1
         return await read(self, name, *flags, **values)
 
-    monkeypatch.setattr(Neo4jConnection, "read", counted)
+    monkeypatch.setattr(Neo4jConnection, "read", counting_read)
     return counts
 
 
-def found(memory: Memory) -> list[dict[str, Any]]:
-    """What the questions find, and how well: the database's half precision makes a difference of 0.0005."""
+def search_scores(memory: Memory) -> list[dict[str, Any]]:
+    """Return ids and scores of the hits; the database's half precision changes scores by up to 0.0005."""
     return [
         {hit.note.id: pytest.approx(hit.score, abs=1e-3) for hit in memory.search(question, log=False)}
         for question in QUESTIONS
     ]
 
 
-def remembered(memory: Memory) -> list[str]:
+def add_events(memory: Memory) -> list[str]:
     events = [
         Event(content=text, speaker="Ann", session="s", occurred_at=f"2024-05-01T09:0{place}:00Z", id=str(place))
-        for place, text in enumerate(SAID)
+        for place, text in enumerate(TEXTS)
     ]
     return memory.add_many(events)
 
@@ -65,109 +65,115 @@ CHANGES: tuple[Callable[[Memory, list[str]], object], ...] = (
     lambda memory, ids: memory.update(ids[0], valid_from="2024-04-01T09:00:00Z"),
     lambda memory, ids: memory.revert(ids[1], 1),
     lambda memory, ids: memory.delete(ids[3]),
-    lambda memory, ids: (memory.delete_scope(), remembered(memory)),
+    lambda memory, ids: (memory.delete_scope(), add_events(memory)),
 )
 
 
-def test_every_change_of_another_process_is_seen(
-    neo4j_server: Server, asked: Counter[str], monkeypatch: pytest.MonkeyPatch
+def test_a_cached_scope_sees_every_change_of_another_process(
+    neo4j_server: Server, statement_counts: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By who holds the scope, as by who asks the database."""
+    """A memory with a cached scope and one that queries the database agree."""
     server, auth = neo4j_server.url, neo4j_server.auth
-    with Memory(server, auth=auth) as writer, Memory(server, auth=auth) as reader, Memory(server, auth=auth) as asking:
-        ids = remembered(writer)
+    with (
+        Memory(server, auth=auth) as writer,
+        Memory(server, auth=auth) as reader,
+        Memory(server, auth=auth) as uncached,
+    ):
+        ids = add_events(writer)
         for change in CHANGES:
             writer.flush()
-            found(reader)
+            search_scores(reader)
             change(writer, ids)
             writer.flush()
-            asked.clear()
-            told = found(reader)
+            statement_counts.clear()
+            scores = search_scores(reader)
             with monkeypatch.context() as patch:
                 patch.setattr(scope_cache, "MAX_NOTES", -1)
-                assert found(asking) == told
-            assert found(reader) == told
-            assert asked["scope_changes"] >= 2 * len(QUESTIONS)
-        assert asked["candidates"] < 2 * len(QUESTIONS) + len(QUESTIONS)  # a new scope is soon held again
+                assert search_scores(uncached) == scores
+            assert search_scores(reader) == scores
+            assert statement_counts["scope_changes"] >= 2 * len(QUESTIONS)
+        assert statement_counts["candidates"] < 2 * len(QUESTIONS) + len(QUESTIONS)  # a new scope is soon cached again
 
 
-def test_a_held_scope_takes_one_statement(neo4j_server: Server, asked: Counter[str]) -> None:
+def test_a_search_in_a_cached_scope_runs_one_statement(neo4j_server: Server, statement_counts: Counter[str]) -> None:
     with Memory(neo4j_server.url, auth=neo4j_server.auth) as memory:
-        remembered(memory)
+        add_events(memory)
         memory.flush()
-        found(memory)
-        asked.clear()
-        found(memory)
-        assert asked["scope_changes"] == len(QUESTIONS)
-        assert asked["candidates"] == asked["note_fields"] == 0
+        search_scores(memory)
+        statement_counts.clear()
+        search_scores(memory)
+        assert statement_counts["scope_changes"] == len(QUESTIONS)
+        assert statement_counts["candidates"] == statement_counts["note_fields"] == 0
 
 
-def test_a_scope_is_read_piece_by_piece(
-    neo4j_server: Server, asked: Counter[str], monkeypatch: pytest.MonkeyPatch
+def test_a_scope_is_cached_page_by_page(
+    neo4j_server: Server, statement_counts: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until it is whole the database answers; what is written meanwhile is not missed."""
+    """The database answers until the cache is complete; writes during the load are not missed."""
     monkeypatch.setattr(scope_cache, "PAGE", 4)
     events = [{"content": f"Kettle {n} whistles in Oslo, as after Kettle {n - 1}.", "session": "s"} for n in range(10)]
     with Memory(neo4j_server.url, auth=neo4j_server.auth) as memory:
         ids = memory.add_many(events)
         memory.flush()
         question = "Which kettle whistles in Oslo?"
-        told = [[hit.note.id for hit in memory.search(question, 20, log=False)] for _ in range(2)]
-        assert asked["candidates"] == 2
-        assert told[0] == told[1]
+        results = [[hit.note.id for hit in memory.search(question, 20, log=False)] for _ in range(2)]
+        assert statement_counts["candidates"] == 2
+        assert results[0] == results[1]
         memory.update(ids[0], content="Kettle 0 was sold in Bergen.")
         memory.add("Kettle 10 whistles in Oslo.", session="s")
         memory.flush()
-        asked.clear()
+        statement_counts.clear()
         question = "Was Kettle 0 sold in Bergen, and does Kettle 10 whistle?"
-        told = [[hit.note.content for hit in memory.search(question, 20, log=False)] for _ in range(3)]
-        assert asked["candidates"] < 3
-        assert {"Kettle 0 was sold in Bergen.", "Kettle 10 whistles in Oslo."} < set(told[0])
-        assert set(told[0]) == set(told[1]) == set(told[2])
+        results = [[hit.note.content for hit in memory.search(question, 20, log=False)] for _ in range(3)]
+        assert statement_counts["candidates"] < 3
+        assert {"Kettle 0 was sold in Bergen.", "Kettle 10 whistles in Oslo."} < set(results[0])
+        assert set(results[0]) == set(results[1]) == set(results[2])
 
 
-def test_who_is_far_behind_begins_anew(
-    neo4j_server: Server, asked: Counter[str], monkeypatch: pytest.MonkeyPatch
+def test_an_outdated_cache_is_loaded_again(
+    neo4j_server: Server, statement_counts: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scope_cache, "MAX_BEHIND", 3)
     with Memory(neo4j_server.url, auth=neo4j_server.auth) as memory:
-        remembered(memory)
+        add_events(memory)
         memory.flush()
-        found(memory)
+        search_scores(memory)
         memory.add_many([{"content": f"Ann said in Oslo that {n} is a number."} for n in range(5)])
         memory.flush()
-        asked.clear()
-        told = found(memory)
-        assert asked["candidates"] == 1
-        assert found(memory)[0] == told[0]
-        assert asked["candidates"] == 1
+        statement_counts.clear()
+        scores = search_scores(memory)
+        assert statement_counts["candidates"] == 1
+        assert search_scores(memory)[0] == scores[0]
+        assert statement_counts["candidates"] == 1
 
 
-def test_no_more_is_held_than_that(neo4j_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_respects_its_limit(neo4j_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scope_cache, "MAX_NOTES", 6)
     store = open_store(neo4j_server.url, auth=neo4j_server.auth)
     with Memory(store) as memory:
         for user in ("ann", "bob"):
-            with Memory(neo4j_server.url, auth=neo4j_server.auth, scope=Scope(user=user)) as own:
-                remembered(own)
-                own.flush()
+            with Memory(neo4j_server.url, auth=neo4j_server.auth, scope=Scope(user=user)) as user_memory:
+                add_events(user_memory)
+                user_memory.flush()
         for user in ("ann", "bob", "ann"):
             scope = Scope(user=user)
             first, again = ([hit.note.id for hit in memory.search(QUESTIONS[0], scope=scope)] for _ in range(2))
             assert first == again
-            (kept,) = store._scopes._cached.values()  # type: ignore[attr-defined]
-            assert kept.columns.rows == len(SAID)
-        remembered(memory)
+            (cached,) = store._scopes._cached.values()  # type: ignore[attr-defined]
+            assert cached.columns.rows == len(TEXTS)
+        add_events(memory)
         memory.add_many([{"content": f"Ann said in Oslo that {n} is a number."} for n in range(5)])
         assert memory.search(QUESTIONS[0])
         assert len(store._scopes._cached) == 1  # type: ignore[attr-defined]
 
 
 @pytest.mark.anyio
-async def test_many_ask_at_once(neo4j_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_concurrent_searches_agree_while_the_scope_is_loaded(
+    neo4j_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scope_cache, "PAGE", 3)
     async with AsyncMemory(neo4j_server.url, auth=neo4j_server.auth) as memory:
-        await memory.add_many([{"content": text} for text in SAID])
+        await memory.add_many([{"content": text} for text in TEXTS])
         await memory.flush()
         for _ in range(3):
             answers = await asyncio.gather(*(memory.search(QUESTIONS[0], log=False) for _ in range(8)))

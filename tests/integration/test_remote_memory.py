@@ -1,4 +1,4 @@
-"""A memory on a server, as code and the command line use it: what the contract over HTTP does not say."""
+"""A memory on a server, used from code and the command line: behaviour beyond the contract tests."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ TEAM = Path(__file__).parents[1] / "data" / "team.json"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("served") / "memory.db") as made:
-        yield made
+    with served(tmp_path_factory.mktemp("served") / "memory.db") as running:
+        yield running
 
 
 @pytest.mark.anyio
-async def test_awaited(server: Served) -> None:
+async def test_an_async_memory_uses_a_server(server: Served) -> None:
     scope = Scope(user="awaited")
     async with AsyncMemory(server.url, key=server.key("awaited", scope)) as memory:
         assert isinstance(memory._backend, RemoteBackend)
@@ -59,17 +59,17 @@ def test_a_folder_is_imported_from_the_command_line(
     assert (report["file"], report["format"], report["added"]) == ("folder", "markdown", 1)
 
 
-def test_files_go_there_and_come_back(server: Served, tmp_path: Path) -> None:
-    folder, told = tmp_path / "folder", []
+def test_files_can_be_imported_and_exported(server: Served, tmp_path: Path) -> None:
+    folder, progress = tmp_path / "folder", []
     (folder / "deeper").mkdir(parents=True)
     (folder / "deeper" / "one.md").write_text("# Tea\n\nIt is in the left cupboard.\n")
     (folder / "two.md").write_text("# Coffee\n\nIt is beside [[one]].\n")
     with Memory(server.url, key=server.key("files", Scope(user="files"))) as memory:
-        report = memory.import_transcript(folder, on_progress=lambda *counts: told.append(counts))
-        assert (report.added, told) == (2, [(2, 2)])
+        report = memory.import_transcript(folder, on_progress=lambda *counts: progress.append(counts))
+        assert (report.added, progress) == (2, [(2, 2)])
         assert memory.import_transcript(folder).existing == 2
-        named = memory.import_transcript(folder, source="mine", dry_run=True)
-        assert (named.file, named.existing) == ("mine", 2)
+        renamed = memory.import_transcript(folder, source="mine", dry_run=True)
+        assert (renamed.file, renamed.existing) == ("mine", 2)
         assert memory.import_transcript(TEAM, dry_run=True, speakers=["Priya"]).added < 172
         memory.flush()
         assert memory.export(tmp_path / "all.zettel").format == "zettel"
@@ -92,26 +92,26 @@ def test_files_go_there_and_come_back(server: Served, tmp_path: Path) -> None:
         assert {note.id for note in memory.list().notes} == notes
 
 
-@pytest.mark.skipif(os.name == "nt", reason="permissions are others here")
-def test_a_file_that_is_replaced_keeps_its_mode_and_a_link_stays_a_link(server: Served, tmp_path: Path) -> None:
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+def test_an_export_preserves_file_modes_and_links(server: Served, tmp_path: Path) -> None:
     (tmp_path / "large").mkdir()
-    held, link = tmp_path / "large" / "all.jsonl", tmp_path / "all.jsonl"
-    held.touch()
-    held.chmod(0o640)
-    link.symlink_to(held)
+    target, link = tmp_path / "large" / "all.jsonl", tmp_path / "all.jsonl"
+    target.touch()
+    target.chmod(0o640)
+    link.symlink_to(target)
     with Memory(server.url, key=server.key("links", Scope(user="links"))) as memory:
         memory.add("The sails are at the loft.")
         memory.export(link)
         memory.export(tmp_path / "new.jsonl")
     assert link.is_symlink()
-    assert b"at the loft" in held.read_bytes()
-    assert held.stat().st_mode & 0o777 == 0o640
+    assert b"at the loft" in target.read_bytes()
+    assert target.stat().st_mode & 0o777 == 0o640
     (tmp_path / "plain").touch()
     assert (tmp_path / "new.jsonl").stat().st_mode == (tmp_path / "plain").stat().st_mode
     assert {path.name for path in tmp_path.iterdir()} == {"large", "all.jsonl", "new.jsonl", "plain"}
 
 
-def test_what_a_server_does_not_do(server: Served) -> None:
+def test_unsupported_calls_raise_clear_errors(server: Served) -> None:
     with Memory(server.url, key=server.key("asks", Scope(user="asks"))) as memory:
         with pytest.raises(StoreError, match="a server does not offer cypher"):
             memory.cypher("RETURN 1")
@@ -129,12 +129,12 @@ def test_what_a_server_does_not_do(server: Served) -> None:
         for id in ("", "..", "n_1/history", "\ud800"):
             with pytest.raises(NotFound):
                 memory.get(id)
-    refused = pytest.raises(InvalidInput, match="cannot be asked for the default scope")
-    with Memory(server.url, key=server.key("all"), scope=Scope(user="asks")) as memory, refused:
+    error_check = pytest.raises(InvalidInput, match="cannot be asked for the default scope")
+    with Memory(server.url, key=server.key("all"), scope=Scope(user="asks")) as memory, error_check:
         memory.delete_scope(scope=Scope())
 
 
-def test_a_key_for_several_scopes(server: Served) -> None:
+def test_a_key_for_several_scopes_requires_a_scope(server: Served) -> None:
     ann, bob = Scope(user="ann"), Scope(user="bob")
     key = server.key("several", ann, bob)
     with Memory(server.url, key=key, scope=ann) as memory:
@@ -147,15 +147,15 @@ def test_a_key_for_several_scopes(server: Served) -> None:
         memory.list()
 
 
-def test_any_text_comes_back(server: Served) -> None:
-    said = "one\u2028two\u0085three\x0bfour"
+def test_unusual_line_breaks_are_preserved(server: Served) -> None:
+    text = "one\u2028two\u0085three\x0bfour"
     with Memory(server.url, key=server.key("text", Scope(user="text"))) as memory:
-        memory.add(said)
+        memory.add(text)
         memory.add("Another.")
-        assert [event.content for event, _ in memory.dump()] == [said, "Another."]
+        assert [event.content for event, _ in memory.dump()] == [text, "Another."]
 
 
-def test_files_that_are_kept(server: Served, tmp_path: Path) -> None:
+def test_links_are_not_imported_and_databases_not_overwritten(server: Served, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("It is under the mat.")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "link.md").symlink_to(tmp_path / "secret.txt")
@@ -172,7 +172,7 @@ def test_files_that_are_kept(server: Served, tmp_path: Path) -> None:
         assert memory.export(tmp_path / "all.jsonl").to == str(tmp_path / "all.jsonl")
 
 
-def test_wrong_addresses_and_keys(server: Served, tmp_path: Path) -> None:
+def test_wrong_addresses_and_keys_are_errors(server: Served, tmp_path: Path) -> None:
     for key in (None, "zk_wrong"):
         with pytest.raises(InvalidKey, match="needs a valid key"):
             Memory(server.url, key=key)
@@ -196,7 +196,7 @@ async def test_a_call_that_fails_because_the_server_is_down_can_be_repeated(tmp_
     with pytest.raises(ServerUnreachable):
         await memory.scopes()
 
-    class Late(BaseHTTPRequestHandler):
+    class MinimalServer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Length", "14")
@@ -206,7 +206,7 @@ async def test_a_call_that_fails_because_the_server_is_down_can_be_repeated(tmp_
         def log_message(self, *_: object) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", port), Late) as server:
+    with HTTPServer(("127.0.0.1", port), MinimalServer) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -219,68 +219,68 @@ async def test_a_call_that_fails_because_the_server_is_down_can_be_repeated(tmp_
             thread.join()
 
 
-def test_a_key_is_not_told(server: Served) -> None:
+def test_errors_do_not_contain_the_key(server: Served) -> None:
     key = server.key("newline", Scope(user="newline"))
     with Memory(server.url, key=f"{key}\n") as memory:
         assert memory.scopes() == []
     for wrong in (f"{key}\nX: y", f"{key}é", "zk \ud800", " ", 5):
-        with pytest.raises(InvalidInput, match="not a server key") as told:
+        with pytest.raises(InvalidInput, match="not a server key") as error_info:
             Memory(server.url, key=wrong)  # type: ignore[arg-type]
-        assert key not in str(told.value)
-    with pytest.raises(InvalidInput, match="user or password") as told:
+        assert key not in str(error_info.value)
+    with pytest.raises(InvalidInput, match="user or password") as error_info:
         Memory(server.url.replace("://", "://ann:walnut@"), key=key)
-    assert "walnut" not in str(told.value)
+    assert "walnut" not in str(error_info.value)
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "told"),
+    ("status", "body", "error_text"),
     [(302, b"", "redirects to 'https://login.example/'"), (304, b"", "status 304"), (200, b"<p>", "server")],
 )
-def test_an_answer_of_another_server_is_none(status: int, body: bytes, told: str) -> None:
-    """One that stands in front, as for people who are to log in first, and lets some paths through."""
+def test_answers_of_another_server_are_errors(status: int, body: bytes, error_text: str) -> None:
+    """A proxy in front of the server, such as a login page, passes some paths through."""
 
-    class Foreign(BaseHTTPRequestHandler):
+    class ForeignServer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            let_through = self.path == "/v1/scopes"
-            self.send_response(200 if let_through else status)
-            said = b'{"scopes": []}' if let_through else body
+            is_memory_path = self.path == "/v1/scopes"
+            self.send_response(200 if is_memory_path else status)
+            content = b'{"scopes": []}' if is_memory_path else body
             self.send_header("Location", "https://login.example/")
-            self.send_header("Content-Length", str(len(said)))
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(said)
+            self.wfile.write(content)
 
         do_POST = do_GET
 
         def log_message(self, *_: object) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Foreign) as other:
-        thread = Thread(target=other.serve_forever)
+    with HTTPServer(("127.0.0.1", 0), ForeignServer) as foreign:
+        thread = Thread(target=foreign.serve_forever)
         thread.start()
         try:
-            with Memory(f"http://127.0.0.1:{other.server_port}") as memory:
-                asks = [memory.flush, memory.stats, lambda: memory.feedback("s_1", []), lambda: list(memory.dump())]
-                for ask in asks:
-                    with pytest.raises(ServerError, match=told):
-                        ask()
-            with pytest.raises(ServerError, match=told):
-                Memory(f"http://127.0.0.1:{other.server_port}/there")
+            with Memory(f"http://127.0.0.1:{foreign.server_port}") as memory:
+                calls = [memory.flush, memory.stats, lambda: memory.feedback("s_1", []), lambda: list(memory.dump())]
+                for call in calls:
+                    with pytest.raises(ServerError, match=error_text):
+                        call()
+            with pytest.raises(ServerError, match=error_text):
+                Memory(f"http://127.0.0.1:{foreign.server_port}/there")
         finally:
-            other.shutdown()
+            foreign.shutdown()
             thread.join()
 
 
-def test_the_command_line_asks_a_server(server: Served, zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_uses_a_server(server: Served, zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZETTEL_STORE", server.url)
     monkeypatch.setenv("ZETTEL_KEY", server.key("line", Scope(user="line")))
     id = zettel("add", "The ferry leaves at nine.", "--speaker", "Ida").out.strip()
     assert id in zettel("search", "When does the ferry leave?").out
-    refusals = {("serve", "--port", "0"): "is already a server", ("keys", "list"): "is a server: manage its keys"}
-    for command, told in refusals.items():
-        ran = zettel(*command)
-        assert (ran.status, ran.err.count("\n"), told in ran.err) == (1, 1, True)
+    errors = {("serve", "--port", "0"): "is already a server", ("keys", "list"): "is a server: manage its keys"}
+    for command, error_text in errors.items():
+        result = zettel(*command)
+        assert (result.status, result.err.count("\n"), error_text in result.err) == (1, 1, True)
     monkeypatch.setenv("ZETTEL_KEY", "zk_wrong")
-    refused = zettel("stats")
-    assert (refused.status, refused.err.count("\n")) == (1, 1)
-    assert "needs a valid key" in refused.err
+    result = zettel("stats")
+    assert (result.status, result.err.count("\n")) == (1, 1)
+    assert "needs a valid key" in result.err

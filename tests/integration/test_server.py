@@ -1,4 +1,4 @@
-"""The HTTP server over real sockets: the routes, who may use them, and what wrong requests are told."""
+"""The HTTP server over real sockets: its routes, keys, limits and errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.integration
 
 ANN, BOB = Scope(user="ann"), Scope(tenant="acme", user="bob")
 SECRET = "Kestrelwood"
-"""Stands in what only bob may see, and in no log."""
+"""A word in content that only bob may see, and in no log."""
 
 
 @pytest.fixture(scope="module")
@@ -50,16 +50,16 @@ def bob(server: Served) -> Asker:
 
 @pytest.fixture(scope="module")
 def records(server: Served) -> list[dict[str, Any]]:
-    """What a scope with one note is exported as, without the ends."""
+    """Return the exported records of a scope with one note, without the first and last line."""
     fay = server.asker(server.key("fay", Scope(user="fay")))
     fay("POST", "/v1/events", {"content": "Fay paints.", "wait": True})
     lines = [json.loads(line) for line in fay("GET", "/v1/export?format=zettel").body.splitlines()[1:-1]]
-    return [{name: one[name] for name in one if name != "crc"} for one in lines]
+    return [{name: record[name] for name in record if name != "crc"} for record in lines]
 
 
 class TestWholeMemories:
     @pytest.mark.parametrize("changed", [{"note": None}, {"kind": "purge"}, {"kind": "reembed"}])
-    def test_no_job_for_the_whole_store_comes_in(
+    def test_an_imported_job_for_the_whole_store_is_refused(
         self, server: Served, records: list[dict[str, Any]], changed: dict[str, Any]
     ) -> None:
         job = {
@@ -72,33 +72,37 @@ class TestWholeMemories:
         assert "concerns a store, not a note" in answer.error
         assert gus("GET", "/v1/scopes").body == {"scopes": []}
 
-    def test_vectors_are_as_long_as_their_set_says(self, server: Served, records: list[dict[str, Any]]) -> None:
+    def test_imported_vectors_have_the_dimension_of_their_set(
+        self, server: Served, records: list[dict[str, Any]]
+    ) -> None:
         hal = server.asker(server.key("hal", Scope(user="hal")))
-        short = [one | {"vectors": {"1": "AAAAAA=="}} if "note" in one else one for one in records]
-        said = hal("POST", "/v1/import", sealed(short)).error
-        assert "a vector of 1 numbers in a set of " in said
-        smaller = [{"vectors": one["vectors"] | {"dim": 1}} if list(one) == ["vectors"] else one for one in short]
+        short = [record | {"vectors": {"1": "AAAAAA=="}} if "note" in record else record for record in records]
+        error = hal("POST", "/v1/import", sealed(short)).error
+        assert "a vector of 1 numbers in a set of " in error
+        smaller = [
+            {"vectors": record["vectors"] | {"dim": 1}} if list(record) == ["vectors"] else record for record in short
+        ]
         assert hal("POST", "/v1/import", sealed(smaller)).body["added"] == 1
-        found = hal("POST", "/v1/search", {"question": "Who paints?"}).body["hits"]
-        assert found[0]["note"]["content"] == "Fay paints."
+        hits = hal("POST", "/v1/search", {"question": "Who paints?"}).body["hits"]
+        assert hits[0]["note"]["content"] == "Fay paints."
 
 
-class TestTheWayOfAnEvent:
-    def test_it_is_remembered_found_changed_and_taken_back(self, ann: Asker) -> None:
+class TestEvents:
+    def test_an_event_can_be_added_found_changed_and_reverted(self, ann: Asker) -> None:
         event = {
             "content": "Ann moved to Oslo.", "speaker": "Ann", "occurred_at": "2024-05-01T09:00:00Z", "session": "s1",
             "payload": {"a": [1, 2.5, None, "\ud800", 10**30]}, "metadata": {"project": "move"}, "wait": True,
         }  # fmt: skip
         id = ann("POST", "/v1/events", event).body["id"]
-        found = ann("POST", "/v1/search", {"question": "Where does Ann live?", "k": 1, "explain": True}).body["hits"]
-        assert found[0]["note"]["id"] == id
-        assert found[0]["why"]["scorer"] == "fusion"
-        note = wire.NOTE.decode(wire.encode(found[0]["note"]))
+        hits = ann("POST", "/v1/search", {"question": "Where does Ann live?", "k": 1, "explain": True}).body["hits"]
+        assert hits[0]["note"]["id"] == id
+        assert hits[0]["why"]["scorer"] == "fusion"
+        note = wire.NOTE.decode(wire.encode(hits[0]["note"]))
         record = ann("GET", f"/v1/notes/{note.event_ids[0]}").body
         assert record["payload"] == event["payload"]
         assert record["occurred_at"] == "2024-05-01T09:00:00Z"
-        told = ann("POST", "/v1/feedback", {"search_id": found[0]["search_id"], "used": [id], "outcome": "success"})
-        assert told.status == 204
+        feedback = ann("POST", "/v1/feedback", {"search_id": hits[0]["search_id"], "used": [id], "outcome": "success"})
+        assert feedback.status == 204
         assert ann("GET", "/v1/searches").body["searches"][-1]["used"] == [id]
         changed = ann("PATCH", f"/v1/notes/{id}", {"tags": ["home"], "title": None}).body
         assert changed["tags"] == ["home"]
@@ -112,19 +116,19 @@ class TestTheWayOfAnEvent:
         assert ann("POST", f"/v1/notes/{id}/release").body["notes"][0]["quarantined"] is None
         assert ann("POST", f"/v1/notes/{id}/revert-effects").body == {"notes": []}
 
-    def test_many_at_once(self, ann: Asker) -> None:
+    def test_batches_links_and_contexts(self, ann: Asker) -> None:
         batch = [{"id": f"b{n}", "content": f"Kettle {n} stands on shelf {n}."} for n in range(3)]
         ids = ann("POST", "/v1/events/batch", {"events": batch, "wait": True}).body["ids"]
         assert len(set(ids)) == 3
         done = ann("POST", "/v1/events/report", {"events": batch}).body["events"]
         assert done == [{"id": id, "status": "existing", "flagged": False} for id in ids]
         hits = ann("POST", "/v1/search/batch", {"questions": ["kettle 1", "kettle 2"], "k": 1}).body["hits"]
-        assert [one[0]["note"]["id"] for one in hits] == ids[1:]
+        assert [entry[0]["note"]["id"] for entry in hits] == ids[1:]
         link = ann("POST", "/v1/links", {"source": ids[0], "target": ids[1], "reason": "both"}).body
         assert link["type"] == "RELATES"
         assert link in ann("GET", f"/v1/notes/{ids[1]}/links").body["links"]
-        near = ann("GET", f"/v1/notes/{ids[0]}/neighbors?hops=1").body["neighbors"]
-        assert ids[1] in {one["note"]["id"] for one in near}
+        neighbors = ann("GET", f"/v1/notes/{ids[0]}/neighbors?hops=1").body["neighbors"]
+        assert ids[1] in {entry["note"]["id"] for entry in neighbors}
         assert ann("GET", f"/v1/notes/{ids[0]}/terms").body["terms"]
         assert "Kettle 2" in ann("POST", "/v1/context", {"question": "kettle 2", "max_tokens": 100}).body["context"]
         gathered = ann("POST", "/v1/answer-context", {"question": "kettle 2", "rounds": 2}).body
@@ -132,7 +136,7 @@ class TestTheWayOfAnEvent:
         first = ann("GET", "/v1/notes?limit=1").body
         assert ann("GET", f"/v1/notes?limit=1&cursor={first['cursor']}").body["notes"] != first["notes"]
 
-    def test_what_looks_after_the_memory(self, ann: Asker) -> None:
+    def test_maintenance_routes(self, ann: Asker) -> None:
         assert ann("POST", "/v1/flush", {"timeout": 30}).status == 204
         assert set(ann("POST", "/v1/evolve").body) == {"revised", "merged", "insights", "archived"}
         assert ann("POST", "/v1/evolve", {"wait": False}).status == 202
@@ -143,7 +147,7 @@ class TestTheWayOfAnEvent:
         assert ann("GET", "/v1/conflicts").body == {"conflicts": []}
         assert ann("GET", "/v1/stats").body["store"] == "embedded"
 
-    def test_files_go_in_and_out(self, server: Served) -> None:
+    def test_files_can_be_imported_and_exported(self, server: Served) -> None:
         carl = server.asker(server.key("carl", Scope(user="carl")))
         chat = b"[2024-05-01 09:00] Ann: The piano is in the hall.\n[2024-05-01 09:01] Ben: Which hall?\n"
         report = carl("POST", "/v1/import?name=..%2F..%2Fchat.txt&dry_run=true", chat).body
@@ -155,15 +159,15 @@ class TestTheWayOfAnEvent:
         assert wire.EXPORTED.decode(exported.headers[wire.EXPORT_HEADER.lower()].encode()).events == 2
         dumped = [wire.ENTRY.decode(line) for line in carl("GET", "/v1/dump").body.splitlines()]
         assert [entry.event.speaker for entry in dumped] == ["Ann", "Benjamin"]
-        whole = carl("GET", "/v1/export?format=zettel").body
+        export = carl("GET", "/v1/export?format=zettel").body
         dora = server.asker(server.key("dora", Scope(user="dora")))
-        assert dora("POST", "/v1/import?format=zettel", whole).body["added"] == 2
-        assert dora("POST", "/v1/import?format=zettel", whole).body["existing"] == 2
+        assert dora("POST", "/v1/import?format=zettel", export).body["added"] == 2
+        assert dora("POST", "/v1/import?format=zettel", export).body["existing"] == 2
         assert "UnknownFormat" in carl("GET", "/v1/export?format=docx").error
         assert "is a folder" in carl("GET", "/v1/export?format=markdown").error
         assert "scope_by= needs a key for all scopes" in carl("POST", "/v1/import?scope_by=user", chat).error
 
-    def test_deleting(self, server: Served) -> None:
+    def test_notes_sessions_and_scopes_can_be_deleted(self, server: Served) -> None:
         eve = server.asker(server.key("eve", Scope(user="eve")))
         for n in range(3):
             eve("POST", "/v1/events", {"content": f"It rained, {n}.", "session": f"s{n}"})
@@ -177,7 +181,7 @@ class TestTheWayOfAnEvent:
 
 
 class TestKeys:
-    def test_none_wrong_revoked_and_expired_are_told_the_same(self, server: Served) -> None:
+    def test_missing_wrong_revoked_and_expired_keys_get_the_same_answer(self, server: Served) -> None:
         revoked = server.key("revoked", ANN)
         asker = server.asker(revoked)
         assert asker("GET", "/v1/notes").status == 200
@@ -192,36 +196,36 @@ class TestKeys:
         answers += [server.asker()("GET", "/v1/notes", authorization=f"Basic {revoked}")]
         answers += [server.asker()("GET", "/v1/nothing"), server.asker("zk_\xff")("GET", "/v1/notes")]
         assert "ZETTEL_KEY" in REFUSED
-        assert {(one.status, one.error, one.headers["www-authenticate"]) for one in answers} == {
+        assert {(answer.status, answer.error, answer.headers["www-authenticate"]) for answer in answers} == {
             (401, f"InvalidKey: {REFUSED}", "Bearer")
         }
 
-    def test_another_scope_is_refused_and_none_is_told_of(self, ann: Asker, bob: Asker) -> None:
+    def test_existing_and_unknown_scopes_are_refused_alike(self, ann: Asker, bob: Asker) -> None:
         assert SECRET in str(bob("POST", "/v1/search", {"question": "safe"}).body)
-        there = ann("POST", "/v1/search?tenant=acme&user=bob", {"question": "safe"})
-        nowhere = ann("POST", "/v1/search?tenant=acme&user=bobby", {"question": "safe"})
-        assert (there.status, nowhere.status) == (403, 403)
-        assert there.error.replace("bob", "") == nowhere.error.replace("bobby", "")
+        existing = ann("POST", "/v1/search?tenant=acme&user=bob", {"question": "safe"})
+        unknown = ann("POST", "/v1/search?tenant=acme&user=bobby", {"question": "safe"})
+        assert (existing.status, unknown.status) == (403, 403)
+        assert existing.error.replace("bob", "") == unknown.error.replace("bobby", "")
         assert ann("GET", "/v1/notes?user=ann").status == 200
         assert ann("GET", "/v1/scopes").body["scopes"] == [ANN.model_dump()]
         for path in ("/v1/notes?user=bob&user=ann", "/v1/notes?usr=ann"):
             assert ann("GET", path).status == 422
 
-    def test_several_scopes_and_all(self, server: Served, ann: Asker, bob: Asker) -> None:
+    def test_keys_for_several_and_all_scopes(self, server: Served, ann: Asker, bob: Asker) -> None:
         both = server.asker(server.key("both", ANN, BOB))
         assert "name one" in both("GET", "/v1/notes").error
-        assert {Scope(**one) for one in both("GET", "/v1/scopes").body["scopes"]} == {ANN, BOB}
+        assert {Scope(**scope) for scope in both("GET", "/v1/scopes").body["scopes"]} == {ANN, BOB}
         assert both("GET", "/v1/scopes?user=eve").status == 403
         assert both("GET", "/v1/notes?user=ann").status == 200
         assert both("GET", "/v1/notes?user=eve").status == 403
-        every = server.asker(server.key("every"))
-        assert SECRET in str(every("GET", "/v1/notes?tenant=acme&user=bob").body)
-        assert every("GET", "/v1/notes").body["notes"] == []
-        named = every("GET", "/v1/scopes").body["scopes"]
-        assert {ANN, BOB} <= {Scope(**one) for one in named}
-        assert every("GET", "/v1/stats").body["scopes"] == len(named)
-        assert every("POST", "/v1/check").body == {"problems": []}
-        assert every("POST", "/v1/reembed").body == {"embedded": 0}
+        admin = server.asker(server.key("every"))
+        assert SECRET in str(admin("GET", "/v1/notes?tenant=acme&user=bob").body)
+        assert admin("GET", "/v1/notes").body["notes"] == []
+        scopes = admin("GET", "/v1/scopes").body["scopes"]
+        assert {ANN, BOB} <= {Scope(**scope) for scope in scopes}
+        assert admin("GET", "/v1/stats").body["scopes"] == len(scopes)
+        assert admin("POST", "/v1/check").body == {"problems": []}
+        assert admin("POST", "/v1/reembed").body == {"embedded": 0}
 
     @pytest.mark.parametrize(
         ("right", "refused"),
@@ -233,18 +237,18 @@ class TestKeys:
             ("admin", [("POST", "/v1/check", {}), ("POST", "/v1/reembed", None)]),
         ],
     )  # fmt: skip
-    def test_rights(self, server: Served, right: Any, refused: list[tuple[str, str, Any]]) -> None:
+    def test_a_key_allows_only_its_right(self, server: Served, right: Any, refused: list[tuple[str, str, Any]]) -> None:
         asker = server.asker(server.key(f"right to {right}", ANN, right=right))
         assert asker("POST", "/v1/search", {"question": "Oslo"}).status == 200
         for method, path, body in refused:
             assert asker(method, path, body).error.startswith("PermissionDenied: ")
-        whole = asker("GET", "/v1/export?format=zettel")
-        assert whole.status == (200 if right == "admin" else 403)
+        export = asker("GET", "/v1/export?format=zettel")
+        assert export.status == (200 if right == "admin" else 403)
 
 
 class TestWrongRequests:
     @pytest.mark.parametrize(
-        ("method", "path", "body", "status", "told"),
+        ("method", "path", "body", "status", "error_text"),
         [
             ("POST", "/v1/search", b"{question", 400, "the body is not valid JSON"),
             ("POST", "/v1/search", b'{"question": "a', 400, "the body is not valid JSON"),
@@ -289,18 +293,18 @@ class TestWrongRequests:
             ("POST", "/v1/import/estimate", b"x", 403, "all scopes"),
         ],
     )  # fmt: skip
-    def test_are_told_in_one_line(
-        self, ann: Asker, method: str, path: str, body: Any, status: int, told: str
+    def test_errors_are_one_line(
+        self, ann: Asker, method: str, path: str, body: Any, status: int, error_text: str
     ) -> None:
         headers = {"content_type": "application/json"} if isinstance(body, bytes) else {}
         answer = ann(method, path, body, **headers)
-        assert (answer.status, told in answer.error) == (status, True), answer
+        assert (answer.status, error_text in answer.error) == (status, True), answer
 
-    def test_json_that_is_not_said_to_be(self, ann: Asker) -> None:
+    def test_json_requires_its_content_type(self, ann: Asker) -> None:
         answer = ann("POST", "/v1/search", b'{"question": "x"}', content_type="text/plain")
         assert answer.error == "InvalidInput: the body must be a JSON object: send it as application/json"
 
-    def test_the_same_identity_with_other_content(self, ann: Asker) -> None:
+    def test_a_known_id_with_other_content_is_a_conflict(self, ann: Asker) -> None:
         assert ann("POST", "/v1/events", {"id": "same", "content": "It is red."}).status == 200
         assert ann("POST", "/v1/events", {"id": "same", "content": "It is blue."}).status == 409
         id = ann("POST", "/v1/events", {"id": "same", "content": "It is blue.", "on_conflict": "revise"}).body["id"]
@@ -309,35 +313,35 @@ class TestWrongRequests:
 
 
 class TestLimits:
-    def test_a_body_that_is_too_large(self, server: Served, ann: Asker) -> None:
+    def test_a_large_body_is_refused(self, server: Served, ann: Asker) -> None:
         answer = server.asker(server.key("large", ANN))("POST", "/v1/events", {"content": "x" * 2**21})
         assert answer.status == 413
         key = server.key("chunked", ANN)
         head = f"POST /v1/search HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n"
         head += "transfer-encoding: chunked\r\n\r\n"
         chunk = b"100000\r\n" + b" " * 2**20 + b"\r\n"
-        assert spoken(server, head.encode(), *[chunk] * 4).startswith(b"HTTP/1.1 413 ")
-        assert spoken(server, head.encode().replace(key.encode(), b"zk_"), chunk).startswith(b"HTTP/1.1 401 ")
-        assert server.asker()("POST", "/health", b"x").status == 413, "where no key is asked for nothing is taken"
-        assert spoken(server, head.encode().replace(b"/v1/search", b"/"), chunk).startswith(b"HTTP/1.1 413 ")
+        assert raw_answer(server, head.encode(), *[chunk] * 4).startswith(b"HTTP/1.1 413 ")
+        assert raw_answer(server, head.encode().replace(key.encode(), b"zk_"), chunk).startswith(b"HTTP/1.1 401 ")
+        assert server.asker()("POST", "/health", b"x").status == 413, "a path without a key accepts no body"
+        assert raw_answer(server, head.encode().replace(b"/v1/search", b"/"), chunk).startswith(b"HTTP/1.1 413 ")
 
-    def test_the_rate_of_one_key_and_of_no_other(self, tmp_path: Path) -> None:
+    def test_the_rate_limit_is_per_key(self, tmp_path: Path) -> None:
         with served(tmp_path / "a.db", limits=Limits(rate=2.0)) as server:
-            one, other = (server.asker(server.key(name, ANN)) for name in ("one", "other"))
-            answers = [one("GET", "/v1/jobs") for _ in range(8)]
+            limited, unlimited = (server.asker(server.key(name, ANN)) for name in ("one", "other"))
+            answers = [limited("GET", "/v1/jobs") for _ in range(8)]
             assert [answer.status for answer in answers[:4]] == [200] * 4
             refused = next(answer for answer in answers if answer.status == 429)
             assert int(refused.headers["retry-after"]) >= 1
             assert refused.error == "TooManyRequests: more than 2 requests a second: retry later"
-            assert other("GET", "/v1/jobs").status == 200
+            assert unlimited("GET", "/v1/jobs").status == 200
             time.sleep(1.1)
-            assert one("GET", "/v1/jobs").status == 200
+            assert limited("GET", "/v1/jobs").status == 200
 
-    def test_slow_heads_slow_bodies_and_too_many_at_once(self, tmp_path: Path) -> None:
+    def test_slow_and_concurrent_requests_are_limited(self, tmp_path: Path) -> None:
         limits = Limits(rate=0, at_once=1, head_seconds=0.5, body_seconds=0.5)
         with served(tmp_path / "a.db", limits=limits) as server:
-            assert spoken(server, b"GET /health HTTP/1.1\r\nhost:").startswith(b"HTTP/1.1 408 ")
-            assert spoken(server).startswith(b"HTTP/1.1 408 ")
+            assert raw_answer(server, b"GET /health HTTP/1.1\r\nhost:").startswith(b"HTTP/1.1 408 ")
+            assert raw_answer(server).startswith(b"HTTP/1.1 408 ")
             head = f"POST /v1/search HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {server.key('ann', ANN)}\r\n"
             with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as slow:
                 slow.sendall(f"{head}content-length: 30\r\n\r\n".encode() + b'{"question"')
@@ -345,13 +349,13 @@ class TestLimits:
                 full = server.asker(server.key("full"))("GET", "/v1/jobs")
                 assert (full.status, full.headers["retry-after"]) == (503, "1")
                 assert server.asker()("GET", "/health").status == 200
-                assert heard(slow).startswith(b"HTTP/1.1 408 ")
+                assert read_all(slow).startswith(b"HTTP/1.1 408 ")
             importing = head.replace("/v1/search", "/v1/import") + "content-length: 30\r\n\r\nAnn:"
-            assert spoken(server, importing.encode()).startswith(b"HTTP/1.1 408 ")
+            assert raw_answer(server, importing.encode()).startswith(b"HTTP/1.1 408 ")
             assert server.asker(server.key("after"))("GET", "/v1/jobs").status == 200
 
 
-def test_a_client_that_leaves_in_the_middle(server: Served, ann: Asker) -> None:
+def test_disconnecting_clients_leave_nothing_behind(server: Served, ann: Asker) -> None:
     key = server.key("leaving", ANN)
     head = f"HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\n"
     for request in (
@@ -363,23 +367,23 @@ def test_a_client_that_leaves_in_the_middle(server: Served, ann: Asker) -> None:
         with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as leaving:
             leaving.sendall(request.encode())
     assert ann("GET", "/health").status == 200
-    every = server.asker(server.key("looks on"))
+    admin = server.asker(server.key("looks on"))
     deadline = time.monotonic() + PATIENCE
-    while b"zettel_http_requests_active 1.0" not in every("GET", "/metrics").body:
+    while b"zettel_http_requests_active 1.0" not in admin("GET", "/metrics").body:
         assert time.monotonic() < deadline, "a request of a client that left is still under way"
-    page = every("GET", "/metrics").body
+    page = admin("GET", "/metrics").body
     assert b'method="POST",route="other",status="gone"' in page
     assert b'method="POST",route="/v1/import",status="gone"' in page
     assert b'route="/v1/import",status="500"' not in page
     assert "half" not in str(ann("GET", "/v1/notes").body)
 
 
-class TestWhatItTells:
-    def test_imports_tell_no_path_of_the_server(self, ann: Asker) -> None:
-        told = ann("POST", "/v1/import?format=zettel&name=mine.zip", b'{"zettel":{}}').error
-        assert told.startswith("BadRecord: mine.zip:1: ")
+class TestDisclosure:
+    def test_import_errors_contain_no_server_path(self, ann: Asker) -> None:
+        error = ann("POST", "/v1/import?format=zettel&name=mine.zip", b'{"zettel":{}}').error
+        assert error.startswith("BadRecord: mine.zip:1: ")
 
-    def test_a_zip_that_unpacks_to_too_much(self, tmp_path: Path) -> None:
+    def test_a_zip_that_unpacks_beyond_the_limit_is_refused(self, tmp_path: Path) -> None:
         limits = Limits(rate=0, upload=100_000)
         with served(tmp_path / "a.db", limits=limits) as server:
             ann = server.asker(server.key("ann", ANN))
@@ -392,7 +396,7 @@ class TestWhatItTells:
                 assert answer.status == status
             assert answer.error.startswith("TooLarge: notes.zip unpacks to more than the limit of 400,000 bytes")
 
-    def test_no_request_has_a_model_fetched(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_no_request_downloads_a_model(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("torch")
         pytest.importorskip("huggingface_hub")
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
@@ -410,18 +414,18 @@ class TestWhatItTells:
             assert "does not contain a memory decoder" in refused.error
             assert str(tmp_path) not in refused.error
 
-    def test_health_readiness_and_the_description(self, server: Served) -> None:
+    def test_health_readiness_and_openapi_need_no_key(self, server: Served) -> None:
         nobody = server.asker()
         assert nobody("GET", "/metrics%0A").status == 400
         assert nobody("POST", "/openapi.json").status == 405
         assert server.asker(server.key("asks wrongly"))("PUT", "/v1/events").headers["allow"] == "DELETE, GET, POST"
         assert nobody("GET", "/health").body == {"status": "ok"}
         assert nobody("GET", "/ready").body == {"status": "ok"}
-        described = nobody("GET", "/openapi.json").body
-        assert described["paths"]["/v1/search"]["post"]["security"] == [{"key": []}]
-        assert "security" not in described["paths"]["/health"]["get"]
+        description = nobody("GET", "/openapi.json").body
+        assert description["paths"]["/v1/search"]["post"]["security"] == [{"key": []}]
+        assert "security" not in description["paths"]["/health"]["get"]
 
-    def test_the_page_is_open_and_asks_nobody_else(self, server: Served, ann: Asker) -> None:
+    def test_the_page_needs_no_key_and_loads_nothing_foreign(self, server: Served, ann: Asker) -> None:
         page = server.asker()("GET", "/")
         assert page.status == 200
         assert page.headers["content-type"].startswith("text/html")
@@ -431,57 +435,59 @@ class TestWhatItTells:
         assert ann("GET", "/../server/app.py").status == 404
         assert ann("GET", "/v1/notes").headers["cache-control"] == "no-store"
 
-    def test_neither_metrics_nor_logs_hold_content_questions_or_scopes(
+    def test_metrics_and_logs_contain_no_content_question_or_scope(
         self, server: Served, bob: Asker, caplog: pytest.LogCaptureFixture
     ) -> None:
         with caplog.at_level(logging.INFO, "zettel.server"):
             bob("POST", "/v1/search", {"question": SECRET})
             bob("GET", f"/v1/notes/{SECRET}?user={SECRET}")
             refused = bob(SECRET, f"/{SECRET}").status
-            bob("GET", "/health")  # by now the last one is told of
-        told = [record.fields for record in caplog.records if hasattr(record, "fields")]
-        told = [one for one in told if one["key"] != "ann"]  # of the test before, told after its answer
-        assert [(one["method"], one["route"], one["status"], one["key"]) for one in told[:3]] == [
+            bob("GET", "/health")  # the previous request is logged by now
+        log = [record.fields for record in caplog.records if hasattr(record, "fields")]
+        log = [
+            fields for fields in log if fields["key"] != "ann"
+        ]  # a request of the previous test, logged after its answer
+        assert [(fields["method"], fields["route"], fields["status"], fields["key"]) for fields in log[:3]] == [
             ("POST", "/v1/search", 200, "bob"),
             ("GET", "/v1/notes/{id}", 403, "bob"),
             ("other", "other", refused, "bob"),
         ]
         page = server.asker(server.key("scrapes"))("GET", "/metrics").body.decode()
         assert 'zettel_http_requests_total{method="POST",route="/v1/search",status="200"}' in page
-        assert not any(word in page + str(told) for word in (SECRET, "acme", "ann", "n_"))
+        assert not any(word in page + str(log) for word in (SECRET, "acme", "ann", "n_"))
 
 
 class TestWithoutKeys:
-    def test_programs_of_this_machine_come_in_and_pages_do_not(self, tmp_path: Path) -> None:
+    def test_local_programs_are_accepted_and_foreign_pages_refused(self, tmp_path: Path) -> None:
         with served(tmp_path / "a.db", keyed=False) as server:
-            here = server.asker()
-            assert here("POST", "/v1/events?user=ann", {"content": "Ann sings."}).status == 200
-            assert here("GET", "/v1/scopes").body["scopes"] == [ANN.model_dump()]
-            assert here("GET", "/v1/notes", host="evil.example").status == 403
-            assert here("GET", "/v1/notes", origin="https://evil.example").status == 403
+            client = server.asker()
+            assert client("POST", "/v1/events?user=ann", {"content": "Ann sings."}).status == 200
+            assert client("GET", "/v1/scopes").body["scopes"] == [ANN.model_dump()]
+            assert client("GET", "/v1/notes", host="evil.example").status == 403
+            assert client("GET", "/v1/notes", origin="https://evil.example").status == 403
             for origin in (f"http://127.0.0.1:{server.port + 1}", f"http://localhost:{server.port}", "null"):
-                assert here("GET", "/v1/notes", origin=origin).status == 403, "pages of other servers here"
-            assert here("GET", "/v1/notes", origin=server.url).status == 200
-            assert here("GET", "/v1/notes", host="localhost").status == 200
+                assert client("GET", "/v1/notes", origin=origin).status == 403, "pages of other servers here"
+            assert client("GET", "/v1/notes", origin=server.url).status == 200
+            assert client("GET", "/v1/notes", host="localhost").status == 200
 
 
-def spoken(server: Served, *parts: bytes) -> bytes:
-    """What comes back for some bytes, until the server closes."""
+def raw_answer(server: Served, *parts: bytes) -> bytes:
+    """Send bytes and return the answer until the server closes."""
     with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as raw:
         try:
             for part in parts:
                 raw.sendall(part)
-        except OSError:  # refused before all of it was sent
+        except OSError:  # refused before everything was sent
             pass
-        return heard(raw)
+        return read_all(raw)
 
 
-def heard(raw: socket.socket) -> bytes:
-    """All that still comes, until the other side closes."""
-    told = b""
+def read_all(raw: socket.socket) -> bytes:
+    """Return all bytes until the other side closes."""
+    received = b""
     try:
         while part := raw.recv(65_536):
-            told += part
+            received += part
     except ConnectionResetError:
         pass
-    return told
+    return received
