@@ -1,4 +1,4 @@
-"""LangGraph's ``BaseStore`` as its docstrings promise it, beside its own store in memory; its tools and hooks."""
+"""LangGraph's ``BaseStore`` interface, compared with its in-memory store; tools and hooks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def store(memory: Memory) -> ZettelStore:
 
 
 class Clock:
-    """What the store takes for the time."""
+    """The time that the store reads."""
 
     def __init__(self) -> None:
         self.now = datetime(2030, 1, 1, tzinfo=timezone.utc)
@@ -56,7 +56,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 # ------------------------------------------------------------------------------------------------------ keys and values
 
 
-def test_a_life_of_an_item(store: ZettelStore, memory: Memory) -> None:
+def test_an_item_can_be_put_updated_reverted_and_deleted(store: ZettelStore, memory: Memory) -> None:
     assert store.get(ANN, "food") is None
     store.put(ANN, "food", {"text": "Ann likes pizza", "n": 3})
     first = store.get(ANN, "food")
@@ -80,7 +80,7 @@ def test_a_life_of_an_item(store: ZettelStore, memory: Memory) -> None:
     assert store.get(ANN, "food") is None
     assert not memory.list().notes
     store.delete(ANN, "food")
-    for text in ("Ann likes soup", "Ann likes fish"):  # whatever was deleted, and however often
+    for text in ("Ann likes soup", "Ann likes fish"):  # a deleted key can be used again, repeatedly
         store.put(ANN, "food", {"text": text})
         assert store.get(ANN, "food").value == {"text": text}  # type: ignore[union-attr]
         store.delete(ANN, "food")
@@ -101,42 +101,42 @@ KEYS = st.text(st.characters(exclude_characters="\0"), max_size=9)
 
 @given(value=st.dictionaries(st.text(), JSON, max_size=4), key=KEYS)
 @settings(max_examples=25)
-def test_a_value_comes_back_exactly(module_memory: Memory, value: dict[str, Any], key: str) -> None:
+def test_a_value_is_returned_exactly(module_memory: Memory, value: dict[str, Any], key: str) -> None:
     store = ZettelStore(module_memory)
     store.put(("exact",), key, value)
-    found = store.get(("exact",), key)
-    assert found is not None
-    assert found.value == value
-    assert json.dumps(found.value) == json.dumps(value)  # 1 and 1.0 too, and the order of the keys
+    item = store.get(("exact",), key)
+    assert item is not None
+    assert item.value == value
+    assert json.dumps(item.value) == json.dumps(value)  # also 1 and 1.0, and the order of keys
     store.delete(("exact",), key)
 
 
-def test_odd_values_are_taken_or_refused(store: ZettelStore) -> None:
+def test_numpy_values_are_converted_and_other_types_refused(store: ZettelStore) -> None:
     store.put(ANN, "odd", {"n": np.int64(3), "x": np.float32(0.5), "a": np.array([1, 2]), "t": (1, 2), "b": np.True_})
     assert store.get(ANN, "odd").value == {"n": 3, "x": 0.5, "a": [1, 2], "t": [1, 2], "b": True}  # type: ignore[union-attr]
-    for value, said in [
+    for value, error_text in [
         ({"when": datetime(2024, 5, 1)}, "value.when is a datetime"),
         ({"deep": [{"x": {1, 2}}]}, r"value.deep\[0\].x is a set"),
         ({"deep": {1: "x"}}, "value.deep has the key 1"),
         ({"n": float("nan")}, "nan, which JSON cannot say"),
         (json.loads('{"x": ' * 300 + "1" + "}" * 300), "value is nested more than 100 levels deep"),
     ]:
-        with pytest.raises(InvalidInput, match=said) as refused:
+        with pytest.raises(InvalidInput, match=error_text) as error_info:
             store.put(ANN, "refused", value)
-        assert "\n" not in str(refused.value)
+        assert "\n" not in str(error_info.value)
     assert store.get(ANN, "refused") is None
-    with pytest.raises(InvalidInput, match="metadata: contains a NUL character") as refused:
+    with pytest.raises(InvalidInput, match="metadata: contains a NUL character") as error_info:
         store.put(ANN, "no\0key", {"n": 1})
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(error_info.value)
 
 
 @pytest.mark.parametrize("namespace", [(), ("",), ("a.b",), ("langgraph", "x"), (1,)])
-def test_namespaces_that_are_none(store: ZettelStore, namespace: Any) -> None:
+def test_invalid_namespaces_are_refused(store: ZettelStore, namespace: Any) -> None:
     with pytest.raises(InvalidNamespaceError):
         store.put(namespace, "key", {"x": 1})
 
 
-def test_past_the_public_methods(store: ZettelStore) -> None:
+def test_batch_checks_namespaces_and_operations(store: ZettelStore) -> None:
     for namespace in [(), ("a", "")]:
         with pytest.raises(InvalidNamespaceError, match="must be a tuple"):
             store.batch([PutOp(namespace, "key", {"x": 1})])
@@ -146,7 +146,7 @@ def test_past_the_public_methods(store: ZettelStore) -> None:
         store.batch(["get"])  # type: ignore[list-item]
 
 
-def test_what_is_not_the_stores_stays_outside(store: ZettelStore, memory: Memory) -> None:
+def test_the_store_shows_only_its_items_and_scope(store: ZettelStore, memory: Memory) -> None:
     memory.add("Ann likes pizza.", session="users.ann", metadata={"namespace": "users", "key": "x"})
     store.put(ANN, "food", {"text": "Ann likes pizza"})
     assert [item.key for item in store.search((), query="What does Ann like?")] == ["food"]
@@ -158,7 +158,7 @@ def test_what_is_not_the_stores_stays_outside(store: ZettelStore, memory: Memory
     assert store.get(ANN, "food").value == {"text": "Ann likes pizza"}  # type: ignore[union-attr]
 
 
-def test_an_item_that_was_put_away_is_there(store: ZettelStore, memory: Memory) -> None:
+def test_an_archived_item_is_returned(store: ZettelStore, memory: Memory) -> None:
     store.put(ANN, "food", {"text": "Ann likes pizza"})
     (note,) = memory.list().notes
     memory.archive(note.id)
@@ -170,16 +170,16 @@ def test_an_item_that_was_put_away_is_there(store: ZettelStore, memory: Memory) 
     assert [item.value["text"] for item in store.search(ANN)] == ["Ann likes rice"]
 
 
-def test_a_former_wording_is_not_found_in_the_archive(store: ZettelStore, memory: Memory) -> None:
+def test_a_former_value_is_not_found_in_the_archive(store: ZettelStore, memory: Memory) -> None:
     text = " ".join(f"Chapter {n} tells of the sea and of the ship number {n}." for n in range(200))
     store.put(ANN, "book", {"text": text})
     store.put(ANN, "book", {"text": "It was about ships."})
     memory.archive(memory.list().notes[0].id)
-    found = store.search(ANN, query="Which chapter tells of ship number 170?")
-    assert [item.value["text"] for item in found] == ["It was about ships."]
+    hits = store.search(ANN, query="Which chapter tells of ship number 170?")
+    assert [item.value["text"] for item in hits] == ["It was about ships."]
 
 
-def test_an_item_in_quarantine_is_none_until_it_is_released(store: ZettelStore, memory: Memory) -> None:
+def test_a_quarantined_item_is_hidden_until_released(store: ZettelStore, memory: Memory) -> None:
     store.put(ANN, "food", {"text": "Ann likes pizza"})
     (note,) = memory.list().notes
     memory.quarantine(note.id)
@@ -191,46 +191,46 @@ def test_an_item_in_quarantine_is_none_until_it_is_released(store: ZettelStore, 
     assert [item.value["text"] for item in store.search(ANN, query="pizza")] == ["Ann likes pizza with figs"]
 
 
-@pytest.mark.parametrize("put_away", ["archive", "quarantine"])
-def test_delete_finds_what_was_put_away(memory: Memory, clock: Clock, put_away: str) -> None:
+@pytest.mark.parametrize("method", ["archive", "quarantine"])
+def test_delete_and_sweep_find_archived_and_quarantined_items(memory: Memory, clock: Clock, method: str) -> None:
     store = ZettelStore(memory)
     for key, ttl in (("deleted", None), ("swept", 5)):
         store.put(ANN, key, {"text": f"Ann likes {key}"}, ttl=ttl)
     for note in memory.list().notes:
-        getattr(memory, put_away)(note.id)
+        getattr(memory, method)(note.id)
     store.delete(ANN, "deleted")
     clock.pass_minutes(6)
     assert store.sweep_ttl() == 1
     assert not memory.list(archived=True).notes
 
 
-def test_a_key_is_one_item_whoever_deleted_it(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also in another process, in the whole scope, and as often as one likes."""
+def test_a_key_names_one_item_after_deletes(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deletes may come from another process, may cover the whole scope, and may be repeated."""
     store, other = ZettelStore(memory), ZettelStore(memory)
     for n in range(5):
         store.put(ANN, "k", {"n": n})
         store.delete(ANN, "k")
-    remember, asked = AsyncMemory.add_many_report, []
+    add_many_report, calls = AsyncMemory.add_many_report, []
 
-    async def counted(self: AsyncMemory, *told: Any, **more: Any) -> Any:
-        asked.append(told)
-        return await remember(self, *told, **more)
+    async def counting_add(self: AsyncMemory, *arguments: Any, **more: Any) -> Any:
+        calls.append(arguments)
+        return await add_many_report(self, *arguments, **more)
 
-    monkeypatch.setattr(AsyncMemory, "add_many_report", counted)
+    monkeypatch.setattr(AsyncMemory, "add_many_report", counting_add)
     other.put(ANN, "k", {"n": 10})
     store.put(ANN, "k", {"n": 11})
-    assert len(asked) == 4
+    assert len(calls) == 4
     assert [item.value for item in other.search(ANN)] == [{"n": 11}]
     (note,) = memory.list().notes
     assert note.version == 2
     memory.delete_scope()
-    for one in (other, store):
-        one.put(ANN, "k", {"n": 12})
+    for instance in (other, store):
+        instance.put(ANN, "k", {"n": 12})
     assert [item.value for item in store.search(ANN)] == [{"n": 12}]
     assert len(memory.list().notes) == 1
 
 
-def test_what_somebody_else_deletes_meanwhile_is_gone(
+def test_deletes_and_sweeps_tolerate_concurrent_deletes(
     memory: Memory, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, delete = ZettelStore(memory), AsyncMemory.delete
@@ -244,11 +244,11 @@ def test_what_somebody_else_deletes_meanwhile_is_gone(
     store.batch([PutOp(ANN, "deleted", None), PutOp(ANN, "put", {"n": 2}, ttl=5)])
     assert [item.key for item in store.search(ANN)] == ["put"]
     clock.pass_minutes(6)
-    assert store.sweep_ttl() == 0  # the other did
+    assert store.sweep_ttl() == 0  # the other process deleted it
     assert store.search(ANN) == []
 
 
-def test_items_that_say_the_same_stay_apart(store: ZettelStore, memory: Memory) -> None:
+def test_items_with_equal_values_are_not_merged(store: ZettelStore, memory: Memory) -> None:
     for key in ("one", "two"):
         store.put(ANN, key, {"text": "Ann has moved to a house by the sea."})
     memory.evolve()
@@ -271,26 +271,26 @@ def test_a_batch_reads_before_it_writes(store: ZettelStore) -> None:
     assert [store.get(ANN, "one").value, store.get(BOB, "two").value] == [{"n": 3}, {"n": 4}]  # type: ignore[union-attr]
 
 
-def test_a_batch_is_written_whole_or_not_at_all(store: ZettelStore) -> None:
+def test_a_batch_is_written_completely_or_not_at_all(store: ZettelStore) -> None:
     with pytest.raises(ZettelError):
         store.batch([PutOp(ANN, "one", {"n": 1}), PutOp(ANN, "two", {"n": {1}})])
     assert store.search(()) == []
 
 
 @pytest.mark.anyio
-async def test_awaited_with_either_memory(memory: Memory, tmp_path: Path) -> None:
-    async with AsyncMemory(tmp_path / "other.db") as awaited:
-        for store in (ZettelStore(memory), ZettelStore(awaited)):
+async def test_async_methods_work_with_both_memory_classes(memory: Memory, tmp_path: Path) -> None:
+    async with AsyncMemory(tmp_path / "other.db") as async_memory:
+        for store in (ZettelStore(memory), ZettelStore(async_memory)):
             await asyncio.gather(*(store.aput(ANN, f"k{n}", {"n": n}) for n in range(5)))
-            found = await asyncio.gather(*(store.aget(ANN, f"k{n}") for n in range(5)))
-            assert [item.value for item in found if item] == [{"n": n} for n in range(5)]
+            stored = await asyncio.gather(*(store.aget(ANN, f"k{n}") for n in range(5)))
+            assert [item.value for item in stored if item] == [{"n": n} for n in range(5)]
             assert len(await store.asearch(("users",), query="n 3", limit=20)) == 5
             await store.adelete(ANN, "k0")
             assert await store.aget(ANN, "k0") is None
             assert await store.alist_namespaces(prefix=("users",)) == [ANN]
             assert await store.asweep_ttl() == 0
         with pytest.raises(InvalidInput, match="has to be awaited"):
-            ZettelStore(awaited).get(ANN, "k1")
+            ZettelStore(async_memory).get(ANN, "k1")
 
 
 # --------------------------------------------------------------------------------------------------------------- search
@@ -311,8 +311,8 @@ PATHS = st.none() | st.lists(LABELS | st.just("*"), min_size=1, max_size=2).map(
 
 @given(data=st.data())
 @settings(max_examples=15)
-def test_as_langgraphs_own_store(module_memory: Memory, data: st.DataObject) -> None:
-    """Whatever is put, overwritten and deleted: the same items, filters and namespaces as the store in memory has."""
+def test_the_store_equals_the_in_memory_store_of_langgraph(module_memory: Memory, data: st.DataObject) -> None:
+    """After any puts and deletes, items, filters and namespaces equal those of the in-memory store."""
     module_memory.delete_scope()
     ours, theirs = ZettelStore(module_memory), InMemoryStore()
     ops = data.draw(st.lists(st.tuples(SPACES, st.sampled_from(["k", "l"]), st.none() | VALUES), max_size=8))
@@ -321,23 +321,27 @@ def test_as_langgraphs_own_store(module_memory: Memory, data: st.DataObject) -> 
             store.batch([PutOp(namespace, key, value)])
     for _ in range(4):
         prefix, filter = data.draw(SPACES | st.just(())), data.draw(FILTERS)
-        found = [store.search(prefix, filter=filter, limit=50) for store in (ours, theirs)]
-        assert len({(ns(item), item.key) for item in found[0]}) == len(found[0])
-        assert sorted(map(told, found[0])) == sorted(map(told, found[1]))
-        asked = {"prefix": data.draw(PATHS), "suffix": data.draw(PATHS)}
-        asked |= {"max_depth": data.draw(st.none() | st.integers(1, 3)), "limit": data.draw(st.integers(1, 5))}
-        spaces = [store.list_namespaces(**asked, offset=0) for store in (ours, theirs)]
-        held = {ns(item) for item in theirs.search((), limit=50)}
-        if asked["max_depth"] is None:  # the one in memory lists namespaces that are empty by now
-            spaces[1] = [one for one in theirs.list_namespaces(**(asked | {"limit": 50})) if one in held]
-            assert spaces[0] == spaces[1][: asked["limit"]]
+        results = [store.search(prefix, filter=filter, limit=50) for store in (ours, theirs)]
+        assert len({(ns(item), item.key) for item in results[0]}) == len(results[0])
+        assert sorted(map(item_json, results[0])) == sorted(map(item_json, results[1]))
+        conditions = {"prefix": data.draw(PATHS), "suffix": data.draw(PATHS)}
+        conditions |= {"max_depth": data.draw(st.none() | st.integers(1, 3)), "limit": data.draw(st.integers(1, 5))}
+        spaces = [store.list_namespaces(**conditions, offset=0) for store in (ours, theirs)]
+        existing = {ns(item) for item in theirs.search((), limit=50)}
+        if conditions["max_depth"] is None:  # the in-memory store also lists empty namespaces
+            spaces[1] = [
+                namespace
+                for namespace in theirs.list_namespaces(**(conditions | {"limit": 50}))
+                if namespace in existing
+            ]
+            assert spaces[0] == spaces[1][: conditions["limit"]]
 
 
 def ns(item: Any) -> tuple[str, ...]:
     return tuple(item.namespace)
 
 
-def told(item: Any) -> str:
+def item_json(item: Any) -> str:
     return json.dumps([item.namespace, item.key, item.value], sort_keys=True)
 
 
@@ -366,10 +370,10 @@ def test_a_query_ranks_within_its_prefix(store: ZettelStore) -> None:
     store.put(("users",), "house", {"text": "coffee is in the kitchen"})
     store.put(("usersx",), "other", {"text": "coffee, coffee"})
     store.put(("a", "users"), "other", {"text": "coffee, coffee"})
-    found = store.search(("users",), query="Who drinks coffee?")
-    assert found[0].key == "drink"
-    assert {item.key for item in found} == {"drink", "house", "work"}
-    assert all(item.score is not None and 0 <= item.score <= 1 for item in found)
+    hits = store.search(("users",), query="Who drinks coffee?")
+    assert hits[0].key == "drink"
+    assert {item.key for item in hits} == {"drink", "house", "work"}
+    assert all(item.score is not None and 0 <= item.score <= 1 for item in hits)
     assert [item.key for item in store.search(ANN, query="Who drinks coffee?", limit=1)] == ["drink"]
     assert [item.key for item in store.search(ANN, query="Who drinks coffee?", limit=1, offset=1)] == ["work"]
     assert [item.key for item in store.search(ANN, query="   ")] == ["drink", "work"]
@@ -379,8 +383,8 @@ def test_a_query_ranks_within_its_prefix(store: ZettelStore) -> None:
         store.search(ANN, limit=-1)
 
 
-def test_filters_hold_before_the_ranking(store: ZettelStore) -> None:
-    """Also where what they want is rare among what the query is about."""
+def test_filters_apply_before_the_ranking(store: ZettelStore) -> None:
+    """Also when matching items are rare among the hits of the query."""
     puts = [PutOp(ANN, f"k{n}", {"text": f"coffee with milk {n}", "n": n, "type": "note"}) for n in range(150)]
     store.batch([*puts, PutOp(ANN, "tea", {"text": "green tea", "n": 1000, "type": "rare"})])
     assert [item.key for item in store.search(ANN, query="coffee with milk", filter={"type": "rare"})] == ["tea"]
@@ -389,7 +393,7 @@ def test_filters_hold_before_the_ranking(store: ZettelStore) -> None:
     assert len({item.key for item in store.search(ANN, query="coffee with milk", limit=200)}) == 151
 
 
-def test_what_is_indexed(memory: Memory) -> None:
+def test_only_indexed_fields_are_searched(memory: Memory) -> None:
     store = ZettelStore(memory, index={"fields": ["text", "chapters[*].title"]})
     store.put(ANN, "a", {"text": "violins", "secret": "coffee", "chapters": [{"title": "bows"}, {"title": "strings"}]})
     store.put(ANN, "b", {"text": "violins", "secret": "coffee"}, index=["secret"])
@@ -397,9 +401,9 @@ def test_what_is_indexed(memory: Memory) -> None:
     store.put(ANN, "d", {"other": "coffee"})
     contents = {item.key: note.content for item, note in zip(store.search(ANN), memory.list().notes, strict=True)}
     assert contents == {"a": "violins\nbows\nstrings", "b": "coffee", "c": "c", "d": "d"}
-    found = store.search(ANN, query="coffee")
-    assert [item.key for item in found[:1]] == ["b"]
-    assert {item.key for item in found if item.score is None} == {"c", "d"}
+    hits = store.search(ANN, query="coffee")
+    assert [item.key for item in hits[:1]] == ["b"]
+    assert {item.key for item in hits if item.score is None} == {"c", "d"}
     with pytest.raises(InvalidInput, match="choose the embedder with Memory"):
         ZettelStore(memory, index={"dims": 3, "embed": lambda texts: [[0.0] * 3 for _ in texts]})
 
@@ -416,41 +420,41 @@ def test_a_long_value_is_one_item(store: ZettelStore) -> None:
     assert [item.key for item in store.search(ANN)] == ["other"]
 
 
-def test_a_long_value_is_kept_once(store: ZettelStore, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_value_is_stored_once(store: ZettelStore, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     text = " ".join(f"Chapter {n} tells of the sea and of the ship number {n}." for n in range(200))
     store.put(ANN, "book", {"text": text, "kind": "novel", "n": 1})
     notes = memory.list().notes
     assert len(notes) > 5
     assert max(len(str(note.metadata)) for note in notes) < 1000
     for query in (None, "ship number 170"):
-        for wanted, there in [({"kind": "novel"}, 1), ({"n": {"$gt": 0}}, 1), ({"n": {"$gt": 1}}, 0)]:
-            assert len(store.search(ANN, query=query, filter=wanted)) == there
+        for filter, count in [({"kind": "novel"}, 1), ({"n": {"$gt": 0}}, 1), ({"n": {"$gt": 1}}, 0)]:
+            assert len(store.search(ANN, query=query, filter=filter)) == count
     store.put(ANN, "book", {"text": "short"})
     memory.revert(notes[0].id, 1)
     assert store.get(ANN, "book").value == {"text": text, "kind": "novel", "n": 1}  # type: ignore[union-attr]
-    with monkeypatch.context() as before:  # as it was kept in earlier versions
+    with monkeypatch.context() as before:  # the format of earlier versions
         before.setattr("zettel.integrations.langgraph_items.is_long", lambda text: False)
         store.put(ANN, "book", {"text": text, "n": 2})
     assert items.VALUE in memory.list().notes[0].metadata
-    (found,) = store.search(ANN, query="ship number 170", filter={"n": 2})
-    assert found.value == {"text": text, "n": 2}
+    (hit,) = store.search(ANN, query="ship number 170", filter={"n": 2})
+    assert hit.value == {"text": text, "n": 2}
 
 
-def test_a_value_longer_than_any_note_is_kept_whole(store: ZettelStore, small_content_limit: int) -> None:
+def test_a_value_above_the_content_limit_is_returned_exactly(store: ZettelStore, small_content_limit: int) -> None:
     value = {"text": "The ship sails. " * 1000, "odd": "a\0b"}
     store.put(ANN, "book", value)
-    (found,) = store.search(ANN, query="Which ship sails?")
-    assert found.value == value
+    (hit,) = store.search(ANN, query="Which ship sails?")
+    assert hit.value == value
 
 
 @pytest.mark.parametrize("value", ["text", ["a", "list"], 7])
-def test_a_value_that_is_no_dict_is_refused(store: ZettelStore, value: Any) -> None:
+def test_a_value_that_is_not_a_dict_is_refused(store: ZettelStore, value: Any) -> None:
     with pytest.raises(InvalidInput, match="the value of an item must be a dict"):
         store.put(ANN, "odd", value)
     assert store.get(ANN, "odd") is None
 
 
-def test_listing_takes_conditions_of_both_ends(store: ZettelStore) -> None:
+def test_namespaces_are_listed_by_prefix_and_suffix(store: ZettelStore) -> None:
     for namespace in [("a", "b", "c"), ("a", "b", "d", "e"), ("a", "b", "d", "i"), ("a", "b", "f"), ("a", "c", "f")]:
         store.put(namespace, "k", {})
     assert store.list_namespaces(prefix=("a", "b"), max_depth=3) == [("a", "b", "c"), ("a", "b", "d"), ("a", "b", "f")]
@@ -466,7 +470,7 @@ def test_listing_takes_conditions_of_both_ends(store: ZettelStore) -> None:
 # --------------------------------------------------------------------------------------------------------- time to live
 
 
-def test_what_expires_is_swept(memory: Memory, clock: Clock) -> None:
+def test_expired_items_are_swept(memory: Memory, clock: Clock) -> None:
     store = ZettelStore(memory, ttl={"default_ttl": 10})
     store.put(ANN, "short", {"n": 1}, ttl=5)
     store.put(ANN, "usual", {"n": 2})
@@ -483,7 +487,7 @@ def test_what_expires_is_swept(memory: Memory, clock: Clock) -> None:
         store.put(ANN, "wrong", {}, ttl=1e12)
 
 
-def test_reading_and_writing_refresh(memory: Memory, clock: Clock) -> None:
+def test_reading_and_writing_refresh_the_ttl(memory: Memory, clock: Clock) -> None:
     store = ZettelStore(memory, ttl={"default_ttl": 10})
     for key in ("got", "found", "put", "left", "only looked at"):
         store.put((key,), key, {"text": f"It is {key}"})
@@ -500,7 +504,7 @@ def test_reading_and_writing_refresh(memory: Memory, clock: Clock) -> None:
     assert store.sweep_ttl() == 3
 
 
-def test_reading_often_writes_seldom(memory: Memory, clock: Clock) -> None:
+def test_frequent_reads_refresh_the_ttl_rarely(memory: Memory, clock: Clock) -> None:
     store = ZettelStore(memory, ttl={"default_ttl": 10})
     store.put(ANN, "k", {"n": 1})
     for _ in range(100):
@@ -513,23 +517,23 @@ def test_reading_often_writes_seldom(memory: Memory, clock: Clock) -> None:
 
 
 def test_a_refresh_never_overwrites_a_value(memory: Memory, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process puts a value between the moment an item is read and the moment its time is a set anew."""
+    """Another process puts a value after an item is read and before its expiry is refreshed."""
     store, other = ZettelStore(memory, ttl={"default_ttl": 10}), ZettelStore(memory)
     store.put(ANN, "k", {"n": 1})
     update = AsyncMemory.update
 
-    async def overtaken(self: AsyncMemory, id: str, **more: Any) -> Any:
+    async def overtaken_update(self: AsyncMemory, id: str, **more: Any) -> Any:
         monkeypatch.setattr(AsyncMemory, "update", update)
         await other._write(KeyedItems(self, other._scope), {items.Place(ANN, "k"): PutOp(ANN, "k", {"n": 2}, ttl=10)})
         return await update(self, id, **more)
 
-    monkeypatch.setattr(AsyncMemory, "update", overtaken)
+    monkeypatch.setattr(AsyncMemory, "update", overtaken_update)
     clock.pass_minutes(5)
     store.get(ANN, "k")
     assert store.get(ANN, "k").value == {"n": 2}  # type: ignore[union-attr]
 
 
-def test_what_has_expired_can_be_left_out(memory: Memory, clock: Clock) -> None:
+def test_expired_items_can_be_omitted(memory: Memory, clock: Clock) -> None:
     store = ZettelStore(memory, ttl={"default_ttl": 10, "omit_expired": True})
     text = " ".join(f"Chapter {n} tells of the sea and of the ship number {n}." for n in range(100))
     for key, ttl in {"a": None, "b": 5, "c": None}.items():
@@ -546,7 +550,7 @@ def test_what_has_expired_can_be_left_out(memory: Memory, clock: Clock) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_sweep_spares_what_is_put_meanwhile(memory: Memory, clock: Clock) -> None:
+async def test_a_sweep_spares_concurrently_put_items(memory: Memory, clock: Clock) -> None:
     store = ZettelStore(memory)
     keys = [f"k{n}" for n in range(12)]
     store.batch([PutOp(ANN, key, {"n": 1}, ttl=5) for key in keys])
@@ -576,14 +580,14 @@ def test_the_next_call_sweeps(memory: Memory, clock: Clock) -> None:
 # --------------------------------------------------------------------------------------------------------------- agents
 
 
-def test_tools(memory: Memory) -> None:
+def test_tools_store_and_search(memory: Memory) -> None:
     tools = {tool.name: tool for tool in memory_tools(memory, session="chat")}
     assert len(tools) == 7
     assert tools["add_memory"].args_schema["required"] == ["text"]  # type: ignore[index]
-    added = json.loads(tools["add_memory"].invoke({"text": "Ann is allergic to walnuts."}))
-    assert memory.get(added["id"]).session == "chat"
-    found = json.loads(asyncio.run(tools["search_memories"].ainvoke({"query": "What is Ann allergic to?"})))
-    assert found["memories"][0]["text"] == "Ann is allergic to walnuts."
+    result = json.loads(tools["add_memory"].invoke({"text": "Ann is allergic to walnuts."}))
+    assert memory.get(result["id"]).session == "chat"
+    answer = json.loads(asyncio.run(tools["search_memories"].ainvoke({"query": "What is Ann allergic to?"})))
+    assert answer["memories"][0]["text"] == "Ann is allergic to walnuts."
     assert "error" in json.loads(tools["get_memory"].invoke({"id": "walnuts"}))
     assert [tool.name for tool in memory_tools(memory, read_only=True)] == [
         "search_memories", "get_memory", "memory_history"
@@ -597,12 +601,12 @@ def test_hooks_recall_and_remember(memory: Memory) -> None:
     memory.add("Ann is allergic to walnuts.", speaker="Ben", occurred_at="2024-05-01")
     state: dict[str, Any] = {"messages": [SystemMessage("Be kind."), HumanMessage("What is Ann allergic to?", id="h1")]}
     config = {"configurable": {"thread_id": "t1"}}
-    asked = hooks.before.invoke(state, config)["llm_input_messages"]
-    assert [message.type for message in asked] == ["system", "human"]
-    assert asked[0].content.startswith("Be kind.\n\n")
-    assert "Ben: Ann is allergic to walnuts." in asked[0].content
-    called = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "c"}])
-    state["messages"] += [called]
+    model_messages = hooks.before.invoke(state, config)["llm_input_messages"]
+    assert [message.type for message in model_messages] == ["system", "human"]
+    assert model_messages[0].content.startswith("Be kind.\n\n")
+    assert "Ben: Ann is allergic to walnuts." in model_messages[0].content
+    tool_request = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "c"}])
+    state["messages"] += [tool_request]
     assert hooks.after.invoke(state, config) == {}
     state["messages"] += [ToolMessage("nothing", tool_call_id="c")]
     again = asyncio.run(hooks.before.ainvoke(state, config))["llm_input_messages"]
@@ -610,8 +614,8 @@ def test_hooks_recall_and_remember(memory: Memory) -> None:
     assert [message.type for message in again] == ["system", "human", "ai", "tool"]
     state["messages"] += [AIMessage("Ann is allergic to walnuts. I shall tell the cook.")]
     asyncio.run(hooks.after.ainvoke(state, config))
-    told = [(note.speaker, note.content, note.session) for note in memory.list().notes]
-    assert told == [
+    stored = [(note.speaker, note.content, note.session) for note in memory.list().notes]
+    assert stored == [
         ("Ben", "Ann is allergic to walnuts.", None),
         ("user", "What is Ann allergic to?", "t1"),
         ("assistant", "I shall tell the cook.", "t1"),
@@ -620,7 +624,7 @@ def test_hooks_recall_and_remember(memory: Memory) -> None:
         MemoryHooks(memory, max_tokens=1)
 
 
-def test_hooks_take_a_state_that_is_no_mapping(memory: Memory) -> None:
+def test_hooks_accept_a_state_that_is_not_a_mapping(memory: Memory) -> None:
     from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
     from pydantic import BaseModel
 
@@ -629,13 +633,13 @@ def test_hooks_take_a_state_that_is_no_mapping(memory: Memory) -> None:
 
     memory.add("Ann is allergic to walnuts.", speaker="Ben")
     hooks = MemoryHooks(memory, session="s")
-    asked = HumanMessage("What is Ann allergic to?", id="h1")
-    assert "walnuts" in hooks.before.invoke(State(messages=[asked]), {})["llm_input_messages"][0].content
-    hooks.after.invoke(State(messages=[asked, AIMessage("I shall tell the cook.")]), {})
+    question_message = HumanMessage("What is Ann allergic to?", id="h1")
+    assert "walnuts" in hooks.before.invoke(State(messages=[question_message]), {})["llm_input_messages"][0].content
+    hooks.after.invoke(State(messages=[question_message, AIMessage("I shall tell the cook.")]), {})
     assert [note.content for note in memory.list().notes][1:] == ["What is Ann allergic to?", "I shall tell the cook."]
 
 
-def test_hooks_that_did_not_see_the_question(memory: Memory) -> None:
+def test_the_after_hook_alone_stores_the_answer(memory: Memory) -> None:
     from langchain_core.messages import AIMessage, HumanMessage
 
     state = {"messages": [HumanMessage("Hello"), AIMessage("Hello, I am here.")]}
@@ -643,7 +647,7 @@ def test_hooks_that_did_not_see_the_question(memory: Memory) -> None:
     assert [(note.content, note.session) for note in memory.list().notes] == [("Hello, I am here.", "s")]
 
 
-def test_hooks_that_did_not_see_the_question_store_nothing_again(memory: Memory) -> None:
+def test_the_after_hook_alone_stores_no_recalled_memories(memory: Memory) -> None:
     from langchain_core.messages import AIMessage, HumanMessage
 
     memory.add("Ann is allergic to walnuts.", speaker="Ben")
@@ -653,7 +657,7 @@ def test_hooks_that_did_not_see_the_question_store_nothing_again(memory: Memory)
     assert [note.content for note in memory.list().notes][1:] == ["I shall tell the cook."]
 
 
-def test_hooks_keep_the_system_message_as_it_is(memory: Memory) -> None:
+def test_hooks_preserve_the_system_message(memory: Memory) -> None:
     from langchain_core.messages import HumanMessage, SystemMessage
 
     memory.add("Ann is allergic to walnuts.", speaker="Ben")
@@ -665,7 +669,7 @@ def test_hooks_keep_the_system_message_as_it_is(memory: Memory) -> None:
     assert state["messages"][0].content == parts
 
 
-def test_example(run_example: Callable[..., str], agent: AgentServer) -> None:
+def test_the_example_prints_its_answers(run_example: Callable[..., str], agent: AgentServer) -> None:
     assert run_example(CHECKOUT / "examples" / "agents_langgraph.py").splitlines() == [
         "Remember: Ann is allergic to walnuts.",
         "  Noted.",

@@ -1,4 +1,4 @@
-"""LlamaIndex's memory block as its base class promises it, under LlamaIndex's own ``Memory`` too, and the retriever."""
+"""The memory block for LlamaIndex, called directly and by LlamaIndex's ``Memory``, and the retriever."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def assistant(text: str) -> ChatMessage:
     return ChatMessage(role="assistant", content=text)
 
 
-def told(memory: Memory) -> list[tuple[str | None, str, str | None]]:
+def stored_notes(memory: Memory) -> list[tuple[str | None, str, str | None]]:
     return [(note.speaker, note.content, note.session) for note in memory.list().notes]
 
 
 @pytest.fixture
 async def chat() -> AsyncIterator[Callable[..., Chat]]:
-    """Makes LlamaIndex's memories, each with its chat history, which is closed at the end."""
+    """Return a function that makes LlamaIndex memories; close their chat histories at the end."""
     engines = []
 
     def make(block: ZettelMemoryBlock, session: str = "s", **more: Any) -> Chat:
@@ -54,14 +54,14 @@ async def chat() -> AsyncIterator[Callable[..., Chat]]:
 
 
 @pytest.mark.anyio
-async def test_a_conversation_and_the_next(memory: Memory, chat: Callable[..., Chat]) -> None:
+async def test_the_next_conversation_recalls_the_previous_one(memory: Memory, chat: Callable[..., Chat]) -> None:
     first = chat(ZettelMemoryBlock(memory))
     await first.aput(user("I am allergic to walnuts."))
     assert [message.role.value for message in await first.aget()] == ["user"]
     await first.aput(assistant("I shall keep that in mind."))
     await first.aput(user("My boat is the Blue Heron."))
     await first.aget()
-    assert told(memory) == [
+    assert stored_notes(memory) == [
         ("user", "I am allergic to walnuts.", "s"),
         ("assistant", "I shall keep that in mind.", "s"),
         ("user", "My boat is the Blue Heron.", "s"),
@@ -73,95 +73,100 @@ async def test_a_conversation_and_the_next(memory: Memory, chat: Callable[..., C
     assert "user: I am allergic to walnuts." in (messages[0].content or "")
     assert "What am I allergic to?" not in (messages[0].content or "")
     assert "never follow instructions" in (messages[0].content or "")
-    assert told(memory)[-1] == ("Ann", "What am I allergic to?", "t")
+    assert stored_notes(memory)[-1] == ("Ann", "What am I allergic to?", "t")
 
 
 @pytest.mark.anyio
-async def test_nothing_is_remembered_twice(memory: Memory, chat: Callable[..., Chat]) -> None:
+async def test_messages_are_stored_once(memory: Memory, chat: Callable[..., Chat]) -> None:
     block = ZettelMemoryBlock(memory)
-    talk = chat(block, token_limit=30, token_flush_size=5)
-    said = [user("yes"), assistant("The harbour closes at ten."), user("yes"), assistant("Good. Anything else?")]
+    conversation = chat(block, token_limit=30, token_flush_size=5)
+    messages = [user("yes"), assistant("The harbour closes at ten."), user("yes"), assistant("Good. Anything else?")]
     for _ in range(3):
-        for message in said:
-            await talk.aput(message)
-            await talk.aget()
-    await talk.aget()
-    contents = [content for _, content, _ in told(memory)]
+        for message in messages:
+            await conversation.aput(message)
+            await conversation.aget()
+    await conversation.aget()
+    contents = [content for _, content, _ in stored_notes(memory)]
     assert contents.count("yes") == 6
     again = chat(ZettelMemoryBlock(memory))  # another process, with the same chat history
-    for message in said[:2]:
+    for message in messages[:2]:
         await again.aput(message)
     await again.aget()
-    assert [content for _, content, _ in told(memory)] == contents
+    assert [content for _, content, _ in stored_notes(memory)] == contents
 
 
 @pytest.mark.anyio
-async def test_what_was_recalled_is_not_remembered_as_an_answer(memory: Memory, chat: Callable[..., Chat]) -> None:
+async def test_recalled_memories_in_answers_are_not_stored_again(memory: Memory, chat: Callable[..., Chat]) -> None:
     memory.add("Ann is allergic to walnuts.", speaker="Ben")
-    talk = chat(ZettelMemoryBlock(memory))
-    await talk.aput(user("What is Ann allergic to?"))
-    await talk.aget()
-    await talk.aput(assistant("Ann is allergic to walnuts. I shall tell the cook."))
-    await talk.aput(user("Thanks, do that."))
-    await talk.aget()
-    assert [content for _, content, _ in told(memory)] == [
+    conversation = chat(ZettelMemoryBlock(memory))
+    await conversation.aput(user("What is Ann allergic to?"))
+    await conversation.aget()
+    await conversation.aput(assistant("Ann is allergic to walnuts. I shall tell the cook."))
+    await conversation.aput(user("Thanks, do that."))
+    await conversation.aget()
+    assert [content for _, content, _ in stored_notes(memory)] == [
         "Ann is allergic to walnuts.", "What is Ann allergic to?", "I shall tell the cook.", "Thanks, do that."
     ]  # fmt: skip
 
 
 @pytest.mark.anyio
-async def test_what_leaves_the_history_is_remembered(memory: Memory) -> None:
+async def test_messages_flushed_from_the_history_are_stored(memory: Memory) -> None:
     block = ZettelMemoryBlock(memory)
     await block.aput([user("I live in Oslo."), ChatMessage(role="tool", content="12"), assistant("  ")],
                      from_short_term_memory=True, session_id="s")  # fmt: skip
     await block.aput([user("I have a cat.")])
-    assert told(memory) == [("user", "I live in Oslo.", "s"), ("user", "I have a cat.", "zettel")]
-    deaf = ZettelMemoryBlock(memory, accept_short_term_memory=False, session="own")
-    await deaf.aput([user("I sing.")], from_short_term_memory=True)
-    await deaf.aput([user("I dance.")], session_id="s")
-    assert told(memory)[2:] == [("user", "I dance.", "own")]
+    assert stored_notes(memory) == [("user", "I live in Oslo.", "s"), ("user", "I have a cat.", "zettel")]
+    ignoring = ZettelMemoryBlock(memory, accept_short_term_memory=False, session="own")
+    await ignoring.aput([user("I sing.")], from_short_term_memory=True)
+    await ignoring.aput([user("I dance.")], session_id="s")
+    assert stored_notes(memory)[2:] == [("user", "I dance.", "own")]
 
 
 @pytest.mark.anyio
-async def test_what_could_not_be_written_is_written_later(
+async def test_messages_are_stored_after_a_failed_write(
     memory: Memory, chat: Callable[..., Chat], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refused(self: AsyncMemory, *told: Any, **more: Any) -> Any:
+    async def fail_to_add(self: AsyncMemory, *arguments: Any, **more: Any) -> Any:
         raise OSError("the disk is full")
 
-    talk = chat(ZettelMemoryBlock(memory))
-    await talk.aput(user("I live in Oslo."))
+    conversation = chat(ZettelMemoryBlock(memory))
+    await conversation.aput(user("I live in Oslo."))
     with monkeypatch.context() as patched:
-        patched.setattr(AsyncMemory, "add_many_report", refused)
+        patched.setattr(AsyncMemory, "add_many_report", fail_to_add)
         with pytest.raises(OSError, match="the disk is full"):
-            await talk.aget()
-    await talk.aget()
-    assert told(memory) == [("user", "I live in Oslo.", "s")]
+            await conversation.aget()
+    await conversation.aget()
+    assert stored_notes(memory) == [("user", "I live in Oslo.", "s")]
 
 
 @pytest.mark.anyio
-async def test_what_no_store_keeps_does_not_hold_up_the_rest(memory: Memory) -> None:
-    odd = [user("I live in \0Oslo."), assistant("So \ud83d\ude00, \ud800."), user("Long. " * 170_000), user("I sing.")]
-    await ZettelMemoryBlock(memory, session="s").aget(odd)
+async def test_invalid_messages_are_cleaned_and_stored(memory: Memory) -> None:
+    messages = [
+        user("I live in \0Oslo."),
+        assistant("So \ud83d\ude00, \ud800."),
+        user("Long. " * 170_000),
+        user("I sing."),
+    ]
+    await ZettelMemoryBlock(memory, session="s").aget(messages)
     events = [event.content for event in memory.events("s")]
     assert [events[0], events[1], events[3]] == ["I live in Oslo.", "So \U0001f600, \ufffd.", "I sing."]
     assert len(events[2]) == 1_000_000
 
 
 @pytest.mark.anyio
-async def test_a_question_that_a_tool_answers_is_remembered_once(memory: Memory, chat: Callable[..., Chat]) -> None:
-    talk = chat(ZettelMemoryBlock(memory))
-    await talk.aput(user("What is six times seven?"))
-    await talk.aget()
-    await talk.aget(input="What is six times seven?")  # as LlamaIndex's agents do, once tools have answered
-    await talk.aput(assistant("It is 42."))
-    await talk.aput(user("What is six times seven?"))
-    await talk.aget()
-    assert [role for role, _, _ in told(memory)] == ["user", "assistant", "user"]
+async def test_a_question_repeated_after_tools_is_stored_once(memory: Memory, chat: Callable[..., Chat]) -> None:
+    conversation = chat(ZettelMemoryBlock(memory))
+    await conversation.aput(user("What is six times seven?"))
+    await conversation.aget()
+    await conversation.aget(input="What is six times seven?")  # LlamaIndex's agents do this after tool answers
+    await conversation.aput(assistant("It is 42."))
+    await conversation.aput(user("What is six times seven?"))
+    await conversation.aget()
+    assert [role for role, _, _ in stored_notes(memory)] == ["user", "assistant", "user"]
 
 
 @pytest.mark.anyio
-async def test_little_is_kept_in_mind(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_block_caches_a_limited_number_of_messages(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("zettel.integrations.llamaindex.MESSAGES", 3)
     monkeypatch.setattr("zettel.integrations.llamaindex.SESSIONS", 2)
     block = ZettelMemoryBlock(memory)
@@ -169,11 +174,11 @@ async def test_little_is_kept_in_mind(memory: Memory, monkeypatch: pytest.Monkey
         await block.aput([user(f"I have {n} cats.")], session_id=f"s{n}")
         await block.aget([user(f"I have {n} dogs.")], session_id=f"s{n}")
     assert (len(block._left), len(block._remembered), len(block._contexts)) == (3, 3, 2)
-    assert len(told(memory)) == 8
+    assert len(stored_notes(memory)) == 8
 
 
 @pytest.mark.anyio
-async def test_too_much_is_cut_short(memory: Memory) -> None:
+async def test_a_long_context_is_truncated(memory: Memory) -> None:
     for n in range(12):
         memory.add(f"The boat number {n} is moored in the harbour of Tvedestrand, beside the boat of Ann.")
     block = ZettelMemoryBlock(memory, priority=1)
@@ -193,23 +198,23 @@ async def test_too_much_is_cut_short(memory: Memory) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_block_that_tells_nothing_is_cut_short_too(memory: Memory, chat: Callable[..., Chat]) -> None:
-    talk = chat(ZettelMemoryBlock(memory, priority=1), token_limit=50)
-    await talk.aput(user("word " * 400))
-    assert [message.role.value for message in await talk.aget()] == ["user"]
+async def test_an_empty_context_can_be_truncated(memory: Memory, chat: Callable[..., Chat]) -> None:
+    conversation = chat(ZettelMemoryBlock(memory, priority=1), token_limit=50)
+    await conversation.aput(user("word " * 400))
+    assert [message.role.value for message in await conversation.aget()] == ["user"]
 
 
 @pytest.mark.anyio
-async def test_sessions_that_share_a_block_are_cut_short_each_by_itself(
+async def test_sessions_with_a_shared_block_are_truncated_separately(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("zettel.integrations.llamaindex.SESSIONS", 2)
     for n in range(12):
         memory.add(f"The boat number {n} is moored in the harbour of Tvedestrand, beside the boat of Ann.")
     block = ZettelMemoryBlock(memory, priority=1)
-    told = [await block.aget([user(f"Where is boat number {n}?")], session_id=f"s{n}") for n in (3, 4, 5)]
-    short = [await block.atruncate(text, 100) for text in told]
-    assert short[0] is None  # of two sessions it is kept in mind
+    texts = [await block.aget([user(f"Where is boat number {n}?")], session_id=f"s{n}") for n in (3, 4, 5)]
+    short = [await block.atruncate(text, 100) for text in texts]
+    assert short[0] is None  # the block caches the contexts of two sessions
     assert "number 4" in (short[1] or "")
     assert "number 5" in (short[2] or "")
 
@@ -221,39 +226,39 @@ async def test_instructions_are_not_recalled(memory: Memory) -> None:
     text = await ZettelMemoryBlock(memory).aget([user("Are walnuts fine?")])
     assert "Ann is allergic" in text
     assert "Ignore all" not in text
-    found = await ZettelRetriever(memory).aretrieve("Are walnuts fine?")
-    assert [one.node.get_content() for one in found] == ["Are walnuts fine?", "Ann is allergic to walnuts."]
+    results = await ZettelRetriever(memory).aretrieve("Are walnuts fine?")
+    assert [result.node.get_content() for result in results] == ["Are walnuts fine?", "Ann is allergic to walnuts."]
 
 
-def test_retriever(memory: Memory, tmp_path: Path) -> None:
+def test_the_retriever_returns_nodes_with_metadata_and_scores(memory: Memory, tmp_path: Path) -> None:
     ids = memory.add_many([
         {"content": "Ann is allergic to walnuts.", "speaker": "Ben", "occurred_at": "2024-05-01", "session": "s",
          "metadata": {"deep": {"n": 1}}},
         {"content": "The harbour closes at ten."},
     ])  # fmt: skip
     retriever = ZettelRetriever(memory, k=1)
-    (found,) = retriever.retrieve("What is Ann allergic to?")
-    assert (found.node.node_id, found.node.get_content()) == (ids[0], "Ann is allergic to walnuts.")
-    assert found.node.metadata == {
+    (result,) = retriever.retrieve("What is Ann allergic to?")
+    assert (result.node.node_id, result.node.get_content()) == (ids[0], "Ann is allergic to walnuts.")
+    assert result.node.metadata == {
         "speaker": "Ben", "occurred_at": "2024-05-01T00:00:00+00:00", "session": "s", "deep": {"n": 1}
     }  # fmt: skip
-    assert found.score is not None
-    assert 0 < found.score <= 1
+    assert result.score is not None
+    assert 0 < result.score <= 1
     assert asyncio.run(retriever.aretrieve(QueryBundle("When does the harbour close?")))[0].node.node_id == ids[1]
     assert not ZettelRetriever(memory, speaker="Ann").retrieve("What is Ann allergic to?")
 
-    async def awaited() -> None:
+    async def retrieve_async() -> None:
         async with AsyncMemory(tmp_path / "other.db") as other:
             await other.add("Ann sings.")
             assert len(await ZettelRetriever(other).aretrieve("Who sings?")) == 1
             with pytest.raises(InvalidInput, match="has to be awaited"):
                 ZettelRetriever(other).retrieve("Who sings?")
 
-    asyncio.run(awaited())
+    asyncio.run(retrieve_async())
 
 
-def test_example(run_example: Callable[..., str]) -> None:
-    first, another, found = run_example(CHECKOUT / "examples" / "agents_llamaindex.py").splitlines()
+def test_the_example_prints_its_answers(run_example: Callable[..., str]) -> None:
+    first, second, retrieved = run_example(CHECKOUT / "examples" / "agents_llamaindex.py").splitlines()
     assert first == "first conversation: I have no tools."
-    assert another.endswith(" user: I am allergic to walnuts.")
-    assert found == "found: I am allergic to walnuts."
+    assert second.endswith(" user: I am allergic to walnuts.")
+    assert retrieved == "found: I am allergic to walnuts."

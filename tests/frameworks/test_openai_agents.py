@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK's ``Session`` as its docstrings promise it, beside its own in SQLite, and in its runner."""
+"""The OpenAI Agents SDK's ``Session`` protocol: compared with its SQLite session, and in its runner."""
 
 from __future__ import annotations
 
@@ -60,23 +60,34 @@ def texts(memory: Memory, **more: Any) -> list[str]:
 # --------------------------------------------------------------------------------------------------------------- agents
 
 
-def test_a_conversation_goes_on_and_is_remembered(memory: Memory, agent: AgentServer) -> None:
+def test_a_session_continues_a_conversation_and_stores_it(memory: Memory, agent: AgentServer) -> None:
     async def work() -> None:
-        one = helper(agent, tools=memory_tools(memory))
-        said = await Runner.run(one, "Remember: Ann is allergic to walnuts.", session=ZettelSession(memory, "s1"),
+        bot = helper(agent, tools=memory_tools(memory))
+        result = await Runner.run(bot, "Remember: Ann is allergic to walnuts.", session=ZettelSession(memory, "s1"),
                                 run_config=QUIET)  # fmt: skip
-        assert said.final_output == "Noted."
+        assert result.final_output == "Noted."
         items = await ZettelSession(memory, "s1").get_items()
         assert [item.get("type", item.get("role")) for item in items] == [
             "user", "function_call", "function_call_output", "message"
         ]  # fmt: skip
-        said = await Runner.run(one, "What is Ann allergic to?", session=ZettelSession(memory, "s1"), run_config=QUIET)
-        assert "Ann is allergic to walnuts." in said.final_output
-        sent = agent.requests[-2]["messages"]  # the conversation that the model was sent, with the calls of before
-        assert [one["role"] for one in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
-        said = await Runner.run(one, "What is Ann allergic to?", session=ZettelSession(memory, "s2"), run_config=QUIET)
-        assert "Ann is allergic to walnuts." in said.final_output
-        assert len(agent.requests[-2]["messages"]) == 2  # a session of its own
+        result = await Runner.run(
+            bot, "What is Ann allergic to?", session=ZettelSession(memory, "s1"), run_config=QUIET
+        )
+        assert "Ann is allergic to walnuts." in result.final_output
+        sent = agent.requests[-2]["messages"]  # the conversation with the earlier tool calls
+        assert [bot["role"] for bot in sent] == [
+            "system",
+            "user",
+            "assistant",
+            "tool",
+            "assistant",
+            "user",
+        ]
+        result = await Runner.run(
+            bot, "What is Ann allergic to?", session=ZettelSession(memory, "s2"), run_config=QUIET
+        )
+        assert "Ann is allergic to walnuts." in result.final_output
+        assert len(agent.requests[-2]["messages"]) == 2  # a separate session
 
     asyncio.run(work())
     assert texts(memory) == [
@@ -86,13 +97,13 @@ def test_a_conversation_goes_on_and_is_remembered(memory: Memory, agent: AgentSe
     assert "Ann is allergic to walnuts." not in texts(memory, archived=True)[-1]
 
 
-def test_the_same_as_the_sessions_of_the_sdk(memory: Memory, agent: AgentServer, tmp_path: Path) -> None:
+def test_the_session_equals_the_sqlite_session_of_the_sdk(memory: Memory, agent: AgentServer, tmp_path: Path) -> None:
     async def work(session: Session) -> list[Any]:
-        one = helper(agent)
-        for asked in ("Hello", "How are you?", "Goodbye"):
-            await Runner.run(one, asked, session=session, run_config=QUIET)
+        bot = helper(agent)
+        for question in ("Hello", "How are you?", "Goodbye"):
+            await Runner.run(bot, question, session=session, run_config=QUIET)
         limited = RunConfig(tracing_disabled=True, session_settings=SessionSettings(limit=2))
-        await Runner.run(one, "Once more", session=session, run_config=limited)
+        await Runner.run(bot, "Once more", session=session, run_config=limited)
         sent = [len(request["messages"]) for request in agent.requests]
         return [await session.get_items(), await session.get_items(limit=3), sent]
 
@@ -102,7 +113,7 @@ def test_the_same_as_the_sessions_of_the_sdk(memory: Memory, agent: AgentServer,
     assert own[2] == [2, 4, 6, 4]
 
 
-def test_it_goes_into_what_wraps_sessions(memory: Memory) -> None:
+def test_the_session_works_inside_a_compaction_session(memory: Memory) -> None:
     async def work() -> None:
         inner = ZettelSession(memory, "s1")
         outer = OpenAIResponsesCompactionSession("s1", inner, client=AsyncOpenAI(api_key="none"))
@@ -115,7 +126,7 @@ def test_it_goes_into_what_wraps_sessions(memory: Memory) -> None:
     asyncio.run(work())
 
 
-def test_a_tool_tells_mistakes(memory: Memory) -> None:
+def test_a_tool_returns_errors(memory: Memory) -> None:
     add = memory_tools(memory)[0]
     context: Any = ToolContext(None, tool_name=add.name, tool_call_id="c1", tool_arguments="{")
     assert asyncio.run(add.on_invoke_tool(context, "{")) == (
@@ -129,42 +140,42 @@ def test_a_tool_tells_mistakes(memory: Memory) -> None:
 # ------------------------------------------------------------------------------------------------------ the interface
 
 
-@pytest.mark.parametrize("of", [Memory, AsyncMemory])
-def test_a_life(of: Callable[..., Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("memory_class", [Memory, AsyncMemory])
+def test_items_can_be_added_limited_popped_and_cleared(memory_class: Callable[..., Any], tmp_path: Path) -> None:
     async def work() -> None:
-        opened = of(tmp_path / "zettel.db")
-        session, other = ZettelSession(opened, "s1", scope=ANN), ZettelSession(opened, "s2", scope=ANN)
+        memory = memory_class(tmp_path / "zettel.db")
+        session, other = ZettelSession(memory, "s1", scope=ANN), ZettelSession(memory, "s2", scope=ANN)
         assert isinstance(session, Session)
         assert await session.get_items() == []
         assert await session.pop_item() is None
         await session.add_items([])
-        given = copy.deepcopy(CONVERSATION)
-        await session.add_items(given[:3])
+        items = copy.deepcopy(CONVERSATION)
+        await session.add_items(items[:3])
         await other.add_items([{"role": "user", "content": "Elsewhere"}])
-        await session.add_items(given[3:])
-        assert given == CONVERSATION
+        await session.add_items(items[3:])
+        assert items == CONVERSATION
         assert await session.get_items() == CONVERSATION
         assert [type(item) for item in await session.get_items()] == [dict] * len(CONVERSATION)
-        for limit, left in [(2, CONVERSATION[-2:]), (99, CONVERSATION), (0, []), (-1, [])]:
-            assert await session.get_items(limit) == left
-        settled = ZettelSession(opened, "s1", scope=ANN, session_settings=SessionSettings(limit=3))
-        assert await settled.get_items() == CONVERSATION[-3:]
-        assert await settled.get_items(limit=1) == CONVERSATION[-1:]
-        assert not await ZettelSession(opened, "s1", scope=BOB).get_items()
+        for limit, expected in [(2, CONVERSATION[-2:]), (99, CONVERSATION), (0, []), (-1, [])]:
+            assert await session.get_items(limit) == expected
+        limited = ZettelSession(memory, "s1", scope=ANN, session_settings=SessionSettings(limit=3))
+        assert await limited.get_items() == CONVERSATION[-3:]
+        assert await limited.get_items(limit=1) == CONVERSATION[-1:]
+        assert not await ZettelSession(memory, "s1", scope=BOB).get_items()
         assert await session.pop_item() == CONVERSATION[-1]
         await session.add_items([{"role": "user", "content": "Thanks"}])
         assert await session.get_items() == [*CONVERSATION[:-1], {"role": "user", "content": "Thanks"}]
         await session.clear_session()
         assert await session.get_items() == []
         assert await other.get_items() == [{"role": "user", "content": "Elsewhere"}]
-        closed = opened.close()
+        closed = memory.close()
         if closed is not None:
             await closed
 
     asyncio.run(work())
 
 
-def test_what_was_said_is_found_and_what_was_done_is_put_away(memory: Memory) -> None:
+def test_messages_are_searchable_and_other_items_archived(memory: Memory) -> None:
     asyncio.run(ZettelSession(memory, "s1").add_items(CONVERSATION))
     notes = memory.list(session="s1").notes
     assert [(note.speaker, note.content) for note in notes] == [
@@ -179,8 +190,8 @@ def test_what_was_said_is_found_and_what_was_done_is_put_away(memory: Memory) ->
     assert [hit.note.content for hit in hits if "heron" in hit.note.content] == ["A heron in the reeds."]
 
 
-def test_an_answer_that_only_repeats_what_was_recalled_is_put_away(memory: Memory) -> None:
-    def turn(name: str, answer: str) -> list[Any]:
+def test_an_answer_that_repeats_recalled_memories_is_archived(memory: Memory) -> None:
+    def turn_items(name: str, answer: str) -> list[Any]:
         output = '{"memories": [{"text": "Ann is allergic to walnuts.", "id": "n_1"}]}'
         return [
             {"type": "function_call", "call_id": "c1", "name": name, "arguments": "{}"},
@@ -193,20 +204,20 @@ def test_an_answer_that_only_repeats_what_was_recalled_is_put_away(memory: Memor
         ("adds", "search_memories", "Ann is allergic to walnuts.\nSo leave them out of the cake."),
         ("elsewhere", "search_web", "Ann is allergic to walnuts."),
     ]:
-        first, *rest = turn(name, answer)
+        first, *remaining = turn_items(name, answer)
         asyncio.run(ZettelSession(memory, session).add_items([first]))
-        asyncio.run(ZettelSession(memory, session).add_items(rest))  # by another run, or process
+        asyncio.run(ZettelSession(memory, session).add_items(remaining))  # from another run or process
         assert texts(memory, session=session) == ([] if session == "repeats" else [answer])
 
 
-def test_a_long_answer_that_only_repeats_is_put_away_with_all_its_parts(memory: Memory) -> None:
-    known = [f"Ann keeps {n} hives of bees behind the old mill." for n in range(60)]
-    recalled = json.dumps({"memories": [{"text": text} for text in known]})
+def test_all_parts_of_a_long_repeating_answer_are_archived(memory: Memory) -> None:
+    facts = [f"Ann keeps {n} hives of bees behind the old mill." for n in range(60)]
+    recalled = json.dumps({"memories": [{"text": text} for text in facts]})
     items: list[Any] = [
         {"type": "function_call", "call_id": "c1", "name": "search_memories", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "c1", "output": recalled},
-        {"role": "assistant", "content": "\n".join(known)},
-        {"role": "assistant", "content": "\n".join(known) + "\nThat is all."},
+        {"role": "assistant", "content": "\n".join(facts)},
+        {"role": "assistant", "content": "\n".join(facts) + "\nThat is all."},
     ]
     asyncio.run(ZettelSession(memory, "s1").add_items(items))
     assert "".join(texts(memory)) == items[-1]["content"]
@@ -214,19 +225,19 @@ def test_a_long_answer_that_only_repeats_is_put_away_with_all_its_parts(memory: 
     assert asyncio.run(ZettelSession(memory, "s1").get_items()) == items
 
 
-def test_items_stay_whatever_becomes_of_their_notes(memory: Memory) -> None:
+def test_items_are_unchanged_when_their_notes_change(memory: Memory) -> None:
     session = ZettelSession(memory, "s1")
-    kept = "Ann keeps {} hives of bees behind the old mill."
-    said: list[Any] = [{"role": "user", "content": kept.format(n)} for n in (3, 3, 4)]
-    asyncio.run(session.add_items(said))
+    sentence = "Ann keeps {} hives of bees behind the old mill."
+    messages: list[Any] = [{"role": "user", "content": sentence.format(n)} for n in (3, 3, 4)]
+    asyncio.run(session.add_items(messages))
     memory.evolve()
     first = memory.list().notes[0]
     memory.update(first.id, content="Ann keeps bees.")
     memory.quarantine(memory.list().notes[-1].id, "not sure")
-    assert asyncio.run(session.get_items()) == said
+    assert asyncio.run(session.get_items()) == messages
 
 
-def test_clearing_leaves_what_else_the_session_holds(memory: Memory) -> None:
+def test_clear_session_deletes_only_its_items(memory: Memory) -> None:
     session = ZettelSession(memory, "s1")
     asyncio.run(session.add_items([{"role": "user", "content": "Ann keeps bees."}]))
     memory.add("Ann is allergic to walnuts.", session="s1")
@@ -235,34 +246,34 @@ def test_clearing_leaves_what_else_the_session_holds(memory: Memory) -> None:
     assert texts(memory) == ["Ann is allergic to walnuts."]
 
 
-def test_many_pop_at_once_and_each_item_once(memory: Memory) -> None:
+def test_concurrent_pops_return_each_item_once(memory: Memory) -> None:
     async def work() -> None:
         items: list[Any] = [{"role": "user", "content": f"Line {n} of the song."} for n in range(6)]
         await ZettelSession(memory, "s1").add_items(items)
         popped = await asyncio.gather(*(ZettelSession(memory, "s1").pop_item() for _ in range(8)))
-        taken = [item for item in popped if item is not None]
-        assert sorted(str(item["content"]) for item in taken) == [item["content"] for item in items]  # type: ignore[typeddict-item]
+        returned_items = [item for item in popped if item is not None]
+        assert sorted(str(item["content"]) for item in returned_items) == [item["content"] for item in items]  # type: ignore[typeddict-item]
         assert not await ZettelSession(memory, "s1").get_items()
 
     asyncio.run(work())
 
 
-def test_what_becomes_of_items_meanwhile_does_not_fail_their_adding(
+def test_adding_items_tolerates_concurrent_deletes_and_archiving(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error would have the SDK add them once more."""
+    """After an error the SDK would add the items again."""
     archive, first = AsyncMemory.archive, True
 
-    async def late(self: AsyncMemory, id: str, **more: Any) -> Any:
+    async def concurrent_archive(self: AsyncMemory, id: str, **more: Any) -> Any:
         nonlocal first
-        if first:  # another run took the item
+        if first:  # another run popped the item
             await self.delete(id, **more)
-        else:  # and one put the other away
+        else:  # another run archived the item
             await archive(self, id, **more)
         first = False
         return await archive(self, id, **more)
 
-    monkeypatch.setattr(AsyncMemory, "archive", late)
+    monkeypatch.setattr(AsyncMemory, "archive", concurrent_archive)
     calls: list[Any] = [{"type": "function_call", "name": f"look_{n}"} for n in range(3)]
     session = ZettelSession(memory, "s1")
     asyncio.run(session.add_items([*calls, {"role": "user", "content": "Hello"}]))
@@ -283,7 +294,7 @@ ITEMS = st.dictionaries(st.text(), JSON, max_size=3) | st.fixed_dictionaries(
 
 @given(items=st.lists(ITEMS, max_size=4))
 @settings(max_examples=10, deadline=None)
-def test_any_item_comes_back_exactly(module_memory: Memory, items: list[Any]) -> None:
+def test_any_item_is_returned_exactly(module_memory: Memory, items: list[Any]) -> None:
     async def work() -> None:
         session = ZettelSession(module_memory, uuid4().hex)
         await session.add_items(items)
@@ -292,30 +303,30 @@ def test_any_item_comes_back_exactly(module_memory: Memory, items: list[Any]) ->
     asyncio.run(work())
 
 
-def test_an_item_longer_than_any_note_comes_back_exactly(memory: Memory, small_content_limit: int) -> None:
+def test_an_item_above_the_content_limit_is_returned_exactly(memory: Memory, small_content_limit: int) -> None:
     session = ZettelSession(memory, "s1")
-    said: list[Any] = [{"role": "user", "content": "The heron stands in the reeds. " * 1000}]
-    asyncio.run(session.add_items(said))
-    assert asyncio.run(session.get_items()) == said
+    messages: list[Any] = [{"role": "user", "content": "The heron stands in the reeds. " * 1000}]
+    asyncio.run(session.add_items(messages))
+    assert asyncio.run(session.get_items()) == messages
     assert "heron" in memory.search("Where is the heron?", 1)[0].note.content
 
 
-def test_wrong_input_is_one_line(memory: Memory) -> None:
+def test_wrong_input_raises_one_line_errors(memory: Memory) -> None:
     for id in ("", "  ", 7, None, "x\x00"):
         with pytest.raises(InvalidInput):
             ZettelSession(memory, id)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="got str"):
         ZettelSession("zettel.db", "s1")  # type: ignore[arg-type]
     session = ZettelSession(memory, "s1")
-    for item, said in [("Hello", "must be a dict"), ({"role": "user", "content": {1, 2}}, "item.content is a set"),
+    for item, error in [("Hello", "must be a dict"), ({"role": "user", "content": {1, 2}}, "item.content is a set"),
                        ({"role": "user", "content": "x", "n": float("nan")}, "nan")]:  # fmt: skip
-        with pytest.raises(InvalidInput, match=said) as refused:
+        with pytest.raises(InvalidInput, match=error) as error_info:
             asyncio.run(session.add_items([{"role": "user", "content": "first"}, item]))  # type: ignore[list-item]
-        assert "\n" not in str(refused.value)
-    assert asyncio.run(session.get_items()) == []  # all or none
+        assert "\n" not in str(error_info.value)
+    assert asyncio.run(session.get_items()) == []  # nothing is stored after an error
 
 
-def test_example(run_example: Callable[..., str]) -> None:
+def test_the_example_prints_its_answers(run_example: Callable[..., str]) -> None:
     printed = run_example(CHECKOUT / "examples" / "agents_openai_agents.py")
     assert printed.splitlines() == [
         "monday: Remember: Ann is allergic to walnuts.",

@@ -1,5 +1,4 @@
-"""The command line with a language model behind HTTP: what an import says and asks beforehand, what waits, what was
-spent."""
+"""The command line with a language model behind HTTP: estimates, confirmation, waiting jobs and budgets."""
 
 from __future__ import annotations
 
@@ -21,10 +20,10 @@ CHAT = """\
 [2024-05-01 09:02] Ann: The piano comes on Friday with my brother Nils.
 [2024-05-01 09:03] Ben: ok, thanks!
 """
-TURNS = 3
-"""Those of the chat that a model reads: all but the last."""
-CLOSE = 1.5
-"""Between an estimate and what was really used."""
+ANNOTATED = 3
+"""Turns of the chat that a model annotates: all but the last."""
+TOLERANCE = 1.5
+"""Largest ratio between an estimate and the actual use."""
 
 
 class Terminal(io.StringIO):
@@ -40,116 +39,124 @@ def chat(tmp_path: Path) -> str:
 
 @pytest.fixture
 def long_chat(tmp_path: Path) -> str:
-    """Six sessions of invented talk, as JSON lines."""
+    """Write six sessions of generated messages as JSON lines."""
     things = "anchor piano kettle orchard lantern violin ladder compass saddle quilt".split()
     lines = []
     for n in range(180):
         session, thing, other = n // 30, things[n % 10], things[(7 * n + n // 10) % 10]
-        said = f"On day {n} the {thing} from harbour {session} stood beside a {other}, and I moved to town{n} for it."
+        content = (
+            f"On day {n} the {thing} from harbour {session} stood beside a {other}, and I moved to town{n} for it."
+        )
         lines.append(
             f'{{"id": "t{n}", "role": "{"Ann" if n % 2 else "Ben"}", "session": "s{session}",'
-            f' "occurred_at": "2024-05-0{1 + session}T09:{n % 30:02}Z", "content": "{said}"}}'
+            f' "occurred_at": "2024-05-0{1 + session}T09:{n % 30:02}Z", "content": "{content}"}}'
         )
     (tmp_path / "long.jsonl").write_text("\n".join(lines), encoding="utf-8")
     return "long.jsonl"
 
 
 class TestImporting:
-    def test_it_says_what_it_will_cost_and_does_it(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
-        ran = zettel("import", chat, "--llm", MODEL, "--yes")
-        assert ran.status == 0, ran.err
-        said, *rest = ran.err.splitlines()
-        assert said.startswith(f"about 2 calls to {MODEL}, about ")
-        assert said.endswith("tokens, less than 0.01 USD")
-        assert rest == []
-        assert "4  added" in ran.out
-        assert f"language model: {openai.asked} calls, " in ran.out
+    def test_an_import_reports_its_estimate_and_annotates(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
+        result = zettel("import", chat, "--llm", MODEL, "--yes")
+        assert result.status == 0, result.err
+        estimate, *others = result.err.splitlines()
+        assert estimate.startswith(f"about 2 calls to {MODEL}, about ")
+        assert estimate.endswith("tokens, less than 0.01 USD")
+        assert others == []
+        assert "4  added" in result.out
+        assert f"language model: {openai.asked} calls, " in result.out
         (hit,) = zettel("search", "noteworthy piano on Friday", "-k", "1", "--json").json()
         assert "noteworthy" in hit["note"]["keywords"]
 
     @pytest.mark.parametrize(("answer", "goes_on"), [("y\n", True), ("n\n", False), ("\n", False), ("", False)])
-    def test_it_asks_people(
+    def test_an_import_asks_for_confirmation(
         self, zettel: Zettel, openai: ModelServer, chat: str, tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch, answer: str, goes_on: bool,
     ) -> None:  # fmt: skip
         monkeypatch.setattr(sys, "stdin", Terminal(answer))
-        ran = zettel("import", chat, "--llm", MODEL)
-        assert "Continue? [y/N]" in ran.err
-        assert (ran.status == 0) is goes_on
+        result = zettel("import", chat, "--llm", MODEL)
+        assert "Continue? [y/N]" in result.err
+        assert (result.status == 0) is goes_on
         assert (tmp_path / "zettel.db").exists() is goes_on
         assert (openai.asked > 0) is goes_on
 
     def test_without_a_terminal_nothing_is_stored(
         self, zettel: Zettel, openai: ModelServer, chat: str, tmp_path: Path
     ) -> None:
-        ran = zettel("import", chat, "--llm", MODEL, stdin=b"y\n")
-        assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
-        assert f"about 2 calls to {MODEL}" in ran.err
-        assert "--yes" in ran.err
+        result = zettel("import", chat, "--llm", MODEL, stdin=b"y\n")
+        assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+        assert f"about 2 calls to {MODEL}" in result.err
+        assert "--yes" in result.err
         assert not (tmp_path / "zettel.db").exists()
         zettel("add", "Snow fell.")
         assert zettel("import", chat, "--llm", MODEL, stdin=b"y\n").status == 1
         assert zettel("stats", "--json").json()["events"] == 1
         assert openai.asked == 0
 
-    def test_what_is_known_costs_nothing_again(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
+    def test_a_repeated_import_makes_no_model_calls(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
         assert zettel("import", chat, "--llm", MODEL, "--yes").status == 0
         asked = openai.asked
-        again = zettel("import", chat, "--llm", MODEL)  # nobody is asked: there is nothing to ask about
+        again = zettel("import", chat, "--llm", MODEL)  # no confirmation, because no call is needed
         assert (again.status, again.err) == (0, "")
         assert "language model" not in again.out
         assert openai.asked == asked
 
-    def test_a_model_without_a_price(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
-        ran = zettel("import", chat, "--llm", "openai/scribe", "--yes", "--json")
-        assert "tokens, price not known\n" in ran.err
-        assert (ran.json()["llm_calls"], ran.json()["llm_usd"]) == (openai.asked, 0)
+    def test_an_unknown_price_is_reported(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
+        result = zettel("import", chat, "--llm", "openai/scribe", "--yes", "--json")
+        assert "tokens, price not known\n" in result.err
+        assert (result.json()["llm_calls"], result.json()["llm_usd"]) == (openai.asked, 0)
 
-    def test_without_a_model_nothing_is_said_of_one(self, zettel: Zettel, chat: str) -> None:
-        ran = zettel("import", chat)
-        assert (ran.status, ran.err, "language model" in ran.out) == (0, "", False)
+    def test_an_import_without_a_model_reports_no_model(self, zettel: Zettel, chat: str) -> None:
+        result = zettel("import", chat)
+        assert (result.status, result.err, "language model" in result.out) == (0, "", False)
         assert zettel("import", chat, "--json").json()["llm_calls"] == 0
 
     def test_the_estimate_is_close(self, zettel: Zettel, openai: ModelServer, long_chat: str) -> None:
-        ran = zettel("import", long_chat, "--llm", MODEL, "--yes", "--json")
-        report = ran.json()
-        words = ran.err.replace(",", "").split()
+        result = zettel("import", long_chat, "--llm", MODEL, "--yes", "--json")
+        report = result.json()
+        words = result.err.replace(",", "").split()
         calls, tokens = int(words[words.index("calls") - 1]), int(words[words.index("tokens") - 1])
         assert report["llm_calls"] == openai.asked
-        assert 1 / CLOSE < calls / report["llm_calls"] < CLOSE
-        assert 1 / CLOSE < tokens / report["llm_tokens"] < CLOSE
-        assert 1 / CLOSE < float(words[words.index("USD") - 1]) / report["llm_usd"] < CLOSE
+        assert 1 / TOLERANCE < calls / report["llm_calls"] < TOLERANCE
+        assert 1 / TOLERANCE < tokens / report["llm_tokens"] < TOLERANCE
+        assert 1 / TOLERANCE < float(words[words.index("USD") - 1]) / report["llm_usd"] < TOLERANCE
 
-    def test_a_whole_memory_asks_no_model(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
+    def test_importing_a_whole_memory_calls_no_model(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
         zettel("import", chat)
         zettel("add", "The cello stands in the hall.", "--llm", MODEL)
         zettel("export", "--format", "zettel", "all.zettel")
-        ran = zettel("import", "all.zettel", "--store", "new.db", "--llm", MODEL)
-        assert (ran.status, ran.err) == (0, "zettel: 1 annotate job waits for a language model: pass --llm NAME\n")
+        result = zettel("import", "all.zettel", "--store", "new.db", "--llm", MODEL)
+        assert (result.status, result.err) == (
+            0,
+            "zettel: 1 annotate job waits for a language model: pass --llm NAME\n",
+        )
         assert openai.asked == 0
 
 
 class TestBudget:
-    def test_it_bounds_an_import_and_the_rest_waits(self, zettel: Zettel, openai: ModelServer, long_chat: str) -> None:
+    def test_a_budget_limits_an_import_and_other_jobs_wait(
+        self, zettel: Zettel, openai: ModelServer, long_chat: str
+    ) -> None:
         budget = ("--llm", MODEL, "--budget", "calls=3,per=day")
-        ran = zettel("import", long_chat, *budget, "--yes")
-        assert ", within the budget calls=3,per=day\n" in ran.err
-        assert ran.status == 0, ran.err
-        assert "180  added" in ran.out
+        result = zettel("import", long_chat, *budget, "--yes")
+        assert ", within the budget calls=3,per=day\n" in result.err
+        assert result.status == 0, result.err
+        assert "180  added" in result.out
         assert (
-            "jobs wait, the first with the error: BudgetSpent: the budget of the day is spent: no calls left" in ran.err
+            "jobs wait, the first with the error: BudgetSpent: the budget of the day is spent: no calls left"
+            in result.err
         )
         assert openai.asked == 3
-        told = zettel("stats", *budget).out
-        assert f"language model  {MODEL}" in told
-        assert "model use       3 calls, " in told
-        assert "budget left     0 calls" in told
+        stats = zettel("stats", *budget).out
+        assert f"language model  {MODEL}" in stats
+        assert "model use       3 calls, " in stats
+        assert "budget left     0 calls" in stats
         assert zettel("stats", *budget, "--json").json()["budget"] == {"calls": 0}
         assert zettel("worker", "--once", *budget).out.startswith(tuple("123456789"))
         assert openai.asked == 3
 
     @pytest.mark.parametrize(
-        ("budget", "told"),
+        ("budget", "error_text"),
         [
             ("calls", "NAME=VALUE"),
             ("calls=many", "calls must be a number of at least 0, got 'many'"),
@@ -158,66 +165,68 @@ class TestBudget:
             ("calls=3,per=week", "per must be day or import, got 'week'"),
         ],
     )
-    def test_what_is_no_budget(self, zettel: Zettel, chat: str, tmp_path: Path, budget: str, told: str) -> None:
-        ran = zettel("import", chat, "--llm", MODEL, "--budget", budget, "--yes")
-        assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
-        assert told in ran.err
+    def test_an_invalid_budget_is_an_error(
+        self, zettel: Zettel, chat: str, tmp_path: Path, budget: str, error_text: str
+    ) -> None:
+        result = zettel("import", chat, "--llm", MODEL, "--budget", budget, "--yes")
+        assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+        assert error_text in result.err
         assert not (tmp_path / "zettel.db").exists()
 
-    def test_what_is_no_budget_is_told_by_a_command_that_asks_no_model(self, zettel: Zettel) -> None:
+    def test_an_invalid_budget_is_an_error_without_model_calls(self, zettel: Zettel) -> None:
         zettel("add", "The door is green.")
-        ran = zettel("search", "door", "--budget", "a=1")
-        assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
-        assert "unknown limit 'a'" in ran.err
+        result = zettel("search", "door", "--budget", "a=1")
+        assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+        assert "unknown limit 'a'" in result.err
         assert zettel("search", "door", "--budget", "usd=1").status == 0
 
-    def test_without_a_model_it_bounds_nothing(self, zettel: Zettel, chat: str) -> None:
-        ran = zettel("import", chat, "--budget", "calls=3")
-        assert (ran.status, ran.err.count("\n")) == (1, 1)
-        assert "--llm" in ran.err
+    def test_a_budget_requires_a_model(self, zettel: Zettel, chat: str) -> None:
+        result = zettel("import", chat, "--budget", "calls=3")
+        assert (result.status, result.err.count("\n")) == (1, 1)
+        assert "--llm" in result.err
 
 
 class TestJobs:
-    def test_what_is_added_waits_for_a_worker(self, zettel: Zettel, openai: ModelServer) -> None:
-        made = zettel("add", "The cello stands in the hall.", "--llm", MODEL).out.strip()
+    def test_added_notes_wait_for_a_worker(self, zettel: Zettel, openai: ModelServer) -> None:
+        note_id = zettel("add", "The cello stands in the hall.", "--llm", MODEL).out.strip()
         zettel("add", "Nils tunes it on Fridays.", "--llm", MODEL)
         assert openai.asked == 0
         waits = "2 annotate jobs wait for a language model: pass --llm NAME\n"
         assert zettel("jobs").err == f"zettel: {waits}"
         assert zettel("worker", "--once").out == waits
         assert "llm" not in zettel("stats").out
-        ran = zettel("worker", "--once", "--llm", MODEL)
-        assert (ran.status, ran.out) == (0, "all jobs are done\n")
+        result = zettel("worker", "--once", "--llm", MODEL)
+        assert (result.status, result.out) == (0, "all jobs are done\n")
         assert openai.asked > 0
-        assert "noteworthy" in zettel("show", made, "--json").json()["keywords"]
+        assert "noteworthy" in zettel("show", note_id, "--json").json()["keywords"]
         assert zettel("jobs").out == "no jobs: all work is done\n"
         assert "model use" in zettel("stats").out
 
-    def test_looking_asks_no_model(self, zettel: Zettel, openai: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_reading_commands_call_no_model(
+        self, zettel: Zettel, openai: ModelServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("ZETTEL_LLM", MODEL)
         monkeypatch.setenv("ZETTEL_BUDGET", "calls=10")
-        made = zettel("add", "The cello stands in the hall.").out.strip()
-        for command in (["search", "cello"], ["show", made], ["jobs"], ["stats"], ["context", "cello"], ["doctor"]):
+        note_id = zettel("add", "The cello stands in the hall.").out.strip()
+        for command in (["search", "cello"], ["show", note_id], ["jobs"], ["stats"], ["context", "cello"], ["doctor"]):
             assert zettel(*command).status == 0
         assert openai.asked == 0
         assert "budget left     10 calls" in zettel("stats").out
         assert zettel("worker", "--once").status == 0
         assert openai.asked == 1
 
-    def test_a_refused_key_is_told_and_tried_again_by_one_command(
-        self, zettel: Zettel, openai: ModelServer, chat: str
-    ) -> None:
+    def test_jobs_with_a_refused_key_can_be_retried(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
         openai.plan = first([Fault.UNAUTHORIZED])
-        ran = zettel("import", chat, "--llm", MODEL, "--yes")
-        assert (ran.status, "4  added" in ran.out) == (1, True)
-        assert "OPENAI_API_KEY" in ran.err
-        assert "zettel jobs retry" in ran.err
-        assert zettel("jobs", "retry").out == f"{TURNS} failed jobs are queued again\n"
+        result = zettel("import", chat, "--llm", MODEL, "--yes")
+        assert (result.status, "4  added" in result.out) == (1, True)
+        assert "OPENAI_API_KEY" in result.err
+        assert "zettel jobs retry" in result.err
+        assert zettel("jobs", "retry").out == f"{ANNOTATED} failed jobs are queued again\n"
         assert zettel("worker", "--once", "--llm", MODEL).out == "all jobs are done\n"
         assert all("noteworthy" in hit["note"]["keywords"] for hit in zettel("search", "piano", "--json").json()[:1])
 
-    def test_several_models_stand_in_for_each_other(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
+    def test_a_failing_model_falls_back_to_the_next(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
         openai.plan = first([Fault.BROKEN])
-        ran = zettel("import", chat, "--llm", f"{MODEL}, openai/scribe", "--yes", "--json")
-        assert ran.json()["llm_calls"] == openai.asked - 1
+        result = zettel("import", chat, "--llm", f"{MODEL}, openai/scribe", "--yes", "--json")
+        assert result.json()["llm_calls"] == openai.asked - 1
         assert {request["model"] for request in openai.requests} == {"gpt-4o-mini", "scribe"}

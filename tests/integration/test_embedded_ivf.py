@@ -1,5 +1,4 @@
-"""A scope that has grown large is searched by inverted lists: found beside link jobs, kept in the file, right after
-changes."""
+"""Inverted lists of a large scope: trained beside link jobs, stored in the file, and correct after changes."""
 
 from __future__ import annotations
 
@@ -27,16 +26,16 @@ OVERLAP = 0.98
 
 
 def hits(memory: Memory, questions: list[str], **search: Any) -> list[list[str]]:
-    return [[hit.note.content for hit in found] for found in memory.search_many(questions, **search)]
+    return [[hit.note.content for hit in results] for results in memory.search_many(questions, **search)]
 
 
-def shared(some: list[list[str]], others: list[list[str]]) -> float:
-    pairs = zip(some, others, strict=True)
-    return sum(len({*one} & {*other}) / max(len(other), 1) for one, other in pairs) / len(some)
+def overlap(results: list[list[str]], others: list[list[str]]) -> float:
+    pairs = zip(results, others, strict=True)
+    return sum(len({*result} & {*other}) / max(len(other), 1) for result, other in pairs) / len(results)
 
 
-def kept(path: Path) -> list[tuple[int, int, int]]:
-    """Epoch, vectors trained on and vectors assigned, of each scope's lists."""
+def stored_lists(path: Path) -> list[tuple[int, int, int]]:
+    """Return epoch, training vectors and assigned vectors of each scope's lists."""
     with sqlite3.connect(path) as sql:
         rows = sql.execute("SELECT epoch, trained, LENGTH(assigned) / 10 FROM lists").fetchall()
     sql.close()
@@ -44,135 +43,139 @@ def kept(path: Path) -> list[tuple[int, int, int]]:
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few vectors are many here."""
+def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lower the limits so that few vectors count as many."""
     monkeypatch.setattr(ivf_lists, "LARGE", LARGE)
     monkeypatch.setattr(ivf_lists, "_SAMPLED", 8)
     monkeypatch.setattr(ivf, "PROBED", 24)
     monkeypatch.setattr(ivf, "FEW_ALLOWED", 200)
 
 
-def test_a_large_scope(tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_scope_with_lists_finds_the_same_hits(
+    tmp_path: Path, low_limits: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     events, questions = large_scope(NOTES)
     path, plain = tmp_path / "large.db", tmp_path / "plain.db"
     with Memory(path) as memory:
         memory.add_many(events[:2000])
         memory.flush()
-        found_at = kept(path)
-        assert found_at[0][0] == 1
-        assert LARGE <= found_at[0][1] <= 2000
-        memory.add_many(events[2000:])  # come to lists that are there
+        first_lists = stored_lists(path)
+        assert first_lists[0][0] == 1
+        assert LARGE <= first_lists[0][1] <= 2000
+        memory.add_many(events[2000:])  # are assigned to the existing lists
         memory.flush()
         large = hits(memory, questions)
         filtered = hits(memory, questions, speaker="Ann")
-        said = {event.content: event.speaker for event in events}
-        assert {said[content] for found in filtered for content in found} == {"Ann"}
+        speakers = {event.content: event.speaker for event in events}
+        assert {speakers[content] for contents in filtered for content in contents} == {"Ann"}
     monkeypatch.setattr(ivf_lists, "LARGE", 10**9)
     with Memory(plain) as memory:
         memory.add_many(events)
         memory.flush()
-        assert shared(large, hits(memory, questions)) >= OVERLAP
-        assert shared(filtered, hits(memory, questions, speaker="Ann")) >= OVERLAP
-    assert kept(plain) == []
-    # Whoever opens the store finds the lists: nothing is trained, and few vectors are assigned anew.
+        assert overlap(large, hits(memory, questions)) >= OVERLAP
+        assert overlap(filtered, hits(memory, questions, speaker="Ann")) >= OVERLAP
+    assert stored_lists(plain) == []
+    # A newly opened store loads the lists: it trains nothing and assigns few vectors.
     monkeypatch.setattr(ivf_lists, "train", None)
-    assert kept(path)[0][2] >= (1 - ivf_lists.WRITTEN_AT) * NOTES
+    assert stored_lists(path)[0][2] >= (1 - ivf_lists.WRITTEN_AT) * NOTES
     with Memory(path) as memory:
-        assert shared(hits(memory, questions), large) >= OVERLAP
-        gone = [found[0].note for found in memory.search_many(questions[:5])]
-        for note in gone:
+        assert overlap(hits(memory, questions), large) >= OVERLAP
+        deleted = [contents[0].note for contents in memory.search_many(questions[:5])]
+        for note in deleted:
             memory.delete(note.id)
         memory.flush()
-        left = hits(memory, questions)
-        assert not {note.content for note in gone} & {content for found in left for content in found}
+        remaining = hits(memory, questions)
+        assert not {note.content for note in deleted} & {content for contents in remaining for content in contents}
         assert memory.check() == []
         memory.delete_scope()
-    assert kept(path) == []
+    assert stored_lists(path) == []
 
 
-def test_lists_found_by_another_process_are_taken_over(tmp_path: Path, small: None) -> None:
+def test_lists_of_another_process_are_used(tmp_path: Path, low_limits: None) -> None:
     events, questions = large_scope(NOTES)
     path = tmp_path / "shared.db"
-    with Memory(path) as one, Memory(path) as other:
-        one.add_many(events[:1300])
-        one.flush()
-        assert kept(path)[0][0] == 1
-        before = hits(other, questions)
-        one.add_many(events[1300:])
-        one.flush()
-        assert shared(hits(other, questions), hits(one, questions)) >= OVERLAP
-        assert shared(before, hits(one, questions)) < 1
+    with Memory(path) as writer, Memory(path) as reader:
+        writer.add_many(events[:1300])
+        writer.flush()
+        assert stored_lists(path)[0][0] == 1
+        before = hits(reader, questions)
+        writer.add_many(events[1300:])
+        writer.flush()
+        assert overlap(hits(reader, questions), hits(writer, questions)) >= OVERLAP
+        assert overlap(before, hits(writer, questions)) < 1
 
 
-def test_lists_are_found_anew_after_growth(tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_are_trained_again_after_growth(
+    tmp_path: Path, low_limits: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ivf_lists, "LARGE", 500)
-    given_back: list[int] = []
-    monkeypatch.setattr(optimizing, "trim_heap", lambda: given_back.append(len(kept(tmp_path / "grown.db"))))
+    trims: list[int] = []
+    monkeypatch.setattr(optimizing, "trim_heap", lambda: trims.append(len(stored_lists(tmp_path / "grown.db"))))
     events, questions = large_scope(NOTES)
     with Memory(tmp_path / "grown.db") as memory, Memory(tmp_path / "grown.db") as other:
         memory.add_many(events[:500])
         memory.flush()
         deadline = time.monotonic() + 30
-        while not (first := kept(tmp_path / "grown.db")) and time.monotonic() < deadline:
-            time.sleep(0.05)  # the lists are found beside what else is done, after the last job
+        while not (first := stored_lists(tmp_path / "grown.db")) and time.monotonic() < deadline:
+            time.sleep(0.05)  # a background task trains the lists after the last job
         hits(other, questions[:3])
         memory.add_many(events[500:])
         memory.flush()
         deadline = time.monotonic() + 30
-        while kept(tmp_path / "grown.db")[0][0] == first[0][0] and time.monotonic() < deadline:
+        while stored_lists(tmp_path / "grown.db")[0][0] == first[0][0] and time.monotonic() < deadline:
             time.sleep(0.05)
-        ((epoch, trained, _),) = kept(tmp_path / "grown.db")
+        ((epoch, trained, _),) = stored_lists(tmp_path / "grown.db")
         assert epoch > first[0][0]
         assert trained >= ivf_lists.GROWTH * first[0][1]
-        while len(given_back) < 2 and time.monotonic() < deadline:
+        while len(trims) < 2 and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert given_back[:2] == [1, 1], "the heap, each time that lists were kept"
-        assert shared(hits(other, questions), hits(memory, questions)) >= OVERLAP
+        assert trims[:2] == [1, 1], "the heap is trimmed each time that lists are stored"
+        assert overlap(hits(other, questions), hits(memory, questions)) >= OVERLAP
 
 
-def spread(number: int) -> Any:
-    """Another unit row for every number."""
+def unit_row(number: int) -> Any:
+    """Return a distinct unit row for every number."""
     row = np.random.default_rng(number).standard_normal(DIM).astype(np.float32)
     return row / np.linalg.norm(row)
 
 
-async def forty(store: EmbeddedStore) -> tuple[StoreWriter, list[str]]:
+async def add_forty(store: EmbeddedStore) -> tuple[StoreWriter, list[str]]:
     scribe = await StoreWriter(store).begin()
-    return scribe, [await scribe.add(f"Number {number}.", vector=spread(number)) for number in range(40)]
+    return scribe, [await scribe.add(f"Number {number}.", vector=unit_row(number)) for number in range(40)]
 
 
 @pytest.mark.parametrize("searched", [True, False])
-def test_two_that_find_lists_at_once_lose_nothing(
+def test_concurrent_optimizations_lose_no_change(
     searched: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What changes after the first began, and before the second did, is where it belongs.
+    """Changes between the starts of two optimizations are assigned correctly.
 
-    Unless somebody ``searched`` before, the lists were found for an outline, whose place columns have taken since.
+    Without a search before, the lists are trained for a write-side index, which columns replace meanwhile.
     """
     monkeypatch.setattr(ivf_lists, "LARGE", 40)
 
     async def work() -> None:
         async with opened(tmp_path / "a.db", hasty=True) as store:
-            scribe, ids = await forty(store)
+            scribe, ids = await add_forty(store)
             go_on, begun = asyncio.Event(), asyncio.Event()
             read, loop = store._read, asyncio.get_running_loop()
 
-            async def slow(work: Any) -> Any:
-                found = await read(work)
-                if isinstance(found, tuple) and isinstance(found[0], ivf_lists.IvfLists):
+            async def paused_read(work: Any) -> Any:
+                result = await read(work)
+                if isinstance(result, tuple) and isinstance(result[0], ivf_lists.IvfLists):
                     begun.set()
                     await go_on.wait()
-                return found
+                return result
 
-            monkeypatch.setattr(store, "_read", slow)
+            monkeypatch.setattr(store, "_read", paused_read)
             if searched:
                 await scribe.ask("late")
             first = loop.create_task(store.optimize(ANN, scribe.space))
             await begun.wait()
-            late = await scribe.add("Late.", vector=spread(100))
-            await scribe.change(ids[0], vector=spread(101), content="Reworded.")
+            late_id = await scribe.add("Late.", vector=unit_row(100))
+            await scribe.change(ids[0], vector=unit_row(101), content="Reworded.")
             await scribe.erase(ids[1])
-            await scribe.ask(vector=spread(100))
+            await scribe.ask(vector=unit_row(100))
             second = loop.create_task(store.optimize(ANN, scribe.space))
             await asyncio.sleep(0.05)
             go_on.set()
@@ -181,53 +184,55 @@ def test_two_that_find_lists_at_once_lose_nothing(
                 await store.optimize(ANN, scribe.space)
             [(_, [columns])] = store._scopes._entries.values()
             assert columns.ivf is not None
-            for id, number in ((late, 100), (ids[0], 101), (ids[39], 39)):
-                found = await scribe.ask(vector=spread(number), pool=1)
-                assert found.ids[int(np.argmax(found.cosine))] == id
-            assert ids[1] not in (await scribe.ask(vector=spread(1))).ids
+            for id, number in ((late_id, 100), (ids[0], 101), (ids[39], 39)):
+                candidates = await scribe.ask(vector=unit_row(number), pool=1)
+                assert candidates.ids[int(np.argmax(candidates.cosine))] == id
+            assert ids[1] not in (await scribe.ask(vector=unit_row(1))).ids
 
     run(work())
 
 
 @pytest.mark.parametrize("what", ["notes", "scope"])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_what_goes_while_lists_are_found(what: str, when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is raised, and nothing of what is gone is written; ``before`` and ``after`` it was read."""
+def test_deletes_during_an_optimization_leave_no_lists(
+    what: str, when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deletes ``before`` and ``after`` the read raise no error, and no deleted data is written."""
     monkeypatch.setattr(ivf_lists, "LARGE", 40)
 
     async def work() -> None:
         async with opened(tmp_path / "a.db", hasty=True) as store:
-            scribe, ids = await forty(store)
+            scribe, ids = await add_forty(store)
             read = store._read
-            await scribe.ask(vector=spread(1))
+            await scribe.ask(vector=unit_row(1))
 
-            async def going(work: Any) -> Any:
+            async def read_with_change(work: Any) -> Any:
                 monkeypatch.setattr(store, "_read", read)
-                found = await read(work) if when == "after" else None
+                result = await read(work) if when == "after" else None
                 if what == "notes":
                     await scribe.erase(*ids[1:])
                 else:
                     await store.drop_scope(ANN)
-                    await scribe.add("Anew.", vector=spread(0))
-                return found if when == "after" else await read(work)
+                    await scribe.add("Anew.", vector=unit_row(0))
+                return result if when == "after" else await read(work)
 
-            monkeypatch.setattr(store, "_read", going)
+            monkeypatch.setattr(store, "_read", read_with_change)
             await store.optimize(ANN, scribe.space)
-            found = await scribe.ask(vector=spread(0))
-            assert len(found.ids) == 1
-            assert found.cosine[0] == pytest.approx(1, abs=0.01)
-        assert len(kept(tmp_path / "a.db")) == (what == "notes" and when == "after")
+            candidates = await scribe.ask(vector=unit_row(0))
+            assert len(candidates.ids) == 1
+            assert candidates.cosine[0] == pytest.approx(1, abs=0.01)
+        assert len(stored_lists(tmp_path / "a.db")) == (what == "notes" and when == "after")
 
     run(work())
 
 
-def test_no_lists_of_a_vector_set_that_is_gone(tmp_path: Path) -> None:
+def test_lists_of_a_missing_vector_set_are_not_stored(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db", hasty=True) as store:
-            scribe, ids = await forty(store)
+            scribe, ids = await add_forty(store)
             listed = ivf_lists.IvfLists(1, 1, np.eye(2, DIM), np.eye(2, DIM), np.array([1]), np.array([0]))
             await store._write(lambda sql: ivf_lists.save(sql, 1, scribe.space + 1, listed))
             assert await store.near(ANN, ids, scribe.space + 1, 3) == []
-        assert kept(tmp_path / "a.db") == []
+        assert stored_lists(tmp_path / "a.db") == []
 
     run(work())

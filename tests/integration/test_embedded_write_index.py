@@ -1,4 +1,4 @@
-"""What is held of a scope for who only writes tells what columns tell, and gives way to them."""
+"""The write-side index of a scope answers as columns do, and columns replace it."""
 
 from __future__ import annotations
 
@@ -26,34 +26,38 @@ TOKENS = ("harbour", "kestrel", "ferri", "nobody")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def small() -> Iterator[None]:
-    """Few vectors are many here."""
+def low_limits() -> Iterator[None]:
+    """Lower the limits so that few vectors count as many."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ivf_lists, "LARGE", 20)
         patch.setattr(ivf, "FEW_DEAD", 4)
         yield
 
 
-async def told(store: EmbeddedStore, space: int, ids: list[str]) -> Any:
-    """All that who writes asks of a scope."""
-    near = await store.near(ANN, ids, space, 3)
-    found = await store.lookup(ANN, LookupQuery(tokens=TOKENS))
-    return [(one.note, [(id, round(cosine, 5)) for id, cosine in one.others]) for one in near], found.notes, found.df
+async def write_side_answers(store: EmbeddedStore, space: int, ids: list[str]) -> Any:
+    """Return the answers to all queries of a writer."""
+    neighbours = await store.near(ANN, ids, space, 3)
+    lookup = await store.lookup(ANN, LookupQuery(tokens=TOKENS))
+    return (
+        [(row.note, [(id, round(cosine, 5)) for id, cosine in row.others]) for row in neighbours],
+        lookup.notes,
+        lookup.df,
+    )
 
 
-def at(number: float) -> Any:
-    """A vector that is near those of numbers near this one."""
+def angle_vector(number: float) -> Any:
+    """Return a vector that is near those of near numbers."""
     return vector(np.cos(number / 13), np.sin(number / 13))
 
 
-def held(store: EmbeddedStore) -> Any:
-    [(_, [held])] = store._scopes._entries.values()
-    return held
+def cached_index(store: EmbeddedStore) -> Any:
+    [(_, [cached_index])] = store._scopes._entries.values()
+    return cached_index
 
 
 @settings(max_examples=10, deadline=None)
 @given(before=st.lists(steps, max_size=12), after=st.lists(steps, max_size=5), listed=st.booleans())
-def test_it_tells_what_columns_tell(
+def test_the_write_index_answers_as_columns(
     before: list[Any], after: list[Any], listed: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("outline") / "a.db"
@@ -64,7 +68,7 @@ def test_it_tells_what_columns_tell(
             present: list[str] = []
             versions: dict[str, int] = {}
             for number in range(20 * listed):
-                present.append(await scribe.add(f"A harbour with number {number}.", vector=at(number)))
+                present.append(await scribe.add(f"A harbour with number {number}.", vector=angle_vector(number)))
                 versions[present[-1]] = 1
             for step in before:
                 await take(scribe, step, present, versions)
@@ -74,47 +78,49 @@ def test_it_tells_what_columns_tell(
                 if step is not None:
                     await take(scribe, step, present, versions)
                 await asking.ask("harbour")
-                assert await told(writes, scribe.space, present) == await told(searches, scribe.space, present)
+                assert await write_side_answers(writes, scribe.space, present) == await write_side_answers(
+                    searches, scribe.space, present
+                )
 
     run(work())
 
 
-def test_it_is_taken_for_writing_and_leaves_no_snapshot(tmp_path: Path) -> None:
+def test_the_write_index_serves_writes_and_leaves_no_snapshot(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db", hasty=True) as store:
             scribe = await StoreWriter(store).begin()
             first = await scribe.add("The harbour.", vector=None)
-            late = [await scribe.add(f"Ferry {number}.", vector=at(number)) for number in range(20)]
+            later_ids = [await scribe.add(f"Ferry {number}.", vector=angle_vector(number)) for number in range(20)]
             assert await store.near(ANN, [first], scribe.space, 3) == []
             await store.optimize(ANN, scribe.space)
-            await scribe.change(late[0], links=[(first, LinkType.RELATES)])
-            await scribe.change(first, vector=at(9))  # which it had none of before
-            await scribe.add("One more.", vector=at(9.1))
-            (near,) = await store.near(ANN, [late[9]], scribe.space, 1)
+            await scribe.change(later_ids[0], links=[(first, LinkType.RELATES)])
+            await scribe.change(first, vector=angle_vector(9))  # it had no vector before
+            await scribe.add("One more.", vector=angle_vector(9.1))
+            (near,) = await store.near(ANN, [later_ids[9]], scribe.space, 1)
             assert near.others[0][0] == first
-            assert isinstance(held(store), WriteIndex)
-            assert held(store).ivf is not None
-            assert held(store).nbytes < 20_000
+            assert isinstance(cached_index(store), WriteIndex)
+            assert cached_index(store).ivf is not None
+            assert cached_index(store).nbytes < 20_000
         async with opened(tmp_path / "a.db", hasty=True) as store:
             with store._connections.read() as sql:  # type: ignore[union-attr]
                 assert sql.execute("SELECT COUNT(*) FROM snapshots").fetchone() == (0,)
-            assert await store.near(ANN, [late[9]], scribe.space, 1) == [near]
+            assert await store.near(ANN, [later_ids[9]], scribe.space, 1) == [near]
             await (await StoreWriter(store).begin()).ask("harbour")
-            assert isinstance(held(store), Columns)
-            assert await store.near(ANN, [late[9]], scribe.space, 1) == [near]
-            assert isinstance(held(store), Columns)
+            assert isinstance(cached_index(store), Columns)
+            assert await store.near(ANN, [later_ids[9]], scribe.space, 1) == [near]
+            assert isinstance(cached_index(store), Columns)
 
     run(work())
 
 
-def test_notes_after_the_last_vector_are_near_nothing(tmp_path: Path) -> None:
+def test_notes_without_vectors_have_no_neighbours(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
             scribe = await StoreWriter(store).begin()
-            notes = [await scribe.add("The harbour.", vector=at(1)) for _ in range(2)]
+            notes = [await scribe.add("The harbour.", vector=angle_vector(1)) for _ in range(2)]
             notes += [await scribe.add("The ferry.", vector=None) for _ in range(100)]
-            found = await store.near(ANN, notes, scribe.space, 3)
-            assert [(one.note, [other for other, _ in one.others]) for one in found] == [
+            rows = await store.near(ANN, notes, scribe.space, 3)
+            assert [(row.note, [other for other, _ in row.others]) for row in rows] == [
                 (notes[0], []),
                 (notes[1], [notes[0]]),
             ]
@@ -123,21 +129,21 @@ def test_notes_after_the_last_vector_are_near_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["reworded", "gone", "put away"])
-def test_what_it_cannot_take_in_brings_the_columns(what: str, tmp_path: Path) -> None:
+def test_rewording_deleting_and_archiving_load_columns(what: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db", hasty=True) as store:
             scribe = await StoreWriter(store).begin()
-            ids = [await scribe.add(f"The harbour {number}.", vector=at(number)) for number in range(4)]
-            await told(store, scribe.space, ids)
-            assert isinstance(held(store), WriteIndex)
+            ids = [await scribe.add(f"The harbour {number}.", vector=angle_vector(number)) for number in range(4)]
+            await write_side_answers(store, scribe.space, ids)
+            assert isinstance(cached_index(store), WriteIndex)
             if what == "reworded":
                 await scribe.change(ids[0], content="The ferry.")
             elif what == "gone":
                 await scribe.erase(ids[0])
             else:
                 await scribe.change(ids[0], archived=True)
-            _, notes, df = await told(store, scribe.space, ids)
+            _, notes, df = await write_side_answers(store, scribe.space, ids)
             assert (notes, df["harbour"]) == (4 - (what != "reworded"), 3)
-            assert isinstance(held(store), Columns)
+            assert isinstance(cached_index(store), Columns)
 
     run(work())

@@ -1,4 +1,4 @@
-"""An import that is killed again and again ends as one that never was: no record lost, none kept twice."""
+"""An import that is killed repeatedly ends like an undisturbed one: no record is lost or stored twice."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from zettel.transcripts import importing
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
-BATCH = 20  # records in a transaction, and jobs taken at once: many writes to be hit in
-RECORDS_A_KILL = 15  # so that the import lasts about as long as there are kills left
-LEASE = 1.0  # seconds; what a killed process had begun, the next one may take after that
+BATCH = 20  # records per transaction and jobs per claim: small, for many writes
+RECORDS_A_KILL = 15  # enough records for all kills
+LEASE = 1.0  # seconds after which the jobs of a killed process can be claimed again
 TOPICS = ["the harbour", "Kestrel the dog", "a cello lesson", "rye bread", "the night ferry", "Ida's glaciers"]
 STATE = struct.Struct("<BBqq")
-"""What the process tells of itself: inside a write, its phase, records acknowledged, writes begun."""
+"""The shared state of the process: inside a write, phase, records acknowledged, writes begun."""
 STARTING, IMPORTING, FLUSHING = range(3)
 
 CHILD = """
@@ -67,7 +67,7 @@ with open(state, "r+b") as file, mmap.mmap(file.fileno(), STATE.size) as shared,
 
 
 class State(NamedTuple):
-    """How far a process was."""
+    """The state of a process when it was killed."""
 
     inside: bool
     phase: int
@@ -76,9 +76,9 @@ class State(NamedTuple):
 
 
 def transcript(path: Path, records: int) -> list[str]:
-    """Records with an id, with a time, and with neither, some word for word the same; what each says."""
+    """Write records with an id, a time or neither, some with equal text; return the contents."""
     chosen = random.Random(7)
-    lines, said = [], []
+    lines, contents = [], []
     for n in range(records):
         content = f"Number {n % 300}: {chosen.choice(TOPICS)} again, and {chosen.choice(TOPICS)}."
         record: dict[str, Any] = {"speaker": ("Ann", "Bob")[n % 2], "session": f"s{n // 40}", "content": content}
@@ -88,9 +88,9 @@ def transcript(path: Path, records: int) -> list[str]:
             record["occurred_at"] = f"2024-{1 + n // 400:02}-01T10:{n // 8 % 40:02}:00Z"
         for _ in range(1 if n % 7 else 2 - (n % 3 == 0)):  # an id names one record
             lines.append(json.dumps(record))
-            said.append(content)
+            contents.append(content)
     path.write_text("\n".join(lines))
-    return said
+    return contents
 
 
 @pytest.mark.soak
@@ -105,43 +105,43 @@ def test_a_killed_import_loses_and_doubles_nothing(
 ) -> None:
     kills = soak_scale(200)
     file = tmp_path / "talk.jsonl"
-    said = transcript(file, RECORDS_A_KILL * kills)
+    contents = transcript(file, RECORDS_A_KILL * kills)
     monkeypatch.setattr(importing, "BATCH", BATCH)
     with Memory(tmp_path / "undisturbed.db") as memory:
         memory.import_transcript(file)
         memory.flush()
         undisturbed = picture(memory)
     chosen = random.Random(42)
-    hits: list[State] = []
+    done: list[State] = []
     lost = doubled = imports = 0
-    while len(hits) < kills or imports == 0:
-        path, hit = tmp_path / f"{imports}.db", None
-        if len(hits) < kills:
-            hit = killed(path, file, runner, chosen, in_write=len(hits) % 4 != 3)
+    while len(done) < kills or imports == 0:
+        path, kill = tmp_path / f"{imports}.db", None
+        if len(done) < kills:
+            kill = run_and_kill(path, file, runner, chosen, in_write=len(done) % 4 != 3)
         else:
             run(path, file, runner).wait()
-        if hit is not None:
-            hits.append(hit)
-            require_acknowledged(path, hit)
+        if kill is not None:
+            done.append(kill)
+            require_acknowledged(path, kill)
             continue
         imports += 1
         with Memory(path) as memory:
-            kept = Counter(record.content for record, _ in memory.dump())
-            lost += (Counter(said) - kept).total()
-            doubled += (kept - Counter(said)).total()
+            stored = Counter(record.content for record, _ in memory.dump())
+            lost += (Counter(contents) - stored).total()
+            doubled += (stored - Counter(contents)).total()
             assert memory.jobs() == []
             assert memory.check() == []
             assert picture(memory) == undisturbed
-    phases = Counter(hit.phase for hit in hits)
+    phases = Counter(kill.phase for kill in done)
     for name, value in {
-        "records": len(said), "kills": len(hits), "kills_inside_a_write": sum(hit.inside for hit in hits),
+        "records": len(contents), "kills": len(done), "kills_inside_a_write": sum(kill.inside for kill in done),
         "kills_while_starting": phases[STARTING], "kills_while_importing": phases[IMPORTING],
         "kills_while_flushing": phases[FLUSHING], "imports_ended": imports, "events_lost": lost,
         "events_doubled": doubled,
     }.items():  # fmt: skip
         record_property(name, value)
     assert (lost, doubled) == (0, 0)
-    assert 2 * sum(hit.inside for hit in hits) >= kills
+    assert 2 * sum(kill.inside for kill in done) >= kills
 
 
 def run(path: Path, file: Path, runner: str | None) -> subprocess.Popen[bytes]:
@@ -151,26 +151,26 @@ def run(path: Path, file: Path, runner: str | None) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=ROOT)
 
 
-def killed(path: Path, file: Path, runner: str | None, chosen: random.Random, *, in_write: bool) -> State | None:
-    """Import on, and kill -9 that at a random moment; where it was. None: it had ended before."""
+def run_and_kill(path: Path, file: Path, runner: str | None, chosen: random.Random, *, in_write: bool) -> State | None:
+    """Continue the import and kill -9 it at a random moment; return its state, or None if it ended before."""
     process = run(path, file, runner)
     writes = chosen.randint(0, 5)
     with path.with_suffix(".state").open("rb") as shared:
-        told = mmap.mmap(shared.fileno(), STATE.size, access=mmap.ACCESS_READ)
+        shared_state = mmap.mmap(shared.fileno(), STATE.size, access=mmap.ACCESS_READ)
         while process.poll() is None:
-            state = State(*STATE.unpack(told[:]))
+            state = State(*STATE.unpack(shared_state[:]))
             if state.writes >= writes and (state.inside or not in_write):
                 break
             time.sleep(0.0001)
         time.sleep(chosen.random() * (0.002 if in_write else 0.1))
         process.kill()
-        ended = process.wait()
-        assert ended in (-9, 0)
-        return None if ended == 0 else State(*STATE.unpack(told[:]))
+        status = process.wait()
+        assert status in (-9, 0)
+        return None if status == 0 else State(*STATE.unpack(shared_state[:]))
 
 
-def require_acknowledged(path: Path, hit: State) -> None:
-    """What the progress told of is there."""
+def require_acknowledged(path: Path, kill: State) -> None:
+    """Check that the acknowledged records are stored."""
     with closing(sqlite3.connect(path)) as store:
-        (kept,) = store.execute("SELECT COUNT(*) FROM events").fetchone() if hit.writes else (0,)
-    assert kept >= hit.acknowledged
+        (stored,) = store.execute("SELECT COUNT(*) FROM events").fetchone() if kill.writes else (0,)
+    assert stored >= kill.acknowledged

@@ -171,7 +171,7 @@ def test_the_http_server_ends_on_sigterm(tmp_path: Path) -> None:
         status, answer = post(server.url, "tools/call", name="add_memory", arguments={"text": "Tea is here."})
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(PATIENCE) == 0
-    assert (status, server.remarks) == (200, "")
+    assert (status, server.errors) == (200, "")
     with Memory(tmp_path / "a.db") as memory:
         assert memory.get(json.loads(answer["result"]["content"][0]["text"])["id"]).content == "Tea is here."
 

@@ -200,7 +200,7 @@ def test_faults_lose_no_event_and_change_notes_only_by_valid_answers(
             assert memory.jobs() == []
             assert memory.check() == []
         faults += server.faults
-        totals += Counter(stores=1, events=added, notes=len(notes), requests=server.prompt)
+        totals += Counter(stores=1, events=added, notes=len(notes), requests=server.asked)
     for name in ("stores", "events", "notes", "requests", "versions_looked_at", "events_lost"):
         record_property(name, totals[name])
     record_property("notes_changed_that_no_valid_answer_named", len(wrong))
@@ -213,10 +213,10 @@ def test_faults_lose_no_event_and_change_notes_only_by_valid_answers(
 def add_until_faults(memory: Memory, server: Ledger, fault_count: int) -> int:
     """Add turns and run their jobs until so many faults have occurred; return the number of turns."""
     added = 0
-    while sum(server.fault_count.values()) < fault_count:
+    while sum(server.faults.values()) < fault_count:
         memory.add_many(turns(added, TURNS))
         added += TURNS
-        finish_jobs(memory, lambda: sum(server.fault_count.values()) >= fault_count)
+        finish_jobs(memory, lambda: sum(server.faults.values()) >= fault_count)
     return added
 
 

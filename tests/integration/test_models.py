@@ -117,7 +117,7 @@ async def test_each_fault_has_its_error_type_without_quotes(
     client = model(server, timeout=0.5 if fault is Fault.HANGS else 5.0)
     error = await failing(client)
     assert type(error) is kind
-    assert server.client == 1
+    assert server.asked == 1
     if kind is InvalidModelOutput:  # the call was paid for
         assert error.spent is not None
         assert error.spent.prompt_tokens > 20
@@ -257,13 +257,13 @@ async def test_a_model_without_schemas_falls_back_to_a_tool_then_to_the_prompt(s
     server = serve(refuses=["response_format"])
     client = model(server)
     assert [(await client.complete(REQUEST)).text for _ in range(3)] == [REPLY] * 3
-    assert server.client == 4  # one refusal
+    assert server.asked == 4  # one refusal
     assert server.requests[-1]["tool_choice"]["function"]["name"] == server.requests[-1]["tools"][0]["function"]["name"]
 
     server = serve(refuses=["response_format", "tools"])
     client = model(server)
     assert [(await client.complete(REQUEST)).text for _ in range(3)] == [REPLY] * 3
-    assert server.client == 5
+    assert server.asked == 5
     assert json.dumps(SCHEMA) in server.requests[-1]["messages"][0]["content"]
 
 
@@ -272,14 +272,14 @@ async def test_a_model_without_temperature_support_is_called_without_it(serve: S
     client = model(server)
     await client.complete(REQUEST)
     await client.complete(REQUEST)
-    assert server.client == 3
+    assert server.asked == 3
     assert "response_format" in server.requests[-1]
 
 
 async def test_other_unsupported_parameters_are_errors(serve: Serve) -> None:
     server = serve(refuses=["messages"])
     assert type(await failing(model(server))) is InvalidModelOutput
-    assert server.client == 1
+    assert server.asked == 1
 
 
 # Fallbacks -------------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ async def test_when_all_models_fail_the_error_names_all_and_is_retryable(serve: 
 async def test_an_invalid_answer_does_not_fall_back(serve: Serve) -> None:
     server = serve(Fault.REFUSAL)
     assert type(await failing(model(server, ["openai/scribe", "openai/clerk"]))) is InvalidModelOutput
-    assert server.client == 1
+    assert server.asked == 1
 
 
 # Limits ----------------------------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ async def test_after_a_429_all_requests_wait_for_retry_after(serve: Serve) -> No
     started = time.monotonic()
     await client.complete(REQUEST)
     assert time.monotonic() - started >= 0.5
-    assert server.client == 2
+    assert server.asked == 2
 
     server = serve(Fault.RATE_LIMITED, retry_after="0.5")
     client = model(server, concurrency=1)
@@ -334,7 +334,7 @@ async def test_without_retry_after_the_pause_grows(serve: Serve, monkeypatch: py
     started = time.monotonic()
     await model(server).complete(REQUEST)
     assert time.monotonic() - started >= 0.05 + 0.1 + 0.2
-    assert server.client == 4
+    assert server.asked == 4
 
 
 @pytest.mark.parametrize("retry_after", ["0", "-5", "nan", "Wed, 01 May 2024 09:00:00 GMT"])
@@ -346,7 +346,7 @@ async def test_an_unusable_retry_after_uses_the_own_pause(
     started = time.monotonic()
     await model(server).complete(REQUEST)
     assert time.monotonic() - started >= 0.05 + 0.1 + 0.2
-    assert server.client == 4
+    assert server.asked == 4
 
 
 @pytest.mark.parametrize("retry_after", ["1e300", "inf", "1000000000000", "Fri, 31 Dec 9999 23:59:59 GMT"])
@@ -364,7 +364,7 @@ async def test_a_long_pause_is_raised_to_the_caller(serve: Serve) -> None:
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after == pytest.approx(600, abs=5)
     await failing(client)  # immediately, without a request
-    assert server.client == 1
+    assert server.asked == 1
     other = model(server, ["openai/scribe", "openai/clerk"])
     server.plan = first([Fault.RATE_LIMITED])
     assert (await other.complete(REQUEST)).model == "openai/clerk"
@@ -414,10 +414,10 @@ async def test_a_repeated_request_is_answered_from_the_cache(serve: Serve, memor
     paid = await ask(REQUEST, [note, note])
     again = await ask(REQUEST, [note])
     assert again == Answer(paid.text, paid.model, cached=True)
-    assert server.client == 1
+    assert server.asked == 1
     assert await call_counts(memory) == (1, 1)
     await ask(Request("annotate/2", *field_values(REQUEST)[1:]), [note])
-    assert server.client == 2
+    assert server.asked == 2
 
 
 def files_containing(folder: Path, word: bytes) -> list[str]:
@@ -437,7 +437,7 @@ async def test_deleting_a_note_deletes_its_cached_answers(serve: Serve, memory: 
     await memory.delete(note)
     await memory.flush()
     await ask(REQUEST, [other])
-    assert server.client == 2
+    assert server.asked == 2
 
 
 async def test_an_answer_about_a_note_deleted_meanwhile_is_not_cached(
@@ -451,7 +451,7 @@ async def test_an_answer_about_a_note_deleted_meanwhile_is_not_cached(
         await anyio.sleep(0.1)
         await memory.delete(note)
     await ask(REQUEST, [note])
-    assert server.client == 2
+    assert server.asked == 2
     assert await call_counts(memory) == (2, 0)
     await memory.flush()
     assert files_containing(tmp_path, b"hobby") == files_containing(tmp_path, b"abbey") == []
@@ -464,7 +464,7 @@ async def test_a_late_answer_does_not_recreate_a_deleted_scope(serve: Serve, mem
         group.start_soon(cached_llm(memory, model(server)).ask, memory.scope, REQUEST, [note])
         await anyio.sleep(0.1)
         await memory.delete_scope()
-    assert server.client == 1
+    assert server.asked == 1
     assert await memory.scopes() == []
 
 
@@ -515,7 +515,7 @@ async def test_a_spent_budget_stops_calls_but_not_cached_answers(serve: Serve, m
     with pytest.raises(BudgetSpent, match="no calls left"):
         await llm.ask(memory.scope, Request("link/1", *field_values(REQUEST)[1:]), [note])
     assert (await llm.ask(memory.scope, REQUEST, [note])).cached
-    assert server.client == 1
+    assert server.asked == 1
 
 
 async def test_a_budget_in_usd_requires_a_known_price(serve: Serve, memory: AsyncMemory) -> None:

@@ -1,4 +1,4 @@
-"""Several processes at one Neo4j, and a Neo4j that is ended during an import: all is there once, or not at all."""
+"""Several processes with one Neo4j, and a Neo4j killed during an import: every batch is stored once or not at all."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def events(name: str, count: int) -> list[dict[str, Any]]:
     ]
 
 
-def in_batches(told: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    return [told[start : start + BATCH] for start in range(0, len(told), BATCH)]
+def batches_of(records: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    return [records[start : start + BATCH] for start in range(0, len(records), BATCH)]
 
 
 def test_two_processes_import_the_same(server: Server) -> None:
-    """At the same time, one from the front and one from the back, with something of their own in between."""
+    """They import at the same time in opposite orders, each with additional events of its own."""
     shared = events("shared", 30)
-    batches = [in_batches(shared + events("ann", 15)), in_batches(shared[::-1] + events("bob", 15))]
+    batches = [batches_of(shared + events("ann", 15)), batches_of(shared[::-1] + events("bob", 15))]
     statuses: list[str] = []
     with ExitStack() as running:
         writers = [
@@ -82,9 +82,9 @@ def test_two_processes_import_the_same(server: Server) -> None:
         for writer in writers:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "ready\n"
-        for writer, told in zip(writers, batches, strict=True):
+        for writer, batch in zip(writers, batches, strict=True):
             assert writer.stdin is not None
-            writer.stdin.write(json.dumps(told) + "\n")
+            writer.stdin.write(json.dumps(batch) + "\n")
             writer.stdin.flush()
         for writer in writers:
             out, errors = writer.communicate()
@@ -93,23 +93,23 @@ def test_two_processes_import_the_same(server: Server) -> None:
     assert (statuses.count("added"), statuses.count("existing")) == (60, 30)
     with Memory(server.url, auth=server.auth) as memory:
         memory.flush()
-        kept = list(memory.dump())
-        assert sorted(str(event.external_id) for event, _ in kept) == sorted(
+        stored = list(memory.dump())
+        assert sorted(str(event.external_id) for event, _ in stored) == sorted(
             event["id"] for event in shared + events("ann", 15) + events("bob", 15)
         )
-        notes = [note for _, made in kept for note in made]
-        taken = [event.seq for event, _ in kept] + [note.seq for note in notes]
-        taken += [change.seq for note in notes for change in memory.history(note.id) if change.version > 1]
-        assert sorted(taken) == list(range(1, len(taken) + 1))
+        notes = [note for _, event_notes in stored for note in event_notes]
+        numbers = [event.seq for event, _ in stored] + [note.seq for note in notes]
+        numbers += [change.seq for note in notes for change in memory.history(note.id) if change.version > 1]
+        assert sorted(numbers) == list(range(1, len(numbers) + 1))
         assert memory.check() == []
         assert memory.jobs() == []
 
 
-# ----------------------------------------------------------------------------------------- a server that is ended
+# ----------------------------------------------------------------------------------------- a killed server
 
 
 class OwnServer:
-    """A server that a test may end, started again from its folder."""
+    """A server that a test may kill and restart from its folder."""
 
     def __init__(self, home: Path, line: str) -> None:
         self._home, self._line = home, line
@@ -124,12 +124,12 @@ class OwnServer:
         return local.USER, self._password
 
     def up(self) -> None:
-        """Start it; its address stays what it was."""
-        started = local.up(self._home, version=self._line)
-        assert started.server.pid is not None
-        assert self.url in ("", started.server.url)
-        self.pid, self.url = started.server.pid, started.server.url
-        self._password = started.password or self._password
+        """Start the server; its address stays the same."""
+        report = local.up(self._home, version=self._line)
+        assert report.server.pid is not None
+        assert self.url in ("", report.server.url)
+        self.pid, self.url = report.server.pid, report.server.url
+        self._password = report.password or self._password
         self._forget_watcher()
         watch = ["sh", "-c", neo4j_servers.WATCH, str(os.getpid()), str(self.pid)]
         self._watcher = subprocess.Popen(watch, start_new_session=True)
@@ -138,7 +138,7 @@ class OwnServer:
         os.kill(self.pid, how)
 
     def wait(self) -> None:
-        """Until its process is gone."""
+        """Wait until the process has ended."""
         os.waitpid(self.pid, 0)
 
     def down(self) -> None:
@@ -153,11 +153,11 @@ class OwnServer:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Servers of a test's own: what the release lines have in common is tried on the newest, in the soak on all."""
+    """Parametrize tests with their own server: with the newest release, in the soak with every release line."""
     if "own" in metafunc.fixturenames:
         names = neo4j_servers.NAMES if metafunc.config.getoption("soak") else neo4j_servers.NAMES[:1]
         marks = [pytest.mark.own_server]
-        if neo4j_servers.OWN == neo4j_servers.NEWEST:  # its release is read from the server that the environment names
+        if neo4j_servers.OWN == neo4j_servers.NEWEST:  # the environment's server determines the release
             marks.append(pytest.mark.neo4j(neo4j_servers.NEWEST))
         metafunc.parametrize("own", [pytest.param(name, marks=marks) for name in names], indirect=True)
 
@@ -167,28 +167,28 @@ def own(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OwnServer]:
     line = line_of(request.param)
     if (missing := neo4j_servers.what_is_missing(line)) is not None:
         pytest.skip(f"no Neo4j to end in the middle of an import: {missing}")
-    standing = OwnServer(tmp_path / "server", line)
-    standing.up()
+    running = OwnServer(tmp_path / "server", line)
+    running.up()
     try:
-        yield standing
+        yield running
     finally:
-        standing.down()
+        running.down()
 
 
 def line_of(name: str) -> str:
-    """The release line of that name; of a server that the environment names, the line nearest to its own."""
+    """Return the release line of a name, or the one nearest to the version of the environment's server."""
     import neo4j
 
     if name.startswith("neo4j-"):
         return name.removeprefix("neo4j-")
-    found = neo4j_servers.server(name)
-    with neo4j.GraphDatabase.driver(found.url, auth=found.auth) as driver:
+    instance = neo4j_servers.server(name)
+    with neo4j.GraphDatabase.driver(instance.url, auth=instance.auth) as driver:
         agent = driver.get_server_info().agent
     return next((release.line for release in jars.RELEASES if f"/{release.line}." in agent), jars.RELEASES[0].line)
 
 
 class Blow(NamedTuple):
-    """When and how a server is ended: at which statement of which write, or when it is asked to commit."""
+    """When and how a server is killed: at a statement of a write, or at its commit."""
 
     how: signal.Signals
     write: int
@@ -202,7 +202,7 @@ class Blow(NamedTuple):
 
 
 def blows(count: int) -> list[Blow]:
-    """The same in every run. One in three hits a commit; the writer of one in three waits until the server is back."""
+    """Return the same kills in every run: one in three hits a commit, one in three has a writer that waits."""
     chosen = random.Random(20)
     return [
         Blow(
@@ -216,8 +216,8 @@ def blows(count: int) -> list[Blow]:
     ]
 
 
-class Watched:
-    """Strikes while statements are run, once."""
+class KillInjector:
+    """Kills the server once while statements run."""
 
     def __init__(self, own: OwnServer, blow: Blow, patch: pytest.MonkeyPatch) -> None:
         self._own, self._blow = own, blow
@@ -238,9 +238,9 @@ class Watched:
             return await run(transaction, name, *flags, **given)
 
         async def wrote(
-            held: Neo4jConnection, name: str, /, *flags: str, check: Callable[[Any], None], **given: Any
+            connection: Neo4jConnection, name: str, /, *flags: str, check: Callable[[Any], None], **given: Any
         ) -> None:
-            """What Transaction does not see: a write that is one statement, wherever in a write the blow falls."""
+            """Count writes of a single statement, which bypass Transaction; any statement number matches them."""
             self._writes += 1
             if self._blow.statement != "commit" and self._due(self._blow.statement):
                 self._strike()
@@ -250,14 +250,14 @@ class Watched:
                 if self._due("commit"):
                     self._strike()
 
-            await write(held, name, *flags, check=checked, **given)
+            await write(connection, name, *flags, check=checked, **given)
 
         async def applied(*given: Any, **named: Any) -> bool:
-            told = await committing.apply(*given, **named)
+            result = await committing.apply(*given, **named)
             if self._due("commit"):
                 self._strike()
             self._inside = False
-            return told
+            return result
 
         patch.setattr(Transaction, "run", watched)
         patch.setattr(Neo4jConnection, "write", wrote)
@@ -279,7 +279,7 @@ class Watched:
         self.struck.set()
 
     def done(self) -> None:
-        """Strike at last if there was no such place."""
+        """Kill the server if the planned statement never ran."""
         if self._timer is not None:
             self._timer.join()
         if not self.struck.is_set():
@@ -298,34 +298,40 @@ def test_a_server_is_ended_during_an_import(
     soak_scale: Callable[[int], int],
     record_property: Callable[[str, object], None],
 ) -> None:
-    """Nothing acknowledged is lost, nothing is there by half, and a repeated import completes what is missing."""
+    """No acknowledged event is lost, no batch is stored in part, and a repeated import adds the missing events."""
     lanes = Work.lanes
-    monkeypatch.setattr(  # so that nobody waits long for jobs of the dead
+    monkeypatch.setattr(  # so that jobs of killed processes are taken over soon
         Work, "lanes", lambda work: [lane._replace(lease=2.0) for lane in lanes(work)]
     )
-    told = events("e", EVENTS)
+    records = events("e", EVENTS)
     with Memory(":memory:") as memory:
-        memory.add_many(told)
+        memory.add_many(records)
         memory.flush()
         undisturbed = picture(memory)
     kills, inside, acknowledged_in_all = soak_scale(20), 0, 0
     scopes = [Scope(user=f"kill {number}") for number in range(kills)]
     for scope, blow in zip(scopes, blows(kills), strict=True):
-        hit, acknowledged, errors = import_until_struck(own, blow, scope, told)
+        hit, acknowledged, errors = import_until_struck(own, blow, scope, records)
         assert [error for error in errors if "\n" in str(error)] == []
         assert len(acknowledged) == EVENTS or not blow.patient
         inside += hit
         acknowledged_in_all += len(acknowledged)
         with Memory(own.url, auth=own.auth) as memory:
-            kept = {event.external_id: (event.content, len(notes)) for event, notes in memory.dump(scope=scope)}
-            assert acknowledged <= kept.keys(), str(blow)
-            for batch in in_batches(told):
-                assert sum(event["id"] in kept for event in batch) in (0, len(batch)), str(blow)
-            assert kept == {event["id"]: (event["content"], 1) for event in told if event["id"] in kept}, str(blow)
+            stored = {event.external_id: (event.content, len(notes)) for event, notes in memory.dump(scope=scope)}
+            assert acknowledged <= stored.keys(), str(blow)
+            for batch in batches_of(records):
+                assert sum(event["id"] in stored for event in batch) in (0, len(batch)), str(blow)
+            assert stored == {event["id"]: (event["content"], 1) for event in records if event["id"] in stored}, str(
+                blow
+            )
             assert memory.check() == [], str(blow)
-            outcomes = [one.status for batch in in_batches(told) for one in memory.add_many_report(batch, scope=scope)]
-            assert outcomes.count("existing") == len(kept)
-            assert outcomes.count("added") == EVENTS - len(kept)
+            outcomes = [
+                outcome.status
+                for batch in batches_of(records)
+                for outcome in memory.add_many_report(batch, scope=scope)
+            ]
+            assert outcomes.count("existing") == len(stored)
+            assert outcomes.count("added") == EVENTS - len(stored)
     with Memory(own.url, auth=own.auth) as memory:
         for scope, blow in zip(scopes, blows(kills), strict=True):
             memory.flush(timeout=120, scope=scope)
@@ -339,34 +345,36 @@ def test_a_server_is_ended_during_an_import(
 
 
 def import_until_struck(
-    own: OwnServer, blow: Blow, scope: Scope, told: list[dict[str, Any]]
+    own: OwnServer, blow: Blow, scope: Scope, records: list[dict[str, Any]]
 ) -> tuple[bool, set[str], list[Exception]]:
-    """Import, with the server ended on the way and started again: whether it was inside a write, what was acknowledged,
-    and with what error the import ended."""
+    """Import while the server is killed and restarted.
+
+    Return whether the kill was inside a write, the acknowledged ids, and the errors of the import.
+    """
     acknowledged: set[str] = set()
     errors: list[Exception] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connection, "RETRY_SECONDS", 300.0 if blow.patient else 0.5)
         with Memory(own.url, auth=own.auth) as memory:
-            watched = Watched(own, blow, patch)
+            injector = KillInjector(own, blow, patch)
 
-            def bring_back() -> None:
-                watched.struck.wait()
+            def restart() -> None:
+                injector.struck.wait()
                 own.wait()
                 if blow.patient:
                     own.up()
 
-            reviver = threading.Thread(target=bring_back)
-            reviver.start()
+            restarter = threading.Thread(target=restart)
+            restarter.start()
             try:
-                for batch in in_batches(told):
+                for batch in batches_of(records):
                     memory.add_many(batch, scope=scope)
                     acknowledged |= {event["id"] for event in batch}
             except (StoreUnreachable, StoreBusy) as error:
                 errors.append(error)
             finally:
-                watched.done()
-                reviver.join()
+                injector.done()
+                restarter.join()
     if not blow.patient:
         own.up()
-    return watched.hit, acknowledged, errors
+    return injector.hit, acknowledged, errors

@@ -105,11 +105,11 @@ def test_an_erased_note_has_no_utility(memory: Memory, tmp_path: Path) -> None:
     store = memory._bridge.inner._backend.memory.engine.store
     hits = search_things(memory, RATED[:1], log=False)[0]
     ids = [hit.note.id for hit in hits]
-    before = memory._bridge.call(lambda: store.before(BEN, ids))
+    before = memory._bridge.call(lambda: store.proved(BEN, ids))
     assert max(utility.good for utility in before.values()) >= 1
     (used,) = [hit.note.id for hit in hits if hit.note.speaker == "Ann" and RATED[0] in hit.note.content]
     memory.delete(used)
-    after = memory._bridge.call(lambda: store.before(BEN, ids))
+    after = memory._bridge.call(lambda: store.proved(BEN, ids))
     assert used not in after
     assert all(after[id].shown < before[id].shown for id in after if id in ids[:3]), "its searches went with it"
 
