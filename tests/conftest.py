@@ -18,9 +18,9 @@ import pytest
 
 from tests import neo4j_servers, processes
 
-SERVER_TIMEOUT = 300  # seconds for a test on a Neo4j server, whose first answers of each sort take long
+SERVER_TIMEOUT = 300  # seconds for a test on a Neo4j server, whose first query of each kind is slow
 SAMPLE_PERCENT = 2  # the share of a heavy test's full count that an ordinary run takes
-SERVER_PERCENT = 1  # where each of them costs many round trips to a Neo4j server
+SERVER_PERCENT = 1  # on a Neo4j server, with many round trips each
 
 # Both derive their examples from the test itself, so that a run can be repeated.
 # No deadline: a busy machine is not a bug.
@@ -34,12 +34,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _is_worker(config: pytest.Config) -> bool:
-    """Whether this is one of several processes, which another one reports for."""
+    """Return whether this is a worker process, whose controller reports."""
     return hasattr(config, "workerinput")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Started in the background, a shell's child ignores Ctrl-C, and so would every process that a test interrupts.
+    # A background child of a shell ignores Ctrl-C, and so would every process that a test interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     hypothesis.settings.load_profile("soak" if config.getoption("soak") else "ci")
     if config.getoption("soak_report") and not _is_worker(config):
@@ -91,19 +91,19 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture(params=neo4j_servers.EVERY)
 def neo4j_server(request: pytest.FixtureRequest) -> neo4j_servers.Server:
-    """A Neo4j of each release line, without a memory."""
+    """Return a Neo4j server of each release line, without memories."""
     return neo4j_servers.empty(request.param)
 
 
 @pytest.fixture
 def anyio_backend() -> str:
-    return "asyncio"  # the one event loop that zettel drives
+    return "asyncio"  # the only event loop that zettel uses
 
 
 @pytest.fixture
 def soak_scale(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Callable[[int], int]:
-    """How often to do a heavy thing: `soak_scale(full)` gives `full` under --soak, else 2 % of it, or 1; on a Neo4j
-    server 1 %."""
+    """Return the number of repetitions: `soak_scale(full)` is `full` under --soak, else 2 % of it, on a Neo4j
+    server 1 %, but at least 1."""
     percent = SERVER_PERCENT if processes.servers(request.node) else SAMPLE_PERCENT
 
     def scale(full: int) -> int:
@@ -114,7 +114,7 @@ def soak_scale(request: pytest.FixtureRequest, record_property: Callable[[str, o
     return scale
 
 
-# Nothing skipped in silence ---------------------------------------------------------------------------------
+# Report of skipped tests ---------------------------------------------------------------------------------
 
 
 def _skips_are_failures() -> bool:
@@ -122,13 +122,13 @@ def _skips_are_failures() -> bool:
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """Why it was skipped: pytest keeps (file, line, "Skipped: reason")."""
+    """Return the reason of a skip; pytest stores (file, line, "Skipped: reason")."""
     longrepr = report.longrepr
     return str(longrepr[2] if isinstance(longrepr, tuple) else longrepr).removeprefix("Skipped: ")
 
 
 def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Turn a skip into a failure where nothing may be skipped. An expected failure is not a skip."""
+    """Turn a skip into a failure if skips are forbidden. An expected failure is not a skip."""
     if _skips_are_failures() and report.skipped and not hasattr(report, "wasxfail"):
         report.longrepr = f"skipped, and ZETTEL_NO_SKIP=1 forbids it: {_reason(report)}"
         report.outcome = "failed"
@@ -149,7 +149,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what this run did not test, reason by reason, where nobody can overlook it."""
+    """Print the skipped tests of this run by reason."""
     places: dict[str, set[str]] = defaultdict(set)
     for report in terminalreporter.stats.get("skipped", []):
         places[_reason(report)].add(report.nodeid.split("::")[0])
@@ -158,15 +158,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for reason, files in sorted(places.items()):
         terminalreporter.line(f"{reason}  [{', '.join(sorted(files))}]", yellow=True)
     for report in terminalreporter.stats.get("passed", []):
-        for told in (value for name, value in report.user_properties if name == "left_out"):
-            terminalreporter.line(str(told))
+        for left_out in (value for name, value in report.user_properties if name == "left_out"):
+            terminalreporter.line(str(left_out))
 
 
-# What the heavy tests found ---------------------------------------------------------------------------------
+# Reports of soak tests ---------------------------------------------------------------------------------
 
 
 class SoakReport:
-    """Collects the tests marked `soak` with what they gave to `record_property`; one file per module."""
+    """Collects the tests marked `soak` with their `record_property` values; one file per module."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -198,7 +198,7 @@ class SoakReport:
 
 
 def _versions() -> dict[str, str]:
-    """The installed distributions that the results of heavy tests can depend on."""
-    wanted = {"hypothesis", "neo4j", "numpy", "scipy", "torch", "zettel-graph"}
-    found = {dist.metadata["Name"]: dist.version for dist in distributions()}
-    return {name: found[name] for name in sorted(wanted & found.keys())}
+    """Return the versions of the distributions that affect the results of soak tests."""
+    relevant = {"hypothesis", "neo4j", "numpy", "scipy", "torch", "zettel-graph"}
+    installed = {dist.metadata["Name"]: dist.version for dist in distributions()}
+    return {name: installed[name] for name in sorted(relevant & installed.keys())}

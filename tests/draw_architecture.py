@@ -46,7 +46,7 @@ def longest_chain(graph: nx.DiGraph[str]) -> list[str]:
 def drawing(graph: nx.DiGraph[str]) -> str:
     """Return the graph in Mermaid's notation, without edges that a longer path implies."""
     drawn = nx.transitive_reduction(graph) if nx.is_directed_acyclic_graph(graph) else graph
-    edges = [f"    {one} --> {other}" for one, other in sorted(drawn.edges)]
+    edges = [f"    {source} --> {target}" for source, target in sorted(drawn.edges)]
     return "\n".join(["```mermaid", "graph TD", *edges, "```", ""])
 
 

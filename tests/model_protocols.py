@@ -1,6 +1,6 @@
-"""Servers that speak the protocols of Anthropic and of Ollama over real HTTP, as far as LiteLLM needs them to.
+"""Servers of the Anthropic and Ollama protocols over real HTTP, as far as LiteLLM uses them.
 
-What they are asked is put to a ``Reply`` in the form of OpenAI's chat completions: one model by rule does for all.
+They convert requests to OpenAI chat completions for a ``Reply``, so that one rule-based model serves all protocols.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ TOKENS = {"prompt": 100, "completion": 20}
 
 
 def anthropic(request: dict[str, Any], reply: Reply) -> dict[str, Any]:
-    """The answer of ``/v1/messages``: as input of the tool where there is one, else as text."""
-    messages = [{"role": one["role"], "content": _text(one["content"])} for one in request["messages"]]
-    said = reply({**request, "messages": messages})
-    block: dict[str, Any] = {"type": "text", "text": said}
+    """Return the answer of ``/v1/messages``: as tool input if there is a tool, else as text."""
+    messages = [{"role": message["role"], "content": _text(message["content"])} for message in request["messages"]]
+    text = reply({**request, "messages": messages})
+    block: dict[str, Any] = {"type": "text", "text": text}
     if request.get("tools"):
-        block = {"type": "tool_use", "id": "toolu_1", "name": request["tools"][0]["name"], "input": json.loads(said)}
+        block = {"type": "tool_use", "id": "toolu_1", "name": request["tools"][0]["name"], "input": json.loads(text)}
     return {
         "id": "msg_1",
         "type": "message",
@@ -38,7 +38,7 @@ def anthropic(request: dict[str, Any], reply: Reply) -> dict[str, Any]:
 
 
 def ollama(request: dict[str, Any], reply: Reply) -> dict[str, Any]:
-    """The answer of ``/api/chat``."""
+    """Return the answer of ``/api/chat``."""
     return {
         "model": request["model"],
         "created_at": "2024-05-01T09:00:00Z",
@@ -55,14 +55,14 @@ PATHS = {"/v1/messages": anthropic, "/api/chat": ollama}
 
 @contextmanager
 def protocols(reply: Reply) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
-    """The address of a server that speaks both, and what it was asked: paths and bodies."""
-    asked: list[tuple[str, dict[str, Any]]] = []
+    """Return the address of a server of both protocols, and its requests: paths and bodies."""
+    requests: list[tuple[str, dict[str, Any]]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             speaks = PATHS.get(self.path)
-            asked.append((self.path, request))
+            requests.append((self.path, request))
             body = json.dumps(speaks(request, reply) if speaks else {"error": "there is nothing here"}).encode()
             self.send_response(200 if speaks else 404)
             self.send_header("Content-Type", "application/json")
@@ -77,7 +77,7 @@ def protocols(reply: Reply) -> Iterator[tuple[str, list[tuple[str, dict[str, Any
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"http://127.0.0.1:{server.server_port}", requests
     finally:
         server.shutdown()
         thread.join()

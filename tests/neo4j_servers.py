@@ -1,9 +1,9 @@
-"""Real Neo4j servers for tests: one of each release line, started when first asked for, ended with the test session.
+"""Real Neo4j servers for tests: one of each release line, started on first use and stopped with the test session.
 
-``NEO4J_URI`` (with ``NEO4J_USERNAME`` and ``NEO4J_PASSWORD``) names a server to use instead, and is then the only one;
-if it is on this machine, ``NEO4J_HTTP`` says where its Browser is, unless that is http://127.0.0.1:7474.
-EVERYTHING IN ITS DATABASE ``neo4j`` IS DELETED. Where Java or Maven is missing, tests are skipped with a reason, and
-so they are with ``ZETTEL_NEO4J=0``, for those who work on something else.
+``NEO4J_URI`` (with ``NEO4J_USERNAME`` and ``NEO4J_PASSWORD``) names the only server to use instead.
+For a local server, ``NEO4J_HTTP`` is the address of its Browser (default http://127.0.0.1:7474).
+EVERYTHING IN ITS DATABASE ``neo4j`` IS DELETED. Without Java or Maven, or with ``ZETTEL_NEO4J=0``, the tests are
+skipped with a reason.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SCHEMA = {
 
 
 class Server(NamedTuple):
-    """A running server: what ``Memory(url, auth=auth)`` takes, and where its HTTP answers, if that is known."""
+    """A running server: the arguments of ``Memory(url, auth=auth)``, and its HTTP address if known."""
 
     name: str
     url: str
@@ -61,7 +61,7 @@ OWN = NEWEST if _given() else "own server"
 (tests/processes.py), since two servers would take the same ports."""
 
 def param(name: str) -> Any:
-    """A parameter that starts the server of that name before the test."""
+    """Return a parameter that starts the named server before the test."""
     return pytest.param(name, marks=[pytest.mark.neo4j(name), pytest.mark.store(name)])
 
 
@@ -72,12 +72,12 @@ SETTINGS = {
     "dbms.cypher.min_replan_interval": "1h",  # every test empties the database, which makes plans look out of date
     "db.checkpoint.interval.time": "1h",
 }
-"""Of a server that is emptied hundreds of times and thrown away after minutes."""
+"""Settings of a server that is emptied hundreds of times and deleted after minutes."""
 JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xms512m", "-Xmn256m", "-XX:MetaspaceSize=256m")
-"""It does not live long enough for its Java to gain from optimising much: this takes a third of the processor time."""
+"""Less JIT optimisation for short-lived servers: this takes a third of the processor time."""
 
 WATCH = 'while kill -0 "$0" 2>/dev/null; do sleep 2; done; kill "$1"'
-"""Ends a server whose tests were killed, and so could not end it."""
+"""Shell watcher that ends a server after its test process was killed."""
 
 _running: dict[str, Server] = {}
 _announced: set[str] = set()
@@ -88,7 +88,7 @@ _failed: dict[str, LocalServerError] = {}
 
 
 def server(name: str) -> Server:
-    """The running server of that name, as the last test left it; starts it, or skips the test."""
+    """Return the named server as the last test left it; start it if necessary, or skip the test."""
     assert name in _announced, f"a test that uses {name} needs the marker neo4j({name!r}): see EVERY"
     if name not in _running:
         if name in _failed:
@@ -100,68 +100,68 @@ def server(name: str) -> Server:
 
 
 def empty(name: str) -> Server:
-    """The running server of that name, without a memory. Constraints, indexes and the node that tells of them stay:
-    the next opening would take seconds to make them again."""
-    found = server(name)
-    forget_all(found)
-    return found
+    """Return the named server without memories. Constraints, indexes and the node that describes them stay,
+    because creating them again takes seconds."""
+    running = server(name)
+    forget_all(running)
+    return running
 
 
-def wipe(found: Server) -> None:
+def wipe(target: Server) -> None:
     """Delete all nodes, constraints and indexes."""
-    _delete(found, "MATCH (n)")
+    _delete(target, "MATCH (n)")
     for kind, show in SCHEMA.items():
-        for (one,) in _driver(found).execute_query(show, database_=DATABASE).records:
-            _driver(found).execute_query(f"DROP {kind} `{one}` IF EXISTS", database_=DATABASE)
+        for (one,) in _driver(target).execute_query(show, database_=DATABASE).records:
+            _driver(target).execute_query(f"DROP {kind} `{one}` IF EXISTS", database_=DATABASE)
 
 
-def forget_all(found: Server) -> None:
-    """Delete all nodes but the one that tells of the layout, and what else that one counts."""
-    _delete(found, "MATCH (n) WHERE NOT n:Zettel")
-    kept = "{id: z.id, layout: z.layout, tokens: z.tokens}"
-    _driver(found).execute_query(f"MATCH (z:Zettel) SET z = {kept}", database_=DATABASE)
+def forget_all(target: Server) -> None:
+    """Delete all nodes except the layout node, and reset the counters of that node."""
+    _delete(target, "MATCH (n) WHERE NOT n:Zettel")
+    properties_kept = "{id: z.id, layout: z.layout, tokens: z.tokens}"
+    _driver(target).execute_query(f"MATCH (z:Zettel) SET z = {properties_kept}", database_=DATABASE)
 
 
-def _delete(found: Server, which: str) -> None:
-    delete = f"{which} WITH n LIMIT {WIPED_AT_ONCE} DETACH DELETE n"
-    while _driver(found).execute_query(delete, database_=DATABASE).summary.counters.nodes_deleted == WIPED_AT_ONCE:
+def _delete(target: Server, match: str) -> None:
+    delete = f"{match} WITH n LIMIT {WIPED_AT_ONCE} DETACH DELETE n"
+    while _driver(target).execute_query(delete, database_=DATABASE).summary.counters.nodes_deleted == WIPED_AT_ONCE:
         pass
 
 
-def _driver(found: Server) -> Driver:
-    """The one that tests look after a server with: connecting takes longer than emptying it."""
+def _driver(target: Server) -> Driver:
+    """Return the cached driver for cleaning a server: connecting takes longer than emptying it."""
     import neo4j
 
-    if found not in _drivers:
-        _drivers[found] = neo4j.GraphDatabase.driver(found.url, auth=found.auth)
-    return _drivers[found]
+    if target not in _drivers:
+        _drivers[target] = neo4j.GraphDatabase.driver(target.url, auth=target.auth)
+    return _drivers[target]
 
 
-def properties(found: Server) -> dict[str, list[str]]:
-    """Every property of all nodes and relationships, by its name: its values as text; numbers of vectors left out."""
+def properties(target: Server) -> dict[str, list[str]]:
+    """Return all properties of nodes and relationships by name, with values as text, without vectors."""
     every = (
         "MATCH (x) UNWIND keys(x) AS key WITH labels(x)[0] + '.' + key AS name, x[key] AS value "
         "WHERE NOT value IS :: LIST<FLOAT NOT NULL> RETURN name, collect(value) AS held "
         "UNION ALL MATCH ()-[x]->() UNWIND keys(x) AS key RETURN type(x) + '.' + key AS name, collect(x[key]) AS held"
     )
-    told = _driver(found).execute_query(every, database_=DATABASE).records
-    return {name: [str(value) for value in held] for name, held in told}
+    records = _driver(target).execute_query(every, database_=DATABASE).records
+    return {name: [str(value) for value in values] for name, values in records}
 
 
 def prepare(names: Sequence[str]) -> None:
-    """Start what the next test uses, so that the clock of the first that needs a server does not run meanwhile."""
+    """Start the servers of the next test before its timeout begins."""
     _announced.clear()
     _announced.update(names)
     for name in names:
         if name in _running:
             continue
         if reason_to_skip(name) is None and name not in _failed:
-            with contextlib.suppress(LocalServerError):  # told by every test that asks for it
+            with contextlib.suppress(LocalServerError):  # reported by every test that uses the server
                 server(name)
 
 
 def reason_to_skip(name: str) -> str | None:
-    """Why there is no server of that name to test on."""
+    """Return why the named server is not available, or None."""
     if os.environ.get("ZETTEL_NEO4J") == "0":
         return f"ZETTEL_NEO4J=0 leaves {name} out"
     missing = None if _given() else what_is_missing(name.removeprefix("neo4j-"))
@@ -169,7 +169,7 @@ def reason_to_skip(name: str) -> str | None:
 
 
 def what_is_missing(line: str) -> str | None:
-    """Why this machine cannot start that release; its jars are fetched if they are not here."""
+    """Return why this machine cannot start the release, after fetching missing jars."""
     try:
         release, java = jars.choose(line)
         with _one_maven():
@@ -181,7 +181,7 @@ def what_is_missing(line: str) -> str | None:
 
 @contextlib.contextmanager
 def _one_maven() -> Iterator[None]:
-    """Other processes wait: Maven keeps what it fetches in one place, and is not made for two that fill it at once."""
+    """Lock out other processes: Maven does not support concurrent writes to its cache."""
     place = jars.cache_folder()
     place.mkdir(parents=True, exist_ok=True)
     with (place / "tests.lock").open("w") as lock:
@@ -190,40 +190,40 @@ def _one_maven() -> Iterator[None]:
 
 
 def stop_all() -> None:
-    """End what was started here, and delete its data."""
+    """Stop all started servers and delete their data."""
     for driver in _drivers.values():
         driver.close()
-    with ThreadPoolExecutor() as pool:  # each takes seconds to write out what nobody will read
+    with ThreadPoolExecutor() as pool:  # each takes seconds to shut down
         list(pool.map(local.down, _homes))
     for home in _homes:
         shutil.rmtree(home)
     for watcher in _watchers:
         watcher.kill()
         watcher.wait()
-    for kept in (_homes, _watchers, _drivers, _running):
-        kept.clear()
+    for registry in (_homes, _watchers, _drivers, _running):
+        registry.clear()
 
 
 def _named_by_environment() -> Server:
     url = os.environ["NEO4J_URI"]
     auth = os.environ.get("NEO4J_USERNAME", "neo4j"), os.environ.get("NEO4J_PASSWORD", "")
-    here = urlsplit(url).hostname in ("localhost", "127.0.0.1")
-    return Server("neo4j", url, auth, os.environ.get("NEO4J_HTTP", "http://127.0.0.1:7474") if here else None)
+    is_local = urlsplit(url).hostname in ("localhost", "127.0.0.1")
+    return Server("neo4j", url, auth, os.environ.get("NEO4J_HTTP", "http://127.0.0.1:7474") if is_local else None)
 
 
 def _free_ports() -> tuple[int, int]:
-    with socket.create_server((HOST, 0)) as one, socket.create_server((HOST, 0)) as other:
-        return one.getsockname()[1], other.getsockname()[1]
+    with socket.create_server((HOST, 0)) as first, socket.create_server((HOST, 0)) as second:
+        return first.getsockname()[1], second.getsockname()[1]
 
 
 def _start(line: str) -> Server:
     name = f"neo4j-{line}"
     home = Path(tempfile.mkdtemp(prefix=f"zettel-{name}-"))
     try:
-        bolt, http = _free_ports()  # the usual ones are for those that tests start themselves
+        bolt, http = _free_ports()  # the default ports are for servers that tests start
         started = local.up(home, version=line, bolt=bolt, http=http, settings=SETTINGS, java_options=JAVA_OPTIONS)
     except LocalServerError as error:
-        _failed[name] = error  # once is enough: every other test would wait for the same end
+        _failed[name] = error  # other tests would wait for the same error
         raise
     _homes.append(home)
     watch = ["sh", "-c", WATCH, str(os.getpid()), str(started.server.pid)]

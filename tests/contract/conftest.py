@@ -1,7 +1,6 @@
-"""The stores that the promises are tested on. To test another store, add one line to BACKENDS.
+"""The stores that run the contract tests. To test another store, add one line to BACKENDS.
 
-The exhaustive in-memory store is the oracle of the promises about answers; those about keeping and destroying are for
-stores that persist.
+The exhaustive in-memory store is the oracle for rankings. Tests of durability and erasure run on persistent stores.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from zettel.testing.reference_store import ReferenceStore
 
 
 class ServerUrl(str):
-    """An address that knows its server."""
+    """A URL with its server."""
 
     server: neo4j_servers.Server
 
 
 def neo4j(name: str) -> Callable[[Path], ServerUrl]:
-    """The address of a Neo4j server that was emptied; whoever opens it finds user and password in the environment."""
+    """Return the address of an emptied Neo4j server and set user and password in the environment."""
 
     def emptied(folder: Path) -> ServerUrl:
         server = neo4j_servers.empty(name)
@@ -57,7 +56,7 @@ HTTP = "http"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what takes a ``memory`` on every store, and over HTTP where the module says so and the test not otherwise."""
+    """Run tests with a ``memory`` on every store, and over HTTP if the module enables it and the test allows it."""
     if "memory" in metafunc.fixturenames:
         marks = {mark.name for mark in metafunc.definition.iter_markers()}
         over_http = "over_http" in marks and "here" not in marks
@@ -67,7 +66,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    """An empty memory on each store, and one that a server keeps."""
+    """Return an empty memory on each store, and one behind a server."""
     with ExitStack() as stack:
         if request.param == HTTP:
             from tests.http_server import served
@@ -80,13 +79,13 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
 
 @pytest.fixture(params=PERSISTENT)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """Where an empty memory may be opened, several times and by several processes, on each store that persists."""
+    """Return the URL of an empty memory on each persistent store, for several connections and processes."""
     return BACKENDS[request.param](tmp_path)
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The life of one scope, exported once."""
+    """Return the export of one scope with history."""
     path = tmp_path_factory.mktemp("exported") / "ann.zettel"
     with Memory(path.parent / "ann.db") as memory:
         live(memory)

@@ -1,7 +1,7 @@
-"""A process that imports and is killed: `python importing_child.py URL FLAG ACKNOWLEDGED EVENTS`.
+"""An import that the tests kill: `python importing_child.py URL FLAG ACKNOWLEDGED EVENTS`.
 
-FLAG is a file whose first byte is 1 while a batch is being written, so that whoever kills this process can tell where
-it was hit. ACKNOWLEDGED gets a line for each event that `add_many` returned for, before the next one begins.
+FLAG is a file whose first byte is 1 while a batch is being written, so that the test can see whether it hit a write.
+ACKNOWLEDGED gets a line for each event of a completed `add_many` call before the next call begins.
 """
 
 from __future__ import annotations

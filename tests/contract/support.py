@@ -1,4 +1,4 @@
-"""What several promises need: a life to remember, and links that no public call makes yet."""
+"""Shared helpers of contract tests: sample events, low-level writes, and store comparison."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ LIFE: list[dict[str, Any]] = [
 """Seven turns in two sessions, the last one undated."""
 
 
-def said(memory: Memory, question: str, **search: Any) -> list[str]:
-    """The contents of what a search finds, best first."""
+def search_texts(memory: Memory, question: str, **search: Any) -> list[str]:
+    """Return the contents of the hits of a search, best first."""
     return [hit.note.content for hit in memory.search(question, **search)]
 
 
 def decide(memory: Memory, source: str, target: str, kind: LinkType, **change: Any) -> None:
-    """Record the decision that one note links to another, and is to be changed in view of it, as a job would."""
+    """Record a link between two notes, and changes of the source note, as a job would."""
     inner: AsyncMemory = memory._bridge.inner
     memory._bridge.call(partial(_decide, inner, source, target, kind, change))
 
@@ -53,7 +53,7 @@ async def _decide(memory: AsyncMemory, source: str, target: str, kind: LinkType,
 
 
 def write(memory: Memory, *ops: Op, scope: Scope | None = None) -> None:
-    """Write operations as they are, in one batch."""
+    """Write operations unchanged, in one batch."""
     memory._bridge.call(partial(_write, memory._bridge.inner, ops, scope))
 
 
@@ -66,13 +66,13 @@ async def _write(memory: AsyncMemory, ops: tuple[Op, ...], scope: Scope | None) 
     await Commits(memory._backend.memory.engine.store).commit(scope or memory.scope, plan)
 
 
-def keep_answer(memory: Memory, key: str, text: str, *notes: str, scope: Scope | None = None) -> None:
-    """Keep what a model answered to a question in which text of these notes stood."""
+def cache_answer(memory: Memory, key: str, text: str, *notes: str, scope: Scope | None = None) -> None:
+    """Cache a model answer to a request that contained text of these notes."""
     write(memory, PutAnswer(key, text, notes), scope=scope)
 
 
 def picture(memory: Memory, scope: Scope | None = None) -> dict[str, Any]:
-    """All that a scope holds, by what its notes say and not by their ids: what two equal memories agree on."""
+    """Return the contents of a scope without ids, so that equal memories compare equal."""
     notes: dict[str, Note] = {}
     for _, made in memory.dump(scope=scope):
         notes.update({note.id: note for note in made})

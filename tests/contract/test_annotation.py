@@ -1,5 +1,5 @@
-"""Annotated: a model writes the notes and decides links, in the background; nothing it says or fails to say loses an
-event, and only a note that a valid answer names is changed."""
+"""Annotation: a model writes notes and links in the background. No answer or failure of the model loses an event,
+and only notes named in a valid answer change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.support import LIFE, said
+from tests.contract.support import LIFE, search_texts
 from tests.contract.test_erasable import traces as traces  # a fixture
 from tests.model_server import Fault, ModelServer, first, now_and_then
 from tests.scripted_model import reply
@@ -52,7 +52,7 @@ def annotated(memory: Memory, ids: Sequence[str]) -> list[bool]:
     return ["noteworthy" in noted(memory, id).keywords for id in ids]
 
 
-def test_a_note_is_found_at_once_and_gets_the_models_fields_later(url: Any, server: ModelServer) -> None:
+def test_a_note_is_searchable_at_once_and_annotated_later(url: Any, server: ModelServer) -> None:
     found = threading.Event()
 
     def answer(request: dict[str, Any]) -> str:
@@ -62,7 +62,7 @@ def test_a_note_is_found_at_once_and_gets_the_models_fields_later(url: Any, serv
     server.reply = answer
     with Memory(url, llm=model(server, timeout=PATIENCE)) as memory:
         ids = memory.add_many(LIFE)
-        assert said(memory, "Who howls along?")[0] == LIFE[2]["content"]
+        assert search_texts(memory, "Who howls along?")[0] == LIFE[2]["content"]
         assert noted(memory, ids[2]).authored == ()
         found.set()
         memory.flush(timeout=PATIENCE)
@@ -75,19 +75,19 @@ def test_a_note_is_found_at_once_and_gets_the_models_fields_later(url: Any, serv
         assert memory.check() == []
 
 
-def test_a_version_tells_model_prompt_and_all_that_was_read(url: Any, server: ModelServer) -> None:
+def test_a_revision_records_model_prompt_and_inputs(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         ids = memory.add_many(LIFE)
         memory.flush(timeout=PATIENCE)
         by_model = [r for r in memory.history(ids[1]) if r.cause.by == JobKind.ANNOTATE.value]
         assert [(r.cause.model, r.cause.prompt) for r in by_model] == [("openai/scripted", "annotate/1")]
         read = {item.note for item in by_model[0].inputs}
-        assert set(ids[:3]) <= read  # its session was read together
+        assert set(ids[:3]) <= read  # one request for its session
         reverted = memory.revert(ids[1], 1)
         assert reverted.authored == ()
 
 
-def test_the_models_words_find_the_note(url: Any, server: ModelServer) -> None:
+def test_words_of_the_model_find_the_note(url: Any, server: ModelServer) -> None:
     def words(request: dict[str, Any]) -> str:
         return reply(request).replace("noteworthy", "violoncello")
 
@@ -101,7 +101,7 @@ def test_the_models_words_find_the_note(url: Any, server: ModelServer) -> None:
         assert id in [hit.note.id for hit in hits]
 
 
-def test_facts_become_notes_of_their_own_that_rest_on_the_event(url: Any, server: ModelServer) -> None:
+def test_facts_become_semantic_notes_derived_from_the_event(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         ids = memory.add_many(LIFE)
         memory.flush(timeout=PATIENCE)
@@ -111,12 +111,12 @@ def test_facts_become_notes_of_their_own_that_rest_on_the_event(url: Any, server
         assert (fact.session, fact.speaker, fact.occurred_at) == (None, None, noted(memory, ids[3]).occurred_at)
         derived = [link for link in memory.links(fact.id) if link.type is LinkType.DERIVED_FROM]
         assert [link.target for link in derived] == [ids[3]]
-        assert "Ann lives in Oslo." in said(memory, "Where does Ann live?", k=5)
+        assert "Ann lives in Oslo." in search_texts(memory, "Where does Ann live?", k=5)
         memory.delete(ids[3])
         assert memory.list(kinds=[Kind.SEMANTIC]).notes == ()
 
 
-def test_a_stretch_gets_one_summary(url: Any, server: ModelServer) -> None:
+def test_a_segment_gets_one_summary(url: Any, server: ModelServer) -> None:
     turns = [{"content": f"Plank {n} of the boat is painted.", "session": "s", "speaker": "Ida"} for n in range(5)]
     with Memory(url, llm=model(server)) as memory:
         ids = memory.add_many(turns)
@@ -125,12 +125,12 @@ def test_a_stretch_gets_one_summary(url: Any, server: ModelServer) -> None:
         assert summary.content.startswith("A summary:")
         assert set(summary.event_ids) == {event for id in ids for event in noted(memory, id).event_ids}
         hits = memory.search("a summary of the planks", k=20)
-        assert hits[-1].note.id == summary.id  # it repeats what the turns say
+        assert hits[-1].note.id == summary.id  # it repeats the turns
         (hit,) = memory.search("a summary of the planks", kinds=[Kind.INSIGHT])
         assert hit.note.id == summary.id
 
 
-def test_new_wording_is_read_anew_and_former_facts_are_put_away(url: Any, server: ModelServer) -> None:
+def test_an_edited_note_is_annotated_again_and_old_facts_are_archived(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         id = memory.add("I moved to Oslo.", speaker="Ann", session="s")
         memory.flush(timeout=PATIENCE)
@@ -140,21 +140,21 @@ def test_new_wording_is_read_anew_and_former_facts_are_put_away(url: Any, server
         assert "Tromsø" in noted(memory, id).context
 
 
-def test_a_lesson_stays_when_turns_that_it_rests_on_are_read_anew(url: Any, server: ModelServer) -> None:
-    told = ("The upload of large files times out.", "Raise UPLOAD_TIMEOUT.", "That worked!")
+def test_a_lesson_survives_edits_of_its_sources(url: Any, server: ModelServer) -> None:
+    texts = ("The upload of large files times out.", "Raise UPLOAD_TIMEOUT.", "That worked!")
     with Memory(url, llm=model(server)) as memory:
-        turns = [{"content": text, "session": session} for session in "ab" for text in told]
+        turns = [{"content": text, "session": session} for session in "ab" for text in texts]
         ids = memory.add_many(turns)
         memory.evolve()
         (lesson,) = memory.list(kinds=[Kind.PROCEDURAL]).notes
-        for id, text in zip(ids[:2], told, strict=False):
+        for id, text in zip(ids[:2], texts, strict=False):
             memory.update(id, content=f"{text} It is for the archive.")
         memory.flush(timeout=PATIENCE)
         assert [note.id for note in memory.list(kinds=[Kind.PROCEDURAL]).notes] == [lesson.id]
         assert all("archive" in noted(memory, id).context for id in ids[:2])
 
 
-def test_what_a_person_wrote_stays(url: Any, server: ModelServer) -> None:
+def test_fields_written_by_a_person_stay(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         id = memory.add("The keel was laid in spring.", speaker="Ida")
         memory.update(id, keywords=("shipyard",), importance=0.9)
@@ -164,7 +164,7 @@ def test_what_a_person_wrote_stays(url: Any, server: ModelServer) -> None:
         assert "noteworthy" in note.context
 
 
-def test_a_model_decides_typed_links_with_a_reason(url: Any, server: ModelServer) -> None:
+def test_a_model_adds_typed_links_with_a_reason(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         memory.add_many(LIFE)
         memory.flush(timeout=PATIENCE)
@@ -180,21 +180,21 @@ def test_a_model_decides_typed_links_with_a_reason(url: Any, server: ModelServer
 
 
 class Filtered(ModelServer):
-    """A service that refuses questions that begin and go on in some way."""
+    """A service that refuses requests with a given beginning and text."""
 
     def __init__(self, begins: str, says: str) -> None:
         super().__init__(reply)
         self.begins, self.says = begins, says
 
     async def answer(self, writer: asyncio.StreamWriter, request: dict[str, Any]) -> bool:
-        asked = request["messages"][-1]["content"]
-        if asked.startswith(self.begins) and self.says in asked:
+        prompt = request["messages"][-1]["content"]
+        if prompt.startswith(self.begins) and self.says in prompt:
             await self.send(writer, 400, problem("the prompt was filtered"))
             return True
         return await super().answer(writer, request)
 
 
-def test_what_a_service_refuses_does_not_keep_other_notes_from_being_linked(url: Any) -> None:
+def test_a_refused_note_does_not_block_links_of_other_notes(url: Any) -> None:
     turns = [f"Ida painted the boat and then the {thing}." for thing in ("oars", "mast", "rudder")]
     with Filtered("notes:", "hemlock") as server, Memory(url, llm=model(server)) as memory:
         ids = memory.add_many([{"content": text, "speaker": "Ida"} for text in [*turns, "Ida brewed hemlock."]])
@@ -204,11 +204,11 @@ def test_what_a_service_refuses_does_not_keep_other_notes_from_being_linked(url:
         assert any(link.reason == "the model says so" for link in memory.links(ids[2]))
 
 
-def test_keywords_that_a_model_leaves_out_stay_those_of_the_text(url: Any, server: ModelServer) -> None:
+def test_missing_keywords_are_extracted_from_the_text(url: Any, server: ModelServer) -> None:
     def without(request: dict[str, Any]) -> str:
-        said = json.loads(reply(request))
-        return json.dumps({name: [one | {"keywords": []} for one in told] if name == "notes" else told
-                           for name, told in said.items()})  # fmt: skip
+        answer = json.loads(reply(request))
+        return json.dumps({name: [item | {"keywords": []} for item in items] if name == "notes" else items
+                           for name, items in answer.items()})  # fmt: skip
 
     server.reply = without
     with Memory(url, llm=model(server)) as memory:
@@ -221,7 +221,7 @@ def test_keywords_that_a_model_leaves_out_stay_those_of_the_text(url: Any, serve
         assert note.authored == ("context", "tags")
 
 
-def test_filler_is_not_sent(url: Any, server: ModelServer) -> None:
+def test_filler_is_not_sent_to_the_model(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         id = memory.add("ok, thanks!", speaker="Bob", session="s")
         memory.flush(timeout=PATIENCE)
@@ -234,7 +234,7 @@ ODD = [f for f in Fault if f not in (Fault.UNAUTHORIZED, Fault.FORBIDDEN, Fault.
 
 @pytest.mark.parametrize("fault", ODD, ids=lambda fault: fault.name.lower())
 @pytest.mark.soak_only("neo4j")
-def test_what_goes_wrong_once_is_made_good(url: Any, server: ModelServer, fault: Fault) -> None:
+def test_single_faults_are_retried(url: Any, server: ModelServer, fault: Fault) -> None:
     server.plan = first([fault])
     with Memory(url, llm=model(server)) as memory:
         ids = memory.add_many(LIFE[:3])
@@ -246,7 +246,7 @@ def test_what_goes_wrong_once_is_made_good(url: Any, server: ModelServer, fault:
 
 
 @pytest.mark.parametrize("fault", [Fault.WRONG_ID, Fault.ONE_MISSING, Fault.NO_ID], ids=lambda f: f.name.lower())
-def test_the_good_items_of_a_bad_answer_are_kept_and_the_rest_read_alone(
+def test_valid_items_of_a_bad_answer_are_kept_and_the_rest_retried_singly(
     url: Any, server: ModelServer, fault: Fault
 ) -> None:
     server.plan = first([fault])
@@ -262,19 +262,19 @@ def test_the_good_items_of_a_bad_answer_are_kept_and_the_rest_read_alone(
 @pytest.mark.parametrize(
     ("fault", "questions"), [(Fault.OVERLOADED, [3, 3, 3, 3]), (Fault.RUBBISH, [3, 3, 3, 1, 1, 1])]
 )
-def test_turns_are_read_alone_after_three_vain_answers_but_not_after_an_outage(
+def test_turns_are_annotated_singly_after_three_useless_answers_but_not_after_an_outage(
     url: Any, server: ModelServer, fault: Fault, questions: list[int]
 ) -> None:
     server.plan = first([fault] * 3)
     with Memory(url, llm=model(server), annotator=LiteLLMAnnotator("lean")) as memory:
         ids = memory.add_many([{"content": turn["content"], "session": "a"} for turn in LIFE[:3]])
         memory.flush(timeout=PATIENCE)
-        asked = [request["messages"][-1]["content"].partition("items:\n")[2] for request in server.requests]
-        assert [len(said.splitlines()) for said in asked] == questions
+        requests = [request["messages"][-1]["content"].partition("items:\n")[2] for request in server.requests]
+        assert [len(lines.splitlines()) for lines in requests] == questions
         assert all(annotated(memory, ids))
 
 
-def test_a_refused_key_is_one_clear_line_and_one_command_goes_on(url: Any, server: ModelServer) -> None:
+def test_a_refused_api_key_is_one_clear_error_and_retry_jobs_resumes(url: Any, server: ModelServer) -> None:
     server.plan = lambda: Fault.UNAUTHORIZED
     with Memory(url, llm=model(server)) as memory:
         ids = memory.add_many(LIFE)
@@ -283,7 +283,7 @@ def test_a_refused_key_is_one_clear_line_and_one_command_goes_on(url: Any, serve
         failed = [job for job in memory.jobs() if job.state is JobState.FAILED]
         assert len(failed) == len([job for job in failed if job.kind is JobKind.ANNOTATE]) == len(LIFE)
         assert all("Kestrel" not in (job.error or "") for job in failed)
-        assert said(memory, "Who howls along?")[0] == LIFE[2]["content"]
+        assert search_texts(memory, "Who howls along?")[0] == LIFE[2]["content"]
         server.plan = lambda: None
         memory.retry_jobs()
         memory.flush(timeout=PATIENCE)
@@ -293,18 +293,18 @@ def test_a_refused_key_is_one_clear_line_and_one_command_goes_on(url: Any, serve
 def test_jobs_wait_when_the_budget_is_spent(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server), budget=Budget(calls=1), annotator=LiteLLMAnnotator("lean", batch=3)) as memory:
         ids = memory.add_many([turn | {"session": "a"} for turn in LIFE[:6]])
-        memory.flush(timeout=PATIENCE)  # does not wait for another day
+        memory.flush(timeout=PATIENCE)  # does not wait for the next day
         assert server.asked == 1
         assert sum(annotated(memory, ids)) == 3
         waiting = memory.jobs()
         assert {(job.kind, job.state) for job in waiting} == {(JobKind.ANNOTATE, JobState.QUEUED)}
         assert all("budget" in (job.error or "") for job in waiting)
-        told = memory.stats()
-        assert told["llm_calls"] == 1
-        assert told["budget"]["calls"] == 0
+        stats = memory.stats()
+        assert stats["llm_calls"] == 1
+        assert stats["budget"]["calls"] == 0
 
 
-def test_turns_that_waited_for_many_days_are_still_read_together(
+def test_turns_that_waited_for_days_are_annotated_in_one_request(
     url: Any, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days: list[datetime] = []
@@ -322,17 +322,17 @@ def test_turns_that_waited_for_many_days_are_still_read_together(
         assert server.asked == 1
 
 
-def test_what_it_cost_is_told(url: Any, server: ModelServer) -> None:
+def test_stats_report_the_cost(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         memory.add_many(LIFE)
         memory.flush(timeout=PATIENCE)
-        told = memory.stats()
-        assert told["llm"] == "openai/scripted"
-        assert told["llm_calls"] == server.asked > 0
-        assert told["llm_tokens"] > 0
+        stats = memory.stats()
+        assert stats["llm"] == "openai/scripted"
+        assert stats["llm_calls"] == server.asked > 0
+        assert stats["llm_tokens"] > 0
 
 
-def test_a_deleted_word_that_a_model_spread_leaves_no_trace(
+def test_a_deleted_word_quoted_by_a_model_leaves_no_trace(
     url: Any, server: ModelServer, traces: Callable[..., list[str]]
 ) -> None:
     secret = "Quixoticville"
@@ -341,16 +341,16 @@ def test_a_deleted_word_that_a_model_spread_leaves_no_trace(
         id = memory.add(f"I moved to {secret} for the winter.", speaker="Ann", session="a")
         ids = memory.add_many([{"content": "That is far up north, is it?", "speaker": "Bob", "session": "a"}])
         memory.flush(timeout=PATIENCE)
-        assert secret in noted(memory, ids[0]).context  # the model quoted what stood before it
+        assert secret in noted(memory, ids[0]).context  # the model quoted the preceding turn
         memory.delete(id)
         memory.flush(timeout=PATIENCE)
         assert secret not in noted(memory, ids[0]).context
-        assert all(annotated(memory, ids))  # read anew, without
+        assert all(annotated(memory, ids))  # annotated again without the deleted turn
         assert memory.check() == []
     assert traces(secret) == []
 
 
-def test_a_deleted_fact_stands_in_no_kept_answer(
+def test_a_deleted_fact_is_removed_from_cached_answers(
     url: Any, server: ModelServer, traces: Callable[..., list[str]]
 ) -> None:
     secret = "Quixoticville"
@@ -366,7 +366,7 @@ def test_a_deleted_fact_stands_in_no_kept_answer(
     assert traces(secret) == []
 
 
-def test_a_note_deleted_while_the_model_reads_leaves_nothing(
+def test_a_note_deleted_during_a_request_leaves_no_trace(
     url: Any, server: ModelServer, traces: Callable[..., list[str]]
 ) -> None:
     secret = "Quixoticville"
@@ -374,7 +374,7 @@ def test_a_note_deleted_while_the_model_reads_leaves_nothing(
     with Memory(url, llm=model(server)) as memory:
         id = memory.add(f"I moved to {secret} for the winter.", speaker="Ann", session="a")
         ids = memory.add_many([{"content": "That is far up north, is it?", "speaker": "Bob", "session": "a"}])
-        memory._bridge.inner._backend.memory.engine.loop._hurried.set()  # no lingering: the question goes out now
+        memory._bridge.inner._backend.memory.engine.loop._hurried.set()  # skips the batching delay
         while not server.asked:
             time.sleep(0.02)
         memory.delete(id)
@@ -386,8 +386,8 @@ def test_a_note_deleted_while_the_model_reads_leaves_nothing(
 
 
 @pytest.mark.soak_only("neo4j")
-def test_many_faults_lose_no_event_and_touch_no_other_note(url: Any) -> None:
-    """A sample of what the soak does ten thousand times."""
+def test_many_faults_lose_no_event_and_change_no_other_note(url: Any) -> None:
+    """A sample of the soak test, which runs this ten thousand times."""
     turns = [{"id": f"t{n}", "content": f"Turn {n}: the {n}th crate holds lamp number {n}.", "speaker": "Ida",
               "session": f"s{n // 20}"} for n in range(80)]  # fmt: skip
     faults = [fault for fault in Fault if fault is not Fault.HANGS]
@@ -407,6 +407,6 @@ def test_many_faults_lose_no_event_and_touch_no_other_note(url: Any) -> None:
         assert sum(server.faults.values()) > 5
 
 
-def test_a_budget_needs_a_model(tmp_path: Any) -> None:
+def test_a_budget_requires_a_model(tmp_path: Any) -> None:
     with pytest.raises(InvalidInput, match="llm="):
         Memory(tmp_path / "m.db", budget=Budget(calls=1))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.contract.conftest import BACKENDS, EVERY_STORE
-from tests.contract.support import LIFE, decide, said
-from tests.contract.transfer_helpers import told
+from tests.contract.support import LIFE, decide, search_texts
+from tests.contract.transfer_helpers import scope_contents
 from zettel import Decay, LinkType, Memory, Note
 from zettel.errors import InvalidInput, NotFound
 from zettel.model import NoteUse
@@ -24,7 +24,7 @@ ALL_FADES = Decay(0, strength=1.0, importance=1.0)
 
 @pytest.fixture(params=EVERY_STORE)
 def fading(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    """A memory on each store whose every round puts away all that may fade."""
+    """Return a memory on each store whose evolve round archives every note that may decay."""
     with Memory(BACKENDS[request.param](tmp_path), decay=ALL_FADES) as opened:
         yield opened
 
@@ -35,7 +35,7 @@ def noted(memory: Memory, id: str) -> Note:
     return note
 
 
-def away(memory: Memory, *ids: str) -> list[bool]:
+def archived_flags(memory: Memory, *ids: str) -> list[bool]:
     return [noted(memory, id).archived for id in ids]
 
 
@@ -43,40 +43,40 @@ def state(memory: Memory, id: str) -> dict[str, Any]:
     return noted(memory, id).model_dump(exclude={"version"})
 
 
-def test_by_hand_and_back(memory: Memory) -> None:
+def test_unarchive_restores_an_archived_note(memory: Memory) -> None:
     ids = memory.add_many(LIFE, wait=True)
     before = [state(memory, id) for id in ids]
     links = memory.links(ids[2])
     assert memory.archive(ids[2]).archived
     assert ids[2] not in [note.id for note in memory.list().notes]
-    assert LIFE[2]["content"] not in said(memory, "Who howls along with the cello?")
-    assert LIFE[2]["content"] in said(memory, "Who howls along with the cello?", archived=True)
+    assert LIFE[2]["content"] not in search_texts(memory, "Who howls along with the cello?")
+    assert LIFE[2]["content"] in search_texts(memory, "Who howls along with the cello?", archived=True)
     assert memory.history(ids[2])[-1].cause.by == "user"
     assert memory.links(ids[2]) == links
     assert memory.check() == []
     memory.unarchive(ids[2])
     memory.flush()
     assert [state(memory, id) for id in ids] == before
-    assert said(memory, "Who howls along with the cello?")[0] == LIFE[2]["content"]
+    assert search_texts(memory, "Who howls along with the cello?")[0] == LIFE[2]["content"]
     assert memory.check() == []
 
 
-def test_what_cannot_be_done_is_said(memory: Memory) -> None:
-    one, other = (memory.add("The ferry to Bergen leaves at nine.", id=id, speaker="Ann", occurred_at="2024-05-01")
+def test_invalid_archive_calls_raise(memory: Memory) -> None:
+    first, merged = (memory.add("The ferry to Bergen leaves at nine.", id=id, speaker="Ann", occurred_at="2024-05-01")
                   for id in "ab")  # fmt: skip
     memory.evolve()
     with pytest.raises(InvalidInput, match="merged into"):
-        memory.unarchive(other)
+        memory.unarchive(merged)
     with pytest.raises(InvalidInput, match="not in the archive"):
-        memory.unarchive(one)
-    memory.archive(one)
+        memory.unarchive(first)
+    memory.archive(first)
     with pytest.raises(InvalidInput, match="already"):
-        memory.archive(one)
+        memory.archive(first)
     with pytest.raises(NotFound, match="n_nothing"):
         memory.archive("n_nothing")
 
 
-def test_a_list_of_the_archive_begins_with_the_newest_and_goes_on(memory: Memory) -> None:
+def test_archived_notes_are_listed_newest_first_with_a_cursor(memory: Memory) -> None:
     ids = memory.add_many(LIFE)
     for id in ids[:4]:
         memory.archive(id)
@@ -88,42 +88,42 @@ def test_a_list_of_the_archive_begins_with_the_newest_and_goes_on(memory: Memory
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "filters",
     [{}, {"k": 3}, {"speaker": "Ann"}, {"session": "a"}, {"since": "2024-02-01"}, {"as_of": "2024-03-01"}],
     ids=str,
 )
-def test_all_stores_answer_alike_with_the_archive(memory: Memory, asked: dict[str, Any]) -> None:
-    found = []
+def test_all_stores_rank_archived_notes_equally(memory: Memory, filters: dict[str, Any]) -> None:
+    answers = []
     with Memory(ReferenceStore()) as other:
-        for one in (memory, other):
-            ids = one.add_many(LIFE, wait=True)
+        for store in (memory, other):
+            ids = store.add_many(LIFE, wait=True)
             for id in ids[::2]:
-                one.archive(id)
-            hits = one.search("Where does Ann live, and what about the cello?", archived=True, **asked)
+                store.archive(id)
+            hits = store.search("Where does Ann live, and what about the cello?", archived=True, **filters)
             assert all(("archive" in hit.why.seeds) == hit.note.archived for hit in hits)
-            found.append([(hit.note.content, hit.note.archived) for hit in hits])
-    assert found[0] == found[1]
-    assert any(archived for _, archived in found[0])
+            answers.append([(hit.note.content, hit.note.archived) for hit in hits])
+    assert answers[0] == answers[1]
+    assert any(archived for _, archived in answers[0])
 
 
-def test_both_clocks_hold_for_the_archive(memory: Memory) -> None:
+def test_as_of_and_known_at_apply_to_the_archive(memory: Memory) -> None:
     ids = memory.add_many(LIFE, wait=True)
     then = max(noted(memory, id).recorded_at for id in ids)
     later = memory.add("Ann keeps a zeppelin in Bergen.", occurred_at="2025-01-01")
     for id in (ids[0], later):
         memory.archive(id)
-    assert "zeppelin" not in str(said(memory, "zeppelin", archived=True, known_at=then))
-    assert "zeppelin" not in str(said(memory, "zeppelin", archived=True, as_of="2024-06-01"))
-    assert "zeppelin" in said(memory, "zeppelin", archived=True)[0]
-    hits = memory.search("Who lives in Bergen?", known_at=then, archived=True)  # not put away yet
+    assert "zeppelin" not in str(search_texts(memory, "zeppelin", archived=True, known_at=then))
+    assert "zeppelin" not in str(search_texts(memory, "zeppelin", archived=True, as_of="2024-06-01"))
+    assert "zeppelin" in search_texts(memory, "zeppelin", archived=True)[0]
+    hits = memory.search("Who lives in Bergen?", known_at=then, archived=True)  # not archived yet
     assert [hit.note.id for hit in hits].count(ids[0]) == 1
 
 
-def test_what_is_put_away_is_found_by_the_words_that_it_had_then(memory: Memory) -> None:
-    one = memory.add("A recipe for walnuts.", occurred_at="2024-05-01", wait=True)
-    memory.archive(one)
-    then = memory.history(one)[-1].recorded_at
-    memory.update(one, content="A recipe for almonds.")
+def test_an_archived_note_is_found_by_its_wording_at_known_at(memory: Memory) -> None:
+    id = memory.add("A recipe for walnuts.", occurred_at="2024-05-01", wait=True)
+    memory.archive(id)
+    then = memory.history(id)[-1].recorded_at
+    memory.update(id, content="A recipe for almonds.")
     (hit,) = memory.search("walnuts", archived=True, known_at=then)
     assert hit.note.content == "A recipe for walnuts."
     assert "text" in hit.why.seeds
@@ -133,13 +133,13 @@ def test_what_is_put_away_is_found_by_the_words_that_it_had_then(memory: Memory)
     assert "text" in memory.search("almonds", archived=True)[0].why.seeds
 
 
-def test_nothing_fades_unasked(memory: Memory) -> None:
+def test_nothing_decays_by_default(memory: Memory) -> None:
     ids = memory.add_many(LIFE, wait=True)
     assert memory.evolve().archived == 0
-    assert not any(away(memory, *ids))
+    assert not any(archived_flags(memory, *ids))
 
 
-def test_what_fades_is_put_away_and_the_rest_stays(fading: Memory) -> None:
+def test_decayed_notes_are_archived_and_the_rest_stays(fading: Memory) -> None:
     plain = fading.add("The pond froze.")
     pinned = fading.add("The key is under the third stone.")
     fading.update(pinned, tags=["pinned"])
@@ -151,7 +151,7 @@ def test_what_fades_is_put_away_and_the_rest_stays(fading: Memory) -> None:
     rule = fading.add("When it rains, close the hatch.")
     fading.update(rule, kind="procedural")
     assert fading.evolve().archived == 2
-    assert away(fading, plain, pinned, fact, old, new, rule) == [True, False, False, True, False, False]
+    assert archived_flags(fading, plain, pinned, fact, old, new, rule) == [True, False, False, True, False, False]
     assert noted(fading, plain).faded
     assert [r.cause.by for r in fading.history(plain)][-1] == "decay"
     assert fading.check() == []
@@ -160,24 +160,24 @@ def test_what_fades_is_put_away_and_the_rest_stays(fading: Memory) -> None:
     assert fading.history(plain) == before
 
 
-def test_a_policy_of_days_leaves_what_is_recent(url: Any) -> None:
+def test_a_policy_in_days_leaves_recent_notes(url: Any) -> None:
     with Memory(url, decay=Decay(90)) as memory:
         ids = memory.add_many(LIFE)
         assert memory.evolve().archived == 0
-        assert not any(away(memory, *ids))
+        assert not any(archived_flags(memory, *ids))
 
 
 class Unused(Decay):
-    """What was of no use fades."""
+    """Unused notes decay."""
 
     def fades(self, note: Note, use: NoteUse, importance: float, now: datetime) -> bool:
         return use.times == 0
 
 
-def test_what_a_note_speaks_for_was_of_use_keeps_it_from_fading(url: Any) -> None:
+def test_use_of_a_merged_note_prevents_decay(url: Any) -> None:
     with Memory(url) as memory:
-        said = {"content": "Ida lit the harbour lamps.", "speaker": "Ida", "session": "s"}
-        ids = memory.add_many([said | {"occurred_at": f"2024-05-01T{hour}:00Z"} for hour in (10, 11)])
+        event = {"content": "Ida lit the harbour lamps.", "speaker": "Ida", "session": "s"}
+        ids = memory.add_many([event | {"occurred_at": f"2024-05-01T{hour}:00Z"} for hour in (10, 11)])
         (hit, *_) = memory.search("Who lit the harbour lamps?")
         assert memory.evolve().merged == 1
     with Memory(url, decay=Unused(0)) as memory:
@@ -187,22 +187,22 @@ def test_what_a_note_speaks_for_was_of_use_keeps_it_from_fading(url: Any) -> Non
         assert memory.evolve().archived == 1
 
 
-def test_an_exact_question_brings_a_faded_note_back(fading: Memory) -> None:
-    kept = fading.add("The harbour lamps were lit.")
-    fading.update(kept, tags=["pinned"])
+def test_an_exact_question_restores_a_decayed_note(fading: Memory) -> None:
+    pinned = fading.add("The harbour lamps were lit.")
+    fading.update(pinned, tags=["pinned"])
     id = fading.add("Ida put the astrolabe behind the clock.", speaker="Ida")
     fading.flush()
     before = state(fading, id)
     assert fading.evolve().archived == 1
-    assert [note.id for note in fading.list().notes] == [kept]
-    assert fading.search("What is behind the clock?", min_score=0.2) == []  # no rare word: it stays away
-    assert away(fading, id) == [True]
+    assert [note.id for note in fading.list().notes] == [pinned]
+    assert fading.search("What is behind the clock?", min_score=0.2) == []  # no rare word: it stays archived
+    assert archived_flags(fading, id) == [True]
     hits = fading.search("Where is the astrolabe?", session="elsewhere")
     assert hits == []
     (hit, *_) = fading.search("Where is the astrolabe?", restore_decayed=False)
     assert (hit.note.id, hit.note.faded) == (id, True)
     fading.flush()
-    assert away(fading, id) == [True]
+    assert archived_flags(fading, id) == [True]
     (hit, *_) = fading.search("Where is the astrolabe?")
     assert hit.note.id == id
     assert "archive" in hit.why.seeds
@@ -214,26 +214,26 @@ def test_an_exact_question_brings_a_faded_note_back(fading: Memory) -> None:
     assert (hit.note.id, "archive" in hit.why.seeds) == (id, False)
 
 
-def test_what_was_put_away_by_hand_is_not_brought_back_by_a_question(fading: Memory) -> None:
+def test_a_question_does_not_restore_a_manually_archived_note(fading: Memory) -> None:
     id = fading.add("Ida put the astrolabe behind the clock.")
     fading.archive(id)
     assert fading.search("Where is the astrolabe?") == []
     fading.evolve()
     assert fading.search("Where is the astrolabe?") == []
     fading.flush()
-    assert away(fading, id) == [True]
+    assert archived_flags(fading, id) == [True]
 
 
-def test_what_a_person_restore_decayed_does_not_fade_again(fading: Memory) -> None:
-    one, other = fading.add("The pond froze."), fading.add("The vicar bought a sledge.")
+def test_notes_restored_by_a_person_do_not_decay_again(fading: Memory) -> None:
+    first, second = fading.add("The pond froze."), fading.add("The vicar bought a sledge.")
     assert fading.evolve().archived == 2
-    fading.unarchive(one)
-    fading.revert(other, 1)
+    fading.unarchive(first)
+    fading.revert(second, 1)
     assert fading.evolve().archived == 0
-    assert away(fading, one, other) == [False, False]
+    assert archived_flags(fading, first, second) == [False, False]
 
 
-def test_fading_leaves_what_was_made_of_a_note(fading: Memory) -> None:
+def test_decay_leaves_insights_unchanged(fading: Memory) -> None:
     texts = [f"Ida fired the kiln with birch wood, load {n} of the kiln." for n in range(8)]
     ids = fading.add_many([{"content": text, "session": str(n), "id": str(n)} for n, text in enumerate(texts)])
     for id in ids:
@@ -248,14 +248,14 @@ def test_fading_leaves_what_was_made_of_a_note(fading: Memory) -> None:
     assert [state(fading, note.id) for note in fading.list(kinds=["insight"]).notes] == insights
 
 
-def test_a_move_carries_the_archive(url: Any, tmp_path: Path) -> None:
+def test_a_transfer_includes_the_archive(url: Any, tmp_path: Path) -> None:
     with Memory(url, decay=ALL_FADES) as memory:
         id = memory.add("Ida put the astrolabe behind the clock.")
         memory.evolve()
-        before = told(memory)
+        before = scope_contents(memory)
         memory.export(tmp_path / "all.zettel", "zettel")
     with Memory(tmp_path / "there.db") as moved:
         moved.import_transcript(tmp_path / "all.zettel")
-        assert told(moved) == before
+        assert scope_contents(moved) == before
         assert noted(moved, id).faded
         assert [hit.note.id for hit in moved.search("the astrolabe")] == [id]

@@ -6,20 +6,20 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from tests.contract.support import LIFE, decide, said
+from tests.contract.support import LIFE, decide, search_texts
 from zettel import LinkType, Memory
 from zettel.errors import InvalidInput
 
 pytestmark = pytest.mark.over_http
 
 
-def test_as_of_leaves_out_what_was_not_yet_true(memory: Memory) -> None:
+def test_as_of_excludes_later_facts(memory: Memory) -> None:
     memory.add_many(LIFE, wait=True)
-    assert any("Oslo" in text for text in said(memory, "Where did Ann move to?", as_of="2024-06-01")[:2])
-    then = said(memory, "Where did Ann move to?", as_of="2024-02-01")
+    assert any("Oslo" in text for text in search_texts(memory, "Where did Ann move to?", as_of="2024-06-01")[:2])
+    then = search_texts(memory, "Where did Ann move to?", as_of="2024-02-01")
     assert then
     assert not any("Oslo" in text or "Congratulations" in text for text in then)
-    assert said(memory, "Ida and the glaciers", as_of="1999-01-01") == [LIFE[6]["content"]]  # undated: always valid
+    assert search_texts(memory, "Ida and the glaciers", as_of="1999-01-01") == [LIFE[6]["content"]]
 
 
 def test_statistics_as_of_a_moment_are_those_of_that_moment(memory: Memory) -> None:
@@ -34,7 +34,7 @@ def test_statistics_as_of_a_moment_are_those_of_that_moment(memory: Memory) -> N
 
 
 @pytest.mark.here
-def test_what_replaced_a_note_ranks_above_it_unless_it_came_later(memory: Memory) -> None:
+def test_a_replacement_ranks_above_its_note_unless_recorded_after_known_at(memory: Memory) -> None:
     old = memory.add("Ann lives in Bergen.", occurred_at="2024-01-01")
     new = memory.add("Ann has left for Oslo.", occurred_at="2024-05-01")
     memory.flush()
@@ -63,7 +63,7 @@ def test_valid_to_is_derived_so_nothing_needs_repair(memory: Memory) -> None:
     assert memory.get(old).valid_to is None
 
 
-def test_known_at_shows_what_had_been_recorded(memory: Memory) -> None:
+def test_known_at_returns_the_recorded_state(memory: Memory) -> None:
     first = memory.add("The key hangs behind the door.", occurred_at="2020-01-01")
     memory.flush()
     moment = memory.get(first).recorded_at + timedelta(microseconds=1)
@@ -71,11 +71,11 @@ def test_known_at_shows_what_had_been_recorded(memory: Memory) -> None:
     memory.add("The key hangs in the shed.", occurred_at="2020-01-02")
     memory.update(first, content="The lamp stands behind the door.")
     memory.flush()
-    assert said(memory, "Where is the key?", known_at=moment)[0] == "The key hangs behind the door."
-    assert len(said(memory, "Where is the key?", known_at=moment)) == 1
-    assert said(memory, "Where is the key?")[0] == "The key hangs in the shed."
-    assert not any("lamp" in text for text in said(memory, "Where is the lamp?", known_at=moment))
-    assert said(memory, "key", known_at="2001-01-01") == []
+    assert search_texts(memory, "Where is the key?", known_at=moment)[0] == "The key hangs behind the door."
+    assert len(search_texts(memory, "Where is the key?", known_at=moment)) == 1
+    assert search_texts(memory, "Where is the key?")[0] == "The key hangs in the shed."
+    assert not any("lamp" in text for text in search_texts(memory, "Where is the lamp?", known_at=moment))
+    assert search_texts(memory, "key", known_at="2001-01-01") == []
 
 
 def test_known_at_before_a_revert_still_shows_the_change(memory: Memory) -> None:
@@ -85,8 +85,8 @@ def test_known_at_before_a_revert_still_shows_the_change(memory: Memory) -> None
     changed = memory.history(id)[-1].recorded_at
     _wait_past(changed)
     memory.revert(id, 1)
-    assert said(memory, "meeting room") == ["The meeting is in the red room."]
-    assert said(memory, "meeting room", known_at=changed) == ["The meeting is in the blue room."]
+    assert search_texts(memory, "meeting room") == ["The meeting is in the red room."]
+    assert search_texts(memory, "meeting room", known_at=changed) == ["The meeting is in the blue room."]
 
 
 def test_imports_carry_old_dates_and_todays_recording(memory: Memory) -> None:
@@ -101,21 +101,22 @@ def test_yesterday_counts_from_now_or_from_the_last_event(memory: Memory) -> Non
     memory.add("We baked white bread.", occurred_at="2024-06-10T10:00Z")
     memory.add("We cleaned the oven.", occurred_at="2024-06-11T10:00Z")
     memory.flush()
-    assert said(memory, "Which bread did we bake yesterday?")[0] == "We baked white bread."
-    assert said(memory, "Which bread did we bake yesterday?", now="2024-05-02T12:00Z")[0] == "We baked rye bread."
+    question = "Which bread did we bake yesterday?"
+    assert search_texts(memory, question)[0] == "We baked white bread."
+    assert search_texts(memory, question, now="2024-05-02T12:00Z")[0] == "We baked rye bread."
 
 
-def test_today_is_a_day_where_now_was_told(memory: Memory) -> None:
+def test_today_is_in_the_time_zone_of_now(memory: Memory) -> None:
     memory.add("We baked rye bread.", occurred_at="2024-05-08T16:00Z")
     memory.add("We baked white bread.", occurred_at="2024-05-09T16:00Z")
     memory.flush()
     question = "Which bread did we bake today?"
     for now in ("2024-05-08T20:00-07:00", datetime(2024, 5, 8, 20, tzinfo=timezone(timedelta(hours=-7)))):
-        assert said(memory, question, now=now)[0] == "We baked rye bread."
-    assert said(memory, question, now="2024-05-09T03:00Z")[0] == "We baked white bread."
+        assert search_texts(memory, question, now=now)[0] == "We baked rye bread."
+    assert search_texts(memory, question, now="2024-05-09T03:00Z")[0] == "We baked white bread."
 
 
-def test_a_clock_that_is_no_time_is_named(memory: Memory) -> None:
+def test_an_invalid_time_names_its_argument(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="as_of='yesterday-ish'"):
         memory.search("x", as_of="yesterday-ish")
     for number in (2024, 20240501, 0.5, True):

@@ -1,4 +1,4 @@
-"""Durable: what `add` acknowledged survives kill -9 at any moment, and an import goes on where it was."""
+"""Durability: events that `add` acknowledged survive kill -9 at any moment, and an import can be resumed."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def a_long_conversation() -> list[dict[str, Any]]:
 @pytest.mark.soak
 @pytest.mark.integration
 @pytest.mark.timeout(900)
-def test_kills_lose_nothing_that_was_acknowledged(
+def test_kills_lose_no_acknowledged_event(
     url: Any, tmp_path: Path, soak_scale: Callable[[int], int], record_property: Callable[[str, object], None]
 ) -> None:
-    """One import, killed again and again, ends as the same store as an undisturbed one."""
+    """An import that is killed repeatedly ends with the same store as an undisturbed import."""
     events = tmp_path / "events.jsonl"
     events.write_text("".join(json.dumps(event) + "\n" for event in a_long_conversation()))
     with Memory(tmp_path / "undisturbed.db") as memory:
@@ -57,7 +57,7 @@ def test_kills_lose_nothing_that_was_acknowledged(
         hit_inside = kill_an_import(url, tmp_path, events, chosen, in_write=kill % 4 != 3)
         inside += hit_inside
         require_acknowledged(url, tmp_path / "acknowledged")
-        if kill % 10 == 9:  # begin anew, so that kills fall on all places of an import
+        if kill % 10 == 9:  # start again, so that kills hit all stages of an import
             with Memory(url) as memory:
                 memory.delete_scope()
             (tmp_path / "acknowledged").unlink()
@@ -91,7 +91,7 @@ def child(url: Any, folder: Path, events: Path) -> list[str]:
 
 
 def kill_an_import(url: Any, folder: Path, events: Path, chosen: random.Random, *, in_write: bool) -> bool:
-    """Start an import, let it get somewhere, kill -9 it; whether it was inside a write."""
+    """Start an import and kill -9 it after a while; return whether the kill hit a write."""
     process = subprocess.Popen(child(url, folder, events), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     flag, acknowledged = folder / "flag", folder / "acknowledged"
     began = acknowledged.stat().st_size if acknowledged.exists() else 0
@@ -111,14 +111,14 @@ def kill_an_import(url: Any, folder: Path, events: Path, chosen: random.Random, 
 
 
 def require_acknowledged(url: Any, acknowledged: Path) -> None:
-    told = acknowledged.read_text().split() if acknowledged.exists() else []
+    acknowledged_ids = acknowledged.read_text().split() if acknowledged.exists() else []
     by_id = {event["id"]: event["content"] for event in a_long_conversation()}
     with Memory(url) as memory:
-        kept = {record.external_id: record.content for record, _ in memory.dump()}
-    assert {id: kept.get(id) for id in told} == {id: by_id[id] for id in told}
+        stored = {record.external_id: record.content for record, _ in memory.dump()}
+    assert {id: stored.get(id) for id in acknowledged_ids} == {id: by_id[id] for id in acknowledged_ids}
 
 
-def test_what_was_added_is_there_for_the_next_process(url: Any) -> None:
+def test_added_events_are_visible_to_the_next_process(url: Any) -> None:
     with Memory(url) as memory:
         id = memory.add(
             "The spare key is under the blue pot.", payload={"pi": 3.5, "list": [1, None, "ä"], "big": 2**70}
@@ -127,14 +127,14 @@ def test_what_was_added_is_there_for_the_next_process(url: Any) -> None:
         "import sys; from zettel import Memory; m = Memory(sys.argv[1]); "
         "print(m.search('Where is the spare key?')[0].note.id); m.close()"
     )
-    found = subprocess.run([sys.executable, "-c", code, str(url)], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == id
+    run = subprocess.run([sys.executable, "-c", code, str(url)], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == id
     with Memory(url) as memory:
         event = memory.get(memory.get(id).event_ids[0])
         assert event.payload == {"pi": 3.5, "list": [1, None, "ä"], "big": 2**70}
 
 
-def test_jobs_left_behind_are_done_by_the_next_process(url: Any) -> None:
+def test_unfinished_jobs_are_done_by_the_next_process(url: Any) -> None:
     with Memory(url) as memory:
         memory.add_many(
             [{"content": f"Kestrel the dog howls at the moon, {n} times.", "id": str(n)} for n in range(30)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.support import said
+from tests.contract.support import search_texts
 from zettel import AsyncMemory, Link, LinkType, Memory, Note
 from zettel.core.commit import Clock, Commits
 from zettel.core.identity import new_id
@@ -21,7 +21,7 @@ from zettel.text.tokens import tokenize
 
 
 def rewrite(memory: Memory, id: str, because: str, links: tuple[str, ...] = (), **change: Any) -> None:
-    """Change a note because of another one, as a job would."""
+    """Change a note because of another note, as a job would."""
     memory._bridge.call(partial(_rewrite, memory._bridge.inner, id, because, links, change))
 
 
@@ -42,7 +42,7 @@ async def _rewrite(memory: AsyncMemory, id: str, because: str, links: tuple[str,
 
 
 def derive(memory: Memory, content: str, *origins: str) -> str:
-    """A new note that rests on others, as an annotating job writes it."""
+    """Write a note derived from others, as an annotation job would."""
     id: str = memory._bridge.call(partial(_derive, memory._bridge.inner, content, origins))
     return id
 
@@ -70,7 +70,7 @@ async def _derive(memory: AsyncMemory, content: str, origins: tuple[str, ...]) -
 
 
 def holding(memory: Memory, word: str) -> int:
-    """How many notes a search for a word finds by it."""
+    """Return the number of notes that match a word."""
     inner: AsyncMemory = memory._bridge.inner
     assert inner._backend.memory.engine is not None
     ask = partial(inner._backend.memory.engine.store.lookup, memory.scope, LookupQuery(tokens=tuple(tokenize(word))))
@@ -96,7 +96,7 @@ def ids(memory: Memory) -> list[str]:
     return made
 
 
-def test_rewrites_and_links_are_taken_back_and_can_be_had_again(memory: Memory, ids: list[str]) -> None:
+def test_rewrites_and_links_are_reverted_and_can_be_restored(memory: Memory, ids: list[str]) -> None:
     harbour, telescope, bread = ids
     before = note_of(memory, harbour)
     links = memory.links(harbour)
@@ -118,7 +118,7 @@ def test_rewrites_and_links_are_taken_back_and_can_be_had_again(memory: Memory, 
     assert holding(memory, "zeppelins") == 1
 
 
-def test_to_run_it_again_changes_nothing(memory: Memory, ids: list[str]) -> None:
+def test_a_second_run_changes_nothing(memory: Memory, ids: list[str]) -> None:
     rewrite(memory, ids[0], ids[1], importance=0.7)
     derive(memory, "Ida owns a telescope.", ids[1])
     assert len(memory.revert_effects(ids[1])) == 2
@@ -128,7 +128,7 @@ def test_to_run_it_again_changes_nothing(memory: Memory, ids: list[str]) -> None
     assert [memory.history(id) for id in ids] == histories
 
 
-def test_what_others_did_stays(memory: Memory, ids: list[str]) -> None:
+def test_effects_of_other_notes_stay(memory: Memory, ids: list[str]) -> None:
     harbour, telescope, bread = ids
     rewrite(memory, harbour, bread, importance=0.6)
     rewrite(memory, harbour, telescope, importance=0.9, tags=["ice"])
@@ -138,7 +138,7 @@ def test_what_others_did_stays(memory: Memory, ids: list[str]) -> None:
     assert (note.importance, note.title, "ice" in note.tags) == (0.6, "Ice", False)
 
 
-def test_what_took_the_place_of_its_own_does_not_bring_that_back(memory: Memory, ids: list[str]) -> None:
+def test_replaced_effects_do_not_return(memory: Memory, ids: list[str]) -> None:
     harbour, telescope, _ = ids
     before = note_of(memory, harbour)
     rewrite(memory, harbour, telescope, importance=0.7)
@@ -161,7 +161,7 @@ async def _replace(memory: AsyncMemory, id: str, because: str, former: int) -> N
     await Commits(store).commit(memory.scope, plan)
 
 
-def test_what_was_derived_goes_to_the_archive_with_what_it_did(memory: Memory, ids: list[str]) -> None:
+def test_derived_notes_are_archived_and_their_effects_reverted(memory: Memory, ids: list[str]) -> None:
     harbour, telescope, bread = ids
     fact = derive(memory, "Ida owns a telescope.", telescope)
     insight = derive(memory, "On this street people make quixotic things themselves.", fact, bread)
@@ -171,16 +171,16 @@ def test_what_was_derived_goes_to_the_archive_with_what_it_did(memory: Memory, i
     assert [note.id for note in changed] == [harbour, fact, insight]
     assert [note.archived for note in changed] == [False, True, True]
     assert (holding(memory, "astrolabe"), holding(memory, "quixotic")) == (0, 0)
-    assert said(memory, "Who owns a telescope?")[0] == "Ida repaired the telescope."
+    assert search_texts(memory, "Who owns a telescope?")[0] == "Ida repaired the telescope."
     memory.flush()
     assert memory.check() == []
     memory.revert(fact, note_of(memory, fact).version - 1)
-    assert "Ida owns a telescope." in said(memory, "Who owns a telescope?")
+    assert "Ida owns a telescope." in search_texts(memory, "Who owns a telescope?")
     memory.flush()
     assert memory.check() == []
 
 
-def test_a_merge_is_taken_apart(memory: Memory) -> None:
+def test_a_merge_is_reverted(memory: Memory) -> None:
     ids = [memory.add("The ferry to Bergen leaves at nine.", speaker="Ann", occurred_at=f"2024-05-01T{hour}:00Z")
            for hour in (10, 11)]  # fmt: skip
     memory.flush()
@@ -192,9 +192,9 @@ def test_a_merge_is_taken_apart(memory: Memory) -> None:
     assert [(note.archived, note.merged_into, len(note.event_ids)) for note in notes] == [(False, None, 1)] * 2
     memory.flush()
     assert memory.check() == []
-    assert memory.evolve().merged == 0  # a person has said no
+    assert memory.evolve().merged == 0  # a person rejected the merge
 
 
-def test_an_unknown_note_is_named(memory: Memory, ids: list[str]) -> None:
+def test_an_unknown_note_raises(memory: Memory, ids: list[str]) -> None:
     with pytest.raises(NotFound, match="n_nothing"):
         memory.revert_effects("n_nothing")

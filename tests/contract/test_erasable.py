@@ -1,4 +1,4 @@
-"""Erasable: `delete` destroys what was asked for and what came from it, down to the bytes of the store's files."""
+"""Erasure: `delete` destroys notes and everything derived from them, down to the bytes of the store's files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests import neo4j_servers
-from tests.contract.support import LIFE, decide, keep_answer, picture, said
+from tests.contract.support import LIFE, cache_answer, decide, picture, search_texts
 from zettel import AsyncMemory, LinkType, Memory, Scope
 from zettel.errors import InvalidInput, NotFound
 from zettel.text.tokens import tokenize
@@ -24,7 +24,7 @@ SECRETS = ("Quixoticville", "Žďárskýštěp", "秘密計画")
 
 
 def forms(word: str) -> set[bytes]:
-    """Every way a word may be left behind: as written, folded, stemmed, escaped, in two encodings."""
+    """Return all forms of a word to look for: as written, folded, stemmed, escaped, in two encodings."""
     spellings = {word, word.casefold(), word.upper(), *(token for token in tokenize(word) if len(token) > 3)}
     escaped = {json.dumps(text)[1:-1] for text in spellings} | {
         text.encode("unicode_escape").decode() for text in spellings
@@ -34,7 +34,7 @@ def forms(word: str) -> set[bytes]:
 
 @pytest.fixture
 def traces(url: Any, tmp_path: Path) -> Callable[..., list[str]]:
-    """Where the store of ``url`` holds one of some words in any form: in its files, or in any property in a server."""
+    """Return the places where a store contains a word in any form: its files, or the properties on its server."""
     server = getattr(url, "server", None)
     if server is None:
         return lambda *words: [trace for word in words for trace in in_files(tmp_path, word)]
@@ -42,7 +42,7 @@ def traces(url: Any, tmp_path: Path) -> Callable[..., list[str]]:
 
 
 def in_files(folder: Path, word: str) -> list[str]:
-    """Files of a folder that hold a word in any form."""
+    """Return the files of a folder that contain a word in any form."""
     sought = forms(word)
     return [
         f"{file.name}: {form!r}"
@@ -54,14 +54,14 @@ def in_files(folder: Path, word: str) -> list[str]:
 
 
 def in_database(server: neo4j_servers.Server, *words: str) -> list[str]:
-    """Properties of nodes and relationships that hold one of the words in any form."""
+    """Return the properties of nodes and relationships that contain one of the words in any form."""
     sought = set().union(*map(forms, words))
     return [
         f"{name}: {form!r}"
         for name, texts in neo4j_servers.properties(server).items()
-        for kept in ("\0".join(texts).encode(), "\0".join(texts).encode("utf-16-le"))
+        for encoded in ("\0".join(texts).encode(), "\0".join(texts).encode("utf-16-le"))
         for form in sought
-        if form in kept
+        if form in encoded
     ]
 
 
@@ -79,13 +79,13 @@ def a_life_with_secrets(memory: Memory) -> list[str]:
 
 
 @pytest.mark.parametrize("way", ["id", "event", "session", "source", "scope"])
-def test_no_byte_of_a_deleted_word_stays(url: Any, traces: Callable[..., list[str]], way: str) -> None:
+def test_a_deleted_word_leaves_no_byte(url: Any, traces: Callable[..., list[str]], way: str) -> None:
     with Memory(url) as memory:
         ids = a_life_with_secrets(memory)
         memory.search(f"Where is {SECRETS[0]}?")
         memory.update(ids[0], keywords=[SECRETS[0], "place"])
         for id, word in zip(ids, SECRETS, strict=True):
-            keep_answer(memory, f"key {id}", f"Somebody lived in {word}.", id, memory.list(limit=1).notes[0].id)
+            cache_answer(memory, f"key {id}", f"Somebody lived in {word}.", id, memory.list(limit=1).notes[0].id)
         memory.flush()
         assert all(traces(word) for word in SECRETS)
         for id, word in zip(ids, SECRETS, strict=True):
@@ -100,22 +100,22 @@ def test_no_byte_of_a_deleted_word_stays(url: Any, traces: Callable[..., list[st
         memory.flush(timeout=60)
         assert traces(*SECRETS) == []
         assert memory.check() == []
-        assert len(said(memory, "Kestrel the dog", k=3)) == (0 if way == "scope" else 3)
+        assert len(search_texts(memory, "Kestrel the dog", k=3)) == (0 if way == "scope" else 3)
     assert traces(*SECRETS) == []
 
 
-def test_a_session_may_be_deleted_twice_at_once(memory: Memory) -> None:
+def test_a_session_can_be_deleted_concurrently(memory: Memory) -> None:
     memory.add_many([{"content": f"Crate {n} is full.", "session": "s"} for n in range(20)])
 
     async def thrice(inner: AsyncMemory) -> list[int]:
         return await asyncio.gather(*(inner.delete(session="s") for _ in range(3)))
 
-    gone = memory._bridge.call(partial(thrice, memory._bridge.inner))
-    assert sorted(gone) == [0, 0, 20]
+    deleted = memory._bridge.call(partial(thrice, memory._bridge.inner))
+    assert sorted(deleted) == [0, 0, 20]
     assert memory.list().notes == ()
 
 
-def test_a_process_that_reads_meanwhile_only_delays_the_purge(url: Any, traces: Callable[..., list[str]]) -> None:
+def test_a_reading_process_only_delays_the_purge(url: Any, traces: Callable[..., list[str]]) -> None:
     code = (
         "import sys; from zettel import Memory; m = Memory(sys.argv[1]); "
         "print(len(m.search('bread and boats')), flush=True);"
@@ -139,7 +139,7 @@ def test_a_process_that_reads_meanwhile_only_delays_the_purge(url: Any, traces: 
             assert reader.wait(30) == 0
 
 
-def test_delete_takes_all_parts_and_leaves_the_rest(memory: Memory) -> None:
+def test_delete_removes_all_parts_and_nothing_else(memory: Memory) -> None:
     memory.add_many(LIFE)
     memory.flush()
     before = picture(memory)
@@ -152,36 +152,36 @@ def test_delete_takes_all_parts_and_leaves_the_rest(memory: Memory) -> None:
     assert picture(memory) == before
 
 
-def test_what_was_decided_on_a_deleted_note_is_taken_back(memory: Memory) -> None:
+def test_decisions_based_on_a_deleted_note_are_reverted(memory: Memory) -> None:
     source = memory.add("The vault is behind the painting.")
     derived = memory.add("The safe place is known.")
-    heard = memory.add("We spoke about painting.")
+    target = memory.add("We spoke about painting.")
     memory.flush()
     decide(memory, derived, source, LinkType.DERIVED_FROM)
-    decide(memory, heard, source, LinkType.RELATES)
-    before = memory.get(heard).version
+    decide(memory, target, source, LinkType.RELATES)
+    before = memory.get(target).version
     assert memory.delete(source) == 2
     with pytest.raises(NotFound):
         memory.get(derived)
-    assert memory.links(heard) == []
-    assert memory.get(heard).version > before
-    assert [r.cause.by for r in memory.history(heard) if source in str(r)] == []
+    assert memory.links(target) == []
+    assert memory.get(target).version > before
+    assert [r.cause.by for r in memory.history(target) if source in str(r)] == []
 
 
-def test_what_once_came_from_a_file_or_a_session_goes_with_it(url: Any, traces: Callable[..., list[str]]) -> None:
+def test_delete_matches_former_sources_and_sessions(url: Any, traces: Callable[..., list[str]]) -> None:
     with Memory(url) as memory:
-        kept = memory.add("Bread and boats.", session="new", source="new.txt")
-        for way in ("source", "session"):
-            memory.add(f"I lived in {SECRETS[0]}.", id=way, session="old", source="old.txt")
-            memory.add("I lived elsewhere.", id=way, session="new", source="new.txt", on_conflict="revise")
+        unrelated = memory.add("Bread and boats.", session="new", source="new.txt")
+        for field in ("source", "session"):
+            memory.add(f"I lived in {SECRETS[0]}.", id=field, session="old", source="old.txt")
+            memory.add("I lived elsewhere.", id=field, session="new", source="new.txt", on_conflict="revise")
         assert memory.delete(source="old.txt") == 2
         memory.flush(timeout=60)
         assert memory.delete(session="old") == 0
-        assert [note.id for note in memory.list().notes] == [kept]
+        assert [note.id for note in memory.list().notes] == [unrelated]
         assert traces(SECRETS[0]) == []
 
 
-def test_an_event_goes_with_its_note_whatever_that_was_called_since(memory: Memory) -> None:
+def test_a_renamed_note_is_deleted_with_its_event(memory: Memory) -> None:
     id = memory.add("The vault is behind the painting.")
     (event,) = memory.get(id).event_ids
     memory.update(id, kind="semantic")
@@ -191,8 +191,8 @@ def test_an_event_goes_with_its_note_whatever_that_was_called_since(memory: Memo
 
 
 @pytest.mark.parametrize("away", [Memory.delete, Memory.archive])
-def test_who_no_longer_says_anything_is_no_speaker_any_more(memory: Memory, away: Callable[..., Any]) -> None:
-    """A speaker's name in a question counts as who is asked about; of others it is a word like any other."""
+def test_a_person_without_notes_is_not_a_speaker(memory: Memory, away: Callable[..., Any]) -> None:
+    """Only names of current speakers select notes by speaker; any other name is an ordinary word."""
     others = [
         {"content": "Cara lives in Rome.", "speaker": "Ben"},
         {"content": "Ann lives in Oslo.", "speaker": "Ben"},
@@ -214,7 +214,7 @@ def test_who_no_longer_says_anything_is_no_speaker_any_more(memory: Memory, away
     assert scores(since) == scores(never)
 
 
-def test_a_wrong_delete_destroys_nothing(memory: Memory) -> None:
+def test_an_invalid_delete_destroys_nothing(memory: Memory) -> None:
     memory.add_many(LIFE, wait=True)
     before = picture(memory)
     with pytest.raises(NotFound, match="n_nothing"):

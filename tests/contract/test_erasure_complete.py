@@ -26,9 +26,9 @@ PATIENCE = 600.0
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    """A model that now and then quotes what it was asked in an error, as some services do."""
-    asked = iter(range(10**9))
-    with ModelServer(reply, lambda: Fault.BROKEN if next(asked) % 7 == 3 else None) as started:
+    """Run a model server whose errors sometimes quote the request, as some services do."""
+    request_numbers = iter(range(10**9))
+    with ModelServer(reply, lambda: Fault.BROKEN if next(request_numbers) % 7 == 3 else None) as started:
         yield started
 
 
@@ -37,9 +37,9 @@ def word(group: int) -> str:
 
 
 def group_of(number: int) -> list[dict[str, Any]]:
-    """Events about one place: five that hold words which are nowhere else, two of them duplicates, and two without."""
+    """Return events about one place: five with unique words, two of them duplicates, and two without."""
     place, rare = f"{WHICH[number // len(PLACES)]} {PLACES[number % len(PLACES)]}", word(number)
-    told = [
+    statements = [
         ("planted", f"Ida hauled the {rare} crate up to the loft of the {place}."),
         ("planted", f"Well, Ida hauled the {rare} crate up to the loft of the {place}!"),
         ("innocent", f"Ida hauled the last crate up to the loft of the {place} in the rain."),
@@ -51,7 +51,7 @@ def group_of(number: int) -> list[dict[str, Any]]:
     return [
         {"id": f"{kind} {number}.{nth}", "content": text, "speaker": "Ida", "session": f"{number}",
          "occurred_at": f"2024-05-01T0{min(nth, 1)}:00Z"}
-        for nth, (kind, text) in enumerate(told)
+        for nth, (kind, text) in enumerate(statements)
     ]  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def noted(memory: Memory, id: str) -> Note | None:
 
 
 def work(memory: Memory) -> None:
-    """All jobs, and a round; what a model could not do stays with its error."""
+    """Run all jobs and an evolve round; failed jobs keep their error."""
     with suppress(JobFailed):
         memory.flush(timeout=PATIENCE)
     with suppress(JobFailed):
@@ -72,7 +72,7 @@ def work(memory: Memory) -> None:
 
 
 def spread(memory: Memory, ids: list[str]) -> dict[str, int]:
-    """How many of these notes said the word in some version, by what brought it there."""
+    """Count the notes that contained a word in any version, by cause."""
     histories = [memory.history(id) for id in ids]
     causes = dict.fromkeys(("annotate", "evolve"), 0)
     for history in histories:
@@ -83,7 +83,7 @@ def spread(memory: Memory, ids: list[str]) -> dict[str, int]:
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
-def test_no_trace_stays_of_what_had_caused_rewrites_merges_and_insights(
+def test_deleted_sources_of_rewrites_merges_and_insights_leave_no_trace(
     url: Any,
     traces: Callable[..., list[str]],
     server: ModelServer,
@@ -98,8 +98,8 @@ def test_no_trace_stays_of_what_had_caused_rewrites_merges_and_insights(
         ids = dict(zip((event["id"] for event in events), memory.add_many(events), strict=True))
         memory.flush(timeout=PATIENCE)
         faded = memory.evolve(timeout=PATIENCE).archived
-        asked = [memory.search(f"Who wound {word(number)}lin?") for number in range(groups)]
-        recalled = sum("archive" in hits[0].why.seeds for hits in asked)
+        answers = [memory.search(f"Who wound {word(number)}lin?") for number in range(groups)]
+        recalled = sum("archive" in hits[0].why.seeds for hits in answers)
         memory.flush(timeout=PATIENCE)
     with Memory(url) as memory:
         for note in memory.list(archived=True, limit=1000).notes:
@@ -111,7 +111,7 @@ def test_no_trace_stays_of_what_had_caused_rewrites_merges_and_insights(
     model = LiteLLM("openai/scripted", api_base=server.url, api_key="none", timeout=5.0)
     with Memory(url, llm=model) as memory:
         by_rules = spread(memory, innocent)["evolve"]
-        for id in innocent:  # so that a model reads all anew
+        for id in innocent:  # so that the model annotates all again
             memory.update(id, content=f"{memory.get(id).content} Again.")
         memory.add_many([dict(event, content=f"{event['content']} Again.") for event in events
                          if event["id"].startswith("planted")], on_conflict="revise")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Evolved: notes tell more as others come; what they say, where they are found, and what people wrote stays."""
+"""Evolution: new notes add keywords and tags to older ones. Content and edits of people stay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def noted(memory: Memory, id: str) -> Note:
 
 
 def neighbourhood(memory: Memory, *texts: str) -> list[str]:
-    """Notes of which the last is related to all others."""
+    """Add notes of which the last is linked to all others."""
     ids = memory.add_many([{"content": text, "session": str(place)} for place, text in enumerate(texts)])
     memory.flush()
     for id in ids[:-1]:
@@ -40,7 +40,7 @@ def by_evolving(memory: Memory, id: str) -> list[Any]:
     return [revision for revision in memory.history(id) if revision.cause.by == "evolve"]
 
 
-def test_what_binds_the_neighbours_becomes_a_keyword_of_who_lacks_it(memory: Memory) -> None:
+def test_shared_keywords_of_neighbours_spread_to_a_note(memory: Memory) -> None:
     ids = neighbourhood(memory, *TEXTS)
     before = noted(memory, ids[2])
     hits = [(hit.note.id, hit.score) for hit in memory.search("the pots and the kiln")]
@@ -48,31 +48,31 @@ def test_what_binds_the_neighbours_becomes_a_keyword_of_who_lacks_it(memory: Mem
     after = noted(memory, ids[2])
     assert after.keywords == (*before.keywords, "kiln")
     assert after.importance == 0.6
-    kept = {"content", "context", "caption", "tags", "authored", "event_ids", "title"}
-    assert after.model_dump(include=kept) == before.model_dump(include=kept)
+    unchanged = {"content", "context", "caption", "tags", "authored", "event_ids", "title"}
+    assert after.model_dump(include=unchanged) == before.model_dump(include=unchanged)
     assert [(hit.note.id, hit.score) for hit in memory.search("the pots and the kiln")] == hits
-    (told,) = by_evolving(memory, ids[2])
-    assert {read.note for read in told.inputs} == set(ids)
-    assert told.cause.note == ids[1]  # the newest of those that brought it
+    (revision,) = by_evolving(memory, ids[2])
+    assert {read.note for read in revision.inputs} == set(ids)
+    assert revision.cause.note == ids[1]  # the newest contributor
     assert memory.check() == []
 
 
-def test_again_changes_nothing_until_something_new_arrives(memory: Memory) -> None:
+def test_a_second_round_changes_nothing_until_a_note_arrives(memory: Memory) -> None:
     ids = neighbourhood(memory, *TEXTS)
     memory.evolve()
     versions = [noted(memory, id).version for id in ids]
     assert not any(memory.evolve())
     assert [noted(memory, id).version for id in ids] == versions
-    more = memory.add_many([{"content": f"The roof of the barn has {n} holes."} for n in (3, 4)])
-    for id in more:
+    new_ids = memory.add_many([{"content": f"The roof of the barn has {n} holes."} for n in (3, 4)])
+    for id in new_ids:
         decide(memory, ids[2], id, LinkType.RELATES)
     memory.evolve()
     assert {"kiln"} < set(noted(memory, ids[2]).keywords)
     assert noted(memory, ids[2]).importance == 0.7
-    assert [r.live for r in by_evolving(memory, ids[2])] == [False, True]  # one decision counts at a time
+    assert [r.live for r in by_evolving(memory, ids[2])] == [False, True]  # one live decision
 
 
-def test_what_a_person_wrote_or_took_back_stays(memory: Memory) -> None:
+def test_edits_and_reverts_of_a_person_stay(memory: Memory) -> None:
     ids = neighbourhood(memory, *TEXTS)
     memory.update(ids[2], keywords=["ceramics"])
     memory.evolve()
@@ -99,7 +99,7 @@ def test_a_busy_note_changes_a_few_times_a_day(memory: Memory, monkeypatch: pyte
     assert noted(memory, ids[2]).importance == 0.7
 
 
-def test_words_go_when_who_brought_them_goes(url: Any, traces: Callable[..., list[str]]) -> None:
+def test_spread_words_disappear_with_their_sources(url: Any, traces: Callable[..., list[str]]) -> None:
     secret = SECRETS[0]
     with Memory(url) as memory:
         ids = neighbourhood(
@@ -118,17 +118,17 @@ def test_words_go_when_who_brought_them_goes(url: Any, traces: Callable[..., lis
         assert noted(memory, ids[2]).keywords == raw
 
 
-def test_a_delete_takes_back_only_what_rested_on_the_note(memory: Memory) -> None:
-    """Words spread by what notes say, so one decision does not rest on another."""
+def test_a_delete_reverts_only_decisions_based_on_the_note(memory: Memory) -> None:
+    """Words spread from note contents, so decisions do not depend on each other."""
     ids = neighbourhood(memory, *TEXTS, *(f"Stone number {n} of the wall is loose." for n in range(6)))
-    for one, other in pairwise(ids[3:]):
-        decide(memory, one, other, LinkType.RELATES)
+    for first, second in pairwise(ids[3:]):
+        decide(memory, first, second, LinkType.RELATES)
     memory.evolve()
-    kept = [len(by_evolving(memory, id)) for id in ids[4:-1]]
-    memory.delete(ids[0])  # a neighbour of the last one alone
-    assert [len(by_evolving(memory, id)) for id in ids[4:-1]] == kept
+    counts = [len(by_evolving(memory, id)) for id in ids[4:-1]]
+    memory.delete(ids[0])  # a neighbour of the last note alone
+    assert [len(by_evolving(memory, id)) for id in ids[4:-1]] == counts
 
 
-def test_nothing_is_written_where_nothing_is(memory: Memory) -> None:
+def test_an_empty_memory_stays_empty(memory: Memory) -> None:
     assert not any(memory.evolve())
     assert memory.scopes() == []

@@ -1,4 +1,4 @@
-"""Explained: every hit says why it was found, and its score means something."""
+"""Explanations: every hit reports why it was found, and scores are calibrated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.contract.support import LIFE
 from zettel import Memory
 
 
-def test_every_hit_says_why(memory: Memory) -> None:
+def test_every_hit_is_explained(memory: Memory) -> None:
     memory.add_many(LIFE, wait=True)
     hits = memory.search("What does Kestrel do?", explain=True)
     assert hits
@@ -20,7 +20,7 @@ def test_every_hit_says_why(memory: Memory) -> None:
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-def test_a_path_leads_from_what_was_asked_to_what_was_found(memory: Memory) -> None:
+def test_a_path_leads_from_the_question_to_the_hit(memory: Memory) -> None:
     memory.add("The Glass Orchard is a film by Mira Solveng.", title="The Glass Orchard")
     memory.add("She was born in Tarn Hollow, the youngest of nine.", title="Mira Solveng")
     for n in range(30):
@@ -32,7 +32,7 @@ def test_a_path_leads_from_what_was_asked_to_what_was_found(memory: Memory) -> N
     assert any("Glass Orchard" in step.name for step in answer.why.path)
 
 
-def test_time_has_its_say(memory: Memory) -> None:
+def test_dates_in_a_question_match(memory: Memory) -> None:
     memory.add_many(LIFE, wait=True)
     (best, *_) = memory.search("What did Ann say in May 2024?", explain=True)
     assert best.note.session == "b"

@@ -1,4 +1,4 @@
-"""Exported: what stands in a file or a folder is what the memory holds, and an import reads it again."""
+"""Exports: files and folders contain the whole memory, and an import reads them again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TOLD: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module", params=EVERY_STORE)
 def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    """One memory on each store, with revised events, decided links and edited notes."""
+    """A memory on each store with revised events, links and edited notes."""
     with Memory(BACKENDS[request.param](tmp_path_factory.mktemp("filled"))) as memory:
         _fill(memory)
         yield memory
@@ -65,16 +65,16 @@ def live(memory: Memory, scope: Scope | None = None) -> list[Note]:
 
 
 class TestLines:
-    def test_there_and_back_gives_the_same_bytes(self, filled: Memory, tmp_path: Path) -> None:
-        one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
-        report = filled.export(one)
-        assert report.events == filled.stats(scope=Scope())["events"] == len(one.read_bytes().splitlines())
+    def test_a_round_trip_gives_the_same_bytes(self, filled: Memory, tmp_path: Path) -> None:
+        first, second = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+        report = filled.export(first)
+        assert report.events == filled.stats(scope=Scope())["events"] == len(first.read_bytes().splitlines())
         with Memory(tmp_path / "copy.db") as copy:
-            assert copy.import_transcript(one, "jsonl").rejected_records == []
+            assert copy.import_transcript(first, "jsonl").rejected_records == []
             copy.flush()
-            copy.export(two)
-            assert two.read_bytes() == one.read_bytes()
-            assert copy.import_transcript(one, "jsonl").added == 0
+            copy.export(second)
+            assert second.read_bytes() == first.read_bytes()
+            assert copy.import_transcript(first, "jsonl").added == 0
 
 
 class TestVault:
@@ -84,7 +84,7 @@ class TestVault:
         assert report.notes == len(live(filled))
         return tmp_path / "vault"
 
-    def test_it_brings_nothing_new_to_its_own_memory(self, filled: Memory, vault: Path) -> None:
+    def test_a_reimport_adds_nothing(self, filled: Memory, vault: Path) -> None:
         before = {note.id: note.version for note in live(filled)}
         report = filled.import_transcript(vault)
         assert (report.added, report.revised, report.existing, report.rejected) == (0, 0, len(before), 0)
@@ -94,7 +94,7 @@ class TestVault:
         files = {path.relative_to(vault).with_suffix("").as_posix() for path in vault.rglob("*.md")}
         links = 0
         for path in vault.rglob("*.md"):
-            text = path.read_bytes().decode().rpartition("%% zettel: below")[2]  # texts are word for word
+            text = path.read_bytes().decode().rpartition("%% zettel: below")[2]  # texts are verbatim
             for link in re.findall(r"\[\[(.*?)\]\]", text):
                 assert link.partition("|")[0] in files
                 links += 1
@@ -102,8 +102,8 @@ class TestVault:
         typed = {link for id in shown for link in filled.links(id) if {link.source, link.target} <= shown}
         assert links > len(typed) > 3
 
-    def test_what_comes_back(self, filled: Memory, vault: Path, tmp_path: Path) -> None:
-        """Texts, titles of heads, times, speakers, sessions, metadata, order, MENTIONS; tags too, if need be below."""
+    def test_a_vault_round_trip_preserves_events(self, filled: Memory, vault: Path, tmp_path: Path) -> None:
+        """Texts, titles, times, speakers, sessions, metadata, order and MENTIONS survive; tags may become text."""
         with Memory(tmp_path / "copy.db") as copy:
             report = copy.import_transcript(vault)
             copy.flush()
@@ -120,24 +120,24 @@ class TestVault:
             assert mentions(copy, {other.id: note.id for note, other in zip(ours, theirs, strict=True)}) == mentions(
                 filled, {note.id: note.id for note in ours}
             )
-            again = copy.import_transcript(vault)
-            assert (again.added, again.revised) == (0, 0)
+            second_import = copy.import_transcript(vault)
+            assert (second_import.added, second_import.revised) == (0, 0)
 
-    def test_again_it_follows_the_memory(self, filled: Memory, tmp_path: Path) -> None:
+    def test_a_second_export_follows_the_memory(self, filled: Memory, tmp_path: Path) -> None:
         vault, scope = tmp_path / "vault", Scope(user="follower")
         filled.add_many([{"content": f"Boat {name} left.", "session": "s"} for name in "ABC"], scope=scope)
         filled.flush(scope=scope)
         assert filled.export(vault, "markdown", scope=scope).changed == 5
         assert filled.export(vault, "markdown", scope=scope).changed == 0
-        one, other, _ = live(filled, scope)
-        filled.delete(one.id, scope=scope)
+        deleted, other, _ = live(filled, scope)
+        filled.delete(deleted.id, scope=scope)
         filled.update(other.id, title="Another name", scope=scope)
         report = filled.export(vault, "markdown", scope=scope)
         assert (report.notes, report.removed, report.edited) == (2, 2, [])
         assert {path.name for path in vault.glob("*.md")} == {"Another name.md", "Boat C left.md", "Index.md"}
-        assert not any(one.id in path.read_text() for path in vault.rglob("*.*"))
+        assert not any(deleted.id in path.read_text() for path in vault.rglob("*.*"))
 
-    def test_a_file_that_somebody_changed_stays_beside_the_note_under_its_new_name(
+    def test_an_edited_file_stays_next_to_the_renamed_note(
         self, filled: Memory, tmp_path: Path
     ) -> None:
         vault, scope = tmp_path / "vault", Scope(user="renamer")
@@ -151,15 +151,15 @@ class TestVault:
             assert (report.changed, report.removed, report.edited) == (0, 0, ["Sails.md"])
             assert {path.name for path in vault.glob("*.md")} == {"Canvas.md", "Index.md", "Sails.md"}
 
-    def test_lines_that_a_tool_ended_its_way_are_nobodys_change(self, filled: Memory, tmp_path: Path) -> None:
+    def test_changed_line_ends_are_not_edits(self, filled: Memory, tmp_path: Path) -> None:
         vault, scope = tmp_path / "vault", Scope(user="windows")
         names = ("Sails", "Boat", "Barn")
-        one, other, _ = [filled.add(f"{name}\nis here.", title=name, scope=scope) for name in names]
+        sails, other, _ = [filled.add(f"{name}\nis here.", title=name, scope=scope) for name in names]
         filled.flush(scope=scope)
         filled.export(vault, "markdown", scope=scope)
         for path in vault.glob("*.md"):
             path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-        filled.update(one, content="The sails are at the loft.", scope=scope)
+        filled.update(sails, content="The sails are at the loft.", scope=scope)
         filled.delete(other, scope=scope)
         report = filled.export(vault, "markdown", scope=scope)
         assert (report.edited, {path.name for path in vault.glob("*.md")}) == ([], {"Sails.md", "Barn.md", "Index.md"})
@@ -167,12 +167,12 @@ class TestVault:
 
 
 def mentions(memory: Memory, called: dict[str, str]) -> set[tuple[str, str]]:
-    found = {link for id in called for link in memory.links(id) if link.type is LinkType.MENTIONS}
-    return {(called[link.source], called[link.target]) for link in found}
+    mention_links = {link for id in called for link in memory.links(id) if link.type is LinkType.MENTIONS}
+    return {(called[link.source], called[link.target]) for link in mention_links}
 
 
 class TestGraph:
-    def test_networkx_counts_what_the_memory_counts(self, filled: Memory, tmp_path: Path) -> None:
+    def test_networkx_counts_match_the_memory(self, filled: Memory, tmp_path: Path) -> None:
         path = tmp_path / "ann.graphml"
         report = filled.export(path, "graphml")
         shown = {note.id for note in live(filled)}
@@ -180,30 +180,30 @@ class TestGraph:
         links = {link for id in shown for link in filled.links(id) if {link.source, link.target} <= shown}
         assert set(graph) == shown
         assert (report.notes, report.links) == (len(graph), graph.number_of_edges()) == (len(shown), len(links))
-        found = {(source, target, told["kind"], told["weight"]) for source, target, told in graph.edges(data=True)}
-        assert found == {(link.source, link.target, link.type.value, link.weight) for link in links}
+        edges = {(source, target, data["kind"], data["weight"]) for source, target, data in graph.edges(data=True)}
+        assert edges == {(link.source, link.target, link.type.value, link.weight) for link in links}
 
-    def test_with_terms_and_events(self, filled: Memory, tmp_path: Path) -> None:
+    def test_terms_and_events_are_exported(self, filled: Memory, tmp_path: Path) -> None:
         path = tmp_path / "ann.graphml"
         report = filled.export(path, "graphml", include=["terms", "events"])
         graph = networkx.read_graphml(path)
-        kinds = [told["kind"] for _, told in graph.nodes(data=True)]
+        kinds = [attributes["kind"] for _, attributes in graph.nodes(data=True)]
         terms = {term.key for note in live(filled) for term in filled.terms(note.id)}
         assert (kinds.count("term"), kinds.count("event")) == (len(terms), filled.stats(scope=Scope())["events"])
         assert (report.terms, report.events) == (kinds.count("term"), kinds.count("event"))
-        edges = [told["kind"] for *_, told in graph.edges(data=True)]
+        edges = [attributes["kind"] for *_, attributes in graph.edges(data=True)]
         assert edges.count("FROM") == sum(len(note.event_ids) for note in live(filled))
         assert edges.count("HAS_TERM") == sum(len(filled.terms(note.id)) for note in live(filled))
 
-    def test_texts_are_whole_but_for_what_xml_cannot_say(self, filled: Memory, tmp_path: Path) -> None:
+    def test_texts_are_complete_except_for_invalid_xml_characters(self, filled: Memory, tmp_path: Path) -> None:
         path = tmp_path / "ann.graphml"
         filled.export(path, "graphml")
         ElementTree.parse(path)
-        texts = {id: told["text"] for id, told in networkx.read_graphml(path).nodes(data=True)}
+        texts = {id: attributes["text"] for id, attributes in networkx.read_graphml(path).nodes(data=True)}
         assert texts == {note.id: note.content.replace("\x07", "\ufffd") for note in live(filled)}
 
 
-def test_an_empty_scope(filled: Memory, tmp_path: Path) -> None:
+def test_an_empty_scope_is_exported(filled: Memory, tmp_path: Path) -> None:
     nobody = Scope(user="nobody")
     filled.export(tmp_path / "none.jsonl", scope=nobody)
     filled.export(tmp_path / "none.graphml", "graphml", scope=nobody)
@@ -213,7 +213,7 @@ def test_an_empty_scope(filled: Memory, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "vault").glob("*.md")] == ["Index.md"]
 
 
-def test_what_a_format_cannot_do(filled: Memory, tmp_path: Path) -> None:
+def test_invalid_export_options_raise(filled: Memory, tmp_path: Path) -> None:
     filled.add("Rain fell.", scope=Scope(user="ann"))
     with pytest.raises(InvalidInput, match="graphml cannot contain several scopes"):
         filled.export(tmp_path / "all.graphml", "graphml", all_scopes=True)

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from tests.contract.support import decide, said
+from tests.contract.support import decide, search_texts
 from zettel import LinkType, Memory, Note, Scope
 from zettel.graph import open_store
 from zettel.link.conflicts import conflicts
@@ -28,9 +28,9 @@ LIVED = (
 
 
 def note(memory: Memory, id: str) -> Note:
-    found = memory.get(id)
-    assert isinstance(found, Note)
-    return found
+    stored = memory.get(id)
+    assert isinstance(stored, Note)
+    return stored
 
 
 def _moved(memory: Memory) -> tuple[str, str]:
@@ -41,7 +41,7 @@ def _moved(memory: Memory) -> tuple[str, str]:
     return old, new
 
 
-def test_current_only_leaves_out_what_was_replaced(memory: Memory) -> None:
+def test_current_only_excludes_superseded_notes(memory: Memory) -> None:
     old, new = _moved(memory)
     everything = {hit.note.id for hit in memory.search(WHERE)}
     current = {hit.note.id for hit in memory.search(WHERE, current_only=True)}
@@ -54,7 +54,7 @@ def test_current_only_leaves_out_what_was_replaced(memory: Memory) -> None:
     assert old in {hit.note.id for hit in memory.search(WHERE, current_only=True)}
 
 
-def test_what_replaces_a_note_says_why_and_stands_above_it(memory: Memory) -> None:
+def test_a_replacement_has_a_reason_and_ranks_first(memory: Memory) -> None:
     old, new = _moved(memory)
     (link,) = (link for link in memory.links(new) if link.type is LinkType.SUPERSEDES)
     assert (link.source, link.target) == (new, old)
@@ -70,7 +70,7 @@ def test_what_replaces_a_note_says_why_and_stands_above_it(memory: Memory) -> No
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_news_in_any_order_of_arrival_end_the_same(memory: Memory, order: tuple[int, ...]) -> None:
+def test_the_order_of_arrival_does_not_matter(memory: Memory, order: tuple[int, ...]) -> None:
     ids: dict[int, str] = {}
     for place in order:
         when, text = LIVED[place]
@@ -99,7 +99,7 @@ def test_news_in_any_order_of_arrival_end_the_same(memory: Memory, order: tuple[
         "Imagine me living in Porto.",
     ],
 )
-def test_what_is_not_so_replaces_nothing_and_answers_nothing(memory: Memory, text: str) -> None:
+def test_hypothetical_statements_supersede_and_answer_nothing(memory: Memory, text: str) -> None:
     home = memory.add(BERGEN, speaker="Ann", occurred_at="2024-01-10")
     memory.add(text, speaker="Ann", occurred_at="2024-05-01")
     memory.flush()
@@ -107,7 +107,7 @@ def test_what_is_not_so_replaces_nothing_and_answers_nothing(memory: Memory, tex
     assert memory.search(WHERE, k=1)[0].note.id == home
 
 
-def test_what_contradicts_is_listed_until_it_is_settled(memory: Memory) -> None:
+def test_contradictions_are_listed_until_resolved(memory: Memory) -> None:
     rome = memory.add("Ben lives in Rome.")
     turin = memory.add("Ben lives in Turin.")
     memory.flush()
@@ -119,10 +119,10 @@ def test_what_contradicts_is_listed_until_it_is_settled(memory: Memory) -> None:
     memory.flush()
     decide(memory, milan, rome, LinkType.SUPERSEDES)
     assert memory.conflicts() == []
-    assert "Ben lives in Rome." not in said(memory, "Where does Ben live?", current_only=True)
+    assert "Ben lives in Rome." not in search_texts(memory, "Where does Ben live?", current_only=True)
 
 
-def test_what_is_taken_back_is_as_it_was(memory: Memory) -> None:
+def test_reverting_a_contradiction_resolves_it(memory: Memory) -> None:
     rome, turin = memory.add("Ben lives in Rome."), memory.add("Ben lives in Turin.")
     memory.flush()
     memory.revert(turin, 1)
@@ -131,7 +131,7 @@ def test_what_is_taken_back_is_as_it_was(memory: Memory) -> None:
     assert note(memory, rome).valid_to is None
 
 
-def test_what_is_deleted_while_conflicts_are_read_is_in_none(url: Any) -> None:
+def test_a_concurrent_delete_is_not_listed_as_a_conflict(url: Any) -> None:
     with Memory(url) as memory:
         rome = memory.add("Ben lives in Rome.")
         memory.add("Ben lives in Turin.")
@@ -139,7 +139,7 @@ def test_what_is_deleted_while_conflicts_are_read_is_in_none(url: Any) -> None:
         assert len(memory.conflicts()) == 1
 
         class Meanwhile:
-            """The store, from which somebody deletes a note when its links have been read."""
+            """A store that deletes a note after its links have been read."""
 
             def __getattr__(self, name: str) -> Any:
                 return getattr(store, name)

@@ -1,4 +1,4 @@
-"""Feedback: a search is called by its id, what was of use is counted once, and it fades later than the rest."""
+"""Feedback: useful notes are counted once per search id, and decay later than others."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def store_of(memory: Memory) -> GraphStore:
 
 
 def uses(memory: Memory, *ids: str) -> list[tuple[int, int, int]]:
-    """Times, successes and failures of notes."""
-    found = memory._bridge.call(partial(store_of(memory).note_uses, memory.scope, ids))
-    return [found[id][1:] for id in ids if id in found]
+    """Return times, successes and failures of each note."""
+    note_uses = memory._bridge.call(partial(store_of(memory).note_uses, memory.scope, ids))
+    return [note_uses[id][1:] for id in ids if id in note_uses]
 
 
 def log(memory: Memory, scope: Scope | None = None) -> list[LoggedSearch]:
-    """The log as it stands in the store."""
+    """Return the stored search log."""
 
     async def read() -> list[LoggedSearch]:
         return [search async for search in store_of(memory).searches(scope or memory.scope)]
@@ -48,7 +48,7 @@ def log(memory: Memory, scope: Scope | None = None) -> list[LoggedSearch]:
 
 
 def alike(memory: Memory) -> list[str]:
-    """Three notes that answer one question equally well."""
+    """Add three notes that answer one question equally well."""
     ids = [memory.add("A ship lies in the harbour.", id=name) for name in ("one", "two", "three")]
     memory.flush()
     return ids
@@ -76,22 +76,22 @@ def in_days(days: float) -> datetime:
     return datetime.now(timezone.utc) + timedelta(days=days)
 
 
-def test_a_search_is_logged_with_all_that_can_be_learned_from(memory: Memory) -> None:
+def test_a_search_is_logged_with_hits_and_features(memory: Memory) -> None:
     ships(memory)
     search, hits = searched(memory, k=2)
     assert search.startswith("s_")
-    (one,) = log(memory)
-    assert (one.id, one.question, one.scorer, one.used, one.outcome) == (search, QUESTION, "fusion", None, None)
-    assert [(hit.note, hit.version, hit.score) for hit in one.hits] == [
+    (row,) = log(memory)
+    assert (row.id, row.question, row.scorer, row.used, row.outcome) == (search, QUESTION, "fusion", None, None)
+    assert [(hit.note, hit.version, hit.score) for hit in row.hits] == [
         (hit.note.id, hit.note.version, hit.score) for hit in hits
     ]
     explained = memory.search(QUESTION, k=2, explain=True, log=False)
-    assert [hit.features for hit in one.hits] == [hit.why.features for hit in explained]
-    assert memory._bridge.call(partial(store_of(memory).search_logged, memory.scope, search)) == one
+    assert [hit.features for hit in row.hits] == [hit.why.features for hit in explained]
+    assert memory._bridge.call(partial(store_of(memory).search_logged, memory.scope, search)) == row
     assert memory._bridge.call(partial(store_of(memory).search_logged, BOB, search)) is None
 
 
-def test_what_is_not_to_be_logged_leaves_nothing(memory: Memory) -> None:
+def test_unlogged_searches_leave_nothing(memory: Memory) -> None:
     ships(memory)
     assert {hit.search_id for hit in memory.search(QUESTION, log=False)} == {None}
     assert memory.context(QUESTION)
@@ -101,15 +101,15 @@ def test_what_is_not_to_be_logged_leaves_nothing(memory: Memory) -> None:
     assert memory.scopes() == [memory.scope]
 
 
-def test_each_question_of_many_is_a_search(memory: Memory) -> None:
+def test_each_question_of_search_many_is_logged(memory: Memory) -> None:
     ships(memory)
     many = memory.search_many([QUESTION, "Aurora?"])
-    told = [{hit.search_id for hit in hits} for hits in many]
-    assert [len(ids) for ids in told] == [1, 1]
-    assert {search.id for search in log(memory)} == told[0] | told[1]
+    search_ids = [{hit.search_id for hit in hits} for hits in many]
+    assert [len(ids) for ids in search_ids] == [1, 1]
+    assert {search.id for search in log(memory)} == search_ids[0] | search_ids[1]
 
 
-def test_feedback_is_counted_once_and_the_last_word_counts(memory: Memory) -> None:
+def test_feedback_is_counted_once_and_the_latest_wins(memory: Memory) -> None:
     a, b, c = ships(memory)
     search, _ = searched(memory)
     for _ in range(2):
@@ -119,34 +119,34 @@ def test_feedback_is_counted_once_and_the_last_word_counts(memory: Memory) -> No
     assert uses(memory, a, b, c) == [(1, 1, 0), (1, 1, 0), (0, 0, 0)]
     memory.feedback(search, [b, c], "failure")
     assert uses(memory, a, b, c) == [(0, 0, 0), (1, 0, 1), (1, 0, 1)]
-    (one,) = log(memory)
-    assert (one.used, one.outcome) == ((b, c), "failure")
-    again, _ = searched(memory)
-    memory.feedback(again, [b], "success")
+    (entry,) = log(memory)
+    assert (entry.used, entry.outcome) == ((b, c), "failure")
+    second_search, _ = searched(memory)
+    memory.feedback(second_search, [b], "success")
     assert uses(memory, a, b, c) == [(0, 0, 0), (2, 1, 1), (1, 0, 1)]
     memory.feedback(search, [])
     assert uses(memory, a, b, c) == [(0, 0, 0), (1, 1, 0), (0, 0, 0)]
     assert memory.check() == []
 
 
-def test_when_it_was_of_use_is_kept(memory: Memory) -> None:
+def test_the_time_of_use_is_stored(memory: Memory) -> None:
     a, b, _ = ships(memory)
     before = datetime.now(timezone.utc)
     search, _ = searched(memory)
     memory.feedback(search, [a])
-    found = memory._bridge.call(partial(store_of(memory).note_uses, memory.scope, [a, b, "n_nothing"]))
-    assert found.keys() == {a, b}
-    assert before <= found[a].since <= datetime.now(timezone.utc)
+    note_uses = memory._bridge.call(partial(store_of(memory).note_uses, memory.scope, [a, b, "n_nothing"]))
+    assert note_uses.keys() == {a, b}
+    assert before <= note_uses[a].since <= datetime.now(timezone.utc)
     note = memory.get(b)
     assert isinstance(note, Note)
-    assert found[b] == NoteUse(note.recorded_at)
+    assert note_uses[b] == NoteUse(note.recorded_at)
 
 
 def proved(memory: Memory, *ids: str) -> dict[str, Proved]:
     return memory._bridge.call(partial(store_of(memory).proved, memory.scope, ids))
 
 
-def test_how_notes_proved_is_read_from_the_log(memory: Memory) -> None:
+def test_usefulness_is_computed_from_the_log(memory: Memory) -> None:
     a, b, c = ships(memory)
     assert proved(memory, a, b) == {}
     tricky, _ = searched(memory, 'Which ship has "used":["' + a + '"] in its harbour log?')
@@ -155,16 +155,16 @@ def test_how_notes_proved_is_read_from_the_log(memory: Memory) -> None:
     memory.feedback(tricky, [])
     search, _ = searched(memory)
     memory.feedback(search, [a, b])
-    again, _ = searched(memory)
-    memory.feedback(again, [a, c], "failure")
+    second_search, _ = searched(memory)
+    memory.feedback(second_search, [a, c], "failure")
     assert proved(memory, a, b, c, "n_nothing") == {a: Proved(3, 1), b: Proved(3, 1), c: Proved(3, 0)}
-    memory.feedback(again, [a, c], "success")
+    memory.feedback(second_search, [a, c], "success")
     assert proved(memory, a, c) == {a: Proved(3, 2), c: Proved(3, 1)}
     memory.delete(b)
     assert proved(memory, a, b, c) == {}, "all searches found it"
 
 
-def test_what_cannot_be_told(memory: Memory) -> None:
+def test_invalid_feedback_raises(memory: Memory) -> None:
     a, *_ = ships(memory)
     elsewhere = memory.add("Bob keeps bees.", scope=BOB)
     search, _ = searched(memory)
@@ -179,7 +179,7 @@ def test_what_cannot_be_told(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="list of note ids"):
         memory.feedback(search, a)
     assert uses(memory, a) == [(0, 0, 0)]
-    assert [one.used for one in log(memory)] == [None]
+    assert [entry.used for entry in log(memory)] == [None]
 
 
 def test_the_log_is_bounded(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,8 +187,8 @@ def test_the_log_is_bounded(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(store, "LOGGED", 3)
     a, *_ = ships(memory)
     memory.add("Bob keeps bees.", scope=BOB)
-    told, _ = searched(memory)
-    memory.feedback(told, [a])
+    rated, _ = searched(memory)
+    memory.feedback(rated, [a])
     (bobs,) = {hit.search_id for hit in memory.search("bees", scope=BOB)}
     memory.flush()
     later = [searched(memory)[0] for _ in range(4)]
@@ -198,7 +198,7 @@ def test_the_log_is_bounded(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> 
     assert memory.check() == []
 
 
-def test_others_see_what_was_searched_and_told(url: Any) -> None:
+def test_other_processes_see_searches_and_feedback(url: Any) -> None:
     with Memory(url) as memory:
         a, b, _ = ships(memory)
         search, _ = searched(memory)
@@ -207,26 +207,26 @@ def test_others_see_what_was_searched_and_told(url: Any) -> None:
             other.feedback(search, [a], "success")
         assert uses(memory, a) == [(1, 1, 0)]
         unwritten, _ = searched(memory)
-    with Memory(url) as memory:  # closing writes what waits
+    with Memory(url) as memory:  # closing writes the buffer
         memory.feedback(unwritten, [b])
         assert uses(memory, a, b) == [(1, 1, 0), (1, 0, 0)]
 
 
-def test_what_is_on_its_way_when_a_note_goes_is_not_kept(memory: Memory) -> None:
+def test_pending_log_entries_of_a_deleted_note_are_dropped(memory: Memory) -> None:
     a, b, c = ships(memory)
     search, _ = searched(memory)
-    (one,) = log(memory)
+    (entry,) = log(memory)
     memory.delete(a)
     assert log(memory) == []
-    memory._bridge.call(partial(store_of(memory).log_searches, {memory.scope: [one]}))
-    write(memory, PutFeedback(one))
+    memory._bridge.call(partial(store_of(memory).log_searches, {memory.scope: [entry]}))
+    write(memory, PutFeedback(entry))
     assert log(memory) == []
     with pytest.raises(NotFound):
         memory.feedback(search, [b])
     assert uses(memory, b, c) == [(0, 0, 0)] * 2
 
 
-def test_it_goes_with_what_was_made_of_the_note(memory: Memory) -> None:
+def test_log_entries_are_deleted_with_derived_notes(memory: Memory) -> None:
     source, derived, _ = ships(memory)
     decide(memory, derived, source, LinkType.DERIVED_FROM)
     search, hits = searched(memory, "Borealis", k=1)
@@ -240,7 +240,7 @@ def test_it_goes_with_what_was_made_of_the_note(memory: Memory) -> None:
 
 @pytest.fixture
 def planted(url: Any) -> Iterator[tuple[Memory, list[str]]]:
-    """A memory with a secret word, which searches asked for that found it, and that did not."""
+    """Return a memory with secret words and logged searches for them, with and without hits."""
     with Memory(url) as memory:
         ids = a_life_with_secrets(memory)
         memory.add_many(LIFE)
@@ -255,13 +255,13 @@ def planted(url: Any) -> Iterator[tuple[Memory, list[str]]]:
         yield memory, ids
 
 
-def test_no_word_of_a_question_outlives_what_it_asked_for(
+def test_deleting_notes_erases_questions_about_them(
     planted: tuple[Memory, list[str]], traces: Callable[..., list[str]]
 ) -> None:
     memory, ids = planted
     assert all(traces(word) for word in SECRETS)
     assert len(log(memory)) == 7
-    searched(memory, f"And {SECRETS[0]}?", speaker="Ann")  # still on its way
+    searched(memory, f"And {SECRETS[0]}?", speaker="Ann")  # still in the buffer
     for id in ids:
         memory.delete(id)
     memory.flush(timeout=60)
@@ -271,7 +271,7 @@ def test_no_word_of_a_question_outlives_what_it_asked_for(
     assert memory.check() == []
 
 
-def test_a_scope_goes_with_its_log(planted: tuple[Memory, list[str]], traces: Callable[..., list[str]]) -> None:
+def test_deleting_a_scope_deletes_its_log(planted: tuple[Memory, list[str]], traces: Callable[..., list[str]]) -> None:
     memory, ids = planted
     searched(memory, "Where does Ann live?")
     memory.delete_scope()
@@ -284,16 +284,16 @@ def test_a_scope_goes_with_its_log(planted: tuple[Memory, list[str]], traces: Ca
     assert memory.check() == []
 
 
-def test_a_word_that_others_hold_keeps_its_searches(memory: Memory) -> None:
+def test_questions_with_words_of_other_notes_stay_logged(memory: Memory) -> None:
     memory.add_many(LIFE)
-    away = memory.add("Kestrel is a falcon, too.")
+    deleted = memory.add("Kestrel is a falcon, too.")
     memory.flush()
-    kept, _ = searched(memory, "Kestrel the dog", session="a")
-    memory.delete(away)
-    assert [search.id for search in log(memory)] == [kept]
+    logged, _ = searched(memory, "Kestrel the dog", session="a")
+    memory.delete(deleted)
+    assert [search.id for search in log(memory)] == [logged]
 
 
-def test_fresh_notes_rank_as_if_nobody_had_told_anything(memory: Memory) -> None:
+def test_feedback_does_not_change_the_ranking_of_fresh_notes(memory: Memory) -> None:
     a, *_ = ships(memory)
     before = ranked(memory.search(QUESTION))
     search, _ = searched(memory)
@@ -303,12 +303,12 @@ def test_fresh_notes_rank_as_if_nobody_had_told_anything(memory: Memory) -> None
     assert ranked(memory.search(QUESTION, now="1999-01-01")) == before
 
 
-def test_without_feedback_nothing_is_faint(memory: Memory) -> None:
+def test_without_feedback_age_does_not_change_scores(memory: Memory) -> None:
     ships(memory)
     assert ranked(memory.search(QUESTION, now=in_days(3650))) == ranked(memory.search(QUESTION))
 
 
-def test_what_was_of_use_comes_before_what_has_faded(memory: Memory) -> None:
+def test_useful_notes_rank_above_decayed_notes(memory: Memory) -> None:
     alike(memory)
     search, hits = searched(memory)
     last = hits[-1].note.id
@@ -321,22 +321,22 @@ def test_what_was_of_use_comes_before_what_has_faded(memory: Memory) -> None:
     assert later[0].score == fresh[last]
     assert all(0.8 * fresh[hit.note.id] <= hit.score < 0.92 * fresh[hit.note.id] for hit in later[1:])
     assert [hit.score for hit in later] == sorted((hit.score for hit in later), reverse=True)
-    only = memory.search(QUESTION, k=1, now=in_days(120))  # it was not among the best before
+    only = memory.search(QUESTION, k=1, now=in_days(120))  # not among the best without feedback
     assert [hit.note.id for hit in only] == [last]
 
 
-def test_a_failure_does_not_make_stronger(memory: Memory) -> None:
+def test_a_failure_does_not_strengthen(memory: Memory) -> None:
     a, b, c = ships(memory)
     search, _ = searched(memory)
     memory.feedback(search, [a], "failure")
-    again, _ = searched(memory)
-    memory.feedback(again, [b], "success")
+    second_search, _ = searched(memory)
+    memory.feedback(second_search, [b], "success")
     strengths = {hit.note.id: hit.why.strength for hit in memory.search(QUESTION, now=in_days(150))}
     assert strengths[a] == pytest.approx(strengths[c], abs=1e-3)
     assert (strengths[b] or 0.0) > (strengths[a] or 0.0) + 0.1
 
 
-def test_the_past_does_not_fade(memory: Memory) -> None:
+def test_past_states_do_not_decay(memory: Memory) -> None:
     ships(memory)
     search, hits = searched(memory)
     memory.feedback(search, [hits[-1].note.id])
@@ -346,7 +346,7 @@ def test_the_past_does_not_fade(memory: Memory) -> None:
         assert {hit.why.strength for hit in memory.search(QUESTION, **clock)} == {None}
 
 
-def test_uses_outlive_what_is_done_to_the_note(memory: Memory) -> None:
+def test_uses_survive_edits_and_reverts(memory: Memory) -> None:
     a, *_ = ships(memory)
     search, _ = searched(memory)
     memory.feedback(search, [a], "success")

@@ -1,4 +1,4 @@
-"""Honest failure: a job that fails keeps its error and can be retried; nothing is logged and forgotten."""
+"""Honest failure: a failed job keeps its error and can be retried. Errors are never swallowed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.contract.support import LIFE, said
+from tests.contract.support import LIFE, search_texts
 from zettel import AsyncMemory, Memory, Note, Scope, ZettelError
 from zettel.errors import (
     EmbedderError,
@@ -30,7 +30,7 @@ from zettel.ports import EmbedderInfo
 
 
 class RemoteWords:
-    """A remote embedder that is down until it is put right: hashes of words, so that equal texts are near."""
+    """A remote embedder that fails until it is repaired. Its vectors are hashes of words."""
 
     remote = True
     info = EmbedderInfo("words", 64, "words/1")
@@ -56,7 +56,7 @@ def test_a_remote_embedder_that_fails_loses_nothing(url: Any) -> None:
         assert job.state is JobState.FAILED
         assert job.error == "EmbedderError: the embedder says no"
         embedder.error = None
-        assert "stamps" in said(memory, "lighthouse")[0]  # by text: the vector is still missing
+        assert "stamps" in search_texts(memory, "lighthouse")[0]  # by text: the vector is still missing
         assert memory.retry_jobs() == 1
         memory.flush(timeout=30)
         assert memory.jobs() == []
@@ -80,7 +80,7 @@ def test_adding_waits_for_its_own_scope(url: Any) -> None:
             memory.flush(timeout=30)
 
 
-def test_a_flush_that_runs_out_of_time_says_so(url: Any) -> None:
+def test_a_flush_timeout_raises(url: Any) -> None:
     class Slow(RemoteWords):
         error = None
 
@@ -98,28 +98,28 @@ def test_a_flush_that_runs_out_of_time_says_so(url: Any) -> None:
         assert memory.get(id).content == "Something slow."
 
 
-def test_work_that_takes_longer_than_its_lease_is_done_once(url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another worker would take it over and begin anew, and be taken over itself."""
-    lanes, asked = Work.lanes, []
+def test_a_job_that_outlasts_its_lease_runs_once(url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise other workers would take over the job and start again, one after another."""
+    lanes, batch_sizes = Work.lanes, []
     monkeypatch.setattr(Work, "lanes", lambda work: [lane._replace(lease=1.5) for lane in lanes(work)])
 
     class Slow(RemoteWords):
         error = None
 
         async def embed(self, texts: Sequence[str]) -> Any:
-            asked.append(len(texts))
+            batch_sizes.append(len(texts))
             await asyncio.sleep(5)
             return await super().embed(texts)
 
-    with Memory(url, embedder=Slow()) as one, Memory(url, embedder=Slow()) as other:
-        one.add_many([{"content": f"Buoy number {n} is painted green."} for n in range(9)])
-        one.flush(timeout=60)
-        other.flush(timeout=60)
-        assert asked == [9]
-        assert one.stats()["vectors"] == 9
+    with Memory(url, embedder=Slow()) as first, Memory(url, embedder=Slow()) as second:
+        first.add_many([{"content": f"Buoy number {n} is painted green."} for n in range(9)])
+        first.flush(timeout=60)
+        second.flush(timeout=60)
+        assert batch_sizes == [9]
+        assert first.stats()["vectors"] == 9
 
 
-def test_a_clock_that_was_ahead_keeps_no_job_waiting(url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_set_back_does_not_delay_jobs(url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Ahead(datetime):
         @classmethod
         def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
@@ -134,7 +134,7 @@ def test_a_clock_that_was_ahead_keeps_no_job_waiting(url: Any, monkeypatch: pyte
         memory.flush()
         assert memory.jobs() == [late]
         assert [link.target for link in memory.links(second)] == [first]
-        assert memory.history(second)[-1].recorded_at > late.run_at - timedelta(minutes=1)  # which never goes back
+        assert memory.history(second)[-1].recorded_at > late.run_at - timedelta(minutes=1)  # the clock never goes back
         memory.delete(second)
         memory.flush()
         assert memory.jobs() == [late]
@@ -147,7 +147,7 @@ def nested(depth: int) -> Any:
     return value
 
 
-def test_a_payload_of_a_hundred_levels_comes_back(memory: Memory) -> None:
+def test_a_payload_of_a_hundred_levels_is_returned_unchanged(memory: Memory) -> None:
     id = memory.add(payload=nested(100), metadata={"a": nested(99)})
     note = memory.get(id)
     assert note.metadata == {"a": nested(99)}
@@ -180,7 +180,7 @@ def test_a_payload_of_a_hundred_levels_comes_back(memory: Memory) -> None:
     ],
 )
 @pytest.mark.any_store
-def test_a_bad_event_is_refused_in_one_line(memory: Memory, fields: dict[str, Any], complaint: str) -> None:
+def test_an_invalid_event_is_refused_in_one_line(memory: Memory, fields: dict[str, Any], complaint: str) -> None:
     memory.add("Something good.", id="good")
     with pytest.raises(InvalidEvent, match=complaint) as refused:
         memory.add(**fields)
@@ -191,7 +191,7 @@ def test_a_bad_event_is_refused_in_one_line(memory: Memory, fields: dict[str, An
 
 
 @pytest.mark.any_store
-def test_what_is_no_event_and_no_scope_is_refused(memory: Memory) -> None:
+def test_values_of_wrong_types_are_refused(memory: Memory) -> None:
     with pytest.raises(InvalidEvent, match="an event must be an Event or a dict of its fields, not str"):
         memory.add_many("abc")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="scope='ann' is not a Scope"):
@@ -199,7 +199,7 @@ def test_what_is_no_event_and_no_scope_is_refused(memory: Memory) -> None:
 
 
 @pytest.mark.any_store
-def test_a_bad_question_is_refused(memory: Memory) -> None:
+def test_an_invalid_question_is_refused(memory: Memory) -> None:
     with pytest.raises(InvalidQuestion, match="empty"):
         memory.search("   ")
     with pytest.raises(InvalidInput, match="k=0"):
@@ -245,7 +245,7 @@ def test_a_bad_question_is_refused(memory: Memory) -> None:
     ],
 )
 @pytest.mark.any_store
-def test_a_bad_change_is_refused(memory: Memory, fields: dict[str, Any], complaint: str) -> None:
+def test_an_invalid_change_is_refused(memory: Memory, fields: dict[str, Any], complaint: str) -> None:
     id = memory.add("Something good.")
     with pytest.raises(InvalidInput, match=complaint):
         memory.update(id, **fields)
@@ -301,29 +301,29 @@ def test_a_bad_change_is_refused(memory: Memory, fields: dict[str, Any], complai
     ],
 )
 @pytest.mark.any_store
-def test_a_wrong_argument_is_one_clear_line(memory: Memory, wrong: Callable[[Memory], object], complaint: str) -> None:
-    with pytest.raises(ZettelError, match=complaint) as told:
+def test_an_invalid_argument_is_one_line(memory: Memory, wrong: Callable[[Memory], object], complaint: str) -> None:
+    with pytest.raises(ZettelError, match=complaint) as caught:
         wrong(memory)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
-def test_no_text_of_a_note_is_longer_than_its_content_may_be(memory: Memory) -> None:
-    one, other = memory.add_many(LIFE[:2])
+def test_all_texts_of_a_note_have_a_maximum_length(memory: Memory) -> None:
+    source, target = memory.add_many(LIFE[:2])
     text = "x" * 1_000_001
     for fields in ({"content": text}, {"title": text}, {"caption": text}, {"context": text}, {"tags": ["red", text]}):
         with pytest.raises(InvalidInput, match=f"the {next(iter(fields))} has 1,000,001 bytes, more than 1,000,000"):
-            memory.update(one, **fields)
-    for call in (lambda: memory.link(one, other, reason=text), lambda: memory.quarantine(one, text)):
+            memory.update(source, **fields)
+    for call in (lambda: memory.link(source, target, reason=text), lambda: memory.quarantine(source, text)):
         with pytest.raises(InvalidInput, match="the reason has 1,000,001 bytes, more than 1,000,000: make it shorter"):
             call()
     for name in ("external_id", "title", "speaker"):
         with pytest.raises(InvalidInput, match=f"the {name} has 1,000,001 bytes"):
             memory.add_many([{"content": "Something.", name: text}])
-    assert [memory.get(id).version for id in (one, other)] == [1, 1]
+    assert [memory.get(id).version for id in (source, target)] == [1, 1]
 
 
 @pytest.mark.parametrize("look", ["links", "neighbors", "terms", "graph"])
-def test_an_event_is_no_note(memory: Memory, look: str) -> None:
+def test_an_event_id_is_not_a_note_id(memory: Memory, look: str) -> None:
     note = memory.get(memory.add("Something."))
     assert isinstance(note, Note)
     with pytest.raises(NotFound, match=r"is not in the notes of .*: the id of a note begins with n_"):
@@ -332,7 +332,7 @@ def test_an_event_is_no_note(memory: Memory, look: str) -> None:
 
 @pytest.mark.parametrize("wrong", ["get", "search_many", "flush", "update"])
 @pytest.mark.any_store
-def test_what_is_long_is_not_repeated_whole(memory: Memory, wrong: str) -> None:
+def test_errors_shorten_long_values(memory: Memory, wrong: str) -> None:
     text = "x" * 1_000_000
     calls: dict[str, Callable[[], object]] = {
         "get": lambda: memory.get(text),
@@ -340,30 +340,30 @@ def test_what_is_long_is_not_repeated_whole(memory: Memory, wrong: str) -> None:
         "flush": lambda: memory.flush(text),  # type: ignore[arg-type]
         "update": lambda: memory.update(text, title="Title"),
     }
-    with pytest.raises(ZettelError, match="xxx … xxx") as told:
+    with pytest.raises(ZettelError, match="xxx … xxx") as caught:
         calls[wrong]()
-    assert len(str(told.value)) < 5000
-    assert str(told.value).endswith(("to see valid ids", "2024-05-01T09:00Z", "no limit"))
+    assert len(str(caught.value)) < 5000
+    assert str(caught.value).endswith(("to see valid ids", "2024-05-01T09:00Z", "no limit"))
 
 
 def test_jobs_go_on_when_a_note_of_their_batch_is_deleted(memory: Memory) -> None:
-    """The batch is dropped, for it was planned with that note; the others are done again, and soon."""
+    """The batch is dropped because it was planned with the note; the other jobs are soon done again."""
 
     async def delete_while_they_are_linked(inner: AsyncMemory) -> None:
         assert inner._backend.memory.engine is not None
         runner: Any = inner._backend.memory.engine.loop
-        do, told = runner._work.do, []
+        do, deleted = runner._work.do, []
 
         async def interrupted(jobs: Sequence[Job]) -> Any:
-            if not told and len(jobs) > 1:
-                told.append(jobs[0].note)
+            if not deleted and len(jobs) > 1:
+                deleted.append(jobs[0].note)
                 await inner.delete(jobs[0].note)
             return await do(jobs)
 
         runner._work.do = interrupted
         await inner.add_many([{"content": f"Kestrel the dog howls, {n} times."} for n in range(9)])
         await inner.flush(timeout=20)
-        assert told
+        assert deleted
 
     memory._bridge.call(partial(delete_while_they_are_linked, memory._bridge.inner))
     assert memory.jobs() == []
@@ -371,32 +371,32 @@ def test_jobs_go_on_when_a_note_of_their_batch_is_deleted(memory: Memory) -> Non
     assert memory.check() == []
 
 
-def test_a_memory_of_another_event_loop_says_so(url: Any) -> None:
+def test_a_memory_of_another_event_loop_raises(url: Any) -> None:
     memory = AsyncMemory(url)
     asyncio.run(memory.add("Said in one loop."))
     with pytest.raises(MemoryClosed, match="another event loop"):
         asyncio.run(memory.search("one loop"))
     asyncio.run(memory.close())
-    with Memory(url) as again:
-        assert said(again, "one loop") == ["Said in one loop."]
+    with Memory(url) as reopened:
+        assert search_texts(reopened, "one loop") == ["Said in one loop."]
 
 
 @pytest.mark.parametrize(
     "question", ['a OR (b"', "NEAR/3 * ^", "'; DROP TABLE notes; --", "zzgrblfx", "?!", "🦉", "\\", "a" * 20_000]
 )
-def test_any_other_question_is_answered(memory: Memory, question: str) -> None:
+def test_any_valid_question_is_answered(memory: Memory, question: str) -> None:
     memory.add_many([{"content": "The owl or the barn."}, {"content": "A table of notes."}], wait=True)
     assert len(memory.search(question)) <= 2
 
 
-def test_a_closed_memory_says_so(memory: Memory) -> None:
+def test_a_closed_memory_raises(memory: Memory) -> None:
     memory.close()
     with pytest.raises(MemoryClosed, match="closed"):
         memory.add("too late")
-    memory.close()  # and again: nothing
+    memory.close()  # a second close does nothing
 
 
-def test_all_errors_are_ours() -> None:
+def test_all_public_errors_are_zettel_errors() -> None:
     from zettel import errors
 
     classes = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, Exception)]
@@ -406,7 +406,7 @@ def test_all_errors_are_ours() -> None:
         assert cls.__name__ in (errors.__doc__ or "")
 
 
-def test_closing_gives_unfinished_jobs_back(url: Any) -> None:
+def test_closing_releases_unfinished_jobs(url: Any) -> None:
     class Stuck(RemoteWords):
         error = None
 
@@ -425,4 +425,4 @@ def test_closing_gives_unfinished_jobs_back(url: Any) -> None:
     with Memory(url, embedder=working) as memory:
         memory.flush(timeout=25)
         assert memory.jobs() == []
-    assert time.monotonic() - began < 20  # the lease of the job that was given up, 30 s, is not waited for
+    assert time.monotonic() - began < 20  # does not wait for the 30 s lease of the abandoned job

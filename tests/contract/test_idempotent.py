@@ -1,4 +1,4 @@
-"""Idempotent: the same event is remembered once, by its id or by what it says, and a job's effect is written once."""
+"""Idempotence: an event is stored once, by its id or its content, and the effect of a job is written once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.conftest import BACKENDS, EVERY_STORE
-from tests.contract.support import LIFE, picture, said
+from tests.contract.support import LIFE, picture, search_texts
 from zettel import AsyncMemory, Event, Memory, Scope
 from zettel.errors import EventDeleted, IdentityConflict, InvalidInput
 from zettel.model import JobKind
@@ -30,18 +30,18 @@ def test_a_second_import_adds_nothing(memory: Memory) -> None:
     assert picture(memory) == before
 
 
-def test_without_id_the_words_and_their_time_are_the_identity(memory: Memory) -> None:
+def test_without_id_content_speaker_and_time_are_the_identity(memory: Memory) -> None:
     said_twice = [Event(content="Yes.", speaker="Ann", occurred_at="2024-01-01")] * 2
     first = memory.add_many(said_twice)
-    assert len(set(first)) == 2  # two times in one call: said twice
+    assert len(set(first)) == 2  # twice in one call are two events
     assert memory.add_many(said_twice) == first
     assert memory.add("Yes.", speaker="Ann", occurred_at="2024-01-01") == first[0]
     assert memory.add("Yes.", speaker="Bob", occurred_at="2024-01-01") not in first
     assert memory.add("Yes.", speaker="Ann", occurred_at="2024-01-01", source="elsewhere.txt") == first[0]
 
 
-def test_to_revise_a_note_reads_its_history_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is as long as the note was revised often, and reading it is most of what a further one costs."""
+def test_revising_a_note_reads_its_history_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The history grows with every revision, and reading it dominates the cost of the next one."""
     remembering = memory._bridge.inner._backend.memory.engine.remembering
     read: list[list[str]] = []
 
@@ -60,11 +60,11 @@ def test_to_revise_a_note_reads_its_history_once(memory: Memory, monkeypatch: py
     assert read == [[id]]
 
 
-def test_with_neither_id_nor_time_an_event_is_always_new(memory: Memory) -> None:
+def test_without_id_and_time_an_event_is_always_new(memory: Memory) -> None:
     assert memory.add("Hello.") != memory.add("Hello.")
 
 
-def test_other_content_for_the_same_id_is_decided_by_the_caller(memory: Memory) -> None:
+def test_on_conflict_decides_about_other_content_for_the_same_id(memory: Memory) -> None:
     id = memory.add("The gate code is 1234.", id="code")
     with pytest.raises(IdentityConflict, match="'code'"):
         memory.add("The gate code is 9999.", id="code")
@@ -74,26 +74,26 @@ def test_other_content_for_the_same_id_is_decided_by_the_caller(memory: Memory) 
     note = memory.get(id)
     assert note.content == "The gate code is 9999."
     assert memory.get(note.event_ids[0]).revises is not None
-    assert said(memory, "gate code") == ["The gate code is 9999."]
-    assert memory.add("The gate code is 9999.", id="code") == id  # no news
+    assert search_texts(memory, "gate code") == ["The gate code is 9999."]
+    assert memory.add("The gate code is 9999.", id="code") == id  # unchanged
     memory.revert(id, 1)
-    assert said(memory, "gate code") == ["The gate code is 1234."]
+    assert search_texts(memory, "gate code") == ["The gate code is 1234."]
     with pytest.raises(InvalidInput, match="on_conflict"):
         memory.add("x", id="code", on_conflict="overwrite")
 
 
-def test_a_conflict_in_a_batch_stores_none_of_it(memory: Memory) -> None:
+def test_a_conflict_in_a_batch_stores_no_event(memory: Memory) -> None:
     with pytest.raises(IdentityConflict):
         memory.add_many([Event(id="a", content="one"), Event(id="b", content="two"), Event(id="a", content="three")])
     assert memory.list().notes == ()
 
 
-def test_the_last_of_several_wordings_in_one_call_wins_under_revise(memory: Memory) -> None:
+def test_the_last_wording_in_a_call_wins_with_revise(memory: Memory) -> None:
     wordings = [Event(id="a", content="first words"), Event(id="a", content="second words")]
-    one, two = memory.add_many(wordings, on_conflict="revise")
-    assert one == two
-    assert memory.get(one).content == "second words"
-    assert [r.version for r in memory.history(one)] == [1, 2]
+    first, second = memory.add_many(wordings, on_conflict="revise")
+    assert first == second
+    assert memory.get(first).content == "second words"
+    assert [r.version for r in memory.history(first)] == [1, 2]
 
 
 def test_a_longer_or_shorter_wording_adds_or_archives_parts(memory: Memory) -> None:
@@ -102,7 +102,7 @@ def test_a_longer_or_shorter_wording_adds_or_archives_parts(memory: Memory) -> N
     parts = memory.get(id).parts
     assert parts >= 3
     memory.add("Short after all.", id="report", on_conflict="revise")
-    assert said(memory, "harbour sentence") in ([], ["Short after all."])
+    assert search_texts(memory, "harbour sentence") in ([], ["Short after all."])
     assert [note.id for note in memory.list().notes] == [id]
     memory.add(long + " And one more.", id="report", on_conflict="revise")
     notes = memory.list().notes
@@ -110,7 +110,7 @@ def test_a_longer_or_shorter_wording_adds_or_archives_parts(memory: Memory) -> N
     assert "".join(note.content for note in sorted(notes, key=lambda note: note.part)) == long + " And one more."
 
 
-def test_a_note_that_was_taken_back_or_called_otherwise_is_still_its_events(memory: Memory) -> None:
+def test_reverted_and_changed_notes_still_belong_to_their_event(memory: Memory) -> None:
     id = memory.add("The gate code is 1234.", id="code")
     memory.add("The gate code is 9999.", id="code", on_conflict="revise")
     memory.revert(id, 1)
@@ -118,7 +118,7 @@ def test_a_note_that_was_taken_back_or_called_otherwise_is_still_its_events(memo
     memory.update(id, kind="semantic")
     assert memory.add("The gate code is 9999.", id="code") == id
     assert memory.add("The gate code is 5555.", id="code", on_conflict="revise") == id
-    assert said(memory, "gate code") == ["The gate code is 5555."]
+    assert search_texts(memory, "gate code") == ["The gate code is 5555."]
     long = " ".join(f"Sentence number {n} about the harbour." for n in range(120))
     report = memory.add(long, id="report")
     memory.add("Short after all.", id="report", on_conflict="revise")
@@ -130,7 +130,7 @@ def test_a_note_that_was_taken_back_or_called_otherwise_is_still_its_events(memo
     assert memory.check() == []
 
 
-def test_what_was_deleted_is_not_revived(memory: Memory) -> None:
+def test_deleted_events_are_not_revived(memory: Memory) -> None:
     id = memory.add_many(LIFE)[2]
     memory.delete(id)
     outcome = memory.add_many_report([Event(**event) for event in LIFE])
@@ -155,7 +155,7 @@ events = st.builds(
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("backend", EVERY_STORE)
-def test_any_import_run_again_changes_nothing(
+def test_any_repeated_import_changes_nothing(
     backend: str, tmp_path_factory: pytest.TempPathFactory, soak_scale: object
 ) -> None:
     @given(st.lists(events, max_size=8))
@@ -165,9 +165,9 @@ def test_any_import_run_again_changes_nothing(
             memory.add_many_report(batch, on_conflict="skip")
             memory.flush()
             before = picture(memory)
-            again = memory.add_many_report(batch, on_conflict="skip")
+            repeated = memory.add_many_report(batch, on_conflict="skip")
             memory.flush()
-            assert {done.status for done in again} <= {"existing", "skipped"}
+            assert {done.status for done in repeated} <= {"existing", "skipped"}
             assert picture(memory) == before
 
     run()
@@ -177,8 +177,8 @@ def howls(count: int) -> list[Event]:
     return [Event(content=f"Kestrel the dog howls at the moon, {n} times.", id=str(n)) for n in range(count)]
 
 
-def test_a_job_that_two_workers_do_is_written_once(url: Any) -> None:
-    """The second worker takes over a lease that ran out; whoever is late writes nothing."""
+def test_a_job_done_by_two_workers_is_written_once(url: Any) -> None:
+    """The second worker takes over an expired lease; the late worker writes nothing."""
     with Memory(url) as memory:
         memory.add_many(howls(9))
         memory.flush()
@@ -197,7 +197,7 @@ async def _two_workers(memory: AsyncMemory, note: str) -> None:
     store, scope = memory._backend.memory.engine.store, memory.scope
     work = memory._backend.memory.engine.loop._work
     await memory.update(note, content="Kestrel the dog howls at the sun.")
-    late = await store.claim(list(JobKind), 100, 0.0, scope)  # a lease that has run out when it begins
+    late = await store.claim(list(JobKind), 100, 0.0, scope)  # a lease that expires at once
     early = await store.claim(list(JobKind), 100, 60.0, scope)
     assert [job.id for job in early] == [job.id for job in late]
     assert all(job.attempts == 2 for job in early)
@@ -210,10 +210,10 @@ async def _two_workers(memory: AsyncMemory, note: str) -> None:
     assert await store.jobs(scope) == []
 
 
-def test_a_scope_dropped_beside_its_first_event_knows_that_event(url: Any) -> None:
-    """Identities hang on the scope's secret: none may be written under another than they were made with."""
+def test_a_scope_deleted_during_its_first_event_recognises_that_event(url: Any) -> None:
+    """Identities depend on the scope's secret: each must be written with the secret that made it."""
 
-    async def both(memory: AsyncMemory, scope: Scope) -> None:
+    async def add_and_delete(memory: AsyncMemory, scope: Scope) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(memory.add, "Ann moved to Oslo.", id="D1", scope=scope))
             tasks.start_soon(partial(memory.delete_scope, scope=scope))
@@ -221,7 +221,7 @@ def test_a_scope_dropped_beside_its_first_event_knows_that_event(url: Any) -> No
     with Memory(url) as memory:
         for number in range(6):
             scope = Scope(user=f"user {number}")
-            memory._bridge.call(partial(both, memory._bridge.inner, scope))
+            memory._bridge.call(partial(add_and_delete, memory._bridge.inner, scope))
             memory.add("Ann moved to Oslo.", id="D1", scope=scope)
             assert len(memory.list(scope=scope).notes) == 1
 
@@ -229,7 +229,7 @@ def test_a_scope_dropped_beside_its_first_event_knows_that_event(url: Any) -> No
 @pytest.mark.soak_only("neo4j")
 @pytest.mark.slow
 def test_several_processes_share_the_jobs(url: Any) -> None:
-    """Four processes work one queue off: nothing is lost and nothing written twice."""
+    """Four processes share one queue: no job is lost or written twice."""
     with Memory(url) as memory:
         memory._bridge.call(memory._bridge.inner._backend.memory.engine.loop.close)
         memory.add_many(

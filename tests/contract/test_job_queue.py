@@ -23,12 +23,12 @@ from zettel.ports.operations import Op, PutJob
 
 ANN, BOB = Scope(user="ann"), Scope(user="bob")
 ALL = list(JobKind)
-LONG = 60.0  # seconds of a lease that does not run out
+LONG = 60.0  # seconds; does not expire during a test
 
 
 @asynccontextmanager
 async def opened(backend: str, folder: Path) -> AsyncIterator[GraphStore]:
-    """A store at whose jobs nobody works."""
+    """Open a store without workers."""
     at: Any = BACKENDS[backend](folder)
     store = open_store(at, None, None) if isinstance(at, (str, Path)) else at
     await store.open()
@@ -48,7 +48,7 @@ async def put(store: GraphStore, scope: Scope, *kinds: JobKind, later: float = 0
         return [*made]
 
     await Commits(store).commit(scope, plan)
-    return [one.job for one in made]
+    return [op.job for op in made]
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -56,14 +56,14 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 
 
 @pytest.mark.parametrize("backend", EVERY_STORE)
-def test_of_busy_scopes_only_what_needs_no_order_is_taken(backend: str, tmp_path: Path) -> None:
+def test_busy_scopes_release_only_unordered_jobs(backend: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(backend, tmp_path) as store:
             await put(store, ANN, JobKind.LINK, JobKind.EMBED)
             await put(store, BOB, JobKind.LINK)
             taken = []
-            while more := await store.claim(ALL, 9, LONG, None, [ANN]):
-                taken += [(job.scope, job.kind) for job in more]
+            while batch := await store.claim(ALL, 9, LONG, None, [ANN]):
+                taken += [(job.scope, job.kind) for job in batch]
             assert sorted(taken, key=str) == sorted([(ANN, JobKind.EMBED), (BOB, JobKind.LINK)], key=str)
             assert await store.claim(ALL, 9, LONG, ANN, [ANN, Scope(user="nobody")]) == []
             assert [job.kind for job in await store.claim(ALL, 9, LONG, None, [BOB])] == [JobKind.LINK]
@@ -72,7 +72,7 @@ def test_of_busy_scopes_only_what_needs_no_order_is_taken(backend: str, tmp_path
 
 
 @pytest.mark.parametrize("backend", EVERY_STORE)
-def test_jobs_of_single_notes_come_before_mass_work(backend: str, tmp_path: Path) -> None:
+def test_jobs_of_single_notes_precede_bulk_jobs(backend: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(backend, tmp_path) as store:
             mass = [JobKind.REEMBED, JobKind.REFLECT, JobKind.EVOLVE, JobKind.MERGE, JobKind.PURGE]
@@ -80,8 +80,8 @@ def test_jobs_of_single_notes_come_before_mass_work(backend: str, tmp_path: Path
             await put(store, BOB, JobKind.LINK)
             await put(store, ANN, JobKind.EMBED, JobKind.ANNOTATE)
             claimed: list[Job] = []
-            while more := await store.claim(ALL, 9, LONG, None):
-                claimed += more
+            while batch := await store.claim(ALL, 9, LONG, None):
+                claimed += batch
             kinds = [job.kind for job in claimed]
             assert set(kinds[:3]) == {JobKind.LINK, JobKind.EMBED, JobKind.ANNOTATE}
             assert kinds[3:] == [JobKind.PURGE, JobKind.REFLECT, JobKind.EVOLVE, JobKind.MERGE, JobKind.REEMBED]
@@ -91,31 +91,31 @@ def test_jobs_of_single_notes_come_before_mass_work(backend: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("backend", EVERY_STORE)
-def test_one_failed_job_is_tried_again(backend: str, tmp_path: Path) -> None:
+def test_a_single_failed_job_can_be_retried(backend: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(backend, tmp_path) as store:
-            one, other = await put(store, ANN, JobKind.LINK, JobKind.LINK)
+            retried, other = await put(store, ANN, JobKind.LINK, JobKind.LINK)
             await store.fail(await store.claim(ALL, 9, LONG, None), "it cannot be done", None)
             assert await store.retry(ANN, "j_nothing") == 0
-            assert await store.retry(BOB, one.id) == 0
-            assert await store.retry(ANN, one.id) == 1
+            assert await store.retry(BOB, retried.id) == 0
+            assert await store.retry(ANN, retried.id) == 1
             states = {job.id: job.state for job in await store.jobs(ANN)}
-            assert states == {one.id: JobState.QUEUED, other.id: JobState.FAILED}
+            assert states == {retried.id: JobState.QUEUED, other.id: JobState.FAILED}
 
     run(work())
 
 
 @pytest.mark.parametrize("backend", EVERY_STORE)
-def test_what_was_begun_is_given_back_at_once(backend: str, tmp_path: Path) -> None:
+def test_released_jobs_can_be_claimed_at_once(backend: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(backend, tmp_path) as store:
             await put(store, ANN, JobKind.LINK, JobKind.LINK, JobKind.LINK)
             claimed = await store.claim(ALL, 9, LONG, None)
             assert await store.claim(ALL, 9, LONG, None) == []
             await store.fail(claimed[:2], "stopped", datetime.now(timezone.utc))
-            again = await store.claim(ALL, 9, LONG, None)
-            assert [job.id for job in again] == [job.id for job in claimed[:2]]
-            await store.fail(claimed, "too late to say", None)  # two of the three are somebody else's now
+            reclaimed = await store.claim(ALL, 9, LONG, None)
+            assert [job.id for job in reclaimed] == [job.id for job in claimed[:2]]
+            await store.fail(claimed, "too late to say", None)  # two of the three have a new owner
             states = {job.id: job.state for job in await store.jobs(ANN)}
             assert [states[job.id] for job in claimed] == [JobState.RUNNING, JobState.RUNNING, JobState.FAILED]
 
@@ -123,7 +123,7 @@ def test_what_was_begun_is_given_back_at_once(backend: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("backend", EVERY_STORE)
-def test_a_claim_for_which_nothing_was_tried_counts_as_no_attempt(backend: str, tmp_path: Path) -> None:
+def test_an_unused_claim_does_not_count_as_an_attempt(backend: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(backend, tmp_path) as store:
             await put(store, ANN, JobKind.LINK)
@@ -136,7 +136,7 @@ def test_a_claim_for_which_nothing_was_tried_counts_as_no_attempt(backend: str, 
 
 
 @pytest.mark.parametrize("backend", EVERY_STORE)
-def test_a_job_is_dropped_unless_somebody_is_at_it(backend: str, tmp_path: Path) -> None:
+def test_a_job_can_be_cancelled_unless_it_runs(backend: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(backend, tmp_path) as store:
             running, failed = await put(store, ANN, JobKind.LINK, JobKind.EMBED)
@@ -154,7 +154,7 @@ def test_a_job_is_dropped_unless_somebody_is_at_it(backend: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("backend", EVERY_STORE)
-def test_a_lease_that_ran_out_keeps_no_job(backend: str, tmp_path: Path) -> None:
+def test_an_expired_lease_does_not_block_cancelling(backend: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(backend, tmp_path) as store:
             (job,) = await put(store, ANN, JobKind.LINK)
@@ -166,25 +166,25 @@ def test_a_lease_that_ran_out_keeps_no_job(backend: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("backend", EVERY_STORE)
-def test_a_lease_is_renewed_by_who_holds_it(backend: str, tmp_path: Path) -> None:
+def test_only_the_owner_renews_a_lease(backend: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(backend, tmp_path) as store:
             await put(store, ANN, JobKind.LINK)
             late = await store.claim(ALL, 9, 0.0, None)
             await asyncio.sleep(0.01)
-            held = await store.claim(ALL, 9, 0.5, None)  # by somebody else now
+            owned = await store.claim(ALL, 9, 0.5, None)  # claimed by another worker
             await store.renew(late, 0.0)
-            await store.renew(held, LONG)
+            await store.renew(owned, LONG)
             await asyncio.sleep(0.6)
             assert await store.claim(ALL, 9, LONG, None) == []
-            await store.fail(held, "stopped", datetime.now(timezone.utc))
-            await store.renew(held, LONG)  # it is nobody's any more
-            assert [job.id for job in await store.claim(ALL, 9, LONG, None)] == [job.id for job in held]
+            await store.fail(owned, "stopped", datetime.now(timezone.utc))
+            await store.renew(owned, LONG)  # already released
+            assert [job.id for job in await store.claim(ALL, 9, LONG, None)] == [job.id for job in owned]
 
     run(work())
 
 
-def test_a_round_that_takes_long_stays_with_its_worker(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_round_stays_with_its_worker(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = memory._bridge.inner._backend.memory.engine
     (lane, *_) = engine.loop._lanes
     monkeypatch.setattr(lane, "lane", lane.lane._replace(lease=0.3))
@@ -203,7 +203,7 @@ def test_a_round_that_takes_long_stays_with_its_worker(memory: Memory, monkeypat
     assert taken == [0]
 
 
-def test_a_memory_says_why_a_job_cannot_be_cancelled(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancel_errors_state_the_reason(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     store = memory._bridge.inner._backend.memory.engine.store
     monkeypatch.setattr(memory._bridge.inner._backend.memory.engine.loop, "_run_batch", lambda _: _none())
     memory.add("Snow fell.")
@@ -229,10 +229,10 @@ async def _none() -> int:
     return 0
 
 
-def test_a_round_of_evolution_is_queued_where_something_changed(
+def test_evolve_later_queues_a_round_after_changes(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert memory.evolve_later() is False  # nothing was ever written
+    assert memory.evolve_later() is False  # the memory is empty
     memory.add("The ferry to Bergen leaves at nine.")
     memory.flush()
     with monkeypatch.context() as patch:
@@ -249,7 +249,7 @@ def test_a_round_of_evolution_is_queued_where_something_changed(
     memory.flush()
 
 
-def test_a_job_that_failed_before_keeps_no_round_from_being_done(
+def test_earlier_failures_do_not_block_a_round(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop = memory._bridge.inner._backend.memory.engine.loop
@@ -270,7 +270,7 @@ async def _broken(scope: Scope, jobs: Any) -> Any:
     raise ValueError("it cannot be done")
 
 
-def test_a_new_round_takes_the_place_of_those_that_failed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_round_replaces_failed_rounds(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.add("The ferry to Bergen leaves at nine.")
     memory.flush()
     with monkeypatch.context() as patch:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.support import decide, keep_answer, write
+from tests.contract.support import cache_answer, decide, write
 from zettel import LinkType, Memory, Scope
 from zettel.core.follow_ups import new_job
 from zettel.model import JobKind, ModelUse, Note
@@ -47,56 +47,56 @@ def three_notes(memory: Memory) -> list[str]:
     return ids
 
 
-def test_an_answer_is_kept_and_replaced(memory: Memory) -> None:
-    one, other, _ = three_notes(memory)
+def test_an_answer_is_cached_and_replaced(memory: Memory) -> None:
+    first, second, _ = three_notes(memory)
     assert answer(memory, "k") is None
-    keep_answer(memory, "k", '{"tags": ["ship"], "ü": "日本"}', one, other, one)
-    keep_answer(memory, "without notes", "It said nothing of them.")
+    cache_answer(memory, "k", '{"tags": ["ship"], "ü": "日本"}', first, second, first)
+    cache_answer(memory, "without notes", "It said nothing of them.")
     assert answer(memory, "k") == '{"tags": ["ship"], "ü": "日本"}'
-    keep_answer(memory, "k", "", other)
+    cache_answer(memory, "k", "", second)
     assert answer(memory, "k") == ""
-    memory.delete(one)  # the one that was replaced was asked about it, this one is not
+    memory.delete(first)  # only the replaced answer depended on it
     assert answer(memory, "k") == ""
-    memory.delete(other)
+    memory.delete(second)
     assert answer(memory, "k") is None
     assert answer(memory, "without notes") == "It said nothing of them."
     assert memory.check() == []
 
 
-def test_an_answer_is_its_scopes(memory: Memory) -> None:
+def test_answers_are_cached_per_scope(memory: Memory) -> None:
     (mine, *_) = three_notes(memory)
     bobs = memory.add("Bob keeps bees.", scope=BOB)
-    keep_answer(memory, "k", "ships", mine)
+    cache_answer(memory, "k", "ships", mine)
     assert answer(memory, "k", BOB) is None
-    keep_answer(memory, "k", "bees", bobs, scope=BOB)
+    cache_answer(memory, "k", "bees", bobs, scope=BOB)
     write(memory, EraseAnswers((mine, bobs)), scope=BOB)
     assert (answer(memory, "k"), answer(memory, "k", BOB)) == ("ships", None)
     assert answer(memory, "k", Scope(user="nobody")) is None
 
 
 @pytest.mark.parametrize("which", range(3))
-def test_an_answer_goes_with_each_of_its_notes(memory: Memory, which: int) -> None:
+def test_an_answer_is_deleted_with_any_of_its_notes(memory: Memory, which: int) -> None:
     ids = three_notes(memory)
-    for key, asked in {"all": ids, "it": [ids[which]], "others": [id for id in ids if id != ids[which]]}.items():
-        keep_answer(memory, key, f"about {key}", *asked)
+    for key, sources in {"all": ids, "it": [ids[which]], "others": [id for id in ids if id != ids[which]]}.items():
+        cache_answer(memory, key, f"about {key}", *sources)
     memory.delete(ids[which])
     assert [answer(memory, key) for key in ("all", "it", "others")] == [None, None, "about others"]
     assert memory.check() == []
 
 
-def test_an_answer_goes_with_what_was_made_from_its_note(memory: Memory) -> None:
+def test_an_answer_is_deleted_with_derived_notes(memory: Memory) -> None:
     source, derived, other = three_notes(memory)
     decide(memory, derived, source, LinkType.DERIVED_FROM)
-    keep_answer(memory, "derived", "about what was derived", derived, other)
+    cache_answer(memory, "derived", "about what was derived", derived, other)
     memory.delete(source)
     assert answer(memory, "derived") is None
 
 
-def test_an_answer_goes_with_wording_that_falls_back(memory: Memory) -> None:
+def test_an_answer_is_deleted_with_reverted_wording(memory: Memory) -> None:
     source, reworded, other = three_notes(memory)
     decide(memory, reworded, source, LinkType.RELATES, context="It lies beside Aurora.")
-    keep_answer(memory, "reworded", "about what the source had changed", reworded, other)
-    keep_answer(memory, "other", "about what it had not", other)
+    cache_answer(memory, "reworded", "about what the source had changed", reworded, other)
+    cache_answer(memory, "other", "about what it had not", other)
     memory.delete(source)
     note = memory.get(reworded)
     assert isinstance(note, Note)
@@ -105,18 +105,18 @@ def test_an_answer_goes_with_wording_that_falls_back(memory: Memory) -> None:
     assert answer(memory, "other") == "about what it had not"
 
 
-def test_an_answer_that_comes_after_its_note_went_is_not_kept(memory: Memory) -> None:
-    gone, stays, _ = three_notes(memory)
-    memory.delete(gone)
-    keep_answer(memory, "late", "about both", stays, gone)
+def test_a_late_answer_about_a_deleted_note_is_dropped(memory: Memory) -> None:
+    deleted, stays, _ = three_notes(memory)
+    memory.delete(deleted)
+    cache_answer(memory, "late", "about both", stays, deleted)
     assert answer(memory, "late") is None
 
 
-def test_a_scope_goes_with_its_answers_and_costs(memory: Memory) -> None:
+def test_deleting_a_scope_deletes_its_answers_and_costs(memory: Memory) -> None:
     (mine, *_) = three_notes(memory)
     bobs = memory.add("Bob keeps bees.", scope=BOB)
     for scope, note in ((None, mine), (BOB, bobs)):
-        keep_answer(memory, "k", "kept", note, scope=scope)
+        cache_answer(memory, "k", "kept", note, scope=scope)
         write(memory, PutUse(ModelUse(day=MONDAY, model="small", calls=1)), scope=scope)
     memory.delete_scope()
     assert (answer(memory, "k"), answer(memory, "k", BOB)) == (None, "kept")
@@ -127,7 +127,7 @@ def test_a_scope_goes_with_its_answers_and_costs(memory: Memory) -> None:
     assert memory.check() == []
 
 
-def test_costs_add_up(memory: Memory) -> None:
+def test_costs_are_added_up(memory: Memory) -> None:
     three_notes(memory)
     memory.add("Bob keeps bees.", scope=BOB)
     call = {"calls": 1, "prompt_tokens": 900, "completion_tokens": 70, "usd": 0.25}
@@ -138,25 +138,25 @@ def test_costs_add_up(memory: Memory) -> None:
         (None, ModelUse(day=MONDAY, model="large", **{**call, "usd": 2.5})),
         (BOB, ModelUse(day=MONDAY, model="small", **call)),
     ]
-    for scope, one in spent:
-        write(memory, PutUse(one), scope=scope)
+    for scope, model_use in spent:
+        write(memory, PutUse(model_use), scope=scope)
     write(memory, PutUse(spent[0][1]), PutUse(spent[0][1]))
     large = ModelUse(day=MONDAY, model="large", **{**call, "usd": 2.5})
     monday = ModelUse(day=MONDAY, model="small", **{**call, "hits": 1})
     tuesday = ModelUse(day=TUESDAY, model="small", calls=3, prompt_tokens=2700, completion_tokens=210, usd=0.75)
-    both = ModelUse(day=MONDAY, model="small", calls=2, hits=1, prompt_tokens=1800, completion_tokens=140, usd=0.5)
+    total = ModelUse(day=MONDAY, model="small", calls=2, hits=1, prompt_tokens=1800, completion_tokens=140, usd=0.5)
     assert use(memory, memory.scope) == [large, monday, tuesday]
     assert use(memory, memory.scope, TUESDAY) == use(memory, None, TUESDAY) == [tuesday]
     assert use(memory, memory.scope, date(2026, 11, 18)) == []
     assert use(memory, BOB) == [spent[4][1]]
-    assert use(memory, None) == [large, both, tuesday]
+    assert use(memory, None) == [large, total, tuesday]
     assert use(memory, Scope(user="nobody")) == []
 
 
 def test_waiting_jobs_are_counted_by_kind(memory: Memory) -> None:
-    one, *_ = three_notes(memory)
+    id, *_ = three_notes(memory)
     assert pending(memory, memory.scope) == 0
-    note = memory.get(one)
+    note = memory.get(id)
     assert isinstance(note, Note)
     write(memory, *(new_job(memory.scope, kind, LATER, note) for kind in (JobKind.ANNOTATE, JobKind.LINK)))
     write(memory, new_job(BOB, JobKind.ANNOTATE, LATER), scope=BOB)
@@ -171,22 +171,22 @@ def test_waiting_jobs_are_counted_by_kind(memory: Memory) -> None:
     assert pending(memory, None) == 4
 
 
-def test_answers_and_costs_are_there_after_reopening(url: Any) -> None:
+def test_answers_and_costs_survive_reopening(url: Any) -> None:
     with Memory(url) as memory:
-        one, *_ = three_notes(memory)
-        keep_answer(memory, "k", "kept", one)
+        id, *_ = three_notes(memory)
+        cache_answer(memory, "k", "kept", id)
         write(memory, PutUse(ModelUse(day=MONDAY, model="small", calls=1, usd=0.5)))
     with Memory(url) as memory:
         assert answer(memory, "k") == "kept"
         assert use(memory, None) == [ModelUse(day=MONDAY, model="small", calls=1, usd=0.5)]
 
 
-def test_an_export_leaves_answers_and_costs_behind(memory: Memory, tmp_path: Path) -> None:
-    one, *_ = three_notes(memory)
-    keep_answer(memory, "k", "Unrepeatable words.", one)
+def test_exports_exclude_answers_and_costs(memory: Memory, tmp_path: Path) -> None:
+    id, *_ = three_notes(memory)
+    cache_answer(memory, "k", "Unrepeatable words.", id)
     write(memory, PutUse(ModelUse(day=MONDAY, model="small-but-costly", calls=1)))
     memory.export(tmp_path / "ann.zettel", "zettel")
     exported = (tmp_path / "ann.zettel").read_text(encoding="utf-8")
-    assert one in exported
+    assert id in exported
     assert "Unrepeatable" not in exported
     assert "small-but-costly" not in exported

@@ -1,4 +1,4 @@
-"""Evolved by a model: a new note rewrites the notes around it, with a reason, within bounds, and it can be undone."""
+"""Evolution by a model: a new note rewrites its neighbours with a reason and within bounds, reversibly."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def server() -> Iterator[ModelServer]:
         yield started
 
 
-def told(memory: Memory, *texts: str) -> list[str]:
-    """Notes that a model has read and linked."""
+def annotated(memory: Memory, *texts: str) -> list[str]:
+    """Add notes and wait until a model has annotated and linked them."""
     days = range(1, len(texts) + 1)
     events = [
         {"content": text, "speaker": "Nadia", "session": "s", "occurred_at": f"2024-05-0{day}T10:00Z"}
@@ -55,13 +55,13 @@ def told(memory: Memory, *texts: str) -> list[str]:
 
 
 def rewritings(memory: Memory, id: str) -> list[Revision]:
-    found = memory.history(id)
-    return [r for r in found if r.cause.by == "evolve" and r.cause.model is not None and "context" in r.change]
+    revisions = memory.history(id)
+    return [r for r in revisions if r.cause.by == "evolve" and r.cause.model is not None and "context" in r.change]
 
 
-def test_a_new_note_rewrites_its_neighbour_and_says_why(url: Any, server: ModelServer) -> None:
+def test_a_new_note_rewrites_its_neighbour_with_a_reason(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
-        ids = told(memory, *BOAT)
+        ids = annotated(memory, *BOAT)
         before = noted(memory, ids[1])
         assert memory.evolve().revised > 0
         after = noted(memory, ids[1])
@@ -73,13 +73,13 @@ def test_a_new_note_rewrites_its_neighbour_and_says_why(url: Any, server: ModelS
         assert (made.cause.model, made.cause.prompt) == ("openai/scripted", "evolve/1")
         assert {ids[1], ids[2]} <= {read.note for read in made.inputs}
         hits = memory.search("evolved")
-        assert {hit.note.id for hit in hits if "text" in hit.why.seeds} >= {ids[1]}  # indexed as it reads now
+        assert {hit.note.id for hit in hits if "text" in hit.why.seeds} >= {ids[1]}  # indexed with its new wording
         assert memory.check() == []
 
 
-def test_again_costs_nothing_and_changes_nothing(url: Any, server: ModelServer) -> None:
+def test_a_second_round_costs_and_changes_nothing(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
-        ids = told(memory, *BOAT)
+        ids = annotated(memory, *BOAT)
         memory.evolve()
         versions = [noted(memory, id).version for id in ids]
         calls = memory.stats()["llm_calls"]
@@ -88,16 +88,16 @@ def test_again_costs_nothing_and_changes_nothing(url: Any, server: ModelServer) 
         assert memory.stats()["llm_calls"] == calls
 
 
-def test_what_a_model_wrote_is_spread_in_the_same_round(url: Any, server: ModelServer) -> None:
+def test_fields_of_a_model_spread_in_the_same_round(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
-        told(memory, *KILN)
+        annotated(memory, *KILN)
         assert memory.evolve().revised > 0
         assert not any(memory.evolve())
 
 
-def test_what_a_person_wrote_or_took_back_stays(url: Any, server: ModelServer) -> None:
+def test_edits_and_reverts_of_a_person_stay(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
-        ids = told(memory, *BOAT)
+        ids = annotated(memory, *BOAT)
         memory.update(ids[1], context="The Heron is still on land.")
         memory.flush(timeout=PATIENCE)
         memory.evolve()
@@ -110,28 +110,28 @@ def test_what_a_person_wrote_or_took_back_stays(url: Any, server: ModelServer) -
         assert "Later:" not in noted(memory, ids[0]).context
 
 
-def test_a_rewriting_may_not_go_too_far_nor_too_often(
+def test_rewrites_are_limited_in_extent_and_number(
     url: Any, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(evolve_by_model, "MIN_COSINE", 1.01)
     with Memory(url, llm=model(server)) as memory:
-        ids = told(memory, *BOAT)
+        ids = annotated(memory, *BOAT)
         memory.evolve()
         assert [rewritings(memory, id) for id in ids] == [[], [], []]
         monkeypatch.setattr(evolve_by_model, "MIN_COSINE", 0.0)
         monkeypatch.setattr(evolve_by_model, "REWRITES_A_DAY", 1)
         for number in range(3):
-            told(memory, f"The Heron has its sail and its varnish, says my sister, day {number}.")
+            annotated(memory, f"The Heron has its sail and its varnish, says my sister, day {number}.")
             memory.evolve()
         assert max(len(rewritings(memory, note.id)) for note in memory.list().notes) == 1
 
 
-def test_links_are_dropped(url: Any, server: ModelServer) -> None:
+def test_a_model_can_remove_links(url: Any, server: ModelServer) -> None:
     def answer(request: dict[str, Any]) -> str:
-        asked = request["messages"][-1]["content"]
-        if not asked.startswith("news:"):
+        prompt = request["messages"][-1]["content"]
+        if not prompt.startswith("news:"):
             return reply(request)
-        cards = [json.loads(line) for line in asked.splitlines() if line.startswith("{")]
+        cards = [json.loads(line) for line in prompt.splitlines() if line.startswith("{")]
         pairs = [(card["id"], near) for card in cards for near in card.get("near", [])]
         return json.dumps(
             {"changes": [{"because": new, "card": old, "do": "unlink", "why": "only a name"} for new, old in pairs]}
@@ -139,7 +139,7 @@ def test_links_are_dropped(url: Any, server: ModelServer) -> None:
 
     server.reply = answer
     with Memory(url, llm=model(server)) as memory:
-        ids = told(memory, *BOAT)
+        ids = annotated(memory, *BOAT)
         related = [link for id in ids for link in memory.links(id) if link.type is LinkType.RELATES]
         assert related
         memory.evolve()
@@ -150,14 +150,14 @@ def test_links_are_dropped(url: Any, server: ModelServer) -> None:
         assert memory.check() == []
 
 
-def test_rubbish_changes_nothing_and_is_told(url: Any, server: ModelServer) -> None:
+def test_an_unusable_answer_changes_nothing_and_is_reported(url: Any, server: ModelServer) -> None:
     def answer(request: dict[str, Any]) -> str:
-        asked = request["messages"][-1]["content"]
-        return "No." if asked.startswith("news:") else reply(request)
+        prompt = request["messages"][-1]["content"]
+        return "No." if prompt.startswith("news:") else reply(request)
 
     server.reply = answer
     with Memory(url, llm=model(server)) as memory:
-        ids = told(memory, *BOAT)
+        ids = annotated(memory, *BOAT)
         before = [noted(memory, id).context for id in ids]
         with pytest.raises(JobFailed, match="JSON"):
             memory.evolve()
@@ -168,39 +168,39 @@ def test_rubbish_changes_nothing_and_is_told(url: Any, server: ModelServer) -> N
         assert any(rewritings(memory, id) for id in ids)
 
 
-def test_an_answer_of_no_use_does_not_keep_the_model_from_later_notes(url: Any, server: ModelServer) -> None:
+def test_useless_answers_do_not_block_later_notes(url: Any, server: ModelServer) -> None:
     unusable = BOAT[1]
-    asked: list[str] = []
+    prompts: list[str] = []
 
     def answer(request: dict[str, Any]) -> str:
         question = request["messages"][-1]["content"]
         if not question.startswith("news:"):
             return reply(request)
-        asked.append(question)
+        prompts.append(question)
         return "No." if unusable in question.partition("cards:")[0] else reply(request)
 
     server.reply = answer
     with Memory(url, llm=model(server)) as memory:
         engine = memory._bridge.inner._backend.memory.engine
         engine.loop._work._handlers[JobKind.EVOLVE]._model_evolution._evolver.batch = 1
-        ids = told(memory, *BOAT, *(f"{BOAT[2]} I saw it in {month}." for month in ("May", "June", "July")))
+        ids = annotated(memory, *BOAT, *(f"{BOAT[2]} I saw it in {month}." for month in ("May", "June", "July")))
         with pytest.raises(JobFailed, match="JSON"):
             memory.evolve()
         assert any(rewritings(memory, id) for id in ids)
-        asked.clear()
+        prompts.clear()
         unusable = ""  # all are
-        told(memory, *BOAT, *(f"{BOAT[0]} It rained in {month}." for month in ("May", "June", "July", "August")))
+        annotated(memory, *BOAT, *(f"{BOAT[0]} It rained in {month}." for month in ("May", "June", "July", "August")))
         with pytest.raises(JobFailed, match="JSON"):
             memory.evolve()
-        assert len(asked) == MAX_USELESS_ANSWERS * MAX_ATTEMPTS
+        assert len(prompts) == MAX_USELESS_ANSWERS * MAX_ATTEMPTS
 
 
-def test_what_a_deleted_note_had_spread_goes_with_it(
+def test_rewrites_disappear_with_the_deleted_note(
     url: Any, server: ModelServer, traces: Callable[..., list[str]]
 ) -> None:
     secret = "quokkaberg"
     with Memory(url, llm=model(server)) as memory:
-        ids = told(memory, *BOAT[:2], f"{BOAT[2]} It lies in {secret}.")
+        ids = annotated(memory, *BOAT[:2], f"{BOAT[2]} It lies in {secret}.")
         memory.evolve()
         assert any(rewritings(memory, id) for id in ids[:2])
         memory.delete(ids[2])

@@ -1,5 +1,5 @@
-"""Ranked by a model: one question for each search, paid from the budget, kept and erased as others are; without an
-answer the order before stands, and the hits say why."""
+"""Ranking by a model: one request per search, charged to the budget, cached and erased like other answers.
+Without an answer the previous order stays, and the hits report why."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ SAID = [event for event in LIFE if "Oslo" not in event["content"]]
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    """Answers with the notes in the order in which they were not shown."""
+    """Run a model server that returns the notes in reverse order."""
     with ModelServer(backwards) as started:
         yield started
 
 
 def backwards(request: dict[str, Any]) -> str:
-    asked = request["messages"][-1]["content"]
-    if not asked.startswith("question:"):
+    prompt = request["messages"][-1]["content"]
+    if not prompt.startswith("question:"):
         return reply(request)
-    _, *notes = [json.loads(line) for line in asked.splitlines() if line.startswith("{")]
+    _, *notes = [json.loads(line) for line in prompt.splitlines() if line.startswith("{")]
     return json.dumps({"order": [note["id"] for note in notes][::-1]})
 
 
-def lived(url: Any, server: ModelServer, timeout: float = 5.0, **settings: Any) -> Memory:
-    """A life that no model has read: it is asked by searches alone."""
+def open_filled(url: Any, server: ModelServer, timeout: float = 5.0, **settings: Any) -> Memory:
+    """Open a memory whose model serves only searches, not annotation."""
     memory = Memory(url, llm=model(server, timeout=timeout), run_llm_jobs=False, **settings)
     memory.add_many(SAID)
     memory.flush()
     return memory
 
 
-def found(memory: Memory, **search: Any) -> tuple[list[str], set[str]]:
+def ranking(memory: Memory, **search: Any) -> tuple[list[str], set[str]]:
     hits = memory.search(ASKED, **search)
     return [hit.note.content for hit in hits], {hit.why.scorer for hit in hits}
 
 
-def test_the_order_is_the_models_and_an_answer_is_paid_for_once(url: Any, server: ModelServer) -> None:
-    with lived(url, server) as memory:
-        before, by = found(memory)
+def test_the_model_decides_the_order_and_each_answer_is_paid_once(url: Any, server: ModelServer) -> None:
+    with open_filled(url, server) as memory:
+        before, by = ranking(memory)
         assert (by, server.asked) == ({"fusion"}, 0)
         for _ in range(2):
-            assert found(memory, scorer="llm") == (before[::-1], {"fusion+llm"})
+            assert ranking(memory, scorer="llm") == (before[::-1], {"fusion+llm"})
         assert server.asked == 1
         use = memory.stats()
         assert (use["llm_calls"], use["llm_hits"]) == (1, 1)
@@ -65,7 +65,7 @@ def test_the_order_is_the_models_and_an_answer_is_paid_for_once(url: Any, server
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "message"),
     [
         (Fault.UNAUTHORIZED, "needs a key"),
         (Fault.BROKEN, "did not answer"),
@@ -79,36 +79,36 @@ def test_the_order_is_the_models_and_an_answer_is_paid_for_once(url: Any, server
     ids=lambda value: value.name if isinstance(value, Fault) else "",
 )
 @pytest.mark.soak_only("neo4j")
-def test_what_goes_wrong_once_leaves_the_order_and_is_told(
-    url: Any, server: ModelServer, fault: Fault, told: str
+def test_a_fault_keeps_the_order_and_is_reported(
+    url: Any, server: ModelServer, fault: Fault, message: str
 ) -> None:
     server.plan = first([fault])
     server.hang = 3.0
-    with lived(url, server, timeout=2.0, scorer="llm") as memory:
-        before, _ = found(memory, scorer="fusion")
-        after, (by,) = found(memory)
+    with open_filled(url, server, timeout=2.0, scorer="llm") as memory:
+        before, _ = ranking(memory, scorer="fusion")
+        after, (by,) = ranking(memory)
         assert after == before
         assert by.startswith("fusion (not llm: ")
-        assert re.search(told, by)
+        assert re.search(message, by)
         assert not any(event["content"] in by for event in SAID)
-        if fault is not Fault.ECHO:  # the others were no answers, so nothing was kept
-            assert found(memory) == (before[::-1], {"fusion+llm"})
+        if fault is not Fault.ECHO:  # the other requests had no cacheable answer
+            assert ranking(memory) == (before[::-1], {"fusion+llm"})
 
 
-def test_a_spent_budget_leaves_the_order_and_is_told(url: Any, server: ModelServer) -> None:
-    with lived(url, server, budget=Budget(calls=1)) as memory:
-        before, _ = found(memory)
-        assert found(memory, scorer="llm")[0] == before[::-1]
+def test_a_spent_budget_keeps_the_order_and_is_reported(url: Any, server: ModelServer) -> None:
+    with open_filled(url, server, budget=Budget(calls=1)) as memory:
+        before, _ = ranking(memory)
+        assert ranking(memory, scorer="llm")[0] == before[::-1]
         hits = memory.search("Where does Ann live?", scorer="llm")
         (by,) = {hit.why.scorer for hit in hits}
         assert by.startswith("fusion (not llm: the budget of the day is spent: no calls left")
         assert [hit.note.id for hit in hits] == [hit.note.id for hit in memory.search("Where does Ann live?")]
-        assert found(memory, scorer="llm")[0] == before[::-1]  # a kept answer costs nothing
+        assert ranking(memory, scorer="llm")[0] == before[::-1]  # a cached answer costs nothing
         assert server.asked == 1
 
 
-def test_kept_answers_go_with_the_notes(url: Any, server: ModelServer, traces: Callable[..., list[str]]) -> None:
-    with lived(url, server) as memory:
+def test_cached_answers_are_deleted_with_notes(url: Any, server: ModelServer, traces: Callable[..., list[str]]) -> None:
+    with open_filled(url, server) as memory:
         secret = memory.add("The quokkaberg is in the cupboard, every evening.")
         memory.search("Is the cupboard shut every evening?", scorer="llm")
         memory.delete(secret)

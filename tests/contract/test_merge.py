@@ -1,4 +1,4 @@
-"""Merged: what was said twice becomes one note that stands for all its events, and can be parted again."""
+"""Merging: duplicates become one note with all their events, and a merge can be reverted."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.conftest import BACKENDS, EVERY_STORE
-from tests.contract.support import decide, said
+from tests.contract.support import decide, search_texts
 from tests.contract.test_erasable import SECRETS
 from tests.contract.test_erasable import traces as traces  # a fixture
-from tests.contract.transfer_helpers import told
+from tests.contract.transfer_helpers import scope_contents
 from zettel import Event, LinkType, Memory, Note
 from zettel.errors import NotFound
 from zettel.jobs import merge_job
@@ -47,7 +47,7 @@ def noted(memory: Memory, id: str) -> Note:
 
 
 def state(memory: Memory, *ids: str) -> list[dict[str, Any]]:
-    """All of notes but their versions, and the ends of their links."""
+    """Return all fields of notes except versions, and the ends of their links."""
     return [
         noted(memory, id).model_dump(exclude={"version"})
         | {"links": sorted((x.source, x.type.value, x.target) for x in memory.links(id))}
@@ -60,51 +60,51 @@ def versions(memory: Memory, *ids: str) -> list[int]:
 
 
 def pair(memory: Memory) -> tuple[str, str]:
-    """A statement and its duplicate, merged."""
-    one, other = memory.add_many([event(0, statement(0)), event(1, f"Well, {statement(0)}")])
+    """Add a statement and its duplicate, and merge them."""
+    original, duplicate = memory.add_many([event(0, statement(0)), event(1, f"Well, {statement(0)}")])
     assert memory.evolve().merged == 1
-    return one, other
+    return original, duplicate
 
 
 def test_fifty_planted_duplicates_are_merged_and_nothing_else(memory: Memory) -> None:
-    told = [event(n, statement(n)) for n in range(50)]
-    again = [event(100 + n, STYLES[n % len(STYLES)](statement(n))) for n in range(50)]
+    originals = [event(n, statement(n)) for n in range(50)]
+    duplicates = [event(100 + n, STYLES[n % len(STYLES)](statement(n))) for n in range(50)]
     near = [
         event(200, statement(0).replace("2", "3")), event(201, statement(1).replace("Bob", "Tor")),
         event(202, statement(2).replace("painted", "never painted")), event(203, statement(3), speaker="Ole"),
         event(204, statement(4), occurred_at="2024-06-01"), event(205, statement(5).rstrip(".") + "?"),
         *(event(210 + n, "Thanks!") for n in range(5)), *(event(220 + n, "In Oslo.") for n in range(5)),
     ]  # fmt: skip
-    ids = memory.add_many([*told, *again, *near])
+    ids = memory.add_many([*originals, *duplicates, *near])
     assert memory.evolve().merged == 50
     assert [noted(memory, id).merged_into for id in ids] == [*[None] * 50, *ids[:50], *[None] * len(near)]
-    for kept, gone in zip(ids[:50], ids[50:100], strict=True):
-        assert noted(memory, gone).archived
-        assert noted(memory, kept).event_ids == (noted(memory, kept).event_ids[0], noted(memory, gone).event_ids[0])
+    for first, second in zip(ids[:50], ids[50:100], strict=True):
+        assert noted(memory, second).archived
+        assert noted(memory, first).event_ids == (noted(memory, first).event_ids[0], noted(memory, second).event_ids[0])
     assert [note.id for note in memory.list(kinds=[Kind.EPISODIC], limit=200).notes] == ids[:50] + ids[100:]
     for number in range(0, 50, 7):
-        found = [hit.note.id for hit in memory.search(STYLES[2](statement(number)), k=5)]
-        assert ids[number] in found
-        assert not set(found).intersection(ids[50:100])
+        hit_ids = [hit.note.id for hit in memory.search(STYLES[2](statement(number)), k=5)]
+        assert ids[number] in hit_ids
+        assert not set(hit_ids).intersection(ids[50:100])
     assert memory.check() == []
     before = versions(memory, *ids)
     assert not any(memory.evolve())
     assert versions(memory, *ids) == before
 
 
-def test_a_duplicate_that_comes_later_joins_and_costs_no_vector(memory: Memory) -> None:
-    one, other = pair(memory)
+def test_a_later_duplicate_joins_the_merged_note(memory: Memory) -> None:
+    first, second = pair(memory)
     third = memory.add(statement(0), id="third", speaker="Ida", occurred_at=DAY, session="a")
     assert memory.evolve().merged == 1
-    assert [noted(memory, id).merged_into for id in (other, third)] == [one, one]
-    assert len(noted(memory, one).event_ids) == 3
-    assert {r.cause.by for r in memory.history(one)} >= {"merge"}
-    merging = [r for r in memory.history(one) if r.cause.by == "merge" and r.live]
+    assert [noted(memory, id).merged_into for id in (second, third)] == [first, first]
+    assert len(noted(memory, first).event_ids) == 3
+    assert {r.cause.by for r in memory.history(first)} >= {"merge"}
+    merging = [r for r in memory.history(first) if r.cause.by == "merge" and r.live]
     assert [set(r.change) for r in merging] == [{"event_ids"}]
-    assert {read.note for read in merging[0].inputs} == {one, other, third}
+    assert {read.note for read in merging[0].inputs} == {first, second, third}
 
 
-def test_what_is_said_all_day_costs_no_square_of_it(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frequent_duplicates_are_merged_in_bounded_groups(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merge_job, "MAX_MERGED", 4)
     ids = memory.add_many([event(n, "The nightly deploy of the barn server finished.") for n in range(10)])
     assert memory.evolve().merged == 3 + 3 + 1
@@ -116,7 +116,7 @@ def test_what_is_said_all_day_costs_no_square_of_it(memory: Memory, monkeypatch:
     assert [len(noted(memory, id).event_ids) for id in (ids[0], ids[4], ids[8])] == [4, 4, 3]
 
 
-def test_what_was_known_before_still_shows_both(memory: Memory) -> None:
+def test_known_at_before_a_merge_shows_both_notes(memory: Memory) -> None:
     ids = memory.add_many([event(0, statement(0)), event(1, statement(0))])
     memory.flush()
     before = max(noted(memory, id).recorded_at for id in ids)
@@ -129,7 +129,7 @@ def test_what_was_known_before_still_shows_both(memory: Memory) -> None:
 
 @pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
 def test_the_order_of_arrival_does_not_matter(order: tuple[int, ...]) -> None:
-    """Whatever comes when, and whenever is merged: the oldest stays, and speaks for all."""
+    """Whatever the order of arrivals and merges, the oldest note stays and has all events."""
     texts = [statement(0), f"Well, {statement(0)}", statement(0).upper()]
     for evolved_at in range(4):
         with Memory(ReferenceStore()) as memory:
@@ -144,7 +144,7 @@ def test_the_order_of_arrival_does_not_matter(order: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_whichever_side_is_reverted_both_stand_alone_and_stay_so(memory: Memory, side: int) -> None:
+def test_reverting_either_note_separates_both_for_good(memory: Memory, side: int) -> None:
     ids = memory.add_many([event(0, statement(0)), event(1, statement(0)), event(2, "Hens lay eggs.")])
     memory.flush()
     before = state(memory, *ids)
@@ -153,67 +153,67 @@ def test_whichever_side_is_reverted_both_stand_alone_and_stay_so(memory: Memory,
     memory.revert(ids[side], 1)
     memory.flush()
     assert [noted(memory, id).merged_into for id in ids] == [None] * 3
-    assert said(memory, statement(0), k=2) == [statement(0)] * 2
+    assert search_texts(memory, statement(0), k=2) == [statement(0)] * 2
     assert memory.check() == []
-    assert memory.evolve().merged == 0  # a person parted them
+    assert memory.evolve().merged == 0  # a person reverted the merge
     for id in ids:
         memory.revert(id, 1)
     memory.flush()
-    assert [dict(one, links=[]) for one in state(memory, *ids)] == [dict(one, links=[]) for one in before]
+    assert [dict(note, links=[]) for note in state(memory, *ids)] == [dict(note, links=[]) for note in before]
 
 
-def test_taking_back_a_taking_back_merges_again(memory: Memory) -> None:
-    one, other = pair(memory)
-    merged = state(memory, one, other)
-    memory.revert(other, 1)
-    memory.revert(other, memory.history(other)[-2].version)
-    assert state(memory, one, other) == merged
+def test_reverting_a_revert_merges_again(memory: Memory) -> None:
+    first, second = pair(memory)
+    merged = state(memory, first, second)
+    memory.revert(second, 1)
+    memory.revert(second, memory.history(second)[-2].version)
+    assert state(memory, first, second) == merged
     assert len(memory.list().notes) == 1
     memory.flush()
     assert memory.check() == []
 
 
-def test_one_of_three_is_parted_and_the_other_two_merge_again(memory: Memory) -> None:
-    one, other = pair(memory)
+def test_one_of_three_merged_notes_can_be_separated(memory: Memory) -> None:
+    first, second = pair(memory)
     third = memory.add(statement(0), id="third", speaker="Ida", occurred_at=DAY, session="a")
     memory.evolve()
     memory.revert(third, 1)
-    assert [noted(memory, id).merged_into for id in (one, other, third)] == [None, one, None]
-    memory.revert(other, 1)
-    assert [noted(memory, id).merged_into for id in (one, other, third)] == [None] * 3
-    assert [len(noted(memory, id).event_ids) for id in (one, other, third)] == [1] * 3
+    assert [noted(memory, id).merged_into for id in (first, second, third)] == [None, first, None]
+    memory.revert(second, 1)
+    assert [noted(memory, id).merged_into for id in (first, second, third)] == [None] * 3
+    assert [len(noted(memory, id).event_ids) for id in (first, second, third)] == [1] * 3
     memory.flush()
     assert memory.check() == []
 
 
-def test_other_words_for_a_merged_event_part_it_again(memory: Memory) -> None:
-    one, other = pair(memory)
-    assert memory.add_many([event(1, "Ann sold the barn.")], on_conflict="revise") == [other]
-    assert [noted(memory, id).content for id in (one, other)] == [statement(0), "Ann sold the barn."]
-    assert not noted(memory, other).archived
-    assert len(noted(memory, one).event_ids) == 1
+def test_revising_a_merged_event_separates_it(memory: Memory) -> None:
+    first, second = pair(memory)
+    assert memory.add_many([event(1, "Ann sold the barn.")], on_conflict="revise") == [second]
+    assert [noted(memory, id).content for id in (first, second)] == [statement(0), "Ann sold the barn."]
+    assert not noted(memory, second).archived
+    assert len(noted(memory, first).event_ids) == 1
     memory.flush()
-    assert said(memory, "Who sold the barn?", k=1) == ["Ann sold the barn."]
+    assert search_texts(memory, "Who sold the barn?", k=1) == ["Ann sold the barn."]
     assert memory.check() == []
 
 
-def test_other_words_for_the_event_that_spoke_for_it_part_them_too(memory: Memory) -> None:
-    one, other = pair(memory)
-    assert memory.add_many([event(0, "Ann sold the barn.")], on_conflict="revise") == [one]
+def test_revising_the_remaining_event_separates_it(memory: Memory) -> None:
+    first, second = pair(memory)
+    assert memory.add_many([event(0, "Ann sold the barn.")], on_conflict="revise") == [first]
     assert sorted(note.content for note in memory.list().notes) == ["Ann sold the barn.", f"Well, {statement(0)}"]
-    assert noted(memory, other).merged_into is None
+    assert noted(memory, second).merged_into is None
     memory.flush()
     assert memory.check() == []
 
 
-def test_what_a_person_wrote_is_not_put_away(memory: Memory) -> None:
+def test_edited_notes_are_not_merged(memory: Memory) -> None:
     ids = memory.add_many([event(n, statement(0)) for n in range(3)])
     memory.update(ids[1], tags=["keep"])
     assert memory.evolve().merged == 1
     assert [noted(memory, id).merged_into for id in ids] == [None, None, ids[0]]
 
 
-def test_links_to_what_was_put_away_lead_on(memory: Memory) -> None:
+def test_links_to_a_merged_note_lead_to_its_target(memory: Memory) -> None:
     texts = statement(0), statement(0), "The vicar owns a sledge."
     ids = memory.add_many([event(number, text) for number, text in enumerate(texts)])
     memory.flush()
@@ -226,53 +226,53 @@ def test_links_to_what_was_put_away_lead_on(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_a_merged_note_is_destroyed_with_all_its_events(url: Any, traces: Callable[..., list[str]], which: int) -> None:
+def test_deleting_a_merged_note_destroys_all_its_events(url: Any, traces: Callable[..., list[str]], which: int) -> None:
     text = f"Once we lived above the harbour of {SECRETS[0]}."
     with Memory(url) as memory:
-        kept = memory.add("Bread and boats and the harbour.", speaker="Ida")
+        unrelated = memory.add("Bread and boats and the harbour.", speaker="Ida")
         ids = memory.add_many([event(0, text, session=SECRETS[0]), event(1, text.upper(), session=SECRETS[0])])
         assert memory.evolve().merged == 1
         memory.evolve()
         assert memory.delete(ids[which]) == 2
         memory.flush(timeout=60)
-        assert [note.id for note in memory.list().notes] == [kept]
+        assert [note.id for note in memory.list().notes] == [unrelated]
         assert traces(SECRETS[0]) == []
         assert memory.check() == []
 
 
-@pytest.mark.parametrize("gone", ["a", "b"])
-def test_a_file_that_goes_takes_its_event_and_leaves_the_other(memory: Memory, gone: str) -> None:
-    one, other = memory.add_many([event(0, statement(0), source="a"), event(1, statement(0), source="b")])
+@pytest.mark.parametrize("source", ["a", "b"])
+def test_deleting_a_source_keeps_the_duplicate_of_another_source(memory: Memory, source: str) -> None:
+    first, second = memory.add_many([event(0, statement(0), source="a"), event(1, statement(0), source="b")])
     assert memory.evolve().merged == 1
-    assert memory.delete(source=gone) == 1
+    assert memory.delete(source=source) == 1
     memory.flush()
-    (left,) = memory.list().notes
-    assert left.id == (other if gone == "a" else one)
-    assert (left.merged_into, len(left.event_ids)) == (None, 1)
+    (remaining,) = memory.list().notes
+    assert remaining.id == (second if source == "a" else first)
+    assert (remaining.merged_into, len(remaining.event_ids)) == (None, 1)
     assert memory.check() == []
 
 
-def test_what_was_said_in_a_session_stays_in_it(memory: Memory) -> None:
+def test_duplicates_of_different_sessions_are_not_merged(memory: Memory) -> None:
     later = "2024-05-01T15:00Z"
     _, other = memory.add_many([event(0, statement(0)), event(1, statement(0), session="b", occurred_at=later)])
     assert memory.evolve().merged == 0
     filters: list[dict[str, Any]] = [{"session": "b"}, {"since": later}]
-    for asked in filters:
-        assert [hit.note.id for hit in memory.search(statement(0), **asked)] == [other]
-        assert [note.id for note in memory.list(**asked).notes] == [other]
+    for clause in filters:
+        assert [hit.note.id for hit in memory.search(statement(0), **clause)] == [other]
+        assert [note.id for note in memory.list(**clause).notes] == [other]
 
 
-def test_a_move_carries_it(url: Any, tmp_path: Path) -> None:
+def test_a_transfer_includes_merges(url: Any, tmp_path: Path) -> None:
     with Memory(url) as memory:
-        one, other = pair(memory)
-        before = told(memory)
+        first, second = pair(memory)
+        before = scope_contents(memory)
         memory.export(tmp_path / "all.zettel", "zettel")
     with Memory(tmp_path / "there.db") as moved:
         moved.import_transcript(tmp_path / "all.zettel")
         moved.flush()
-        assert told(moved) == before
-        moved.revert(other, 1)
-        assert [noted(moved, id).merged_into for id in (one, other)] == [None, None]
+        assert scope_contents(moved) == before
+        moved.revert(second, 1)
+        assert [noted(moved, id).merged_into for id in (first, second)] == [None, None]
 
 
 steps = st.lists(
@@ -288,7 +288,7 @@ steps = st.lists(
 )
 
 
-def there(memory: Memory, id: str) -> bool:
+def exists(memory: Memory, id: str) -> bool:
     try:
         memory.get(id)
     except NotFound:
@@ -297,22 +297,22 @@ def there(memory: Memory, id: str) -> bool:
 
 
 def consistent(memory: Memory, ids: list[str]) -> bool:
-    """Each event is spoken for by exactly one note that can be found, and who was merged is spoken for."""
+    """Return whether each event belongs to exactly one visible note, and each merged note to its target."""
     notes = {id: noted(memory, id) for id in ids}
     shown = [event for note in notes.values() if not note.archived for event in note.event_ids]
-    away = {id: note for id, note in notes.items() if note.archived}
+    archived = {id: note for id, note in notes.items() if note.archived}
     return len(shown) == len(set(shown)) == len(ids) and all(
-        set(note.event_ids) <= set(notes[note.merged_into or ""].event_ids) for note in away.values()
+        set(note.event_ids) <= set(notes[note.merged_into or ""].event_ids) for note in archived.values()
     )
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("backend", EVERY_STORE)
-def test_any_history_of_merges_can_be_walked_back(
+def test_any_history_of_merges_can_be_reverted(
     backend: str, tmp_path_factory: pytest.TempPathFactory, soak_scale: Any
 ) -> None:
-    """Random arrivals, rounds, edits, reverts and deletes; then all are reverted, in random order, and as they came."""
+    """Random arrivals, rounds, edits, reverts and deletes; then a revert of each note in random order restores it."""
 
     @given(steps, st.randoms(use_true_random=False))
     @settings(max_examples=soak_scale(1000))
@@ -330,7 +330,7 @@ def test_any_history_of_merges_can_be_walked_back(
                     memory.evolve()
                 elif name == "delete" and len(ids) > 1:
                     memory.delete(ids[value % len(ids)])
-                    ids = [id for id in ids if there(memory, id)]
+                    ids = [id for id in ids if exists(memory, id)]
                 elif name == "revert" and ids:
                     chosen = ids[value % len(ids)]
                     past = [revision.version for revision in memory.history(chosen)]

@@ -1,4 +1,4 @@
-"""Quarantined: a note that is not trusted takes no part any more, nor does what came of it, until it is released."""
+"""Quarantine: an untrusted note and everything derived from it are excluded until it is released."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.conftest import BACKENDS, EVERY_STORE
-from tests.contract.support import LIFE, decide, said
+from tests.contract.support import LIFE, decide, search_texts
 from tests.contract.test_archive import ALL_FADES
 from tests.contract.test_effects_reverted import derive, rewrite
-from tests.contract.transfer_helpers import told
+from tests.contract.transfer_helpers import scope_contents
 from tests.model_server import ModelServer
 from tests.scripted_model import reply
 from zettel import LinkType, LiteLLM, Memory, Note
@@ -38,7 +38,7 @@ def noted(memory: Memory, id: str) -> Note:
 
 
 def state(memory: Memory, *ids: str) -> list[dict[str, Any]]:
-    """All of notes but their versions, and what they link to."""
+    """Return all fields of notes except versions, and their outgoing links."""
     return [
         noted(memory, id).model_dump(exclude={"version"})
         | {"links": sorted((link.type.value, link.target) for link in memory.links(id) if link.source == id)}
@@ -50,39 +50,39 @@ def test_flags_and_trust_come_with_the_note(memory: Memory) -> None:
     plain = memory.add("The vault is behind the painting.", speaker="Ann")
     flagged = memory.add(INJECTION, speaker="Ann")
     fetched = memory.add("The page says it rains.", role="tool")
-    both = memory.add(INJECTION, role="tool")
-    found = [noted(memory, id) for id in (plain, flagged, fetched, both)]
-    assert [note.flags for note in found] == [(), ("override",), (), ("override",)]
-    assert [note.trust for note in found] == [1.0, 0.5, 0.5, 0.25]
+    flagged_result = memory.add(INJECTION, role="tool")
+    notes = [noted(memory, id) for id in (plain, flagged, fetched, flagged_result)]
+    assert [note.flags for note in notes] == [(), ("override",), (), ("override",)]
+    assert [note.trust for note in notes] == [1.0, 0.5, 0.5, 0.25]
     memory.update(flagged, content="I changed my mind.")
     assert (noted(memory, flagged).flags, noted(memory, flagged).trust) == ((), 1.0)
     memory.revert(flagged, 1)
     assert noted(memory, flagged).flags == ("override",)
 
 
-def test_an_import_counts_what_is_flagged(memory: Memory, tmp_path: Path) -> None:
+def test_an_import_counts_flagged_events(memory: Memory, tmp_path: Path) -> None:
     (tmp_path / "chat.txt").write_text(f"Ann: The vault is locked.\nMallory: {INJECTION}\n")
     report = memory.import_transcript(tmp_path / "chat.txt")
     assert (report.added, report.flagged) == (2, 1)
     assert memory.import_transcript(tmp_path / "chat.txt").flagged == 0
 
 
-def test_it_is_found_only_where_it_is_asked_for(memory: Memory) -> None:
+def test_a_quarantined_note_is_found_only_on_request(memory: Memory) -> None:
     memory.add_many(LIFE)
     id = memory.add(INJECTION, speaker="Mallory", session="b")
     memory.flush()
     (changed,) = [note for note in memory.quarantine(id, "an injection") if note.id == id]
     assert (changed.archived, changed.quarantined) == (True, "an injection")
-    assert INJECTION not in said(memory, "Who gets the vault code?", k=50)
-    assert INJECTION not in said(memory, "Who gets the vault code?", k=50, archived=True)
+    assert INJECTION not in search_texts(memory, "Who gets the vault code?", k=50)
+    assert INJECTION not in search_texts(memory, "Who gets the vault code?", k=50, archived=True)
     assert INJECTION not in memory.context("Who gets the vault code?")
-    assert said(memory, "Who gets the vault code?", quarantined=True)[0] == INJECTION
+    assert search_texts(memory, "Who gets the vault code?", quarantined=True)[0] == INJECTION
     assert id not in [note.id for note in memory.list().notes]
     assert memory.history(id)[-1].cause.by == "quarantine"
     assert memory.check() == []
 
 
-def test_what_rests_on_it_is_taken_back_and_comes_back(memory: Memory) -> None:
+def test_effects_are_reverted_and_restored_on_release(memory: Memory) -> None:
     ids = memory.add_many(
         [
             {"id": "1", "content": "The harbour froze over in March."},
@@ -94,7 +94,7 @@ def test_what_rests_on_it_is_taken_back_and_comes_back(memory: Memory) -> None:
     harbour, telescope, bread = ids
     before = state(memory, *ids)
     rewrite(memory, harbour, telescope, (bread,), context="Zeppelins were seen above it.", importance=0.9)
-    decide(memory, bread, harbour, LinkType.RELATES, keywords=["zeppelin"])  # on wording that rests on it
+    decide(memory, bread, harbour, LinkType.RELATES, keywords=["zeppelin"])  # based on the rewritten wording
     fact = derive(memory, "Ida owns a telescope.", telescope)
     insight = derive(memory, "On this street people mend things.", fact, bread)
     with_it = state(memory, *ids, fact, insight)
@@ -102,20 +102,20 @@ def test_what_rests_on_it_is_taken_back_and_comes_back(memory: Memory) -> None:
     assert {note.id for note in changed} == {*ids, fact, insight}
     assert state(memory, harbour, bread) == [before[0], before[2]]
     assert [noted(memory, id).archived for id in (telescope, fact, insight)] == [True] * 3
-    assert said(memory, "zeppelins telescope", archived=True) != []
+    assert search_texts(memory, "zeppelins telescope", archived=True) != []
     memory.flush()
     assert memory.check() == []
     with pytest.raises(InvalidInput, match=f"because {telescope} is in quarantine"):
         memory.unarchive(fact)
     memory.release(telescope)
     memory.flush()
-    for now, then in zip(state(memory, *ids, fact, insight), with_it, strict=True):
-        assert set(then.pop("links")) <= set(now.pop("links"))  # near links of what came back are made anew
-        assert now == then
+    for restored, original in zip(state(memory, *ids, fact, insight), with_it, strict=True):
+        assert set(original.pop("links")) <= set(restored.pop("links"))  # near links are computed again
+        assert restored == original
     assert memory.check() == []
 
 
-def test_quarantine_takes_back_what_delete_would_destroy(memory: Memory) -> None:
+def test_quarantine_reverts_what_delete_would_destroy(memory: Memory) -> None:
     memory.add_many(LIFE, wait=True)
     id = memory.add("Kestrel, the dog, howls at the cello that came to Oslo.", speaker="Ann", session="b", id="bad")
     memory.add("Ann and Kestrel, the dog, were seen in Oslo with the cello.", speaker="Bob", session="b")
@@ -132,7 +132,7 @@ def test_quarantine_takes_back_what_delete_would_destroy(memory: Memory) -> None
 
 
 def picture(memory: Memory) -> list[tuple[Any, ...]]:
-    """What the notes that take part say, and the ends of their links, by content."""
+    """Return the active notes and the ends of their links, by content."""
     notes = {note.id: note for note in memory.list(limit=500).notes}
     ends = {
         id: sorted(
@@ -145,24 +145,24 @@ def picture(memory: Memory) -> list[tuple[Any, ...]]:
     return sorted((n.content, n.context, n.keywords, n.tags, n.importance, n.kind, ends[n.id]) for n in notes.values())
 
 
-def test_what_a_model_wrote_with_it_before_its_eyes_is_written_anew(url: Any, server: ModelServer) -> None:
+def test_notes_annotated_in_its_context_are_annotated_again(url: Any, server: ModelServer) -> None:
     model = LiteLLM("openai/scripted", api_base=server.url, api_key="none", timeout=5.0)
     with Memory(url, llm=model) as memory:
         ids = memory.add_many([*LIFE[:3], {"id": "bad", "speaker": "Mallory", "session": "a", "content": INJECTION}])
         memory.flush(timeout=60)
         assert all("noteworthy" in noted(memory, id).keywords for id in ids)
-        asked = len(server.requests)
+        request_count = len(server.requests)
         memory.quarantine(ids[3], "an injection")
         assert not any("noteworthy" in noted(memory, id).keywords for id in ids[:3])
         memory.flush(timeout=60)
         assert all("noteworthy" in noted(memory, id).keywords for id in ids[:3])
-        later = str([request["messages"] for request in list(server.requests)[asked:]])
-        assert len(server.requests) > asked
+        later = str([request["messages"] for request in list(server.requests)[request_count:]])
+        assert len(server.requests) > request_count
         assert "Mallory" not in later
         assert memory.check() == []
 
 
-def test_a_merge_is_parted_and_may_come_again_after_release(memory: Memory) -> None:
+def test_a_merge_is_reverted_and_may_return_after_release(memory: Memory) -> None:
     ids = [memory.add("The ferry to Bergen leaves at nine.", speaker="Ann", occurred_at=f"2024-05-01T{hour}:00Z")
            for hour in (10, 11)]  # fmt: skip
     assert memory.evolve().merged == 1
@@ -177,19 +177,19 @@ def test_a_merge_is_parted_and_may_come_again_after_release(memory: Memory) -> N
     assert memory.check() == []
 
 
-def test_two_quarantines_on_one_matter_are_lifted_one_by_one(memory: Memory) -> None:
+def test_a_note_with_two_quarantined_sources_needs_both_releases(memory: Memory) -> None:
     ids = memory.add_many(LIFE[:3], wait=True)
-    both = derive(memory, "Ann plays above a bakery.", ids[0], ids[2])
+    derived = derive(memory, "Ann plays above a bakery.", ids[0], ids[2])
     for id in (ids[0], ids[2]):
         memory.quarantine(id)
     memory.release(ids[0])
-    assert noted(memory, both).archived
+    assert noted(memory, derived).archived
     memory.release(ids[2])
-    assert not noted(memory, both).archived
+    assert not noted(memory, derived).archived
     assert memory.check() == []
 
 
-def test_all_parts_of_an_event_go_and_come_together(memory: Memory) -> None:
+def test_all_parts_of_an_event_are_quarantined_and_released_together(memory: Memory) -> None:
     id = memory.add(" ".join(f"Part and parcel {n} of the long report." for n in range(120)), id="long")
     parts = len(memory.list().notes)
     assert parts >= 3
@@ -202,7 +202,7 @@ def test_all_parts_of_an_event_go_and_come_together(memory: Memory) -> None:
     assert len(memory.list().notes) == parts
 
 
-def test_other_words_do_not_let_it_out(memory: Memory) -> None:
+def test_a_revised_event_stays_in_quarantine(memory: Memory) -> None:
     id = memory.add(INJECTION, id="1")
     memory.quarantine(id)
     memory.add("A harmless remark about boats.", id="1", on_conflict="revise")
@@ -211,21 +211,21 @@ def test_other_words_do_not_let_it_out(memory: Memory) -> None:
     assert [note.content for note in memory.list().notes] == ["A harmless remark about boats."]
 
 
-def test_what_people_wrote_stays(memory: Memory) -> None:
-    one, other = memory.add_many(LIFE[:2], wait=True)
-    rewrite(memory, one, other, context="A remark.")
-    memory.update(one, tags=["keep"])
-    memory.quarantine(other)
-    assert noted(memory, one).tags == ("keep",)
-    assert noted(memory, one).context != "A remark."
+def test_edits_of_people_stay(memory: Memory) -> None:
+    edited, source = memory.add_many(LIFE[:2], wait=True)
+    rewrite(memory, edited, source, context="A remark.")
+    memory.update(edited, tags=["keep"])
+    memory.quarantine(source)
+    assert noted(memory, edited).tags == ("keep",)
+    assert noted(memory, edited).context != "A remark."
 
 
-def test_revert_lets_a_single_note_out(memory: Memory) -> None:
+def test_revert_releases_a_single_note(memory: Memory) -> None:
     id = memory.add(INJECTION)
     memory.quarantine(id)
     memory.revert(id, 1)
     assert (noted(memory, id).archived, noted(memory, id).quarantined) == (False, None)
-    assert INJECTION in said(memory, "the vault code")
+    assert INJECTION in search_texts(memory, "the vault code")
     with pytest.raises(InvalidInput, match=r"^reason must be a str, not NoneType$"):
         memory.quarantine(id, None)  # type: ignore[arg-type]
     assert not noted(memory, id).archived
@@ -235,29 +235,29 @@ def test_revert_lets_a_single_note_out(memory: Memory) -> None:
         memory.quarantine("n_nothing")
 
 
-def test_it_leads_nowhere(memory: Memory) -> None:
-    one, bad = memory.add_many(LIFE[:2], wait=True)
-    decide(memory, bad, one, LinkType.RELATES)
+def test_a_quarantined_note_is_not_a_neighbour(memory: Memory) -> None:
+    neighbour, bad = memory.add_many(LIFE[:2], wait=True)
+    decide(memory, bad, neighbour, LinkType.RELATES)
     memory.quarantine(bad)
-    assert bad not in [near.note.id for near in memory.neighbors(one)]
+    assert bad not in [near.note.id for near in memory.neighbors(neighbour)]
 
 
-def test_a_move_carries_it(url: Any, tmp_path: Path) -> None:
+def test_a_transfer_includes_quarantine(url: Any, tmp_path: Path) -> None:
     with Memory(url) as memory:
         ids = memory.add_many(LIFE[:3], wait=True)
         derive(memory, "Ann plays above a bakery.", ids[0], ids[2])
         memory.quarantine(ids[0], "untrue")
-        before = told(memory)
+        before = scope_contents(memory)
         memory.export(tmp_path / "all.zettel", "zettel")
     with Memory(tmp_path / "there.db") as moved:
         moved.import_transcript(tmp_path / "all.zettel")
         moved.flush()
-        assert told(moved) == before
+        assert scope_contents(moved) == before
         assert len(moved.release(ids[0])) >= 2
         assert moved.check() == []
 
 
-def there(memory: Memory, id: str) -> bool:
+def exists(memory: Memory, id: str) -> bool:
     try:
         memory.get(id)
     except NotFound:
@@ -278,10 +278,10 @@ steps = st.lists(
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("backend", EVERY_STORE)
-def test_any_history_of_quarantines_can_be_walked_back(
+def test_any_history_of_quarantines_can_be_reverted(
     backend: str, tmp_path_factory: pytest.TempPathFactory, soak_scale: Callable[[int], int]
 ) -> None:
-    """Random arrivals, rounds, quarantines, releases and deletes; then all are reverted, in random order."""
+    """Random arrivals, rounds, quarantines, releases and deletes; then a revert of each note restores it."""
 
     @given(steps, st.randoms(use_true_random=False))
     @settings(max_examples=soak_scale(400))
@@ -300,14 +300,14 @@ def test_any_history_of_quarantines_can_be_walked_back(
                     chosen = ids[value % len(ids)]
                     with suppress(InvalidInput):
                         if name == "revert":
-                            versions = memory.history(chosen)  # a job may add one meanwhile
+                            versions = memory.history(chosen)  # a job may add a version
                             memory.revert(chosen, versions[value % len(versions)].version)
                         else:
                             getattr(memory, name)(chosen)
-                    ids = [id for id in ids if there(memory, id)]
-                held = [id for id in ids if noted(memory, id).quarantined is not None]
-                assert all(noted(memory, id).archived for id in held)
-                assert not set(held) & {note.id for note in memory.list(limit=100).notes}
+                    ids = [id for id in ids if exists(memory, id)]
+                quarantined = [id for id in ids if noted(memory, id).quarantined is not None]
+                assert all(noted(memory, id).archived for id in quarantined)
+                assert not set(quarantined) & {note.id for note in memory.list(limit=100).notes}
             for id in chance.sample(ids, len(ids)):
                 memory.revert(id, 1)
             memory.flush()

@@ -1,4 +1,4 @@
-"""A store remembers its embedder; changing over is one command that can be stopped and run again."""
+"""A store records its embedder; reembedding is one command that can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.contract.support import LIFE, said
+from tests.contract.support import LIFE, search_texts
 from zettel import AsyncMemory, Memory
 from zettel.errors import EmbedderError, EmbedderMismatch, JobFailed
 from zettel.jobs import reembed_job
@@ -20,7 +20,7 @@ from zettel.text.index import vector_text
 
 
 class Letters:
-    """An embedder of 26 letter counts, which breaks down after so many texts."""
+    """An embedder of 26 letter counts that fails after a given number of texts."""
 
     remote = False
     info = EmbedderInfo("letters", 26, "letters/1")
@@ -38,18 +38,18 @@ class Letters:
         return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
-def test_another_embedder_is_told_what_to_do(url: Any) -> None:
+def test_another_embedder_raises_and_names_the_command(url: Any) -> None:
     with Memory(url) as memory:
         memory.add_many(LIFE)
     with Memory(url, embedder=Letters()) as memory:
         for use in (lambda: memory.search("cello"), lambda: memory.add("More.")):
-            with pytest.raises(EmbedderMismatch, match="zettel reembed --embedder letters") as told:
+            with pytest.raises(EmbedderMismatch, match="zettel reembed --embedder letters") as caught:
                 use()
-            assert "all-MiniLM-L6-v2" in str(told.value)
+            assert "all-MiniLM-L6-v2" in str(caught.value)
         assert len(memory.list().notes) == 7
 
 
-def test_reembed_changes_over_and_goes_on_where_it_was(url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reembed_resumes_and_switches_embedders(url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reembed_job, "REEMBED_BATCH", 3)
     with Memory(url) as memory:
         memory.add_many(LIFE)
@@ -57,16 +57,16 @@ def test_reembed_changes_over_and_goes_on_where_it_was(url: Any, monkeypatch: py
     with Memory(url, embedder=Letters(breaks_after=5)) as memory, pytest.raises(JobFailed, match="out of letters"):
         memory.reembed()
     with Memory(url) as memory:  # the old vectors serve until the change
-        assert said(memory, "Where is the cello?")
+        assert search_texts(memory, "Where is the cello?")
         assert [(job.kind, job.error) for job in memory.jobs()] == [(JobKind.REEMBED, "EmbedderError: out of letters")]
     letters = Letters()
     with Memory(url, embedder=letters) as memory:
-        told: list[tuple[int, int]] = []
-        assert memory.reembed(on_progress=lambda done, total: told.append((done, total))) == 4
-        assert told == [(3, 7), (4, 7)]
+        progress: list[tuple[int, int]] = []
+        assert memory.reembed(on_progress=lambda done, total: progress.append((done, total))) == 4
+        assert progress == [(3, 7), (4, 7)]
         assert letters.embedded == 4
         assert memory.stats()["embedder"] == "letters"
-        assert said(memory, "Where is the cello?")
+        assert search_texts(memory, "Where is the cello?")
         memory.add("A new one.")
         memory.flush()
         assert memory.check() == []
@@ -74,7 +74,7 @@ def test_reembed_changes_over_and_goes_on_where_it_was(url: Any, monkeypatch: py
         memory.search("cello")
 
 
-def test_what_is_reworded_while_a_reembed_pauses_is_found_by_its_new_words(
+def test_notes_edited_during_a_reembed_are_found_by_their_new_words(
     url: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reembed_job, "REEMBED_BATCH", 3)
@@ -91,9 +91,9 @@ def test_what_is_reworded_while_a_reembed_pauses_is_found_by_its_new_words(
         inner: AsyncMemory = memory._bridge.inner
         store = inner._backend.memory.engine.store  # type: ignore[union-attr]
         (space,) = memory._bridge.call(store.spaces)
-        held = memory._bridge.call(partial(store.vectors, memory.scope, ids, space.id))
+        vectors = memory._bridge.call(partial(store.vectors, memory.scope, ids, space.id))
         texts = [vector_text(memory.get(id)) for id in ids]  # type: ignore[arg-type]
-        assert np.allclose([held[id] for id in ids], asyncio.run(letters.embed(texts)), atol=1e-3)
+        assert np.allclose([vectors[id] for id in ids], asyncio.run(letters.embed(texts)), atol=1e-3)
 
 
 def test_reembed_with_the_same_embedder_has_nothing_to_do(url: Any) -> None:

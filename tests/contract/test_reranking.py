@@ -1,4 +1,4 @@
-"""Reranked: what orders the best hits anew gets the same on every store, and decides their order and nothing else."""
+"""Reranking: a reranker reads the same candidates on every store, and decides only their order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.contract.support import LIFE, decide, said
+from tests.contract.support import LIFE, decide, search_texts
 from tests.contract.test_reflection import KILN, region
 from zettel import Hit, LinkType, Memory, Scope
 from zettel.ports.query import Question, Shortlist
@@ -22,8 +22,8 @@ def brief(content: str) -> float:
     return -len(content)
 
 
-class Asked:
-    """Orders by what ``worth`` makes of a note's content, and keeps what it was given."""
+class RecordingReranker:
+    """A reranker that orders by ``worth`` of the content and records its inputs."""
 
     name = "asked"
 
@@ -32,12 +32,12 @@ class Asked:
         self.calls: list[list[tuple[str, Shortlist]]] = []
 
     async def rerank(self, questions: Sequence[Question], shortlists: Sequence[Shortlist]) -> list[np.ndarray]:
-        self.calls.append([(question.text, one) for question, one in zip(questions, shortlists, strict=True)])
-        return [np.array([self.worth(note.content) for note in one.notes], np.float32) for one in shortlists]
+        self.calls.append([(question.text, item) for question, item in zip(questions, shortlists, strict=True)])
+        return [np.array([self.worth(note.content) for note in item.notes], np.float32) for item in shortlists]
 
     @property
     def shown(self) -> list[str]:
-        """What the notes of the last list say, in the order in which they were given."""
+        """The contents of the last candidate list, in the given order."""
         return [note.content for note in self.calls[-1][0][1].notes]
 
 
@@ -50,90 +50,90 @@ def scores(hits: Sequence[Hit]) -> list[float]:
 
 
 @pytest.fixture
-def lived(memory: Memory) -> Memory:
-    """Each store with a life in it."""
+def filled(memory: Memory) -> Memory:
+    """A memory on each store with sample events."""
     memory.add_many(LIFE, wait=True)
     return memory
 
 
-def test_the_order_is_the_rerankers_and_the_scores_are_dealt_out_anew(lived: Memory) -> None:
-    before, asked = lived.search(ASKED), Asked()
-    after = lived.search(ASKED, scorer=asked)
-    assert asked.shown == [hit.note.content for hit in before]
-    assert [len(hit.note.content) for hit in after] == sorted(len(text) for text in asked.shown)
+def test_the_reranker_decides_the_order_and_scores_follow_it(filled: Memory) -> None:
+    before, scorer = filled.search(ASKED), RecordingReranker()
+    after = filled.search(ASKED, scorer=scorer)
+    assert scorer.shown == [hit.note.content for hit in before]
+    assert [len(hit.note.content) for hit in after] == sorted(len(text) for text in scorer.shown)
     assert scores(after) == sorted(scores(before), reverse=True)
     assert len(set(scores(after))) > 1
 
 
-def test_it_reads_the_best_and_the_others_stay_behind_them(lived: Memory) -> None:
-    before = lived.search(ASKED)
-    after = lived.search(ASKED, scorer=Asked(reads=3))
+def test_only_the_best_hits_are_reranked_and_stay_first(filled: Memory) -> None:
+    before = filled.search(ASKED)
+    after = filled.search(ASKED, scorer=RecordingReranker(reads=3))
     assert set(ids(after[:3])) == set(ids(before[:3]))
     assert ids(after[:3]) != ids(before[:3])
     assert (ids(after[3:]), scores(after)) == (ids(before[3:]), scores(before))
-    (best,) = lived.search(ASKED, k=1, scorer=Asked())
+    (best,) = filled.search(ASKED, k=1, scorer=RecordingReranker())
     assert len(best.note.content) == min(len(hit.note.content) for hit in before)  # from beyond the first k
 
 
-def test_equal_values_leave_the_order(lived: Memory) -> None:
-    before, after = lived.search(ASKED), lived.search(ASKED, scorer=Asked(lambda content: 0.5))
+def test_equal_values_keep_the_order(filled: Memory) -> None:
+    before, after = filled.search(ASKED), filled.search(ASKED, scorer=RecordingReranker(lambda content: 0.5))
     assert [(hit.note, hit.score) for hit in after] == [(hit.note, hit.score) for hit in before]
 
 
-def test_a_least_score_means_the_same(lived: Memory) -> None:
-    before = lived.search(ASKED)
+def test_min_score_has_the_same_meaning(filled: Memory) -> None:
+    before = filled.search(ASKED)
     least = scores(before)[2]
-    after = lived.search(ASKED, scorer=Asked(), min_score=least)
+    after = filled.search(ASKED, scorer=RecordingReranker(), min_score=least)
     assert set(ids(after)) == set(ids(before[:3]))
     assert min(scores(after)) == least
 
 
-def test_several_questions_are_one_call_and_answered_as_alone(lived: Memory) -> None:
-    questions, asked = [ASKED, "Who studies glaciers?", "Kestrel"], Asked()
-    found = lived.search_many(questions, k=2, scorer=asked)
-    assert [[text for text, _ in call] for call in asked.calls] == [questions]
-    alone = [lived.search(question, k=2, scorer=Asked()) for question in questions]
-    assert [ids(hits) for hits in found] == [ids(hits) for hits in alone]
+def test_several_questions_share_one_call_with_equal_results(filled: Memory) -> None:
+    questions, scorer = [ASKED, "Who studies glaciers?", "Kestrel"], RecordingReranker()
+    results = filled.search_many(questions, k=2, scorer=scorer)
+    assert [[text for text, _ in call] for call in scorer.calls] == [questions]
+    alone = [filled.search(question, k=2, scorer=RecordingReranker()) for question in questions]
+    assert [ids(hits) for hits in results] == [ids(hits) for hits in alone]
 
 
-def test_a_hit_says_who_ordered_it_and_why(lived: Memory) -> None:
-    for hit in lived.search(ASKED, scorer=Asked(), explain=True):
+def test_hits_report_the_reranker(filled: Memory) -> None:
+    for hit in filled.search(ASKED, scorer=RecordingReranker(), explain=True):
         assert hit.why.scorer == "fusion+asked"
         assert hit.why.features["asked"] == -len(hit.note.content)
-    assert lived.search(ASKED, scorer=Asked())[0].why.scorer == "fusion+asked"
+    assert filled.search(ASKED, scorer=RecordingReranker())[0].why.scorer == "fusion+asked"
 
 
-def test_with_less_than_two_notes_there_is_nothing_to_order(memory: Memory) -> None:
-    asked = Asked()
-    assert memory.search("Where is the key?", scorer=asked) == []
+def test_a_single_hit_is_not_reranked(memory: Memory) -> None:
+    scorer = RecordingReranker()
+    assert memory.search("Where is the key?", scorer=scorer) == []
     memory.add("The key hangs behind the door.", wait=True)
-    (hit,) = memory.search("Where is the key?", scorer=asked)
-    assert (hit.why.scorer, asked.calls) == ("fusion", [])
+    (hit,) = memory.search("Where is the key?", scorer=scorer)
+    assert (hit.why.scorer, scorer.calls) == ("fusion", [])
     memory.add("The lamp stands behind the door.", wait=True)
-    assert len(memory.search("Where is the key?", k=50, scorer=asked)) == 2
-    assert len(asked.calls) == 1
+    assert len(memory.search("Where is the key?", k=50, scorer=scorer)) == 2
+    assert len(scorer.calls) == 1
 
 
-def test_every_store_gives_the_same_rows(memory: Memory) -> None:
+def test_every_store_returns_the_same_candidates(memory: Memory) -> None:
     with Memory(ReferenceStore()) as oracle:
         shown = []
-        for one in (memory, oracle):
-            one.add_many(LIFE, wait=True)
-            asked = Asked(wants_vectors=True)
-            one.search(ASKED, k=3, scorer=asked)
-            ((_, given),) = asked.calls[0]
-            shown.append(given)
-    here, there = shown
-    assert [note.content for note in here.notes] == [note.content for note in there.notes]
-    np.testing.assert_array_equal(here.vectors, there.vectors)
-    np.testing.assert_allclose(here.score, there.score, atol=1e-3)
-    np.testing.assert_allclose(np.linalg.norm(here.vectors, axis=1), 1, atol=1e-3)
-    asked = Asked()
-    memory.search(ASKED, scorer=asked)
-    assert asked.calls[0][0][1].vectors.shape == (len(asked.shown), 0)  # nobody wanted them
+        for each in (memory, oracle):
+            each.add_many(LIFE, wait=True)
+            scorer = RecordingReranker(wants_vectors=True)
+            each.search(ASKED, k=3, scorer=scorer)
+            ((_, candidates),) = scorer.calls[0]
+            shown.append(candidates)
+    actual, expected = shown
+    assert [note.content for note in actual.notes] == [note.content for note in expected.notes]
+    np.testing.assert_array_equal(actual.vectors, expected.vectors)
+    np.testing.assert_allclose(actual.score, expected.score, atol=1e-3)
+    np.testing.assert_allclose(np.linalg.norm(actual.vectors, axis=1), 1, atol=1e-3)
+    scorer = RecordingReranker()
+    memory.search(ASKED, scorer=scorer)
+    assert scorer.calls[0][0][1].vectors.shape == (len(scorer.shown), 0)  # not requested
 
 
-def test_vectors_are_those_of_the_scope_and_the_set(memory: Memory) -> None:
+def test_vectors_belong_to_the_scope_and_the_vector_set(memory: Memory) -> None:
     added = memory.add_many(LIFE, wait=True)
     (other,) = memory.add_many(LIFE[:1], scope=Scope(user="ben"))
     memory.flush(scope=Scope(user="ben"))
@@ -141,26 +141,26 @@ def test_vectors_are_those_of_the_scope_and_the_set(memory: Memory) -> None:
     (space,) = memory._bridge.call(store.spaces)
 
     def vectors(ids: Sequence[str], scope: Scope, number: int = space.id) -> dict[str, np.ndarray]:
-        found: dict[str, np.ndarray] = memory._bridge.call(partial(store.vectors, scope, ids, number))
-        return found
+        rows: dict[str, np.ndarray] = memory._bridge.call(partial(store.vectors, scope, ids, number))
+        return rows
 
-    found = vectors([*added[::-1], "n_nothing", other], memory.scope)
-    assert set(found) == set(added)
-    assert {(row.shape, row.dtype) for row in found.values()} == {((space.dim,), np.dtype(np.float32))}
-    np.testing.assert_array_equal(vectors([other], Scope(user="ben"))[other], found[added[0]])
+    rows = vectors([*added[::-1], "n_nothing", other], memory.scope)
+    assert set(rows) == set(added)
+    assert {(row.shape, row.dtype) for row in rows.values()} == {((space.dim,), np.dtype(np.float32))}
+    np.testing.assert_array_equal(vectors([other], Scope(user="ben"))[other], rows[added[0]])
     assert vectors(added, Scope(user="ben")) == {}
     assert vectors(added, memory.scope, space.id + 1) == {}
     assert vectors([], memory.scope) == {}
 
 
-def test_no_other_scope_is_read(lived: Memory) -> None:
-    ben, asked = Scope(user="ben"), Asked(wants_vectors=True)
-    lived.add_many([{"content": "Ann lives in a lighthouse."}, {"content": "The cello is in the cellar."}], scope=ben)
-    lived.flush(scope=ben)
-    lived.search(ASKED, scorer=asked)
-    assert sorted(asked.shown) == sorted(event["content"] for event in LIFE)
-    assert len(lived.search(ASKED, scorer=asked, scope=ben)) == 2
-    assert len(asked.shown) == 2
+def test_no_other_scope_is_read(filled: Memory) -> None:
+    ben, scorer = Scope(user="ben"), RecordingReranker(wants_vectors=True)
+    filled.add_many([{"content": "Ann lives in a lighthouse."}, {"content": "The cello is in the cellar."}], scope=ben)
+    filled.flush(scope=ben)
+    filled.search(ASKED, scorer=scorer)
+    assert sorted(scorer.shown) == sorted(event["content"] for event in LIFE)
+    assert len(filled.search(ASKED, scorer=scorer, scope=ben)) == 2
+    assert len(scorer.shown) == 2
 
 
 @pytest.mark.parametrize(
@@ -169,28 +169,28 @@ def test_no_other_scope_is_read(lived: Memory) -> None:
      {"since": "2024-02-01"}, {"as_of": "2024-03-01"}, {"known_at": "2001-01-01"}],
     ids=str,
 )
-def test_what_does_not_pass_is_not_shown(lived: Memory, clause: dict[str, Any]) -> None:
-    asked = Asked()
-    asked.calls.append([])
-    hits = lived.search(ASKED, scorer=asked, **clause)
-    assert set(ids(hits)) == set(ids(lived.search(ASKED, **clause)))
+def test_filtered_notes_are_not_candidates(filled: Memory, clause: dict[str, Any]) -> None:
+    scorer = RecordingReranker()
+    scorer.calls.append([])
+    hits = filled.search(ASKED, scorer=scorer, **clause)
+    assert set(ids(hits)) == set(ids(filled.search(ASKED, **clause)))
     assert len(hits) < len(LIFE)
-    for one in asked.calls[1:]:
-        assert len(one[0][1].notes) == len(hits)
+    for call in scorer.calls[1:]:
+        assert len(call[0][1].notes) == len(hits)
 
 
-def test_what_was_put_away_is_read_where_it_is_asked_for(lived: Memory) -> None:
-    asked = Asked(wants_vectors=True)
-    away = next(hit.note for hit in lived.search(ASKED) if "Oslo" in hit.note.content)
-    lived.archive(away.id)
-    lived.search(ASKED, scorer=asked)
-    assert away.content not in asked.shown
-    hits = lived.search(ASKED, scorer=asked, archived=True)
-    assert away.content in asked.shown
-    assert away.id in ids(hits)
+def test_archived_notes_are_candidates_on_request(filled: Memory) -> None:
+    scorer = RecordingReranker(wants_vectors=True)
+    archived = next(hit.note for hit in filled.search(ASKED) if "Oslo" in hit.note.content)
+    filled.archive(archived.id)
+    filled.search(ASKED, scorer=scorer)
+    assert archived.content not in scorer.shown
+    hits = filled.search(ASKED, scorer=scorer, archived=True)
+    assert archived.content in scorer.shown
+    assert archived.id in ids(hits)
 
 
-def test_what_replaced_a_note_stands_above_it(memory: Memory) -> None:
+def test_a_replacement_ranks_above_its_note(memory: Memory) -> None:
     first = memory.add("Ann lives in Bergen, above the bakery in the long street.", occurred_at="2024-01-01")
     second = memory.add("Ann has moved to a flat in Voss.", occurred_at="2024-03-01")
     third = memory.add("Ann left for Oslo.", occurred_at="2024-05-01")
@@ -198,18 +198,18 @@ def test_what_replaced_a_note_stands_above_it(memory: Memory) -> None:
     memory.flush()
     decide(memory, second, first, LinkType.SUPERSEDES)
     decide(memory, third, second, LinkType.SUPERSEDES)
-    hits = memory.search("Ann in Bergen", scorer=Asked(len))
+    hits = memory.search("Ann in Bergen", scorer=RecordingReranker(len))
     assert ids(hits) == [beside, third, second, first]  # by length: beside, first, second, third
-    assert ids(memory.search("Ann in Bergen", scorer=Asked(len), current_only=True)) == [beside, third]
-    assert ids(memory.search("Ann in Bergen", scorer=Asked(len), as_of="2024-02-01")) == [first]
+    assert ids(memory.search("Ann in Bergen", scorer=RecordingReranker(len), current_only=True)) == [beside, third]
+    assert ids(memory.search("Ann in Bergen", scorer=RecordingReranker(len), as_of="2024-02-01")) == [first]
 
 
-def test_an_insight_stays_after_what_it_was_made_from(memory: Memory) -> None:
+def test_an_insight_ranks_after_its_sources(memory: Memory) -> None:
     region(memory, KILN, speaker="Ann")
     memory.evolve()
-    hits = memory.search("What about the kiln?", scorer=Asked(len), k=20)
+    hits = memory.search("What about the kiln?", scorer=RecordingReranker(len), k=20)
     assert [hit.note.kind.value for hit in hits].count("insight") == 1
     assert hits[-1].note.kind.value == "insight"  # and it is the longest
     assert scores(hits) == sorted(scores(hits), reverse=True)
-    (alone,) = said(memory, "What about the kiln?", scorer=Asked(), kinds=["insight"])
+    (alone,) = search_texts(memory, "What about the kiln?", scorer=RecordingReranker(), kinds=["insight"])
     assert alone == hits[-1].note.content

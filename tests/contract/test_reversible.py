@@ -1,4 +1,4 @@
-"""Reversible: a note's state is the fold of its base and its live revisions, and any version can be had again."""
+"""Reversibility: a note's state is the fold of its base and live revisions, and any version can be restored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.conftest import BACKENDS, EVERY_STORE
-from tests.contract.support import LIFE, said
+from tests.contract.support import LIFE, search_texts
 from zettel import Memory
 from zettel.errors import InvalidInput, NotFound
 from zettel.model import EDITABLE
@@ -23,22 +23,22 @@ def state(memory: Memory, id: str) -> dict[str, Any]:
     return memory.get(id).model_dump(include={*FIELDS, "authored"})
 
 
-def test_revert_brings_everything_back(memory: Memory) -> None:
+def test_revert_restores_everything(memory: Memory) -> None:
     id = memory.add("The ferry leaves at nine.", speaker="Ann")
     memory.flush()
     before, links = state(memory, id), memory.links(id)
     version = memory.get(id).version
     memory.update(id, content="The train leaves at ten.", keywords=["railway"], importance=0.9)
-    assert said(memory, "railway")[0] == "The train leaves at ten."
+    assert search_texts(memory, "railway")[0] == "The train leaves at ten."
     assert memory.get(id).authored == ("keywords",)
     memory.revert(id, version)
     memory.flush()
     assert state(memory, id) == before
     assert memory.links(id) == links
-    assert said(memory, "When does the ferry leave?") == ["The ferry leaves at nine."]
+    assert search_texts(memory, "When does the ferry leave?") == ["The ferry leaves at nine."]
 
 
-def test_a_taking_back_can_be_taken_back(memory: Memory) -> None:
+def test_a_revert_can_be_reverted(memory: Memory) -> None:
     id = memory.add("One.")
     memory.flush()
     start = memory.get(id).version
@@ -53,8 +53,8 @@ def test_a_taking_back_can_be_taken_back(memory: Memory) -> None:
     assert live[start + 2] is False
 
 
-def test_metadata_that_only_json_can_hold_is_changed_and_taken_back(memory: Memory) -> None:
-    """A chat cut in the middle of an emoji leaves half of it, and an export as JSON tells that by its escape."""
+def test_metadata_with_lone_surrogates_can_be_changed_and_reverted(memory: Memory) -> None:
+    """A chat truncated inside an emoji contains a lone surrogate, which a JSON export writes as an escape."""
     cut, other = {"seen": ["cut \ud83d"]}, {"seen": [{"cut \udc4b": None}]}
     id = memory.add("The ferry leaves at nine.", id="cut", metadata=cut)
     memory.update(id, metadata=other)
@@ -64,7 +64,7 @@ def test_metadata_that_only_json_can_hold_is_changed_and_taken_back(memory: Memo
     assert memory.revert(id, 1).metadata == cut
 
 
-def test_history_tells_cause_change_and_inputs(memory: Memory) -> None:
+def test_history_contains_cause_change_and_inputs(memory: Memory) -> None:
     id = memory.add("The kiln is cold.")
     memory.update(id, tags=["pottery"])
     base, *_, last = memory.history(id)
@@ -74,7 +74,7 @@ def test_history_tells_cause_change_and_inputs(memory: Memory) -> None:
     assert last.inputs == ((id, last.version - 1),)
 
 
-def test_near_links_are_decisions_that_can_be_taken_back(memory: Memory) -> None:
+def test_near_links_are_reversible_decisions(memory: Memory) -> None:
     old = memory.add("Kestrel the dog howls when Ann plays the cello.")
     new = memory.add("When Ann plays the cello, Kestrel the dog howls.")
     memory.flush()
@@ -87,7 +87,7 @@ def test_near_links_are_decisions_that_can_be_taken_back(memory: Memory) -> None
 
 
 @pytest.mark.here
-def test_wrong_ids_and_versions_are_named(memory: Memory) -> None:
+def test_unknown_ids_and_versions_raise(memory: Memory) -> None:
     id = memory.add("Something.")
     with pytest.raises(NotFound, match="n_nothing"):
         memory.history("n_nothing")
@@ -114,10 +114,10 @@ edits = st.one_of(
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("backend", EVERY_STORE)
-def test_any_history_can_be_walked_back(
+def test_any_history_can_be_reverted(
     backend: str, tmp_path_factory: pytest.TempPathFactory, soak_scale: Any
 ) -> None:
-    """Random edits and reverts; reverting to each version gives what it was, and the index agrees."""
+    """Random edits and reverts: reverting to each version restores it, and the index agrees."""
 
     @given(st.lists(edits, min_size=1, max_size=8))
     @settings(max_examples=soak_scale(400))

@@ -1,4 +1,4 @@
-"""Same answers: the same events give the same ranked notes on every store, whatever the order they came in."""
+"""Same answers: the same events give the same ranking on every store, in any order of arrival."""
 
 from __future__ import annotations
 
@@ -27,57 +27,57 @@ FIRST = 10
 
 
 def answers(memory: Memory, questions: list[str]) -> list[list[str]]:
-    """For each question the texts of the first ten hits."""
+    """Return the texts of the first ten hits for each question."""
     return [[hit.note.content for hit in memory.search(question, k=FIRST)] for question in questions]
 
 
 @pytest.mark.parametrize("backend", PERSISTENT)
 @pytest.mark.parametrize("path", [DEMO / "conversation.json", DATA / "team.json"], ids=lambda path: path.stem)
-def test_conversations(backend: str, path: Path, tmp_path: Path) -> None:
-    questions = [asked["question"] for asked in json.loads(path.read_text())[0]["qa"]]
-    found = []
+def test_conversations_give_the_same_answers(backend: str, path: Path, tmp_path: Path) -> None:
+    questions = [pair["question"] for pair in json.loads(path.read_text())[0]["qa"]]
+    rankings = []
     for store in (BACKENDS[backend](tmp_path), ReferenceStore()):
         with Memory(store) as memory:
             memory.import_transcript(path)
             memory.flush()
-            found.append(answers(memory, questions))
-    assert overlap(*found) >= OVERLAP
-    assert [hits[0] for hits in found[0]] == [hits[0] for hits in found[1]]
+            rankings.append(answers(memory, questions))
+    assert overlap(*rankings) >= OVERLAP
+    assert [hits[0] for hits in rankings[0]] == [hits[0] for hits in rankings[1]]
 
 
 @pytest.mark.parametrize("backend", PERSISTENT)
 @pytest.mark.slow
-def test_documents(backend: str, tmp_path: Path) -> None:
+def test_documents_give_the_same_answers(backend: str, tmp_path: Path) -> None:
     documents = [json.loads(line) for line in (DATA / "documents.jsonl").read_text().splitlines()]
-    asked = [json.loads(line) for line in (DATA / "documents-questions.jsonl").read_text().splitlines()]
-    events = [Event(id=one["title"], title=one["title"], content=one["text"]) for one in documents]
-    found = []
+    questions = [json.loads(line) for line in (DATA / "documents-questions.jsonl").read_text().splitlines()]
+    events = [Event(id=document["title"], title=document["title"], content=document["text"]) for document in documents]
+    rankings = []
     for store in (BACKENDS[backend](tmp_path), ReferenceStore()):
         with Memory(store) as memory:
             memory.add_many(events)
             memory.flush()
-            found.append(answers(memory, [one["question"] for one in asked]))
-    assert overlap(*found) >= OVERLAP
+            rankings.append(answers(memory, [document["question"] for document in questions]))
+    assert overlap(*rankings) >= OVERLAP
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("backend", PERSISTENT)
-def test_a_large_scope(
+def test_a_large_scope_gives_the_same_answers(
     backend: str, tmp_path: Path, soak_scale: Callable[[int], int], record_property: Callable[[str, object], None]
 ) -> None:
-    """The pool of a large scope loses (next to) nothing against looking at every note."""
+    """The candidates of a large scope lose almost nothing compared with an exhaustive search."""
     events, questions = large_scope(soak_scale(20_000))
-    found = []
+    rankings = []
     for store in (BACKENDS[backend](tmp_path), ReferenceStore()):
         with Memory(store) as memory:
             for start in range(0, len(events), 1000):
                 memory.add_many(events[start : start + 1000])
             memory.flush()
-            found.append(answers(memory, questions))
+            rankings.append(answers(memory, questions))
     record_property("notes", len(events))
-    record_property("overlap", round(overlap(*found), 4))
-    assert overlap(*found) >= OVERLAP
+    record_property("overlap", round(overlap(*rankings), 4))
+    assert overlap(*rankings) >= OVERLAP
 
 
 titles = [
@@ -106,12 +106,12 @@ documents = st.lists(st.tuples(st.none() | st.sampled_from(titles), texts), min_
 def test_terms_and_mentions_do_not_depend_on_the_order(
     backend: str, tmp_path_factory: pytest.TempPathFactory, soak_scale: Any
 ) -> None:
-    """Added in any order, in calls of any size, with others that come and go meanwhile: the same Terms and MENTIONS."""
+    """Any order and batch size, with other notes added and deleted meanwhile, gives the same terms and MENTIONS."""
 
     @given(documents, st.randoms(use_true_random=False))
     @settings(max_examples=soak_scale(400))
-    def run(told: list[tuple[str | None, str]], chance: random.Random) -> None:
-        events = [Event(id=str(n), title=title, content=text) for n, (title, text) in enumerate(told)]
+    def run(texts: list[tuple[str | None, str]], chance: random.Random) -> None:
+        events = [Event(id=str(n), title=title, content=text) for n, (title, text) in enumerate(texts)]
         passing = [Event(id=f"passing {n}", title=titles[n % len(titles)], content=" ".join(titles)) for n in range(3)]
         shown = []
         for mixed in (False, True):
@@ -134,7 +134,7 @@ def test_terms_and_mentions_do_not_depend_on_the_order(
 
 
 def only_exact(memory: Memory) -> dict[str, Any]:
-    """Terms and MENTIONS by event; near links depend on what was there first, and are not part of it."""
+    """Return terms and MENTIONS by event, without near links, which depend on the order of arrival."""
     keys = {notes[0].id: record.external_id for record, notes in memory.dump()}
     mentions = sorted(
         (str(keys[link.source]), str(keys[link.target]), link.reason)
@@ -148,7 +148,7 @@ def only_exact(memory: Memory) -> dict[str, Any]:
     }
 
 
-def test_near_links_do_not_depend_on_what_is_linked_together(memory: Memory) -> None:
+def test_near_links_do_not_depend_on_batches(memory: Memory) -> None:
     turns = [
         ("assistant", "The Assistant was very slow today, we waited an hour."),
         ("Ann", "Why was the Assistant so slow when we asked it today?"),
@@ -159,7 +159,7 @@ def test_near_links_do_not_depend_on_what_is_linked_together(memory: Memory) -> 
     links = []
     for at_once in (1, 2, len(turns)):
         scope = Scope(user=f"linked by {at_once}")
-        events = [Event(id=str(n), content=said, speaker=speaker) for n, (speaker, said) in enumerate(turns)]
+        events = [Event(id=str(n), content=text, speaker=speaker) for n, (speaker, text) in enumerate(turns)]
         for start in range(0, len(events), at_once):
             memory.add_many(events[start : start + at_once], scope=scope)
             memory.flush()

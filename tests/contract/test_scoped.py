@@ -1,4 +1,4 @@
-"""Scoped: no query, link, count or statistic crosses a scope, however alike two scopes are called."""
+"""Scopes: no query, link, count or statistic crosses a scope, however similar the names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.contract.support import LIFE, picture, said
+from tests.contract.support import LIFE, picture, search_texts
 from zettel import Memory, Scope, ZettelError
 from zettel.errors import NotFound
 from zettel.testing.reference_store import ReferenceStore
@@ -27,17 +27,17 @@ ODD = [
 ]
 
 
-def test_alike_names_stay_apart(memory: Memory) -> None:
+def test_similar_names_are_separate_scopes(memory: Memory) -> None:
     ids = {scope: memory.add(f"The code of number {n} is {n}{n}{n}.", scope=scope) for n, scope in enumerate(ODD)}
     assert {scope.key for scope in memory.scopes()} == {scope.key for scope in ODD}
     assert set(memory.scopes()) == set(ODD)
     for n, scope in enumerate(ODD):
-        assert said(memory, "What is the code?", scope=scope) == [f"The code of number {n} is {n}{n}{n}."]
+        assert search_texts(memory, "What is the code?", scope=scope) == [f"The code of number {n} is {n}{n}{n}."]
         for other, id in ids.items():
             if other != scope:
                 with pytest.raises(NotFound):
                     memory.get(id, scope=scope)
-    assert said(memory, "What is the code?") == []
+    assert search_texts(memory, "What is the code?") == []
 
 
 def test_statistics_come_from_the_scope_alone(memory: Memory) -> None:
@@ -58,15 +58,15 @@ def test_links_and_deletes_do_not_cross(memory: Memory) -> None:
     for scope in (ann, bob):
         memory.add_many(LIFE, scope=scope)
     memory.flush()
-    kept = picture(memory, bob)
-    assert kept == picture(memory, ann)
+    untouched = picture(memory, bob)
+    assert untouched == picture(memory, ann)
     memory.delete(session="a", scope=ann)
     memory.flush()
-    assert picture(memory, bob) == kept
+    assert picture(memory, bob) == untouched
     memory.delete_scope(scope=ann)
     assert memory.scopes() == [bob]
-    assert picture(memory, bob) == kept
-    assert said(memory, "cello", scope=ann) == []
+    assert picture(memory, bob) == untouched
+    assert search_texts(memory, "cello", scope=ann) == []
 
 
 def test_the_same_event_in_two_scopes_is_two_events(memory: Memory) -> None:

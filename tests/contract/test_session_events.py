@@ -12,19 +12,19 @@ pytestmark = pytest.mark.over_http
 OTHER = Scope(user="somebody else")
 
 
-def test_events_of_a_session(memory: Memory) -> None:
-    told = [("Ann keeps bees.", "hive"), ("Ida keeps bees.", None), ("Nils keeps a heron.", "hive")]
-    for number, (content, source) in enumerate(told):
+def test_session_events_are_returned_in_order(memory: Memory) -> None:
+    contents = [("Ann keeps bees.", "hive"), ("Ida keeps bees.", None), ("Nils keeps a heron.", "hive")]
+    for number, (content, source) in enumerate(contents):
         memory.add(content, session="s1", source=source, payload={"deep": [number, {"x": None}]}, speaker="Ann")
     memory.add("Bo plays the tuba.", session="s2")
     memory.add("Elsewhere.", session="s1", scope=OTHER)
-    found = memory.events("s1")
-    assert [event.content for event in found] == [content for content, _ in told]
-    assert [event.payload for event in found] == [{"deep": [number, {"x": None}]} for number in range(3)]
+    events = memory.events("s1")
+    assert [event.content for event in events] == [content for content, _ in contents]
+    assert [event.payload for event in events] == [{"deep": [number, {"x": None}]} for number in range(3)]
     assert [event.content for event in memory.events("s1", limit=2)] == ["Ida keeps bees.", "Nils keeps a heron."]
-    assert memory.events("s1", limit=99) == found
-    assert memory.events("s1", source="hive") == [found[0], found[2]]
-    assert memory.events("s1", source="hive", limit=1) == [found[2]]
+    assert memory.events("s1", limit=99) == events
+    assert memory.events("s1", source="hive") == [events[0], events[2]]
+    assert memory.events("s1", source="hive", limit=1) == [events[2]]
     assert [event.content for event in memory.events("s1", scope=OTHER)] == ["Elsewhere."]
     assert memory.events("s3") == []
 
@@ -32,12 +32,12 @@ def test_events_of_a_session(memory: Memory) -> None:
     memory.update(notes["Ann keeps bees."], content="Ann keeps wasps.")
     memory.archive(notes["Ida keeps bees."])
     memory.quarantine(notes["Nils keeps a heron."], "not sure")
-    assert memory.events("s1") == found
-    memory.delete(found[1].event_id)
-    assert memory.events("s1") == [found[0], found[2]]
+    assert memory.events("s1") == events
+    memory.delete(events[1].event_id)
+    assert memory.events("s1") == [events[0], events[2]]
 
 
-def test_wrong_input_is_one_line(memory: Memory) -> None:
+def test_invalid_input_is_one_clear_line(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="limit=0"):
         memory.events("s1", limit=0)
     with pytest.raises(InvalidInput, match="NUL"):

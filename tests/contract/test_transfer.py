@@ -14,7 +14,17 @@ import zettel.core.restore
 from tests.contract.conftest import BACKENDS, EVERY_STORE, PERSISTENT
 from tests.contract.support import LIFE
 from tests.contract.test_reembed import Letters
-from tests.contract.transfer_helpers import BOB, PAYLOAD, Remote, found, leave_jobs, live, records, store_of, told
+from tests.contract.transfer_helpers import (
+    BOB,
+    PAYLOAD,
+    Remote,
+    leave_jobs,
+    live,
+    records,
+    scope_contents,
+    search_scores,
+    store_of,
+)
 from zettel import Event, Memory, Scope
 from zettel.errors import InvalidInput, JobFailed, StoreBusy
 from zettel.jobs import reembed_job
@@ -22,20 +32,20 @@ from zettel.model import JobKind, JobState
 from zettel.ports import NoteRecord
 
 
-class Lived(NamedTuple):
-    """A memory with a life behind it: all of it in a file, the same with jobs that wait, and what it said of itself."""
+class SavedMemory(NamedTuple):
+    """An exported memory with history: its file, a file with pending jobs, and its contents."""
 
     file: Path
     with_jobs: Path
-    told: dict[Scope, dict[str, Any]]
+    contents: dict[Scope, dict[str, Any]]
     counts: dict[Scope, dict[str, Any]]
     answers: list[tuple[dict[str, Any], list[list[tuple[str, float]]]]]
 
 
 @pytest.fixture(scope="module", params=EVERY_STORE)
-def lived(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Lived:
-    """One life on each store."""
-    folder = tmp_path_factory.mktemp("lived")
+def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SavedMemory:
+    """Return one memory with history per store."""
+    folder = tmp_path_factory.mktemp("saved")
     (folder / "source").mkdir()
     with Memory(BACKENDS[request.param](folder / "source")) as memory:
         live(memory)
@@ -44,70 +54,70 @@ def lived(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         searches: list[dict[str, Any]] = [
             {}, {"as_of": "2024-02-01"}, {"known_at": min(times)}, {"known_at": max(times)}, {"scope": BOB},
         ]  # fmt: skip
-        answers = [(search, found(memory, **search)) for search in searches]
+        answers = [(search, search_scores(memory, **search)) for search in searches]
         leave_jobs(memory)
         memory.export(folder / "jobs.zettel", "zettel", all_scopes=True)
-        all_told = {scope: told(memory, scope) for scope in memory.scopes()}
-        counts = {scope: memory.stats(scope=scope) for scope in all_told}
-    return Lived(folder / "all.zettel", folder / "jobs.zettel", all_told, counts, answers)
+        by_scope = {scope: scope_contents(memory, scope) for scope in memory.scopes()}
+        counts = {scope: memory.stats(scope=scope) for scope in by_scope}
+    return SavedMemory(folder / "all.zettel", folder / "jobs.zettel", by_scope, counts, answers)
 
 
 @pytest.fixture
-def moved(lived: Lived) -> Path:
-    """All of it in a file."""
-    return lived.file
+def saved_file(saved: SavedMemory) -> Path:
+    """Return the file with the whole memory."""
+    return saved.file
 
 
 @pytest.mark.parametrize("target", EVERY_STORE)
-class TestThereAndBack:
-    def test_everything_is_as_it_was(self, lived: Lived, target: str, tmp_path: Path) -> None:
-        events = sum(len(one["dump"]) for one in lived.told.values())
+class TestRoundTrip:
+    def test_everything_is_preserved(self, saved: SavedMemory, target: str, tmp_path: Path) -> None:
+        events = sum(len(scope_data["dump"]) for scope_data in saved.contents.values())
         with Memory(BACKENDS[target](tmp_path)) as memory:
-            report = memory.import_transcript(lived.with_jobs)
+            report = memory.import_transcript(saved.with_jobs)
             assert (report.format, report.added, report.rejected_records) == ("zettel", events, [])
-            assert set(memory.scopes()) == {Scope(), BOB} == set(lived.told)
-            for scope, expected in lived.told.items():
-                assert told(memory, scope) == expected
-                here, there = memory.stats(scope=scope), lived.counts[scope]
-                assert here["notes"] == there["notes"]
-                assert here == there or here["store"] != there["store"]
+            assert set(memory.scopes()) == {Scope(), BOB} == set(saved.contents)
+            for scope, expected in saved.contents.items():
+                assert scope_contents(memory, scope) == expected
+                imported, expected_counts = memory.stats(scope=scope), saved.counts[scope]
+                assert imported["notes"] == expected_counts["notes"]
+                assert imported == expected_counts or imported["store"] != expected_counts["store"]
             assert {job.state for job in memory.jobs()} == {JobState.FAILED, JobState.QUEUED}
             assert memory.check() == []
             memory.export(tmp_path / "again.zettel", "zettel", all_scopes=True)
-            assert records(tmp_path / "again.zettel") == records(lived.with_jobs)
+            assert records(tmp_path / "again.zettel") == records(saved.with_jobs)
 
-    def test_the_same_answers(self, lived: Lived, target: str, tmp_path: Path) -> None:
-        # A server sends vectors in half precision.
+    def test_answers_are_the_same(self, saved: SavedMemory, target: str, tmp_path: Path) -> None:
+        # Servers return vectors in half precision.
         with Memory(BACKENDS[target](tmp_path)) as memory:
-            memory.import_transcript(lived.file)
-            for search, wanted in lived.answers:
-                for one, other in zip(wanted, found(memory, **search), strict=True):
-                    assert [id for id, _ in one] == [id for id, _ in other]
-                    assert [score for _, score in one] == pytest.approx([score for _, score in other], abs=5e-4)
+            memory.import_transcript(saved.file)
+            for search, expected in saved.answers:
+                for first, second in zip(expected, search_scores(memory, **search), strict=True):
+                    assert [id for id, _ in first] == [id for id, _ in second]
+                    assert [score for _, score in first] == pytest.approx([score for _, score in second], abs=5e-4)
 
 
 @pytest.fixture
-def copy(moved: Path, url: Any) -> Iterator[Memory]:
+def copy(saved_file: Path, url: Any) -> Iterator[Memory]:
     with Memory(url) as memory:
-        memory.import_transcript(moved)
+        memory.import_transcript(saved_file)
         yield memory
 
 
-class TestItLivesOn:
-    """What was brought in is a memory like any other."""
+class TestImportedMemory:
+    """An imported memory works like any other."""
 
-    def test_the_transcript_adds_nothing_and_revives_nothing(self, copy: Memory) -> None:
-        outcome = copy._bridge.call(partial(copy._bridge.inner.add_many_report, [_event(one) for one in LIFE]))
-        assert [one.status for one in outcome] == ["existing"] * len(LIFE)
-        (gone,) = copy._bridge.call(
+    def test_a_repeated_import_adds_and_revives_nothing(self, copy: Memory) -> None:
+        outcome = copy._bridge.call(partial(copy._bridge.inner.add_many_report, [_event(result) for result in LIFE]))
+        assert [result.status for result in outcome] == ["existing"] * len(LIFE)
+        (deleted,) = copy._bridge.call(
             partial(
                 copy._bridge.inner.add_many_report,
                 [_event({"id": "24", "content": "To be deleted.", "session": "c"})],
             )
         )
-        assert gone.status == "deleted"
+        assert deleted.status == "deleted"
 
-    def test_it_can_be_taken_back_and_deleted(self, copy: Memory) -> None:
+    def test_imported_notes_can_be_reverted_and_deleted(self, copy: Memory) -> None:
         ids = {event.external_id: notes[0].id for event, notes in copy.dump() if notes}
         assert copy.revert(ids["1"], 1).content == "I live in Bergen, above a bakery."
         assert copy.delete(ids["3"]) == 1
@@ -122,17 +132,17 @@ class TestItLivesOn:
         (event,) = (event for event, _ in copy.dump() if event.external_id == "23")
         assert event.payload == PAYLOAD
 
-    def test_it_lasts(self, moved: Path, url: Any) -> None:
+    def test_an_imported_memory_survives_reopening(self, saved_file: Path, url: Any) -> None:
         with Memory(url) as memory:
-            memory.import_transcript(moved)
-            before = told(memory)
+            memory.import_transcript(saved_file)
+            before = scope_contents(memory)
         with Memory(url) as memory:
-            assert told(memory) == before
+            assert scope_contents(memory) == before
 
-    def test_nothing_is_embedded_again(self, moved: Path, url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_nothing_is_embedded_again(self, saved_file: Path, url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         with Memory(url) as memory:
             monkeypatch.setattr(type(memory._bridge.inner._backend.memory.engine.vectors.embedder), "embed", _never)
-            memory.import_transcript(moved)
+            memory.import_transcript(saved_file)
             assert memory.stats(scope=Scope())["notes"] == len({n.id for _, notes in memory.dump() for n in notes})
 
 
@@ -145,7 +155,7 @@ def _event(fields: dict[str, Any]) -> Any:
 
 
 class TestAnotherEmbedder:
-    def test_a_local_one_embeds_at_once(self, tmp_path: Path, url: Any) -> None:
+    def test_a_local_embedder_embeds_at_once(self, tmp_path: Path, url: Any) -> None:
         with Memory(tmp_path / "far.db", embedder=Remote()) as memory:
             live(memory)
             memory.export(tmp_path / "far.zettel", "zettel")
@@ -154,7 +164,7 @@ class TestAnotherEmbedder:
             assert memory.check() == []
             assert memory.search("Where does Ann live?")[0].note.content
 
-    def test_a_remote_one_embeds_by_jobs(self, exported: Path, url: Any) -> None:
+    def test_a_remote_embedder_embeds_by_jobs(self, exported: Path, url: Any) -> None:
         embedder = Remote()
         embedder.down = True
         with Memory(url, embedder=embedder) as memory:
@@ -166,7 +176,7 @@ class TestAnotherEmbedder:
             memory.flush()
             assert memory.check() == []
 
-    def test_a_remote_one_keeps_its_vectors(self, tmp_path: Path, url: Any) -> None:
+    def test_the_same_remote_embedder_keeps_its_vectors(self, tmp_path: Path, url: Any) -> None:
         with Memory(tmp_path / "far.db", embedder=Remote()) as memory:
             live(memory)
             memory.export(tmp_path / "far.zettel", "zettel")
@@ -178,7 +188,7 @@ class TestAnotherEmbedder:
             assert memory.check() == []
 
     @pytest.mark.parametrize("remote", [False, True])
-    def test_half_way_to_another_embedder_what_lacks_a_vector_gets_one(
+    def test_missing_vectors_of_an_interrupted_reembed_are_computed(
         self, tmp_path: Path, url: Any, remote: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(Letters, "remote", remote)
@@ -198,54 +208,54 @@ class TestAnotherEmbedder:
             assert memory.check() == []
 
 
-class TestWhereTo:
-    def test_one_scope_under_another_name(self, exported: Path, url: Any) -> None:
+class TestTarget:
+    def test_a_scope_can_be_imported_under_another_name(self, exported: Path, url: Any) -> None:
         with Memory(url) as memory:
             memory.add("Bob was here first.", scope=BOB)
             memory.import_transcript(exported, scope=Scope(user="eve"))
             memory.import_transcript(exported, scope=Scope(user="eva"))  # a copy within one store
             memory.flush()
             assert set(memory.scopes()) == {BOB, Scope(user="eve"), Scope(user="eva")}
-            assert told(memory, Scope(user="eve")) == told(memory, Scope(user="eva"))
+            assert scope_contents(memory, Scope(user="eve")) == scope_contents(memory, Scope(user="eva"))
             assert memory.check() == []
 
-    def test_it_is_there_already(self, exported: Path, url: Any) -> None:
+    def test_an_existing_copy_adds_nothing(self, exported: Path, url: Any) -> None:
         with Memory(url) as memory:
             first, second = memory.import_transcript(exported), memory.import_transcript(exported, "zettel")
             assert (first.added, first.existing) == (second.existing, second.added) == (first.records, 0)
 
-    def test_a_scope_that_is_not_empty(self, exported: Path, url: Any) -> None:
+    def test_a_scope_that_is_not_empty_is_refused(self, exported: Path, url: Any) -> None:
         with Memory(url) as memory:
             memory.add("Ann was here first.")
             memory.flush()
-            before = told(memory)
+            before = scope_contents(memory)
             with pytest.raises(InvalidInput, match=r"the default scope is not empty: name an empty scope .*delete"):
                 memory.import_transcript(exported)
-            assert told(memory) == before
+            assert scope_contents(memory) == before
             memory.delete_scope()
             assert memory.import_transcript(exported).added > 1
 
-    def test_it_went_on_since(self, exported: Path, url: Any) -> None:
+    def test_an_older_export_of_a_changed_scope_is_refused(self, exported: Path, url: Any) -> None:
         with Memory(url) as memory:
             memory.import_transcript(exported)
             memory.add("One thing more.")
             with pytest.raises(InvalidInput, match="as it was at another time"):
                 memory.import_transcript(exported)
 
-    def test_several_scopes_and_one_name(self, moved: Path, url: Any) -> None:
+    def test_several_scopes_cannot_share_one_name(self, saved_file: Path, url: Any) -> None:
         with Memory(url) as memory, pytest.raises(InvalidInput, match="holds 2 scopes"):
-            memory.import_transcript(moved, scope=BOB)
+            memory.import_transcript(saved_file, scope=BOB)
 
-    def test_one_of_several_is_taken(self, moved: Path, url: Any) -> None:
+    def test_an_occupied_scope_refuses_the_whole_file(self, saved_file: Path, url: Any) -> None:
         with Memory(url) as memory:
             memory.add("Bob was here first.", scope=BOB)
             with pytest.raises(InvalidInput, match="user='bob' is not empty"):
-                memory.import_transcript(moved)
+                memory.import_transcript(saved_file)
             assert memory.scopes() == [BOB]
 
 
 def test_an_export_is_one_state(url: Any, tmp_path: Path) -> None:
-    """Whoever writes while a memory is exported is in it with all of a write, or not at all."""
+    """An export contains each concurrent write completely or not at all."""
     with Memory(url) as memory:
         memory.add_many({"id": str(number), "content": f"Boat {number} left."} for number in range(600))
         memory.flush()
@@ -253,33 +263,33 @@ def test_an_export_is_one_state(url: Any, tmp_path: Path) -> None:
         store = store_of(memory)
 
         async def disturbed() -> list[Any]:
-            kept: list[Any] = []
+            pages: list[Any] = []
             async for page in store.whole(Scope()):
-                if not kept:
+                if not pages:
                     await memory._bridge.inner.add("One boat more.")
                     await memory._bridge.inner.delete(min(before))
-                kept += page
-            return kept
+                pages += page
+            return pages
 
         try:
-            seen: list[Any] = memory._bridge.call(disturbed)
-        except StoreBusy:  # it tells that it could not keep one state in view
+            exported_records: list[Any] = memory._bridge.call(disturbed)
+        except StoreBusy:  # the export reports that it could not read one state
             return
-        assert {one.base.id for one in seen if isinstance(one, NoteRecord)} == before
+        assert {record.base.id for record in exported_records if isinstance(record, NoteRecord)} == before
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("url", PERSISTENT[:2], indirect=True)  # both release lines of a server are read in one way
+@pytest.mark.parametrize("url", PERSISTENT[:2], indirect=True)  # both server releases read the same way
 @pytest.mark.soak_only("neo4j")
 @pytest.mark.slow
-def test_flat_memory(tmp_path: Path, url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice the notes take no more memory, on the way out and in."""
+def test_memory_use_is_constant(tmp_path: Path, url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exports and imports of twice the notes take no more memory."""
     monkeypatch.setattr(zettel.core.restore, "BATCH", 100)
     local = isinstance(url, Path)
     few, turns = (400, (2, 1, 2, 1, 2)) if local else (200, (2, 1, 2))
     peaks: dict[int, list[tuple[int, int]]] = {few: [], 2 * few: []}
     with Memory(url) as memory:
-        for turn, count in enumerate(few * times for times in turns):  # the first fills what caches hold of any memory
+        for turn, count in enumerate(few * times for times in turns):  # the first run fills caches
             path, scope = tmp_path / f"{turn}.zettel", Scope(user=str(turn))
             boats = [{"id": str(n), "content": f"Boat {n % 5} left for port {n % 7}."} for n in range(count)]
             memory.add_many(boats, scope=scope)
@@ -289,12 +299,12 @@ def test_flat_memory(tmp_path: Path, url: Any, monkeypatch: pytest.MonkeyPatch) 
             memory.flush()
             if turn:
                 peaks[count].append((out, back))
-    for way in (0, 1):  # the least of each: what was garbage at a peak is chance
-        assert min(one[way] for one in peaks[2 * few]) < 1.5 * min(one[way] for one in peaks[few]), peaks
+    for way in (0, 1):  # minima, because garbage at a peak is random
+        assert min(pair[way] for pair in peaks[2 * few]) < 1.5 * min(pair[way] for pair in peaks[few]), peaks
 
 
 def peak(work: Callable[[], Any]) -> int:
-    """Most bytes of Python objects at once while it works."""
+    """Return the peak memory of Python objects during a call."""
     tracemalloc.start()
     work()
     _, most = tracemalloc.get_traced_memory()

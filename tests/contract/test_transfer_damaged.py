@@ -1,4 +1,4 @@
-"""Moving: whatever is wrong with a file, it is told in one line, and nothing of it is kept."""
+"""Transfer of damaged files: any damage is one clear error, and nothing is stored."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ VALUES = [json.loads(kind) for kind in KINDS]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where each value stands in a record, however deep."""
+    """Return the paths of all values in a record."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [*([path] if path else []), *(place for key, one in inner for place in places(one, (*path, key)))]
+    return [*([path] if path else []), *(place for key, part in inner for place in places(part, (*path, key)))]
 
 
 def changed(record: Any, path: tuple[Any, ...], value: Any) -> Any:
-    """The record with another value in that place."""
+    """Return the record with another value at a path."""
     copy = deepcopy(record)
     holder = copy
     for key in path[:-1]:
@@ -37,13 +37,13 @@ def changed(record: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 @pytest.mark.soak
-def test_damage_is_told_in_one_line(
+def test_damage_is_reported_in_one_line(
     exported: Path, tmp_path: Path, soak_scale: Callable[[int], int], record_property: Callable[[str, object], None]
 ) -> None:
-    """Bytes that are damaged, and records whose values are of another kind, behind a checksum that fits."""
-    whole, count = exported.read_bytes(), soak_scale(5_000)
+    """Damaged bytes, and values of a wrong type behind a valid checksum."""
+    original, count = exported.read_bytes(), soak_scale(5_000)
     records = unsealed(exported)
-    spots = [(number, path) for number, one in enumerate(records) for path in places(one)]
+    spots = [(number, path) for number, record in enumerate(records) for path in places(record)]
     bad = tmp_path / "bad.zettel"
     refused = 0
     with Memory(tmp_path / "m.db") as memory:
@@ -61,10 +61,10 @@ def test_damage_is_told_in_one_line(
             return False
 
         @settings(max_examples=count // 2, suppress_health_check=[HealthCheck.too_slow])
-        @given(damages(len(whole)))
+        @given(damages(len(original)))
         def try_bytes(done: list[Callable[[bytes], bytes]]) -> None:
             nonlocal refused
-            damaged = whole
+            damaged = original
             for damage in done:
                 damaged = damage(damaged)
             bad.write_bytes(damaged)

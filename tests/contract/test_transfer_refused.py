@@ -1,4 +1,4 @@
-"""Moving: a file that is not whole changes nothing, and nobody sees a memory before it is whole."""
+"""Refused transfers: a truncated file changes nothing, and partial imports are invisible."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from zettel.errors import BadRecord, InvalidInput, StoreBusy
 pytestmark = pytest.mark.soak_only("neo4j")
 
 
-class TestHalfAFile:
-    def test_every_cut(self, exported: Path, url: Any, tmp_path: Path) -> None:
-        whole, cut = exported.read_bytes(), tmp_path / "cut.zettel"
-        lines = whole.splitlines(keepends=True)
+class TestDamagedFile:
+    def test_every_truncation_is_refused(self, exported: Path, url: Any, tmp_path: Path) -> None:
+        original, cut = exported.read_bytes(), tmp_path / "cut.zettel"
+        lines = original.splitlines(keepends=True)
         with Memory(url) as memory:
-            for kept in range(1, len(lines)):
-                cut.write_bytes(b"".join(lines[:kept]))
-                with pytest.raises(BadRecord, match=rf"cut\.zettel:{kept}: the file is truncated after this line"):
+            for count in range(1, len(lines)):
+                cut.write_bytes(b"".join(lines[:count]))
+                with pytest.raises(BadRecord, match=rf"cut\.zettel:{count}: the file is truncated after this line"):
                     memory.import_transcript(cut)
-            cut.write_bytes(whole[:-20])
+            cut.write_bytes(original[:-20])
             with pytest.raises(BadRecord, match=rf":{len(lines)}: the file is truncated in this line"):
                 memory.import_transcript(cut)
             assert memory.scopes() == []
@@ -46,9 +46,9 @@ class TestHalfAFile:
                         memory.import_transcript(bad)
             assert memory.scopes() == []
 
-    def test_a_later_version(self, exported: Path, url: Any, tmp_path: Path) -> None:
-        said = b'{"zettel":{"version":3,"colour":"blue"}'
-        line = said + b',"crc":"%08x"}\n' % zlib.crc32(said)
+    def test_a_later_version_is_refused(self, exported: Path, url: Any, tmp_path: Path) -> None:
+        header = b'{"zettel":{"version":3,"colour":"blue"}'
+        line = header + b',"crc":"%08x"}\n' % zlib.crc32(header)
         (tmp_path / "new.zettel").write_bytes(line + records(exported))
         with Memory(url) as memory, pytest.raises(BadRecord, match=r"new\.zettel:1: version 3 .*newer than version 2"):
             memory.import_transcript(tmp_path / "new.zettel")
@@ -66,7 +66,7 @@ class TestHalfAFile:
             ({"mood": "fine"}, "job"),
         ],
     )
-    def test_a_record_that_makes_no_sense(
+    def test_an_invalid_record_is_refused(
         self, record: dict[str, Any], wrong: str, url: Any, exported: Path, tmp_path: Path
     ) -> None:
         (tmp_path / "odd.zettel").write_bytes(sealed([*unsealed(exported)[:3], record]))
@@ -76,18 +76,18 @@ class TestHalfAFile:
             assert memory.scopes() == []
             assert memory.check() == []
 
-    def test_something_else(self, url: Any, tmp_path: Path) -> None:
+    def test_a_foreign_file_is_refused(self, url: Any, tmp_path: Path) -> None:
         (tmp_path / "else.jsonl").write_text('{"content": "Snow."}\n')
         with Memory(url) as memory, pytest.raises(BadRecord, match="not a memory file"):
             memory.import_transcript(tmp_path / "else.jsonl", "zettel")
 
 
-class TestHalfAnImport:
-    """Nobody sees a scope before it is whole."""
+class TestInterruptedImport:
+    """A scope is invisible until its import is complete."""
 
     @pytest.fixture
     def stopped(self, exported: Path, url: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
-        """A memory into which an import was killed half-way, so that it could not clear up."""
+        """A memory with an import that was killed before it could clean up."""
         monkeypatch.setattr(zettel.core.restore, "BATCH", 4)
         with Memory(url) as memory:
             store, batches = store_of(memory), 0
@@ -108,7 +108,7 @@ class TestHalfAnImport:
             store.apply, store.abandon_restore = apply, abandon
             yield memory
 
-    def test_it_is_out_of_sight(self, stopped: Memory) -> None:
+    def test_an_interrupted_import_is_invisible(self, stopped: Memory) -> None:
         assert stopped.scopes() == []
         assert stopped.list().notes == ()
         assert stopped.search("Where does Ann live?") == []
@@ -120,18 +120,18 @@ class TestHalfAnImport:
         stopped.check(repair=True)
         assert stopped.check() == []
 
-    def test_the_next_one_begins_anew(self, stopped: Memory, exported: Path) -> None:
+    def test_the_next_import_starts_again(self, stopped: Memory, exported: Path) -> None:
         assert stopped.import_transcript(exported).added > 5
         assert stopped.check() == []
 
-    def test_somebody_else_came_first(self, stopped: Memory, exported: Path) -> None:
+    def test_a_write_after_an_interruption_refuses_the_import(self, stopped: Memory, exported: Path) -> None:
         stopped.add("Snow fell.")
         with pytest.raises(InvalidInput, match="is not empty"):
             stopped.import_transcript(exported)
         stopped.delete_scope()
         assert stopped.check() == []
 
-    def test_a_failure_leaves_nothing(self, exported: Path, url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_failed_import_leaves_nothing(self, exported: Path, url: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(zettel.core.restore, "BATCH", 4)
         with Memory(url) as memory:
 
@@ -144,7 +144,7 @@ class TestHalfAnImport:
             assert memory.check() == []
             assert memory.scopes() == []
 
-    def test_a_write_meanwhile(self, exported: Path, url: Any) -> None:
+    def test_a_concurrent_write_refuses_the_import(self, exported: Path, url: Any) -> None:
         with Memory(url) as memory, Memory(url) as other:
 
             def write(read: int, total: int) -> None:

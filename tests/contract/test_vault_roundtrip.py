@@ -16,7 +16,7 @@ REPORT = " ".join(f"Sentence {number} of a report." for number in range(90))
 
 @pytest.fixture
 def sails(memory: Memory, tmp_path: Path) -> Note:
-    """A note with a file in a vault, Sails.md, beside others."""
+    """Return a note with a file in a vault, Sails.md, next to others."""
     id = memory.add("The sails are at the loft. #gear", title="Sails", metadata={"shelf": 3})
     memory.add("The barn is dry. Ben looked after the Sails.", title="Barn")
     memory.add(REPORT, title="Report")
@@ -40,7 +40,7 @@ def counted(report: ImportReport) -> dict[str, int]:
     return {name: getattr(report, name) for name in names if getattr(report, name)}
 
 
-def test_each_edit_is_a_revision_and_counts_once(memory: Memory, sails: Note, tmp_path: Path) -> None:
+def test_each_edit_is_one_revision(memory: Memory, sails: Note, tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     edit(
         vault,
@@ -53,34 +53,34 @@ def test_each_edit_is_a_revision_and_counts_once(memory: Memory, sails: Note, tm
     assert memory.get(sails.id) == sails
     assert counted(memory.import_transcript(vault)) == {"revised": 1, "existing": 3}
     memory.flush()
-    now = memory.get(sails.id)
-    assert now.content == "The sails are in the attic of the [[Barn]]. #gear"
-    assert now.tags == ("gear", "winter", "sail & rope")
-    assert (now.importance, now.metadata, now.title) == (0.9, {"shelf": 3, "mood": "calm"}, "Sails")
-    assert "Barn" in {memory.get(link.target).title for link in memory.links(now.id) if link.source == now.id}
-    assert memory.search("What is in the attic?", k=1)[0].note.id == now.id
-    assert memory.history(now.id)[-1].cause.by in ("user", "link")
+    edited = memory.get(sails.id)
+    assert edited.content == "The sails are in the attic of the [[Barn]]. #gear"
+    assert edited.tags == ("gear", "winter", "sail & rope")
+    assert (edited.importance, edited.metadata, edited.title) == (0.9, {"shelf": 3, "mood": "calm"}, "Sails")
+    assert "Barn" in {memory.get(link.target).title for link in memory.links(edited.id) if link.source == edited.id}
+    assert memory.search("What is in the attic?", k=1)[0].note.id == edited.id
+    assert memory.history(edited.id)[-1].cause.by in ("user", "link")
     for _ in range(2):
         assert counted(memory.import_transcript(vault)) == {"existing": 4}
-        memory.revert(now.id, sails.version)  # what was taken back does not come again
-    assert memory.get(now.id).content == sails.content
+        memory.revert(edited.id, sails.version)  # a reverted edit is not imported again
+    assert memory.get(edited.id).content == sails.content
 
 
-def test_an_old_file_takes_nothing_back(memory: Memory, sails: Note, tmp_path: Path) -> None:
+def test_an_old_file_reverts_no_newer_changes(memory: Memory, sails: Note, tmp_path: Path) -> None:
     memory.update(sails.id, content="The sails are sold.", keywords=["sale"])
     edit(tmp_path / "vault", ("importance: 0.5", "importance: 0.7"))
     assert counted(memory.import_transcript(tmp_path / "vault")) == {"revised": 1, "existing": 3}
-    now = memory.get(sails.id)
-    assert (now.content, now.keywords, now.importance) == ("The sails are sold.", ("sale",), 0.7)
+    edited = memory.get(sails.id)
+    assert (edited.content, edited.keywords, edited.importance) == ("The sails are sold.", ("sale",), 0.7)
 
 
-def test_what_was_deleted_stays_deleted(memory: Memory, sails: Note, tmp_path: Path) -> None:
+def test_deleted_notes_stay_deleted(memory: Memory, sails: Note, tmp_path: Path) -> None:
     memory.delete(sails.id)
     assert counted(memory.import_transcript(tmp_path / "vault")) == {"deleted": 1, "existing": 3}
     assert memory.stats()["notes"] == 3
 
 
-def test_what_a_note_cannot_have_is_rejected(memory: Memory, sails: Note, tmp_path: Path) -> None:
+def test_invalid_values_are_rejected(memory: Memory, sails: Note, tmp_path: Path) -> None:
     edit(tmp_path / "vault", ("importance: 0.5", "importance: huge"))
     report = memory.import_transcript(tmp_path / "vault")
     assert counted(report) == {"rejected": 1, "existing": 3}
@@ -89,22 +89,22 @@ def test_what_a_note_cannot_have_is_rejected(memory: Memory, sails: Note, tmp_pa
     assert memory.get(sails.id) == sails
 
 
-def test_in_another_memory_it_is_an_event(memory: Memory, sails: Note, tmp_path: Path) -> None:
+def test_another_memory_imports_files_as_events(memory: Memory, sails: Note, tmp_path: Path) -> None:
     with Memory(tmp_path / "other.db") as other:
         assert counted(other.import_transcript(tmp_path / "vault")) == {"added": 4}
         edit(tmp_path / "vault", ("at the loft. #gear\n", "in the barn. #gear\n"))
         assert counted(other.import_transcript(tmp_path / "vault")) == {"revised": 1, "existing": 3}
 
 
-def test_an_export_writes_a_file_again_whose_edits_came_back(memory: Memory, sails: Note, tmp_path: Path) -> None:
+def test_an_export_rewrites_files_after_their_import(memory: Memory, sails: Note, tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     edit(vault, ("at the loft. #gear\n", "in the barn. #gear\n"))
     edit(vault, ("The barn is dry.", "The barn is wet."), name="Barn")
     edit(vault, ("%%\n", "%%\nMy own words.\n"))
-    assert memory.export(vault, "markdown").edited == ["Sails.md", "Barn.md"]  # nobody told the memory yet
+    assert memory.export(vault, "markdown").edited == ["Sails.md", "Barn.md"]  # not imported yet
     assert counted(memory.import_transcript(vault)) == {"revised": 2, "existing": 2}
     memory.flush()
-    assert memory.export(vault, "markdown").edited == ["Sails.md"]  # for it holds more than the memory was told
+    assert memory.export(vault, "markdown").edited == ["Sails.md"]  # it contains text of its own
     assert "version: 1" not in (vault / "Barn.md").read_text()
     edit(vault, ("My own words.\n", ""))
     assert memory.export(vault, "markdown").edited == []

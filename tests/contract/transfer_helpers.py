@@ -1,4 +1,4 @@
-"""What the tests about moving share: a life with something of everything, and all that can be said about it."""
+"""Shared helpers of transfer tests: a memory with every kind of record, and its full contents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONG = " ".join(f"Sentence {number} of a long report." for number in range(120))
 
 
 def live(memory: Memory) -> None:
-    """Some of everything that a memory can hold, in two scopes."""
+    """Add every kind of record to two scopes of a memory."""
     memory.add_many(LIFE)
     memory.add_many(
         [
@@ -55,9 +55,9 @@ def live(memory: Memory) -> None:
     memory.flush()
     memory.delete(ids["24"])
     memory.flush()
-    one, other, *_ = memory.search("Where does Ann live?")
-    memory.feedback(one.search_id or "", [one.note.id, other.note.id], "success")
-    memory.feedback(memory.search("Where does Ann live?")[0].search_id or "", [one.note.id], "failure")
+    first, second, *_ = memory.search("Where does Ann live?")
+    memory.feedback(first.search_id or "", [first.note.id, second.note.id], "success")
+    memory.feedback(memory.search("Where does Ann live?")[0].search_id or "", [first.note.id], "failure")
 
 
 def store_of(memory: Memory) -> Any:
@@ -67,7 +67,7 @@ def store_of(memory: Memory) -> Any:
 
 
 def leave_jobs(memory: Memory) -> None:
-    """One job that failed for good, one that waits for its next attempt."""
+    """Add a failed job and a job that waits for its next attempt."""
     memory._bridge.call(partial(_leave_jobs, memory))
 
 
@@ -86,8 +86,8 @@ async def _leave_jobs(memory: Memory) -> None:
     await Commits(store).commit(Scope(), plan)
 
 
-def told(memory: Memory, scope: Scope | None = None) -> dict[str, Any]:
-    """Everything that the public face can say of a scope."""
+def scope_contents(memory: Memory, scope: Scope | None = None) -> dict[str, Any]:
+    """Return the contents of a scope through the public API."""
     entries = list(memory.dump(scope=scope))
     ids = sorted({note.id for _, notes in entries for note in notes})
     uses = memory._bridge.call(partial(store_of(memory).note_uses, scope or memory.scope, ids))
@@ -102,31 +102,31 @@ def told(memory: Memory, scope: Scope | None = None) -> dict[str, Any]:
     }
 
 
-def found(memory: Memory, scope: Scope | None = None, **search: Any) -> list[list[tuple[str, float]]]:
+def search_scores(memory: Memory, scope: Scope | None = None, **search: Any) -> list[list[tuple[str, float]]]:
     return [
         [(hit.note.id, hit.score) for hit in memory.search(question, scope=scope, **search)] for question in QUESTIONS
     ]
 
 
 def records(path: Path) -> bytes:
-    """A file without its header, which says when it was written."""
+    """Return the records of a file without its header, which contains a timestamp."""
     return path.read_bytes().partition(b"\n")[2]
 
 
 def unsealed(path: Path) -> list[dict[str, Any]]:
-    """The records of a file, its end among them, without their checksums."""
+    """Return the records of a file and its end record, without checksums."""
     lines = [json.loads(line) for line in records(path).splitlines()]
-    return [{key: one[key] for key in one if key != "crc"} for one in lines]
+    return [{key: record[key] for key in record if key != "crc"} for record in lines]
 
 
 def sealed(records: Sequence[dict[str, Any]]) -> bytes:
-    """Records with checksums that are right, whatever they say."""
+    """Return records with valid checksums."""
     lines = LineWriter()
     return lines.header("test") + b"".join(lines.line(json.dumps(record)) for record in records) + lines.end()
 
 
 class Remote:
-    """An embedder behind a network that may be down."""
+    """A remote embedder that may be unavailable."""
 
     remote = True
     down = False

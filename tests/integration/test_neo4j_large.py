@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.contract.support import keep_answer, picture, write
+from tests.contract.support import cache_answer, picture, write
 from tests.contract.test_reembed import Letters
-from tests.contract.transfer_helpers import BOB, live, told
+from tests.contract.transfer_helpers import BOB, live, scope_contents
 from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory
 from zettel.errors import JobFailed
@@ -88,7 +88,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def lived(exported: Path) -> dict[str, Any]:
     """All that there is to say about it."""
     with Memory(exported.parent / "life.db") as source:
-        return told(source)
+        return scope_contents(source)
 
 
 def nodes(server: Server) -> int:
@@ -122,7 +122,7 @@ def test_a_large_scope_goes_page_by_page(server: Server, memory: Memory, cutting
     bees = picture(memory, BOB)
     ids = [note.id for note in memory.list().notes]
     for number in range(2 * PAGE):
-        keep_answer(memory, f"key {number}", "They live in Oslo.", *ids[:PAGE])
+        cache_answer(memory, f"key {number}", "They live in Oslo.", *ids[:PAGE])
         write(memory, PutUse(ModelUse(day=date(2024, 5, 1 + number), model="small", calls=1)))
     notes, before = memory.stats()["notes"], nodes(server)
     cutting.pages = 0
@@ -214,7 +214,7 @@ def test_a_large_scope_comes_page_by_page(
         memory.import_transcript(exported, format="zettel")
     assert memory.scopes() == [BOB]
     assert reopened(server, cutting) > 3
-    assert told(memory) == lived
+    assert scope_contents(memory) == lived
     assert picture(memory, BOB) == bees
     assert memory.check() == []
     assert memory.import_transcript(exported, format="zettel").existing > 0

@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests import neo4j_servers
-from tests.contract.support import keep_answer
+from tests.contract.support import cache_answer
 from tests.integration.test_workers import wait_until
 from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory, Scope
@@ -458,7 +458,7 @@ def test_what_is_broken_is_found_and_mended(server: Server, memory: Memory) -> N
     ids = [
         memory.add(f"Kestrel the dog howls at ship {n}.", session="s", occurred_at=f"2024-01-0{n}") for n in (3, 1, 2)
     ]
-    keep_answer(memory, "key", "It howls.", ids[2])
+    cache_answer(memory, "key", "It howls.", ids[2])
     memory.flush()
     for _ in range(2):
         hit = memory.search("Kestrel's ship")[0]

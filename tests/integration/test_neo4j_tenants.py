@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import neo4j_servers
-from tests.contract.support import picture, said
+from tests.contract.support import picture, search_texts
 from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory, Scope
 from zettel.errors import InvalidEvent
@@ -194,9 +194,9 @@ def compare(memory: Memory, reference: Memory, texts: list[str], scope: Scope) -
     assert picture(memory, scope) == picture(reference, scope)
     for text in texts:
         for asked in ({}, {"session": text}, {"speaker": text}, {"tags": [text]}, {"filter": {text: text}}):
-            found = said(memory, f"harbour {text}", scope=scope, **asked)
+            found = search_texts(memory, f"harbour {text}", scope=scope, **asked)
             assert text in found
-            assert found == said(reference, f"harbour {text}", scope=scope, **asked)
+            assert found == search_texts(reference, f"harbour {text}", scope=scope, **asked)
 
 
 def test_very_long_words_and_names(memory: Memory) -> None:

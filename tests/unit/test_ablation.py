@@ -59,14 +59,14 @@ def learned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     async def collect(
         collections: Sequence[Collection], embedder: Embedder, progress: Progress
     ) -> Mapping[str, list[Example]]:
-        for one in collections:
-            made[one.name] = [Example(decoder_input(12, seed), np.arange(12) == seed, 1) for seed in range(4)]
-            names.update({id(example.answers): one.name for example in made[one.name]})
+        for collection in collections:
+            made[collection.name] = [Example(decoder_input(12, seed), np.arange(12) == seed, 1) for seed in range(4)]
+            names.update({id(example.answers): collection.name for example in made[collection.name]})
         return made
 
-    def noting(examples: Sequence[Example], held: Sequence[Example], *rest: object) -> Trained:
-        groups.append(tuple(sorted({names[id(one.answers)] for one in (*examples, *held)})))
-        return train(examples, held, *rest)  # type: ignore[arg-type]
+    def noting(examples: Sequence[Example], held_out: Sequence[Example], *rest: object) -> Trained:
+        groups.append(tuple(sorted({names[id(collection.answers)] for collection in (*examples, *held_out)})))
+        return train(examples, held_out, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ablation, "collect", collect)
     monkeypatch.setattr(ablation, "train", noting)
@@ -77,15 +77,15 @@ def learned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 @pytest.mark.slow
 def test_each_variant_is_trained_with_each_seed(tmp_path: Path, learned: list[tuple[str, ...]]) -> None:
     paths = talks(tmp_path, "a", "b", "c")
-    told = anyio.run(
+    report = anyio.run(
         partial(
             ablation.run, paths, lambda *_: None, talks(tmp_path, "d", "e"), talks(tmp_path, "f"), seeds=2,
             sizes=(2,), only=(WHOLE, "without vectors", "without gates", "from 2 conversations"),
             settings=TrainingSettings(epochs=1),
         )
     )  # fmt: skip
-    assert told.columns == ["decoder", "conversations", "test", "± test", "f", "± f"]
-    assert [row[:2] for row in told.rows] == [
+    assert report.columns == ["decoder", "conversations", "test", "± test", "f", "± f"]
+    assert [row[:2] for row in report.rows] == [
         ["fusion", None],
         [WHOLE, 3],
         ["without gates", 3],
@@ -94,45 +94,45 @@ def test_each_variant_is_trained_with_each_seed(tmp_path: Path, learned: list[tu
     ]
     assert learned[:6] == [("a", "b", "c")] * 6
     assert [len(names) for names in learned[6:]] == [2, 2]
-    assert told.rows[0][2:] == [1.0, None, 1.0, None], "the default scorer has the first four of twelve among its ten"
-    for row in told.rows[1:]:
-        runs = told.curves[f"{row[0]}: test"]
+    assert report.rows[0][2:] == [1.0, None, 1.0, None], "the default scorer has the first four of twelve among its ten"
+    for row in report.rows[1:]:
+        runs = report.curves[f"{row[0]}: test"]
         assert row[2] == pytest.approx(np.mean(runs), abs=1e-4)
         assert row[3] == pytest.approx(np.std(runs, ddof=1), abs=1e-4)
-    assert told.settings["questions of test"] == 8
+    assert report.settings["questions of test"] == 8
 
 
-def test_all_variants_have_names_of_their_own() -> None:
-    names = [one.name for one in variants((10,))]
+def test_variant_names_are_unique() -> None:
+    names = [variant.name for variant in variants((10,))]
     assert len(set(names)) == len(names)
 
 
 def test_each_variant_leaves_out_its_part() -> None:
-    one = decoder_input(6)
-    linked = one._replace(pairs=one.pairs * 0)
-    for whole, left_out in ((MemoryDecoder, decoder_without_pairs(PAIR_FEATURES)), (PointwiseDecoder, None)):
+    example = decoder_input(6)
+    linked = example._replace(pairs=example.pairs * 0)
+    for complete, left_out in ((MemoryDecoder, decoder_without_pairs(PAIR_FEATURES)), (PointwiseDecoder, None)):
         changes = [
-            np.abs(np.subtract(*[log_odds(nonzero_decoder(model_class=kind), input)[0] for input in (one, linked)]))
-            for kind in (whole, left_out)
+            np.abs(np.subtract(*[log_odds(nonzero_decoder(model_class=kind), input)[0] for input in (example, linked)]))
+            for kind in (complete, left_out)
             if kind is not None
         ]
-        assert (changes[0].max() > 1e-4) == (whole is MemoryDecoder)
+        assert (changes[0].max() > 1e-4) == (complete is MemoryDecoder)
         assert changes[-1].max() < 1e-6
-    ungated = log_odds(nonzero_decoder(model_class=UngatedDecoder), one)[0]
-    assert np.abs(ungated - log_odds(nonzero_decoder(), one)[0]).max() > 1e-4
+    ungated = log_odds(nonzero_decoder(model_class=UngatedDecoder), example)[0]
+    assert np.abs(ungated - log_odds(nonzero_decoder(), example)[0]).max() > 1e-4
     assert {name for names in PAIRS.values() for name in names} == set(PAIR_FEATURES)
 
 
 def test_invalid_comparisons_raise(tmp_path: Path) -> None:
     two = talks(tmp_path, "a", "b")
     other = talks(tmp_path, "c")
-    for paths, more, said in (
+    for paths, more, message in (
         (two[:1], {"test": other}, "name two or more"),
         (two, {"test": other, "sizes": (3,)}, "as many as --size"),
         (two, {}, "--test or --other"),
         (two, {"test": other, "only": ("without luck",)}, "unknown variant 'without luck'"),
     ):
-        with pytest.raises(InvalidInput, match=said):
+        with pytest.raises(InvalidInput, match=message):
             anyio.run(partial(ablation.run, paths, lambda *_: None, **more))
 
 

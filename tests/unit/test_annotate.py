@@ -125,9 +125,9 @@ def test_scope_counts_outweigh_background_counts_as_the_scope_grows() -> None:
 
 
 def test_terms_do_not_depend_on_the_scope() -> None:
-    here, there = _annotate(LETTER), _annotate(LETTER, TermStats(500, dict.fromkeys(("oslo", "harbor"), 400)))
-    assert here.keywords != there.keywords
-    assert terms_of(_note(LETTER, keywords=here.keywords)) == terms_of(_note(LETTER, keywords=there.keywords))
+    unscoped, scoped = _annotate(LETTER), _annotate(LETTER, TermStats(500, dict.fromkeys(("oslo", "harbor"), 400)))
+    assert unscoped.keywords != scoped.keywords
+    assert terms_of(_note(LETTER, keywords=unscoped.keywords)) == terms_of(_note(LETTER, keywords=scoped.keywords))
 
 
 def test_terms_of_a_note() -> None:
@@ -152,8 +152,8 @@ def test_authored_keywords_are_terms_and_generic_roles_are_not() -> None:
 
 def test_a_question_contains_terms_of_the_note_that_answers_it() -> None:
     terms = _terms("I bought a harpsichord and two easels in Gothenburg.")
-    asked = {*names_in("Which harpsichords and easel came from gothenburg?"), phrase_key("Gothenburg")}
-    assert {"harpsichord", "easel", "gothenburg"} <= asked & terms.keys()
+    question_terms = {*names_in("Which harpsichords and easel came from gothenburg?"), phrase_key("Gothenburg")}
+    assert {"harpsichord", "easel", "gothenburg"} <= question_terms & terms.keys()
 
 
 @pytest.mark.parametrize(
@@ -199,13 +199,13 @@ def test_any_text_can_be_annotated(text: str, title: str | None, notes: int) -> 
 def test_annotating_is_quick() -> None:
     passage = Passage(LETTER, None, "Ann", MAY_DAY)
 
-    def once() -> float:
+    def seconds() -> float:
         find_terms.cache_clear()
         begun = time.process_time()  # CPU time of this process only
         annotate(passage, NEW_SCOPE)
         return time.process_time() - begun
 
-    best = min(once() for _ in range(200)) * 1000
+    best = min(seconds() for _ in range(200)) * 1000
     assert best / len(LETTER) * 200 <= NOISE * MILLISECONDS_PER_200_CHARACTERS
 
 

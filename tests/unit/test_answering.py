@@ -32,10 +32,10 @@ def _note(place: int, content: str, speaker: str = "Ann", day: int | None = None
 
 
 def _first(question: str, *statements: str | tuple[str, str]) -> str:
-    pairs = [one if isinstance(one, tuple) else ("Ann", one) for one in statements]
+    pairs = [statement if isinstance(statement, tuple) else ("Ann", statement) for statement in statements]
     notes = [_note(place, text, speaker, place) for place, (speaker, text) in enumerate(pairs)]
-    found = order_answers(question, notes, [speaker for speaker, _ in pairs])
-    return notes[found.places[0]].content if found else notes[0].content
+    order = order_answers(question, notes, [speaker for speaker, _ in pairs])
+    return notes[order.places[0]].content if order else notes[0].content
 
 
 def test_the_default_scorer_examines_answers() -> None:
@@ -59,8 +59,8 @@ def test_the_default_scorer_examines_answers() -> None:
     ],
 )
 def test_claims_rank_above_suppositions(question: str, statements: tuple[str, ...], best: int) -> None:
-    one = statements[best]
-    assert _first(question, *statements) == (one if isinstance(one, str) else one[1])
+    claim = statements[best]
+    assert _first(question, *statements) == (claim if isinstance(claim, str) else claim[1])
 
 
 @pytest.mark.parametrize(
@@ -103,16 +103,16 @@ TEXTS = (
 @given(st.sampled_from(ASKED), st.lists(st.tuples(st.sampled_from(TEXTS), st.none() | st.integers(0, 5)), max_size=12))
 def test_every_note_appears_once(question: str, statements: list[tuple[str, int | None]]) -> None:
     notes = [_note(place, text, day=day) for place, (text, day) in enumerate(statements)]
-    found = order_answers(question, notes)
-    assert found is None or sorted(found.places) == list(range(len(notes)))
-    assert found is None or len(found.scores) == len(notes)
+    order = order_answers(question, notes)
+    assert order is None or sorted(order.places) == list(range(len(notes)))
+    assert order is None or len(order.scores) == len(notes)
 
 
 def test_the_replacement_of_an_answer_is_an_answer() -> None:
     notes = [_note(0, "I live in Bergen.", day=0), _note(1, "Goodbye, old fjord!", day=9), _note(2, "Hello.", day=3)]
-    found = order_answers(ASKED[0], notes, replaced={0: 1})
-    assert found is not None
-    assert found.places[:2] == [1, 0]
+    order = order_answers(ASKED[0], notes, replaced={0: 1})
+    assert order is not None
+    assert order.places[:2] == [1, 0]
 
 
 def test_the_source_of_a_replaced_fact_is_outdated() -> None:

@@ -80,12 +80,12 @@ def test_errors_do_not_quote_unreadable_answers() -> None:
 @given(st.integers(0, len(WHOLE)))
 def test_a_cut_answer_loses_only_its_end(length: int) -> None:
     try:
-        found = items(WHOLE[:length], cut=True)
+        parsed = items(WHOLE[:length], cut=True)
     except InvalidModelOutput:
-        found = []
-    assert found == ITEMS[: len(found)]  # never a partial item
+        parsed = []
+    assert parsed == ITEMS[: len(parsed)]  # never a partial item
     complete = WHOLE[:length].count("]}")  # the end of each item
-    assert len(found) >= min(complete, len(ITEMS)) - 1
+    assert len(parsed) >= min(complete, len(ITEMS)) - 1
 
 
 def test_an_answer_that_ends_at_its_limit_is_complete() -> None:

@@ -31,34 +31,34 @@ def default(value: Any) -> str:
 def arguments(call: Any) -> str:
     """Return the parameters of a function or a class as the page writes them: names and defaults, without types."""
     parameters = [one for one in inspect.signature(call).parameters.values() if one.name != "self"]
-    told: list[str] = []
+    words: list[str] = []
     for place, one in enumerate(parameters):
-        if one.kind is one.KEYWORD_ONLY and "*" not in told:
-            told.append("*")
+        if one.kind is one.KEYWORD_ONLY and "*" not in words:
+            words.append("*")
         name = f"**{one.name}" if one.kind is one.VAR_KEYWORD else one.name
-        told.append(name if one.default is one.empty else f"{name}={default(one.default)}")
+        words.append(name if one.default is one.empty else f"{name}={default(one.default)}")
         after = parameters[place + 1] if place + 1 < len(parameters) else None
         if one.kind is one.POSITIONAL_ONLY and (after is None or after.kind is not one.POSITIONAL_ONLY):
-            told.append("/")
-    return ", ".join(told)
+            words.append("/")
+    return ", ".join(words)
 
 
 def written(name: str) -> list[str]:
     """Return the text between the parentheses wherever the page writes this call."""
-    found = re.findall(rf"(?<![\w.]){name}\(((?:[^()]|\(\))*)\)", PAGE)
-    return [" ".join(one.split()) for one in found]
+    calls = re.findall(rf"(?<![\w.]){name}\(((?:[^()]|\(\))*)\)", PAGE)
+    return [" ".join(call.split()) for call in calls]
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_are_documented_with_their_arguments(name: str) -> None:
-    meant = arguments(getattr(AsyncMemory, name))
-    short = [one.removesuffix(REST) for one in written(name) if one.endswith(REST)]
-    assert all(meant.startswith(one) for one in short), f"docs/api.md says {name}({short}), and it is {name}({meant})"
+    call = arguments(getattr(AsyncMemory, name))
+    short = [part.removesuffix(REST) for part in written(name) if part.endswith(REST)]
+    assert all(call.startswith(part) for part in short), f"docs/api.md says {name}({short}), and it is {name}({call})"
     if name in ALIKE:
         assert short, f"docs/api.md does not say {name}"
-        assert meant.partition(" *, ")[2] == arguments(getattr(AsyncMemory, ALIKE[name])).partition(" *, ")[2]
+        assert call.partition(" *, ")[2] == arguments(getattr(AsyncMemory, ALIKE[name])).partition(" *, ")[2]
     else:
-        assert meant in written(name), f"docs/api.md does not say {name}({meant})"
+        assert call in written(name), f"docs/api.md does not say {name}({call})"
 
 
 CLASSES = ["Budget", "Decay", "LiteLLM", "LiteLLMAnnotator", "Memory", "RayRunner", "Scope", "wrap"]
@@ -66,8 +66,8 @@ CLASSES = ["Budget", "Decay", "LiteLLM", "LiteLLMAnnotator", "Memory", "RayRunne
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_classes_are_documented_with_their_arguments(name: str) -> None:
-    meant = arguments(getattr(zettel, name))
-    assert meant in written(name), f"docs/api.md does not say {name}({meant})"
+    expected = arguments(getattr(zettel, name))
+    assert expected in written(name), f"docs/api.md does not say {name}({expected})"
 
 
 @pytest.mark.parametrize("name", zettel.__all__)
@@ -83,11 +83,11 @@ def rows(table: str) -> list[str]:
 def test_error_tree_is_documented() -> None:
     (tree,) = re.findall(r"^ZettelError$.*?(?=^```$)", PAGE, re.MULTILINE | re.DOTALL)
     above: list[str] = []
-    told: set[tuple[str, str]] = set()
+    documented: set[tuple[str, str]] = set()
     for indent, name in re.findall(r"^( *)(\w+)", tree, re.MULTILINE):
         above[len(indent) // 4 :] = [name]
-        told.add((name, above[-2] if len(above) > 1 else "Exception"))
-    assert told == {(kind.__name__, kind.__bases__[0].__name__) for kind in ERRORS}
+        documented.add((name, above[-2] if len(above) > 1 else "Exception"))
+    assert documented == {(kind.__name__, kind.__bases__[0].__name__) for kind in ERRORS}
 
 
 def test_documented_errors_and_methods_exist() -> None:

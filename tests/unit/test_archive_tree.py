@@ -21,24 +21,24 @@ def content(file: File) -> bytes:
 
 def zipped(path: Path, entries: dict[str, bytes]) -> Path:
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:
-        for name, said in entries.items():
-            archive.writestr(name, said)
+        for name, content in entries.items():
+            archive.writestr(name, content)
     return path
 
 
 def test_a_folder_and_its_zip_have_the_same_files(tmp_path: Path) -> None:
-    said = {"b/2.txt": b"two", "a.txt": b"one", "b/1.txt": b"", ".DS_Store": b"x", "__MACOSX/a.txt": b"x"}
+    contents = {"b/2.txt": b"two", "a.txt": b"one", "b/1.txt": b"", ".DS_Store": b"x", "__MACOSX/a.txt": b"x"}
     folder = tmp_path / "export"
-    for name, one in said.items():
+    for name, content_bytes in contents.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(one)
-    archive = zipped(tmp_path / "export.ZIP", said)
+        (folder / name).write_bytes(content_bytes)
+    archive = zipped(tmp_path / "export.ZIP", contents)
     for path in (folder, archive):
         assert is_tree(path)
-        found = list(files(path))
-        assert [(file.name, file.size) for file in found] == [("a.txt", 3), ("b/1.txt", 0), ("b/2.txt", 3)]
-        assert [content(file) for file in found] == [b"one", b"", b"two"], "read after all were listed"
-        assert [file.where for file in found] == [f"{path}/{file.name}" for file in found]
+        listed = list(files(path))
+        assert [(file.name, file.size) for file in listed] == [("a.txt", 3), ("b/1.txt", 0), ("b/2.txt", 3)]
+        assert [content(file) for file in listed] == [b"one", b"", b"two"], "read after all were listed"
+        assert [file.where for file in listed] == [f"{path}/{file.name}" for file in listed]
 
 
 def test_a_single_file_is_listed(tmp_path: Path) -> None:
@@ -88,12 +88,12 @@ def test_overlapping_zip_entries_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_damaged_entry_raises_when_it_is_read(tmp_path: Path) -> None:
-    said = bytes(range(256)) * 4
+    content_bytes = bytes(range(256)) * 4
     path = tmp_path / "a.zip"
     with ZipFile(path, "w") as archive:
-        archive.writestr("a.bin", said)
+        archive.writestr("a.bin", content_bytes)
     raw = path.read_bytes()
-    path.write_bytes(raw.replace(said[:256], said[:255] + b"\0", 1))
+    path.write_bytes(raw.replace(content_bytes[:256], content_bytes[:255] + b"\0", 1))
     (file,) = files(path)
     with pytest.raises(BadRecord, match=r"a\.zip/a\.bin: cannot be read: Bad CRC-32"):
         content(file)

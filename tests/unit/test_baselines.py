@@ -62,8 +62,8 @@ async def test_bm25_by_hand() -> None:
 async def test_vectors_rank_all_events_by_distance(static: StaticEmbedder) -> None:
     (ranks,) = await vectors(static)(EVENTS, ["a bird at the water"], 10)
     assert sorted(ranks) == [0, 1, 2, 3]
-    rows, asked = static.encode([indexed_text(event) for event in EVENTS]), static.encode(["a bird at the water"])[0]
-    assert ranks == sorted(range(4), key=lambda place: -float(rows[place] @ asked))
+    rows, query = static.encode([indexed_text(event) for event in EVENTS]), static.encode(["a bird at the water"])[0]
+    assert ranks == sorted(range(4), key=lambda place: -float(rows[place] @ query))
     assert len((await vectors(static)(EVENTS, ["boat"], 2))[0]) == 2
 
 
@@ -99,19 +99,19 @@ async def test_amem_searches_its_notes(static: StaticEmbedder) -> None:
 
 
 async def test_a_shared_embedder_embeds_each_text_once() -> None:
-    asked: list[str] = []
+    embedded: list[str] = []
 
     class Counting(StaticEmbedder):
         async def embed(self, texts: Sequence[str]) -> Any:
-            asked.extend(texts)
+            embedded.extend(texts)
             return await super().embed(texts)
 
-    once = CachingEmbedder(Counting())
-    rows = await once.embed(["a boat", "a heron", "a boat"])
+    cache = CachingEmbedder(Counting())
+    rows = await cache.embed(["a boat", "a heron", "a boat"])
     assert np.array_equal(rows[0], rows[2])
-    assert np.array_equal(await once.embed(["a heron"]), rows[1:2])
-    assert asked == ["a boat", "a heron"]
-    assert once.info.dim == rows.shape[1]
+    assert np.array_equal(await cache.embed(["a heron"]), rows[1:2])
+    assert embedded == ["a boat", "a heron"]
+    assert cache.info.dim == rows.shape[1]
 
 
 def test_systems_are_loaded_by_name(static: StaticEmbedder) -> None:

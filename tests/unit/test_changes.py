@@ -18,11 +18,11 @@ START = datetime(2024, 1, 1, tzinfo=timezone.utc)
 
 def _note(seq: int, content: str, *, speaker: str | None = "Ann", day: int | None = None, **fields: object) -> Note:
     when = None if day is None else START + timedelta(days=day)
-    told: dict[str, object] = {
+    defaults: dict[str, object] = {
         "id": f"n_{seq}", "event_ids": (f"e_{seq}",), "seq": seq, "recorded_at": START, "content": content,
         "speaker": speaker, "occurred_at": when, "valid_from": when,
     }  # fmt: skip
-    return Note.model_validate(told | fields)
+    return Note.model_validate(defaults | fields)
 
 
 def _change(before: str, after: str, *, dated: bool = True, speaker: str = "Ann") -> FactChange | None:
@@ -149,9 +149,9 @@ def test_the_reason_contains_the_old_and_the_new_value() -> None:
 def test_without_dates_only_an_explicit_change_supersedes() -> None:
     undecided = _change("Ann lives in Bergen.", "Ann lives in Oslo.", dated=False)
     assert undecided == (LinkType.CONTRADICTS, "says otherwise of Ann's home: Bergen / Oslo")
-    told = _change("Ann lives in Bergen.", "Ann lives in Oslo now.", dated=False)
-    assert told is not None
-    assert told.type is LinkType.SUPERSEDES
+    link = _change("Ann lives in Bergen.", "Ann lives in Oslo now.", dated=False)
+    assert link is not None
+    assert link.type is LinkType.SUPERSEDES
 
 
 def test_the_subject_may_be_the_speaker_or_a_third_person() -> None:
@@ -185,14 +185,14 @@ NOTES = st.lists(st.tuples(TEXTS, ROLES, st.none() | st.integers(0, 9)), min_siz
 
 @given(NOTES, st.randoms())
 def test_candidate_order_does_not_matter(
-    told: list[tuple[str, str | None, int | None]], chance: Random
+    statements: list[tuple[str, str | None, int | None]], chance: Random
 ) -> None:
-    *others, note = (_note(seq, text, speaker=speaker, day=day) for seq, (text, speaker, day) in enumerate(told))
+    *others, note = (_note(seq, text, speaker=speaker, day=day) for seq, (text, speaker, day) in enumerate(statements))
     mixed = others[:]
     chance.shuffle(mixed)
     first = {(link.source, link.type, link.target) for link in change_links(note, others, START)}
-    again = {(link.source, link.type, link.target) for link in change_links(note, mixed, START)}
-    ended = {target for _, _, target in first ^ again}
+    shuffled_links = {(link.source, link.type, link.target) for link in change_links(note, mixed, START)}
+    ended = {target for _, _, target in first ^ shuffled_links}
     assert ended <= {note.id}, "of two that follow late news at the same time either may be taken"
     for source, kind, target in first:
         assert note.id in (source, target)
@@ -202,14 +202,14 @@ def test_candidate_order_does_not_matter(
 
 @given(st.tuples(st.none() | st.integers(0, 3), st.none() | st.integers(0, 3)))
 def test_earlier_note_is_symmetric(days: tuple[int | None, int | None]) -> None:
-    one, other = _note(1, "a", day=days[0]), _note(2, "b", day=days[1])
-    assert in_time(one, other) == in_time(other, one)
+    first, second = _note(1, "a", day=days[0]), _note(2, "b", day=days[1])
+    assert in_time(first, second) == in_time(second, first)
 
 
 def test_facts_on_one_subject_are_candidates_for_a_model() -> None:
-    told = ("Ann lives in Oslo.", "Ann lives in Bergen.", "Ben plays chess.", "The ferry costs 9 euros.",
+    texts = ("Ann lives in Oslo.", "Ann lives in Bergen.", "Ben plays chess.", "The ferry costs 9 euros.",
             "The ferry costs 8 euros.")  # fmt: skip
-    facts = [_note(number, text, speaker=None, kind=Kind.SEMANTIC) for number, text in enumerate(told)]
+    facts = [_note(number, text, speaker=None, kind=Kind.SEMANTIC) for number, text in enumerate(texts)]
     assert concern_same_matter(facts[0], facts[1])
     assert concern_same_matter(facts[3], facts[4])
     assert not concern_same_matter(facts[0], facts[2])

@@ -18,7 +18,7 @@ from zettel.transcripts.formats import events_jsonl
 
 FOLDER = Path(__file__).parents[1] / "data" / "changes"
 CHANGES = read(FOLDER)
-ALL = [change for asked in CHANGES.values() for change in asked]
+ALL = [change for changes in CHANGES.values() for change in changes]
 
 
 def load_maker() -> Any:
@@ -44,16 +44,16 @@ def test_each_of_ten_kinds_has_thirty_changes() -> None:
     kinds = Counter(change.kind for change in ALL)
     assert len(kinds) == 10
     assert set(kinds.values()) == {30}
-    assert {scope: len(asked) for scope, asked in CHANGES.items()} == {f"scope-{n:02}": 30 for n in range(1, 11)}
+    assert {scope: len(changes) for scope, changes in CHANGES.items()} == {f"scope-{n:02}": 30 for n in range(1, 11)}
     assert {path.name for path in FOLDER.glob("*.jsonl")} == {f"{scope}.jsonl" for scope in CHANGES} | {QUESTIONS}
     marked = sum(bool(change.marked) for change in ALL)
     assert 100 <= marked <= 200, "both sorts of new statements"
 
 
 def test_questions_are_unique_in_a_scope() -> None:
-    for asked in CHANGES.values():
-        assert len({change.question for change in asked}) == len(asked)
-        statements = [event for change in asked for event in (change.now, change.before)]
+    for changes in CHANGES.values():
+        assert len({change.question for change in changes}) == len(changes)
+        statements = [event for change in changes for event in (change.now, change.before)]
         assert len(set(statements)) == len(statements)
 
 
@@ -63,12 +63,12 @@ def test_a_scope_is_well_formed(scope: str) -> None:
     by_id = {event.external_id: event for event in events}
     assert len(by_id) == len(events)
     assert all(event.speaker and event.session and event.occurred_at for event in events)
-    told = [event.content for event in events if event.speaker != "assistant"]
-    assert len(set(told)) == len(told)
+    statements = [event.content for event in events if event.speaker != "assistant"]
+    assert len(set(statements)) == len(statements)
     assert not any(re.search(r"[{}#@%\[\]]", event.content) for event in events)
     times = [event.occurred_at for event in events if event.occurred_at]
     assert times == sorted(times)
-    distractors = len(told) - 2 * len(CHANGES[scope])
+    distractors = len(statements) - 2 * len(CHANGES[scope])
     assert 4 * len(CHANGES[scope]) <= distractors <= 8 * len(CHANGES[scope])
     for change in CHANGES[scope]:
         before, now = by_id[change.before].occurred_at, by_id[change.now].occurred_at

@@ -31,25 +31,25 @@ def test_the_current_branch_is_imported() -> None:
     read, rejected = split_records(list(chatgpt.read(SAMPLE)))
     sailing = [event for event in read if event.session == SAILING]
     assert [event.external_id for event in sailing] == [f"{SAILING}/a-{nth}" for nth in (1, 3, 4, 5, 6, 7)]
-    asked, called, found, answer, shown, last = sailing
-    assert asked.content == "How far is Fårö from Västervik?\n\nBy boat, I mean 🙂"
-    assert (asked.role, asked.metadata) == ("user", {"conversation": "Sailing “Birte” to Fårö ⛵"})
-    assert asked.occurred_at == datetime(2024, 5, 1, 8, 1, 0, 123456, tzinfo=timezone.utc)
+    user_turn, called, result, answer, shown, last = sailing
+    assert user_turn.content == "How far is Fårö from Västervik?\n\nBy boat, I mean 🙂"
+    assert (user_turn.role, user_turn.metadata) == ("user", {"conversation": "Sailing “Birte” to Fårö ⛵"})
+    assert user_turn.occurred_at == datetime(2024, 5, 1, 8, 1, 0, 123456, tzinfo=timezone.utc)
     query = {"search_query": [{"q": "distance Västervik Fårö nautical miles"}]}
     assert (called.content, called.payload) == ("", {"calls": [{"tool": "web.run", "input": query}]})
-    assert (found.speaker, found.title, found.metadata["tool"]) == ("tool", "Harbours of the Baltic", "web.run")
+    assert (result.speaker, result.title, result.metadata["tool"]) == ("tool", "Harbours of the Baltic", "web.run")
     assert answer.content == "About 62 nautical miles. With five knots that is half a day."
     assert answer.metadata["model"] == "o3"
     assert shown.content == "[image: mainsail.jpg]\nIs this sail torn?\n[file: survey.pdf]"
     assert last.occurred_at is None
-    assert [one.reason for one in rejected] == ["unknown content_type 'hologram'"]
+    assert [record.reason for record in rejected] == ["unknown content_type 'hologram'"]
 
 
 def test_pictures_code_and_speech_are_imported() -> None:
-    asked, order, painted, code, printed, spoken = [
+    request, order, painted, code, printed, spoken = [
         event for event in split_records(list(chatgpt.read(SAMPLE)))[0] if event.session != SAILING
     ]
-    assert asked.metadata == {}, "a conversation need not have a title"
+    assert request.metadata == {}, "a conversation need not have a title"
     assert order.payload["calls"][0]["tool"] == "dalle.text2im"
     assert (painted.role, painted.content) == ("tool", "[image: A harbour at night, lanterns on the water]")
     assert code.payload == {"calls": [{"tool": "python", "input": "print(1 + 1)"}]}
@@ -57,25 +57,25 @@ def test_pictures_code_and_speech_are_imported() -> None:
 
 
 def test_folder_and_zip_yield_the_events_of_the_file(tmp_path: Path) -> None:
-    said = SAMPLE.read_text("utf-8")
-    one, *rest = json.loads(said)
+    text = SAMPLE.read_text("utf-8")
+    first, *rest = json.loads(text)
     folder = tmp_path / "export"
     folder.mkdir()
-    (folder / "conversations-000.json").write_text(json.dumps([one]), encoding="utf-8")
+    (folder / "conversations-000.json").write_text(json.dumps([first]), encoding="utf-8")
     (folder / "conversations-001.json").write_text(json.dumps(rest), encoding="utf-8")
     (folder / "user.json").write_text('{"id": "user-1"}')
     with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
         for name in ("chat.html", "conversations.json"):
-            archive.writestr(name, said)
-    wanted = [record.model_dump(exclude={"source", "file"}) for record in chatgpt.read(SAMPLE)]
+            archive.writestr(name, text)
+    expected = [record.model_dump(exclude={"source", "file"}) for record in chatgpt.read(SAMPLE)]
     for path, head in ((folder, b""), (tmp_path / "export.zip", (tmp_path / "export.zip").read_bytes()[:100])):
         assert chatgpt.sniff(path, head)
-        assert [record.model_dump(exclude={"source", "file"}) for record in chatgpt.read(path)][:-1] == wanted[:-1]
+        assert [record.model_dump(exclude={"source", "file"}) for record in chatgpt.read(path)][:-1] == expected[:-1]
 
 
 def test_ids_survive_a_rename_and_a_regenerated_answer(tmp_path: Path) -> None:
-    again = events(list(chatgpt.read(changed(tmp_path, {"current_node": "a-5", "title": "Fårö"}))))
-    assert [event.external_id for event in again] == [f"{SAILING}/a-{nth}" for nth in (1, 3, 4, 5)]
+    later = events(list(chatgpt.read(changed(tmp_path, {"current_node": "a-5", "title": "Fårö"}))))
+    assert [event.external_id for event in later] == [f"{SAILING}/a-{nth}" for nth in (1, 3, 4, 5)]
 
 
 @pytest.mark.parametrize("last", [None, "nowhere", 7, ["a-8"]])
@@ -98,14 +98,14 @@ def test_a_cyclic_conversation_terminates(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", ["yesterday", 1e300, float("nan"), {}])
 def test_an_impossible_time_is_rejected(tmp_path: Path, at: Any) -> None:
-    said = {"content": {"parts": ["One."]}, "create_time": at}
-    path = changed(tmp_path, {"mapping": {"x": {"message": said}}, "current_node": "x"})
+    message = {"content": {"parts": ["One."]}, "create_time": at}
+    path = changed(tmp_path, {"mapping": {"x": {"message": message}}, "current_node": "x"})
     (only,) = chatgpt.read(path)
     assert "not a time" in only.model_dump()["reason"]
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "expected"),
     [
         (
             'The boat of <entity|["people","Runa Falk",0]> lies in <entity|["city","Visby","Sweden"]>.',
@@ -122,10 +122,10 @@ def test_an_impossible_time_is_rejected(tmp_path: Path, at: Any) -> None:
         ("Six <cite|turn0 knots <cite|turn0search1>.", "Six \ue200cite\ue202turn0 knots."),
     ],
 )
-def test_names_and_links_between_private_characters_become_text(tmp_path: Path, written: str, told: str) -> None:
+def test_names_and_links_between_private_characters_become_text(tmp_path: Path, written: str, expected: str) -> None:
     parts = [written.translate({ord("<"): "\ue200", ord("|"): "\ue202", ord(">"): "\ue201"})]
     path = changed(tmp_path, {"mapping": {"x": {"message": {"content": {"parts": parts}}}}, "current_node": "x"})
-    assert [event.content for event in events(list(chatgpt.read(path)))] == [told]
+    assert [event.content for event in events(list(chatgpt.read(path)))] == [expected]
 
 
 def test_utf_16_is_read_and_a_truncated_file_raises(tmp_path: Path) -> None:

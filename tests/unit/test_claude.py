@@ -20,10 +20,10 @@ PEAR, OLD, ROSE = (f"9d0c2f7e-2222-4bbb-8ccc-00000000000{nth}" for nth in (1, 2,
 
 def test_messages_attachments_and_tools_are_imported() -> None:
     pear = [event for event in events(list(claude.read(SAMPLE))) if event.session == PEAR]
-    asked, orchard, pasted, answer, thanks, plan = pear
-    assert asked.content.splitlines()[-3:] == ["[file: orchard.txt]", "[file: pasted text]", "[file: tree.jpeg]"]
-    assert asked.external_id == f"{PEAR}/9d0c2f7e-2222-4bbb-8ccc-000000000010"
-    assert (orchard.external_id, orchard.title, orchard.role) == (f"{asked.external_id}/1", "orchard.txt", "user")
+    question, orchard, pasted, answer, thanks, plan = pear
+    assert question.content.splitlines()[-3:] == ["[file: orchard.txt]", "[file: pasted text]", "[file: tree.jpeg]"]
+    assert question.external_id == f"{PEAR}/9d0c2f7e-2222-4bbb-8ccc-000000000010"
+    assert (orchard.external_id, orchard.title, orchard.role) == (f"{question.external_id}/1", "orchard.txt", "user")
     assert orchard.content.startswith("Row 1: pears")
     assert (pasted.title, pasted.content) == (None, "pH 6.4")
     assert answer.content == "Let me look at the weather.\n\nIn April, after the last frost around the 20th."
@@ -45,24 +45,24 @@ def test_an_old_export_keeps_its_latest_branch() -> None:
 
 
 def test_the_latest_message_selects_the_branch_in_any_order(tmp_path: Path) -> None:
-    said = [("a", "root", 0), ("c", "a", 2), ("d", "c", 3), ("b", "a", 1)]  # c is a second answer to b
-    told = [
+    nodes = [("a", "root", 0), ("c", "a", 2), ("d", "c", 3), ("b", "a", 1)]  # c is a second answer to b
+    chat_messages = [
         {"uuid": uuid, "parent_message_uuid": parent, "text": uuid, "sender": "human",
          "created_at": f"2025-05-01T08:0{at}:00Z"}
-        for uuid, parent, at in said
+        for uuid, parent, at in nodes
     ]  # fmt: skip
     path = tmp_path / "conversations.json"
-    path.write_text(json.dumps([{"uuid": "x", "chat_messages": told}]))
+    path.write_text(json.dumps([{"uuid": "x", "chat_messages": chat_messages}]))
     assert [event.content for event in events(list(claude.read(path)))] == ["a", "c", "d"]
 
 
 def test_messages_before_a_missing_parent_are_kept(tmp_path: Path) -> None:
-    told = [
+    chat_messages = [
         {"uuid": uuid, "parent_message_uuid": parent, "text": uuid, "sender": "human"}
         for uuid, parent in (("a", "root"), ("b", "a"), ("d", "c"))
     ]
     path = tmp_path / "conversations.json"
-    path.write_text(json.dumps([{"uuid": "x", "chat_messages": told}]))
+    path.write_text(json.dumps([{"uuid": "x", "chat_messages": chat_messages}]))
     assert [event.content for event in events(list(claude.read(path)))] == ["a", "b", "d"]
 
 
@@ -85,7 +85,7 @@ def test_the_zip_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("message", "reason"),
     [
         ("hello", "expected a message"),
         ({"sender": "human", "text": "Hm.", "created_at": "soon"}, "is not"),
@@ -93,10 +93,10 @@ def test_the_zip_is_read(tmp_path: Path) -> None:
         ({"sender": ["human"], "text": "Hm."}, "speaker"),
     ],
 )
-def test_a_bad_message_is_rejected_and_the_next_is_read(tmp_path: Path, said: Any, reason: str) -> None:
+def test_a_bad_message_is_rejected_and_the_next_is_read(tmp_path: Path, message: Any, reason: str) -> None:
     path = tmp_path / "conversations.json"
     good = {"uuid": "m", "sender": "assistant", "text": "Well."}
-    path.write_text(json.dumps([7, {"uuid": "c"}, {"uuid": "c", "chat_messages": [said, good]}]))
+    path.write_text(json.dumps([7, {"uuid": "c"}, {"uuid": "c", "chat_messages": [message, good]}]))
     first, second, bad, event = (record.model_dump() for record in claude.read(path))
     assert "expected an object" in first["reason"]
     assert "no chat_messages" in second["reason"]

@@ -23,8 +23,8 @@ def commands(group: Any, above: str = "") -> Iterator[str]:
 def test_every_command_is_in_the_table() -> None:
     (table,) = re.findall(r"^## Commands$(.*?)^## ", PAGE, re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\| (`[^|]*) \|", table, re.MULTILINE)
-    told = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
-    assert sorted(told) == sorted(commands(typer.main.get_command(app)))
+    documented = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    assert sorted(documented) == sorted(commands(typer.main.get_command(app)))
 
 
 def test_every_common_option_and_its_variable_is_documented() -> None:

@@ -31,8 +31,8 @@ steps = st.lists(
 def flat(put: dict[int, dict[int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the rows, the number of entries of each row, and all keys and values."""
     at = np.array(list(put), np.int64)
-    sizes = np.array([len(held) for held in put.values()], np.int64)
-    pairs = np.array([pair for held in put.values() for pair in held.items()], np.int64).reshape(-1, 2)
+    sizes = np.array([len(entries) for entries in put.values()], np.int64)
+    pairs = np.array([pair for entries in put.values() for pair in entries.items()], np.int64).reshape(-1, 2)
     return at, sizes, pairs[:, 0], pairs[:, 1]
 
 
@@ -43,35 +43,35 @@ def owned(saved: Iterable[tuple[str, Any]]) -> dict[str, np.ndarray]:
 
 @given(steps)
 def test_an_index_returns_the_current_entries(plan: list[tuple[str, Any]]) -> None:
-    index, held = InvertedIndex(np.int16), dict[int, dict[int, int]]()
+    index, expected_rows = InvertedIndex(np.int16), dict[int, dict[int, int]]()
     left: tuple[InvertedIndex, dict[int, dict[int, int]]] = (index.copy(), {})
-    for what, drawn in plan:
-        if what == "put":
+    for action, drawn in plan:
+        if action == "put":
             at, sizes, keys, values = flat(drawn)
             index.drop(at)
             index.post(np.repeat(at, sizes), keys, values)
-            held = {**held, **drawn}
-        elif what == "drop":
+            expected_rows = {**expected_rows, **drawn}
+        elif action == "drop":
             index.drop(np.array(sorted(drawn), np.int64))
-            held = {row: pairs for row, pairs in held.items() if row not in drawn}
-        elif what == "settle":
+            expected_rows = {row: pairs for row, pairs in expected_rows.items() if row not in drawn}
+        elif action == "settle":
             index.merge()
-        elif what == "restore":
+        elif action == "restore":
             saved, index = owned(index.save()), InvertedIndex(np.int16)
             index.load(saved, 8)
         else:
-            left, index = (index, held), index.copy()
-    for found, expected in ((index, held), left):
+            left, index = (index, expected_rows), index.copy()
+    for current, expected in ((index, expected_rows), left):
         by_key = {
             key: sorted((row, pairs[key]) for row, pairs in expected.items() if key in pairs) for key in range(-3, 4)
         }
         for key, pairs in by_key.items():
-            at, values = found.find(key)
+            at, values = current.find(key)
             assert sorted(zip(at.tolist(), values.tolist(), strict=True)) == pairs
-            assert found.count(key) == len(pairs)
-            where, values = found.among(key, np.arange(8))
+            assert current.count(key) == len(pairs)
+            where, values = current.among(key, np.arange(8))
             assert sorted(zip(where.tolist(), values.tolist(), strict=True)) == pairs
-        whose, at, values = found.find_many(np.arange(-3, 4))
+        whose, at, values = current.find_many(np.arange(-3, 4))
         assert sorted(zip((whose - 3).tolist(), at.tolist(), values.tolist(), strict=True)) == sorted(
             (key, row, value) for key, pairs in by_key.items() for row, value in pairs
         )
@@ -79,26 +79,26 @@ def test_an_index_returns_the_current_entries(plan: list[tuple[str, Any]]) -> No
 
 @given(steps)
 def test_lists_contain_the_latest_values(plan: list[tuple[str, Any]]) -> None:
-    lists, held = RowLists(key=(np.int32, ()), value=(np.int16, ())), dict[int, list[tuple[int, int]]]()
-    for what, drawn in plan:
-        if what == "put":
+    lists, expected = RowLists(key=(np.int32, ()), value=(np.int16, ())), dict[int, list[tuple[int, int]]]()
+    for action, drawn in plan:
+        if action == "put":
             at, sizes, keys, values = flat(drawn)
             lists.put(at, sizes, key=keys, value=values)
-            held |= {row: list(pairs.items()) for row, pairs in drawn.items()}
-        elif what == "drop":
+            expected |= {row: list(pairs.items()) for row, pairs in drawn.items()}
+        elif action == "drop":
             lists.drop(np.array(sorted(drawn), np.int64))
-            held |= {row: [] for row in drawn}
-        elif what == "restore":
+            expected |= {row: [] for row in drawn}
+        elif action == "restore":
             saved, lists = owned(lists.save()), RowLists(key=(np.int32, ()), value=(np.int16, ()))
             lists.load(saved, 8)
         else:
             lists = lists.copy()
     whose, places = lists.take(np.arange(10))
-    found: dict[int, list[tuple[int, int]]] = {}
+    actual: dict[int, list[tuple[int, int]]] = {}
     pairs = zip(lists["key"][places].tolist(), lists["value"][places].tolist(), strict=True)
     for row, (key, value) in zip(whose.tolist(), pairs, strict=True):
-        found.setdefault(row, []).append((key, value))
-    assert found == {row: pairs for row, pairs in held.items() if pairs}
+        actual.setdefault(row, []).append((key, value))
+    assert actual == {row: pairs for row, pairs in expected.items() if pairs}
 
 
 def test_lists_drop_unused_entries() -> None:
@@ -125,7 +125,7 @@ def test_an_index_may_become_empty() -> None:
     index.drop(np.arange(2))
     index.merge()
     assert index.count(3) == 0
-    assert [found.tolist() for found in index.find_many(np.array([3, 4]))] == [[], [], []]
+    assert [array.tolist() for array in index.find_many(np.array([3, 4]))] == [[], [], []]
 
 
 @given(st.lists(st.lists(st.integers(-9, 9), max_size=6), max_size=12), st.sampled_from([1, 4096]))
@@ -137,15 +137,15 @@ def test_each_name_has_one_number(drawn: list[list[int]], few: int) -> None:
             for key in sorted({*keys} - known.keys()):
                 known[key] = len(known)
             assert numbers.take(np.array(keys, np.int64)).tolist() == [known[key] for key in keys]
-        kept = numbers.copy()
+        numbers_copy = numbers.copy()
         numbers.take(np.array([100]))
-        assert [kept.find(key) for key in range(-9, 10)] == [known.get(key, -1) for key in range(-9, 10)]
-        assert kept.find(100) == -1
-        assert kept.keys.tolist() == list(known)
-        held = np.arange(len(known)) % 3 > 0
+        assert [numbers_copy.find(key) for key in range(-9, 10)] == [known.get(key, -1) for key in range(-9, 10)]
+        assert numbers_copy.find(100) == -1
+        assert numbers_copy.keys.tolist() == list(known)
+        used = np.arange(len(known)) % 3 > 0
         restored = KeyTable()
-        restored.load(owned(kept.save(held)), len(known))
-        left = {key: number for key, number in known.items() if held[number]}
+        restored.load(owned(numbers_copy.save(used)), len(known))
+        left = {key: number for key, number in known.items() if used[number]}
         assert [restored.find(key) for key in range(-9, 10)] == [left.get(key, -1) for key in range(-9, 10)]
         assert restored.take(np.array([100])).tolist() == [len(known)]  # numbers are unique
 

@@ -29,8 +29,8 @@ EVENTS = keys("abcdemnvwxyz")
 
 
 def test_densely_linked_notes_form_a_community() -> None:
-    found = communities(EVENTS, ABC | XYZ | {("e", "v"): 0.3})
-    assert found == [frozenset("abcde"), frozenset("vwxyz")]
+    groups = communities(EVENTS, ABC | XYZ | {("e", "v"): 0.3})
+    assert groups == [frozenset("abcde"), frozenset("vwxyz")]
 
 
 def test_too_few_notes_form_no_community() -> None:
@@ -67,8 +67,8 @@ def test_a_full_community_accepts_no_notes(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_large_community_is_split_at_weak_links() -> None:
     halves = [[f"{half}{n:02d}" for n in range(16)] for half in "ab"]
     ties = clique(*halves[0]) | clique(*halves[1]) | {(halves[0][n], halves[1][n]): 1.0 for n in range(16)}
-    found = communities(keys([*halves[0], *halves[1]]), ties)
-    assert sorted(map(len, found)) == [16, 16]
+    groups = communities(keys([*halves[0], *halves[1]]), ties)
+    assert sorted(map(len, groups)) == [16, 16]
 
 
 edges = st.dictionaries(

@@ -29,9 +29,9 @@ TOLD = f"{HEAD}\n\n- It rains."
     ],
 )  # fmt: skip
 def test_recalled_notes_form_one_system_message(before: list[Any], after: list[Any]) -> None:
-    kept = [dict(message) for message in before]
+    unchanged = [dict(message) for message in before]
     assert with_memory(before, "- It rains.") == after
-    assert with_memory(before, "") == before == kept
+    assert with_memory(before, "") == before == unchanged
 
 
 def test_messages_become_text() -> None:
@@ -45,7 +45,7 @@ def test_messages_become_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("roles", "new", "asked"),
+    ("roles", "new", "question_text"),
     [
         ("uu", "01", "01"),
         ("suau", "3", "3"),
@@ -58,8 +58,8 @@ def test_messages_become_text() -> None:
         ("", "", ""),
     ],
 )
-def test_new_turns_and_the_question_are_extracted(roles: str, new: str, asked: str) -> None:
+def test_new_turns_and_the_question_are_extracted(roles: str, new: str, question_text: str) -> None:
     names = {"u": "user", "a": "assistant", "t": "tool", "s": "system"}
-    said = [MessageText(names[role], str(place), None) for place, role in enumerate(roles)]
-    assert [one.text for one in last(said)] == list(new)
-    assert question(said).split() == list(asked)
+    messages = [MessageText(names[role], str(place), None) for place, role in enumerate(roles)]
+    assert [message.text for message in last(messages)] == list(new)
+    assert question(messages).split() == list(question_text)

@@ -52,43 +52,43 @@ def damages(size: int) -> st.SearchStrategy[list[Damage]]:
     place = st.integers(0, max(0, size - 1))
     length = st.integers(1, 200) | place
     inserted = st.binary(min_size=1, max_size=8) | st.sampled_from(WEDGES)
-    one: st.SearchStrategy[Damage] = st.one_of(
-        place.map(lambda at: lambda said: said[:at]),
-        st.tuples(place, st.integers(1, 255)).map(lambda told: lambda said: _flipped(said, *told)),
-        st.tuples(place, length).map(lambda told: lambda said: said[: told[0]] + said[sum(told) :]),
-        st.tuples(place, length).map(lambda told: lambda said: said[: sum(told)] + said[told[0] :]),
-        st.tuples(place, inserted).map(lambda told: lambda said: said[: told[0]] + told[1] + said[told[0] :]),
-        st.tuples(place, st.sampled_from(KINDS)).map(lambda told: lambda said: _retyped(said, *told)),
-        st.randoms(use_true_random=False).map(lambda chance: lambda said: _shuffled(said, chance.sample)),
-        st.sampled_from(["utf-16", "latin-1"]).map(lambda code: lambda said: _recoded(said, code)),
+    damage: st.SearchStrategy[Damage] = st.one_of(
+        place.map(lambda at: lambda data: data[:at]),
+        st.tuples(place, st.integers(1, 255)).map(lambda args: lambda data: _flipped(data, *args)),
+        st.tuples(place, length).map(lambda args: lambda data: data[: args[0]] + data[sum(args) :]),
+        st.tuples(place, length).map(lambda args: lambda data: data[: sum(args)] + data[args[0] :]),
+        st.tuples(place, inserted).map(lambda args: lambda data: data[: args[0]] + args[1] + data[args[0] :]),
+        st.tuples(place, st.sampled_from(KINDS)).map(lambda args: lambda data: _retyped(data, *args)),
+        st.randoms(use_true_random=False).map(lambda chance: lambda data: _shuffled(data, chance.sample)),
+        st.sampled_from(["utf-16", "latin-1"]).map(lambda code: lambda data: _recoded(data, code)),
     )
-    return st.lists(one, min_size=1, max_size=3)
+    return st.lists(damage, min_size=1, max_size=3)
 
 
-def _flipped(said: bytes, at: int, bits: int) -> bytes:
-    return said[:at] + bytes([said[at] ^ bits]) + said[at + 1 :] if at < len(said) else said
+def _flipped(data: bytes, at: int, bits: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :] if at < len(data) else data
 
 
-def _retyped(said: bytes, at: int, value: bytes) -> bytes:
+def _retyped(data: bytes, at: int, value: bytes) -> bytes:
     """Replace the first JSON value after a position, an object or a list with all its members."""
-    if (found := _VALUE.search(said, at)) is None:
-        return said
-    end, opening = found.end(), said[found.end() - 1 : found.end()]
+    if (match := _VALUE.search(data, at)) is None:
+        return data
+    end, opening = match.end(), data[match.end() - 1 : match.end()]
     if opening in (b"[", b"{"):
         depth = 1
-        while depth and end < len(said):
-            depth += (said[end] in b"[{") - (said[end] in b"]}")
+        while depth and end < len(data):
+            depth += (data[end] in b"[{") - (data[end] in b"]}")
             end += 1
-    return said[: found.start()] + value + said[end:]
+    return data[: match.start()] + value + data[end:]
 
 
-def _shuffled(said: bytes, sample: Callable[[list[bytes], int], list[bytes]]) -> bytes:
-    lines = said.splitlines(keepends=True)
+def _shuffled(data: bytes, sample: Callable[[list[bytes], int], list[bytes]]) -> bytes:
+    lines = data.splitlines(keepends=True)
     return b"".join(sample(lines, len(lines)))
 
 
-def _recoded(said: bytes, code: str) -> bytes:
-    return said.decode("utf-8", errors="ignore").encode(code, errors="ignore")
+def _recoded(data: bytes, code: str) -> bytes:
+    return data.decode("utf-8", errors="ignore").encode(code, errors="ignore")
 
 
 def variants(file: str, full: bool) -> int:
@@ -102,36 +102,36 @@ def test_damage_is_reported_in_one_line(
     file: str, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
     count = variants(file, request.config.getoption("soak"))
-    said = (SAMPLES / file).read_bytes()
+    original = (SAMPLES / file).read_bytes()
     top = file.partition("/")[0]
     if (SAMPLES / top).is_dir():
         shutil.copytree(SAMPLES / top, tmp_path / top)
 
     @settings(max_examples=count)
-    @given(damages(len(said)))
-    @example([lambda said: b""])
-    @example([lambda said: b"[" * NESTED])
-    @example([lambda said: b'{"a":' * NESTED])
+    @given(damages(len(original)))
+    @example([lambda original: b""])
+    @example([lambda original: b"[" * NESTED])
+    @example([lambda original: b'{"a":' * NESTED])
     def try_them(done: list[Damage]) -> None:
-        damaged = said
+        damaged = original
         for damage in done:
             damaged = damage(damaged)
         (tmp_path / file).write_bytes(damaged)
-        _require_told(tmp_path / top, format_of(file))
-        _require_told(tmp_path / top, "auto")
+        _require_one_line_reasons(tmp_path / top, format_of(file))
+        _require_one_line_reasons(tmp_path / top, "auto")
 
     try_them()
     record_property("count", count)
 
 
-def _require_told(path: Path, format: str) -> None:
-    said = []
+def _require_one_line_reasons(path: Path, format: str) -> None:
+    reasons = []
     try:
         for record in choose(path, format).read(path):
             assert isinstance(record, (Event, Rejected))
             if isinstance(record, Rejected):
-                said.append(record.reason)
+                reasons.append(record.reason)
     except ZettelError as error:
-        said.append(str(error))
-        assert path.name in str(error), "it says which file"  # noqa: PT017 - or none was raised
-    assert all(one.strip() and "\n" not in one for one in said)
+        reasons.append(str(error))
+        assert path.name in str(error), "the error names the file"  # noqa: PT017 - or none was raised
+    assert all(reason.strip() and "\n" not in reason for reason in reasons)

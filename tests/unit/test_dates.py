@@ -16,7 +16,7 @@ WEDNESDAY = datetime(2024, 5, 1, 9, 30, tzinfo=timezone.utc)
 def _days(text: str, anchor: datetime | None = WEDNESDAY) -> list[tuple[str, str]]:
     """Return the first and last day of each date range."""
     return [
-        (f"{found.start:%Y-%m-%d}", f"{found.end - timedelta(days=1):%Y-%m-%d}") for found in find_dates(text, anchor)
+        (f"{date.start:%Y-%m-%d}", f"{date.end - timedelta(days=1):%Y-%m-%d}") for date in find_dates(text, anchor)
     ]
 
 
@@ -121,7 +121,7 @@ def test_other_numbers_are_not_dates(text: str) -> None:
 
 def test_several_dates_are_in_textual_order_with_their_phrases() -> None:
     text = "Yesterday Ann called; they met in May 2019 and meet again next Monday."
-    assert [found.text for found in find_dates(text, WEDNESDAY)] == ["Yesterday", "May 2019", "next Monday"]
+    assert [phrase.text for phrase in find_dates(text, WEDNESDAY)] == ["Yesterday", "May 2019", "next Monday"]
 
 
 def test_without_an_anchor_only_full_dates_are_resolved() -> None:
@@ -147,7 +147,7 @@ _PIECES = st.sampled_from(
     st.none() | st.datetimes(timezones=st.just(timezone.utc)),
 )
 def test_every_range_begins_before_it_ends(text: str, anchor: datetime | None) -> None:
-    for found in find_dates(text, anchor):
-        assert found.start < found.end
-        assert found.start.utcoffset() == found.end.utcoffset() == timedelta(0)
-        assert found.text in text
+    for phrase in find_dates(text, anchor):
+        assert phrase.start < phrase.end
+        assert phrase.start.utcoffset() == phrase.end.utcoffset() == timedelta(0)
+        assert phrase.text in text

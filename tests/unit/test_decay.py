@@ -73,5 +73,5 @@ def test_invalid_policies_are_refused(fields: dict[str, Any]) -> None:
 
 
 def test_personal_statements_do_not_decay() -> None:
-    said = a_note(speaker="Ann").model_copy(update={"content": "I love salt glazes."})
-    assert not POLICY.fades(said, used(1000), 0.5, NOW)
+    statement = a_note(speaker="Ann").model_copy(update={"content": "I love salt glazes."})
+    assert not POLICY.fades(statement, used(1000), 0.5, NOW)

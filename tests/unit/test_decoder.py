@@ -148,10 +148,10 @@ def test_nan_features_raise() -> None:
 def test_a_saved_decoder_loads(tmp_path: Path) -> None:
     model = nonzero_decoder()
     MemoryDecoderScorer(model).save(tmp_path / "new" / "decoder")
-    again = MemoryDecoderScorer.load(tmp_path / "new" / "decoder")
-    assert again.model.config == SMALL
+    loaded = MemoryDecoderScorer.load(tmp_path / "new" / "decoder")
+    assert loaded.model.config == SMALL
     input = decoder_input(9)
-    np.testing.assert_allclose(log_odds(again.model, input)[0], log_odds(model, input)[0], rtol=0.05, atol=0.05)
+    np.testing.assert_allclose(log_odds(loaded.model, input)[0], log_odds(model, input)[0], rtol=0.05, atol=0.05)
 
 
 def test_the_shipped_weights_give_the_same_scores() -> None:
@@ -256,8 +256,8 @@ def test_training_improves_recall() -> None:
     assert recall(scores(trained.model, unseen), unseen, k=3) > before + 0.3
     assert max(epoch.recall for epoch in trained.epochs) == trained.epochs[trained.best].recall
     assert trained.epochs[-1].loss < trained.epochs[0].loss
-    again = train(examples, held_out, SMALL, QUICK, lambda *_: None)
-    assert again.epochs == trained.epochs, "the same seed, the same weights"
+    repeated = train(examples, held_out, SMALL, QUICK, lambda *_: None)
+    assert repeated.epochs == trained.epochs, "the same seed, the same weights"
 
 
 def test_training_on_noise_keeps_the_default_scorer() -> None:

@@ -22,8 +22,8 @@ UTC = timezone.utc
 
 def read(path: Path) -> list[Event]:
     records = list(discord.read(path))
-    assert all(isinstance(one, Event) for one in records), records
-    return [one for one in records if isinstance(one, Event)]
+    assert all(isinstance(record, Event) for record in records), records
+    return [record for record in records if isinstance(record, Event)]
 
 
 def test_each_channel_is_a_session() -> None:
@@ -83,21 +83,21 @@ def test_a_newest_first_package_is_read_oldest_first(tmp_path: Path) -> None:
     folder = tmp_path / "p" / "messages" / "c1"
     folder.mkdir(parents=True)
     (folder / "channel.json").write_text('{"id": "1", "name": "yard"}')
-    told = [{"ID": 9 - nth, "Timestamp": f"2024-05-{day}:00", "Contents": day}
+    entries = [{"ID": 9 - nth, "Timestamp": f"2024-05-{day}:00", "Contents": day}
             for nth, day in enumerate(("02 00:30", "01 23:30", "01 22:10", "01 22:10"))]  # fmt: skip
-    (folder / "messages.json").write_text(json.dumps(told))
+    (folder / "messages.json").write_text(json.dumps(entries))
     with Memory(":memory:") as memory:
         memory.import_transcript(tmp_path / "p")
-        said = memory.events("yard 2024-05-01")
-    assert [(event.external_id, event.content) for event in said] == [
+        events = memory.events("yard 2024-05-01")
+    assert [(event.external_id, event.content) for event in events] == [
         ("6", "01 22:10"), ("7", "01 22:10"), ("8", "01 23:30"), ("9", "02 00:30"),
     ]  # fmt: skip
 
 
 def test_a_truncated_package_is_read_up_to_its_end(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "discord-package", tmp_path / "p")
-    whole = tmp_path / "p" / "messages" / "c900000000000000002" / "messages.json"
-    whole.write_bytes(whole.read_bytes()[:-40])
+    path = tmp_path / "p" / "messages" / "c900000000000000002" / "messages.json"
+    path.write_bytes(path.read_bytes()[:-40])
     records = discord.read(tmp_path / "p")
     assert [next(records).model_dump()["external_id"] for _ in range(2)] == ["900200000000000016", "900200000000000012"]
     with pytest.raises(BadRecord, match="truncated"):

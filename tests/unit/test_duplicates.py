@@ -21,13 +21,13 @@ def note(content: str, **fields: Any) -> Note:
     return Note(content=content, **fixed | fields)
 
 
-def same(one: Note, other: Note) -> bool:
-    key = duplicate_key(one)
-    return key is not None and key == duplicate_key(other)
+def same(first: Note, second: Note) -> bool:
+    key = duplicate_key(first)
+    return key is not None and key == duplicate_key(second)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("I keep two hens in the garden.", "i keep two hens in the garden"),
         ("I keep two hens in the garden.", "Well, I keep two hens in the garden! Thanks."),
@@ -40,12 +40,12 @@ def same(one: Note, other: Note) -> bool:
         ("我们在花园里养了两只母鸡。", "我们在花园里养了两只母鸡！"),
     ],
 )
-def test_small_differences_are_duplicates(one: str, other: str) -> None:
-    assert same(note(one), note(other))
+def test_small_differences_are_duplicates(first: str, second: str) -> None:
+    assert same(note(first), note(second))
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("I keep two hens in the garden.", "I keep three hens in the garden."),
         ("I keep two hens in the garden.", "I keep two ducks in the garden."),
@@ -63,9 +63,9 @@ def test_small_differences_are_duplicates(one: str, other: str) -> None:
         ("She told him about the hens.", "He told her about the hens."),
     ],
 )
-def test_a_word_a_number_or_a_name_makes_it_another_statement(one: str, other: str) -> None:
-    assert duplicate_key(note(one)) is not None
-    assert not same(note(one), note(other))
+def test_a_word_a_number_or_a_name_makes_it_another_statement(first: str, second: str) -> None:
+    assert duplicate_key(note(first)) is not None
+    assert not same(note(first), note(second))
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,6 @@ def test_archived_superseded_and_partial_notes_are_not_merged(fields: dict[str, 
 
 
 @given(st.text(), st.sampled_from(["{}", "Well, {}", "{} \n Thanks!", "hey! {}"]))
-def test_pleasantries_are_removed_before_comparison(text: str, around: str) -> None:
+def test_pleasantries_are_removed_before_comparison(text: str, template: str) -> None:
     text = f"Ann {text} Oslo"
-    assert normalized(around.format(text + ".")) == normalized(text + ".")
+    assert normalized(template.format(text + ".")) == normalized(text + ".")

@@ -122,8 +122,8 @@ def test_related_texts_are_close(static: StaticEmbedder, question: str, near: st
 
 def test_text_counts_up_to_the_limit(static: StaticEmbedder) -> None:
     words = "oslo " * (MAX_CHARACTERS // 5 + 1)
-    one, other = static.encode([words + "violin " * 50, words + "tax " * 50])
-    np.testing.assert_array_equal(one, other)
+    first, second = static.encode([words + "violin " * 50, words + "tax " * 50])
+    np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.anyio
@@ -199,16 +199,16 @@ def test_quantized_rows_keep_their_direction() -> None:
     rows = np.random.default_rng(7).normal(size=(500, 256)).astype(np.float32)
     rows *= np.geomspace(1e-3, 8, 500, dtype=np.float32)[:, None]
     rows[3] = 0
-    whole, scale = quantized(rows)
-    assert whole.dtype == np.int8
+    integers, scale = quantized(rows)
+    assert integers.dtype == np.int8
     assert scale.dtype == np.float16
     assert scale.max() == 1
-    assert not whole[3].any()
-    back = scale[:, None].astype(np.float32) * whole
-    kept = np.arange(500) != 3
+    assert not integers[3].any()
+    back = scale[:, None].astype(np.float32) * integers
+    nonzero = np.arange(500) != 3
     norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(back, axis=1)
-    assert ((rows * back).sum(axis=1)[kept] / norms[kept]).min() > 0.9999
-    ratio = np.linalg.norm(back, axis=1)[kept] / np.linalg.norm(rows, axis=1)[kept]
+    assert ((rows * back).sum(axis=1)[nonzero] / norms[nonzero]).min() > 0.9999
+    ratio = np.linalg.norm(back, axis=1)[nonzero] / np.linalg.norm(rows, axis=1)[nonzero]
     assert ratio.max() / ratio.min() < 1.02  # rare and frequent tokens keep their weights
 
 

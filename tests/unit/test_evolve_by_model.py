@@ -49,11 +49,11 @@ def _said(text: str) -> EvolutionResult:
 
 
 def _change(because: Note = NEW[0], card: Note = OLD[0], **fields: Any) -> dict[str, Any]:
-    told = {
+    defaults = {
         "because": IDS[because.id], "card": IDS[card.id], "do": "rewrite", "why": "tells what it is",
         "context": "The Heron, a boat, has a new sail, says Nadia.", "keywords": ["Heron"], "tags": [], "importance": 1,
     }  # fmt: skip
-    return {**told, **fields}
+    return {**defaults, **fields}
 
 
 def _changes(*changes: Any) -> tuple[Rewrite | LinkChange, ...]:
@@ -61,15 +61,15 @@ def _changes(*changes: Any) -> tuple[Rewrite | LinkChange, ...]:
 
 
 def test_the_request_lists_each_note_once_with_an_opaque_id() -> None:
-    seen: list[tuple[Request, Sequence[str]]] = []
+    requests: list[tuple[Request, Sequence[str]]] = []
 
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
-        seen.append((request, notes))
+        requests.append((request, notes))
         return Answer('{"changes": []}', "some/model")
 
     result = asyncio.run(LiteLLMEvolver().evolve(CHOICES, ask))
     assert result == EvolutionResult((), "some/model", load_prompt("evolve").name)
-    ((request, notes),) = seen
+    ((request, notes),) = requests
     assert set(notes) == {note.id for note in (*OLD, *NEW)}
     shown = [json.loads(line) for line in request.user.splitlines() if line.startswith("{")]
     assert [card["id"] for card in shown] == [IDS[note.id] for note in (*NEW, *OLD)]
@@ -113,18 +113,18 @@ def test_links_are_added_and_removed() -> None:
     ids=str,
 )
 def test_invalid_items_change_nothing(wrong: Any) -> None:
-    (kept,) = _changes(wrong, _change(NEW[1]))
-    assert kept.because == NEW[1].id
+    (valid,) = _changes(wrong, _change(NEW[1]))
+    assert valid.because == NEW[1].id
 
 
 def test_a_numeric_id_in_an_answer_is_accepted() -> None:
     notes = [_note(seq, OLD[0].content) for seq in range(1, 300)]
     ids = {note.id: short_ids([note.id])[note.id] for note in notes}
     old, new = [note for note in notes if ids[note.id].isdigit()][:2]
-    said = {"because": int(ids[new.id]), "card": int(ids[old.id]), "do": "link", "why": "the same boat"}
+    item = {"because": int(ids[new.id]), "card": int(ids[old.id]), "do": "link", "why": "the same boat"}
 
     async def ask(request: Request, shown: Sequence[str]) -> Answer:
-        return Answer(json.dumps({"changes": [said]}), "some/model")
+        return Answer(json.dumps({"changes": [item]}), "some/model")
 
     rewrote = asyncio.run(LiteLLMEvolver().evolve(CandidateBatch((NoteCandidates(new, (0,)),), (old,)), ask))
     assert rewrote.changes == (LinkChange(new.id, old.id, "the same boat", True),)
@@ -153,10 +153,10 @@ _JSON = st.recursive(
 
 
 @given(st.lists(_JSON, min_size=1, max_size=4))
-def test_any_answer_changes_only_offered_notes(found: list[Any]) -> None:
+def test_any_answer_changes_only_offered_notes(answer_items: list[Any]) -> None:
     near = {NEW[0].id: {OLD[0].id, OLD[1].id}, NEW[1].id: {OLD[0].id, NEW[0].id}}
     try:
-        changes = _said(json.dumps({"changes": found})).changes
+        changes = _said(json.dumps({"changes": answer_items})).changes
     except InvalidModelOutput:
         return
     for made in changes:

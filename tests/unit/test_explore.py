@@ -21,7 +21,7 @@ QUERIES = explore.saved_queries()
 KEY = Scope(user="ann").key
 LABELS = {"Note", "Event", "Term", "Revision", "Job", "Answer", "Search", "Usage"}
 TYPES = {"FROM", "NEXT", "HAS_TERM", "REVISED", "BEGAN_AS", "ABOUT", "ASKED_ABOUT", "FOUND", "USED"} | {
-    one.value for one in LinkType
+    link_type.value for link_type in LinkType
 }
 
 
@@ -30,8 +30,8 @@ def test_every_query_has_a_description_and_declares_its_parameters(query: explor
     assert query.title
     assert query.comment.endswith(".")
     used = set(re.findall(r"\$(\w+)", query.body))
-    assert used == {explore.SCOPE, *(one.name for one in query.values)}
-    assert all(one.meaning for one in query.values)
+    assert used == {explore.SCOPE, *(value.name for value in query.values)}
+    assert all(value.meaning for value in query.values)
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
@@ -52,11 +52,11 @@ def test_filled_queries_have_no_open_parameters(query: explore.SavedQuery) -> No
 
 @given(st.text())
 def test_a_literal_ends_at_its_closing_quote(text: str) -> None:
-    told = explore.literal(text)
-    assert re.fullmatch(r"'(?:[^'\\]|\\.)*'", told, re.DOTALL)
-    assert "#" not in told
+    literal = explore.literal(text)
+    assert re.fullmatch(r"'(?:[^'\\]|\\.)*'", literal, re.DOTALL)
+    assert "#" not in literal
     read = re.sub(
-        r"\\(u0023|.)", lambda escape: "#" if escape[1] == "u0023" else escape[1], told[1:-1], flags=re.DOTALL
+        r"\\(u0023|.)", lambda escape: "#" if escape[1] == "u0023" else escape[1], literal[1:-1], flags=re.DOTALL
     )
     assert read == text
 
@@ -66,8 +66,8 @@ def test_an_address_contains_the_query_text(text: str) -> None:
     address = explore.link("http://localhost:7474/", text, "neo4j://neo4j@localhost:7687")
     parts = urlsplit(address)
     assert parts.fragment == ""
-    asked = parse_qs(parts.query, keep_blank_values=True)
-    assert asked == {"dbms": ["neo4j://neo4j@localhost:7687"], "cmd": ["edit"], "arg": [text.strip()]}
+    parameters = parse_qs(parts.query, keep_blank_values=True)
+    assert parameters == {"dbms": ["neo4j://neo4j@localhost:7687"], "cmd": ["edit"], "arg": [text.strip()]}
 
 
 def test_invalid_values_are_refused() -> None:
@@ -102,7 +102,7 @@ def test_the_guide_names_existing_files() -> None:
 
 def test_command_lists_the_queries(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explore", "--json"]) == 0
-    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == [query.name for query in QUERIES]
+    assert [entry["name"] for entry in json.loads(capsys.readouterr().out)] == [query.name for query in QUERIES]
     assert run(["explore"]) == 0
     out = capsys.readouterr().out
     assert all(query.title.split()[0] in out for query in QUERIES)
@@ -148,16 +148,16 @@ def test_command_writes_all_queries(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["nothing"], "no saved query 'nothing'"),
         (["day", "2024-05-01"], "is not NAME=VALUE"),
         (["day", "hour=9"], "day has no value hour"),
     ],
 )
-def test_command_reports_errors(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_reports_errors(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explore", *arguments]) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert told in said.err
-    assert said.err.count("\n") == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert message in output.err
+    assert output.err.count("\n") == 1

@@ -83,10 +83,10 @@ class TestOwnFiles:
         for of in ("a", "b"):
             files.write(of, files.name(of, "ok"), of)
         files.end()
-        again = self.files(tmp_path)
-        again.write("b", again.name("b", "ok"), "b")
-        again.end()
-        assert (again.changed, again.removed) == (0, 1)
+        second_run = self.files(tmp_path)
+        second_run.write("b", second_run.name("b", "ok"), "b")
+        second_run.end()
+        assert (second_run.changed, second_run.removed) == (0, 1)
         assert [path.name for path in tmp_path.glob("*.md")] == ["ok 2.md"]
 
     def test_foreign_files_are_never_changed(self, tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ class TestOwnFiles:
         files.close()  # as if killed
         with (tmp_path / INDEX_FILE).open("a") as book:
             book.write('{"file": "c", "of"')
-        again = self.write(tmp_path, b="late")
-        assert (again.changed, again.removed, again.edited) == (1, 1, [])
+        second_run = self.write(tmp_path, b="late")
+        assert (second_run.changed, second_run.removed, second_run.edited) == (1, 1, [])
         assert [path.name for path in tmp_path.glob("*.md")] == ["b.md"]
 
     @pytest.mark.parametrize("name", ["../out", "/etc/x", "Other/x", "Tags/../../out", "..", "C:x", "", "a\\..\\b"])

@@ -31,14 +31,14 @@ LIGHT = 1e-6
 def chosen(questions: int, weights: np.ndarray = PLANTED, rows: int = 12, seed: int = 5) -> list[Labelled]:
     """Questions whose evidence is drawn from the softmax of ``weights``: McFadden's own model."""
     rng = np.random.default_rng(seed)
-    found = []
+    labelled = []
     for _ in range(questions):
         values = rng.normal(size=(rows, len(weights))).astype(np.float32)
         odds = np.exp(values @ weights)
         positive = np.zeros(rows, bool)
         positive[rng.choice(rows, p=odds / odds.sum())] = True
-        found.append(Labelled(values, positive))
-    return found
+        labelled.append(Labelled(values, positive))
+    return labelled
 
 
 def answers(n: int, weights: np.ndarray, seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -62,7 +62,7 @@ def test_planted_log_odds_and_bias_are_recovered() -> None:
 
 @pytest.mark.parametrize("at", [np.zeros(3), PLANTED, np.array([-3.0, 4.0, 30.0])])
 def test_gradients_match_the_losses(at: np.ndarray) -> None:
-    several = [Labelled(one.values, one.positive | (np.arange(12) < 2)) for one in chosen(7)]
+    several = [Labelled(item.values, item.positive | (np.arange(12) < 2)) for item in chosen(7)]
     for loss in (listwise(several), logistic(*answers(40, PLANTED))):
         assert loss(at)[1] == pytest.approx(slope(loss, at), abs=1e-6)
 
@@ -74,7 +74,7 @@ def test_loss_of_no_weights_is_the_log_of_the_rows() -> None:
 def test_the_scale_of_a_feature_changes_only_its_weight() -> None:
     plain = chosen(200)
     scale = np.array([1.0, 10.0, 0.1])
-    scaled = [Labelled((one.values * scale).astype(np.float32), one.positive) for one in plain]
+    scaled = [Labelled((item.values * scale).astype(np.float32), item.positive) for item in plain]
     assert fit_listwise(scaled, 0.1) * scale == pytest.approx(fit_listwise(plain, 0.1), rel=1e-3)
 
 
@@ -84,14 +84,14 @@ def test_a_larger_penalty_gives_smaller_weights() -> None:
 
 
 def test_a_constant_feature_has_weight_zero() -> None:
-    flat = [Labelled(np.column_stack([one.values, np.full(12, 7.0, np.float32)]), one.positive) for one in chosen(50)]
+    flat = [Labelled(np.column_stack([row.values, np.full(12, 7.0, np.float32)]), row.positive) for row in chosen(50)]
     assert spread_within(flat)[3] == 0
     assert fit_listwise(flat, 0.1)[3] == pytest.approx(0, abs=1e-9)
 
 
 def test_a_bias_is_not_penalised() -> None:
-    values, answered = np.ones((10, 1)), np.arange(10) < 8
-    (bias,) = fit(logistic(values, answered), values.std(axis=0), 1000.0)
+    values, positive = np.ones((10, 1)), np.arange(10) < 8
+    (bias,) = fit(logistic(values, positive), values.std(axis=0), 1000.0)
     assert bias == pytest.approx(np.log(8 / 2), abs=1e-4)
 
 
@@ -117,7 +117,7 @@ def test_the_penalty_is_large_where_there_is_nothing_to_learn() -> None:
         groups = [chosen(questions, weights, seed=seed) for seed in range(4)]
         return best_penalty(
             groups,
-            lambda others, value: fit_listwise([one for group in others for one in group], value),
+            lambda others, value: fit_listwise([item for group in others for item in group], value),
             lambda group, found: listwise(group)(found)[0],
         )
 
@@ -133,16 +133,16 @@ def test_rounding_keeps_significant_digits() -> None:
 def test_questions_are_copied_with_another_speaker_name() -> None:
     turns = [("Ann Lee", "I bought a cello."), ("Bob", "I sold mine."), ("Cleo", "We met in May.")]
     events = [Event(id=str(n), speaker=speaker, content=content) for n, (speaker, content) in enumerate(turns)]
-    asked = [
+    questions = [
         Question("What did Ann buy?", "4", frozenset({"0"})),
         Question("What did Bob do, and Ann?", "1", frozenset({"0", "1"})),
         Question("When did Bob meet Cleo?", "2", frozenset({"2"})),
         Question("When did Cleo and the others meet?", "2", frozenset({"2"})),
         Question("What did Ann play?", "5", frozenset()),
     ]
-    changed = fitting.swapped(Collection("talk", events, asked))
-    assert [(one.text, one.group, one.needed) for one in changed] == [
+    changed = fitting.swapped(Collection("talk", events, questions))
+    assert [(question.text, question.group, question.needed) for question in changed] == [
         ("What did Bob buy?", "5", frozenset()),
         ("When did Ann Lee and the others meet?", "5", frozenset()),
     ]
-    assert fitting.swapped(Collection("monologue", events[:1], asked[:1])) == []
+    assert fitting.swapped(Collection("monologue", events[:1], questions[:1])) == []

@@ -42,13 +42,13 @@ def test_a_revert_can_be_reverted() -> None:
 
 def test_known_at_ignores_later_revisions() -> None:
     revisions = [revision(2, {"content": "two"}), revision(3, undoes=(2,))]
-    seen = [fold(BASE, revisions, to_micros(START + timedelta(days=day)))[0].content for day in (1, 2, 3)]
-    assert seen == ["one", "two", "one"]
+    contents = [fold(BASE, revisions, to_micros(START + timedelta(days=day)))[0].content for day in (1, 2, 3)]
+    assert contents == ["one", "two", "one"]
 
 
 def test_links_are_part_of_the_state() -> None:
-    first, again = revision(2, links=(link("n_2"), link("n_3"))), revision(3, links=(link("n_2", 0.5),))
-    assert {(a.target, a.weight) for a in fold(BASE, [first, again])[1]} == {("n_2", 0.5), ("n_3", 1.0)}
+    first, second = revision(2, links=(link("n_2"), link("n_3"))), revision(3, links=(link("n_2", 0.5),))
+    assert {(a.target, a.weight) for a in fold(BASE, [first, second])[1]} == {("n_2", 0.5), ("n_3", 1.0)}
     assert fold(BASE, [first, revision(3, undoes=(2,))])[1] == ()
 
 

@@ -13,18 +13,18 @@ BLOCK, BLOCKS = 2_000, 50_000
 
 
 def resident() -> int:
-    found = resident_bytes()
-    assert found is not None
-    return found
+    size = resident_bytes()
+    assert size is not None
+    return size
 
 
 def test_memory_below_a_used_block_is_released() -> None:
     if platform.libc_ver()[0] != "glibc":
         pytest.skip("only the GNU C library keeps what is freed")
     blocks = [bytes(BLOCK) for _ in range(BLOCKS)]
-    kept = blocks[-1]  # at the end of the heap, which prevents automatic trimming
+    last_block = blocks[-1]  # at the end of the heap, which prevents automatic trimming
     del blocks
     before = resident()
     trim_heap()
     assert before - resident() > BLOCK * BLOCKS // 2
-    assert kept == bytes(BLOCK)
+    assert last_block == bytes(BLOCK)

@@ -110,8 +110,8 @@ def test_a_broad_question_gets_notes_of_several_sessions() -> None:
 
 def test_the_score_falls_for_another_speaker() -> None:
     rows = [Row("My cello is from 1890, a gift of my aunt.", speaker="Ann"), Row("I had soup.", speaker="Bob")]
-    asked = "How old is {}'s cello, the gift of an aunt?"
-    right, wrong = (ranked(Tiny(rows), asked.format(name))[1].score.max() for name in ("Ann", "Bob"))
+    question = "How old is {}'s cello, the gift of an aunt?"
+    right, wrong = (ranked(Tiny(rows), question.format(name))[1].score.max() for name in ("Ann", "Bob"))
     assert wrong < 0.5 * right
 
 
@@ -157,9 +157,9 @@ def test_the_score_reflects_whether_there_is_an_answer() -> None:
     tiny = Tiny(
         [Row("Ann moved to Oslo in May.", vector=[1.0]), Row("The cello needs new strings.", vector=[0.0, 1.0])]
     )
-    found = ranked(tiny, "When did Ann move to Oslo?", vector=[0.9, 0.1])[1].score
+    answered = ranked(tiny, "When did Ann move to Oslo?", vector=[0.9, 0.1])[1].score
     missed = ranked(tiny, "Who invented the telescope?", vector=[0.0, 0.0, 1.0])[1].score
-    assert 0.0 <= missed.max() < 0.1 < 0.5 < found.max() <= 1.0
+    assert 0.0 <= missed.max() < 0.1 < 0.5 < answered.max() <= 1.0
 
 
 def test_nothing_to_rank() -> None:

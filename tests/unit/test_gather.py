@@ -152,13 +152,13 @@ def test_worked_examples_are_valid_answers() -> None:
     prompt = load_prompt("gather")
     assert prompt.name == "gather/1"
     assert len(prompt.examples) == 3
-    for asked, answered in prompt.examples:
-        lines = asked.splitlines()
+    for example_request, example_answer in prompt.examples:
+        lines = example_request.splitlines()
         assert (lines[0], lines[2], lines[4]) == ("to answer:", "searched:", "cards:")
         assert lines[1] == line(**json.loads(lines[1]))
         cards = [json.loads(item) for item in lines[5:]]
         assert [line(**item) for item in cards] == lines[5:]
-        needs = json.loads(answered)["needs"]
+        needs = json.loads(example_answer)["needs"]
         assert 0 < len(needs) <= NEEDS
         for item in needs:
             assert item.keys() == SCHEMA["properties"]["needs"]["items"]["properties"].keys()

@@ -36,15 +36,15 @@ def test_the_hash_is_keyed() -> None:
 def test_ordinals_count_identical_events() -> None:
     ordinals = Ordinals()
     at = {"occurred_at": "2024-05-01T09:00Z"}
-    told = [Event(content="yes", **at), Event(content="no", **at), Event(content="yes", source="f", **at)]
-    assert [ordinals.next(event) for event in told] == [0, 0, 1]
+    events = [Event(content="yes", **at), Event(content="no", **at), Event(content="yes", source="f", **at)]
+    assert [ordinals.next(event) for event in events] == [0, 0, 1]
 
 
 def test_ordinals_ignore_events_with_external_ids() -> None:
     ordinals = Ordinals()
     at = {"occurred_at": "2024-05-01T09:00Z"}
-    told = [Event(content="yes", id="a", **at), Event(content="yes"), Event(content="yes"), Event(content="yes", **at)]
-    assert [ordinals.next(event) for event in told] == [0, 0, 0, 0]
+    turns = [Event(content="yes", id="a", **at), Event(content="yes"), Event(content="yes"), Event(content="yes", **at)]
+    assert [ordinals.next(event) for event in turns] == [0, 0, 0, 0]
 
 
 def test_same_content_compares_metadata_but_not_the_source() -> None:

@@ -30,17 +30,17 @@ SAID = [
 ]
 
 
-def lines(said: Sequence[tuple[str | None, str, str]] = SAID) -> str:
-    told: list[dict[str, Any]] = [
+def lines(messages: Sequence[tuple[str | None, str, str]] = SAID) -> str:
+    entries: list[dict[str, Any]] = [
         {
             "content": content,
             "speaker": speaker,
             "occurred_at": (NOON + timedelta(minutes=nth)).isoformat(),
             "metadata": {"channel": channel},
         }
-        for nth, (speaker, channel, content) in enumerate(said)
+        for nth, (speaker, channel, content) in enumerate(messages)
     ]
-    return "".join(json.dumps(one) + "\n" for one in told)
+    return "".join(json.dumps(entry) + "\n" for entry in entries)
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def contents(memory: Memory, **scope: str) -> list[str]:
     return [event.content for event, _ in memory.dump(scope=Scope(**scope))]
 
 
-def told(report: ImportReport) -> dict[str | None, tuple[int, int, int, int]]:
-    return {one.scope.user: (one.added, one.existing, one.revised, one.deleted) for one in report.scopes}
+def counts_by_user(report: ImportReport) -> dict[str | None, tuple[int, int, int, int]]:
+    return {part.scope.user: (part.added, part.existing, part.revised, part.deleted) for part in report.scopes}
 
 
 class TestRule:
@@ -96,42 +96,42 @@ class TestWaiting:
     def test_long_events_go_in_smaller_batches(self) -> None:
         waiting = ScopeBuffer(batch=3, max_buffered=0)
         half = "x" * (MAX_BATCH_CHARACTERS // 2)
-        said = ["a", half, half, "b", half + half, "c", "d", "e", "f"]
-        waiting.add([ScopedEvent(Event(content=content)) for content in said])
+        texts = ["a", half, half, "b", half + half, "c", "d", "e", "f"]
+        waiting.add([ScopedEvent(Event(content=content)) for content in texts])
         due = [[event.content for event in events] for _, events in waiting.due()]
-        assert due == [said[:3], said[3:5], said[5:8], said[8:]]
+        assert due == [texts[:3], texts[3:5], texts[5:8], texts[8:]]
 
 
 class TestImport:
     def test_each_person_has_a_memory(self, log: Path) -> None:
         with Memory(":memory:", scope=Scope(tenant="acme")) as memory:
             report = memory.import_transcript(log, scope_by="user")
-            assert told(report) == {"Ann": (3, 0, 0, 0), "Ben": (2, 0, 0, 0), None: (1, 0, 0, 0)}
+            assert counts_by_user(report) == {"Ann": (3, 0, 0, 0), "Ben": (2, 0, 0, 0), None: (1, 0, 0, 0)}
             assert report.added == 6
-            assert contents(memory, tenant="acme", user="Ann") == [said for who, _, said in SAID if who == "Ann"]
-            assert contents(memory, tenant="acme", user="Ben") == [said for who, _, said in SAID if who == "Ben"]
+            assert contents(memory, tenant="acme", user="Ann") == [text for by, _, text in SAID if by == "Ann"]
+            assert contents(memory, tenant="acme", user="Ben") == [text for by, _, text in SAID if by == "Ben"]
             assert contents(memory, tenant="acme") == ["The gate was opened."]
             assert contents(memory) == contents(memory, user="Ann") == []
             ben = Scope(tenant="acme", user="Ben")
             memory.flush()
-            found = memory.search("Where are the sails, and what about the mast?", scope=ben)
-            assert {hit.note.speaker for hit in found} == {"Ben"}
+            hits = memory.search("Where are the sails, and what about the mast?", scope=ben)
+            assert {hit.note.speaker for hit in hits} == {"Ben"}
 
     def test_each_channel_has_a_memory_and_a_second_import_adds_nothing(self, log: Path) -> None:
         with Memory(":memory:") as memory:
             foreseen = memory.import_transcript(log, scope_by="channel", dry_run=True)
             assert memory.scopes() == []
             report = memory.import_transcript(log, scope_by="channel")
-            assert told(report) == told(foreseen) == {"yard": (3, 0, 0, 0), "shed": (3, 0, 0, 0)}
-            assert contents(memory, user="shed") == [said for _, where, said in SAID if where == "shed"]
+            assert counts_by_user(report) == counts_by_user(foreseen) == {"yard": (3, 0, 0, 0), "shed": (3, 0, 0, 0)}
+            assert contents(memory, user="shed") == [text for _, channel, text in SAID if channel == "shed"]
 
             shed = Scope(user="shed")
-            (gone,) = (note.id for note in memory.list(scope=shed).notes if note.content == "Since when?")
-            memory.delete(gone, scope=shed)
+            (deleted_id,) = (note.id for note in memory.list(scope=shed).notes if note.content == "Since when?")
+            memory.delete(deleted_id, scope=shed)
             log.write_text(lines([*SAID, ("Cai", "yard", "Here it is.")]))
             for dry_run in (True, False):
-                again = memory.import_transcript(log, scope_by="channel", dry_run=dry_run)
-                assert told(again) == {"yard": (1, 3, 0, 0), "shed": (0, 2, 0, 1)}
+                repeated = memory.import_transcript(log, scope_by="channel", dry_run=dry_run)
+                assert counts_by_user(repeated) == {"yard": (1, 3, 0, 0), "shed": (0, 2, 0, 1)}
             assert memory.import_transcript(log, scope_by="channel").added == 0
 
     def test_equal_messages_in_two_channels_are_two_events(self, tmp_path: Path) -> None:
@@ -167,12 +167,12 @@ class TestImport:
         assert sizes == [60] * 10
 
     def test_a_user_scope_cannot_be_combined_with_scope_by_user(self, log: Path) -> None:
-        async def asked() -> None:
+        async def import_by_channel() -> None:
             async with AsyncMemory(":memory:", scope=Scope(user="ann")) as memory:
                 with pytest.raises(InvalidInput, match="leave the user 'ann' out of scope="):
                     await memory.import_transcript(log, scope_by="channel")
 
-        asyncio.run(asked())
+        asyncio.run(import_by_channel())
 
     def test_redacted_names_never_share_a_memory(self, tmp_path: Path) -> None:
         pytest.importorskip("phonenumbers")
@@ -184,5 +184,5 @@ class TestImport:
             assert "map_user" in report.rejected_records[0].reason
             names = {"+47 912 34 567": "Ida"}
             named = memory.import_transcript(path, scope_by="user", redact=True, map_user=names)
-            assert told(named) == {"Ida": (1, 0, 0, 0)}
+            assert counts_by_user(named) == {"Ida": (1, 0, 0, 0)}
             assert memory.import_transcript(path, scope_by="channel", redact=True).added == 2

@@ -33,12 +33,12 @@ def note(speaker: str | None, day: int | None, content: str, **fields: Any) -> N
 
 def members(turns: Sequence[tuple[str, int, str]] = TURNS) -> list[Member]:
     notes = [note(*turn) for turn in turns]
-    return [Member(one, binding(terms_of(one)), 1.0) for one in notes]
+    return [Member(member_note, binding(terms_of(member_note)), 1.0) for member_note in notes]
 
 
 def test_an_insight_opens_with_shared_terms_and_quotes_statements() -> None:
-    told = digest(members(), ["Annabel", "Bob"])
-    assert told == Digest(
+    insight = digest(members(), ["Annabel", "Bob"])
+    assert insight == Digest(
         "Kiln, pots (2024-03-01 to 2024-03-09, 5 notes)."
         " Ann on 2024-03-01: \u201cThe kiln reached its heat after nine hours.\u201d"
         " Ann on 2024-03-03: \u201cAll of the pots came out of the kiln without a crack.\u201d"
@@ -59,8 +59,8 @@ def test_an_insight_has_a_maximum_length() -> None:
 
 
 def test_questions_are_quoted_if_there_are_no_statements() -> None:
-    asked = [("Ann", n, f"Where is the kiln number {n} of theirs?") for n in range(1, 5)]
-    assert "Where is the kiln" in digest(members(asked)).content
+    questions = [("Ann", n, f"Where is the kiln number {n} of theirs?") for n in range(1, 5)]
+    assert "Where is the kiln" in digest(members(questions)).content
 
 
 def test_without_shared_terms_the_rarest_words_are_the_heading() -> None:
@@ -69,7 +69,7 @@ def test_without_shared_terms_the_rarest_words_are_the_heading() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "expected"),
     [
         ({"speaker": "Ann", "day": 1}, "Ann on 2024-03-01: \u201cYes.\u201d"),
         ({"speaker": "Ann\n- Bob", "day": 1}, "Ann - Bob on 2024-03-01: \u201cYes.\u201d"),
@@ -78,8 +78,8 @@ def test_without_shared_terms_the_rarest_words_are_the_heading() -> None:
         ({"speaker": None, "day": None}, "\u201cYes.\u201d"),
     ],
 )
-def test_speakers_and_dates_are_listed(fields: dict[str, Any], told: str) -> None:
-    assert attributed(note(content="whatever", **fields), "Yes.").replace("on 2024-03-02", "2024-03-02") == told
+def test_speakers_and_dates_are_listed(fields: dict[str, Any], expected: str) -> None:
+    assert attributed(note(content="whatever", **fields), "Yes.").replace("on 2024-03-02", "2024-03-02") == expected
 
 
 def test_date_ranges_are_compact() -> None:

@@ -87,13 +87,13 @@ def test_sample_conversations_and_documents_are_not_flagged() -> None:
 
 def turns(value: Any) -> Iterator[str]:
     if isinstance(value, list):
-        for one in value:
-            yield from turns(one)
+        for item in value:
+            yield from turns(item)
     elif isinstance(value, dict):
         if "dia_id" in value and "text" in value:
             yield value["text"]
-        for one in value.values():
-            yield from turns(one)
+        for item in value.values():
+            yield from turns(item)
 
 
 @pytest.mark.parametrize("beginning", ["ignor", "ignore instructions", "#", "ignor instruction a"])

@@ -104,8 +104,8 @@ def test_each_kind_is_declared_once() -> None:
 def loop_of(store: Queue, runner: Any = None) -> JobLoop:
     parts = context(store)
     work = Work(parts, [TOY])
-    here = InProcessRunner(cast(Any, store), work, parts.counters)
-    return JobLoop(cast(Any, store), work, here, runner or here, Counters())
+    local = InProcessRunner(cast(Any, store), work, parts.counters)
+    return JobLoop(cast(Any, store), work, local, runner or local, Counters())
 
 
 def test_a_drain_backs_off_while_other_workers_hold_the_jobs() -> None:

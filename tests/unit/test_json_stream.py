@@ -22,14 +22,14 @@ values = st.recursive(
 )
 
 
-def stream(said: str | bytes) -> JsonStream:
-    return JsonStream(io.BytesIO(said.encode() if isinstance(said, str) else said), "a.json")
+def stream(data: str | bytes) -> JsonStream:
+    return JsonStream(io.BytesIO(data.encode() if isinstance(data, str) else data), "a.json")
 
 
-def read_items(said: str | bytes) -> list[Any]:
-    found = stream(said)
-    items = list(found.items())
-    found.end()
+def read_items(data: str | bytes) -> list[Any]:
+    reader = stream(data)
+    items = list(reader.items())
+    reader.end()
     return items
 
 
@@ -37,44 +37,44 @@ def read_items(said: str | bytes) -> list[Any]:
 def test_streamed_items_equal_the_parsed_items(items: list[Any], chunk: int, code: str, ascii_only: bool) -> None:
     said = json.dumps(items, indent=chunk % 3 or None, ensure_ascii=ascii_only).encode(code)
     with patch.object(json_stream, "_CHUNK_BYTES", chunk + 3):  # a byte order mark is read at once
-        found = stream(said)
-        assert list(found.items()) == items
-        found.end()
+        reader = stream(said)
+        assert list(reader.items()) == items
+        reader.end()
 
 
 @given(st.dictionaries(st.text(), values), st.sets(st.integers(0, 9)), st.integers(4, 9))
 def test_members_may_be_read_or_skipped(fields: dict[str, Any], taken: set[int], chunk: int) -> None:
     with patch.object(json_stream, "_CHUNK_BYTES", chunk):
-        found = stream(json.dumps(fields))
-        got = {key: found.value() for place, key in enumerate(found.members()) if place in taken}
-        found.end()
+        reader = stream(json.dumps(fields))
+        got = {key: reader.value() for place, key in enumerate(reader.members()) if place in taken}
+        reader.end()
     assert got == {key: value for place, (key, value) in enumerate(fields.items()) if place in taken}
 
 
 @given(st.integers(4, 30))
 def test_control_characters_of_telegram_desktop_are_accepted(chunk: int) -> None:
-    said = r'[{"a": "one\x0Btwo\x1F", "b": "C:\\x0B\\\x0B"}, "\x01\x02"]'
+    text = r'[{"a": "one\x0Btwo\x1F", "b": "C:\\x0B\\\x0B"}, "\x01\x02"]'
     with patch.object(json_stream, "_CHUNK_BYTES", chunk):
-        assert read_items(said) == [{"a": "one\x0btwo\x1f", "b": "C:\\x0B\\\x0b"}, "\x01\x02"]
+        assert read_items(text) == [{"a": "one\x0btwo\x1f", "b": "C:\\x0B\\\x0b"}, "\x01\x02"]
     with pytest.raises(BadRecord, match=r"a\.json:1:3: the JSON is damaged here \(Invalid \\escape\)"):
         read_items(r'["\xZZ", "and much more"]')
 
 
 def test_paths_lead_into_items() -> None:
-    found = stream('{"a": {"list": [{"name": "x", "n": [1]}, 7, {"name": "y"}]}, "b": 2}')
+    reader = stream('{"a": {"list": [{"name": "x", "n": [1]}, 7, {"name": "y"}]}, "b": 2}')
     names = []
-    for key in found.members():
+    for key in reader.members():
         if key == "a":
-            for inner in found.members():
+            for inner in reader.members():
                 assert inner == "list"
-                for _ in found.steps():
-                    if found.peek() == "{":
-                        names += [found.value() for one in found.members() if one == "name"]
+                for _ in reader.steps():
+                    if reader.peek() == "{":
+                        names += [reader.value() for member in reader.members() if member == "name"]
     assert names == ["x", "y"]
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("data", "message"),
     [
         ("", "1:1: the JSON is truncated"),
         ("[1, 2", "1:6: the JSON is truncated"),
@@ -87,16 +87,16 @@ def test_paths_lead_into_items() -> None:
         ("[" + "9" * 5_000 + "]", "1:2: the JSON is damaged here (Exceeds the limit"),
     ],
 )
-def test_damage_is_reported_with_its_position(said: str | bytes, told: str) -> None:
+def test_damage_is_reported_with_its_position(data: str | bytes, message: str) -> None:
     with pytest.raises(BadRecord) as caught:
-        read_items(said)
-    assert str(caught.value).startswith(f"a.json:{told}")
+        read_items(data)
+    assert str(caught.value).startswith(f"a.json:{message}")
     assert "\n" not in str(caught.value)
 
 
 def test_skipped_values_may_be_nested_deeply() -> None:
-    found = stream('{"a": ' + "[" * 50_000 + "]" * 50_000 + ', "b": 1}')
-    assert [found.value() for key in found.members() if key == "b"] == [1]
+    reader = stream('{"a": ' + "[" * 50_000 + "]" * 50_000 + ', "b": 1}')
+    assert [reader.value() for key in reader.members() if key == "b"] == [1]
 
 
 def test_an_oversized_value_is_refused() -> None:

@@ -16,8 +16,8 @@ BEFORE = [("n_1", "The upload of large files times out."), ("n_2", "Raise UPLOAD
 UPLOAD, RAISE = "the upload of large files times out", "raise UPLOAD_TIMEOUT to 90 seconds"
 
 
-def told(text: str, **fields: Any) -> list[tuple[str, str, bool]]:
-    return [(one.situation, one.act, one.well) for one in outcomes(note("Ann", 1, text, **fields), BEFORE)]
+def parsed_outcomes(text: str, **fields: Any) -> list[tuple[str, str, bool]]:
+    return [(item.situation, item.act, item.well) for item in outcomes(note("Ann", 1, text, **fields), BEFORE)]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def told(text: str, **fields: Any) -> list[tuple[str, str, bool]]:
     ],
 )
 def test_sentences_with_an_outcome_are_detected(text: str, told_of: tuple[str, str, bool]) -> None:
-    assert told(text) == [told_of]
+    assert parsed_outcomes(text) == [told_of]
 
 
 @pytest.mark.parametrize("text", ["Did that work?", "We work in Oslo.", "Well, that's nice.", "Thanks!",
@@ -45,24 +45,24 @@ def test_sentences_with_an_outcome_are_detected(text: str, told_of: tuple[str, s
                                   "Restarting the worker almost fixed the stuck queue.",
                                   "My folks have been great - they helped.", "Painting helped me through the winter."])
 def test_other_sentences_have_no_outcome(text: str) -> None:
-    assert told(text) == []
+    assert parsed_outcomes(text) == []
 
 
 def test_one_message_may_contain_a_failure_and_a_success() -> None:
     failed = ("the stuck queue", "restarting the worker", False)
     cured = ("the stuck queue", "clearing the cache", True)
     text = "Restarting the worker did not fix the stuck queue. Clearing the cache fixed the stuck queue."
-    assert told(text) == [failed, cured]
-    assert told("That worked! Clearing the cache fixed the stuck queue.") == [(UPLOAD, RAISE, True)]
+    assert parsed_outcomes(text) == [failed, cured]
+    assert parsed_outcomes("That worked! Clearing the cache fixed the stuck queue.") == [(UPLOAD, RAISE, True)]
     assert outcomes(note("Ann", 1, f"That worked! {text}"), [])[0].act == "restarting the worker"
-    assert told(f"{text[:51]} A longer timeout fixed the slow login.") == [failed]  # another situation
+    assert parsed_outcomes(f"{text[:51]} A longer timeout fixed the slow login.") == [failed]  # another situation
 
 
 def test_metadata_may_state_the_outcome() -> None:
-    assert told("Run it again with the cache cleared.", metadata={"outcome": "failure"}) == [
+    assert parsed_outcomes("Run it again with the cache cleared.", metadata={"outcome": "failure"}) == [
         (RAISE, "run it again with the cache cleared", False)
     ]
-    assert told("Clear the cache.", title="Stale pages", metadata={"outcome": "success"}) == [
+    assert parsed_outcomes("Clear the cache.", title="Stale pages", metadata={"outcome": "success"}) == [
         ("stale pages", "clear the cache", True)
     ]
 
@@ -87,20 +87,20 @@ OUTCOMES = [
 
 @given(st.permutations(OUTCOMES))
 def test_the_best_action_is_advised_and_the_worst_is_warned_against(shuffled: list[Outcome]) -> None:
-    (found,) = lessons(shuffled)
-    assert found.content == (
+    (lesson,) = lessons(shuffled)
+    assert lesson.content == (
         "When the upload times out: raise the limit (went well 2 of 3 times);"
         " not: restart the worker (went badly 1 of 1 times)."
     )
-    assert (found.well, found.badly) == (2, 1)
-    assert set(found.notes) == {"n_1", "n_2", "n_3", "n_4"}
-    assert confidence(found, None) == 0.6
+    assert (lesson.well, lesson.badly) == (2, 1)
+    assert set(lesson.notes) == {"n_1", "n_2", "n_3", "n_4"}
+    assert confidence(lesson, None) == 0.6
 
 
 def test_without_success_a_lesson_only_warns() -> None:
-    (found,) = lessons([outcome("restart the worker", False, n) for n in range(3)])
-    assert found.content == "When the upload times out: not: restart the worker (went badly 3 of 3 times)."
-    assert (found.do, found.well, found.badly) == (None, 3, 0)
+    (lesson,) = lessons([outcome("restart the worker", False, n) for n in range(3)])
+    assert lesson.content == "When the upload times out: not: restart the worker (went badly 3 of 3 times)."
+    assert (lesson.do, lesson.well, lesson.badly) == (None, 3, 0)
 
 
 def test_a_single_outcome_is_not_a_lesson() -> None:

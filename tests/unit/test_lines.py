@@ -11,8 +11,8 @@ from zettel.transcripts import Rejected
 from zettel.transcripts.parsing.lines import MAX_LINE, lines
 
 
-def read(said: bytes) -> list[tuple[int, str | None]]:
-    return [(number, None if isinstance(line, Rejected) else line) for number, line in lines(io.BytesIO(said), "a")]
+def read(data: bytes) -> list[tuple[int, str | None]]:
+    return [(number, None if isinstance(line, Rejected) else line) for number, line in lines(io.BytesIO(data), "a")]
 
 
 @pytest.mark.parametrize("code", ["utf-8", "utf-8-sig", "utf-16"])

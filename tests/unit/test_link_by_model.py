@@ -41,20 +41,20 @@ def _link(text: str, choices: CandidateBatch = CHOICES, cut: bool = False) -> Li
     return asyncio.run(LiteLLMLinker().link(choices, ask))
 
 
-def _asked(choices: CandidateBatch) -> list[tuple[Request, Sequence[str]]]:
-    seen: list[tuple[Request, Sequence[str]]] = []
+def _sent_requests(choices: CandidateBatch) -> list[tuple[Request, Sequence[str]]]:
+    requests: list[tuple[Request, Sequence[str]]] = []
 
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
-        seen.append((request, notes))
+        requests.append((request, notes))
         return Answer('{"links": []}', "some/model")
 
     asyncio.run(LiteLLMLinker().link(choices, ask))
-    return seen
+    return requests
 
 
 def _ids(choices: CandidateBatch) -> dict[str, str]:
     """Return the ids of the request by note."""
-    ((request, _),) = _asked(choices)
+    ((request, _),) = _sent_requests(choices)
     shown = [json.loads(text) for text in request.user.splitlines() if text.startswith("{")]
     by_note = {
         f"Ann: {note.content}": note.id for note in (*choices.others, *(choice.note for choice in choices.notes))
@@ -62,18 +62,18 @@ def _ids(choices: CandidateBatch) -> dict[str, str]:
     return {by_note[item["note"]]: item["id"] for item in shown}
 
 
-def _said(source: Note, target: Note, type: str = "RELATES", **more: Any) -> dict[str, Any]:
+def _link_item(source: Note, target: Note, type: str = "RELATES", **fields: Any) -> dict[str, Any]:
     ids = _ids(CHOICES)
     return {
         "from": ids.get(source.id, source.id),
         "to": ids.get(target.id, target.id),
         "type": type,
         "reason": "why",
-        **more,
+        **fields,
     }
 
 
-def _whole(*links: Any) -> str:
+def _answer(*links: Any) -> str:
     return json.dumps({"links": list(links)})
 
 
@@ -82,19 +82,19 @@ def test_worked_examples_have_the_format_of_requests() -> None:
     assert prompt.name == "link/1"
     assert len(prompt.examples) == 3
     types = set()
-    for asked, answered in prompt.examples:
-        shown = [json.loads(text) for text in asked.splitlines() if text.startswith("{")]
-        assert [line(**item) for item in shown] == [text for text in asked.splitlines() if text.startswith("{")]
+    for request, answer in prompt.examples:
+        shown = [json.loads(text) for text in request.splitlines() if text.startswith("{")]
+        assert [line(**item) for item in shown] == [text for text in request.splitlines() if text.startswith("{")]
         offered = {item["id"]: item.get("to", []) for item in shown}
         assert all(set(to) <= set(offered) for to in offered.values())
-        for link in json.loads(answered)["links"]:
+        for link in json.loads(answer)["links"]:
             assert link["to"] in offered[link["from"]]
             types.add(link["type"])
     assert types == {"RELATES", "SUPERSEDES", "CONTRADICTS"}
 
 
 def test_request_lists_candidates_once_for_all_notes() -> None:
-    ((request, notes),) = _asked(CHOICES)
+    ((request, notes),) = _sent_requests(CHOICES)
     lines = request.user.splitlines()
     assert lines[0] == "notes:"
     assert lines[3] == "others:"
@@ -109,7 +109,7 @@ def test_request_lists_candidates_once_for_all_notes() -> None:
 
 def test_an_authored_context_replaces_the_content_in_the_request() -> None:
     written = _note(20, context="Ann sold the canoe. " * 40, authored=("context",))
-    ((request, _),) = _asked(CandidateBatch((NoteCandidates(written, (0,)),), OLD))
+    ((request, _),) = _sent_requests(CandidateBatch((NoteCandidates(written, (0,)),), OLD))
     shown = [json.loads(text) for text in request.user.splitlines() if text.startswith("{")]
     assert shown[0]["note"].startswith("Ann sold the canoe.")
     assert len(shown[0]["note"]) < 200
@@ -118,10 +118,10 @@ def test_an_authored_context_replaces_the_content_in_the_request() -> None:
 
 def test_valid_decisions_are_returned() -> None:
     linked = _link(
-        _whole(
-            _said(FIRST, OLD[0], "SUPERSEDES"),
-            _said(FIRST, OLD[1], reason="x" * 999),
-            _said(SECOND, FIRST, "CONTRADICTS"),
+        _answer(
+            _link_item(FIRST, OLD[0], "SUPERSEDES"),
+            _link_item(FIRST, OLD[1], reason="x" * 999),
+            _link_item(SECOND, FIRST, "CONTRADICTS"),
         )
     )
     first, second = linked.notes
@@ -136,23 +136,23 @@ def test_valid_decisions_are_returned() -> None:
 @pytest.mark.parametrize(
     "link",
     [
-        _said(FIRST, OLD[4]),  # offered to the other note only
-        _said(FIRST, SECOND),
-        _said(FIRST, FIRST),
-        _said(OLD[0], FIRST),
-        _said(FIRST, OLD[5]),
-        _said(FIRST, OLD[0], "MENTIONS"),
-        _said(FIRST, OLD[0], "DERIVED_FROM"),
-        _said(FIRST, OLD[0], "DELETES"),
-        {**_said(FIRST, OLD[0]), "to": FIRST.id},
-        {**_said(FIRST, OLD[0]), "to": 0},
+        _link_item(FIRST, OLD[4]),  # offered to the other note only
+        _link_item(FIRST, SECOND),
+        _link_item(FIRST, FIRST),
+        _link_item(OLD[0], FIRST),
+        _link_item(FIRST, OLD[5]),
+        _link_item(FIRST, OLD[0], "MENTIONS"),
+        _link_item(FIRST, OLD[0], "DERIVED_FROM"),
+        _link_item(FIRST, OLD[0], "DELETES"),
+        {**_link_item(FIRST, OLD[0]), "to": FIRST.id},
+        {**_link_item(FIRST, OLD[0]), "to": 0},
         {"from": "", "to": "", "type": "RELATES"},
         "RELATES",
         None,
     ],
 )
 def test_invalid_links_are_dropped(link: Any) -> None:
-    assert _link(_whole(link, _said(SECOND, OLD[4]))).notes == (
+    assert _link(_answer(link, _link_item(SECOND, OLD[4]))).notes == (
         (),
         (LinkDecision(SECOND.id, OLD[4].id, LinkType.RELATES, "why"),),
     )
@@ -162,8 +162,8 @@ def test_a_numeric_id_in_an_answer_is_accepted() -> None:
     notes = [_note(seq) for seq in range(1, 300)]
     ids = {note.id: short_ids([note.id])[note.id] for note in notes}
     old, new = [note for note in notes if ids[note.id].isdigit()][:2]
-    said = {"from": int(ids[new.id]), "to": int(ids[old.id]), "type": "RELATES", "reason": "why"}
-    linked = _link(_whole(said), CandidateBatch((NoteCandidates(new, (0,)),), (old,)))
+    item = {"from": int(ids[new.id]), "to": int(ids[old.id]), "type": "RELATES", "reason": "why"}
+    linked = _link(_answer(item), CandidateBatch((NoteCandidates(new, (0,)),), (old,)))
     assert linked.notes == ((LinkDecision(new.id, old.id, LinkType.RELATES, "why"),),)
 
 
@@ -173,31 +173,31 @@ def test_only_earlier_notes_are_superseded() -> None:
     for note, other, older in ((told_late, OLD[0], False), (OLD[0], told_late, True), (undated, OLD[0], True)):
         choices = CandidateBatch((NoteCandidates(note, (0,)),), (other,))
         ids = _ids(choices)
-        said = {"from": ids[note.id], "to": ids[other.id], "type": "SUPERSEDES", "reason": ""}
-        assert bool(_link(_whole(said), choices).notes[0]) == older
+        item = {"from": ids[note.id], "to": ids[other.id], "type": "SUPERSEDES", "reason": ""}
+        assert bool(_link(_answer(item), choices).notes[0]) == older
 
 
 def test_pairs_and_links_are_bounded() -> None:
-    doubled = _link(_whole(_said(FIRST, OLD[0]), _said(FIRST, OLD[0], "CONTRADICTS")))
+    doubled = _link(_answer(_link_item(FIRST, OLD[0]), _link_item(FIRST, OLD[0], "CONTRADICTS")))
     assert doubled.notes[0] == (LinkDecision(FIRST.id, OLD[0].id, LinkType.RELATES, "why"),)
-    many = _link(_whole(*(_said(FIRST, old) for old in OLD[:4])))
+    many = _link(_answer(*(_link_item(FIRST, old) for old in OLD[:4])))
     assert many.notes[0] is not None
     assert len(many.notes[0]) == MAX_LINKS
-    ((request, _),) = _asked(CandidateBatch((NoteCandidates(FIRST, tuple(range(6))),), OLD))
+    ((request, _),) = _sent_requests(CandidateBatch((NoteCandidates(FIRST, tuple(range(6))),), OLD))
     assert len(json.loads(request.user.splitlines()[1])["to"]) == MAX_OFFERED
 
 
 def test_empty_and_unreadable_answers_are_distinguished() -> None:
     assert _link('{"links": []}').notes == ((), ())
     assert _link("I would rather not.").notes == (UNREADABLE, UNREADABLE)
-    cut = _link(_whole(_said(FIRST, OLD[0]), _said(SECOND, OLD[4]))[:-40], cut=True).notes
+    cut = _link(_answer(_link_item(FIRST, OLD[0]), _link_item(SECOND, OLD[4]))[:-40], cut=True).notes
     assert cut[0]
     assert cut[1] == CUT
 
 
 def test_without_candidates_no_request_is_sent() -> None:
     lonely = CandidateBatch((NoteCandidates(FIRST, ()), NoteCandidates(SECOND, (0,))), (SECOND,))
-    assert _asked(lonely) == []
+    assert _sent_requests(lonely) == []
     assert _link("", lonely).notes == ((), ())
     with pytest.raises(InvalidInput):
         LiteLLMLinker(batch=0)
@@ -216,7 +216,7 @@ _hostile = st.fixed_dictionaries(
 
 
 @given(
-    st.text(max_size=100) | st.lists(_hostile | st.none(), max_size=12).map(lambda links: _whole(*links)), st.booleans()
+    st.text(max_size=100) | st.lists(_hostile | st.none(), max_size=12).map(lambda x: _answer(*x)), st.booleans()
 )
 def test_any_answer_links_only_offered_pairs(text: str, cut: bool) -> None:
     linked = _link(text, cut=cut)

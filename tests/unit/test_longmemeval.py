@@ -30,7 +30,7 @@ def test_sessions_dates_and_evidence_are_read() -> None:
     ]  # fmt: skip
     assert len({event.external_id for event in read}) == len(read)
     assert read[-1].occurred_at is None
-    assert [(one.position, one.reason.partition(":")[0]) for one in rejected] == [
+    assert [(record.position, record.reason.partition(":")[0]) for record in rejected] == [
         ("q_boat_2_abs/chat_13", "'some day' is not a date such as 2023/05/20 (Sat) 02"),
         ("q_boat_2_abs/chat_13/2", "the event is empty"),
     ]
@@ -57,4 +57,4 @@ def test_errors_are_reported_with_their_position(tmp_path: Path, question: Any, 
     good = {"question_id": "g", "haystack_sessions": [[{"role": "user", "content": "Hm."}]]}
     read, rejected = split_records(list(longmemeval.read(write(tmp_path / "a.json", [question, good]))))
     assert [event.external_id for event in read] == ["g/session_1/1"]
-    assert [one.position for one in rejected] == places
+    assert [record.position for record in rejected] == places

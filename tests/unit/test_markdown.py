@@ -41,7 +41,7 @@ class TestVault:
             "Reed beds store sound", "Pump house", "Drain nothing",
         ]  # fmt: skip
         rejected = [record for record in records if isinstance(record, Rejected)]
-        assert [(Path(one.file).name, one.reason) for one in rejected] == [("Untitled.md", "the note is empty")]
+        assert [(Path(item.file).name, item.reason) for item in rejected] == [("Untitled.md", "the note is empty")]
 
     def test_times_come_from_the_front_matter_or_the_file_name(self) -> None:
         times = {title: note.occurred_at for title, note in by_title(VAULT).items()}
@@ -76,13 +76,13 @@ class TestVault:
             memory.add_many([record for record in markdown.read(VAULT) if isinstance(record, Event)])
             notes = memory.list().notes
             titles = {note.id: note.title for note in notes}
-            found = {
+            mentions = {
                 (titles[link.source], titles[link.target])
                 for note in notes
                 for link in memory.links(note.id)
                 if link.type is LinkType.MENTIONS
             }
-        assert found == {
+        assert mentions == {
             ("Great bittern", "2024-03-02"), ("Great bittern", "Species of the Lauke marsh"),
             ("Great bittern", "marsh fiddle"), ("2024-03-02", "reeve"), ("2024-03-02", "Reed beds store sound"),
             ("2024-03-02", "Pump house"), ("2024-03-02", "Great bittern"), ("2024-03-02", "marsh fiddle"),
@@ -128,7 +128,7 @@ class TestVault:
         (vault / "Wide.md").write_bytes("weit".encode("utf-16"))
         records = list(markdown.read(vault))
         assert [record.content for record in records if isinstance(record, Event)] == ["fine", "weit"]
-        reasons = {Path(one.file).name: one.reason for one in records if isinstance(one, Rejected)}
+        reasons = {Path(item.file).name: item.reason for item in records if isinstance(item, Rejected)}
         assert reasons["Latin.md"] == "byte 1 is not UTF-8"
         assert "1,300,000 bytes" in reasons["Long.md"]
         assert "NUL" in reasons["Null.md"]
@@ -204,8 +204,8 @@ class TestSniffing:
 
 class TestFrontMatter:
     def test_values_are_read_verbatim(self) -> None:
-        told = "Date: 2024-03-02\nn: 007\nlist: [a, 'b c']\nup: [[Marsh]]\nalso:\n  - [[Reed]]\ndeep: {a: 1}\n"
-        properties, body, line = split_front_matter(f"---\n{told}---\nbody")
+        front_matter = "Date: 2024-03-02\nn: 007\nlist: [a, 'b c']\nup: [[Marsh]]\nalso:\n  - [[Reed]]\ndeep: {a: 1}\n"
+        properties, body, line = split_front_matter(f"---\n{front_matter}---\nbody")
         assert properties == {
             "date": ["2024-03-02"], "n": ["007"], "list": ["a", "b c"], "up": ["[[Marsh]]"], "also": ["[[Reed]]"],
             "deep": [],

@@ -19,8 +19,8 @@ UTC = timezone.utc
 
 def read(path: Path) -> list[Event]:
     records = list(mbox.read(path))
-    assert all(isinstance(one, Event) for one in records), records
-    return [one for one in records if isinstance(one, Event)]
+    assert all(isinstance(record, Event) for record in records), records
+    return [record for record in records if isinstance(record, Event)]
 
 
 def test_the_sample_is_read() -> None:
@@ -58,9 +58,9 @@ def test_a_single_mail_is_read() -> None:
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_a_sentence_that_begins_with_from_does_not_start_a_mail(tmp_path: Path, end: bytes) -> None:
-    said = [b"From: a@b", b"", b"We sail.", b"", b"From May to June 2024", b"", b"Bring food.", b""]
-    (tmp_path / "a.mbox").write_bytes(end.join([b"From a@b Mon Jan  8 08:00:00 2024", *said]))
-    (tmp_path / "a.eml").write_bytes(end.join(said))
+    message_lines = [b"From: a@b", b"", b"We sail.", b"", b"From May to June 2024", b"", b"Bring food.", b""]
+    (tmp_path / "a.mbox").write_bytes(end.join([b"From a@b Mon Jan  8 08:00:00 2024", *message_lines]))
+    (tmp_path / "a.eml").write_bytes(end.join(message_lines))
     for name in ("a.mbox", "a.eml"):
         (event,) = read(tmp_path / name)
         assert event.content == "We sail.\n\nFrom May to June 2024\n\nBring food."
@@ -79,8 +79,8 @@ def test_references_define_threads(tmp_path: Path) -> None:
     mails = [("1", ""), ("2", "In-Reply-To: <1>"), ("3", "References: <1> <2>"), ("4", "In-Reply-To: <3>"), ("5", "")]
     with path.open("w", encoding="utf-8") as file:
         for id, header in mails:
-            told = [f"Message-ID: <{id}>", "Subject: Tar", "From: a@b", *([header] if header else [])]
-            file.write("\n".join(["From a@b Mon Jan  8 08:00:00 2024", *told, "", f"hi {id}", "", ""]))
+            headers = [f"Message-ID: <{id}>", "Subject: Tar", "From: a@b", *([header] if header else [])]
+            file.write("\n".join(["From a@b Mon Jan  8 08:00:00 2024", *headers, "", f"hi {id}", "", ""]))
     assert [event.session for event in read(path)] == ["1", "1", "1", "1", "5"]
 
 
@@ -95,12 +95,12 @@ def test_invalid_mails_are_rejected_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "a.mbox"
     path.write_bytes(b"From a Mon Jan 08 2024\n\nno header\n\nFrom b Mon Jan 08 2024\nFrom: b@c\n\n\0\n")
     records = list(mbox.read(path))
-    assert [one.position for one in records if isinstance(one, Rejected)] == ["1", "5"]
+    assert [record.position for record in records if isinstance(record, Rejected)] == ["1", "5"]
     assert len(records) == 2
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "expected"),
     [
         ("Yes.\n\nAm 8. Jan. 2024 um 09:00 schrieb Ann Ode <a@b.example>:\n\n> Coming?\n", "Yes."),
         ("Yes.\nAnn Ode wrote:\n> Coming?", "Yes."),
@@ -118,8 +118,8 @@ def test_invalid_mails_are_rejected_with_their_line(tmp_path: Path) -> None:
         (form := "De: Marie\nÀ: midi\nLieu: quai 4\n\nApportez du pain.", form),
     ],
 )
-def test_quotations_are_removed(text: str, kept: str) -> None:
-    assert own_text(text) == kept
+def test_quotations_are_removed(text: str, expected: str) -> None:
+    assert own_text(text) == expected
 
 
 def test_a_long_line_of_dashes_is_read_quickly() -> None:
@@ -134,9 +134,9 @@ def test_html_with_a_broken_declaration_is_read() -> None:
     assert own_text(text_of_html(quoting)) == "Yes\n\nafter"
 
 
-def read_mail(tmp_path: Path, said: bytes) -> Event:
+def read_mail(tmp_path: Path, data: bytes) -> Event:
     path = tmp_path / "a.eml"
-    path.write_bytes(said)
+    path.write_bytes(data)
     (event,) = read(path)
     return event
 
@@ -167,7 +167,7 @@ def test_a_file_may_begin_with_a_bare_from_line(head: bytes, is_mail: bool) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "expected"),
     [
         (
             "---------- Forwarded message ---------\nFrom: Ben Ode <ben@b.example>\nDate: Mon, 8 Jan 2024\n"
@@ -192,12 +192,12 @@ def test_a_file_may_begin_with_a_bare_from_line(head: bytes, is_mail: bool) -> N
         ("Yes.\n\n-----Original Message-----\n\n---------- Forwarded message ---------\nNoon?", "Yes."),
     ],
 )
-def test_forwarded_text_stays(text: str, kept: str) -> None:
-    assert own_text(text) == kept
+def test_forwarded_text_stays(text: str, expected: str) -> None:
+    assert own_text(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("html", "kept"),
+    ("html", "expected"),
     [
         (
             '<div>Look.<br><br><div class="gmail_quote"><div dir="ltr" class="gmail_attr">---------- Forwarded message'
@@ -221,9 +221,9 @@ def test_forwarded_text_stays(text: str, kept: str) -> None:
         ),
     ],
 )
-def test_forwarded_html_stays(html: str, kept: str) -> None:
-    said = own_text(text_of_html(html))
-    assert "\n".join(said.split()) == "\n".join(kept.split())
+def test_forwarded_html_stays(html: str, expected: str) -> None:
+    text = own_text(text_of_html(html))
+    assert "\n".join(text.split()) == "\n".join(expected.split())
 
 
 @pytest.mark.parametrize(
@@ -244,16 +244,16 @@ def test_outlook_forwards_are_distinguished_from_replies(tmp_path: Path, body: b
 
 def test_plain_text_replaces_only_equal_html(tmp_path: Path) -> None:
     html, footer = b"Content-Type: text/html\n\n<p>We sail at noon.</p>\n", b"\nSent to the crew's list\n"
-    both = b'Content-Type: multipart/alternative; boundary="b"\n\n--b\n\n%s\n--b\n' + html + b"--b--\n"
+    alternatives = b'Content-Type: multipart/alternative; boundary="b"\n\n--b\n\n%s\n--b\n' + html + b"--b--\n"
     mixed = b'Content-Type: multipart/mixed; boundary="a"\n\n--a\n%s\n--a\n' + footer + b"--a--\n"
-    said = "We sail at noon.\nSent to the crew's list"
-    assert read_mail(tmp_path, mixed % html).content == said
-    assert read_mail(tmp_path, mixed % (both % b" ")).content == said
-    assert read_mail(tmp_path, mixed % (both % b"Noon!")).content == "Noon!\nSent to the crew's list"
+    expected = "We sail at noon.\nSent to the crew's list"
+    assert read_mail(tmp_path, mixed % html).content == expected
+    assert read_mail(tmp_path, mixed % (alternatives % b" ")).content == expected
+    assert read_mail(tmp_path, mixed % (alternatives % b"Noon!")).content == "Noon!\nSent to the crew's list"
 
 
 @pytest.mark.parametrize(
-    ("charset", "said", "read"),
+    ("charset", "body", "expected"),
     [
         ("utf-8", "Grüße aus Köln".encode() + b"\xff", "Grüße aus Köln\ufffd"),
         ("utf-8", "Köln um 12".encode("latin-1"), "Köln um 12"),
@@ -272,9 +272,9 @@ def test_plain_text_replaces_only_equal_html(tmp_path: Path) -> None:
         ("windows-1252", b"Noon\x81", "Noon\x81"),
     ],
 )
-def test_charsets_of_bodies_are_decoded(tmp_path: Path, charset: str, said: bytes, read: str) -> None:
+def test_charsets_of_bodies_are_decoded(tmp_path: Path, charset: str, body: bytes, expected: str) -> None:
     header = f"Content-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: 8bit\n\n"
-    assert read_mail(tmp_path, header.encode() + said).content == read
+    assert read_mail(tmp_path, header.encode() + body).content == expected
 
 
 @pytest.mark.parametrize(

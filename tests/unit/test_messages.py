@@ -29,7 +29,7 @@ def test_fine_tuning_lines_are_read() -> None:
     assert called.payload == {"calls": [{"tool": "tide", "input": {"harbour": "Husum"}, "id": "call_1"}]}
     assert (tide.role, tide.content, tide.metadata) == ("tool", '{"high": "14:10"}', {"call": "call_1"})
     assert answer.content == "At ten past two 🌊."
-    assert {one.session for one in (asked, called, tide, answer)} == {asked.session}
+    assert {turn.session for turn in (asked, called, tide, answer)} == {asked.session}
     assert len({asked.session, thanks.session, again.session}) == 3, "conversations that begin alike stay apart"
     assert (bird.speaker, bird.role) == ("Ebba", "user")
     assert bird.content == "What bird is this?\n\u200fמה זה\n\n[image]"
@@ -42,17 +42,17 @@ def test_fine_tuning_lines_are_read() -> None:
 
 @pytest.mark.parametrize("key", ["conversation_id", "thread_id", "session_id"])
 def test_message_lines_are_grouped_by_conversation_id(tmp_path: Path, key: str) -> None:
-    said = [("a", "One."), ("b", "Two."), ("a", "Three."), (None, "Four."), (0, "Five."), (7, "Six.")]
-    lines = [json.dumps({"role": "user", "content": text, key: told}) for told, text in said]
+    texts = [("a", "One."), ("b", "Two."), ("a", "Three."), (None, "Four."), (0, "Five."), (7, "Six.")]
+    lines = [json.dumps({"role": "user", "content": text, key: told}) for told, text in texts]
     read = events(list(messages.read(write(tmp_path / "log.jsonl", "\n".join(lines)))))
     assert [event.session for event in read] == ["a", "b", "a", "log", "log/0", "log/7"]
 
 
 @pytest.mark.parametrize(
-    "told", ["2024-07-01 09:00", "2024-07-01T07:00:00Z", 1719817200, 1719817200000, 1719817200000.0, 1719817200000000]
+    "stamp", ["2024-07-01 09:00", "2024-07-01T07:00:00Z", 1719817200, 1719817200000, 1719817200000.0, 1719817200000000]
 )
-def test_a_time_without_a_zone_is_in_the_zone_of_the_import(tmp_path: Path, told: Any) -> None:
-    path = write(tmp_path / "log.jsonl", {"role": "user", "content": "Hm.", "timestamp": told})
+def test_a_time_without_a_zone_is_in_the_zone_of_the_import(tmp_path: Path, stamp: Any) -> None:
+    path = write(tmp_path / "log.jsonl", {"role": "user", "content": "Hm.", "timestamp": stamp})
     (event,) = events(list(messages.read(path, zone=ZoneInfo("Europe/Oslo"))))
     assert event.occurred_at == datetime(2024, 7, 1, 7, tzinfo=timezone.utc)
 
@@ -168,20 +168,20 @@ def test_invalid_lines_and_messages_are_rejected(tmp_path: Path) -> None:
     good = '{"messages": [{"role": "user", "content": "Well."}]}'
     accepted, rejected = split_records(list(messages.read(write(tmp_path / "a.jsonl", "\n".join([*bad, good])))))
     assert [event.content for event in accepted] == ["Well."]
-    assert [one.position for one in rejected] == ["1", "2", "3", "4[1]", "4[2]", "5[1]", "6"]
+    assert [record.position for record in rejected] == ["1", "2", "3", "4[1]", "4[2]", "5[1]", "6"]
 
 
 def test_lists_in_place_of_strings_are_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", '[{"role": "user", "type": ["text"], "content": "Well."}]')
     assert [event.content for event in events(list(messages.read(path)))] == ["Well."]
-    for told in ('{"messages": [{"role": ["user"], "content": "Well."}]}', '[{"role": {}, "content": "Well."}]'):
-        path = write(tmp_path / "b.json", told)
-        assert not messages.sniff(path, told.encode())
+    for data in ('{"messages": [{"role": ["user"], "content": "Well."}]}', '[{"role": {}, "content": "Well."}]'):
+        path = write(tmp_path / "b.json", data)
+        assert not messages.sniff(path, data.encode())
 
 
 def test_a_truncated_array_raises(tmp_path: Path) -> None:
     path = write(tmp_path / "talk.json", '[{"role": "user", "content": "One."}, {"role": "us')
-    found = messages.read(path)
-    assert next(found).model_dump()["content"] == "One."
+    records = messages.read(path)
+    assert next(records).model_dump()["content"] == "One."
     with pytest.raises(BadRecord, match=r"talk\.json:1:\d+: the JSON is truncated here"):
-        next(found)
+        next(records)

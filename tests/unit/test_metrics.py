@@ -16,7 +16,7 @@ def test_well_formed_evidence_is_unchanged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "events"),
+    ("evidence", "events"),
     [
         ("D8:6; D9:17", {"D8:6", "D9:17"}),
         ("D8:6, D9:17", {"D8:6", "D9:17"}),
@@ -26,13 +26,13 @@ def test_well_formed_evidence_is_unchanged() -> None:
         (" D1:1", {"D1:1"}),
     ],
 )
-def test_malformed_evidence_is_split_or_repaired(told: str, events: set[str]) -> None:
-    assert read_evidence([told], KNOWN) == (events, 1, 0)
+def test_malformed_evidence_is_split_or_repaired(evidence: str, events: set[str]) -> None:
+    assert read_evidence([evidence], KNOWN) == (events, 1, 0)
 
 
-@pytest.mark.parametrize("told", ["D", "", "D1:99", "see above", "D:"])
-def test_evidence_that_names_no_turn_is_dropped(told: str) -> None:
-    assert read_evidence([told], KNOWN) == (frozenset(), 0, 1)
+@pytest.mark.parametrize("evidence", ["D", "", "D1:99", "see above", "D:"])
+def test_evidence_that_names_no_turn_is_dropped(evidence: str) -> None:
+    assert read_evidence([evidence], KNOWN) == (frozenset(), 0, 1)
 
 
 def test_of_a_pair_with_one_unknown_turn_the_other_is_kept() -> None:
@@ -76,20 +76,20 @@ def test_more_places_never_lower_recall(hits: list[list[str]], needed: set[str])
 
 
 def test_recall_and_perfect_are_averages_over_questions() -> None:
-    asked = [
+    results = [
         QuestionResult("1", frozenset("ab"), [["a"], ["x"]]),
         QuestionResult("1", frozenset("c"), [["c"]]),
         QuestionResult("2", frozenset("d"), [["x"]]),
     ]
-    assert summarize(asked, 2) == (3, 0.5, 1 / 3)
-    groups = {group: summarize([one for one in asked if one.group == group], 2) for group in ("1", "2")}
+    assert summarize(results, 2) == (3, 0.5, 1 / 3)
+    groups = {group: summarize([result for result in results if result.group == group], 2) for group in ("1", "2")}
     assert groups == {"1": (2, 0.75, 0.5), "2": (1, 0.0, 0.0)}
 
 
 def test_questions_without_evidence_are_not_counted() -> None:
-    asked = [QuestionResult("1", frozenset(), [["a"]]), QuestionResult("1", frozenset("a"), [["a"]])]
-    assert summarize(asked, 1) == (1, 1.0, 1.0)
-    assert summarize(asked[:1], 1) == (0, 0.0, 0.0)
+    results = [QuestionResult("1", frozenset(), [["a"]]), QuestionResult("1", frozenset("a"), [["a"]])]
+    assert summarize(results, 1) == (1, 1.0, 1.0)
+    assert summarize(results[:1], 1) == (0, 0.0, 0.0)
 
 
 def test_auroc_separates_informative_from_random_scores() -> None:

@@ -47,16 +47,16 @@ def test_the_mood_of_a_sentence(text: str, mood: Mood) -> None:
 
 @given(st.text(max_size=300))
 def test_any_text_has_a_mood(text: str) -> None:
-    for said in parse_sentences(text):
-        assert said.mood in Mood
-        assert said.numbers.isdisjoint(said.days)
-        assert isinstance(said.kin, str)
-        assert said.posts >= said.located
+    for sentence in parse_sentences(text):
+        assert sentence.mood in Mood
+        assert sentence.numbers.isdisjoint(sentence.days)
+        assert isinstance(sentence.kin, str)
+        assert sentence.posts >= sentence.located
 
 
 def test_different_values_are_distinguished() -> None:
-    (said,) = parse_sentences("On 14 May Ann paid 12.50 euros for seat H-31.")
-    assert [set(found) for found in (said.days, said.amounts, said.numbers)] == [{"14 may"}, {"12.50 euros"}, {"h-31"}]
+    (text,) = parse_sentences("On 14 May Ann paid 12.50 euros for seat H-31.")
+    assert [set(kind) for kind in (text.days, text.amounts, text.numbers)] == [{"14 may"}, {"12.50 euros"}, {"h-31"}]
 
 
 def test_the_subject_of_a_sentence_is_found() -> None:

@@ -24,34 +24,34 @@ from zettel.search.question import parse_question
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("first", "second", "expected"),
     [("martha", "marhta", 0.9611), ("dwayne", "duane", 0.84), ("dixon", "dicksonx", 0.8133), ("abc", "xyz", 0.0)],
 )
-def test_jaro_winkler_has_the_published_values(one: str, other: str, expected: float) -> None:
-    assert jaro_winkler(one, other) == pytest.approx(expected, abs=1e-4)
-    assert jaro_winkler(other, one) == pytest.approx(expected, abs=1e-4)
+def test_jaro_winkler_has_the_published_values(first: str, second: str, expected: float) -> None:
+    assert jaro_winkler(first, second) == pytest.approx(expected, abs=1e-4)
+    assert jaro_winkler(second, first) == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize(("one", "other"), [("jon", "jonathan"), ("katherine", "catherine"), ("marhta", "martha")])
-def test_spellings_of_one_name_are_alike(one: str, other: str) -> None:
-    assert ALIKE <= likeness(one, other) == likeness(other, one) < 1.0
+@pytest.mark.parametrize(("first", "second"), [("jon", "jonathan"), ("katherine", "catherine"), ("marhta", "martha")])
+def test_spellings_of_one_name_are_alike(first: str, second: str) -> None:
+    assert ALIKE <= likeness(first, second) == likeness(second, first) < 1.0
 
 
-@pytest.mark.parametrize(("one", "other"), [("john", "joan"), ("jo", "jonathan"), ("tim", "tom"), ("nate", "kate")])
-def test_different_names_are_not_alike(one: str, other: str) -> None:
-    assert likeness(one, other) < ALIKE
+@pytest.mark.parametrize(("first", "second"), [("john", "joan"), ("jo", "jonathan"), ("tim", "tom"), ("nate", "kate")])
+def test_different_names_are_not_alike(first: str, second: str) -> None:
+    assert likeness(first, second) < ALIKE
 
 
 @given(st.text(alphabet="abcde", min_size=1, max_size=8), st.text(alphabet="abcde", min_size=1, max_size=8))
-def test_likeness_is_a_symmetric_share(one: str, other: str) -> None:
-    assert 0.0 <= likeness(one, other) == likeness(other, one) <= 1.0 + 1e-9
-    assert (likeness(one, other) == 1.0) == (one == other)
+def test_likeness_is_a_symmetric_share(first: str, second: str) -> None:
+    assert 0.0 <= likeness(first, second) == likeness(second, first) <= 1.0 + 1e-9
+    assert (likeness(first, second) == 1.0) == (first == second)
 
 
 @given(st.text(alphabet="abcde", min_size=1, max_size=12), st.text(alphabet="abcde", min_size=1, max_size=12))
-def test_may_be_alike_is_an_upper_bound(one: str, other: str) -> None:
-    assert may_be_alike(one, other) == may_be_alike(other, one)
-    assert may_be_alike(one, other) or likeness(one, other) < ALIKE
+def test_may_be_alike_is_an_upper_bound(first: str, second: str) -> None:
+    assert may_be_alike(first, second) == may_be_alike(second, first)
+    assert may_be_alike(first, second) or likeness(first, second) < ALIKE
 
 
 def test_a_pasted_document_is_compared_with_many_speakers_without_delay() -> None:

@@ -19,15 +19,15 @@ def term(key: str, kind: str = "name") -> TermUse:
 
 def linked(near: list[tuple[str, float]], speaker: str | None = None, **terms: list[TermUse]) -> list[tuple[str, str]]:
     """Return the notes that note "new" is linked to, with the reasons."""
-    held = {"new": [], **{other: [] for other, _ in near}, **terms}
-    found = near_links(
+    notes_terms = {"new": [], **{other: [] for other, _ in near}, **terms}
+    links = near_links(
         NearestNotes("new", tuple(near)),
         speaker,
-        {id: binding(own) for id, own in held.items()},
-        {id: speakers(own) for id, own in held.items()},
+        {id: binding(own) for id, own in notes_terms.items()},
+        {id: speakers(own) for id, own in notes_terms.items()},
         NOW,
     )
-    return [(link.target, link.reason) for link in found]
+    return [(link.target, link.reason) for link in links]
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def linked(near: list[tuple[str, float]], speaker: str | None = None, **terms: l
     ],
 )
 def test_closeness_or_shared_terms_link_notes(cosine: float, shared: list[TermUse], reason: str | None) -> None:
-    found = linked([("old", cosine)], new=shared, old=shared)
-    assert found == ([("old", reason)] if reason else [])
+    links = linked([("old", cosine)], new=shared, old=shared)
+    assert links == ([("old", reason)] if reason else [])
 
 
 def test_speaker_names_are_not_shared_terms() -> None:

@@ -22,10 +22,10 @@ def vector(seed: int) -> bytes:
 def batches(draw: st.DrawFn) -> list[list[VectorChange]]:
     """Draw changes of a few numbered notes: each change shows a note with one of a few vectors, or hides it."""
     change = st.tuples(st.integers(0, 12), st.booleans(), st.integers(0, 5))
-    some = st.lists(change, max_size=8, unique_by=lambda one: one[0])
+    batch_strategy = st.lists(change, max_size=8, unique_by=lambda item: item[0])
     return [
         [(f"n_{number}", 10 * number, shown, vector(seed)) for number, shown, seed in batch]
-        for batch in draw(st.lists(some, max_size=6))
+        for batch in draw(st.lists(batch_strategy, max_size=6))
     ]
 
 
@@ -40,22 +40,22 @@ def expected(shown: dict[str, tuple[int, bytes]], note: str) -> list[tuple[str, 
 
 
 @given(batches())
-def test_the_nearest_notes_do_not_depend_on_the_order_of_changes(told: list[list[VectorChange]]) -> None:
+def test_the_nearest_notes_do_not_depend_on_the_order_of_changes(batches_drawn: list[list[VectorChange]]) -> None:
     vectors = ScopeVectors()
     shown: dict[str, tuple[int, bytes]] = {}
-    for batch in told:
+    for batch in batches_drawn:
         vectors.take(batch)
         for id, seq, is_shown, row in batch:
             if is_shown:
                 shown[id] = (seq, row)
             else:
                 shown.pop(id, None)
-        found = vectors.nearest_older([*shown, "n_unknown"], K)
-        assert [near.note for near in found] == sorted(shown, key=lambda id: shown[id][0])
-        for near in found:
-            wanted = expected(shown, near.note)
-            assert np.allclose([cosine for _, cosine in near.others], [cosine for _, cosine in wanted], atol=1e-6)
-            assert len({id for id, _ in near.others}) == len(wanted)
+        results = vectors.nearest_older([*shown, "n_unknown"], K)
+        assert [near.note for near in results] == sorted(shown, key=lambda id: shown[id][0])
+        for near in results:
+            nearest = expected(shown, near.note)
+            assert np.allclose([cosine for _, cosine in near.others], [cosine for _, cosine in nearest], atol=1e-6)
+            assert len({id for id, _ in near.others}) == len(nearest)
 
 
 def test_of_equally_near_notes_the_oldest_is_first() -> None:

@@ -53,13 +53,13 @@ class TestAMem:
         assert rejected == {"3": "the note has no content"}
 
     def test_a_chroma_store_yields_the_events_of_the_dump(self) -> None:
-        kept, rejected = split_records(amem, SAMPLES / "amem-chroma")
+        events, rejected = split_records(amem, SAMPLES / "amem-chroma")
         assert rejected == {}
         dump, _ = split_records(amem, SAMPLES / "amem.json")
-        told = {event.external_id: event.model_dump(exclude={"source"}) for event in dump}
-        assert {event.external_id: event.model_dump(exclude={"source"}) for event in kept} == told
+        expected = {event.external_id: event.model_dump(exclude={"source"}) for event in dump}
+        assert {event.external_id: event.model_dump(exclude={"source"}) for event in events} == expected
         by_file, _ = split_records(amem, SAMPLES / "amem-chroma" / "chroma.sqlite3")
-        assert by_file == kept
+        assert by_file == events
 
     def test_foreign_chroma_folders_are_not_recognised(self, tmp_path: Path) -> None:
         assert not amem.sniff(tmp_path, b"")
@@ -85,8 +85,8 @@ class TestAMem:
         assert events[0].occurred_at == datetime(2024, 3, 3, 19, 5, tzinfo=CET)
 
     def test_answers_of_chroma_are_read(self, tmp_path: Path) -> None:
-        said = {"ids": ["a"], "documents": ["Dry."], "metadatas": [{"id": "a", "content": "Dry.", "tags": '["x"]'}]}
-        (event,), rejected = split_records(amem, dumped(tmp_path, said))
+        answer = {"ids": ["a"], "documents": ["Dry."], "metadatas": [{"id": "a", "content": "Dry.", "tags": '["x"]'}]}
+        (event,), rejected = split_records(amem, dumped(tmp_path, answer))
         assert (event.external_id, event.metadata["tags"], rejected) == ("a", ["x"], {})
 
 
@@ -104,7 +104,7 @@ class TestMem0:
         assert walnuts.payload == {"metadata": {"nested": {"level": 2}}}
         assert porridge.metadata["updated_at"] == "2024-04-01T07:00:00-07:00"
         assert milk.speaker == "cook", "the assistant by its name"
-        assert [one.content for one in (allergic, neighbour)] == [
+        assert [event.content for event in (allergic, neighbour)] == [
             "edda allergic to walnuts", "edda neighbour of tomas brandt",
         ]  # fmt: skip
         assert allergic.metadata == {"was": "mem0 relation"}
@@ -120,14 +120,14 @@ class TestMem0:
     def test_a_rewritten_memory_is_a_revision(self, tmp_path: Path) -> None:
         item = {"id": "m1", "memory": "Rows on Tuesdays", "user_id": "edda", "created_at": "2024-05-01T07:00:00Z"}
         with Memory(":memory:") as memory:
-            for said in ("Rows on Tuesdays", "Rows on Fridays"):
-                report = memory.import_transcript(dumped(tmp_path, {"results": [item | {"memory": said}]}))
+            for text in ("Rows on Tuesdays", "Rows on Fridays"):
+                report = memory.import_transcript(dumped(tmp_path, {"results": [item | {"memory": text}]}))
             (note,) = memory.list().notes
         assert (report.format, report.revised) == ("mem0", 1)
         assert (note.content, note.version) == ("Rows on Fridays", 2)
 
     @pytest.mark.parametrize(
-        ("item", "told"),
+        ("item", "reason"),
         [
             (7, "expected an object"),
             ({"id": "x"}, "no memory"),
@@ -136,10 +136,10 @@ class TestMem0:
             ({"relations": [{"source": "a"}]}, "expected a relation"),
         ],
     )
-    def test_invalid_memories_are_rejected(self, tmp_path: Path, item: Any, told: str) -> None:
+    def test_invalid_memories_are_rejected(self, tmp_path: Path, item: Any, reason: str) -> None:
         events, rejected = split_records(mem0, dumped(tmp_path, [item]))
         assert events == []
-        assert told in rejected["1"]
+        assert reason in rejected["1"]
 
 
 class TestGraphiti:
@@ -206,11 +206,11 @@ class TestGraphiti:
 
 @pytest.mark.parametrize("format", [amem, mem0, graphiti])
 def test_a_truncated_file_is_reported_with_its_position(format: ModuleType, tmp_path: Path) -> None:
-    said = (SAMPLES / f"{format.name}.json").read_text()
+    text = (SAMPLES / f"{format.name}.json").read_text()
     with pytest.raises(BadRecord, match=r"dump\.json:\d+:\d+: the JSON is truncated here"):
-        list(format.read(dumped(tmp_path, said[: len(said) // 2])))
+        list(format.read(dumped(tmp_path, text[: len(text) // 2])))
 
 
 def test_nested_values_are_flattened() -> None:
-    told = {"a": 1, "b": "", "c": "x" * 301, "d": [1, "y"], "e": [], "f": [[1]], "g": None, "h": {"i": 1}, "j": 0.5}
-    assert flat(told) == {"a": 1, "d": ["1", "y"], "j": 0.5}
+    nested = {"a": 1, "b": "", "c": "x" * 301, "d": [1, "y"], "e": [], "f": [[1]], "g": None, "h": {"i": 1}, "j": 0.5}
+    assert flat(nested) == {"a": 1, "d": ["1", "y"], "j": 0.5}

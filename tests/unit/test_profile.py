@@ -16,7 +16,7 @@ def day(month: int, day: int) -> datetime:
     return datetime(2024, month, day, tzinfo=timezone.utc)
 
 
-def said(person: str, when: datetime, text: str) -> list[Statement]:
+def said_by(person: str, when: datetime, text: str) -> list[Statement]:
     return statements(note(person, None, text, id=f"n_{text}{when}", event_ids=(f"e_{text}{when}",), occurred_at=when))
 
 
@@ -26,9 +26,9 @@ def said(person: str, when: datetime, text: str) -> list[Statement]:
      "I\u2019m learning Portuguese.", "I still don't like opera.", "I've always hated tunnels, I avoid tunnels."],
 )  # fmt: skip
 def test_personal_statements_are_detected(text: str) -> None:
-    (one,) = statements(note("Ann", 1, f"Good morning! {text}"))
-    assert (one.person, one.text) == ("Ann", text)
-    assert one.topics
+    (statement,) = statements(note("Ann", 1, f"Good morning! {text}"))
+    assert (statement.person, statement.text) == ("Ann", text)
+    assert statement.topics
 
 
 @pytest.mark.parametrize(
@@ -41,17 +41,17 @@ def test_other_sentences_are_not_personal_statements(speaker: str | None, text: 
 
 
 def test_a_fact_is_about_the_person_it_begins_with() -> None:
-    (one,) = statements(note(None, 1, "Ann lives in Oslo.", kind=Kind.SEMANTIC))
-    assert one.person == "Ann"
-    told = [one, one._replace(note="n_2", event="e_2", when=day(5, 1))]
-    found = profile(told, ["Ann Lund"], day(5, 1), {})
-    assert found is not None
-    assert found.people == ("Ann Lund",)
-    assert profile(told, ["Bob"], day(5, 1), {}) is None
+    (statement,) = statements(note(None, 1, "Ann lives in Oslo.", kind=Kind.SEMANTIC))
+    assert statement.person == "Ann"
+    repeated = [statement, statement._replace(note="n_2", event="e_2", when=day(5, 1))]
+    result = profile(repeated, ["Ann Lund"], day(5, 1), {})
+    assert result is not None
+    assert result.people == ("Ann Lund",)
+    assert profile(repeated, ["Bob"], day(5, 1), {}) is None
 
 
 @pytest.mark.parametrize(
-    ("fact", "speakers", "meant"),
+    ("fact", "speakers", "person"),
     [
         ("Ann Lund lives in Oslo.", ["Ann Lund", "Ann Kim"], "Ann Lund"),
         ("Ann Lund's mother lives in Oslo.", ["Ann Kim", "Ann Lund"], "Ann Lund"),
@@ -62,54 +62,54 @@ def test_a_fact_is_about_the_person_it_begins_with() -> None:
         ("Ann Lund lives in Oslo.", ["Ann Kim"], None),
     ],
 )
-def test_a_name_is_resolved_to_one_speaker(fact: str, speakers: list[str], meant: str | None) -> None:
+def test_a_name_is_resolved_to_one_speaker(fact: str, speakers: list[str], person: str | None) -> None:
     """A first name that two speakers share is ambiguous and assigned to neither."""
-    (one,) = statements(note(None, 1, fact, kind=Kind.SEMANTIC))
-    found = profile([one, one._replace(note="n_2", event="e_2", when=day(5, 1))], speakers, day(5, 1), {})
-    assert (found.people if found else ()) == ((meant,) if meant else ())
+    (statement,) = statements(note(None, 1, fact, kind=Kind.SEMANTIC))
+    result = profile([statement, statement._replace(note="n_2", event="e_2", when=day(5, 1))], speakers, day(5, 1), {})
+    assert (result.people if result else ()) == ((person,) if person else ())
 
 
 def test_lasting_and_recent_statements_have_separate_sections() -> None:
-    told = [
-        *said("Ann", day(1, 1), "I love rye bread."), *said("Ann", day(3, 1), "I bake rye bread for everybody."),
-        *said("Ann", day(3, 2), "I collect brass buttons."), *said("Bob", day(3, 3), "I'm afraid of heights."),
-        *said("Bob", day(1, 3), "I play the tuba."),
+    all_statements = [
+        *said_by("Ann", day(1, 1), "I love rye bread."), *said_by("Ann", day(3, 1), "I bake rye bread for everybody."),
+        *said_by("Ann", day(3, 2), "I collect brass buttons."), *said_by("Bob", day(3, 3), "I'm afraid of heights."),
+        *said_by("Bob", day(1, 3), "I play the tuba."),
     ]  # fmt: skip
-    found = profile(told, ["Ann", "Bob"], day(3, 4), {})
-    assert found is not None
-    assert found.content.splitlines() == [
+    result = profile(all_statements, ["Ann", "Bob"], day(3, 4), {})
+    assert result is not None
+    assert result.content.splitlines() == [
         "Lasting",
         "- Ann: I bake rye bread for everybody. (2 days, 2024-01-01 to 2024-03-01)",
         "Recent",
         "- Ann: I collect brass buttons. (2024-03-02)",
         "- Bob: I'm afraid of heights. (2024-03-03)",
     ]
-    assert found.people == ("Ann", "Bob")
-    assert len(found.sources) == 4
-    assert profile(told[::-1], ["Bob", "Ann"], day(3, 4), {}) == found
+    assert result.people == ("Ann", "Bob")
+    assert len(result.sources) == 4
+    assert profile(all_statements[::-1], ["Bob", "Ann"], day(3, 4), {}) == result
 
 
 def test_a_statement_linked_to_an_earlier_note_is_lasting() -> None:
-    told = said("Ann", day(3, 1), "I love rye bread.")
-    assert profile(told, ["Ann"], day(3, 1), {}) is None
-    found = profile(told, ["Ann"], day(3, 1), {told[0].event: [("n_other", day(1, 1))]})
-    assert found is not None
-    assert set(found.sources) == {told[0].note, "n_other"}
+    own_statements = said_by("Ann", day(3, 1), "I love rye bread.")
+    assert profile(own_statements, ["Ann"], day(3, 1), {}) is None
+    result = profile(own_statements, ["Ann"], day(3, 1), {own_statements[0].event: [("n_other", day(1, 1))]})
+    assert result is not None
+    assert set(result.sources) == {own_statements[0].note, "n_other"}
 
 
 def test_a_statement_repeated_within_a_week_is_not_lasting() -> None:
-    told = [*said("Ann", day(3, 1), "I love rye bread."), *said("Ann", day(3, 7), "I love rye bread.")]
-    assert profile(told, ["Ann"], day(3, 7), {}) is None
+    repeated = [*said_by("Ann", day(3, 1), "I love rye bread."), *said_by("Ann", day(3, 7), "I love rye bread.")]
+    assert profile(repeated, ["Ann"], day(3, 7), {}) is None
 
 
 def test_a_profile_has_a_maximum_length() -> None:
     things = "violins oysters glaciers lanterns turnips trams herons kayaks magnets walruses".split()
-    told: list[Any] = []
+    spoken: list[Any] = []
     for person in ("Ann", "Bob", "Cleo", "Dan"):
         for n, thing in enumerate(things):
             for month in (1, 3):
-                told += said(person, day(month, n + 1), f"I love {thing} {'and walks along the shore ' * 4}")
-    found = profile(told, ["Ann", "Bob", "Cleo", "Dan"], day(3, 12), {})
-    assert found is not None
-    assert len(found.content) <= MAX_CHARS
-    assert len(found.people) == 3
+                spoken += said_by(person, day(month, n + 1), f"I love {thing} {'and walks along the shore ' * 4}")
+    result = profile(spoken, ["Ann", "Bob", "Cleo", "Dan"], day(3, 12), {})
+    assert result is not None
+    assert len(result.content) <= MAX_CHARS
+    assert len(result.people) == 3

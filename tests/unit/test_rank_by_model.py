@@ -52,29 +52,29 @@ def _order(text: str, cut: bool = False) -> list[float] | ModelError:
     return answer if isinstance(answer, ModelError) else answer.round(2).tolist()
 
 
-def _asked(question: str, *notes: Note, today: datetime | None = None) -> tuple[Request, Sequence[str]]:
-    seen: list[tuple[Request, Sequence[str]]] = []
+def _sent_request(question: str, *notes: Note, today: datetime | None = None) -> tuple[Request, Sequence[str]]:
+    requests: list[tuple[Request, Sequence[str]]] = []
 
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
-        seen.append((request, notes))
+        requests.append((request, notes))
         return Answer('{"order": []}', "some/model")
 
-    asked = TINY.ask(question, today=None if today is None else to_micros(today))
-    asyncio.run(LLMScorer().rerank([asked], [_shortlist(ask, notes or NOTES)]))
-    (one,) = seen
-    return one
+    parsed = TINY.ask(question, today=None if today is None else to_micros(today))
+    asyncio.run(LLMScorer().rerank([parsed], [_shortlist(ask, notes or NOTES)]))
+    (request_and_notes,) = requests
+    return request_and_notes
 
 
 def test_worked_examples_have_the_format_of_requests() -> None:
     prompt = load_prompt("rank")
     assert prompt.name == "rank/1"
     assert len(prompt.examples) == 3
-    for asked, answered in prompt.examples:
-        lines = asked.splitlines()
+    for example_request, example_answer in prompt.examples:
+        lines = example_request.splitlines()
         assert (lines[0], lines[2]) == ("question:", "notes:")
         shown = [json.loads(text) for text in (lines[1], *lines[3:])]
         assert [line(**item) for item in shown] == [lines[1], *lines[3:]]
-        assert set(json.loads(answered)["order"]) < {note["id"] for note in shown[1:]}
+        assert set(json.loads(example_answer)["order"]) < {note["id"] for note in shown[1:]}
 
 
 def test_a_request_contains_the_notes_and_their_fields() -> None:
@@ -83,7 +83,7 @@ def test_a_request_contains_the_notes_and_their_fields() -> None:
         _note(2, title="Oslo", speaker=None, context="Ann's new town.", authored=("context",)),
         _note(3, content="word " * 500, occurred_at=None, context="extracted"),
     )
-    request, ids = _asked("Where does Ann live?", *notes, today=NOON)
+    request, ids = _sent_request("Where does Ann live?", *notes, today=NOON)
     lines = request.user.splitlines()
     assert [lines[0], lines[2]] == ["question:", "notes:"]
     assert json.loads(lines[1]) == {"question": "Where does Ann live?", "today": "2024-05-01 Wed"}
@@ -99,8 +99,8 @@ def test_a_request_contains_the_notes_and_their_fields() -> None:
     assert len(third["note"]) == SHOWN_CHARS
     assert list(ids) == [note.id for note in notes]
     assert (request.prompt, request.max_tokens) == ("rank/1", 80)
-    assert json.loads(_asked("why? " * 999)[0].user.splitlines()[1]).keys() == {"question"}
-    assert len(json.loads(_asked("why? " * 999)[0].user.splitlines()[1])["question"]) <= QUESTION_CHARS
+    assert json.loads(_sent_request("why? " * 999)[0].user.splitlines()[1]).keys() == {"question"}
+    assert len(json.loads(_sent_request("why? " * 999)[0].user.splitlines()[1])["question"]) <= QUESTION_CHARS
 
 
 @pytest.mark.parametrize(
@@ -136,14 +136,14 @@ def test_an_unreadable_answer_is_an_error(text: str) -> None:
 
 
 def test_a_cut_answer_counts_up_to_its_end() -> None:
-    whole = json.dumps({"order": [IDS[2], IDS[1], IDS[4]]})
-    assert _order(whole[:-3], cut=True) == pytest.approx([0, 0.8, 1, 0, 0])
+    complete = json.dumps({"order": [IDS[2], IDS[1], IDS[4]]})
+    assert _order(complete[:-3], cut=True) == pytest.approx([0, 0.8, 1, 0, 0])
 
 
 @given(st.text(max_size=80) | st.lists(st.sampled_from([*IDS, "zz"]) | st.none() | st.integers(), max_size=9))
 def test_any_answer_gives_an_order_or_an_error(answer: Any) -> None:
-    found = _order(answer if isinstance(answer, str) else json.dumps({"order": answer}))
-    assert isinstance(found, ModelError) or (len(found) == len(NOTES) and min(found) >= 0)
+    outcome = _order(answer if isinstance(answer, str) else json.dumps({"order": answer}))
+    assert isinstance(outcome, ModelError) or (len(outcome) == len(NOTES) and min(outcome) >= 0)
 
 
 def test_model_errors_affect_one_question_and_others_are_raised() -> None:
@@ -157,8 +157,8 @@ def test_model_errors_affect_one_question_and_others_are_raised() -> None:
         raise StoreBusy
 
     question = TINY.ask("boat")
-    one, two = asyncio.run(LLMScorer().rerank([question] * 2, [_shortlist(good), _shortlist(bad)]))
-    assert not isinstance(one, ModelError)
+    good_outcome, two = asyncio.run(LLMScorer().rerank([question] * 2, [_shortlist(good), _shortlist(bad)]))
+    assert not isinstance(good_outcome, ModelError)
     assert isinstance(two, InvalidModelOutput)
     with pytest.raises(StoreBusy):
         asyncio.run(LLMScorer().rerank([question] * 2, [_shortlist(good), _shortlist(busy)]))

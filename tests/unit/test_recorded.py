@@ -42,8 +42,8 @@ def _annotate(annotator: RecordedAnnotator, *turns: AnnotationItem) -> Annotatio
 
 
 def test_turns_get_the_annotation_recorded_for_their_event(tmp_path: Path) -> None:
-    more = {**GOOD, "id": "b", "importance": 0.8, "kind": "procedural", "facts": ["Canoes float."], "other": 1}
-    annotator = RecordedAnnotator(_write(tmp_path / "notes.jsonl", "\ufeff" + json.dumps(GOOD), "", json.dumps(more)))
+    full = {**GOOD, "id": "b", "importance": 0.8, "kind": "procedural", "facts": ["Canoes float."], "other": 1}
+    annotator = RecordedAnnotator(_write(tmp_path / "notes.jsonl", "\ufeff" + json.dumps(GOOD), "", json.dumps(full)))
     parts = _turn("n_1", "a"), _turn("n_2", "a"), _turn("n_3", "b")
     wrote = _annotate(annotator, *parts, _turn("n_4", "c"), _turn("n_5", None))
     plain = ModelAnnotation("Ann sold her canoe.", ("canoe",), ("sale",))
@@ -54,7 +54,7 @@ def test_turns_get_the_annotation_recorded_for_their_event(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ('{"id": "b", "context": "cut of', "not JSON"),
         ("[" * 5000, "not JSON"),
@@ -67,9 +67,9 @@ def test_turns_get_the_annotation_recorded_for_their_event(tmp_path: Path) -> No
         (json.dumps(GOOD), "duplicate id 'a'"),
     ],
 )
-def test_an_invalid_line_is_reported_with_its_number(tmp_path: Path, line: str, told: str) -> None:
+def test_an_invalid_line_is_reported_with_its_number(tmp_path: Path, line: str, message: str) -> None:
     path = _write(tmp_path / "notes.jsonl", json.dumps(GOOD), line)
-    with pytest.raises(BadRecord, match=told) as caught:
+    with pytest.raises(BadRecord, match=message) as caught:
         RecordedAnnotator(path)
     assert str(caught.value).startswith(f"{path}:2: ")
     assert "\n" not in str(caught.value)

@@ -87,9 +87,9 @@ def test_other_text_is_unchanged(text: str, region: str | None) -> None:
 
 
 def test_local_phone_numbers_require_a_region() -> None:
-    told = "Call 912 34 567, 91 23 45 67 or 91234567."
-    assert cleaned(told) == told
-    assert cleaned(told, "NO") == "Call [phone], [phone] or [phone]."
+    text = "Call 912 34 567, 91 23 45 67 or 91234567."
+    assert cleaned(text) == text
+    assert cleaned(text, "NO") == "Call [phone], [phone] or [phone]."
     assert cleaned("(415) 555-0132", "US") == "[phone]"
     assert cleaned("020 7946 0958", "GB") == "[phone]"
 
@@ -97,19 +97,19 @@ def test_local_phone_numbers_require_a_region() -> None:
 def test_the_samples_have_no_false_positives() -> None:
     pytest.importorskip("phonenumbers")
     counts: Counter[str] = Counter()
-    told: set[tuple[str | None, str]] = set()
+    changed: set[tuple[str | None, str]] = set()
     for part in find_parts(SAMPLES).parts:
         if part.format.name == "parquet":
             pytest.importorskip("pyarrow")
         before = list(ImportOptions().records(part))
         after = list(ImportOptions().records(part, Redactor("NO", counts)))
-        for one, other in zip(before, after, strict=True):
-            if isinstance(one, ScopedEvent) and isinstance(other, ScopedEvent):
-                said = (other.event.speaker, other.event.content)
-                if said != (one.event.speaker, one.event.content):
-                    told.add(said)
+        for original, other in zip(before, after, strict=True):
+            if isinstance(original, ScopedEvent) and isinstance(other, ScopedEvent):
+                redacted_fields = (other.event.speaker, other.event.content)
+                if redacted_fields != (original.event.speaker, original.event.content):
+                    changed.add(redacted_fields)
     assert counts == {"e-mail": 9, "phone": 3}
-    assert told == {
+    assert changed == {
         ("[e-mail]", "Me."),
         ("Ann Tellers", "Between us: mail [e-mail]"),
         ("Oda Lind", "[contact: Per [phone]]"),
@@ -154,24 +154,24 @@ class TestEvents:
 
     def test_redacted_ids_and_sessions_stay_distinct(self, counts: Counter[str]) -> None:
         events = [full(id=f"{name}@mail.example.org", session="a1@mail.example.org") for name in ("a1", "a2")]
-        one, two = (Redactor(None, counts).event(event) for event in events)
-        assert isinstance(one, Event)
+        first, two = (Redactor(None, counts).event(event) for event in events)
+        assert isinstance(first, Event)
         assert isinstance(two, Event)
-        assert one.external_id != two.external_id
-        assert one.session == two.session == one.external_id
-        assert "example" not in f"{one} {two}"
+        assert first.external_id != two.external_id
+        assert first.session == two.session == first.external_id
+        assert "example" not in f"{first} {two}"
         assert not counts
 
     def test_a_phone_number_as_id_is_replaced_by_a_content_hash(self, counts: Counter[str]) -> None:
         dated, undated = full(id="+4791234567/1", occurred_at=NOON), full(id="+4791234567/1")
         redactor = Redactor(None, counts)
         left = [redactor.event(event) for event in (dated, undated, undated)]
-        ids = [one.external_id for one in left if isinstance(one, Event)]
+        ids = [record.external_id for record in left if isinstance(record, Event)]
         assert ids[0] is None
         assert None not in ids[1:]
         assert len(set(ids)) == 3
-        again = Redactor(None, counts)
-        assert [again.event(event) for event in (dated, undated, undated)] == left
+        second = Redactor(None, counts)
+        assert [second.event(event) for event in (dated, undated, undated)] == left
 
     def test_ids_are_hashes_of_the_redacted_text(self, counts: Counter[str]) -> None:
         redactor = Redactor(None, counts)
@@ -196,7 +196,7 @@ class TestEvents:
 class TestSecrets:
     @pytest.mark.parametrize("kind", [shape.kind for shape in SECRET_PATTERNS])
     def test_each_kind_of_secret_is_detected(self, kind: str) -> None:
-        assert [found for found, _ in secrets_in(f"Take {SECRETS[kind]} and run.")] == [kind]
+        assert [detected for detected, _ in secrets_in(f"Take {SECRETS[kind]} and run.")] == [kind]
 
     def test_a_truncated_key_is_detected(self) -> None:
         cut = SECRETS["private key"].partition("\n-----END")[0]
@@ -204,15 +204,15 @@ class TestSecrets:
         assert (kind, match.group()) == ("private key", cut)
 
     def test_talk_about_keys_is_not_a_secret(self) -> None:
-        told = "It begins with -----BEGIN PRIVATE KEY----- and ends. Keys are called sk-something or ghp_x, see eyJ."
-        assert list(secrets_in(told)) == []
+        text = "It begins with -----BEGIN PRIVATE KEY----- and ends. Keys are called sk-something or ghp_x, see eyJ."
+        assert list(secrets_in(text)) == []
         assert list(secrets_in("http://localhost:8080/@ann http://a.b:80/x@y")) == []
 
     def test_secrets_are_reported_by_position_and_never_quoted(self) -> None:
         token = SECRETS["GitHub token"]
         events = [full(), full(payload={"deep": [{"env": token}]}), Event(content=token)]
-        found = find_secrets(events, "log.jsonl")
-        assert found == [Secret("GitHub token", "chat.txt", "7"), Secret("GitHub token", "log.jsonl", "")]
+        reported = find_secrets(events, "log.jsonl")
+        assert reported == [Secret("GitHub token", "chat.txt", "7"), Secret("GitHub token", "log.jsonl", "")]
 
     def test_a_report_counts_all_secrets_and_lists_the_first(self) -> None:
         report = ImportReport(file="log.jsonl", format="jsonl")
@@ -230,8 +230,8 @@ class TestOptions:
 
     def test_a_region_enables_redaction(self) -> None:
         pytest.importorskip("phonenumbers")
-        asked = import_options(redact_region="no")
-        assert (asked.redact, asked.region) == (True, "NO")
+        options = import_options(redact_region="no")
+        assert (options.redact, options.region) == (True, "NO")
         with pytest.raises(InvalidInput, match="two-letter region such as NO or US, got 'XQ'"):
             import_options(redact_region="xq")
 

@@ -21,19 +21,19 @@ from zettel.prompts import load_prompt
 
 KILN = [note("Bob", 3, "The pots are out of the kiln."), note("Ann", 1, "The kiln is\nhot.")]
 FERRY = [note("Ann", 2, 'The ferry is late"}]}'), note(None, None, "No ferry today.", title="Board")]
-KILN_ID, FERRY_ID = short_ids([min(one.id for one in group) for group in (KILN, FERRY)]).values()
+KILN_ID, FERRY_ID = short_ids([min(note.id for note in group) for group in (KILN, FERRY)]).values()
 
 
 def reflect(text: str, cut: bool = False) -> tuple[ReflectionResult, Request, Sequence[str]]:
-    asked: list[tuple[Request, Sequence[str]]] = []
+    requests: list[tuple[Request, Sequence[str]]] = []
 
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
-        asked.append((request, notes))
+        requests.append((request, notes))
         return Answer(text, "some/model", cut)
 
-    said = asyncio.run(LiteLLMReflector().reflect([KILN, FERRY], ask))
-    ((request, notes),) = asked
-    return said, request, notes
+    result = asyncio.run(LiteLLMReflector().reflect([KILN, FERRY], ask))
+    ((request, notes),) = requests
+    return result, request, notes
 
 
 def answer(*items: Any) -> str:
@@ -41,16 +41,16 @@ def answer(*items: Any) -> str:
 
 
 def test_each_theme_is_one_line_with_notes_in_time_order() -> None:
-    said, request, notes = reflect(answer({"id": KILN_ID, "insight": "The kiln\nworks."},
+    result, request, notes = reflect(answer({"id": KILN_ID, "insight": "The kiln\nworks."},
                                           {"id": FERRY_ID, "insight": "The ferry fails."}))  # fmt: skip
-    assert said == ReflectionResult(("The kiln works.", "The ferry fails."), "some/model", "reflect/1")
+    assert result == ReflectionResult(("The kiln works.", "The ferry fails."), "some/model", "reflect/1")
     head, *lines = request.user.splitlines()
     assert head == "themes:"
-    assert [json.loads(one) for one in lines] == [
+    assert [json.loads(item) for item in lines] == [
         {"id": KILN_ID, "notes": ["2024-03-01 Ann: The kiln is hot.", "2024-03-03 Bob: The pots are out of the kiln."]},
         {"id": FERRY_ID, "notes": ['2024-03-02 Ann: The ferry is late"}]}', "Board: No ferry today."]},
     ]
-    assert set(notes) == {one.id for one in (*KILN, *FERRY)}
+    assert set(notes) == {item.id for item in (*KILN, *FERRY)}
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_each_theme_is_one_line_with_notes_in_time_order() -> None:
     ],
 )
 def test_an_invalid_item_affects_only_its_theme(items: list[Any], flaw: InvalidItem) -> None:
-    said, _, _ = reflect(answer({"id": FERRY_ID, "insight": "The ferry fails."}, *items))
-    assert said.insights == (flaw, "The ferry fails.")
+    result, _, _ = reflect(answer({"id": FERRY_ID, "insight": "The ferry fails."}, *items))
+    assert result.insights == (flaw, "The ferry fails.")
     assert "kiln" not in flaw.why
 
 
@@ -94,12 +94,12 @@ def test_worked_examples_are_valid_answers() -> None:
     prompt = load_prompt("reflect")
     assert prompt.name == "reflect/1"
     assert len(prompt.examples) == 3
-    for asked, answered in prompt.examples:
-        shown = [json.loads(one) for one in asked.splitlines()[1:]]
-        assert "\n".join(["themes:", *(line(**one) for one in shown)]) == asked
-        told = json.loads(answered)["insights"]
-        assert [one["id"] for one in told] == [one["id"] for one in shown]
-        assert all(0 < len(one["insight"]) <= MAX_CHARS for one in told)
+    for example_request, example_answer in prompt.examples:
+        shown = [json.loads(item) for item in example_request.splitlines()[1:]]
+        assert "\n".join(["themes:", *(line(**item) for item in shown)]) == example_request
+        insights = json.loads(example_answer)["insights"]
+        assert [item["id"] for item in insights] == [item["id"] for item in shown]
+        assert all(0 < len(item["insight"]) <= MAX_CHARS for item in insights)
 
 
 def test_a_batch_size_of_zero_raises() -> None:

@@ -35,7 +35,7 @@ class Answers:
         self.shown: list[int] = []
 
     async def rerank(self, questions: Sequence[Any], shortlists: Sequence[Shortlist]) -> Any:
-        self.shown += [len(one.notes) for one in shortlists]
+        self.shown += [len(item.notes) for item in shortlists]
         if len(self.given) == 1 and isinstance(self.given[0], Exception):
             raise self.given[0]
         return list(self.given)
@@ -60,7 +60,7 @@ def why(memory: Memory, scorer: Any) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("values", "message"),
     [
         ([[1, 2, float("nan"), 4]], "answers returned nan for a note"),
         ([[1, 2, float("inf"), 4]], "answers returned inf for a note"),
@@ -73,9 +73,9 @@ def why(memory: Memory, scorer: Any) -> set[str]:
         ([[1, 2, 3, 4], [1, 2, 3, 4]], "answers returned 2 arrays for 1 questions"),
     ],
 )
-def test_invalid_values_are_one_clear_error(memory: Memory, given: list[Any], message: str) -> None:
+def test_invalid_values_are_one_clear_error(memory: Memory, values: list[Any], message: str) -> None:
     with pytest.raises(ScorerError, match=message):
-        memory.search("the red boat", scorer=Answers(*given))
+        memory.search("the red boat", scorer=Answers(*values))
 
 
 def test_an_answer_that_is_not_a_list(memory: Memory) -> None:
@@ -97,8 +97,8 @@ def test_a_model_error_keeps_the_order_and_hits_report_it(memory: Memory, error:
 
 
 def test_one_question_may_fail_and_another_not(memory: Memory) -> None:
-    asked = Answers([0, 1, 2, 3], ModelUnavailable("the model sleeps"))
-    first, second = memory.search_many(["the red boat", "a blue boat"], scorer=asked)
+    scorer = Answers([0, 1, 2, 3], ModelUnavailable("the model sleeps"))
+    first, second = memory.search_many(["the red boat", "a blue boat"], scorer=scorer)
     assert {hit.why.scorer for hit in first} == {"fusion+answers"}
     assert {hit.why.scorer for hit in second} == {"fusion (not answers: the model sleeps)"}
 
@@ -116,26 +116,26 @@ def shortlist(tiny: Tiny, rows: Sequence[int]) -> Shortlist:
     candidates = tiny.about(question)
     first: Scores = FusionScorer().score(question, candidates)
     score = np.linspace(0.9, 0.5, len(rows), dtype=np.float32)
-    whole = first.score.copy()
-    whole[list(rows)] = score
-    first = Scores(whole, first.local_score, first.graph_score, first.features, first.feature_names, first.sender)
+    scores = first.score.copy()
+    scores[list(rows)] = score
+    first = Scores(scores, first.local_score, first.graph_score, first.features, first.feature_names, first.sender)
     return Shortlist(candidates, first, np.array(rows, np.int64), score, (), np.zeros((len(rows), 0)), "", None)
 
 
-def ordered(one: Shortlist, values: Sequence[float], last: Sequence[bool] = ()) -> list[int]:
+def ordered(candidates: Shortlist, values: Sequence[float], last: Sequence[bool] = ()) -> list[int]:
     marked = np.array(last or [False] * len(values))
-    rows, score = reordered(one, np.array(values, np.float32), None, marked)
-    assert score[rows].tolist() == sorted(one.score.tolist(), reverse=True)
+    rows, score = reordered(candidates, np.array(values, np.float32), None, marked)
+    assert score[rows].tolist() == sorted(candidates.score.tolist(), reverse=True)
     others = np.setdiff1d(np.arange(len(score)), rows)
-    np.testing.assert_array_equal(score[others], one.first.score[others])
+    np.testing.assert_array_equal(score[others], candidates.first.score[others])
     return rows
 
 
 def test_larger_values_rank_first_and_ties_keep_their_order() -> None:
-    one = shortlist(Tiny([Row("boat")] * 5), [3, 0, 4, 1])
-    assert ordered(one, [1, 2, 2, 3]) == [1, 0, 4, 3]
-    assert ordered(one, [0, 0, 0, 0]) == [3, 0, 4, 1]
-    assert ordered(one, [4, 3, 2, 1], [True, False, False, False]) == [0, 4, 1, 3]
+    candidates = shortlist(Tiny([Row("boat")] * 5), [3, 0, 4, 1])
+    assert ordered(candidates, [1, 2, 2, 3]) == [1, 0, 4, 3]
+    assert ordered(candidates, [0, 0, 0, 0]) == [3, 0, 4, 1]
+    assert ordered(candidates, [4, 3, 2, 1], [True, False, False, False]) == [0, 4, 1, 3]
 
 
 def test_a_replacement_ranks_above_its_note() -> None:
@@ -149,12 +149,12 @@ def test_a_replacement_ranks_above_its_note() -> None:
 
 
 def test_rerankers_are_called_for_two_notes_or_more() -> None:
-    tiny, asked = Tiny([Row("boat")] * 3), Answers([1, 2, 3])
+    tiny, scorer = Tiny([Row("boat")] * 3), Answers([1, 2, 3])
     lists = [shortlist(tiny, rows) for rows in ([], [1], [0, 1, 2])]
-    found = asyncio.run(rerank(asked, [tiny.ask("boat")] * 3, lists))
-    assert found[:2] == [None, None]
-    assert found[2] is not None
-    assert len(asked.shown) == 1
+    outcomes = asyncio.run(rerank(scorer, [tiny.ask("boat")] * 3, lists))
+    assert outcomes[:2] == [None, None]
+    assert outcomes[2] is not None
+    assert len(scorer.shown) == 1
     assert asyncio.run(rerank(Answers(ValueError()), [tiny.ask("boat")], lists[:1])) == [None]
 
 
@@ -163,10 +163,10 @@ def test_rerankers_are_called_for_two_notes_or_more() -> None:
 
 def test_each_stage_of_a_cascade_reads_the_order_before_it(memory: Memory) -> None:
     before = found_ids(memory, None)
-    one, two = Answers([1, 2, 3, 4], name="one"), Answers([1, 2], name="two", reads=2)
-    hits = memory.search("the red boat", scorer=Cascade([one, Cascade([two])]), explain=True)
+    first, second = Answers([1, 2, 3, 4], name="one"), Answers([1, 2], name="two", reads=2)
+    hits = memory.search("the red boat", scorer=Cascade([first, Cascade([second])]), explain=True)
     assert [hit.note.content for hit in hits] == [before[2], before[3], before[1], before[0]]
-    assert (one.shown, two.shown) == ([4], [2])
+    assert (first.shown, second.shown) == ([4], [2])
     assert {hit.why.scorer for hit in hits} == {"fusion+one+two"}
     assert [hit.why.features.get("one") for hit in hits] == [3, 4, 2, 1]
     assert [hit.why.features.get("two") for hit in hits] == [2, 1, None, None]
@@ -252,18 +252,18 @@ def test_an_invalid_scorer_raises(memory: Memory, scorer: Any, message: str) -> 
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [{"scorer": name} for name in ("decoder", "decoder:folder", "cross-encoder", "cross-encoder:some/model")]
     + [{"effort": "mid"}, {"effort": "high"}],
     ids=str,
 )
 def test_without_torch_the_error_names_the_extra(
-    memory: Memory, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    memory: Memory, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for package in ("torch", "sentence_transformers"):
         monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=r'pip install "zettel-graph\[torch\]"') as raised:
-        memory.search("the red boat", **asked)
+        memory.search("the red boat", **options)
     assert "\n" not in str(raised.value)
     assert memory.search("the red boat", effort="low")
 

@@ -40,8 +40,8 @@ def test_runners_are_selected_by_name() -> None:
     ids=lambda error: type(error).__name__,
 )
 def test_errors_survive_pickling(error: ZettelError) -> None:
-    again = pickle.loads(pickle.dumps(error))
-    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
 
 
 def test_opening_arguments_hide_passwords() -> None:
@@ -49,7 +49,7 @@ def test_opening_arguments_hide_passwords() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "more", "said"),
+    ("url", "options", "message"),
     [
         ("here.db", {}, "cannot open here.db on other machines"),
         (":memory:", {}, "on other machines"),
@@ -66,11 +66,11 @@ def test_opening_arguments_hide_passwords() -> None:
     ],
 )
 def test_unsupported_options_raise_before_anything_is_created(
-    url: str, more: dict[str, Any], said: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    url: str, options: dict[str, Any], message: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidInput, match=said):
-        Memory(url, **{"runner": "ray", **more})
+    with pytest.raises(InvalidInput, match=message):
+        Memory(url, **{"runner": "ray", **options})
     assert list(tmp_path.iterdir()) == []
 
 

@@ -30,10 +30,10 @@ class Store:
     async def log_searches(self, searches: Mapping[Scope, Sequence[LoggedSearch]]) -> None:
         if self.busy:
             raise StoreBusy
-        self.kept += [(scope, search) for scope, some in searches.items() for search in some]
+        self.kept += [(scope, search) for scope, pending in searches.items() for search in pending]
 
 
-def found(id: object, scope: Scope = ANN) -> PendingSearch:
+def pending_search(id: object, scope: Scope = ANN) -> PendingSearch:
     hit = Hit(note=NOTE, score=0.5, why=Why(scorer="fusion"))
     features = np.array([[0.25, 0.0, 1 / 3]], np.float32)
     return PendingSearch(scope, f"s_{id}", "Snow?", NOW, "fusion", [hit], features, ("text", "time", "vector"))
@@ -53,8 +53,8 @@ def test_the_buffer_is_written_after_a_delay_and_with_other_writes(monkeypatch: 
     async def work() -> None:
         store: Any = Store()
         waiting = SearchLogBuffer(store)
-        waiting.add(found(1))
-        waiting.add(found(2, BEN))
+        waiting.add(pending_search(1))
+        waiting.add(pending_search(2, BEN))
         assert store.kept == []
         await asyncio.sleep(0.3)
         assert [(scope, search.id) for scope, search in store.kept] == [(ANN, "s_1"), (BEN, "s_2")]
@@ -73,10 +73,10 @@ def test_searches_wait_while_the_store_is_busy_and_the_oldest_are_dropped() -> N
         waiting = SearchLogBuffer(store)
         store.busy = True
         for number in range(BUFFERED):
-            waiting.add(found(number))
+            waiting.add(pending_search(number))
         with pytest.raises(StoreBusy):
             await waiting.flush()
-        waiting.add(found("last"))
+        waiting.add(pending_search("last"))
         store.busy = False
         await waiting.flush()
         assert ids(store) == [f"s_{number}" for number in range(1, BUFFERED)] + ["s_last"]
@@ -92,7 +92,7 @@ def test_closing_writes_the_buffer_if_possible() -> None:
         for busy in (True, False):
             store.busy = busy
             waiting = SearchLogBuffer(store)
-            waiting.add(found(busy))
+            waiting.add(pending_search(busy))
             await waiting.close()
         assert ids(store) == ["s_False"]
 
@@ -103,7 +103,7 @@ def test_invalid_characters_of_a_question_are_replaced() -> None:
     async def work() -> None:
         store: Any = Store()
         waiting = SearchLogBuffer(store)
-        waiting.add(found(1)._replace(question="lone \ud800 sign"))
+        waiting.add(pending_search(1)._replace(question="lone \ud800 sign"))
         await waiting.close()
         assert [search.question for _, search in store.kept] == ["lone ? sign"]
 
@@ -114,7 +114,7 @@ def test_only_the_beginning_of_a_pasted_document_is_logged() -> None:
     async def work() -> None:
         store: Any = Store()
         waiting = SearchLogBuffer(store)
-        waiting.add(found(1)._replace(question="Snow? " * 100_000))
+        waiting.add(pending_search(1)._replace(question="Snow? " * 100_000))
         await waiting.flush()
         ((_, search),) = store.kept
         assert search.question == ("Snow? " * 100_000)[:QUESTION_CHARACTERS]

@@ -46,11 +46,11 @@ def test_segments_cover_all_turns_within_bounds(
 ) -> None:
     rows = np.eye(4)[np.random.default_rng(seed).integers(0, kinds + 1, count)]
     rows[::7] = 0  # turns without known words
-    found = segments(rows, least, most, gamma)
-    places = [place for start, end in found for place in range(start, end)]
+    bounds = segments(rows, least, most, gamma)
+    places = [place for start, end in bounds for place in range(start, end)]
     assert places == list(range(count))
     smallest = min(least, count // -(-count // most)) if count else 0
-    assert all(smallest <= end - start <= most for start, end in found)
+    assert all(smallest <= end - start <= most for start, end in bounds)
 
 
 def test_turns_without_a_known_word_make_no_border() -> None:

@@ -65,12 +65,12 @@ async def ask(app: Any, method: str, path: str, key: str | None = None, body: An
     async def send(message: Any) -> None:
         sent.append(message)
 
-    await app(asked(method, path, headers), arriving(b"" if body is None else json.dumps(body).encode()), send)
-    told = b"".join(message.get("body", b"") for message in sent)
-    return sent[0]["status"], json.loads(told) if told else None
+    await app(http_scope(method, path, headers), arriving(b"" if body is None else json.dumps(body).encode()), send)
+    content = b"".join(message.get("body", b"") for message in sent)
+    return sent[0]["status"], json.loads(content) if content else None
 
 
-def asked(method: str, path: str, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
+def http_scope(method: str, path: str, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
     return {
         "type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"",
         "headers": headers, "scheme": "http", "server": ("localhost", 80), "root_path": "", "http_version": "1.1",
@@ -134,7 +134,7 @@ async def test_a_client_that_does_not_read_its_response_is_disconnected() -> Non
     for _ in range(2):  # its slot is free again
         sent.clear()
         with anyio.fail_after(10):
-            await gate(asked("GET", "/v1/dump", [(b"host", b"localhost")]), arriving(b""), send)
+            await gate(http_scope("GET", "/v1/dump", [(b"host", b"localhost")]), arriving(b""), send)
         assert len(sent) == 5
 
 
@@ -149,16 +149,16 @@ async def test_one_key_cannot_take_all_slots_and_unauthorized_clients_take_none(
         await send({"type": "http.response.body", "body": b""})
 
     gate = Gate(app, keys, Limits(at_once=4), Metrics())
-    one, other = (keys.create(name, "read", [ANN])[1] for name in ("one", "other"))
+    first_key, other = (keys.create(name, "read", [ANN])[1] for name in ("one", "other"))
     async with anyio.create_task_group() as group:
-        group.start_soon(ask, gate, "GET", "/v1/notes", one)
+        group.start_soon(ask, gate, "GET", "/v1/notes", first_key)
         await going.wait()
-        status, told = await ask(gate, "GET", "/v1/notes", one)
-        assert (status, told["error"]["type"]) == (503, "ServerBusy")
+        status, answer = await ask(gate, "GET", "/v1/notes", first_key)
+        assert (status, answer["error"]["type"]) == (503, "ServerBusy")
         assert (await ask(gate, "GET", "/v1/notes", other))[0] == 204
         assert (await ask(gate, "GET", "/health"))[0] == 204
         ended.set()
-    assert (await ask(gate, "GET", "/v1/notes", one))[0] == 204
+    assert (await ask(gate, "GET", "/v1/notes", first_key))[0] == 204
 
 
 async def test_routes_without_a_key_are_rate_limited_too() -> None:

@@ -39,9 +39,9 @@ def test_a_key_is_found_by_its_text_alone(keys: Keys) -> None:
 
 def test_the_key_file_contains_no_secrets_and_is_private(keys: Keys) -> None:
     _, text = keys.create("laptop", "admin", None)
-    kept = keys.path.read_bytes()
-    assert text.encode() not in kept
-    assert text.split("_", 2)[2].encode()[:20] not in kept
+    file_bytes = keys.path.read_bytes()
+    assert text.encode() not in file_bytes
+    assert text.split("_", 2)[2].encode()[:20] not in file_bytes
     if os.name == "posix":
         assert stat.S_IMODE(keys.path.stat().st_mode) == 0o600
 
@@ -72,7 +72,7 @@ def test_revoking_prefers_an_id_and_a_name_means_all_its_keys(keys: Keys) -> Non
     time.sleep(0.03)
     keys.create("phone", "read", [ANN])
     keys.revoke("phone")
-    assert {one.name for one in keys.all() if one.revoked is None} == {key.id}
+    assert {entry.name for entry in keys.all() if entry.revoked is None} == {key.id}
 
 
 def test_names_are_unique_under_concurrent_creation(keys: Keys) -> None:

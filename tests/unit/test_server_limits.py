@@ -99,13 +99,13 @@ async def test_the_rest_of_a_refused_body_is_drained_for_a_while() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kept"),
+    ("name", "safe_name"),
     [("chat.txt", "chat.txt"), ("../../etc/passwd", "passwd"), ("C:\\a\\b.csv", "b.csv"), ("..", "transcript"),
      ("", "transcript"), ("a\0b", "a_b"), (".hidden", "hidden"), ("é" * 200 + ".csv", "é" * 98 + ".csv")],
 )  # fmt: skip
-def test_upload_names_are_validated(name: str, kept: str, tmp_path: Path) -> None:
-    assert file_name(name) == kept
-    (tmp_path / kept).touch()
+def test_upload_names_are_validated(name: str, safe_name: str, tmp_path: Path) -> None:
+    assert file_name(name) == safe_name
+    (tmp_path / safe_name).touch()
 
 
 def test_public_addresses_require_keys() -> None:
@@ -124,8 +124,8 @@ def test_public_addresses_require_keys() -> None:
 
 def test_connections_are_limited_by_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource")
-    told = {256: 128, 1024: 824, 100_000: MOST_CONNECTIONS, resource.RLIM_INFINITY: MOST_CONNECTIONS}
-    for soft, most in told.items():
+    expected = {256: 128, 1024: 824, 100_000: MOST_CONNECTIONS, resource.RLIM_INFINITY: MOST_CONNECTIONS}
+    for soft, most in expected.items():
         monkeypatch.setattr(resource, "getrlimit", lambda _, soft=soft: (soft, soft))
         assert most_connections() == most
 

@@ -166,14 +166,14 @@ def test_errors_have_http_statuses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         (b"<html>bad gateway</html>", "status 502 and no reason"),
         (b'{"error": {"type": "Newer", "message": "m"}}', "Newer: m"),
         (b'{"error": {"type": "Iterable", "message": "m"}}', "Iterable: m"),
     ],
 )
-def test_errors_of_proxies_are_reported(body: bytes, told: str) -> None:
+def test_errors_of_proxies_are_reported(body: bytes, message: str) -> None:
     error = wire.error_of(502, body)
     assert type(error) is ServerError
-    assert told in str(error)
+    assert message in str(error)

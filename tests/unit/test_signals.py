@@ -18,9 +18,9 @@ def ctrl_c(request: pytest.FixtureRequest) -> Iterator[object]:
     signal.signal(signal.SIGINT, former)
 
 
-@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_at_any_point(
-    asked: signal.Signals, ctrl_c: object, caplog: pytest.LogCaptureFixture
+    signal_number: signal.Signals, ctrl_c: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     former, ended = signal.getsignal(signal.SIGTERM), []
 
@@ -33,7 +33,7 @@ def test_a_signal_ends_the_server_at_any_point(
             ended.append(serve)
 
     async def asked_in_mid_work() -> None:
-        signal.raise_signal(asked)
+        signal.raise_signal(signal_number)
 
     with stopped_by_signals():
         anyio.run(serve)

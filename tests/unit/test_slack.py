@@ -20,8 +20,8 @@ SAMPLE = Path(__file__).parents[1] / "data" / "transcripts" / "slack"
 
 def read(path: Path) -> list[Event]:
     records = list(slack.read(path))
-    assert all(isinstance(one, Event) for one in records), records
-    return [one for one in records if isinstance(one, Event)]
+    assert all(isinstance(record, Event) for record in records), records
+    return [record for record in records if isinstance(record, Event)]
 
 
 def test_edits_and_deletions_on_later_days_are_applied(tmp_path: Path) -> None:
@@ -90,10 +90,10 @@ def test_a_damaged_day_is_rejected_and_the_others_are_read(tmp_path: Path) -> No
     day = export / "general" / "2024-01-08.json"
     day.write_text(day.read_text(encoding="utf-8").replace('"type":', "", 1).replace("]", "", 1), encoding="utf-8")
     records = list(slack.read(export))
-    (told,) = [one for one in records if isinstance(one, Rejected)]
-    assert told.file == str(day)
-    assert "damaged" in told.reason
-    assert sum(isinstance(one, Event) for one in records) == 6
+    (rejected,) = [record for record in records if isinstance(record, Rejected)]
+    assert rejected.file == str(day)
+    assert "damaged" in rejected.reason
+    assert sum(isinstance(record, Event) for record in records) == 6
 
 
 @pytest.mark.parametrize(
@@ -115,13 +115,13 @@ def test_messages_of_unknown_subtypes_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "general").mkdir()
     (tmp_path / "users.json").write_text("[]", encoding="utf-8")
     kinds = (None, ["x"], "x")
-    said = [{"text": "ok", "user": "U1", "ts": f"{n}.5", "subtype": kind} for n, kind in enumerate(kinds)]
-    (tmp_path / "general" / "2024-01-08.json").write_text(json.dumps(said), encoding="utf-8")
+    messages = [{"text": "ok", "user": "U1", "ts": f"{n}.5", "subtype": kind} for n, kind in enumerate(kinds)]
+    (tmp_path / "general" / "2024-01-08.json").write_text(json.dumps(messages), encoding="utf-8")
     assert [event.external_id for event in read(tmp_path)] == ["general/0.5"]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("<@U1|ann> &amp;lt; <!here>", "@Ann &lt; @here"),
         ("<@U7|old>", "@old"),
@@ -131,8 +131,8 @@ def test_messages_of_unknown_subtypes_are_skipped(tmp_path: Path) -> None:
         ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
     ],
 )
-def test_markup_becomes_readable_text(text: str, told: str) -> None:
-    assert readable(text, {"U1": "Ann"}, {"C1": "dock"}) == told
+def test_markup_becomes_readable_text(text: str, expected: str) -> None:
+    assert readable(text, {"U1": "Ann"}, {"C1": "dock"}) == expected
 
 
 def test_blocks_supply_missing_text() -> None:
@@ -155,8 +155,8 @@ def test_attachment_fields_become_text() -> None:
     fields = [{"title": "Host", "value": "db-3"}, {"title": "", "value": "down"}, {"title": "Since"}, {}, 7]
     attachment = {"fallback": "Alarm", "title": "Alarm", "fields": fields}
     assert text_of({"text": "", "attachments": [attachment]}) == "Alarm\nHost: db-3\ndown\nSince"
-    told = {"blocks": [SECTION], "attachments": [{"fallback": "Alarm", "fields": fields[:1]}, {"fallback": "Mast"}]}
-    assert text_of(told) == "*Build* failed\nHost: db-3\nMast"
+    message = {"blocks": [SECTION], "attachments": [{"fallback": "Alarm", "fields": fields[:1]}, {"fallback": "Mast"}]}
+    assert text_of(message) == "*Build* failed\nHost: db-3\nMast"
 
 
 def test_shared_messages_follow_the_text() -> None:
@@ -189,11 +189,11 @@ def test_rich_text_sentences_are_single_lines() -> None:
     ]
 
     def run(kind: str, *texts: str) -> dict[str, Any]:
-        return {"type": f"rich_text_{kind}", "elements": [{"type": "text", "text": one} for one in texts]}
+        return {"type": f"rich_text_{kind}", "elements": [{"type": "text", "text": line} for line in texts]}
 
     rich = [
         {"type": "rich_text_section", "elements": elements},
-        {"type": "rich_text_list", "elements": [run("section", one) for one in ("Oars", "\n", "Rope")]},
+        {"type": "rich_text_list", "elements": [run("section", line) for line in ("Oars", "\n", "Rope")]},
         run("preformatted", "if a < b:\n  row()\n"),
         run("quote", "Ready ", "about!"),
     ]

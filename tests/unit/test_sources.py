@@ -43,9 +43,9 @@ class TestDiscovery:
         (tmp_path / "chat.txt").write_text("Ann: Hm.\n")
         with ZipFile(tmp_path / "bad.zip", "w") as packed:
             packed.writestr("../up.txt", "Ann: Hm.\n")
-        found = find_parts(tmp_path)
-        assert [Path(part.where).name for part in found.parts] == ["chat.txt"]
-        assert [Path(name).name for name in found.unknown] == ["bad.zip"]
+        discovery = find_parts(tmp_path)
+        assert [Path(part.where).name for part in discovery.parts] == ["chat.txt"]
+        assert [Path(name).name for name in discovery.unknown] == ["bad.zip"]
         with pytest.raises(BadRecord, match="leads out of it"):
             find_parts(tmp_path / "bad.zip")
 
@@ -66,7 +66,7 @@ class TestDiscovery:
     @pytest.mark.parametrize("packed", [False, True])
     def test_walked_files_require_specific_formats(self, tmp_path: Path, packed: bool) -> None:
         damaged, event, other = '{"conte', '{"content": "Snow."}', '{"level": "info"}'
-        said = {
+        files = {
             "chat.txt": "Ann: Hm.\n", "chat.LOG": "Ann: Hm.\n", "chat": "Ann: Hm.\n", "chat.md": "Ann: Hm.\n",
             "chat 1.5": "Ann: Hm.\n", "a.jsonl": f"{event}\n", "b.jsonl": f"{damaged}\n{other}\n{event}\n",
             "docker-compose.yml": 'version: "3"\nservices:\n', "requests.http": "Host: example.org\n",
@@ -74,18 +74,18 @@ class TestDiscovery:
         }  # fmt: skip
         folder = tmp_path / "all"
         folder.mkdir()
-        for name, text in said.items():
+        for name, text in files.items():
             (folder / name).write_text(text)
         if packed:
             with ZipFile(tmp_path / "all.zip", "w") as archive:
-                for name in said:
+                for name in files:
                     archive.write(folder / name, name)
-        found = find_parts(tmp_path / "all.zip" if packed else folder)
-        formats = {Path(part.where).name: part.format.name for part in found.parts}
+        discovery = find_parts(tmp_path / "all.zip" if packed else folder)
+        formats = {Path(part.where).name: part.format.name for part in discovery.parts}
         assert formats == dict.fromkeys(
             ("chat.txt", "chat.LOG", "chat", "chat.md", "chat 1.5"), "plain"
         ) | dict.fromkeys(("a.jsonl", "b.jsonl"), "jsonl")
-        assert len(found.unknown) == 4
+        assert len(discovery.unknown) == 4
         for name in ("docker-compose.yml", "c.jsonl", "d.jsonl"):
             assert find_parts(folder / name).format in ("plain", "jsonl"), "who names a file means it"
 
@@ -147,9 +147,9 @@ class TestNeighbouringFiles:
     }  # fmt: skip
 
     def put(self, folder: Path, files: dict[str, Any]) -> Path:
-        for name, said in files.items():
+        for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(said.read_bytes() if isinstance(said, Path) else said)
+            (folder / name).write_bytes(content.read_bytes() if isinstance(content, Path) else content)
         return folder
 
     def others(self, folder: Path) -> Path:
@@ -158,9 +158,9 @@ class TestNeighbouringFiles:
     @pytest.mark.parametrize("name", PUT)
     def test_files_of_an_export_do_not_split_it(self, tmp_path: Path, name: str) -> None:
         folder = self.put(tmp_path / "all", self.PUT[name])
-        found = find_parts(folder)
-        assert [(part.format.name, part.path) for part in found.parts] == [(name, folder)]
-        assert (found.unknown, found.walked) == ((), False)
+        discovery = find_parts(folder)
+        assert [(part.format.name, part.path) for part in discovery.parts] == [(name, folder)]
+        assert (discovery.unknown, discovery.walked) == ((), False)
 
     @pytest.mark.parametrize(
         ("name", "packed"), [(name, packed) for name in PUT for packed in (False, True) if not packed or name != "amem"]
@@ -171,25 +171,25 @@ class TestNeighbouringFiles:
             path = Path(shutil.make_archive(str(path), "zip", path))
         path_alone = self.put(tmp_path / "alone" / "all", self.PUT[name])
         alone = list(read(TranscriptPart("all", format_named(name), path_alone)))
-        found = find_parts(path)
-        assert found.walked
-        assert {part.where: part.format.name for part in found.parts} == {str(path): name} | {
+        discovery = find_parts(path)
+        assert discovery.walked
+        assert {part.where: part.format.name for part in discovery.parts} == {str(path): name} | {
             f"{path}/{other}": format for other, (_, format) in self.OTHERS.items()
         }
-        assert found.unknown == ()
-        ids = [record.external_id for record in read(found.parts[0]) if isinstance(record, Event)]
+        assert discovery.unknown == ()
+        ids = [record.external_id for record in read(discovery.parts[0]) if isinstance(record, Event)]
         assert ids == [record.external_id for record in alone if isinstance(record, Event)]
         with Memory(":memory:") as memory:
             report = memory.import_transcript(path)
-        assert [(file.added > 0, file.revised) for file in report.files] == [(True, 0)] * len(found.parts)
+        assert [(file.added > 0, file.revised) for file in report.files] == [(True, 0)] * len(discovery.parts)
 
     def test_each_of_two_conversation_files_is_read_by_its_own_format(self, tmp_path: Path) -> None:
         for name in ("claude", "chatgpt"):
             self.put(tmp_path / "exports" / name, self.PUT[name])
         assert find_parts(tmp_path / "exports").format == "chatgpt, claude"
         self.put(tmp_path / "exports", self.PUT["claude"])
-        found = [(Path(part.where).name, part.format.name) for part in find_parts(tmp_path / "exports").parts]
-        assert found == [("exports", "claude"), ("chatgpt", "chatgpt"), ("claude", "claude")]
+        formats = [(Path(part.where).name, part.format.name) for part in find_parts(tmp_path / "exports").parts]
+        assert formats == [("exports", "claude"), ("chatgpt", "chatgpt"), ("claude", "claude")]
 
     @pytest.mark.parametrize("name", PUT)
     def test_exports_in_subfolders_are_read(self, tmp_path: Path, name: str) -> None:
@@ -215,11 +215,11 @@ class TestNeighbouringFiles:
         folder = self.put(tmp_path / "all", self.PUT["chatgpt"])
         self.put(folder / "slack", self.PUT["slack"])
         self.put(folder, {"notes.xyz": b"\0"})
-        found = find_parts(folder)
-        assert [(part.format.name, part.path) for part in found.parts] == [
+        discovery = find_parts(folder)
+        assert [(part.format.name, part.path) for part in discovery.parts] == [
             ("chatgpt", folder), ("slack", folder / "slack"),
         ]  # fmt: skip
-        assert found.unknown == (), "it may go with the export"
+        assert discovery.unknown == (), "it may go with the export"
 
 
 class TestIds:

@@ -13,8 +13,8 @@ def uses(*keys: str, kind: str = "keyword") -> dict[str, TermUse]:
 DF = {"kiln": 4, "glaze": 3, "clay": 12, "oslo": 5, "boat": 40}
 
 
-def words(tokens: str, *around: dict[str, TermUse], speakers: tuple[str, ...] = ()) -> list[str]:
-    return [term.text for term in spread(tokens.split(), around, DF, speakers)]
+def words(tokens: str, *neighbours: dict[str, TermUse], speakers: tuple[str, ...] = ()) -> list[str]:
+    return [term.text for term in spread(tokens.split(), neighbours, DF, speakers)]
 
 
 def test_keywords_shared_by_two_neighbours_spread_to_a_note() -> None:
@@ -29,15 +29,15 @@ def test_common_words_and_speakers_do_not_spread() -> None:
 
 
 def test_the_most_shared_then_the_rarest_keywords_are_first() -> None:
-    around = uses("kiln", "glaze", "clay"), uses("kiln", "glaze", "clay"), uses("clay")
-    assert words("pot", *around) == ["clay", "glaze", "kiln"]
+    neighbours = uses("kiln", "glaze", "clay"), uses("kiln", "glaze", "clay"), uses("clay")
+    assert words("pot", *neighbours) == ["clay", "glaze", "kiln"]
 
 
 def test_few_keywords_spread_and_none_twice() -> None:
-    held = uses("kiln", "kiln glaze", "glaze", "clay", "oslo")
-    found = words("pot", held, held)
-    assert len(found) == MAX_SPREAD
-    tokens = " ".join(found).split()
+    neighbour = uses("kiln", "kiln glaze", "glaze", "clay", "oslo")
+    spread_words = words("pot", neighbour, neighbour)
+    assert len(spread_words) == MAX_SPREAD
+    tokens = " ".join(spread_words).split()
     assert len(tokens) == len(set(tokens))
 
 

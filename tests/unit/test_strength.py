@@ -32,8 +32,8 @@ def test_known_values() -> None:
 
 
 @given(days, days, counts)
-def test_strength_falls_with_time(one: float, other: float, times: int) -> None:
-    sooner, later = sorted((one, other))
+def test_strength_falls_with_time(first: float, second: float, times: int) -> None:
+    sooner, later = sorted((first, second))
     assert 0.0 <= after(later, times) <= after(sooner, times) <= 1.0
 
 

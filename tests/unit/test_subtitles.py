@@ -18,8 +18,8 @@ UTC = timezone.utc
 
 def read(path: Path) -> list[Event]:
     records = list(subtitles.read(path))
-    assert all(isinstance(one, Event) for one in records), records
-    return [one for one in records if isinstance(one, Event)]
+    assert all(isinstance(record, Event) for record in records), records
+    return [record for record in records if isinstance(record, Event)]
 
 
 def write(path: Path, text: str) -> Path:
@@ -61,8 +61,8 @@ def test_teams_transcripts_are_read() -> None:
 
 @pytest.mark.parametrize("between", ["\n", "</v>", "</v> ", "</v>\n"])
 def test_one_subtitle_may_have_several_speakers(tmp_path: Path, between: str) -> None:
-    said = f"<v.loud Ann Lee>Is that a heron?{between}<v Ben>No,\na bittern.</v>"
-    events = read(write(tmp_path / "a.vtt", f"WEBVTT\n\n00:01.000 --> 00:03.000\n{said}\n"))
+    cue = f"<v.loud Ann Lee>Is that a heron?{between}<v Ben>No,\na bittern.</v>"
+    events = read(write(tmp_path / "a.vtt", f"WEBVTT\n\n00:01.000 --> 00:03.000\n{cue}\n"))
     assert [(event.speaker, event.content) for event in events] == [
         ("Ann Lee", "Is that a heron?"), ("Ben", "No, a bittern."),
     ]  # fmt: skip
@@ -75,7 +75,7 @@ def test_zoom_captions_take_the_date_from_the_folder(tmp_path: Path) -> None:
     folder.mkdir()
     path = write(folder / "meeting_saved_closed_caption.txt", text)
     records = list(subtitles.read(path, ZoneInfo("Europe/Oslo")))
-    assert [(one.occurred_at, one.session) for one in records if isinstance(one, Event)] == [
+    assert [(record.occurred_at, record.session) for record in records if isinstance(record, Event)] == [
         (datetime(2024, 1, 8, 22, 59, 50, tzinfo=UTC), folder.name),
         (datetime(2024, 1, 8, 23, 0, 10, tzinfo=UTC), folder.name),
     ]
@@ -92,15 +92,15 @@ def test_zoom_chats_are_read(tmp_path: Path) -> None:
 
 
 def test_old_zoom_chats_are_read(tmp_path: Path) -> None:
-    said = "09:00:12\t From  Ann to Be : Here: the link\n09:01:00\t From Ben Øst : ok\n"
-    path = write(tmp_path / "meeting_saved_chat.txt", said)
+    text = "09:00:12\t From  Ann to Be : Here: the link\n09:01:00\t From Ben Øst : ok\n"
+    path = write(tmp_path / "meeting_saved_chat.txt", text)
     assert subtitles.sniff(path, path.read_bytes())
     assert [(event.speaker, event.content) for event in read(path)] == [("Ann", "Here: the link"), ("Ben Øst", "ok")]
 
 
 def test_cloud_recording_chats_are_read(tmp_path: Path) -> None:
-    said = "00:05:12\tAnn Lee:\tHere: the link\nand more\n01:00:00\tBen Øst:\tok\n"
-    path = write(tmp_path / "GMT20240108-090000_Recording.txt", said)
+    text = "00:05:12\tAnn Lee:\tHere: the link\nand more\n01:00:00\tBen Øst:\tok\n"
+    path = write(tmp_path / "GMT20240108-090000_Recording.txt", text)
     assert subtitles.sniff(path, path.read_bytes())
     assert [(event.speaker, event.content, event.metadata["offset"]) for event in read(path)] == [
         ("Ann Lee", "Here: the link\nand more", 312), ("Ben Øst", "ok", 3600),
@@ -126,16 +126,16 @@ def test_long_talk_is_split_at_sentences(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("1\n00:00:0x,000 --> 00:00:02,000\nlost\n\n2\n00:00:03,000 --> 00:00:04,000\nkept\n", ("2", "'00")),
         ("1\n00:00:03,000 --> 00:00:04,000\nkept\n\nstray\nlines\n\n", ("6", "a text without a time")),
     ],
 )
-def test_cues_without_a_time_are_rejected(tmp_path: Path, text: str, told: tuple[str, str]) -> None:
+def test_cues_without_a_time_are_rejected(tmp_path: Path, text: str, reason: tuple[str, str]) -> None:
     records = list(subtitles.read(write(tmp_path / "a.srt", text)))
-    assert [one.content for one in records if isinstance(one, Event)] == ["kept"]
-    assert [(one.position, one.reason.partition(":")[0]) for one in records if isinstance(one, Rejected)] == [told]
+    assert [row.content for row in records if isinstance(row, Event)] == ["kept"]
+    assert [(row.position, row.reason.partition(":")[0]) for row in records if isinstance(row, Rejected)] == [reason]
 
 
 def test_other_texts_are_not_recognised(tmp_path: Path) -> None:

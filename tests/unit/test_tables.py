@@ -19,8 +19,8 @@ SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 CET = timezone(timedelta(hours=1))
 
 
-def utc(*told: int) -> datetime:
-    return datetime(*told, tzinfo=timezone.utc)  # type: ignore[arg-type, misc]
+def utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=timezone.utc)  # type: ignore[arg-type, misc]
 
 
 def table(folder: Path, text: str | bytes, name: str = "table.csv") -> Path:
@@ -97,7 +97,7 @@ class TestSamples:
         }  # fmt: skip
         assert second.metadata == {"day": "2024-03-02"}, "NaN says nothing"
         assert (third.position, third.reason) == ("row 3", "the row has no content")
-        assert [one.external_id for one in (first, second, fourth)] == [
+        assert [event.external_id for event in (first, second, fourth)] == [
             "m-000000000000000001",
             "m-000000000000000002",
             None,
@@ -131,15 +131,15 @@ class TestCsv:
         assert event.metadata == {"text": "x"}
 
     @pytest.mark.parametrize(
-        ("columns", "told"),
+        ("columns", "message"),
         [
             ({"content": "Nothing"}, "unknown column 'Nothing' for content: use one of a, b"),
             ({"mood": "a"}, "unknown field 'mood': use one of content, speaker"),
             ({}, "no column contains the content"),
         ],
     )
-    def test_missing_columns_raise(self, tmp_path: Path, columns: dict[str, str], told: str) -> None:
-        with pytest.raises(InvalidInput, match=told):
+    def test_missing_columns_raise(self, tmp_path: Path, columns: dict[str, str], message: str) -> None:
+        with pytest.raises(InvalidInput, match=message):
             split_records(table(tmp_path, "a,b\n1,2\n"), **columns)
 
     def test_ids_come_from_the_id_column_or_the_content(self, tmp_path: Path) -> None:
@@ -161,9 +161,9 @@ class TestCsv:
         assert "longer than" in rejected["10"]
 
     def test_truncated_utf16_is_rejected(self, tmp_path: Path) -> None:
-        said = "speaker,content\na,b\n".encode("utf-16")
+        data = "speaker,content\na,b\n".encode("utf-16")
         with pytest.raises(BadRecord, match=r"table\.csv:\d: the text is not valid UTF-16"):
-            split_records(table(tmp_path, said + b"x"))
+            split_records(table(tmp_path, data + b"x"))
 
     def test_values_outside_the_limits_of_a_field_are_rejected(self, tmp_path: Path) -> None:
         (event,), _ = split_records(table(tmp_path, f"content,speaker,a,b,a\nx,y,1,{'z' * 301},2\n"))
@@ -178,9 +178,9 @@ class TestParquet:
 
     def test_a_truncated_file_raises(self, tmp_path: Path) -> None:
         pytest.importorskip("pyarrow")
-        said = (SAMPLES / "parquet-dock.parquet").read_bytes()
+        data = (SAMPLES / "parquet-dock.parquet").read_bytes()
         with pytest.raises(BadRecord, match=r"table\.parquet"):
-            list(parquet_table.read(table(tmp_path, said[:-9], "table.parquet")))
+            list(parquet_table.read(table(tmp_path, data[:-9], "table.parquet")))
 
     def test_a_row_outside_the_calendar_is_rejected(self, tmp_path: Path) -> None:
         arrow = pytest.importorskip("pyarrow")
@@ -200,7 +200,7 @@ NINE = utc(2024, 5, 1, 9)
 
 
 @pytest.mark.parametrize(
-    ("told", "meant"),
+    ("written", "expected"),
     [
         ("2024-05-01T09:00:00Z", NINE), ("2024-05-01T11:00:00+0200", NINE), ("2024-05-01 11:00:00 +0200", NINE),
         ("2024-05-01 09:00:00 UTC", NINE), ("2024-05-01 09:00:00+00", NINE), ("2024/05/01 10:00", NINE),
@@ -222,5 +222,5 @@ NINE = utc(2024, 5, 1, 9)
         (float("inf"), None), ("9999-12-31T23:59-05:00", None), ("٢٠٢٤-٠٥-٠١", None), ("9" * 5000, None), ([], None),
     ],
 )  # fmt: skip
-def test_written_times_are_parsed(told: Any, meant: datetime | None) -> None:
-    assert moment(told, CET) == meant
+def test_written_times_are_parsed(written: Any, expected: datetime | None) -> None:
+    assert moment(written, CET) == expected

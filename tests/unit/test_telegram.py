@@ -21,8 +21,8 @@ UTC = timezone.utc
 
 def read(path: Path) -> list[Event]:
     records = list(telegram.read(path))
-    assert all(isinstance(one, Event) for one in records), records
-    return [one for one in records if isinstance(one, Event)]
+    assert all(isinstance(record, Event) for record in records), records
+    return [record for record in records if isinstance(record, Event)]
 
 
 def export(tmp_path: Path, *messages: Any) -> Path:
@@ -40,10 +40,10 @@ def test_a_control_character_in_a_message_does_not_end_the_file(tmp_path: Path) 
 
 def test_an_answer_to_another_chat_has_no_topic(tmp_path: Path) -> None:
     created = {"id": 1, "type": "service", "action": "topic_created", "title": "Tides"}
-    said = {"id": 2, "date_unixtime": "1700000000", "from": "Ann", "text": "Hm.", "reply_to_message_id": 1}
-    here, there = read(export(tmp_path, created, said, {**said, "id": 3, "reply_to_peer_id": "channel101"}))
-    assert (here.session, here.metadata["reply_to"]) == ("1/Tides", "1/1")
-    assert (there.session, there.metadata["reply_to"]) == (None, "101/1")
+    reply = {"id": 2, "date_unixtime": "1700000000", "from": "Ann", "text": "Hm.", "reply_to_message_id": 1}
+    same_chat, other_chat = read(export(tmp_path, created, reply, {**reply, "id": 3, "reply_to_peer_id": "channel101"}))
+    assert (same_chat.session, same_chat.metadata["reply_to"]) == ("1/Tides", "1/1")
+    assert (other_chat.session, other_chat.metadata["reply_to"]) == (None, "101/1")
 
 
 def test_poll_texts_may_be_lists_of_fragments(tmp_path: Path) -> None:
@@ -55,11 +55,11 @@ def test_poll_texts_may_be_lists_of_fragments(tmp_path: Path) -> None:
 
 def test_topics_with_equal_names_are_separate_sessions(tmp_path: Path) -> None:
     created = [{"id": nth, "type": "service", "action": "topic_created", "title": "Tides"} for nth in (1, 2)]
-    said = [
+    messages = [
         {"id": nth + 2, "date_unixtime": "1700000000", "from": "Ann", "text": "Hm.", "reply_to_message_id": nth}
         for nth in (1, 2)
     ]
-    events = read(export(tmp_path, *created, *said))
+    events = read(export(tmp_path, *created, *messages))
     assert [(event.session, event.metadata["topic"]) for event in events] == [
         ("1/Tides", "Tides"), ("1/Tides (2)", "Tides (2)"),
     ]  # fmt: skip
@@ -119,9 +119,9 @@ def test_a_bad_message_is_rejected_with_its_position(tmp_path: Path, message: An
 
 
 def test_a_truncated_file_yields_the_messages_before_the_cut(tmp_path: Path) -> None:
-    whole = (SAMPLES / "telegram-chat.json").read_text(encoding="utf-8")
+    text = (SAMPLES / "telegram-chat.json").read_text(encoding="utf-8")
     path = tmp_path / "result.json"
-    path.write_text(whole[: whole.index("the map")], encoding="utf-8")
+    path.write_text(text[: text.index("the map")], encoding="utf-8")
     records = telegram.read(path)
     assert isinstance(next(records), Event)
     with pytest.raises(BadRecord, match="truncated"):
@@ -130,12 +130,12 @@ def test_a_truncated_file_yields_the_messages_before_the_cut(tmp_path: Path) -> 
 
 def test_an_invalid_chat_name_is_cleaned(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
-    told = {
+    chat = {
         "name": "A\0\ud800",
         "type": "personal_chat",
         "id": 1,
         "messages": [{"id": 1, "date_unixtime": "1", "text": "x"}],
     }
-    path.write_text(json.dumps(told), encoding="utf-8")
+    path.write_text(json.dumps(chat), encoding="utf-8")
     (event,) = read(path)
     assert event.metadata == {"channel": "A\ufffd\ufffd"}

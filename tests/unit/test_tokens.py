@@ -62,9 +62,9 @@ def test_unicode_forms_of_a_text_have_the_same_tokens(text: str) -> None:
 @given(STORABLE)
 def test_words_carry_their_tokens_and_positions(text: str) -> None:
     cleaned = clean(text)
-    found = words(text)
-    assert [word.token for word in found if word.token] == tokenize(text)
-    assert all(cleaned[word.start : word.end] == word.text for word in found)
+    parsed = words(text)
+    assert [word.token for word in parsed if word.token] == tokenize(text)
+    assert all(cleaned[word.start : word.end] == word.text for word in parsed)
 
 
 def test_long_unspaced_text_is_cut() -> None:
@@ -103,8 +103,8 @@ def test_phrase_key_is_a_normal_form(text: str) -> None:
 
 def test_rarity_orders_words_of_every_script() -> None:
     for common, rarer in [("people", "harpsichord"), ("человек", "клавесин"), ("كتاب", "قيثارة"), ("日本", "薔薇")]:
-        (one,), (other, *_) = tokenize(common)[:1], tokenize(rarer)
-        assert rarity_of(one) < rarity_of(other)
+        (common_token,), (rare_token, *_) = tokenize(common)[:1], tokenize(rarer)
+        assert rarity_of(common_token) < rarity_of(rare_token)
     assert rarity_of("qqzzxyw") == 1.0
     assert zipf("peopl") < COMMON_ZIPF
 

@@ -26,16 +26,16 @@ def test_schemas_are_flat_and_every_argument_is_described(spec: Any) -> None:
     schema = schema_of(spec.arguments)
     assert schema["additionalProperties"] is False
     assert set(schema.get("required", ())) <= schema["properties"].keys()
-    for name, said in schema["properties"].items():
+    for name, argument in schema["properties"].items():
         assert name.isidentifier()
-        assert len(said["description"]) > 20
-        assert said["type"] in {"string", "integer", "number", "boolean", "array"}
-        assert not said.keys() & {"anyOf", "$ref", "title"}
-        assert said.get("default", 0) is not None
+        assert len(argument["description"]) > 20
+        assert argument["type"] in {"string", "integer", "number", "boolean", "array"}
+        assert not argument.keys() & {"anyOf", "$ref", "title"}
+        assert argument.get("default", 0) is not None
     assert 100 < len(spec.description) < 1024  # the limit of OpenAI
     # Models cannot choose the scope.
-    told = str(schema).lower() + spec.description.lower()
-    assert not any(word in told for word in ("cypher", "scope", "tenant", "agent"))
+    description = str(schema).lower() + spec.description.lower()
+    assert not any(word in description for word in ("cypher", "scope", "tenant", "agent"))
 
 
 def note(n: int, content: str) -> Note:
@@ -60,8 +60,8 @@ def note(n: int, content: str) -> Note:
 def test_recalled_text_is_recognised_by_its_words(text: str, holders: list[str]) -> None:
     recalled = RecalledNotes()
     said = ["Ann lives in Oslo.", "She said that the red boat is Ida's, not Nils'.", "Yes."]
-    for n, one in enumerate(said, 1):
-        recalled.add(note(n, one))
+    for n, content in enumerate(said, 1):
+        recalled.add(note(n, content))
     assert recalled.source_ids(text) == holders
 
 

@@ -33,8 +33,8 @@ def test_langsmith_runs_are_read_latest_first() -> None:
     read = events(list(traces.read(LANGSMITH)))
     assert brief(read) == BIRCH
     assert {event.session for event in read[:8]} == {"thread-birch"}
-    asked, called, measured = read[:3]
-    assert asked.occurred_at == datetime(2024, 5, 1, 9, 0, 1, tzinfo=timezone.utc)
+    user_turn, called, measured = read[:3]
+    assert user_turn.occurred_at == datetime(2024, 5, 1, 9, 0, 1, tzinfo=timezone.utc)
     assert called.payload == {"calls": [{"tool": "measure", "input": {"tree": "birch"}, "id": "call_b1"}]}
     assert called.metadata["model"] == "gpt-4o-mini"
     assert (measured.metadata["tool"], measured.metadata["call"]) == ("measure", "call_b1")
@@ -61,14 +61,14 @@ def test_a_later_export_adds_only_new_messages(tmp_path: Path) -> None:
         if isinstance(event, Event)
     }
     assert len(first_turn) == 4
-    both = [event.external_id for event in events(list(traces.read(LANGSMITH)))]
-    assert set(both[:4]) == first_turn
+    ids = [event.external_id for event in events(list(traces.read(LANGSMITH)))]
+    assert set(ids[:4]) == first_turn
 
 
 def test_repeated_messages_are_separate_events(tmp_path: Path) -> None:
-    def turn(nth: int, given: list[str]) -> dict[str, Any]:
+    def turn(nth: int, texts: list[str]) -> dict[str, Any]:
         messages = [
-            {"role": role, "content": said} for role, said in zip(["user", "assistant"] * 9, given, strict=False)
+            {"role": role, "content": text} for role, text in zip(["user", "assistant"] * 9, texts, strict=False)
         ]
         return {
             "id": f"r{nth}", "trace_id": f"t{nth}", "run_type": "llm", "start_time": f"2024-05-01T09:0{nth}:00",
@@ -116,14 +116,14 @@ def test_invalid_records_are_rejected_and_the_rest_is_read(tmp_path: Path) -> No
     lines = ["{nonsense}", "7", '{"a": 1}', late, span, good]
     read, rejected = split_records(list(traces.read(write(tmp_path / "a.jsonl", "\n".join(lines)))))
     assert len(read) == 2
-    assert [one.position for one in rejected] == ["1", "2", "3", "4", "5/x"]
+    assert [record.position for record in rejected] == ["1", "2", "3", "4", "5/x"]
 
 
 def test_a_truncated_array_yields_the_records_before_the_cut(tmp_path: Path) -> None:
     runs = [json.loads(line) for line in LANGSMITH.read_text("utf-8").splitlines()]
     path = write(tmp_path / "runs.json", json.dumps(runs)[:-9])
-    told: list[Any] = []
+    records: list[Any] = []
     with pytest.raises(BadRecord, match=r"runs\.json:1:\d+: the JSON is truncated here"):
-        told.extend(traces.read(path))
+        records.extend(traces.read(path))
     read = traces.read(path)
     assert next(read).model_dump()["content"] == "How tall is the birch?"

@@ -96,7 +96,7 @@ class TestLocomo:
         sample["conversation"]["session_2_date_time"] = "some day in May"
         accepted, rejected = split_records(list(locomo.read(write(tmp_path / "talk.json", sample))))
         assert [event.occurred_at is None for event in accepted] == [True, True, False]
-        assert [(one.position, "some day in May" in one.reason) for one in rejected] == [("session_2", True)]
+        assert [(record.position, "some day in May" in record.reason) for record in rejected] == [("session_2", True)]
 
     @pytest.mark.parametrize("turn", [None, "text", {"speaker": "Wim", "text": 7}, {"speaker": "Wim", "text": " "}])
     def test_a_bad_turn_is_rejected_and_the_next_is_read(self, tmp_path: Path, turn: Any) -> None:
@@ -104,7 +104,7 @@ class TestLocomo:
         sample["conversation"]["session_2"][0] = turn
         accepted, rejected = split_records(list(locomo.read(write(tmp_path / "talk.json", sample))))
         assert [event.external_id for event in accepted] == ["D2:2", "D10:1"]
-        assert [one.position for one in rejected] == ["session_2[1]"]
+        assert [record.position for record in rejected] == ["session_2[1]"]
 
     def test_truncated_json_is_reported_with_file_and_position(self, tmp_path: Path) -> None:
         text = json.dumps(talk(), indent=1)
@@ -143,8 +143,8 @@ class TestJsonLines:
         assert len(set(ids)) == 5
         assert ids[3:] == [None, "mine"]
         later = json.dumps({"content": "Before."}) + "\n" + text
-        again = [event.external_id for event in events(list(events_jsonl.read(write(tmp_path / "b.jsonl", later))))]
-        assert again[1:] == ids, "a line put in above changes no id"
+        later_ids = [event.external_id for event in events(list(events_jsonl.read(write(tmp_path / "b.jsonl", later))))]
+        assert later_ids[1:] == ids, "a line put in above changes no id"
 
     def test_bad_lines_are_rejected_by_number_and_the_rest_is_read(self, tmp_path: Path) -> None:
         lines = [
@@ -155,8 +155,8 @@ class TestJsonLines:
         path = write(tmp_path / "events.jsonl", b"\n".join(lines))
         accepted, rejected = split_records(list(events_jsonl.read(path)))
         assert [event.content for event in accepted] == ["one", ""]
-        assert [one.position for one in rejected] == ["3", "4", "5", "6", "7", "8", "9", "11", "12", "13"]
-        assert all(one.file == str(path) and one.reason and "\n" not in one.reason for one in rejected)
+        assert [record.position for record in rejected] == ["3", "4", "5", "6", "7", "8", "9", "11", "12", "13"]
+        assert all(record.file == str(path) and record.reason and "\n" not in record.reason for record in rejected)
         assert "'text'" in rejected[3].reason
         assert "occurred_at" in rejected[4].reason
         assert "truncated" in rejected[-1].reason
@@ -214,7 +214,7 @@ class TestPlain:
         text = b"A heading\nAnn: one\n\xff\n[2024-13-01] Ann: two\nAnn: three\n"
         accepted, rejected = split_records(list(plain.read(write(tmp_path / "chat.txt", text))))
         assert [event.content for event in accepted] == ["one", "three"]
-        assert [one.position for one in rejected] == ["1", "3", "4"]
+        assert [record.position for record in rejected] == ["1", "3", "4"]
 
     @pytest.mark.parametrize("stamp", ["31.12.23, 21:05:09", "2024-13-01", "5"])
     def test_unknown_stamps_are_not_recognised(self, tmp_path: Path, stamp: str) -> None:
@@ -287,7 +287,7 @@ class TestChoosing:
 
 def test_content_keys_depend_on_all_parts() -> None:
     keys = ContentKeys()
-    said = [(session, role, text) for session in (None, "s") for role in (None, "r") for text in ("a", "b", "a")]
-    made = {keys.key(*one) for one in said}
+    turns = [(session, role, text) for session in (None, "s") for role in (None, "r") for text in ("a", "b", "a")]
+    made = {keys.key(*turn) for turn in turns}
     assert len(made) == 12
     assert ContentKeys().key("s", "r", "a") in made

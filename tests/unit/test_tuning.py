@@ -48,9 +48,9 @@ def rated_searches(n: int, seed: int, preference: float, position_bias: bool = T
         traits[:, 0] = rng.random(SHOWN) < 0.5
         odds = 2 * np.log(propensity(places()))
         fits = rng.random(SHOWN) < 1 / (1 + np.exp(-preference * (2 * traits[:, 0] - 1)))
-        seen = rng.random(SHOWN) < propensity(places()) if position_bias else np.ones(SHOWN, np.bool_)
+        examined = rng.random(SHOWN) < propensity(places()) if position_bias else np.ones(SHOWN, np.bool_)
         weight = np.float32(1.0) / propensity(places())
-        searches.append(RatedSearch(f"question {number}", traits, odds, fits & seen, weight))
+        searches.append(RatedSearch(f"question {number}", traits, odds, fits & examined, weight))
     return searches
 
 
@@ -67,10 +67,10 @@ def test_propensities_fall_and_are_clipped() -> None:
 
 
 def test_a_preference_is_learned_and_accepted() -> None:
-    some = rated_searches(150, 1, preference=2.0)
-    weights = fit_weights(some)
+    searches = rated_searches(150, 1, preference=2.0)
+    weights = fit_weights(searches)
     assert weights[0] > 0.5 > 2 * np.abs(weights[1:]).max()
-    assert cross_validate(some).is_significant
+    assert cross_validate(searches).is_significant
 
 
 def test_chance_is_rejected() -> None:
@@ -82,13 +82,13 @@ def test_chance_is_rejected() -> None:
 
 def test_position_bias_is_not_learned() -> None:
     """An irrelevant feature of the first hits gets no weight; without propensities it would."""
-    some = []
+    searches = []
     for item in rated_searches(400, 3, preference=0.0):
         at = item.traits.copy()
         at[:, 1] = places() <= 3
-        some.append(item._replace(traits=at, odds=np.zeros(SHOWN, np.float32)))
-    alike = [item._replace(weight=np.ones_like(item.weight)) for item in some]
-    assert abs(fit_weights(some)[1]) < 0.3 * fit_weights(alike)[1]
+        searches.append(item._replace(traits=at, odds=np.zeros(SHOWN, np.float32)))
+    unweighted = [item._replace(weight=np.ones_like(item.weight)) for item in searches]
+    assert abs(fit_weights(searches)[1]) < 0.3 * fit_weights(unweighted)[1]
 
 
 def test_too_little_feedback_raises() -> None:
@@ -97,9 +97,9 @@ def test_too_little_feedback_raises() -> None:
     useful = [item for item in rated_searches(200, 1, 0.0, position_bias=False) if item.used.any()]
     with pytest.raises(InvalidInput, match=f"5 searches have a useful hit, and learning requires {MIN_SEARCHES}"):
         update_preferences(scorer, useful[:5], 0)
-    again = TunedScorer(scorer.decoder, scorer.preferences._replace(searches=40))
+    tuned = TunedScorer(scorer.decoder, scorer.preferences._replace(searches=40))
     with pytest.raises(InvalidInput, match="0 searches since the last tuning"):
-        update_preferences(again, [], 0)
+        update_preferences(tuned, [], 0)
 
 
 def test_utility_is_a_bounded_mean_of_the_log() -> None:
@@ -115,8 +115,8 @@ def test_utility_is_a_bounded_mean_of_the_log() -> None:
 
 
 def test_failures_are_not_learned_from() -> None:
-    some = [search("s_1", ["a"], ["a"], "failure"), search("s_2", ["a"], []), search("s_3", ["a"], None)]
-    assert [item.id for item in training_searches(some)] == ["s_2"]
+    searches = [search("s_1", ["a"], ["a"], "failure"), search("s_2", ["a"], []), search("s_3", ["a"], None)]
+    assert [item.id for item in training_searches(searches)] == ["s_2"]
 
 
 def test_a_saved_scorer_loads_and_tuning_continues(tmp_path: Path) -> None:

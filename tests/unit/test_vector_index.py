@@ -51,42 +51,42 @@ def test_nearest_returns_the_best_allowed_rows(kind: str, share: float, monkeypa
     """Recall of the ten nearest rows is at least 0.98 under any filter."""
     monkeypatch.setattr(ivf, "FEW_ALLOWED", 500)
     monkeypatch.setattr(ivf, "PROBED", 24)
-    vectors, asked = spread(), spread(100, seed=5)
-    held = filled(kind, vectors)
+    vectors, queries = spread(), spread(100, seed=5)
+    index = filled(kind, vectors)
     allowed = np.append(np.random.default_rng(3).random(ROWS) < share, False)
     shared = 0
-    for vector in asked:
-        found = held.nearest(vector, 40, allowed).tolist()
-        assert len(found) == len(set(found)) == 40
-        assert allowed[found].all()
-        shared += len({*found} & {*best(vectors, vector, 10, allowed[:-1])})
+    for vector in queries:
+        rows = index.nearest(vector, 40, allowed).tolist()
+        assert len(rows) == len(set(rows)) == 40
+        assert allowed[rows].all()
+        shared += len({*rows} & {*best(vectors, vector, 10, allowed[:-1])})
     assert shared >= (1000 if kind == "flat" else 980)
-    exact = filled("flat", vectors).nearest(asked[0], 10, allowed).tolist()
-    assert exact == best(vectors, asked[0], 10, allowed[:-1])
+    exact = filled("flat", vectors).nearest(queries[0], 10, allowed).tolist()
+    assert exact == best(vectors, queries[0], 10, allowed[:-1])
 
 
 def test_deleted_rows_are_never_returned(kind: str) -> None:
     vectors = spread()
-    held = filled(kind, vectors)
-    gone = np.arange(0, ROWS, 2)
-    held.drop(gone)
+    index = filled(kind, vectors)
+    deleted = np.arange(0, ROWS, 2)
+    index.drop(deleted)
     everything = np.ones(ROWS + 1, bool)
     for vector in vectors[:50]:
-        assert not {*held.nearest(vector, 10, everything).tolist()} & {*gone.tolist()}
-    assert held.embedded.tolist() == [row % 2 == 1 for row in range(ROWS)]
-    assert not held.take(gone).any()
+        assert not {*index.nearest(vector, 10, everything).tolist()} & {*deleted.tolist()}
+    assert index.embedded.tolist() == [row % 2 == 1 for row in range(ROWS)]
+    assert not index.take(deleted).any()
 
 
 def test_deleted_rows_do_not_displace_results(monkeypatch: pytest.MonkeyPatch) -> None:
     """All nearest rows are deleted; the next ones are still found."""
     monkeypatch.setattr(ivf, "FEW_ALLOWED", 100)
     vectors = spread()
-    held = filled("inverted", vectors)
-    gone = best(vectors, vectors[0], 200, np.ones(ROWS, bool))
-    held.drop(np.array(sorted(gone)))
-    found = held.nearest(vectors[0], 40, np.ones(ROWS + 1, bool)).tolist()
-    assert len(found) == 40
-    assert not {*found} & {*gone}
+    index = filled("inverted", vectors)
+    deleted = best(vectors, vectors[0], 200, np.ones(ROWS, bool))
+    index.drop(np.array(sorted(deleted)))
+    rows = index.nearest(vectors[0], 40, np.ones(ROWS + 1, bool)).tolist()
+    assert len(rows) == 40
+    assert not {*rows} & {*deleted}
 
 
 def test_outdated_lists_do_not_hide_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,27 +97,27 @@ def test_outdated_lists_do_not_hide_rows(monkeypatch: pytest.MonkeyPatch) -> Non
     vectors, former = spread(), spread(seed=7)
     former[: ROWS // 2] = vectors[: ROWS // 2]
     old = filled("inverted", former)
-    kept = old.lists(np.arange(ROWS))
-    held = IvfIndex(old._centroids, np.stack([vectors.min(0), vectors.max(0)]))
-    held.put(np.arange(ROWS), vectors, kept.copy())
+    old_lists = old.lists(np.arange(ROWS))
+    index = IvfIndex(old._centroids, np.stack([vectors.min(0), vectors.max(0)]))
+    index.put(np.arange(ROWS), vectors, old_lists.copy())
     everything = np.ones(ROWS + 1, bool)
     changed = range(ROWS // 2, ROWS // 2 + 200)
-    assert sum(row in held.nearest(vectors[row], 5, everything).tolist() for row in changed) >= 198
+    assert sum(row in index.nearest(vectors[row], 5, everything).tolist() for row in changed) >= 198
     unchanged = np.arange(ROWS // 2)
-    assert (held.lists(unchanged) == kept[: ROWS // 2]).all()
+    assert (index.lists(unchanged) == old_lists[: ROWS // 2]).all()
 
 
 def test_codes_of_deleted_rows_are_compacted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ivf, "FEW_DEAD", 100)
     vectors = spread(1000)
-    held = filled("inverted", vectors)
-    before, lists_before, copy = held.take(np.arange(1000)), held.lists(np.arange(1000)), held.copy()
+    index = filled("inverted", vectors)
+    before, lists_before, copy = index.take(np.arange(1000)), index.lists(np.arange(1000)), index.copy()
     for _ in range(10):
-        held.put(np.arange(200), vectors[:200])
-    held.drop(np.arange(990, 1000))
-    assert held._index.ntotal == held._slots.used < 2000
-    assert (held.take(np.arange(990)) == before[:990]).all()
-    assert (held.lists(np.arange(990)) == lists_before[:990]).all()
+        index.put(np.arange(200), vectors[:200])
+    index.drop(np.arange(990, 1000))
+    assert index._index.ntotal == index._slots.used < 2000
+    assert (index.take(np.arange(990)) == before[:990]).all()
+    assert (index.lists(np.arange(990)) == lists_before[:990]).all()
     assert (copy.take(np.arange(1000)) == before).all()
 
 
@@ -126,44 +126,44 @@ def test_nearest_before_handles_distant_rows(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(ivf, "TOGETHER", 500)
     monkeypatch.setattr(ivf, "PROBED_BEFORE", 64)
     vectors = spread()
-    held, looked = filled("inverted", vectors), list[int]()
-    take = held.take
-    monkeypatch.setattr(held, "take", lambda rows: (looked.append(len(rows)), take(rows))[1])
-    asking = np.array([3, 9, 2000, 5990, 5999])
-    for row, (near, _) in zip(asking.tolist(), held.nearest_before(asking, 5, np.ones(ROWS + 1, bool)), strict=True):
+    index, read_counts = filled("inverted", vectors), list[int]()
+    take = index.take
+    monkeypatch.setattr(index, "take", lambda rows: (read_counts.append(len(rows)), take(rows))[1])
+    queries = np.array([3, 9, 2000, 5990, 5999])
+    for row, (near, _) in zip(queries.tolist(), index.nearest_before(queries, 5, np.ones(ROWS + 1, bool)), strict=True):
         exact = best(vectors[:row], vectors[row], 5, np.ones(row, bool))
         assert len(near) == min(row, 5)
         assert len({*near.tolist()} & {*exact}) >= min(row, 5) - 1
-    assert max(looked) < 10
+    assert max(read_counts) < 10
 
 
 def test_replaced_vectors_are_found_at_their_new_position(kind: str) -> None:
     vectors = spread()
-    held = filled(kind, vectors)
-    held.put(np.array([7]), vectors[4000:4001])
+    index = filled(kind, vectors)
+    index.put(np.array([7]), vectors[4000:4001])
     everything = np.ones(ROWS + 1, bool)
-    assert held.nearest(vectors[4000], 2, everything).tolist() == [7, 4000]  # ties: the lower row first
-    assert 7 not in held.nearest(vectors[7], 10, everything).tolist()
-    assert held.cosines(np.array([7]), vectors[4000])[0] == pytest.approx(1, abs=0.02)
-    held.put(np.array([8]), np.zeros((1, DIM), np.float32))  # no vector
-    assert not held.embedded[8]
-    assert 8 not in held.nearest(vectors[8], 10, everything).tolist()
+    assert index.nearest(vectors[4000], 2, everything).tolist() == [7, 4000]  # ties: the lower row first
+    assert 7 not in index.nearest(vectors[7], 10, everything).tolist()
+    assert index.cosines(np.array([7]), vectors[4000])[0] == pytest.approx(1, abs=0.02)
+    index.put(np.array([8]), np.zeros((1, DIM), np.float32))  # no vector
+    assert not index.embedded[8]
+    assert 8 not in index.nearest(vectors[8], 10, everything).tolist()
 
 
 def test_nearest_before_returns_earlier_rows_only(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ivf, "PROBED_BEFORE", 32)
     vectors = spread()
-    held, hidden = filled(kind, vectors), np.ones(ROWS + 1, bool)
-    hidden[5900:5950] = False
-    asking = np.arange(5890, ROWS, 3)
+    index, visible = filled(kind, vectors), np.ones(ROWS + 1, bool)
+    visible[5900:5950] = False
+    queries = np.arange(5890, ROWS, 3)
     shared = 0
-    for row, (near, cosines) in zip(asking.tolist(), held.nearest_before(asking, 5, hidden), strict=True):
-        exact = best(vectors[:row], vectors[row], 5, hidden[:row])
+    for row, (near, cosines) in zip(queries.tolist(), index.nearest_before(queries, 5, visible), strict=True):
+        exact = best(vectors[:row], vectors[row], 5, visible[:row])
         shared += len({*near.tolist()} & {*exact})
         assert cosines.tolist() == sorted(cosines.tolist(), reverse=True)
         assert (near < row).all()
-    assert shared >= (1.0 if kind == "flat" else 0.97) * 5 * len(asking)
-    first = held.nearest_before(np.array([0]), 5, hidden)[0]
+    assert shared >= (1.0 if kind == "flat" else 0.97) * 5 * len(queries)
+    first = index.nearest_before(np.array([0]), 5, visible)[0]
     assert first[0].tolist() == []
 
 
@@ -171,22 +171,22 @@ def test_nearest_before_breaks_ties_by_age() -> None:
     """Of more equally near rows than requested, some hidden, the oldest visible ones are returned."""
     vectors = spread(1000)
     vectors[100:400] = vectors[100]
-    held, shown = filled("flat", vectors), np.ones(1001, bool)
-    shown[100:200:2] = False
+    index, visible = filled("flat", vectors), np.ones(1001, bool)
+    visible[100:200:2] = False
     vectors[900] = vectors[100]
-    held.put(np.array([900]), vectors[900:901])
-    (near, cosines), (others, _) = held.nearest_before(np.array([900, 950]), 5, shown)
+    index.put(np.array([900]), vectors[900:901])
+    (near, cosines), (others, _) = index.nearest_before(np.array([900, 950]), 5, visible)
     assert near.tolist() == [101, 103, 105, 107, 109]
     assert cosines.tolist() == pytest.approx([1.0] * 5, abs=1e-6)
-    assert others.tolist() == best(vectors[:950], vectors[950], 5, shown[:950])
+    assert others.tolist() == best(vectors[:950], vectors[950], 5, visible[:950])
 
 
 def test_at_least_keeps_all_candidates() -> None:
     values = np.random.default_rng(0).random(1000).astype(np.float32)
     values[:100] = -np.inf
-    kept = at_least(values, 10)
-    assert {*np.argsort(-values)[:10].tolist()} <= {*kept.tolist()}
-    assert len(kept) < 20
+    places = at_least(values, 10)
+    assert {*np.argsort(-values)[:10].tolist()} <= {*places.tolist()}
+    assert len(places) < 20
     assert len(at_least(values[:120], 50)) == 20
 
 
@@ -196,28 +196,28 @@ def test_adopted_lists_include_concurrent_changes() -> None:
     numbers = np.arange(ROWS) * 2 + 1
     columns: Any = SimpleNamespace(
         vectors=filled("flat", vectors), ivf=None, notes={"number": numbers}, rows=ROWS, dim=DIM,
-        rows_of=lambda asked: np.searchsorted(numbers, asked),
+        rows_of=lambda requested: np.searchsorted(numbers, requested),
     )  # fmt: skip
     columns.vectors.changed_rows = []
-    found = filled("inverted", vectors)
-    found.drop(np.arange(5000, ROWS))
+    inverted = filled("inverted", vectors)
+    inverted.drop(np.arange(5000, ROWS))
     listed = ivf_lists.IvfLists(1, ROWS, vectors[:64], vectors[:2], numbers, np.zeros(ROWS, np.int64))
     columns.vectors.put(np.array([3]), vectors[4000:4001])
     columns.vectors.put(np.arange(5000, ROWS), vectors[5000:])
     columns.vectors.drop(np.array([4]))
     before = columns.vectors
-    ivf_lists.adopt(columns, listed, found)
-    assert columns.vectors is found
+    ivf_lists.adopt(columns, listed, inverted)
+    assert columns.vectors is inverted
     assert columns.vectors.embedded.tolist() == before.embedded.tolist()
     assert np.abs(columns.vectors.take(np.arange(ROWS)) - before.take(np.arange(ROWS))).max() < 0.02
 
 
 def test_given_lists_are_used_and_missing_ones_computed() -> None:
     vectors = spread()
-    held = filled("inverted", vectors)
+    index = filled("inverted", vectors)
     numbers = np.arange(ROWS) * 2
-    known = ivf_lists.IvfLists(1, ROWS, vectors[:64], vectors[:2], numbers[:100], held.lists(np.arange(100)))
-    first, fourth = held.lists(np.array([0, 3])).tolist()
+    known = ivf_lists.IvfLists(1, ROWS, vectors[:64], vectors[:2], numbers[:100], index.lists(np.arange(100)))
+    first, fourth = index.lists(np.array([0, 3])).tolist()
     assert known.of(np.array([0, 1, 6, 5000])).tolist() == [first, -1, fourth, -1]
 
 

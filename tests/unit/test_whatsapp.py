@@ -19,8 +19,8 @@ UTC = timezone.utc
 
 def read(path: Path) -> list[Event]:
     records = list(whatsapp.read(path))
-    assert all(isinstance(one, Event) for one in records), records
-    return [one for one in records if isinstance(one, Event)]
+    assert all(isinstance(record, Event) for record in records), records
+    return [record for record in records if isinstance(record, Event)]
 
 
 def chat(tmp_path: Path, *lines: str, name: str = "chat.txt") -> Path:
@@ -55,21 +55,21 @@ def chat(tmp_path: Path, *lines: str, name: str = "chat.txt") -> Path:
     ],
 )
 def test_stamps_of_many_languages_are_parsed(written: str, order: str) -> None:
-    told = stamp(written)
-    assert told is not None
-    assert told.moment(order, UTC) == datetime(2023, 12, 31, 21, 5, tzinfo=UTC)
-    seen = DateOrder()
-    seen.see(told)
-    assert seen.best() == order
+    parsed = stamp(written)
+    assert parsed is not None
+    assert parsed.moment(order, UTC) == datetime(2023, 12, 31, 21, 5, tzinfo=UTC)
+    date_order = DateOrder()
+    date_order.see(parsed)
+    assert date_order.best() == order
 
 
 @pytest.mark.parametrize(
     ("written", "hour"), [("1/2/23, 12:10 AM", 0), ("1/2/23, 12:10 PM", 12), ("2023/1/2 中午11:10", 11)]
 )
 def test_midnight_and_noon_are_parsed(written: str, hour: int) -> None:
-    told = stamp(written)
-    assert told is not None
-    assert told.hour == hour
+    parsed = stamp(written)
+    assert parsed is not None
+    assert parsed.hour == hour
 
 
 @pytest.mark.parametrize(
@@ -87,16 +87,16 @@ def test_midnight_and_noon_are_parsed(written: str, hour: int) -> None:
     ],
 )
 def test_the_whole_file_decides_whether_the_day_is_first(dates: list[str], order: str) -> None:
-    seen = DateOrder()
+    date_order = DateOrder()
     for date in dates:
-        told = stamp(date)
-        assert told is not None
-        seen.see(told)
-    assert seen.best() == order
+        parsed = stamp(date)
+        assert parsed is not None
+        date_order.see(parsed)
+    assert date_order.best() == order
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("poll", "expected"),
     [
         ("POLL:\nLunch?\nOPTION: Pie (2 votes)\nOPTION: Soup (1 vote)", "POLL:\nLunch?\nOPTION: Pie\nOPTION: Soup"),
         ("UMFRAGE:\nWann?\nOPTION: 9 (0 Stimmen)\nOPTION: 10 (2 Stimmen)\n", "UMFRAGE:\nWann?\nOPTION: 9\nOPTION: 10"),
@@ -104,10 +104,10 @@ def test_the_whole_file_decides_whether_the_day_is_first(dates: list[str], order
         ("POLL:\nLunch?\nPie (2 votes)", None),
     ],
 )
-def test_a_poll_keeps_its_id_after_votes(tmp_path: Path, said: str, kept: str | None) -> None:
+def test_a_poll_keeps_its_id_after_votes(tmp_path: Path, poll: str, expected: str | None) -> None:
     path = tmp_path / "WhatsApp Chat with Ann.txt"
-    path.write_text(f"31/12/2023, 21:05 - Ann: {said}\n", encoding="utf-8")
-    assert [event.content for event in read(path)] == [kept or said]
+    path.write_text(f"31/12/2023, 21:05 - Ann: {poll}\n", encoding="utf-8")
+    assert [event.content for event in read(path)] == [expected or poll]
 
 
 def test_years_of_other_calendars_are_not_converted(tmp_path: Path) -> None:
@@ -219,11 +219,11 @@ def test_unreadable_lines_are_rejected_with_their_number(tmp_path: Path) -> None
         b"torn off\n31/12/2023, 21:05 - Ann: a\n\xff\n31/02/2023, 21:05 - Ann: b\n31/12/2023, 21:07 - Ann: \0\n"
     )
     records = list(whatsapp.read(path))
-    assert [(one.position, one.reason[:21]) for one in records if isinstance(one, Rejected)] == [
+    assert [(record.position, record.reason[:21]) for record in records if isinstance(record, Rejected)] == [
         ("1", "no date: a message be"), ("3", "byte 0 of the line is"),
         ("4", "the date does not exi"), ("5", "content: contains a N"),
     ]  # fmt: skip
-    assert [one.content for one in records if isinstance(one, Event)] == ["a"]
+    assert [record.content for record in records if isinstance(record, Event)] == ["a"]
 
 
 def test_utf_16_is_read(tmp_path: Path) -> None:

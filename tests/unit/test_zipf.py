@@ -18,9 +18,9 @@ def scope() -> ZipfScope:
 
 
 def test_the_scope_is_reproducible(scope: ZipfScope) -> None:
-    again = ZipfScope(2_000)
-    assert again.session(9) == scope.session(9)
-    assert again.questions(20) == scope.questions(20)
+    second = ZipfScope(2_000)
+    assert second.session(9) == scope.session(9)
+    assert second.questions(20) == scope.questions(20)
     assert ZipfScope(2_000, seed=12).session(9) != scope.session(9)
     first = next(iter(scope))
     assert first.content == (
@@ -60,11 +60,11 @@ def test_words_follow_zipfs_law(scope: ZipfScope) -> None:
 
 
 def test_questions_mix_words_of_their_message_with_common_words(scope: ZipfScope) -> None:
-    said = {str(event.external_id): event.content.lower().strip(".?").split() for event in scope}
+    messages = {str(event.external_id): event.content.lower().strip(".?").split() for event in scope}
     for text, source in scope.questions(50):
-        asked = text[:-1].lower().split()
+        question_words = text[:-1].lower().split()
         assert text.endswith("?")
-        assert 5 <= len(asked) <= 8
-        of_message = [word for word in asked if token_of(word) and word in said[source]]
+        assert 5 <= len(question_words) <= 8
+        of_message = [word for word in question_words if token_of(word) and word in messages[source]]
         assert len(of_message) >= 3
-        assert any(not token_of(word) for word in asked) or len(asked) < 8
+        assert any(not token_of(word) for word in question_words) or len(question_words) < 8
