@@ -20,7 +20,7 @@ BATCH = 5
 
 
 def main(url: str, flag: str, acknowledged: str, events: str) -> None:
-    told = [json.loads(line) for line in Path(events).read_text().splitlines()]
+    turns = [json.loads(line) for line in Path(events).read_text().splitlines()]
     log = os.open(acknowledged, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with open(flag, "r+b") as file, mmap.mmap(file.fileno(), 1) as inside, Memory(url) as memory:
         store: Any = memory._bridge.inner._backend.memory.engine.store
@@ -32,8 +32,8 @@ def main(url: str, flag: str, acknowledged: str, events: str) -> None:
             inside[0] = 0
 
         store.apply = watched
-        for start in range(0, len(told), BATCH):
-            batch = told[start : start + BATCH]
+        for start in range(0, len(turns), BATCH):
+            batch = turns[start : start + BATCH]
             memory.add_many(batch)
             os.write(log, "".join(event["id"] + "\n" for event in batch).encode())
         memory.flush()

@@ -12,7 +12,7 @@ from zettel.model import Cause, Input
 from zettel.ports import ScopeState
 from zettel.ports.operations import Op, PutAnswer
 
-_SAID = [
+_TURNS = [
     ("1", "Ann", "a", "2024-01-10T09:00Z", "I live in Bergen, above a bakery."),
     ("2", "Bob", "a", "2024-01-10T09:01Z", "Do you still play the cello?"),
     ("3", "Ann", "a", "2024-01-10T09:02Z", "Every evening. Kestrel, my dog, howls along."),
@@ -22,7 +22,7 @@ _SAID = [
     ("7", "Bob", "b", None, "My sister Ida studies glaciers on Svalbard."),
 ]
 LIFE: list[dict[str, Any]] = [
-    dict(zip(("id", "speaker", "session", "occurred_at", "content"), said, strict=True)) for said in _SAID
+    dict(zip(("id", "speaker", "session", "occurred_at", "content"), turn, strict=True)) for turn in _TURNS
 ]
 """Seven turns in two sessions, the last one undated."""
 
@@ -76,12 +76,12 @@ def picture(memory: Memory, scope: Scope | None = None) -> dict[str, Any]:
     notes: dict[str, Note] = {}
     for _, made in memory.dump(scope=scope):
         notes.update({note.id: note for note in made})
-    told = {note.id: f"{note.session}/{note.speaker}/{note.content}/{note.part}" for note in notes.values()}
+    texts = {note.id: f"{note.session}/{note.speaker}/{note.content}/{note.part}" for note in notes.values()}
     links = sorted(
-        (told[link.source], link.type.value, told[link.target], link.weight)
+        (texts[link.source], link.type.value, texts[link.target], link.weight)
         for id in notes
         for link in memory.links(id, scope=scope)
         if link.source == id
     )
-    terms = {told[id]: sorted((t.key, t.kind, t.notes) for t in memory.terms(id, scope=scope)) for id in notes}
-    return {"notes": sorted(told.values()), "links": links, "terms": terms}
+    terms = {texts[id]: sorted((t.key, t.kind, t.notes) for t in memory.terms(id, scope=scope)) for id in notes}
+    return {"notes": sorted(texts.values()), "links": links, "terms": terms}

@@ -53,10 +53,10 @@ def annotated(memory: Memory, ids: Sequence[str]) -> list[bool]:
 
 
 def test_a_note_is_searchable_at_once_and_annotated_later(url: Any, server: ModelServer) -> None:
-    found = threading.Event()
+    searched = threading.Event()
 
     def answer(request: dict[str, Any]) -> str:
-        found.wait(PATIENCE)
+        searched.wait(PATIENCE)
         return reply(request)
 
     server.reply = answer
@@ -64,7 +64,7 @@ def test_a_note_is_searchable_at_once_and_annotated_later(url: Any, server: Mode
         ids = memory.add_many(LIFE)
         assert search_texts(memory, "Who howls along?")[0] == LIFE[2]["content"]
         assert noted(memory, ids[2]).authored == ()
-        found.set()
+        searched.set()
         memory.flush(timeout=PATIENCE)
         assert all(annotated(memory, ids))
         note = noted(memory, ids[2])
@@ -182,13 +182,13 @@ def test_a_model_adds_typed_links_with_a_reason(url: Any, server: ModelServer) -
 class Filtered(ModelServer):
     """A service that refuses requests with a given beginning and text."""
 
-    def __init__(self, begins: str, says: str) -> None:
+    def __init__(self, begins: str, contains: str) -> None:
         super().__init__(reply)
-        self.begins, self.says = begins, says
+        self.begins, self.contains = begins, contains
 
     async def answer(self, writer: asyncio.StreamWriter, request: dict[str, Any]) -> bool:
         prompt = request["messages"][-1]["content"]
-        if prompt.startswith(self.begins) and self.says in prompt:
+        if prompt.startswith(self.begins) and self.contains in prompt:
             await self.send(writer, 400, problem("the prompt was filtered"))
             return True
         return await super().answer(writer, request)

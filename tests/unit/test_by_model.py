@@ -43,12 +43,12 @@ from zettel.ports.language_model import (
 from zettel.prompts import load_prompt
 
 WEDNESDAY = datetime(2024, 5, 1, 9, tzinfo=timezone.utc)
-SAID = (
+TEXTS = (
     "I sold the red canoe to a neighbour yesterday",
     "The choir rehearses in the old brewery now",
     "My knee still hurts badly since the rainy marathon in Utrecht",
 )
-TOLD = (
+CONTEXTS = (
     "Ann sold the red canoe to a neighbour on 30 April 2024.",
     "Ann says that the choir rehearses in the old brewery.",
     "Ann says that her knee hurts badly since the rainy marathon in Utrecht.",
@@ -59,25 +59,26 @@ def _turn(text: str, place: int = 0, role: str | None = "Ann") -> AnnotationItem
     return AnnotationItem(f"n_{place:020x}", f"key {place}", Passage(text, None, role, WEDNESDAY))
 
 
-TURNS = tuple(_turn(text, place) for place, text in enumerate(SAID))
+TURNS = tuple(_turn(text, place) for place, text in enumerate(TEXTS))
 IDS = short_ids(turn.note for turn in TURNS)
 
 
 def test_equal_turns_may_get_equal_annotations() -> None:
-    turns = [_turn(SAID[0], place) for place in range(3)]
+    turns = [_turn(TEXTS[0], place) for place in range(3)]
     ids = short_ids(turn.note for turn in turns)
-    items = [{"id": ids[turn.note], "context": TOLD[0], "keywords": ["canoe"]} for turn in turns]
-    assert validated(turns, [], ids, items, frozenset()) == [ModelAnnotation(TOLD[0], ("canoe",), ())] * 3
+    items = [{"id": ids[turn.note], "context": CONTEXTS[0], "keywords": ["canoe"]} for turn in turns]
+    assert validated(turns, [], ids, items, frozenset()) == [ModelAnnotation(CONTEXTS[0], ("canoe",), ())] * 3
 
 
 def test_a_numeric_id_in_an_answer_is_accepted() -> None:
     (turn,) = TURNS[:1]
-    item = {"id": 34, "context": TOLD[0], "keywords": ["canoe"]}
-    assert validated([turn], [], {turn.note: "34"}, [item], frozenset()) == [ModelAnnotation(TOLD[0], ("canoe",), ())]
+    item = {"id": 34, "context": CONTEXTS[0], "keywords": ["canoe"]}
+    outcomes = validated([turn], [], {turn.note: "34"}, [item], frozenset())
+    assert outcomes == [ModelAnnotation(CONTEXTS[0], ("canoe",), ())]
 
 
 def _item(place: int, **fields: Any) -> dict[str, Any]:
-    return {"id": IDS[TURNS[place].note], "context": TOLD[place], "keywords": ["Ann"], "tags": ["life"], **fields}
+    return {"id": IDS[TURNS[place].note], "context": CONTEXTS[place], "keywords": ["Ann"], "tags": ["life"], **fields}
 
 
 def _answer(*items: Any, **top_level: Any) -> str:
@@ -150,7 +151,7 @@ def test_request_has_one_line_per_turn_and_lists_all_its_notes() -> None:
     assert len(shown[0]["text"]) < 400
     assert shown[1]["by"] == "Ann"
     assert shown[1]["on"] == "2024-05-01 Wed"
-    assert shown[1]["text"] == SAID[0]
+    assert shown[1]["text"] == TEXTS[0]
     assert shown[2]["text"] == hostile.passage.content
     assert "by" not in shown[2]
     assert set(notes) == {before.note, TURNS[0].note, hostile.note}
@@ -188,9 +189,9 @@ def test_items_are_matched_by_id_in_any_order() -> None:
     text = _answer(_item(2), _item(1, importance=0.7, kind="semantic", facts=facts), _item(0), summary="All is told.")
     wrote = _annotate(text)
     assert wrote.turns == (
-        ModelAnnotation(TOLD[0], ("Ann",), ("life",)),
-        ModelAnnotation(TOLD[1], ("Ann",), ("life",), 0.7, Kind.SEMANTIC, (facts[0],)),
-        ModelAnnotation(TOLD[2], ("Ann",), ("life",)),
+        ModelAnnotation(CONTEXTS[0], ("Ann",), ("life",)),
+        ModelAnnotation(CONTEXTS[1], ("Ann",), ("life",), 0.7, Kind.SEMANTIC, (facts[0],)),
+        ModelAnnotation(CONTEXTS[2], ("Ann",), ("life",)),
     )
     assert (wrote.summary, wrote.model, wrote.prompt) == ("All is told.", "some/model", "annotate/1")
 
@@ -203,7 +204,7 @@ def test_items_are_matched_by_id_in_any_order() -> None:
         ((_item(1, id="zzzz"),), NO_ITEM),
         ((_item(1, id=1),), NO_ITEM),
         (("context", None), NO_ITEM),
-        ((_item(1, context=SAID[1], keywords=[]),), REPEATS_PROMPT),
+        ((_item(1, context=TEXTS[1], keywords=[]),), REPEATS_PROMPT),
         ((_item(1, context="Ines is allergic to dogs and lakes."),), UNRELATED),
         ((_item(1, context=load_prompt("annotate").examples[0][1].split('"')[9]),), REPEATS_PROMPT),
     ],
@@ -260,7 +261,7 @@ def test_items_shifted_by_one_are_detected() -> None:
         ["choir", "rehearses", "brewery", "old"],
         ["knee", "marathon", "Utrecht"],
     ]
-    shifted = [_item(place, context=TOLD[place - 1], keywords=keywords[place - 1]) for place in range(3)]
+    shifted = [_item(place, context=CONTEXTS[place - 1], keywords=keywords[place - 1]) for place in range(3)]
     assert MISPLACED in _annotate(_answer(*shifted)).turns
     assert (
         _annotate(_answer(*(_item(place, keywords=keywords[place]) for place in range(3)))).turns.count(MISPLACED) == 0
@@ -289,7 +290,7 @@ def test_answers_without_items_are_invalid(text: str) -> None:
 
 def test_a_truncated_answer_keeps_its_complete_items() -> None:
     text = _answer(_item(0), _item(1), _item(2))
-    wrote = _annotate(text[: text.index(TOLD[2])], cut=True)
+    wrote = _annotate(text[: text.index(CONTEXTS[2])], cut=True)
     assert [isinstance(outcome, ModelAnnotation) for outcome in wrote.turns] == [True, True, False]
 
 
@@ -304,7 +305,7 @@ _values = st.recursive(
     | st.floats()
     | st.integers()
     | st.text(max_size=30)
-    | st.sampled_from([*IDS.values(), *SAID]),
+    | st.sampled_from([*IDS.values(), *TEXTS]),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )

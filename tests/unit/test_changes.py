@@ -58,7 +58,7 @@ My sister Eva lives in Oslo. => My sister Eva moved to Bergen.
 My dentist Eva Lund is nice. => My dentist Karl Moe is nice.
 I work at Nordlys on weekdays. => I work at Kafe Moen on weekdays.
 """)
-KEPT = _pairs("""
+UNCHANGED = _pairs("""
 I live in Bergen. => Did you move to Oslo?
 I live in Bergen. => If I moved to Oslo, I'd miss the rain.
 I live in Bergen. => I might move to a flat in Oslo next year.
@@ -113,7 +113,7 @@ def test_a_change_supersedes_the_old_statement(before: str, after: str) -> None:
     assert change.reason.startswith("says that ")
 
 
-@pytest.mark.parametrize(("before", "after"), KEPT)
+@pytest.mark.parametrize(("before", "after"), UNCHANGED)
 def test_a_statement_without_change_supersedes_nothing(before: str, after: str) -> None:
     assert _change(before, after) is None
 
@@ -178,7 +178,7 @@ def test_late_arrivals_are_superseded_by_the_next_statement_in_time() -> None:
     assert links == {("n_9", "n_1"), ("n_3", "n_9")}
 
 
-TEXTS = st.sampled_from([text for pair in (*REPLACED, *KEPT) for text in pair])
+TEXTS = st.sampled_from([text for pair in (*REPLACED, *UNCHANGED) for text in pair])
 ROLES = st.sampled_from(["Ann", "Ben", None])
 NOTES = st.lists(st.tuples(TEXTS, ROLES, st.none() | st.integers(0, 9)), min_size=2, max_size=6)
 

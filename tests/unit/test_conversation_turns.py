@@ -12,20 +12,20 @@ from zettel.integrations.conversation_turns import _new_user_messages as last
 from zettel.integrations.conversation_turns import _question as question
 
 USER, SYSTEM = {"role": "user", "content": "Hello?"}, {"role": "system", "content": "Be kind."}
-TOLD = f"{HEAD}\n\n- It rains."
+RECALLED = f"{HEAD}\n\n- It rains."
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ([USER], [{"role": "system", "content": TOLD}, USER]),
-        ([], [{"role": "system", "content": TOLD}]),
-        ([SYSTEM, USER], [{"role": "system", "content": f"Be kind.\n\n{TOLD}"}, USER]),
+        ([USER], [{"role": "system", "content": RECALLED}, USER]),
+        ([], [{"role": "system", "content": RECALLED}]),
+        ([SYSTEM, USER], [{"role": "system", "content": f"Be kind.\n\n{RECALLED}"}, USER]),
         ([SYSTEM | {"role": "developer", "name": "x"}],
-         [{"role": "developer", "name": "x", "content": f"Be kind.\n\n{TOLD}"}]),
+         [{"role": "developer", "name": "x", "content": f"Be kind.\n\n{RECALLED}"}]),
         ([SYSTEM | {"content": [{"type": "text", "text": "A"}]}],
-         [SYSTEM | {"content": [{"type": "text", "text": "A"}, {"type": "text", "text": TOLD}]}]),
-        ([SYSTEM | {"content": None}], [SYSTEM | {"content": f"\n\n{TOLD}"}]),
+         [SYSTEM | {"content": [{"type": "text", "text": "A"}, {"type": "text", "text": RECALLED}]}]),
+        ([SYSTEM | {"content": None}], [SYSTEM | {"content": f"\n\n{RECALLED}"}]),
     ],
 )  # fmt: skip
 def test_recalled_notes_form_one_system_message(before: list[Any], after: list[Any]) -> None:

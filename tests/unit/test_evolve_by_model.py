@@ -41,7 +41,7 @@ CHOICES = CandidateBatch((NoteCandidates(NEW[0], (0, 1)), NoteCandidates(NEW[1],
 IDS = short_ids(note.id for note in (*NEW, *OLD))
 
 
-def _said(text: str) -> EvolutionResult:
+def _evolve(text: str) -> EvolutionResult:
     async def ask(request: Request, notes: Sequence[str]) -> Answer:
         return Answer(text, "some/model")
 
@@ -57,7 +57,7 @@ def _change(because: Note = NEW[0], card: Note = OLD[0], **fields: Any) -> dict[
 
 
 def _changes(*changes: Any) -> tuple[Rewrite | LinkChange, ...]:
-    return _said(json.dumps({"changes": changes})).changes
+    return _evolve(json.dumps({"changes": changes})).changes
 
 
 def test_the_request_lists_each_note_once_with_an_opaque_id() -> None:
@@ -137,7 +137,7 @@ def test_a_note_is_rewritten_once() -> None:
 
 def test_an_answer_without_json_is_unusable() -> None:
     with pytest.raises(InvalidModelOutput):
-        _said("I would leave them all as they are.")
+        _evolve("I would leave them all as they are.")
 
 
 def test_invalid_options_are_refused() -> None:
@@ -156,7 +156,7 @@ _JSON = st.recursive(
 def test_any_answer_changes_only_offered_notes(answer_items: list[Any]) -> None:
     near = {NEW[0].id: {OLD[0].id, OLD[1].id}, NEW[1].id: {OLD[0].id, NEW[0].id}}
     try:
-        changes = _said(json.dumps({"changes": answer_items})).changes
+        changes = _evolve(json.dumps({"changes": answer_items})).changes
     except InvalidModelOutput:
         return
     for made in changes:

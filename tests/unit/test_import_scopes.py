@@ -20,7 +20,7 @@ from zettel.transcripts.report import ImportReport
 from zettel.transcripts.scopes import MAX_BATCH_CHARACTERS, ScopeBuffer, ScopedEvent, scope_of, user_of
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
-SAID = [
+MESSAGES = [
     ("Ann", "yard", "The mast is up."),
     ("Ben", "yard", "At last!"),
     ("Ann", "shed", "The sails are at the loft."),
@@ -30,7 +30,7 @@ SAID = [
 ]
 
 
-def lines(messages: Sequence[tuple[str | None, str, str]] = SAID) -> str:
+def lines(messages: Sequence[tuple[str | None, str, str]] = MESSAGES) -> str:
     entries: list[dict[str, Any]] = [
         {
             "content": content,
@@ -108,8 +108,8 @@ class TestImport:
             report = memory.import_transcript(log, scope_by="user")
             assert counts_by_user(report) == {"Ann": (3, 0, 0, 0), "Ben": (2, 0, 0, 0), None: (1, 0, 0, 0)}
             assert report.added == 6
-            assert contents(memory, tenant="acme", user="Ann") == [text for by, _, text in SAID if by == "Ann"]
-            assert contents(memory, tenant="acme", user="Ben") == [text for by, _, text in SAID if by == "Ben"]
+            assert contents(memory, tenant="acme", user="Ann") == [text for by, _, text in MESSAGES if by == "Ann"]
+            assert contents(memory, tenant="acme", user="Ben") == [text for by, _, text in MESSAGES if by == "Ben"]
             assert contents(memory, tenant="acme") == ["The gate was opened."]
             assert contents(memory) == contents(memory, user="Ann") == []
             ben = Scope(tenant="acme", user="Ben")
@@ -123,12 +123,12 @@ class TestImport:
             assert memory.scopes() == []
             report = memory.import_transcript(log, scope_by="channel")
             assert counts_by_user(report) == counts_by_user(foreseen) == {"yard": (3, 0, 0, 0), "shed": (3, 0, 0, 0)}
-            assert contents(memory, user="shed") == [text for _, channel, text in SAID if channel == "shed"]
+            assert contents(memory, user="shed") == [text for _, channel, text in MESSAGES if channel == "shed"]
 
             shed = Scope(user="shed")
             (deleted_id,) = (note.id for note in memory.list(scope=shed).notes if note.content == "Since when?")
             memory.delete(deleted_id, scope=shed)
-            log.write_text(lines([*SAID, ("Cai", "yard", "Here it is.")]))
+            log.write_text(lines([*MESSAGES, ("Cai", "yard", "Here it is.")]))
             for dry_run in (True, False):
                 repeated = memory.import_transcript(log, scope_by="channel", dry_run=dry_run)
                 assert counts_by_user(repeated) == {"yard": (1, 3, 0, 0), "shed": (0, 2, 0, 1)}
@@ -136,7 +136,7 @@ class TestImport:
 
     def test_equal_messages_in_two_channels_are_two_events(self, tmp_path: Path) -> None:
         path = tmp_path / "log.jsonl"
-        (line,) = lines(SAID[:1]).splitlines()
+        (line,) = lines(MESSAGES[:1]).splitlines()
         path.write_text(f"{line}\n{line.replace('yard', 'shed')}\n")
         with Memory(":memory:") as memory:
             for expected in (2, 0):

@@ -168,9 +168,9 @@ def test_a_numeric_id_in_an_answer_is_accepted() -> None:
 
 
 def test_only_earlier_notes_are_superseded() -> None:
-    told_late = _note(21, days=-5)
+    late = _note(21, days=-5)
     undated = _note(22)
-    for note, other, older in ((told_late, OLD[0], False), (OLD[0], told_late, True), (undated, OLD[0], True)):
+    for note, other, older in ((late, OLD[0], False), (OLD[0], late, True), (undated, OLD[0], True)):
         choices = CandidateBatch((NoteCandidates(note, (0,)),), (other,))
         ids = _ids(choices)
         item = {"from": ids[note.id], "to": ids[other.id], "type": "SUPERSEDES", "reason": ""}

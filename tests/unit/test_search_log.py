@@ -24,13 +24,13 @@ class Store:
     """Records searches, unless it is busy."""
 
     def __init__(self) -> None:
-        self.kept: list[tuple[Scope, LoggedSearch]] = []
+        self.logged: list[tuple[Scope, LoggedSearch]] = []
         self.busy = False
 
     async def log_searches(self, searches: Mapping[Scope, Sequence[LoggedSearch]]) -> None:
         if self.busy:
             raise StoreBusy
-        self.kept += [(scope, search) for scope, pending in searches.items() for search in pending]
+        self.logged += [(scope, search) for scope, pending in searches.items() for search in pending]
 
 
 def pending_search(id: object, scope: Scope = ANN) -> PendingSearch:
@@ -40,7 +40,7 @@ def pending_search(id: object, scope: Scope = ANN) -> PendingSearch:
 
 
 def ids(store: Store) -> list[str]:
-    return [search.id for _, search in store.kept]
+    return [search.id for _, search in store.logged]
 
 
 def run(work: Any) -> None:
@@ -55,14 +55,14 @@ def test_the_buffer_is_written_after_a_delay_and_with_other_writes(monkeypatch: 
         waiting = SearchLogBuffer(store)
         waiting.add(pending_search(1))
         waiting.add(pending_search(2, BEN))
-        assert store.kept == []
+        assert store.logged == []
         await asyncio.sleep(0.3)
-        assert [(scope, search.id) for scope, search in store.kept] == [(ANN, "s_1"), (BEN, "s_2")]
-        (hit,) = store.kept[0][1].hits
+        assert [(scope, search.id) for scope, search in store.logged] == [(ANN, "s_1"), (BEN, "s_2")]
+        (hit,) = store.logged[0][1].hits
         assert (hit.note, hit.version, hit.score) == ("n_1", 3, 0.5)
         assert hit.features == {"text": 0.25, "vector": 0.3333}
         await waiting.close()
-        assert len(store.kept) == 2
+        assert len(store.logged) == 2
 
     run(work())
 
@@ -81,7 +81,7 @@ def test_searches_wait_while_the_store_is_busy_and_the_oldest_are_dropped() -> N
         await waiting.flush()
         assert ids(store) == [f"s_{number}" for number in range(1, BUFFERED)] + ["s_last"]
         await waiting.flush()
-        assert len(store.kept) == BUFFERED
+        assert len(store.logged) == BUFFERED
 
     run(work())
 
@@ -105,7 +105,7 @@ def test_invalid_characters_of_a_question_are_replaced() -> None:
         waiting = SearchLogBuffer(store)
         waiting.add(pending_search(1)._replace(question="lone \ud800 sign"))
         await waiting.close()
-        assert [search.question for _, search in store.kept] == ["lone ? sign"]
+        assert [search.question for _, search in store.logged] == ["lone ? sign"]
 
     run(work())
 
@@ -116,7 +116,7 @@ def test_only_the_beginning_of_a_pasted_document_is_logged() -> None:
         waiting = SearchLogBuffer(store)
         waiting.add(pending_search(1)._replace(question="Snow? " * 100_000))
         await waiting.flush()
-        ((_, search),) = store.kept
+        ((_, search),) = store.logged
         assert search.question == ("Snow? " * 100_000)[:QUESTION_CHARACTERS]
 
     run(work())

@@ -179,11 +179,11 @@ async def test_routes_without_a_key_are_rate_limited_too() -> None:
 
 
 def test_retry_after_is_reported_for_temporary_errors() -> None:
-    def tells(error: ZettelError) -> bool:
+    def has_retry_after(error: ZettelError) -> bool:
         return b"retry-after" in dict(error_headers(error))
 
-    assert all(map(tells, (ServerBusy(), TooManyRequests(), StoreBusy())))
-    assert not any(map(tells, (BudgetSpent(), NotFound(ANN, ["n_0"]))))
+    assert all(map(has_retry_after, (ServerBusy(), TooManyRequests(), StoreBusy())))
+    assert not any(map(has_retry_after, (BudgetSpent(), NotFound(ANN, ["n_0"]))))
 
 
 def test_scorers_are_cached_per_scope() -> None:
