@@ -1,4 +1,4 @@
-"""Pydantic AI's toolset, in agents that talk to a model by rule, and in what the framework wraps around toolsets."""
+"""The toolset for Pydantic AI in agents with a rule-based model and inside wrapping toolsets."""
 
 from __future__ import annotations
 
@@ -29,114 +29,116 @@ from zettel.integrations.tools import MemoryTools
 SCOPE = ANN
 
 
-def served(agent: AgentServer) -> OpenAIChatModel:
+def chat_model(agent: AgentServer) -> OpenAIChatModel:
     return OpenAIChatModel("gpt-4o-mini", provider=OpenAIProvider(base_url=agent.url, api_key="none"))
 
 
 def calling(*calls: tuple[str, Any]) -> FunctionModel:
-    """A model that makes these calls, one each turn, and then says what the last of them answered."""
-    left = list(calls)
+    """Return a model that makes one of these calls per turn and then returns the last result."""
+    remaining = list(calls)
 
-    def turn(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        if left:
-            name, arguments = left.pop(0)
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if remaining:
+            name, arguments = remaining.pop(0)
             return ModelResponse(parts=[ToolCallPart(name, arguments)])
-        told = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
-        return ModelResponse(parts=[TextPart(json.dumps(told[-1].content))])
+        results = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
+        return ModelResponse(parts=[TextPart(json.dumps(results[-1].content))])
 
-    return FunctionModel(turn)
+    return FunctionModel(answer)
 
 
 def test_an_agent_answers_from_memory(memory: Memory, agent: AgentServer) -> None:
     pinned = memory.add("Ann's boat is the Blue Heron.")
     memory.update(pinned, tags=["pinned"])
     toolset: ZettelToolset[None] = ZettelToolset(memory, session="s1")
-    helper = Agent(served(agent), instructions="Be brief.", toolsets=[toolset])
+    helper = Agent(chat_model(agent), instructions="Be brief.", toolsets=[toolset])
     assert helper.run_sync("Remember: Ann is allergic to walnuts.").output == "Noted."
     assert helper.run_sync("What is Ann allergic to?").output == "Ann is allergic to walnuts."
-    told = agent.requests[-1]
-    instructions = "\n\n".join(one["content"] for one in told["messages"] if one["role"] == "system")
+    request = agent.requests[-1]
+    instructions = "\n\n".join(item["content"] for item in request["messages"] if item["role"] == "system")
     assert instructions == "Be brief.\n\n## Always to be known\n- Ann's boat is the Blue Heron."
-    offered = [tool["function"] for tool in told["tools"]]
-    assert [(one["name"], one["description"]) for one in offered] == [
+    offered = [tool["function"] for tool in request["tools"]]
+    assert [(item["name"], item["description"]) for item in offered] == [
         (tool.name, tool.description) for tool in MemoryTools(memory)
     ]
-    assert [one["parameters"] for one in offered] == [tool.parameters for tool in MemoryTools(memory)]
+    assert [item["parameters"] for item in offered] == [tool.parameters for tool in MemoryTools(memory)]
     notes = memory.list().notes
     assert [(note.content, note.session) for note in notes[1:]] == [("Ann is allergic to walnuts.", "s1")]
 
 
-def test_the_core_is_as_it_is_now(memory: Memory, agent: AgentServer) -> None:
-    told: list[str] = []
+def test_the_core_is_read_for_each_run(memory: Memory, agent: AgentServer) -> None:
+    system_messages: list[str] = []
     for tokens, tags in [(400, []), (400, ["pinned"]), (0, ["pinned"])]:
         id = memory.add("Ann's boat is the Blue Heron.")
         memory.update(id, tags=tags)
-        Agent(served(agent), toolsets=[ZettelToolset(memory, core_tokens=tokens)]).run_sync("What is it?")
-        told += [one["content"] for one in agent.requests[-1]["messages"] if one["role"] == "system"]
+        Agent(chat_model(agent), toolsets=[ZettelToolset(memory, core_tokens=tokens)]).run_sync("What is it?")
+        system_messages += [
+            message["content"] for message in agent.requests[-1]["messages"] if message["role"] == "system"
+        ]
         memory.delete(id)
-    assert told == ["## Always to be known\n- Ann's boat is the Blue Heron."]
+    assert system_messages == ["## Always to be known\n- Ann's boat is the Blue Heron."]
 
 
-def test_whose_memory_it_is_can_be_said_for_each_run(memory: Memory) -> None:
+def test_the_scope_can_be_chosen_for_each_run(memory: Memory) -> None:
     answers = []
     for scope in (ANN, BOB):
         memory.add(f"The key of {scope.user} is under the mat.", scope=scope)
         toolset: ZettelToolset[None] = ZettelToolset(memory, scope=scope, read_only=True)
-        asked = calling(("search_memories", {"query": "Where is the key?"}))
-        answers.append(json.loads(Agent(asked).run_sync("Where is the key?", toolsets=[toolset]).output))
-    assert [[one["text"] for one in answer["memories"]] for answer in answers] == [
+        model = calling(("search_memories", {"query": "Where is the key?"}))
+        answers.append(json.loads(Agent(model).run_sync("Where is the key?", toolsets=[toolset]).output))
+    assert [[memory_item["text"] for memory_item in answer["memories"]] for answer in answers] == [
         ["The key of ann is under the mat."], ["The key of bob is under the mat."]
     ]  # fmt: skip
 
 
-def test_mistakes_end_no_run(memory: Memory) -> None:
-    def said(*calls: tuple[str, Any]) -> Any:
+def test_tool_errors_do_not_end_a_run(memory: Memory) -> None:
+    def run_calls(*calls: tuple[str, Any]) -> Any:
         return json.loads(Agent(calling(*calls), toolsets=[ZettelToolset(memory)]).run_sync("x").output)
 
-    assert "Field required" in said(("add_memory", {}))["error"]
-    assert "does not take 'scope'" in said(("search_memories", {"query": "x", "scope": "bob"}))["error"]
-    assert "is not the id of a memory" in said(("get_memory", '{"id": "walnuts"}'))["error"]
-    assert said(("add_memory", "{broken"), ("add_memory", {"text": "Mended."}))["stored"] is True
+    assert "Field required" in run_calls(("add_memory", {}))["error"]
+    assert "does not take 'scope'" in run_calls(("search_memories", {"query": "x", "scope": "bob"}))["error"]
+    assert "is not the id of a memory" in run_calls(("get_memory", '{"id": "walnuts"}'))["error"]
+    assert run_calls(("add_memory", "{broken"), ("add_memory", {"text": "Mended."}))["stored"] is True
     assert [note.content for note in memory.list().notes] == ["Mended."]
 
 
-def test_it_goes_into_what_wraps_toolsets(memory: Memory) -> None:
-    hers, his = ZettelToolset[None](memory, id="hers"), ZettelToolset[None](memory, scope=BOB, id="his")
-    both: AbstractToolset[None] = CombinedToolset([hers.prefixed("ann"), his.prefixed("bob")])
-    Agent(calling(("bob_add_memory", {"text": "Bob keeps bees."})), toolsets=[both]).run_sync("x")
+def test_the_toolset_works_in_wrapping_toolsets(memory: Memory) -> None:
+    ann_tools, bob_tools = ZettelToolset[None](memory, id="hers"), ZettelToolset[None](memory, scope=BOB, id="his")
+    combined: AbstractToolset[None] = CombinedToolset([ann_tools.prefixed("ann"), bob_tools.prefixed("bob")])
+    Agent(calling(("bob_add_memory", {"text": "Bob keeps bees."})), toolsets=[combined]).run_sync("x")
     assert [note.content for note in memory.list(scope=BOB).notes] == ["Bob keeps bees."]
     assert not memory.list().notes
-    assert (hers.id, ZettelToolset(memory).id, hers.label) == ("hers", None, "ZettelToolset 'hers'")
+    assert (ann_tools.id, ZettelToolset(memory).id, ann_tools.label) == ("hers", None, "ZettelToolset 'hers'")
 
     id = memory.add("Ann keeps bees.")
-    asking = hers.approval_required(lambda context, tool, arguments: tool.name == "delete_memory")
+    guarded = ann_tools.approval_required(lambda context, tool, arguments: tool.name == "delete_memory")
     agent: Agent[None, Any] = Agent(
-        calling(("delete_memory", {"id": id})), toolsets=[asking], output_type=[str, DeferredToolRequests]
+        calling(("delete_memory", {"id": id})), toolsets=[guarded], output_type=[str, DeferredToolRequests]
     )
-    waiting = agent.run_sync("Forget the bees.").output
-    assert [call.tool_name for call in waiting.approvals] == ["delete_memory"]
+    deferred = agent.run_sync("Forget the bees.").output
+    assert [call.tool_name for call in deferred.approvals] == ["delete_memory"]
     assert memory.get(id)
 
 
-def test_with_an_async_memory(tmp_path: Path) -> None:
+def test_the_toolset_works_with_an_async_memory(tmp_path: Path) -> None:
     async def work() -> None:
         async with AsyncMemory(tmp_path / "zettel.db") as memory:
             await memory.add("Ann keeps bees.")
-            asked = calling(("search_memories", {"query": "What does Ann keep?"}))
-            said = await Agent(asked, toolsets=[ZettelToolset(memory)]).run("What does Ann keep?")
-            assert "Ann keeps bees." in said.output
+            model = calling(("search_memories", {"query": "What does Ann keep?"}))
+            result = await Agent(model, toolsets=[ZettelToolset(memory)]).run("What does Ann keep?")
+            assert "Ann keeps bees." in result.output
 
     asyncio.run(work())
 
 
-def test_wrong_input_is_one_line(memory: Memory) -> None:
+def test_wrong_input_raises_one_line_errors(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="got str"):
         ZettelToolset("zettel.db")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="core_tokens=-1: use 0 or more"):
         ZettelToolset(memory, core_tokens=-1)
 
 
-def test_example(run_example: Callable[..., str]) -> None:
+def test_the_example_prints_its_answers(run_example: Callable[..., str]) -> None:
     printed = run_example(CHECKOUT / "examples" / "agents_pydantic_ai.py")
     assert printed.splitlines() == [
         "Ann: Remember: I am allergic to walnuts.",

@@ -1,4 +1,4 @@
-"""A-MEM's interface does what A-MEM's documentation promises, and lasts."""
+"""A-MEM's interface follows A-MEM's documentation, and its notes persist."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory(tmp_path / "a.db", scope=Scope(user="ann")) as opened:
-        yield opened
+    with Memory(tmp_path / "a.db", scope=Scope(user="ann")) as instance:
+        yield instance
 
 
 @pytest.fixture
@@ -28,33 +28,33 @@ def system(memory: Memory) -> AgenticMemorySystem:
     return AgenticMemorySystem(memory)
 
 
-def test_what_is_given_is_kept(system: AgenticMemorySystem) -> None:
-    one, two = system.add_note("Spruce is split, not sawn."), system.add_note("Maple is bent over a hot iron.")
-    given: dict[str, Any] = {
+def test_given_fields_are_stored(system: AgenticMemorySystem) -> None:
+    first, second = system.add_note("Spruce is split, not sawn."), system.add_note("Maple is bent over a hot iron.")
+    fields: dict[str, Any] = {
         "content": "A violin is glued with hide glue.", "tags": ["glue", "violin"], "keywords": ["hide", "glue"],
-        "links": [two, one], "context": "Giulia explains her workshop.", "category": "Craft",
+        "links": [second, first], "context": "Giulia explains her workshop.", "category": "Craft",
     }  # fmt: skip
-    id = system.add_note(**given, timestamp="202405011830", evolution_history=["was heard"], retrieval_count=7)
+    id = system.add_note(**fields, timestamp="202405011830", evolution_history=["was heard"], retrieval_count=7)
     note = system.read(id)
     assert isinstance(note, MemoryNote)
-    assert {name: getattr(note, name) for name in given} == given
+    assert {name: getattr(note, name) for name in fields} == fields
     assert (note.id, note.retrieval_count) == (id, 0)
     assert note.timestamp == note.last_accessed == "202405011830"
     assert note.evolution_history[0] == "was heard"
-    assert [one["by"] for one in note.evolution_history[1:]][:1] == ["user"]
+    assert [first["by"] for first in note.evolution_history[1:]][:1] == ["user"]
     stored = system.memory.get(id)
     assert str(stored.occurred_at) == "2024-05-01 18:30:00+00:00"
-    (bare,) = [system.read(one)]
+    (bare,) = [system.read(first)]
     assert bare is not None
-    assert bare.keywords  # written from the content
+    assert bare.keywords  # extracted from the content
     assert (bare.category, bare.links, bare.evolution_history) == (UNSORTED, [], [])
     assert bare.timestamp == bare.last_accessed
     assert len(bare.timestamp) == 12
     assert system.read("nobody") is None
 
 
-def test_links_lead_to_notes_and_are_followed(system: AgenticMemorySystem) -> None:
-    """Unknown ids are left out; what was linked is found although its words have nothing to do with the question."""
+def test_links_are_stored_and_followed_in_searches(system: AgenticMemorySystem) -> None:
+    """Unknown ids are skipped; a search finds linked notes that share no word with the question."""
     iron = system.add_note("The iron is kept at two hundred degrees.")
     bent = system.add_note("Maple ribs are bent by hand.", links=["nobody", iron, "n_0"])
     for number in range(8):
@@ -63,12 +63,12 @@ def test_links_lead_to_notes_and_are_followed(system: AgenticMemorySystem) -> No
     ribs = system.read(bent)
     assert ribs is not None
     assert ribs.links == [iron]
-    found = system.search_agentic("How are maple ribs made?", k=2)
-    assert [(one["id"], one["is_neighbor"]) for one in found] == [(bent, False), (iron, True)]
-    assert found[0]["score"] > found[1]["score"]
-    back = system.search_agentic("At how many degrees is the iron kept?", k=2)
-    assert [(one["id"], one["is_neighbor"]) for one in back] == [(iron, False), (bent, True)]
-    assert found[0].keys() == {"id", "content", "context", "keywords", "tags", "timestamp", "category", "score",
+    hits = system.search_agentic("How are maple ribs made?", k=2)
+    assert [(one["id"], one["is_neighbor"]) for one in hits] == [(bent, False), (iron, True)]
+    assert hits[0]["score"] > hits[1]["score"]
+    reverse_hits = system.search_agentic("At how many degrees is the iron kept?", k=2)
+    assert [(one["id"], one["is_neighbor"]) for one in reverse_hits] == [(iron, False), (bent, True)]
+    assert hits[0].keys() == {"id", "content", "context", "keywords", "tags", "timestamp", "category", "score",
                                "is_neighbor"}  # fmt: skip
     raw = system.find_related_memories_raw("How are maple ribs made?", k=1)
     assert [line.split("\t")[1] for line in raw.splitlines()] == [
@@ -83,22 +83,22 @@ def test_links_lead_to_notes_and_are_followed(system: AgenticMemorySystem) -> No
     with pytest.raises(InvalidInput, match=f"cannot remove the links to {iron}: use Memory.revert"):
         system.update(bent, links=[])
     assert system.delete(iron)
-    left = system.read(bent)
-    assert left is not None
-    assert left.links == []
+    remaining = system.read(bent)
+    assert remaining is not None
+    assert remaining.links == []
 
 
-def test_near_notes_can_be_linked_by_hand(system: AgenticMemorySystem) -> None:
-    one = system.add_note("The first of the notes on glue.")
-    two = system.add_note("The second of the notes on glue.")
+def test_near_notes_can_be_linked_manually(system: AgenticMemorySystem) -> None:
+    first = system.add_note("The first of the notes on glue.")
+    second = system.add_note("The second of the notes on glue.")
     system.memory.flush()
-    assert system.memory.links(two)
+    assert system.memory.links(second)
     assert [note.links for note in system.memories.values()] == [[], []]
-    system.update(two, links=[one])
-    assert [note.links for note in system.memories.values()] == [[], [one]]
+    system.update(second, links=[first])
+    assert [note.links for note in system.memories.values()] == [[], [first]]
 
 
-def test_find_related_memories(system: AgenticMemorySystem) -> None:
+def test_find_related_memories_returns_the_documented_text(system: AgenticMemorySystem) -> None:
     assert system.find_related_memories("glue") == ("", [])
     assert system.find_related_memories_raw("glue") == ""
     system.add_note("Hide glue is warmed.", time="202405011830", keywords=["glue"], tags=["craft"], context="On glue.")
@@ -136,19 +136,19 @@ def test_update_and_delete(system: AgenticMemorySystem) -> None:
 LONG = " ".join(f"Chapter {n} tells of the sea and of ship {n}." for n in range(100))
 
 
-@pytest.mark.parametrize("own", [None, "mine"])
-def test_a_long_note_is_one_note(system: AgenticMemorySystem, own: str | None) -> None:
+@pytest.mark.parametrize("own_id", [None, "mine"])
+def test_a_long_note_is_read_and_changed_as_one_note(system: AgenticMemorySystem, own_id: str | None) -> None:
     short = system.add_note("The harbour closes at ten.")
-    id = system.add_note(LONG, tags=["sea"], links=[short], id=own)
+    id = system.add_note(LONG, tags=["sea"], links=[short], id=own_id)
     later = system.memory.list().notes[-1]
     assert later.part > 0
     assert list(system.memories) == [short, id]
-    for asked in (id, later.id):
-        note = system.read(asked)
+    for note_id in (id, later.id):
+        note = system.read(note_id)
         assert note is not None
         assert (note.id, note.content, note.tags, note.links) == (id, LONG, ["sea"], [short])
-    (found,) = system.search("What does chapter 97 tell of?", 1)
-    assert (found["id"], found["content"]) == (id, LONG)
+    (hit,) = system.search("What does chapter 97 tell of?", 1)
+    assert (hit["id"], hit["content"]) == (id, LONG)
     assert system.search_agentic("What does chapter 97 tell of?", 1)[0]["tags"] == ["sea"]
     assert LONG in system.find_related_memories("What does chapter 97 tell of?", 1)[0]
     assert system.memories[id].retrieval_count == 3
@@ -174,20 +174,20 @@ def test_what_was_deleted_can_be_added_again(system: AgenticMemorySystem) -> Non
         assert system.delete(bare)
 
 
-def test_what_is_put_away_has_its_id_still(system: AgenticMemorySystem) -> None:
+def test_an_archived_note_keeps_its_id(system: AgenticMemorySystem) -> None:
     system.add_note("The boat is red.", id="mine")
     (note,) = system.memory.list().notes
     system.memory.archive(note.id)
     assert list(system.memories) == []
-    kept = system.read("mine")
-    assert kept is not None
-    assert (kept.id, kept.content) == ("mine", "The boat is red.")
+    archived = system.read("mine")
+    assert archived is not None
+    assert (archived.id, archived.content) == ("mine", "The boat is red.")
     with pytest.raises(InvalidInput, match="there is a note 'mine' already"):
         system.add_note("The boat is red.", id="mine")
     assert system.update("mine", content="The boat is blue.")
     assert system.delete("mine")
     assert system.read("mine") is None
-    system.add_note("The boat is red.", id="mine")  # under an event id of its own
+    system.add_note("The boat is red.", id="mine")  # with another event id
     system.memory.archive(system.memory.list().notes[0].id)
     with pytest.raises(InvalidInput, match="there is a note 'mine' already"):
         system.add_note("The boat is red.", id="mine")
@@ -203,12 +203,12 @@ def test_accesses_are_counted(system: AgenticMemorySystem) -> None:
     assert note.last_accessed > "2026"
     assert system.memory.get(id).occurred_at is None
     system.search_agentic("boat")
-    again = AgenticMemorySystem(system.memory)
-    for one in (system, again):
-        assert [note.retrieval_count for note in one.memories.values()] == [3]
+    reopened = AgenticMemorySystem(system.memory)
+    for instance in (system, reopened):
+        assert [note.retrieval_count for note in instance.memories.values()] == [3]
 
 
-def test_it_lasts_and_others_stay_as_they_are(tmp_path: Path) -> None:
+def test_notes_persist_and_instances_share_them(tmp_path: Path) -> None:
     first = AgenticMemorySystem("all-MiniLM-L6-v2", None, url=tmp_path / "a.db")
     id = first.add_note("The boat is red.", id="mine")
     assert id == "mine"
@@ -226,28 +226,28 @@ def test_it_lasts_and_others_stay_as_they_are(tmp_path: Path) -> None:
         second.memories["nobody"]
     assert second.delete("mine")
     assert first.read("mine") is None
-    for one in (first, second):
-        one.memory.close()
+    for instance in (first, second):
+        instance.memory.close()
 
 
-def test_scopes(memory: Memory) -> None:
-    hers, his = AgenticMemorySystem(memory), AgenticMemorySystem(memory, scope=Scope(user="bob"))
-    id = hers.add_note("The code of the safe is 4711.")
-    assert his.read(id) is None
-    assert his.search("code of the safe") == []
-    assert (his.update(id, content="x"), his.delete(id), dict(his.memories)) == (False, False, {})
+def test_scopes_are_separate(memory: Memory) -> None:
+    ann_system, bob_system = AgenticMemorySystem(memory), AgenticMemorySystem(memory, scope=Scope(user="bob"))
+    id = ann_system.add_note("The code of the safe is 4711.")
+    assert bob_system.read(id) is None
+    assert bob_system.search("code of the safe") == []
+    assert (bob_system.update(id, content="x"), bob_system.delete(id), dict(bob_system.memories)) == (False, False, {})
 
 
-def test_notes_learn_from_each_other_after_so_many(memory: Memory) -> None:
-    twice = "Ann painted the barn and used seven brushes."
+def test_notes_evolve_after_the_threshold(memory: Memory) -> None:
+    repeated = "Ann painted the barn and used seven brushes."
     for number in range(2):
-        system = AgenticMemorySystem(memory, evo_threshold=3)  # as by two programs
-        system.add_note(twice, time=f"20240501090{number}")
+        system = AgenticMemorySystem(memory, evo_threshold=3)  # as in two programs
+        system.add_note(repeated, time=f"20240501090{number}")
     memory.flush()
     assert len(system.memories) == 2
     system.add_note("Maple is bent over a hot iron.")
     memory.flush()
-    assert [note.content for note in system.memories.values()].count(twice) == 1
+    assert [note.content for note in system.memories.values()].count(repeated) == 1
     system.add_note("Spruce is split, not sawn.")
     system.consolidate_memories()
     assert system.search_agentic("How is spruce worked?", k=1)[0]["content"] == "Spruce is split, not sawn."
@@ -278,25 +278,25 @@ def test_without_a_key_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     system.memory.close()
 
 
-def test_wrong_input(system: AgenticMemorySystem) -> None:
+def test_wrong_input_raises_clear_errors(system: AgenticMemorySystem) -> None:
     id = system.add_note("The boat is red.")
-    for wrong, told in [
+    for wrong, error_text in [
         ({"llm_backend": "sglang"}, "llm_backend='sglang' is unknown: use openai, ollama, openrouter, None, or"),
         ({"evo_threshold": 0}, "evo_threshold must be 1 or more notes, got 0"),
         ({"memory": AsyncMemory(":memory:")}, "memory must be a Memory, got AsyncMemory"),
         ({"memory": system.memory, "llm_model": "gpt-5"}, "a Memory has its own models and file"),
     ]:  # fmt: skip
-        with pytest.raises(InvalidInput, match=told):
+        with pytest.raises(InvalidInput, match=error_text):
             AgenticMemorySystem(**wrong)  # type: ignore[arg-type]
-    for fields, told in [
+    for fields, error_text in [
         ({"mood": "x"}, "mood cannot be set: use content"),
         ({"tags": "x"}, "tags must be a list of strings, got 'x'"),
         ({"keywords": [7]}, "keywords must be a list"), ({"context": 7}, "context must be a string, got 7"),
         ({"tags": ["\ud800"]}, "tags: contains a lone surrogate"),
     ]:  # fmt: skip
-        with pytest.raises(InvalidInput, match=told):
+        with pytest.raises(InvalidInput, match=error_text):
             system.add_note("Another.", **fields)
-        with pytest.raises(InvalidInput, match=told):
+        with pytest.raises(InvalidInput, match=error_text):
             system.update(id, **fields)
     with pytest.raises(InvalidInput, match="id cannot be set"):
         system.update(id, id="x")

@@ -1,4 +1,4 @@
-"""Whole memories through the command line, and what it says about files that it cannot read."""
+"""Whole memories through the command line, and its errors for unreadable files."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Ann: The piano comes on Friday with my brother Nils.
 
 
 @pytest.fixture
-def life(zettel: Zettel, tmp_path: Path) -> str:
-    """The id of an edited note in ``zettel.db``; another one was deleted, and Ben has a note too."""
+def edited_id(zettel: Zettel, tmp_path: Path) -> str:
+    """Create ``zettel.db`` with a deleted note and a note of Ben; return the id of an edited note."""
     (tmp_path / "chat.txt").write_text(CHAT, encoding="utf-8")
     assert zettel("import", "chat.txt").status == 0
     notes = [hit["note"] for hit in zettel("search", "the piano and the flat in Oslo", "--json").json()]
@@ -30,88 +30,93 @@ def life(zettel: Zettel, tmp_path: Path) -> str:
     return edited
 
 
-class TestThereAndBack:
-    def test_one_memory_into_another_store(self, zettel: Zettel, life: str) -> None:
+class TestTransfers:
+    def test_a_memory_can_be_imported_into_another_store(self, zettel: Zettel, edited_id: str) -> None:
         assert zettel("export", "--format", "zettel", "ann.zettel").err == "2 events written to ann.zettel\n"
         report = zettel("import", "ann.zettel", "--store", "new.db", "--json").json()
         assert (report["file"], report["format"], report["added"]) == ("ann.zettel", "zettel", 2)
-        for command in (["history", life], ["show", life], ["links", life], ["search", "Who moved to Oslo?"]):
+        for command in (
+            ["history", edited_id],
+            ["show", edited_id],
+            ["links", edited_id],
+            ["search", "Who moved to Oslo?"],
+        ):
             assert zettel(*command, "--store", "new.db").out == zettel(*command).out
         again = zettel("import", "chat.txt", "--store", "new.db", "--json").json()
         assert (again["added"], again["existing"], again["deleted"]) == (0, 2, 1)
         assert zettel("doctor", "--store", "new.db").status == 0
 
-    def test_everybody(self, zettel: Zettel, life: str) -> None:
+    def test_all_scopes_can_be_exported_and_imported(self, zettel: Zettel, edited_id: str) -> None:
         assert zettel("export", "--format", "zettel", "--all-scopes", "all.zettel").err.startswith("3 events")
         assert zettel("import", "--format", "zettel", "all.zettel", "--store", "new.db", "--json").json()["added"] == 3
         (hit,) = zettel("search", "pianos", "--user", "ben", "--store", "new.db", "--json").json()
         assert hit["note"]["content"] == "Ben tunes pianos."
 
-    def test_through_a_pipe(self, zettel: Zettel, life: str) -> None:
-        said = zettel("export", "--format", "zettel", "-").out.encode()
-        ran = zettel("import", "--format", "zettel", "-", "--user", "eve", stdin=said)
-        assert (ran.status, "2  added" in ran.out) == (0, True)
+    def test_a_memory_can_be_piped(self, zettel: Zettel, edited_id: str) -> None:
+        exported = zettel("export", "--format", "zettel", "-").out.encode()
+        result = zettel("import", "--format", "zettel", "-", "--user", "eve", stdin=exported)
+        assert (result.status, "2  added" in result.out) == (0, True)
 
-    def test_another_name(self, zettel: Zettel, life: str) -> None:
+    def test_a_memory_can_be_imported_into_another_scope(self, zettel: Zettel, edited_id: str) -> None:
         zettel("export", "--format", "zettel", "ann.zettel")
         assert zettel("import", "ann.zettel", "--user", "eve", "--json").json()["added"] == 2
-        assert zettel("show", life, "--user", "eve").out == zettel("show", life).out
+        assert zettel("show", edited_id, "--user", "eve").out == zettel("show", edited_id).out
 
 
 class TestRefusals:
-    """One line that says the way out, and nothing changed."""
+    """Errors are one line with a remedy, and change nothing."""
 
-    def refused(self, ran: CommandResult, *told: str) -> None:
-        assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
-        for words in told:
-            assert words in ran.err
+    def check_refused(self, result: CommandResult, *expected: str) -> None:
+        assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+        for text in expected:
+            assert text in result.err
 
-    def test_a_scope_that_is_not_empty(self, zettel: Zettel, life: str) -> None:
+    def test_a_scope_that_is_not_empty(self, zettel: Zettel, edited_id: str) -> None:
         zettel("export", "--format", "zettel", "ann.zettel")
         zettel("add", "Snow fell.", "--user", "eve")
         before = zettel("export", "--user", "eve").out
-        self.refused(zettel("import", "ann.zettel", "--user", "eve"), "user='eve' is not empty", "--user")
+        self.check_refused(zettel("import", "ann.zettel", "--user", "eve"), "user='eve' is not empty", "--user")
         assert zettel("export", "--user", "eve").out == before
 
-    def test_a_cut_file_makes_no_store(self, zettel: Zettel, life: str, tmp_path: Path) -> None:
+    def test_a_truncated_file_creates_no_store(self, zettel: Zettel, edited_id: str, tmp_path: Path) -> None:
         zettel("export", "--format", "zettel", "ann.zettel")
         lines = (tmp_path / "ann.zettel").read_bytes().splitlines(keepends=True)
         (tmp_path / "cut.zettel").write_bytes(b"".join(lines[:4]))
-        self.refused(zettel("import", "cut.zettel", "--store", "new.db"), "cut.zettel:4: the file is truncated")
+        self.check_refused(zettel("import", "cut.zettel", "--store", "new.db"), "cut.zettel:4: the file is truncated")
         assert not (tmp_path / "new.db").exists()
 
-    def test_a_damaged_line(self, zettel: Zettel, life: str, tmp_path: Path) -> None:
+    def test_a_damaged_line_is_an_error(self, zettel: Zettel, edited_id: str, tmp_path: Path) -> None:
         zettel("export", "--format", "zettel", "ann.zettel")
-        whole = (tmp_path / "ann.zettel").read_bytes()
-        (tmp_path / "bad.zettel").write_bytes(whole.replace(b"harbour", b"hXrbour", 1))
-        self.refused(zettel("import", "bad.zettel", "--user", "eve"), "bad.zettel:4: the line is damaged")
-        self.refused(
-            zettel("import", "--format", "zettel", "-", "--user", "eve", stdin=whole[:-9]), "-:", "truncated in this"
+        content = (tmp_path / "ann.zettel").read_bytes()
+        (tmp_path / "bad.zettel").write_bytes(content.replace(b"harbour", b"hXrbour", 1))
+        self.check_refused(zettel("import", "bad.zettel", "--user", "eve"), "bad.zettel:4: the line is damaged")
+        self.check_refused(
+            zettel("import", "--format", "zettel", "-", "--user", "eve", stdin=content[:-9]), "-:", "truncated in this"
         )
 
-    def test_no_conversation_of_a_whole_memory(self, zettel: Zettel, life: str) -> None:
+    def test_conversation_is_refused_for_a_whole_memory(self, zettel: Zettel, edited_id: str) -> None:
         zettel("export", "--format", "zettel", "ann.zettel")
         options = ("--conversation", "pond", "--user", "eve")
-        self.refused(zettel("import", "ann.zettel", *options), "contains whole memories")
+        self.check_refused(zettel("import", "ann.zettel", *options), "contains whole memories")
 
-    def test_no_runner_for_a_whole_memory(self, zettel: Zettel, life: str) -> None:
+    def test_runner_is_refused_for_a_whole_memory(self, zettel: Zettel, edited_id: str) -> None:
         zettel("export", "--format", "zettel", "ann.zettel")
-        self.refused(zettel("import", "ann.zettel", "--runner", "process", "--user", "eve"), "leave --runner out")
+        self.check_refused(zettel("import", "ann.zettel", "--runner", "process", "--user", "eve"), "leave --runner out")
 
-    def test_everybody_and_somebody(self, zettel: Zettel, life: str) -> None:
-        ran = zettel("export", "--format", "zettel", "--all-scopes", "--user", "ben", "all.zettel")
-        self.refused(ran, "--all-scopes")
+    def test_all_scopes_and_a_scope_are_refused_together(self, zettel: Zettel, edited_id: str) -> None:
+        result = zettel("export", "--format", "zettel", "--all-scopes", "--user", "ben", "all.zettel")
+        self.check_refused(result, "--all-scopes")
 
-    def test_everybody_as_lines(self, zettel: Zettel, life: str, tmp_path: Path) -> None:
-        self.refused(zettel("export", "--all-scopes", "all.jsonl"), "zettel")
+    def test_all_scopes_are_refused_as_lines(self, zettel: Zettel, edited_id: str, tmp_path: Path) -> None:
+        self.check_refused(zettel("export", "--all-scopes", "all.jsonl"), "zettel")
         assert not (tmp_path / "all.jsonl").exists()
 
 
 class TestGuessing:
-    """A file that no format recognises is told as what it is."""
+    """The error describes a file that no format recognises."""
 
     @pytest.mark.parametrize(
-        ("said", "told"),
+        ("content", "error_text"),
         [
             ('[{"who": "Ann", "text": "Snow."}, {"who": "Ben"}]', "is a JSON array of objects with who, text"),
             ("[1, 2, 3]", "is a JSON array of values"),
@@ -126,20 +131,20 @@ class TestGuessing:
             ("Just prose, of nobody.\n" * 50, "matches no transcript format"),
         ],
     )
-    def test_what_was_found(self, zettel: Zettel, tmp_path: Path, said: str, told: str) -> None:
-        (tmp_path / "file.json").write_text(said)
-        ran = zettel("import", "file.json")
-        assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
-        assert f"file.json {told}" in ran.err
-        assert "one of locomo, " in ran.err
-        assert ", plain, zettel" in ran.err
+    def test_the_error_describes_the_file(self, zettel: Zettel, tmp_path: Path, content: str, error_text: str) -> None:
+        (tmp_path / "file.json").write_text(content)
+        result = zettel("import", "file.json")
+        assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+        assert f"file.json {error_text}" in result.err
+        assert "one of locomo, " in result.err
+        assert ", plain, zettel" in result.err
 
-    def test_arrays_can_be_turned_into_lines(self, zettel: Zettel, tmp_path: Path) -> None:
+    def test_the_error_suggests_jq_for_arrays(self, zettel: Zettel, tmp_path: Path) -> None:
         (tmp_path / "file.json").write_text('[{"who": "Ann", "text": "Snow."}]')
         assert "jq -c '.[]'" in zettel("import", "file.json").err
 
     @pytest.mark.parametrize(
-        ("said", "told"),
+        ("content", "error_text"),
         [
             ('[{"speaker": "Ann", "content": "Snow."}]', "entry 0 is not a conversation: it has speaker, content"),
             ('[{"conversation": {"session_1": [', "the JSON is truncated here"),
@@ -147,8 +152,10 @@ class TestGuessing:
             ('[{"conversation": {"session_1": ]}}]', "the JSON is damaged here"),
         ],
     )
-    def test_what_is_no_locomo(self, zettel: Zettel, tmp_path: Path, said: str, told: str) -> None:
-        (tmp_path / "file.json").write_text(said)
-        ran = zettel("import", "file.json", "--format", "locomo")
-        assert (ran.status, ran.err.count("\n")) == (1, 1)
-        assert told in ran.err
+    def test_an_invalid_locomo_file_is_an_error(
+        self, zettel: Zettel, tmp_path: Path, content: str, error_text: str
+    ) -> None:
+        (tmp_path / "file.json").write_text(content)
+        result = zettel("import", "file.json", "--format", "locomo")
+        assert (result.status, result.err.count("\n")) == (1, 1)
+        assert error_text in result.err

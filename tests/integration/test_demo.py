@@ -1,4 +1,4 @@
-"""The demo: remembers, draws, asks, and needs nothing from outside."""
+"""The demo: it stores, draws and searches, and loads nothing external."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parents[2] / "zettel" / "cli" / "demo"
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+def demo_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
     assert run(["demo"]) == 0
@@ -28,7 +28,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 class Tags(HTMLParser):
-    """Counts tags by class, and collects whatever could reach outside."""
+    """Counts tags by class and collects external references."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,8 +37,8 @@ class Tags(HTMLParser):
         self.outside: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self.classes += (given.get("class") or "").split()
+        attributes = dict(attrs)
+        self.classes += (attributes.get("class") or "").split()
         self.outside += [value for name, value in attrs if name in {"src", "href", "xlink:href", "srcset"} and value]
         if tag not in {"meta", "br", "img", "link", "input"}:
             self.open.append(tag)
@@ -50,14 +50,14 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_it_asks_all_questions_and_says_why(told: str) -> None:
-    for one in json.loads((FOLDER / "questions.json").read_text(encoding="utf-8")):
-        assert one["question"] in told
-        assert one["answer"].split()[0] in told
-    assert all(word in told for word in ("sources", "features", "Annotator", "Embedder", "Store", "Scorer"))
+def test_the_demo_answers_all_questions_with_explanations(demo_output: str) -> None:
+    for question in json.loads((FOLDER / "questions.json").read_text(encoding="utf-8")):
+        assert question["question"] in demo_output
+        assert question["answer"].split()[0] in demo_output
+    assert all(word in demo_output for word in ("sources", "features", "Annotator", "Embedder", "Store", "Scorer"))
 
 
-def test_the_page_stands_alone(told: str, tmp_path: Path) -> None:
+def test_the_page_loads_nothing_external(demo_output: str, tmp_path: Path) -> None:
     page = (tmp_path / "zettel-demo.html").read_text(encoding="utf-8")
     tags = Tags()
     tags.feed(page)
@@ -71,11 +71,11 @@ def test_the_page_stands_alone(told: str, tmp_path: Path) -> None:
     assert tags.classes.count("link") > turns / 2
 
 
-def test_it_leaves_only_the_page(told: str, tmp_path: Path) -> None:
+def test_the_demo_leaves_only_the_page(demo_output: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["zettel-demo.html"]
 
 
-def test_a_store_that_is_named_is_kept(
+def test_a_named_store_remains(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -86,23 +86,23 @@ def test_a_store_that_is_named_is_kept(
     assert {"demo.db", "here.html"} <= {path.name for path in tmp_path.iterdir()}
 
 
-def test_the_best_hits_are_the_evidence() -> None:
-    """Of the six questions at least four have all their evidence or a part of it among the first five hits."""
+def test_the_first_hits_contain_the_evidence() -> None:
+    """For at least four of the six questions the first five hits contain some evidence."""
     from zettel import Memory
 
-    asked = json.loads((FOLDER / "questions.json").read_text(encoding="utf-8"))
+    questions = json.loads((FOLDER / "questions.json").read_text(encoding="utf-8"))
     with Memory(":memory:") as memory:
         memory.import_transcript(FOLDER / "conversation.json")
         memory.flush()
-        found = 0
-        for one in asked:
-            hits = memory.search(one["question"], k=5, as_of=one["as_of"])
+        answered = 0
+        for question in questions:
+            hits = memory.search(question["question"], k=5, as_of=question["as_of"])
             keys = {memory.get(hit.note.event_ids[0]).external_id for hit in hits}
-            found += bool(keys.intersection(one["evidence"]))
-    assert found >= 4
+            answered += bool(keys.intersection(question["evidence"]))
+    assert answered >= 4
 
 
-def test_layout_keeps_everything_apart_and_inside() -> None:
+def test_the_layout_has_no_overlaps_and_is_deterministic() -> None:
     rng = np.random.default_rng(3)
     groups = [place // 10 for place in range(60)]
     halves = np.full((60, 2), 8.0)
@@ -113,21 +113,21 @@ def test_layout_keeps_everything_apart_and_inside() -> None:
     assert (placed <= [892, 592]).all()
     gaps = np.abs(placed[:, None] - placed[None]).max(axis=2) + np.eye(60) * 100
     assert gaps.min() > 15.9
-    again = layout(ring_positions(groups, 6), halves, edges, 900, 600)
-    assert (again == placed).all(), "the same graph, the same picture"
+    repeated = layout(ring_positions(groups, 6), halves, edges, 900, 600)
+    assert (repeated == placed).all(), "the same graph has the same layout"
 
 
-def test_the_chapter_on_evolution(
+def test_the_evolution_demo_shows_merges_reverts_and_deletes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A neighbourhood changes, its history is a diff, one change is taken back, one message is deleted."""
+    """A neighbourhood changes, its history is a diff, a change is reverted, and a message is deleted."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
     assert run(["demo", "--evolution"]) == 0
-    told = capsys.readouterr().out
-    for said in ("1 merged", "A new insight: ", "zettel history n_", "+ keywords: Ostara", "zettel revert n_",
+    output = capsys.readouterr().out
+    for expected in ("1 merged", "A new insight: ", "zettel history n_", "+ keywords: Ostara", "zettel revert n_",
                  "clay, leaked, wire, Ostara → clay, leaked, wire;", "deleted with its repetition"):  # fmt: skip
-        assert said in told
+        assert expected in output
     page = (tmp_path / "zettel-evolution.html").read_text(encoding="utf-8")
     tags = Tags()
     tags.feed(page)
@@ -136,10 +136,10 @@ def test_the_chapter_on_evolution(
     assert tags.classes.count("about") == 2
     assert tags.classes.count("learned") >= 3
     assert run(["demo", "--evolution", "--json", "--out", "it.svg"]) == 0
-    made = json.loads(capsys.readouterr().out)
-    assert made["evolved"]["merged"] == 1
-    assert set(made["learned"]) > set(made["reverted"])
+    report = json.loads(capsys.readouterr().out)
+    assert report["evolved"]["merged"] == 1
+    assert set(report["learned"]) > set(report["reverted"])
     assert run(["demo", "--evolution", "--neo4j"]) != 0
     assert "leave out --neo4j" in capsys.readouterr().err
-    assert made["deleted"]["insights"]
+    assert report["deleted"]["insights"]
     assert (tmp_path / "it.svg").read_text(encoding="utf-8").startswith("<svg ")

@@ -1,4 +1,4 @@
-"""The embedded store against the exhaustive one, after the same writes in any order, under both clocks."""
+"""The embedded store against the exhaustive reference store after the same writes, at any valid or known time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from zettel.testing.store_comparison import DAY_ZERO, candidate_rows, compare_an
 
 pytestmark = pytest.mark.integration
 WORDS = ["harbour", "Kestrel", "cello", "Oslo", "glacier", "bakery", "ferry", "Ida"]
-ANGLES = [0, 0.31, 0.73, 1.27, 1.97, 2.71]  # no two pairs are equally far apart
+ANGLES = [0, 0.31, 0.73, 1.27, 1.97, 2.71]  # all distances differ
 sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(lambda words: f"The {' and '.join(words)}.")
 times = st.none() | st.integers(0, 9).map(lambda day: DAY_ZERO + timedelta(days=day))
 vectors = st.none() | st.sampled_from([vector(np.cos(a), np.sin(a)) for a in ANGLES])
@@ -81,14 +81,14 @@ filters = st.builds(
 
 
 @pytest.fixture(autouse=True, scope="module")
-def short() -> Iterator[None]:
-    """A few notes are a stretch here."""
+def short_stretches() -> Iterator[None]:
+    """Make a stretch of few notes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(words, "STRETCH_BITS", 3)
         yield
 
 
-async def take(scribe: StoreWriter, step: tuple[str, Any], present: list[str], versions: dict[str, int]) -> None:
+async def apply_step(scribe: StoreWriter, step: tuple[str, Any], present: list[str], versions: dict[str, int]) -> None:
     what, drawn = step
     if what == "add":
         present.append(await scribe.add(**drawn))
@@ -117,7 +117,7 @@ async def take(scribe: StoreWriter, step: tuple[str, Any], present: list[str], v
         id = pick(drawn)
         versions[id] += 1
         await scribe.change(id, erased=(versions[id] - 1,))
-        versions[id] = 0  # what is erased cannot be taken back
+        versions[id] = 0  # an erased revision cannot be reverted
     elif what == "mention" and pick(drawn[0]) != pick(drawn[1]):
         await scribe.mention(pick(drawn[0]), pick(drawn[1]))
     elif what == "forget":
@@ -133,52 +133,52 @@ async def take(scribe: StoreWriter, step: tuple[str, Any], present: list[str], v
     plan=st.lists(steps, min_size=1, max_size=25),
     filter=filters,
     as_of=st.none() | st.integers(0, 9).map(lambda day: to_micros(DAY_ZERO + timedelta(days=day))),
-    back=st.none() | st.integers(0, 24),
+    past_step=st.none() | st.integers(0, 24),
 )
-def test_same_state(
+def test_the_embedded_store_equals_the_reference_store(
     plan: list[tuple[str, Any]],
     filter: Filter,
     as_of: int | None,
-    back: int | None,
+    past_step: int | None,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     async def work(path: Path) -> None:
         async with opened(path, hasty=True) as embedded:
             reference = ReferenceStore()
             ours, theirs = await StoreWriter(embedded).begin(), await StoreWriter(reference).begin()
-            held: list[tuple[StoreWriter, list[str], dict[str, int]]] = [(ours, [], {}), (theirs, [], {})]
+            writers: list[tuple[StoreWriter, list[str], dict[str, int]]] = [(ours, [], {}), (theirs, [], {})]
             moments: list[tuple[int, int]] = []
             for step in plan:
-                if step[0] == "change":  # whoever asks in between keeps the columns in step bit by bit
+                if step[0] == "change":  # searches in between update the columns step by step
                     await ours.ask("harbour")
-                for scribe, present, versions in held:
-                    await take(scribe, step, present, versions)
+                for scribe, present, versions in writers:
+                    await apply_step(scribe, step, present, versions)
                 states = [await store.state(ANN) for store in (embedded, reference)]
                 assert states[0].seq == states[1].seq
                 assert states[0].latest == states[1].latest
                 moments.append((states[0].recorded_at, states[1].recorded_at))
-            ids = held[0][1]
+            ids = writers[0][1]
             assert [line for line in await embedded.check(repair=False) if "no vector" not in line] == []
             await compare_reads(embedded, reference, ids, filter)
-            known = (None, None) if back is None else moments[min(back, len(moments) - 1)]
+            known = (None, None) if past_step is None else moments[min(past_step, len(moments) - 1)]
             await compare_answers(ours, theirs, ids, filter, as_of, known)
 
     run(work(tmp_path_factory.mktemp("agreement") / "a.db"))
 
 
-def test_a_scope_of_nothing(tmp_path: Path) -> None:
-    """Right shapes and kinds of numbers, never an error."""
+def test_an_empty_scope_has_candidates_of_the_right_shapes(tmp_path: Path) -> None:
+    """All arrays have the right shape and dtype."""
 
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
             scribe = await StoreWriter(store).begin()
-            for again in range(2):
-                found = await scribe.ask("harbour", "ferri", vector=vector(1), names=("kestrel",), times=((0, 9),))
-                assert list(found.ids) == []
-                assert found.tf.shape == (0, 2)
-                assert found.cosine.shape == (0,)
-                assert found.session_tf.shape == (0, 2)
-                assert found.stats.df.tolist() == [0, 0]
+            for repetition in range(2):
+                candidates = await scribe.ask("harbour", "ferri", vector=vector(1), names=("kestrel",), times=((0, 9),))
+                assert list(candidates.ids) == []
+                assert candidates.tf.shape == (0, 2)
+                assert candidates.cosine.shape == (0,)
+                assert candidates.session_tf.shape == (0, 2)
+                assert candidates.stats.df.tolist() == [0, 0]
                 for name in (
                     "seeds",
                     "seq",
@@ -192,19 +192,19 @@ def test_a_scope_of_nothing(tmp_path: Path) -> None:
                     "valid_to",
                     "term_note",
                 ):
-                    assert getattr(found, name).dtype == np.int64
-                    assert getattr(found, name).shape == (0,)
+                    assert getattr(candidates, name).dtype == np.int64
+                    assert getattr(candidates, name).shape == (0,)
                 for name in ("pool", "is_question", "term_named"):
-                    assert getattr(found, name).dtype == bool
-                if not again:
+                    assert getattr(candidates, name).dtype == bool
+                if not repetition:
                     await scribe.erase(await scribe.add("The harbour."))
             assert await store.notes(ANN, ["n_9"]) == {}
 
     run(work())
 
 
-def test_what_is_known_of_terms_is_called_by_their_names(tmp_path: Path) -> None:
-    """Though no note holds them any more, and the file has forgotten them."""
+def test_past_candidates_have_term_names(tmp_path: Path) -> None:
+    """Also when no note contains the terms any more and the file has deleted them."""
 
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
@@ -215,13 +215,13 @@ def test_what_is_known_of_terms_is_called_by_their_names(tmp_path: Path) -> None
             for id in ids:
                 await scribe.change(id, content="The ferry.")
             assert list((await scribe.ask("kestrel", names=("kestrel",))).term_keys) == []
-            then = await scribe.ask("kestrel", names=("kestrel",), known_at=known_at)
-            assert list(then.term_keys) == before == ["kestrel"]
+            past_candidates = await scribe.ask("kestrel", names=("kestrel",), known_at=known_at)
+            assert list(past_candidates.term_keys) == before == ["kestrel"]
 
     run(work())
 
 
-def test_a_hub_is_reached_but_not_left(tmp_path: Path) -> None:
+def test_candidates_are_not_expanded_through_a_hub(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db", hasty=True) as store:
             scribe = await StoreWriter(store).begin()
@@ -235,19 +235,19 @@ def test_a_hub_is_reached_but_not_left(tmp_path: Path) -> None:
     run(work())
 
 
-def test_a_word_that_stands_in_a_note_very_often(tmp_path: Path) -> None:
+def test_a_very_high_term_frequency_is_capped(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
             scribe = await StoreWriter(store).begin()
             await scribe.add("glacier " * 65535)
-            found = await scribe.ask("glacier")
-            assert found.tf[0, 0] == 2**15 - 1
+            candidates = await scribe.ask("glacier")
+            assert candidates.tf[0, 0] == 2**15 - 1
 
     run(work())
 
 
-def test_work_that_is_broken_off_leaves_no_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any) -> Any:
+def test_a_failed_search_leaves_clean_scratch_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
         raise MemoryError
 
     async def work() -> None:
@@ -256,40 +256,40 @@ def test_work_that_is_broken_off_leaves_no_marks(tmp_path: Path, monkeypatch: py
             first = await scribe.add("The harbour and the ferry.", session="a")
             second = await scribe.add("The ferry and the glacier.", session="a")
             await scribe.change(first, links=[(second, LinkType.RELATES)])
-            asked = {"vector": vector(1), "names": ("ferry",)}
-            candidates = await scribe.ask("ferry", "harbour", **asked)
+            options = {"vector": vector(1), "names": ("ferry",)}
+            candidates = await scribe.ask("ferry", "harbour", **options)
             expected = candidate_rows(candidates, skip_cosines=set(), term_notes={first, second})
             for part in ("_tf", "_links"):
                 with monkeypatch.context() as patched:
-                    patched.setattr(candidate_columns, part, broken)
+                    patched.setattr(candidate_columns, part, fail)
                     with pytest.raises(MemoryError):
-                        await scribe.ask("ferry", "harbour", **asked)
+                        await scribe.ask("ferry", "harbour", **options)
                 [(_, [columns])] = store._scopes._entries.values()
                 assert isinstance(columns, Columns)
                 assert (columns.scratch() == -1).all()
                 assert not columns.sums().any()
-                candidates = await scribe.ask("ferry", "harbour", **asked)
-                found = candidate_rows(candidates, skip_cosines=set(), term_notes={first, second})
-                assert found == expected
+                candidates = await scribe.ask("ferry", "harbour", **options)
+                rows = candidate_rows(candidates, skip_cosines=set(), term_notes={first, second})
+                assert rows == expected
 
     run(work())
 
 
-def test_scopes_in_memory_are_counted_as_they_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_cached_scopes_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
             scribe = await StoreWriter(store).begin()
             for user in ("bo", "cy"):
                 await StoreWriter(store, Scope(user=user)).ask("ferry")
-            assert not store._scopes._entries  # nothing was ever written there
+            assert not store._scopes._entries  # these scopes are empty
             await scribe.add("The ferry.")
             await scribe.ask("ferry")
-            held = store._scopes
-            assert held._size == sum(columns.nbytes for _, cell in held._entries.values() for columns in cell) > 0
-            with held.locked(ANN.key, scribe.space):
-                held._entries.clear()  # as if others had needed the room
-                held._sizes.clear()
-                held._size = 0
-            assert held._size == 0
+            cache = store._scopes
+            assert cache._size == sum(columns.nbytes for _, cell in cache._entries.values() for columns in cell) > 0
+            with cache.locked(ANN.key, scribe.space):
+                cache._entries.clear()  # as if other scopes had evicted it
+                cache._sizes.clear()
+                cache._size = 0
+            assert cache._size == 0
 
     run(work())

@@ -1,4 +1,4 @@
-"""After a delete and a purge, nothing of what was deleted stands in any file of the embedded store."""
+"""After a delete and a purge, no file of the embedded store contains deleted text."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ LETTERS = "bdfgklmnprstvz"
 SCRIPTS = ["aeiou", "äöüéñ", "аеиоу", "東西南北人"]
 
 
-def a_word(chosen: random.Random) -> str:
-    """A word that stands nowhere else."""
+def unique_word(chosen: random.Random) -> str:
+    """Return a word that occurs nowhere else."""
     vowels = chosen.choice(SCRIPTS)
     return "".join(chosen.choice(LETTERS).upper() + chosen.choice(vowels) for _ in range(6))
 
 
 def traces(word: str) -> set[bytes]:
-    """The word as it may stand in a file: as it is, folded, stemmed, escaped, in other encodings."""
+    """Return the byte forms of a word in files: plain, folded, stemmed, escaped and in other encodings."""
     forms = {word, word.lower(), word.casefold(), *tokenize(word)}
     forms = {form for form in forms if len(form) > 3}
     return {
@@ -42,8 +42,8 @@ def traces(word: str) -> set[bytes]:
     }
 
 
-def found_in(folder: Path, words: set[str]) -> dict[str, list[str]]:
-    """Which of the words stand in which files."""
+def files_containing(folder: Path, words: set[str]) -> dict[str, list[str]]:
+    """Return the files that contain each word."""
     files = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     hits: dict[str, list[str]] = {}
     for word in words:
@@ -53,9 +53,9 @@ def found_in(folder: Path, words: set[str]) -> dict[str, list[str]]:
     return hits
 
 
-def test_what_a_delete_takes_does_not_grow_with_the_jobs_that_wait(tmp_path: Path) -> None:
+def test_the_cost_of_a_delete_is_independent_of_waiting_jobs(tmp_path: Path) -> None:
     async def steps(waiting: int) -> int:
-        """What SQLite does, counted in thousands of steps, to erase 20 notes."""
+        """Return the thousands of SQLite steps to erase 20 notes."""
         async with opened(tmp_path / f"{waiting}.db", hasty=True) as store:
             scribe = await StoreWriter(store).begin()
             ids = [await scribe.add(f"Heron number {number}.", job=True) for number in range(20)]
@@ -71,20 +71,20 @@ def test_what_a_delete_takes_does_not_grow_with_the_jobs_that_wait(tmp_path: Pat
     assert run(steps(5_000)) < run(steps(0)) + 20
 
 
-def test_a_dropped_scope_is_wiped_by_whoever_comes_next(tmp_path: Path) -> None:
-    """The scope takes its jobs with it; what is left to do must survive that, a reader, and the end of a process."""
+def test_the_purge_of_a_dropped_scope_is_completed_by_another_process(tmp_path: Path) -> None:
+    """The pending purge survives the deletion of the scope's jobs, a reader, and the end of a process."""
     chosen = random.Random(3)
-    word, path = a_word(chosen), tmp_path / "memory.db"
-    with Memory(path) as other, Memory(path) as memory:
-        other.add("Somebody else's.", scope=Scope(user="other"))
+    word, path = unique_word(chosen), tmp_path / "memory.db"
+    with Memory(path) as other_memory, Memory(path) as memory:
+        other_memory.add("Somebody else's.", scope=Scope(user="other"))
         memory.add_many([{"content": f"Crate {n} goes to {word}."} for n in range(400)], wait=True)
-        with other._bridge.inner._backend.memory.engine.store._connections.read() as reader:
+        with other_memory._bridge.inner._backend.memory.engine.store._connections.read() as reader:
             reader.execute("SELECT COUNT(*) FROM notes").fetchone()
             assert memory.delete_scope() == 400
             memory.close()
-            assert found_in(tmp_path, {word}) != {}
-        other.flush(timeout=60)
-        assert found_in(tmp_path, {word}) == {}
+            assert files_containing(tmp_path, {word}) != {}
+        other_memory.flush(timeout=60)
+        assert files_containing(tmp_path, {word}) == {}
 
 
 @pytest.mark.soak
@@ -103,45 +103,48 @@ def test_random_deletes_leave_no_trace(
             async with opened(folder / "a.db", hasty=True) as store:
                 scribe = await StoreWriter(store).begin()
                 words: dict[str, set[str]] = {}
-                gone: set[str] = set()
+                deleted_words: set[str] = set()
                 for turn in range(turns):
-                    own = [a_word(chosen) for _ in range(6)]
+                    event_words = [unique_word(chosen) for _ in range(6)]
                     id = await scribe.add(
-                        f"{own[0]} and {own[1]} met {own[2]}. " + "Filling of many lengths. " * chosen.randrange(40),
-                        title=own[3] if chosen.random() < 0.5 else None,
-                        tags=(own[4],),
-                        metadata={"who": own[5]},
-                        source=f"{own[0]}.txt",
+                        f"{event_words[0]} and {event_words[1]} met {event_words[2]}. "
+                        + "Filling of many lengths. " * chosen.randrange(40),
+                        title=event_words[3] if chosen.random() < 0.5 else None,
+                        tags=(event_words[4],),
+                        metadata={"who": event_words[5]},
+                        source=f"{event_words[0]}.txt",
                         vector=vector(*[chosen.random() for _ in range(8)]),
                         session="s",
                         job=True,
                     )
-                    words[id] = set(own)
+                    words[id] = set(event_words)
                     if chosen.random() < 0.3:
-                        changed = a_word(chosen)
+                        changed = unique_word(chosen)
                         other = chosen.choice(sorted(words))
                         await scribe.change(id, content=f"{changed} after all.")
                         words[id].add(changed)
                         if other != id:
                             await scribe.change(id, links=[(other, LinkType.RELATES)])
                     if turn > 0.4 * turns and chosen.random() < 0.6:
-                        doomed = chosen.choice(sorted(words))
-                        await scribe.erase(doomed)
-                        gone |= words.pop(doomed)
-                assert gone
-                left_by_secure_delete = len(found_in(folder, gone))
+                        deleted_id = chosen.choice(sorted(words))
+                        await scribe.erase(deleted_id)
+                        deleted_words |= words.pop(deleted_id)
+                assert deleted_words
+                remaining_count = len(files_containing(folder, deleted_words))
                 assert await store.purge()
-                assert found_in(folder, gone) == {}
-                kept = {word for own in words.values() for word in own}
-                assert len(found_in(folder, kept)) > len(kept) // 2  # the search does find what is there
+                assert files_containing(folder, deleted_words) == {}
+                expected = {word for event_words in words.values() for word in event_words}
+                assert (
+                    len(files_containing(folder, expected)) > len(expected) // 2
+                )  # the search finds words that are present
                 assert await store.check(repair=False) == []
-                record_property("words_left_before_purging", left_by_secure_delete)
-            assert found_in(folder, gone) == {}
+                record_property("words_left_before_purging", remaining_count)
+            assert files_containing(folder, deleted_words) == {}
 
     run(work())
 
 
-def test_what_others_still_read_is_purged_later(tmp_path: Path) -> None:
+def test_a_purge_waits_for_readers(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store, opened(tmp_path / "a.db") as other:
             scribe = await StoreWriter(store).begin()
@@ -153,17 +156,17 @@ def test_what_others_still_read_is_purged_later(tmp_path: Path) -> None:
                 assert not await store.purge()
                 await scribe.add("Life goes on.")
             assert await store.purge()
-            assert found_in(tmp_path, {"Quetzalcoatl"}) == {}
+            assert files_containing(tmp_path, {"Quetzalcoatl"}) == {}
 
     run(work())
 
 
-def test_a_dropped_scope_leaves_nothing(tmp_path: Path) -> None:
+def test_a_dropped_scope_leaves_no_trace(tmp_path: Path) -> None:
     async def work() -> None:
         bob = Scope(user="Bobolinksson")
         async with opened(tmp_path / "a.db") as store:
             ann, other = await StoreWriter(store).begin(), await StoreWriter(store, bob, first=50).begin()
-            kept = await ann.add("Ann stays.")
+            expected = await ann.add("Ann stays.")
             first = await other.add("Bob knows Popocatepetl.", session="Iztaccihuatl", title="Tenochtitlan", job=True)
             second = await other.add("Bob forgot it.", identity="Huitzilopochtli")
             await other.change(second, content="Bob remembers Chapultepec.", links=[(first, LinkType.RELATES)])
@@ -171,11 +174,18 @@ def test_a_dropped_scope_leaves_nothing(tmp_path: Path) -> None:
             secret = (await store.state(bob)).secret
             assert await store.drop_scope(bob) == 1
             assert await store.purge()
-            told = {"Popocatepetl", "Iztaccihuatl", "Tenochtitlan", "Chapultepec", "Bobolinksson", "Huitzilopochtli"}
-            assert found_in(tmp_path, told) == {}
+            deleted_words = {
+                "Popocatepetl",
+                "Iztaccihuatl",
+                "Tenochtitlan",
+                "Chapultepec",
+                "Bobolinksson",
+                "Huitzilopochtli",
+            }
+            assert files_containing(tmp_path, deleted_words) == {}
             assert secret not in (tmp_path / "a.db").read_bytes()
             assert await store.scopes() == [ANN]
-            assert list(await store.notes(ANN, [kept])) == [kept]
+            assert list(await store.notes(ANN, [expected])) == [expected]
             state = await store.state(bob)
             assert state.seq == 0
             assert state.secret != secret

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.integration.embedded import ANN, DIM, StoreWriter, opened, run, vector
-from tests.integration.test_embedded_agreement import ANGLES, DAY_ZERO, WORDS, filters, steps, take
+from tests.integration.test_embedded_agreement import ANGLES, DAY_ZERO, WORDS, apply_step, filters, steps
 from zettel.graph.columnar import ivf
 from zettel.graph.columnar.columns import Columns
 from zettel.graph.embedded import ivf_lists, loading, snapshots
@@ -174,7 +174,7 @@ def test_loaded_columns_answer_as_columns_read_from_notes(
             scribe, present = await fill(store)
             versions = dict.fromkeys(present, 1) | {present[3]: 2}
             for step in before:
-                await take(scribe, step, present, versions)
+                await apply_step(scribe, step, present, versions)
                 await scribe.ask("harbour")
             if purged:
                 await store.purge()
@@ -186,7 +186,7 @@ def test_loaded_columns_answer_as_columns_read_from_notes(
             ]
             assert await answers(scribes[0], present, filter) == await answers_without_snapshot(path, present, filter)
             for step, mine in after:
-                await take(scribes[mine], step, present, versions)
+                await apply_step(scribes[mine], step, present, versions)
                 await scribes[0].ask("harbour")
             assert await answers(scribes[0], present, filter) == await answers_without_snapshot(path, present, filter)
             assert [line for line in await store.check(repair=False) if "no vector" not in line] == []

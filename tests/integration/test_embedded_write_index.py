@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.integration.embedded import ANN, StoreWriter, opened, run, vector
-from tests.integration.test_embedded_agreement import steps, take
+from tests.integration.test_embedded_agreement import apply_step, steps
 from zettel.graph.columnar import ivf
 from zettel.graph.columnar.columns import Columns
 from zettel.graph.embedded import ivf_lists
@@ -71,12 +71,12 @@ def test_the_write_index_answers_as_columns(
                 present.append(await scribe.add(f"A harbour with number {number}.", vector=angle_vector(number)))
                 versions[present[-1]] = 1
             for step in before:
-                await take(scribe, step, present, versions)
+                await apply_step(scribe, step, present, versions)
             if listed:
                 await writes.optimize(ANN, scribe.space)
             for step in [None, *after]:
                 if step is not None:
-                    await take(scribe, step, present, versions)
+                    await apply_step(scribe, step, present, versions)
                 await asking.ask("harbour")
                 assert await write_side_answers(writes, scribe.space, present) == await write_side_answers(
                     searches, scribe.space, present

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests import neo4j_servers
 from tests.integration.embedded import ANN, StoreWriter, run, vector
-from tests.integration.test_embedded_agreement import filters, steps, take
+from tests.integration.test_embedded_agreement import apply_step, filters, steps
 from zettel.graph.neo4j import scope_cache
 from zettel.graph.neo4j.store import Neo4jStore
 from zettel.model import to_micros
@@ -41,7 +41,7 @@ def test_same_state(name: str, soak_scale: Callable[[int], int]) -> None:
             moments: list[tuple[int, int]] = []
             for step in plan:
                 for scribe, present, versions in sides:
-                    await take(scribe, step, present, versions)
+                    await apply_step(scribe, step, present, versions)
                 await ours.ask("harbour", vector=vector(1, 1))  # what is held is kept in step from here on
                 states = [await each.state(ANN) for each in (store, reference)]
                 assert states[0].seq == states[1].seq

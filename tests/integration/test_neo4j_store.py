@@ -1,4 +1,4 @@
-"""The Neo4j store on real servers of both release lines: its statements, odd names, several writers, and no server."""
+"""The Neo4j store on servers of both release lines: statements, unusual names, several writers, and errors."""
 
 from __future__ import annotations
 
@@ -52,31 +52,30 @@ VARIANTS: dict[str, list[tuple[str, ...]]] = {
     "model_use": [(), ("scoped",)],
     "scope_changes": [(), ("loading",)],
 }
-"""Statements with lines that are not always there: every line in one of these."""
+"""Flags of statements with optional lines, so that every line occurs in one variant."""
 OF_ALL_SCOPES = frozenset(
     "add arriving_end batch_begin check_orphans check_scopes check_unembedded counts graphiti indexes leaving_end "
     "orphans_drop restore_commit restores scopes scopes_lock space_activate spaces "
     "spaces_drop spaces_leaving spaces_sweep unsettled without_vector".split()
 )
-"""Statements that look at all scopes or vector sets, of which there are few, or that doctor the whole store; and the
-one that reads what another program keeps."""
+"""Statements that may scan: over all scopes or vector sets, over the whole store for repairs, or over foreign data."""
 SCANS = ("AllNodesScan", "NodeByLabelScan", "DirectedAllRelationshipsScan", "UndirectedAllRelationshipsScan",
          "DirectedRelationshipTypeScan", "UndirectedRelationshipTypeScan", "DirectedUnionRelationshipTypesScan",
          "UndirectedUnionRelationshipTypesScan")  # fmt: skip
 SPACE = 8
-"""Numbers in a vector of the set that statements are explained with."""
+"""Dimension of the vector set that explained statements use."""
 
 
 @pytest.fixture
 def server(neo4j_server: Server) -> Server:
-    """A server of each release line, without a memory."""
+    """Return an empty server of each release line."""
     return neo4j_server
 
 
 @pytest.fixture
 def memory(server: Server) -> Iterator[Memory]:
-    with Memory(server.url, auth=server.auth) as opened:
-        yield opened
+    with Memory(server.url, auth=server.auth) as instance:
+        yield instance
 
 
 def operators(plan: dict[str, Any]) -> Iterator[str]:
@@ -86,8 +85,8 @@ def operators(plan: dict[str, Any]) -> Iterator[str]:
 
 
 @pytest.mark.timeout(600)
-def test_every_statement_is_planned_well(server: Server) -> None:
-    """No deprecated word, no cartesian product, and nothing of one scope costs a look at all of the others."""
+def test_every_statement_has_an_efficient_plan(server: Server) -> None:
+    """No statement uses deprecated syntax or a cartesian product, and no statement of one scope scans all scopes."""
     import anyio
     import neo4j
 
@@ -118,39 +117,43 @@ def test_every_statement_is_planned_well(server: Server) -> None:
                     continue
                 language, _, rest = text.partition(" ")
                 version, _, rest = rest.partition(" ") if " " in rest.split("\n")[0] else rest.partition("\n")
-                told = session.run(f"{language} {version} EXPLAIN {rest}").consume()
-                planned = set(operators(told.plan or {}))
-                wrong += [(name, flags, one.gql_status) for one in told.gql_status_objects if one.is_notification]
-                wrong += [(name, flags, one) for one in planned if one == "CartesianProduct"]
+                summary = session.run(f"{language} {version} EXPLAIN {rest}").consume()
+                plan_operators = set(operators(summary.plan or {}))
+                wrong += [
+                    (name, flags, finding.gql_status)
+                    for finding in summary.gql_status_objects
+                    if finding.is_notification
+                ]
+                wrong += [(name, flags, finding) for finding in plan_operators if finding == "CartesianProduct"]
                 if name not in OF_ALL_SCOPES:
-                    wrong += [(name, flags, one) for one in planned.intersection(SCANS)]
+                    wrong += [(name, flags, finding) for finding in plan_operators.intersection(SCANS)]
     assert wrong == []
 
 
-def test_mending_the_order_of_a_session_costs_its_length(server: Server, memory: Memory) -> None:
+def test_repairing_the_order_of_a_session_is_linear_in_its_length(server: Server, memory: Memory) -> None:
     import neo4j
 
-    said: list[dict[str, str]] = [{"content": f"Turn {turn}.", "session": "talk"} for turn in range(200)]
-    for turn, event in enumerate(said[::2]):
+    events: list[dict[str, str]] = [{"content": f"Turn {turn}.", "session": "talk"} for turn in range(200)]
+    for turn, event in enumerate(events[::2]):
         event["occurred_at"] = f"2024-05-{1 + turn % 28:02}T09:00Z"
-    memory.add_many(said)
+    memory.add_many(events)
     text = statement("sessions_repair", release=5).replace("CYPHER 5 ", "CYPHER 5 PROFILE ", 1)
-    given = {"scope": memory.scope.key, "sessions": ["talk"], "changes": 0, "never": hashes.NO_TIME}
+    parameters = {"scope": memory.scope.key, "sessions": ["talk"], "changes": 0, "never": hashes.NO_TIME}
     with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
-        told = driver.execute_query(text, given=given, database_=DATABASE)
-    cost = sum(hits(told.summary.profile or {}))
-    assert cost < 50 * len(said)
+        result = driver.execute_query(text, given=parameters, database_=DATABASE)
+    cost = sum(hits(result.summary.profile or {}))
+    assert cost < 50 * len(events)
 
 
 def hits(profile: dict[str, Any]) -> Iterator[int]:
-    """How often each operator of a plan that was run looked at the database."""
+    """Return the database hits of each operator of a profiled plan."""
     yield profile.get("dbHits", 0)
     for child in profile.get("children", ()):
         yield from hits(child)
 
 
-class Long:
-    """Vectors longer than the server's index takes: of each text one that says its length."""
+class LongVectorEmbedder:
+    """Makes vectors too long for the server's index; the vector of a text encodes its length."""
 
     info = EmbedderInfo(name="long", dim=MAX_INDEXED_DIM + 4, fingerprint="0")
     remote = False
@@ -161,21 +164,17 @@ class Long:
         return rows
 
 
-def test_vectors_too_long_for_an_index_are_compared_one_by_one(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_too_long_for_an_index_are_searched_exactly(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scope_cache, "MAX_NOTES", -1)
     monkeypatch.setattr(spaces, "EXACT_NOTES", 2)
-    with Memory(server.url, auth=server.auth, embedder=Long()) as memory:
+    with Memory(server.url, auth=server.auth, embedder=LongVectorEmbedder()) as memory:
         memory.add_many([{"content": "harbour " * number} for number in range(1, 7)])
-        for _ in range(2):  # the second time it is known how large the scope is
+        for _ in range(2):  # the second search knows the size of the scope
             assert len(memory.search("harbour harbour", k=6)) == 6
 
 
-def test_vectors_come_into_the_index_many_at_once(
-    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Those that wait for it are compared one by one, so that a search finds the same before and after."""
+def test_vectors_enter_the_index_in_batches(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Pending vectors are compared exactly, so that searches find the same notes before and after."""
     monkeypatch.setattr(scope_cache, "MAX_NOTES", -1)
     monkeypatch.setattr(spaces, "EXACT_NOTES", 10)
     monkeypatch.setattr(spaces, "INDEXED_AT_ONCE", 10)
@@ -185,24 +184,24 @@ def test_vectors_come_into_the_index_many_at_once(
         count = "MATCH (v:Vector) WHERE any(name IN labels(v) WHERE name <> 'Vector') RETURN count(v) AS count"
         return int(memory.cypher(count)[0]["count"])
 
-    def found() -> list[set[str]]:
+    def search_ids() -> list[set[str]]:
         return [{hit.note.id for hit in memory.search(f"Who sailed to island {n}?", k=12, log=False)} for n in (3, 20)]
 
     with Memory(server.url, auth=server.auth) as memory:
         memory.add_many([{"content": f"Ann sailed to island {n}, and Bob slept."} for n in range(15)])
         memory.flush()
         assert indexed() == 0
-        found()  # from then on the scope's size is known
+        search_ids()  # caches the size of the scope
         memory.add_many([{"content": f"Bob sailed to island {n}, and Ann slept."} for n in range(15, 35)])
         memory.flush()
-        assert wait_until(lambda: indexed() == 35)  # after the jobs that flush waits for
+        assert wait_until(lambda: indexed() == 35)  # after the jobs that flush awaits
         memory.add("Ida sailed to island 20, and to island 3.")
         memory.flush()
         assert indexed() == 35
-        by_index = found()
+        by_index = search_ids()
         with monkeypatch.context() as patch:
             patch.setattr(spaces, "EXACT_NOTES", 1000)
-            assert found() == by_index
+            assert search_ids() == by_index
         memory.export(tmp_path / "whole.zettel", "zettel")
         memory.delete_scope()
         memory.import_transcript(tmp_path / "whole.zettel")
@@ -210,23 +209,23 @@ def test_vectors_come_into_the_index_many_at_once(
         assert memory.check() == []
 
 
-def test_auth_that_is_no_pair_is_named() -> None:
+def test_auth_that_is_not_a_pair_is_an_error() -> None:
     with pytest.raises(InvalidInput, match="auth must be \\(user, password\\)"):
         Memory("neo4j://127.0.0.1:1", auth="secret")  # type: ignore[arg-type]
 
 
 @pytest.mark.anyio
-async def test_a_certificate_that_is_not_trusted_is_told_so() -> None:
+async def test_an_untrusted_certificate_is_reported() -> None:
     from neo4j.exceptions import ServiceUnavailable
 
-    refused = ssl.SSLCertVerificationError(1, "certificate verify failed")
-    refused.verify_message = "self-signed certificate"
+    certificate_error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    certificate_error.verify_message = "self-signed certificate"
     with pytest.raises(StoreUnreachable, match=r"its certificate is not trusted \(self-signed certificate\)"):
         async with Neo4jConnection("neo4j+s://localhost", ("neo4j", "pass"), DATABASE).translated():
-            raise ServiceUnavailable("Couldn't connect") from refused
+            raise ServiceUnavailable("Couldn't connect") from certificate_error
 
 
-def test_a_server_without_its_scheme_makes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_address_without_scheme_creates_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for options in ({"auth": ("neo4j", "secret")}, {"database": "graphs"}):
         with pytest.raises(InvalidInput, match="localhost:7687 names a file"):
@@ -235,7 +234,7 @@ def test_a_server_without_its_scheme_makes_no_file(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "error_text"),
     [
         ("neo4j://ann:secret@127.0.0.1:1", "neo4j://127.0.0.1:1: an address must not contain a user or password"),
         ("bolt://ann:s/ecret@127.0.0.1:1", "bolt://127.0.0.1:1: an address must not contain a user or password"),
@@ -246,14 +245,14 @@ def test_a_server_without_its_scheme_makes_no_file(tmp_path: Path, monkeypatch: 
         ("neo4j://127.0.0.1:1?policy", "Invalid parameters"),
     ],
 )
-def test_an_address_that_is_none_is_told_so(url: str, told: str) -> None:
+def test_an_invalid_address_is_an_error_without_its_password(url: str, error_text: str) -> None:
     with pytest.raises(InvalidInput) as error:
         Memory(url, auth=("ann", "pass"))
-    assert told in str(error.value)
+    assert error_text in str(error.value)
     assert "ecret" not in str(error.value)
 
 
-def test_the_environment_may_name_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_database_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEO4J_DATABASE", "graphs")
     assert Neo4jStore("neo4j://127.0.0.1:1").connection.database == "graphs"
     assert Neo4jStore("neo4j://127.0.0.1:1", database="mine").connection.database == "mine"
@@ -264,17 +263,17 @@ def test_the_environment_may_name_the_database(monkeypatch: pytest.MonkeyPatch) 
 ODD = ["acme/ann", "Acme/Ann", "acme ann", "acme ann bob", "acme", "ann", "acme:ann", "*", "acme/ann OR 1", "`n`", "ä"]
 
 
-def test_scopes_of_alike_names_see_nothing_of_each_other(memory: Memory) -> None:
+def test_scopes_with_similar_names_are_separate(memory: Memory) -> None:
     for name in ODD:
         memory.add(f"The harbour key of <{name}>.", title=f"Key of {name}", scope=Scope(tenant=name))
     memory.flush()
     for name in ODD:
         scope = Scope(tenant=name)
-        found = memory.search("Where is the harbour key?", scope=scope)
-        assert [hit.note.content for hit in found] == [f"The harbour key of <{name}>."]
+        hits_found = memory.search("Where is the harbour key?", scope=scope)
+        assert [hit.note.content for hit in hits_found] == [f"The harbour key of <{name}>."]
         assert memory.stats(scope=scope)["notes"] == 1
-        assert [term.notes for term in memory.terms(found[0].note.id, scope=scope)] != []
-        assert {term.notes for term in memory.terms(found[0].note.id, scope=scope)} == {1}
+        assert [term.notes for term in memory.terms(hits_found[0].note.id, scope=scope)] != []
+        assert {term.notes for term in memory.terms(hits_found[0].note.id, scope=scope)} == {1}
     assert memory.delete_scope(scope=Scope(tenant="acme ann")) == 1
     assert len(memory.search("harbour key", scope=Scope(tenant="acme/ann"))) == 1
     assert memory.check() == []
@@ -291,7 +290,7 @@ SYNTAX = [
 ]
 
 
-def test_syntax_in_texts_and_names_stays_text(memory: Memory) -> None:
+def test_query_syntax_in_texts_and_names_is_text(memory: Memory) -> None:
     keys = {}
     for number, text in enumerate(SYNTAX):
         keys[text] = memory.add(
@@ -305,15 +304,15 @@ def test_syntax_in_texts_and_names_stays_text(memory: Memory) -> None:
         note = memory.get(id)
         assert (note.content, note.speaker, note.session, note.tags) == (text, text, text, (text,))
         assert memory.get(note.event_ids[0]).payload == {text: [text]}
-        for asked in ({"session": text}, {"speaker": text}, {"tags": [text]}, {"filter": {text: text}}):
-            assert [hit.note.id for hit in memory.search(f"harbour {text}", **asked)] == [id]
+        for options in ({"session": text}, {"speaker": text}, {"tags": [text]}, {"filter": {text: text}}):
+            assert [hit.note.id for hit in memory.search(f"harbour {text}", **options)] == [id]
     assert memory.check() == []
     assert memory.delete(source=f"{SYNTAX[0]}.txt") == 1
     assert memory.stats()["notes"] == len(SYNTAX) - 1
 
 
-def test_a_note_reads_well_in_a_browser(server: Server, memory: Memory) -> None:
-    """Its caption, plain fields, real dates; no list of numbers."""
+def test_a_note_has_readable_properties_in_the_browser(server: Server, memory: Memory) -> None:
+    """It has a caption, plain fields and native dates, and no list of numbers."""
     import neo4j
 
     memory.add("Ann moved to Oslo.", speaker="Ann", occurred_at="2024-05-01T09:00:00.000001Z", session="s1", wait=True)
@@ -324,45 +323,47 @@ def test_a_note_reads_well_in_a_browser(server: Server, memory: Memory) -> None:
     assert note["occurred_at"].to_native().isoformat() == "2024-05-01T09:00:00.000001+00:00"
     assert note["keywords"]
     assert not any(isinstance(value, (list, bytes)) and len(value) > 12 for value in note.values())
-    assert not any(isinstance(one, (int, float)) for value in note.values() if isinstance(value, list) for one in value)
+    assert not any(
+        isinstance(item, (int, float)) for value in note.values() if isinstance(value, list) for item in value
+    )
 
 
-def test_an_add_is_one_question_and_one_write(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three round trips: those, and the commit."""
-    asked: list[str] = []
-    monkeypatch.setattr(JobLoop, "start", lambda loop: None)  # what jobs ask is not counted
+def test_an_add_runs_one_read_and_one_write(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the commit, an add takes three round trips."""
+    calls: list[str] = []
+    monkeypatch.setattr(JobLoop, "start", lambda loop: None)  # statements of jobs are not counted
 
-    def counted(way: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(method: Callable[..., Any]) -> Callable[..., Any]:
         async def call(connection: Neo4jConnection, what: object, /, *flags: str, **given: Any) -> Any:
-            asked.append(f"{way.__name__} {what if isinstance(what, str) else ''}".strip())
-            return await way(connection, what, *flags, **given)
+            calls.append(f"{method.__name__} {what if isinstance(what, str) else ''}".strip())
+            return await method(connection, what, *flags, **given)
 
         return call
 
     with Memory(server.url, auth=server.auth) as memory:
         memory.add("The mast is oak.")
-        for way in (Neo4jConnection.read, Neo4jConnection.write, Neo4jConnection.reading, Neo4jConnection.writing):
-            monkeypatch.setattr(Neo4jConnection, way.__name__, counted(way))
+        for method in (Neo4jConnection.read, Neo4jConnection.write, Neo4jConnection.reading, Neo4jConnection.writing):
+            monkeypatch.setattr(Neo4jConnection, method.__name__, counted(method))
         id = memory.add("The keel is elm.", id="1", session="s")
-        assert asked == ["read lookup", "write add"]
-        asked.clear()
+        assert calls == ["read lookup", "write add"]
+        calls.clear()
         assert memory.add("The keel is elm.", id="1", session="s") == id
-        assert asked == ["read lookup"]
-        asked.clear()
+        assert calls == ["read lookup"]
+        calls.clear()
         memory.add("Kestrel is the name of the boat.", title="Kestrel")
-        assert asked == ["read lookup", "write add"]
-        asked.clear()
+        assert calls == ["read lookup", "write add"]
+        calls.clear()
         memory.add("Who painted Kestrel?")
-        assert asked == ["read lookup", "read notes", "writing"]  # with its link to the title
+        assert calls == ["read lookup", "read notes", "writing"]  # with its link to the title
         assert memory.check() == []
 
 
-def test_a_delete_takes_as_many_statements_for_many_neighbours(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[str] = []
+def test_a_delete_runs_as_many_statements_for_many_neighbours(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    statements: list[str] = []
     run = Transaction.run
 
     async def counted(transaction: Transaction, name: str, /, *flags: str, **values: Any) -> Any:
-        ran.append(name)
+        statements.append(name)
         return await run(transaction, name, *flags, **values)
 
     with Memory(server.url, auth=server.auth) as memory:
@@ -373,7 +374,7 @@ def test_a_delete_takes_as_many_statements_for_many_neighbours(server: Server, m
         monkeypatch.setattr(Transaction, "run", counted)
         assert memory.delete(session="gone") == 12
         monkeypatch.undo()
-        assert ran.count("notes_revise") == ran.count("revisions_erase") == 1
+        assert statements.count("notes_revise") == statements.count("revisions_erase") == 1
         assert memory.check() == []
 
 
@@ -387,11 +388,11 @@ with Memory(sys.argv[1], auth=(sys.argv[2], sys.argv[3])) as memory:
 """
 
 
-def test_two_processes_add_to_one_scope(server: Server, memory: Memory) -> None:
-    each = 12
+def test_two_processes_can_add_to_one_scope(server: Server, memory: Memory) -> None:
+    count = 12
     writers = [
         subprocess.Popen(
-            [sys.executable, "-c", WRITER, server.url, *server.auth, name, str(each)],
+            [sys.executable, "-c", WRITER, server.url, *server.auth, name, str(count)],
             cwd=ROOT, stderr=subprocess.PIPE, text=True,
         )
         for name in ("Ann", "Bob")
@@ -401,14 +402,14 @@ def test_two_processes_add_to_one_scope(server: Server, memory: Memory) -> None:
         assert writer.returncode == 0, errors
     memory.flush()
     notes = memory.list(limit=100).notes
-    assert len(notes) == 2 * each
-    assert len({note.seq for note in notes}) == 2 * each
+    assert len(notes) == 2 * count
+    assert len({note.seq for note in notes}) == 2 * count
     assert memory.check() == []
     assert memory.jobs() == []
-    assert len(memory.search("ship in the harbour", session="watch", k=30)) == 2 * each
+    assert len(memory.search("ship in the harbour", session="watch", k=30)) == 2 * count
 
 
-def test_several_processes_open_an_empty_database_at_once(server: Server) -> None:
+def test_several_processes_can_open_an_empty_database(server: Server) -> None:
     neo4j_servers.wipe(server)
     code = "import sys; from zettel import Memory; Memory(sys.argv[1], auth=(sys.argv[2], sys.argv[3])).close()"
     openers = [
@@ -423,22 +424,22 @@ def test_several_processes_open_an_empty_database_at_once(server: Server) -> Non
         assert memory.check() == []
 
 
-def test_a_closed_door_is_told_in_one_line(server: Server) -> None:
+def test_failed_connections_are_one_line_errors(server: Server) -> None:
     host = server.url.rpartition(":")[0]
-    for url, options, error, said in (
+    for url, options, error, error_text in (
         (f"{host}:1", {"auth": server.auth}, StoreUnreachable, "cannot be reached"),
         (server.url, {"auth": ("neo4j", "wrong password")}, StoreDenied, "refused that user or password"),
         (server.url, {"auth": server.auth, "database": "nowhere"}, NotAStore, "no database 'nowhere'"),
     ):
-        began = time.monotonic()
-        with pytest.raises(error, match=said) as told:
+        started = time.monotonic()
+        with pytest.raises(error, match=error_text) as error_info:
             Memory(url, **options)
-        assert "\n" not in str(told.value)
-        assert server.auth[1] not in str(told.value)
-        assert time.monotonic() - began < 60
+        assert "\n" not in str(error_info.value)
+        assert server.auth[1] not in str(error_info.value)
+        assert time.monotonic() - started < 60
 
 
-def test_another_programs_database_is_left_alone(server: Server) -> None:
+def test_a_foreign_database_is_refused(server: Server) -> None:
     import neo4j
 
     with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
@@ -452,7 +453,7 @@ def test_another_programs_database_is_left_alone(server: Server) -> None:
         driver.execute_query("MATCH (z:Zettel) DELETE z", database_=DATABASE)
 
 
-def test_what_is_broken_is_found_and_mended(server: Server, memory: Memory) -> None:
+def test_check_finds_and_repairs_damage(server: Server, memory: Memory) -> None:
     import neo4j
 
     ids = [
@@ -465,7 +466,7 @@ def test_what_is_broken_is_found_and_mended(server: Server, memory: Memory) -> N
         memory.feedback(hit.search_id or "", [hit.note.id])
     assert memory.check() == []
     before = [memory.get(id) for id in ids], [memory.terms(id) for id in ids], [memory.links(id) for id in ids]
-    asked = json.dumps([hit.note.id for hit in memory.search("Kestrel's ship")])
+    hit_ids = json.dumps([hit.note.id for hit in memory.search("Kestrel's ship")])
     with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
         for damage in (
             "MATCH (n:Note {id: $id}) SET n.caption = 'forged'",
@@ -493,7 +494,7 @@ def test_what_is_broken_is_found_and_mended(server: Server, memory: Memory) -> N
         [memory.terms(id) for id in ids],
         [memory.links(id) for id in ids],
     )
-    assert json.dumps([hit.note.id for hit in memory.search("Kestrel's ship")]) == asked
+    assert json.dumps([hit.note.id for hit in memory.search("Kestrel's ship")]) == hit_ids
 
 
 def test_an_older_tokenizer_version_is_reindexed_and_a_newer_one_is_refused(
