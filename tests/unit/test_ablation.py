@@ -42,7 +42,7 @@ class Blind:
 
 
 def talks(folder: Path, *names: str) -> list[Path]:
-    """Files with one conversation each."""
+    """Write files with one conversation each."""
     paths = [folder / f"{name}.json" for name in names]
     for path in paths:
         path.write_text(json.dumps([TALK]))
@@ -51,7 +51,7 @@ def talks(folder: Path, *names: str) -> list[Path]:
 
 @pytest.fixture
 def learned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """Each conversation has four synthetic questions. Yields the training and validation sets of every run."""
+    """Give each conversation four synthetic questions; return the conversations that each training used."""
     groups: list[tuple[str, ...]] = []
     names: dict[int, str] = {}
     made: dict[str, list[Example]] = {}
@@ -136,7 +136,7 @@ def test_invalid_comparisons_raise(tmp_path: Path) -> None:
             anyio.run(partial(ablation.run, paths, lambda *_: None, **more))
 
 
-def test_command_line_runs_the_ablation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line_reports_unknown_variants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (path,) = talks(tmp_path, "a")
     assert run(["scorer", "ablate", str(path), "--only", "luck"]) == 1
     assert "unknown variant 'luck'" in capsys.readouterr().err

@@ -87,7 +87,7 @@ def test_a_letter_yields_its_fields() -> None:
     assert "last week is 22 to 28 April 2024" in fields.context
 
 
-def test_the_title_is_the_context() -> None:
+def test_the_title_is_the_caption() -> None:
     assert _annotate("It rained all day long in the valley.", title="Weather report").caption == "Weather report"
 
 

@@ -134,7 +134,7 @@ def test_statements_about_possibly_different_things_only_contradict(before: str,
         ("The rent is 900 euros.", {"session": "later"}, LinkType.SUPERSEDES),
     ],
 )
-def test_at_one_moment_only_a_correction_supersedes(after: str, fields: dict[str, object], type: LinkType) -> None:
+def test_in_one_session_only_explicit_changes_supersede(after: str, fields: dict[str, object], type: LinkType) -> None:
     soon = START + timedelta(minutes=5)
     change = change_of(_note(1, "The rent is 800 euros.", day=0), _note(2, after, valid_from=soon, **fields), True)
     assert change is not None
@@ -159,7 +159,7 @@ def test_the_subject_may_be_the_speaker_or_a_third_person() -> None:
     assert not _change("I live in Bergen.", "I live in Oslo now.", speaker="Ben")
 
 
-def test_statements_without_a_claim_supersede_nothing() -> None:
+def test_insights_facts_and_archived_notes_supersede_nothing() -> None:
     old, new = _note(1, "I live in Bergen.", day=0), _note(2, "I live in Oslo.", day=9)
     assert may_change_facts(new)
     assert change_of(old, new, True)

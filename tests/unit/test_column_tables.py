@@ -159,7 +159,7 @@ def test_spans(drawn: list[tuple[int, int]]) -> None:
     ]
 
 
-def test_a_table_stores_its_rows() -> None:
+def test_a_table_keeps_the_given_rows() -> None:
     table = Table(number=(np.int64, ()), pair=(np.float32, (2,)))
     table.append(number=np.arange(1000), pair=np.ones((1000, 2)))
     table.keep(np.array([5, 3]))

@@ -45,7 +45,7 @@ def test_age_use_and_links_count_together() -> None:
         ({"kind": Kind.INSIGHT}, False),
     ],
 )
-def test_the_kind_of_a_note_decides_whether_it_may_decay(fields: dict[str, Any], fades: bool) -> None:
+def test_kind_tags_and_validity_decide_whether_a_note_may_decay(fields: dict[str, Any], fades: bool) -> None:
     assert POLICY.fades(a_note(**fields), used(1000), 0.5, NOW) is fades
 
 

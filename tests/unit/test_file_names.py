@@ -121,7 +121,7 @@ class TestOwnFiles:
         assert [path.name for path in tmp_path.glob("*.md")] == ["b.md"]
 
     @pytest.mark.parametrize("name", ["../out", "/etc/x", "Other/x", "Tags/../../out", "..", "C:x", "", "a\\..\\b"])
-    def test_a_ledger_does_not_lead_outside_the_folder(self, tmp_path: Path, name: str) -> None:
+    def test_index_entries_outside_the_folder_are_ignored(self, tmp_path: Path, name: str) -> None:
         folder = tmp_path / "deep" / "vault"
         folder.mkdir(parents=True)
         self.write(folder, a="one")

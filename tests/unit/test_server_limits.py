@@ -108,7 +108,7 @@ def test_upload_names_are_validated(name: str, safe_name: str, tmp_path: Path) -
     (tmp_path / safe_name).touch()
 
 
-def test_public_addresses_require_keys() -> None:
+def test_public_addresses_require_keys_and_encryption() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "127.1.2.3", "::1", "localhost")))
     assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.0.1", "example.org", "")))
     require_safe("127.0.0.1", False, Safety())

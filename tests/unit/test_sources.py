@@ -244,7 +244,7 @@ class TestIds:
                 report = memory.import_transcript(root)
                 assert (report.added, report.existing, report.revised) == counts
 
-    def test_a_single_export_below_the_root_keeps_its_ids(self, tmp_path: Path) -> None:
+    def test_files_near_the_root_have_the_ids_of_single_imports(self, tmp_path: Path) -> None:
         root = self.notes(tmp_path / "all", "README.md", "vault/a.md", "src/main.py", "src/b.md", "all/README.md")
         self.notes(root, "setup.txt", "x.py", "y.py")
         assert self.ids(root) == ["all/README.md", "all/all/README.md", "src/b.md", "vault/a.md"]

@@ -233,7 +233,7 @@ def test_utf_16_is_read(tmp_path: Path) -> None:
     assert [event.content for event in read(path)] == ["ä\nö"]
 
 
-def test_standard_input_without_a_file_name_is_read(tmp_path: Path) -> None:
+def test_a_chat_from_standard_input_is_recognised(tmp_path: Path) -> None:
     path = chat(tmp_path, "[31.12.23, 21:05:09] Ann: hi", "[01.01.24, 00:05:09] Ben: hi", name="-")
     assert detect(path) is whatsapp
     assert [event.speaker for event in read(path)] == ["Ann", "Ben"]
