@@ -1,4 +1,4 @@
-"""The benchmarks on small files of our own: what they print, what they keep, and what they say to mistakes."""
+"""The benchmarks on small files: their output, their stores, and their errors."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def documents(tmp_path: Path) -> str:
 
 @pytest.fixture
 def few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Made-up scopes are asked little, and by processes that find this checkout."""
+    """Use few questions for synthetic scopes, and let child processes import this checkout."""
     monkeypatch.setattr(sizes, "QUESTIONS", 10)
     monkeypatch.setattr(imports, "QUESTIONS", 8)
     monkeypatch.setattr(imports, "WARMING", 2)
@@ -105,13 +105,13 @@ def test_every_part_left_out_in_one_run(zettel: Zettel, talk: str) -> None:
     assert list(result["curves"]) == ["zettel", "RRF"]
 
 
-def test_scorers_have_rows_of_their_own_in_the_same_run(
+def test_each_scorer_has_its_own_rows_in_one_run(
     zettel: Zettel, talk: str, documents: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[str] = []
 
     class Backwards:
-        """Stands for one that takes long to load."""
+        """A stand-in for a scorer that loads slowly."""
 
         name, reads, wants_vectors = "backwards", 20, False
 
@@ -236,7 +236,7 @@ def test_import_of_a_long_file(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("few_questions")
-def test_everything_in_one_go(
+def test_all_benchmarks_run_in_one_command(
     zettel: Zettel, talk: str, documents: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("matplotlib")
@@ -257,13 +257,13 @@ def test_everything_in_one_go(
 
 
 @pytest.mark.usefixtures("few_questions")
-def test_a_process_that_fails_is_no_empty_answer(tmp_path: Path) -> None:
+def test_a_failing_process_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "no.db").write_text("this is no store")
     with pytest.raises(ZettelError, match="searches failed"):
         run_in_child(searches, store=str(tmp_path / "no.db"), embedder=None, questions=["Who?"], k=1)
 
 
-def test_what_is_missing_is_said_before_anything_is_measured(
+def test_missing_requirements_are_reported_before_the_benchmark(
     zettel: Zettel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -273,7 +273,7 @@ def test_what_is_missing_is_said_before_anything_is_measured(
     assert not (tmp_path / "made").exists()
 
 
-def test_overlap_with_the_store_that_looks_at_every_note(
+def test_overlap_with_the_exhaustive_store(
     zettel: Zettel, talk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(CHECKOUT))
@@ -285,7 +285,7 @@ def test_overlap_with_the_store_that_looks_at_every_note(
     assert result["settings"]["against"] == f"reference ({ORACLE})"
 
 
-def test_overlap_leaves_nothing_in_a_store_that_was_named(zettel: Zettel, talk: str) -> None:
+def test_overlap_leaves_a_named_store_empty(zettel: Zettel, talk: str) -> None:
     zettel("add", "Snow fell.", "--store", "mine.db")
     ran = zettel("bench", "overlap", talk, "--notes", "0", "--against", "other.db", "--store", "mine.db")
     assert ran.status == 0, ran.err
@@ -343,7 +343,7 @@ def test_overlap_of_every_two_of_several_stores(zettel: Zettel, talk: str, monke
         (["all", ".", "--into", ".", "--plot", "."], "locomo*.json"),
     ],
 )
-def test_mistakes(zettel: Zettel, talk: str, arguments: list[str], told: str) -> None:
+def test_wrong_arguments_are_one_line_errors(zettel: Zettel, talk: str, arguments: list[str], told: str) -> None:
     ran = zettel("bench", *arguments)
     assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
     assert told in ran.err
@@ -357,7 +357,7 @@ def test_paths_and_addresses_are_stores_as_they_are() -> None:
         store_of("absent_package:Store")
 
 
-def test_the_made_up_scope_is_always_the_same() -> None:
+def test_the_synthetic_scope_is_deterministic() -> None:
     events, questions = large_scope(120)
     assert (events, questions) == large_scope(120)
     assert len({event.external_id for event in events}) == 120

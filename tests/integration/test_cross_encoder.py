@@ -1,4 +1,4 @@
-"""A cross-encoder with its real parts: torch, sentence-transformers, and a model of random weights, made here."""
+"""A cross-encoder with torch, sentence-transformers and a model with random weights."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from zettel.scoring.device import resolve_device
 pytestmark = pytest.mark.integration
 
 WORDS = "red blue boat lies in the harbour was came no at all a where is ? .".split()
-SAID = ("The red boat lies in the harbour.", "The boat was red.", "A blue boat came.", "No boat at all.")
+TEXTS = ("The red boat lies in the harbour.", "The boat was red.", "A blue boat came.", "No boat at all.")
 
 
 def make(folder: Path, labels: int = 1) -> Path:
-    """A BERT of two layers and eight numbers, that says ``labels`` things of a pair of texts."""
+    """Save a BERT with two layers, hidden size eight and ``labels`` outputs."""
     missing = [name for name in ("sentence_transformers", "transformers", "torch") if find_spec(name) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)} (pip install -e '.[test]')")
@@ -56,52 +56,52 @@ def scorer(model: Path) -> CrossEncoderScorer:
     return CrossEncoderScorer(model, device="cpu")
 
 
-def told(memory: Memory, question: str, **search: Any) -> list[tuple[str, float]]:
-    found = memory.search(question, explain=True, **search)
-    return [(hit.note.content, hit.why.features["cross-encoder"]) for hit in found]
+def scored_texts(memory: Memory, question: str, **search: Any) -> list[tuple[str, float]]:
+    hits = memory.search(question, explain=True, **search)
+    return [(hit.note.content, hit.why.features["cross-encoder"]) for hit in hits]
 
 
-def test_it_orders_by_what_the_model_says_of_each_pair(scorer: CrossEncoderScorer) -> None:
+def test_hits_are_ordered_by_the_score_of_each_pair(scorer: CrossEncoderScorer) -> None:
     questions = ["the red boat", "where is a blue boat ?"]
-    values = scorer._model.predict([(question, text) for question in questions for text in SAID])
-    assert len(np.unique(values.round(4))) == 2 * len(SAID), "weights that tell texts apart"
+    values = scorer._model.predict([(question, text) for question in questions for text in TEXTS])
+    assert len(np.unique(values.round(4))) == 2 * len(TEXTS), "the weights distinguish the texts"
     with Memory(":memory:") as memory:
-        memory.add_many([{"content": text} for text in SAID], wait=True)
-        for question, own in zip(questions, values.reshape(2, -1), strict=True):
-            by_worth = sorted(zip(SAID, own, strict=True), key=lambda pair: -pair[1])
-            found = told(memory, question, scorer=scorer)
-            assert [text for text, _ in found] == [text for text, _ in by_worth]
-            np.testing.assert_allclose([value for _, value in found], [value for _, value in by_worth], atol=1e-3)
+        memory.add_many([{"content": text} for text in TEXTS], wait=True)
+        for question, scores in zip(questions, values.reshape(2, -1), strict=True):
+            expected = sorted(zip(TEXTS, scores, strict=True), key=lambda pair: -pair[1])
+            scored = scored_texts(memory, question, scorer=scorer)
+            assert [text for text, _ in scored] == [text for text, _ in expected]
+            np.testing.assert_allclose([value for _, value in scored], [value for _, value in expected], atol=1e-3)
 
 
-def test_all_questions_are_read_together_and_as_alone(scorer: CrossEncoderScorer, monkeypatch: Any) -> None:
+def test_questions_are_scored_in_one_batch_as_separately(scorer: CrossEncoderScorer, monkeypatch: Any) -> None:
     batches: list[int] = []
     read = scorer._predict
     monkeypatch.setattr(scorer, "_predict", lambda pairs: (batches.append(len(pairs)), read(pairs))[1])
     questions = ["the red boat", "a blue boat", "lone \ud800 sign, the boat"]
     with Memory(":memory:") as memory:
-        memory.add_many([{"content": text} for text in SAID], wait=True)
-        found = memory.search_many(questions, scorer=scorer)
-        assert batches == [len(SAID) * 3]
+        memory.add_many([{"content": text} for text in TEXTS], wait=True)
+        together = memory.search_many(questions, scorer=scorer)
+        assert batches == [len(TEXTS) * 3]
         alone = [memory.search(question, scorer=scorer) for question in questions]
-    assert [[hit.note.id for hit in hits] for hits in found] == [[hit.note.id for hit in hits] for hits in alone]
+    assert [[hit.note.id for hit in hits] for hits in together] == [[hit.note.id for hit in hits] for hits in alone]
 
 
-def test_it_reads_as_many_as_it_is_told_to(model: Path) -> None:
+def test_reads_limits_the_scored_hits(model: Path) -> None:
     with Memory(":memory:", scorer=CrossEncoderScorer(model, reads=2, device="cpu")) as memory:
-        memory.add_many([{"content": text} for text in SAID], wait=True)
+        memory.add_many([{"content": text} for text in TEXTS], wait=True)
         hits = memory.search("the red boat", explain=True)
         assert ["cross-encoder" in hit.why.features for hit in hits] == [True, True, False, False]
     with pytest.raises(InvalidInput, match="reads=0"):
         CrossEncoderScorer(model, reads=0)
 
 
-def test_a_folder_by_name_and_from_the_shell(model: Path, zettel: Zettel) -> None:
-    for text in SAID:
+def test_the_command_line_takes_a_model_folder(model: Path, zettel: Zettel) -> None:
+    for text in TEXTS:
         zettel("add", text)
-    found = zettel("search", "the red boat", "--scorer", f"cross-encoder:{model}", "--json").json()
-    assert {hit["why"]["scorer"] for hit in found} == {"fusion+cross-encoder"}
-    assert len(found) == len(SAID)
+    hits = zettel("search", "the red boat", "--scorer", f"cross-encoder:{model}", "--json").json()
+    assert {hit["why"]["scorer"] for hit in hits} == {"fusion+cross-encoder"}
+    assert len(hits) == len(TEXTS)
 
 
 def test_models_of_another_kind_are_refused(model: Path, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_models_of_another_kind_are_refused(model: Path, tmp_path: Path) -> None
         CrossEncoderScorer(without_head, device="cpu")
 
 
-def test_models_that_cannot_be_had(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_models_are_errors(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for nowhere in ("./nowhere", "/nowhere", Path("nowhere")):
         with pytest.raises(ScorerError, match=r"the folder '.*nowhere' of the cross-encoder does not exist"):
             CrossEncoderScorer(nowhere)
@@ -131,7 +131,7 @@ def test_models_that_cannot_be_had(model: Path, monkeypatch: pytest.MonkeyPatch)
             CrossEncoderScorer(name)
 
 
-def test_devices(model: Path) -> None:
+def test_invalid_devices_are_errors(model: Path) -> None:
     import torch
 
     assert resolve_device("cpu") == "cpu"
@@ -144,7 +144,7 @@ def test_devices(model: Path) -> None:
             CrossEncoderScorer(model, device=absent)
 
 
-def test_the_fastest_device_is_taken_and_others_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fastest_device_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)

@@ -1,5 +1,6 @@
-"""Scopes that one transaction cannot hold: destroyed, and made visible, in pages, of which any may be the last that a
-process lives to see. Pages are of a few nodes here, so that a small life takes many.
+"""Scopes larger than one transaction: deleted and restored in pages, with an interruption after any page.
+
+Pages contain few nodes here, so that a small scope has many.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ PAGES = ("leaving_page", "arriving_page")
 
 
 class CutOff(Exception):
-    """The process ended here."""
+    """Stands for the end of the process."""
 
 
 class Cutting:
-    """Ends a process before it takes one page more than it may."""
+    """Ends a process once it has used its number of pages."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.pages: int | None = None  # that may be taken; None: all
-        self.at: str | None = None  # a statement before which it ends
+        self.pages: int | None = None  # allowed pages; None: all
+        self.at: str | None = None  # ends before this statement
         inner = Transaction.run
 
         async def run(transaction: Transaction, name: str, /, *flags: str, **values: Any) -> Any:
@@ -55,7 +56,7 @@ class Cutting:
 
 @pytest.fixture
 def server(neo4j_server: Server) -> Server:
-    """A server of each release line, without a memory."""
+    """Return an empty server of each release line."""
     return neo4j_server
 
 
@@ -69,14 +70,14 @@ def cutting(monkeypatch: pytest.MonkeyPatch) -> Cutting:
 
 @pytest.fixture
 def memory(server: Server) -> Iterator[Memory]:
-    """Opened before anything happens."""
+    """Return a memory opened before the test acts."""
     with Memory(server.url, auth=server.auth) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The life of one scope."""
+    """Export a scope with all kinds of data."""
     folder = tmp_path_factory.mktemp("large")
     with Memory(folder / "life.db") as source:
         live(source)
@@ -86,13 +87,13 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lived(exported: Path) -> dict[str, Any]:
-    """All that there is to say about it."""
+    """Return the contents of the exported scope."""
     with Memory(exported.parent / "life.db") as source:
         return scope_contents(source)
 
 
 def nodes(server: Server) -> int:
-    """How many there are under any scope's key but Bob's."""
+    """Return the number of nodes of all scopes except Bob's."""
     import neo4j
 
     with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
@@ -102,7 +103,7 @@ def nodes(server: Server) -> int:
 
 
 def reopened(server: Server, cutting: Cutting) -> int:
-    """Open it again and again, to be cut off after one page each time; how often that was."""
+    """Open the memory repeatedly, each time cut off after one page; return the number of cuts."""
     times = 0
     while True:
         cutting.pages = 1
@@ -115,7 +116,9 @@ def reopened(server: Server, cutting: Cutting) -> int:
             return times
 
 
-def test_a_large_scope_goes_page_by_page(server: Server, memory: Memory, cutting: Cutting, exported: Path) -> None:
+def test_a_large_scope_is_deleted_page_by_page(
+    server: Server, memory: Memory, cutting: Cutting, exported: Path
+) -> None:
     memory.import_transcript(exported, format="zettel")
     memory.add("Bob keeps bees.", title="Bees", scope=BOB)
     memory.flush()
@@ -143,7 +146,9 @@ def test_a_large_scope_goes_page_by_page(server: Server, memory: Memory, cutting
     assert memory.check() == []
 
 
-def test_how_many_notes_went(server: Server, memory: Memory, cutting: Cutting, exported: Path) -> None:
+def test_delete_scope_returns_the_number_of_notes(
+    server: Server, memory: Memory, cutting: Cutting, exported: Path
+) -> None:
     memory.import_transcript(exported, format="zettel")
     held = memory.stats()["notes"]
     assert held > PAGE
@@ -151,7 +156,7 @@ def test_how_many_notes_went(server: Server, memory: Memory, cutting: Cutting, e
     assert nodes(server) == 0
 
 
-def test_the_first_write_ends_what_was_cut_off(
+def test_the_first_write_completes_an_interrupted_delete(
     server: Server, memory: Memory, cutting: Cutting, exported: Path
 ) -> None:
     memory.import_transcript(exported, format="zettel")
@@ -165,10 +170,10 @@ def test_the_first_write_ends_what_was_cut_off(
     assert memory.check() == []
 
 
-def test_a_writer_waits_for_the_whole_to_go(
+def test_a_writer_waits_for_the_complete_delete(
     server: Server, memory: Memory, cutting: Cutting, exported: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It plans while all is there, and writes while half of it is gone."""
+    """It plans before the delete and writes when half of the scope is deleted."""
     memory.import_transcript(exported, format="zettel")
     memory.flush()
     planned, half = threading.Event(), threading.Event()
@@ -203,7 +208,7 @@ def test_a_writer_waits_for_the_whole_to_go(
         assert other.check() == []
 
 
-def test_a_large_scope_comes_page_by_page(
+def test_a_large_scope_is_restored_page_by_page(
     server: Server, memory: Memory, cutting: Cutting, exported: Path, lived: dict[str, Any]
 ) -> None:
     memory.add("Bob keeps bees.", title="Bees", scope=BOB)
@@ -223,7 +228,7 @@ def test_a_large_scope_comes_page_by_page(
     assert memory.check() == []
 
 
-def test_the_first_write_waits_until_a_scope_has_come(
+def test_the_first_write_waits_for_a_restore(
     server: Server, memory: Memory, cutting: Cutting, exported: Path, lived: dict[str, Any]
 ) -> None:
     with Memory(server.url, auth=server.auth) as other:
@@ -238,7 +243,7 @@ def test_the_first_write_waits_until_a_scope_has_come(
         assert other.check() == []
 
 
-def test_what_was_not_decided_goes_page_by_page(
+def test_an_undecided_restore_is_deleted_page_by_page(
     server: Server, memory: Memory, cutting: Cutting, exported: Path
 ) -> None:
     cutting.at, cutting.pages = "restore_commit", 1
@@ -252,7 +257,9 @@ def test_what_was_not_decided_goes_page_by_page(
     assert memory.check() == []
 
 
-def test_check_tells_of_it_and_goes_on(server: Server, memory: Memory, cutting: Cutting, exported: Path) -> None:
+def test_check_reports_and_completes_an_interrupted_delete(
+    server: Server, memory: Memory, cutting: Cutting, exported: Path
+) -> None:
     memory.import_transcript(exported, format="zettel")
     cutting.pages = 1
     with pytest.raises(CutOff):
@@ -264,10 +271,10 @@ def test_check_tells_of_it_and_goes_on(server: Server, memory: Memory, cutting: 
     assert nodes(server) == 0
 
 
-def test_vectors_of_the_embedder_before_go_after_the_switch(
+def test_vectors_of_the_previous_embedder_are_deleted_after_the_switch(
     server: Server, memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In transactions of their own; if that is cut off, nothing tells of them, and the next to open goes on."""
+    """Separate transactions delete them; after an interruption they stay hidden and the next opening continues."""
     monkeypatch.setattr(spaces, "SWEPT_AT_ONCE", 2)
     memory.add_many([{"content": f"Ann saw ship {n} in the harbour."} for n in range(5)])
     memory.flush()

@@ -1,5 +1,4 @@
-"""Jobs on a real Ray cluster of two nodes with a real Neo4j: the same memory as in one process, also when a node or the
-driver is ended by its id in the middle."""
+"""Jobs on a Ray cluster of two nodes with Neo4j: the same memory as in one process, also when a node or driver dies."""
 
 from __future__ import annotations
 
@@ -29,17 +28,17 @@ from zettel.model import Evolved, JobState
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.timeout(600),  # a cluster takes long to start on a busy machine
+    pytest.mark.timeout(600),  # a cluster starts slowly on a busy machine
 ]
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'zettel-graph[ray]'", exc_type=ImportError)
 
 ROOT = Path(__file__).parents[2]
 SCOPES = [Scope(user="ann"), Scope(user="bob")]
 EVENTS = 24
-CLAIM = 8  # jobs of a batch, so that there are several
+CLAIM = 8  # jobs per batch: small, for several batches
 LEASE = 3.0  # seconds
 SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "health_check_failure_threshold": 3}
-"""When a cluster notices that a node is gone; by itself after half a minute."""
+"""Settings to detect a lost node early; the default is half a minute."""
 
 DRIVER = """
 import sys
@@ -53,7 +52,7 @@ sys.exit(run(["worker", *sys.argv[1:]]))
 
 
 def small_batches(lanes: Any) -> Any:
-    """The same lanes with few jobs at once, and leases that run out soon."""
+    """Return the same lanes with small batches and short leases."""
 
     def small(work: Work) -> list[Lane]:
         return [lane._replace(claim=CLAIM, lease=LEASE) for lane in lanes(work)]
@@ -63,12 +62,12 @@ def small_batches(lanes: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two nodes with one processor each."""
+    """Start two nodes with one CPU each."""
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 * 2**20, "_system_config": SOON}
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)  # its processes import zettel, and these tests
+        environment.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)  # workers import zettel and these tests
         environment.setenv("RAY_USAGE_STATS_ENABLED", "0")
         started = Cluster(initialize_head=True, head_node_args=head)
         started.add_node(num_cpus=1, object_store_memory=80 * 2**20)
@@ -87,7 +86,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def recorded(folder: Path) -> RecordedAnnotator:
-    """What a model would write of each."""
+    """Return recorded annotations of every event."""
     lines = [
         {"id": f"t{n}", "context": f"The log says {n}.", "keywords": ["log", f"number{n % 5}"], "tags": ["remark"]}
         for n in range(EVENTS)
@@ -98,7 +97,7 @@ def recorded(folder: Path) -> RecordedAnnotator:
 
 
 def told(memory: Memory) -> list[Any]:
-    """What each scope holds; of each kind of decision about a note only one counts."""
+    """Return the contents of each scope, with one decision of each kind per note."""
     found = []
     for scope in SCOPES:
         for note in [note for _, made in memory.dump(scope=scope) for note in made]:
@@ -114,7 +113,7 @@ def fill(memory: Memory) -> None:
 
 
 def finished(memory: Memory) -> tuple[list[Any], list[Evolved]]:
-    """What it looks like when all is done, and what a round changed."""
+    """Return the finished memory and the changes of an evolution round."""
     memory.flush()
     evolved = [memory.evolve(scope=scope) for scope in SCOPES]
     assert memory.jobs() == []
@@ -123,7 +122,7 @@ def finished(memory: Memory) -> tuple[list[Any], list[Evolved]]:
 
 
 @pytest.mark.parametrize("name", neo4j_servers.EVERY[:1])
-def test_a_cluster_makes_the_same_memory_and_a_node_that_ends_loses_nothing(
+def test_a_cluster_makes_the_same_memory_also_when_a_node_ends(
     name: str, cluster: Any, server: Server, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
@@ -145,13 +144,13 @@ def test_a_cluster_makes_the_same_memory_and_a_node_that_ends_loses_nothing(
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
         done = finished(memory)
-    assert len({entry.node for entry in entries(log)}) == 2  # both had worked
+    assert len({entry.node for entry in entries(log)}) == 2  # both nodes have worked
     assert done == expected
     assert server.auth[1] not in written_by_ray(cluster)
 
 
 def pids_inside(log: Path, node: str) -> set[int]:
-    """The processes of a node that are at work."""
+    """Return the working processes of a node."""
     inside: set[int] = set()
     for entry in entries(log):
         if entry.node == node:
@@ -165,7 +164,7 @@ def written_by_ray(cluster: Any) -> str:
 
 
 @pytest.mark.parametrize("name", neo4j_servers.EVERY[:1])
-def test_another_driver_goes_on_where_one_was_killed(
+def test_another_driver_continues_after_a_kill(
     name: str, cluster: Any, server: Server, tmp_path: Path, zettel: Zettel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Memory(tmp_path / "one.db") as memory:
@@ -180,7 +179,7 @@ def test_another_driver_goes_on_where_one_was_killed(
         return 0
 
     with Memory(server.url) as memory:
-        memory._bridge.inner._backend.memory.engine.loop._run_batch = none  # it leaves its jobs to others
+        memory._bridge.inner._backend.memory.engine.loop._run_batch = none  # leaves its jobs to other processes
         fill(memory)
         driver = subprocess.Popen(
             [sys.executable, "-c", DRIVER, *worker], cwd=ROOT, stderr=subprocess.PIPE, text=True
@@ -195,14 +194,14 @@ def test_another_driver_goes_on_where_one_was_killed(
         assert memory.check() == []
 
 
-def test_where_no_cluster_is_it_says_so(zettel: Zettel) -> None:
+def test_a_missing_cluster_is_an_error(zettel: Zettel) -> None:
     ran = zettel("worker", "--store", "neo4j://127.0.0.1:1", "--ray", "127.0.0.1:1")
     assert ran.status == 1
     assert ran.err.startswith("zettel: no Ray cluster answers at 127.0.0.1:1: Connection refused; `ray start --head`")
     assert ran.err.count("\n") == 1
 
 
-def test_where_another_program_is_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_foreign_server_at_the_address_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_ray, "ANSWER_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
