@@ -16,7 +16,7 @@ from zettel.jobs.counters import Counters
 from zettel.jobs.in_process import InProcessRunner
 from zettel.jobs.loop import JobLoop
 from zettel.jobs.registry import JOBS
-from zettel.jobs.spec import JobContext, JobHandler, JobLane, JobSpec, Models
+from zettel.jobs.spec import JobContext, JobHandler, JobSpec, Models
 from zettel.jobs.work import Work
 from zettel.model import Evolved, Job, JobKind, Scope
 
@@ -65,7 +65,7 @@ class Toy(JobHandler):
 
 
 TOY = JobSpec(
-    JobKind.MERGE, lambda context: Toy(context.counters), lane=JobLane.ROUND, round=0, quotes_texts=True
+    JobKind.MERGE, lambda context: Toy(context.counters), round=0, quotes_texts=True
 )
 
 
@@ -96,7 +96,6 @@ def test_each_kind_is_declared_once() -> None:
     assert sorted(job.kind for job in JOBS) == sorted(JobKind)
     positions = [job.round for job in JOBS if job.round is not None]
     assert len(positions) == len(set(positions))
-    assert {job.kind for job in JOBS if job.round} == {job.kind for job in JOBS if job.lane is JobLane.ROUND}
     assert {kind for kind in JobKind if kind.order_free} == {JobKind.EMBED, JobKind.ANNOTATE}
     assert JobKind("evolve") is JobKind.EVOLVE
 

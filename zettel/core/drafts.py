@@ -30,10 +30,7 @@ class EventDraft:
         return {
             "content": passage.content,
             "title": passage.title,
-            "caption": annotation.caption,
-            "context": annotation.context,
-            "keywords": annotation.keywords,
-            "tags": annotation.tags,
+            **annotation._asdict(),
             "event_ids": (record.event_id,),
             "external_id": record.external_id,
             "part": part,

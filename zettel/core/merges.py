@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from zettel.core.commit import Clock
 from zettel.core.fold import fold, live_revisions
-from zettel.core.revise import BY_HAND, revised
+from zettel.core.revise import revised
 from zettel.model import Cause, Input, JobKind, Note, Revision, Scope
 from zettel.ports import GraphStore, NoteHistory
 from zettel.ports.operations import Op, PutRevision
@@ -44,13 +44,6 @@ def rests_on(history: NoteHistory, events: set[str]) -> bool:
         return True
     others = (revision for revision in history.revisions if revision.cause.by is not JobKind.MERGE)
     return any(not events.isdisjoint(_events_of(revision)) for revision in others)
-
-
-def is_reverted(history: NoteHistory, by: str) -> bool:
-    """Return whether a person reverted a decision of this kind of job about the note. Jobs must not repeat it."""
-    decided = {revision.version for revision in history.revisions if revision.cause.by == by}
-    by_hand = live_revisions(history.revisions, BY_HAND.by)
-    return any(r.cause == BY_HAND and not decided.isdisjoint(r.undoes) for r in by_hand)
 
 
 async def histories_after(

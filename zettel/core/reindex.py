@@ -1,4 +1,4 @@
-"""Embeds and links notes again after a person's revisions changed their wording."""
+"""Embeds and links notes again after revisions changed their index entries or searched text."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ async def reindexed(
 ) -> list[Op]:
     """Return MENTIONS, vectors and jobs of the notes that these revisions index again.
 
+    A plan adds them to the same batch if a revision may have ``index`` set, as after a change of content or archiving.
     The last revision of a note has its state. A model annotates the ``reworded`` ids again; other notes only get new
     near links.
     """

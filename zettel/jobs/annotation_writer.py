@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from zettel.core.commit import Clock
+from zettel.core.decisions import set_by_people
 from zettel.core.drafts import annotate
-from zettel.core.fold import live_revisions
 from zettel.core.identity import new_id
-from zettel.core.revise import BY_HAND, revised
+from zettel.core.revise import revised
 from zettel.model import Cause, Input, JobKind, Kind, Link, LinkType, Note, Scope
 from zettel.ports import Annotator, GraphStore, NoteHistory, Passage
 from zettel.ports.language_model import AnnotationResult, ModelAnnotation
@@ -121,9 +121,3 @@ def _tags(note: Note, annotation: ModelAnnotation) -> tuple[str, ...]:
 def is_outdated(current: Note | None, before: Note) -> bool:
     """Return whether a note was deleted, archived or reworded since a request contained it."""
     return current is None or current.archived or vector_text(current) != vector_text(before)
-
-
-def set_by_people(history: NoteHistory) -> set[str]:
-    """Return the fields of a note that a person has set."""
-    revisions = live_revisions(history.revisions, BY_HAND.by)
-    return {name for revision in revisions for name in revision.change.keys() - set(revision.extracted)}

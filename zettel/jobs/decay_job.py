@@ -11,8 +11,9 @@ from datetime import datetime
 
 from zettel.core.archive import RECALL
 from zettel.core.commit import Clock, Commits
+from zettel.core.decisions import is_reverted
 from zettel.core.follow_ups import FollowUps, UnfinishedJobs, finish
-from zettel.core.merges import is_reverted, live_merges
+from zettel.core.merges import live_merges
 from zettel.core.paging import pages
 from zettel.core.reindex import reindexed
 from zettel.core.revise import revised
@@ -22,7 +23,7 @@ from zettel.evolve.decay import may_decay
 from zettel.evolve.neighborhood import importance
 from zettel.jobs.counters import Counters
 from zettel.jobs.derived_notes import derived_note
-from zettel.jobs.spec import JobContext, JobHandler, JobLane, JobSpec
+from zettel.jobs.spec import JobContext, JobHandler, JobSpec
 from zettel.model import Cause, Job, JobKind, LinkType, NoteUse, Scope
 from zettel.ports import GraphStore, NoteHistory, ScopeState
 from zettel.ports.operations import Op, PutRevision
@@ -147,4 +148,4 @@ def _make(context: JobContext) -> DecayJob | None:
     )  # fmt: skip
 
 
-JOB = JobSpec(JobKind.DECAY, _make, lane=JobLane.ROUND, round=1)
+JOB = JobSpec(JobKind.DECAY, _make, round=1)

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from zettel.core.commit import Clock
+from zettel.core.decisions import is_reverted
 from zettel.core.fold import fold, live_revisions
 from zettel.core.follow_ups import FollowUps, new_job
 from zettel.core.identity import new_id
 from zettel.core.mentions import mention_ops
-from zettel.core.merges import is_reverted
 from zettel.core.revise import BY_HAND, revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors

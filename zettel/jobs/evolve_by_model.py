@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zettel.core.commit import Clock, Commits
+from zettel.core.decisions import is_reverted, set_by_people
 from zettel.core.fold import fold, live_revisions, worded_at
 from zettel.core.follow_ups import erase_answers_plan
 from zettel.core.mentions import mention_ops
-from zettel.core.merges import is_reverted
 from zettel.core.paging import pages
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidModelOutput
 from zettel.evolve.neighborhood import strongest_ties
-from zettel.jobs.annotation_writer import is_outdated, set_by_people
+from zettel.jobs.annotation_writer import is_outdated
 from zettel.jobs.counters import Counters
 from zettel.jobs.retry_limit import RetryLimit
 from zettel.link.neighbors import is_older

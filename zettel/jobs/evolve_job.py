@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from zettel.core.commit import Clock, Commits
+from zettel.core.decisions import is_reverted
 from zettel.core.fold import fold, live_revisions, worded_at
 from zettel.core.follow_ups import UnfinishedJobs, finish
-from zettel.core.merges import is_reverted
 from zettel.core.paging import pages
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
@@ -22,7 +22,7 @@ from zettel.errors import ZettelError
 from zettel.evolve.neighborhood import NEIGHBOURS, importance, spread, strongest_ties, tokens_of
 from zettel.jobs.counters import Counters
 from zettel.jobs.evolve_by_model import ModelEvolution, is_by_rule
-from zettel.jobs.spec import JobContext, JobHandler, JobLane, JobSpec
+from zettel.jobs.spec import JobContext, JobHandler, JobSpec
 from zettel.link.near import Binding, binding
 from zettel.model import Cause, Input, Job, JobKind, Kind, Note, Scope
 from zettel.ports import GraphStore, LookupQuery, NoteHistory, ScopeState
@@ -171,4 +171,4 @@ def _make(context: JobContext) -> EvolveJob:
     return EvolveJob(context.store, context.commits, context.counters, by_model)
 
 
-JOB = JobSpec(JobKind.EVOLVE, _make, lane=JobLane.ROUND, round=4, quotes_texts=True)
+JOB = JobSpec(JobKind.EVOLVE, _make, round=4, quotes_texts=True)

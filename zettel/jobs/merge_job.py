@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zettel.core.commit import Clock, Commits
-from zettel.core.fold import live_revisions, worded_at
+from zettel.core.decisions import is_reverted, set_by_people
+from zettel.core.fold import worded_at
 from zettel.core.follow_ups import UnfinishedJobs, finish
-from zettel.core.merges import Decision, is_reverted, live_merges, merge_versions, without_merges
+from zettel.core.merges import Decision, live_merges, merge_versions, without_merges
 from zettel.core.paging import pages
-from zettel.core.revise import BY_HAND, revised
+from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.evolve.duplicates import duplicate_key
 from zettel.jobs.counters import Counters
-from zettel.jobs.spec import JobHandler, JobLane, JobSpec
+from zettel.jobs.spec import JobHandler, JobSpec
 from zettel.model import Cause, Input, Job, JobKind, Link, LinkType, Note, Scope
 from zettel.ports import GraphStore, NoteHistory, ScopeState
 from zettel.ports.operations import DropMentions, Op, PutRevision
@@ -75,7 +76,7 @@ class MergeJob(JobHandler):
                 duplicates = _duplicates([notes[id] for id in group if id in notes])
                 free = [note for note in duplicates if not _is_unmergeable(histories[note.id], links.get(note.id, ()))]
                 # A note that a person changed can only be the oldest one.
-                mergeable = free[:1] + [note for note in free[1:] if not _set_by_people(histories[note.id])]
+                mergeable = free[:1] + [note for note in free[1:] if not set_by_people(histories[note.id])]
                 for piece in _pieces(mergeable, histories):
                     puts = _merge(piece, histories, links, clock)
                     archived = [put.note.id for put in puts if put.note.archived]
@@ -166,10 +167,6 @@ def _is_unmergeable(history: NoteHistory, links: Sequence[Link]) -> bool:
     return is_reverted(history, JobKind.MERGE) or any(link.type in _FACT_CHANGES for link in links)
 
 
-def _set_by_people(history: NoteHistory) -> bool:
-    return any(r.change for r in live_revisions(history.revisions, BY_HAND.by))
-
-
 def _other_end(link: Link, id: str) -> str:
     return link.target if link.source == id else link.source
 
@@ -185,6 +182,5 @@ def _by_end(links: Iterable[Link]) -> dict[str, list[Link]]:
 JOB = JobSpec(
     JobKind.MERGE,
     lambda context: MergeJob(context.store, context.commits, context.counters),
-    lane=JobLane.ROUND,
     round=2,
 )

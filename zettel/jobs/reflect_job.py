@@ -35,7 +35,7 @@ from zettel.evolve.profile import PROFILE, Statement, profile, statements
 from zettel.jobs.counters import Counters
 from zettel.jobs.derived_notes import DerivedNote, DerivedNotes, Draft, derived_note, text_version
 from zettel.jobs.retry_limit import RetryLimit
-from zettel.jobs.spec import JobContext, JobHandler, JobLane, JobSpec
+from zettel.jobs.spec import JobContext, JobHandler, JobSpec
 from zettel.link.near import Binding, binding
 from zettel.model import Input, Job, JobKind, Kind, LinkType, Note, Scope
 from zettel.ports import GraphStore, ScopeState
@@ -364,4 +364,4 @@ def _make(context: JobContext) -> ReflectJob:
     )  # fmt: skip
 
 
-JOB = JobSpec(JobKind.REFLECT, _make, lane=JobLane.ROUND, round=3, quotes_texts=True)
+JOB = JobSpec(JobKind.REFLECT, _make, round=3, quotes_texts=True)

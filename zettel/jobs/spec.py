@@ -86,7 +86,7 @@ class JobLane(Enum):
     LOCAL = ("local",)
     LINK = ("link", True, MODEL_LEASE_SECONDS)
     ANNOTATE = ("annotate", True, MODEL_LEASE_SECONDS, MODEL_LINGER_SECONDS)
-    ROUND = ("round",)
+    ROUND = ("round",)  # of all jobs with a position in an evolution round
 
     def __init__(
         self, label: str, calls_model: bool = False, lease: float = LEASE_SECONDS, linger: float = LINGER_SECONDS
@@ -117,8 +117,9 @@ class JobSpec:
     """The declaration of a job kind, in the module of its handler.
 
     ``make`` returns the handler, or None if this memory cannot run these jobs. ``round``: the position in an evolution
-    round, or None. ``quotes_texts``: errors may contain texts of notes, so messages from other libraries are not
-    stored. ``store_wide``: the job concerns the whole store and always runs in the memory's own process.
+    round, unique among all jobs, or None. Jobs with a position run in the lane ``ROUND``, the others in ``lane``.
+    ``quotes_texts``: errors may contain texts of notes, so messages from other libraries are not stored.
+    ``store_wide``: the job concerns the whole store and always runs in the memory's own process.
     """
 
     kind: JobKind

@@ -64,7 +64,7 @@ class Work:
             return [Lane(tuple(kinds))]
         lanes: list[Lane] = []
         for lane in spec.JobLane:
-            members = [kind for kind in kinds if self._specs[kind].lane is lane]
+            members = [kind for kind in kinds if self._specs[kind].round is None and self._specs[kind].lane is lane]
             if lane is spec.JobLane.ROUND:
                 members = self.round
             if members:

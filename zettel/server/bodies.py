@@ -6,11 +6,12 @@ such as times and kinds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
-from zettel.model import Event, OnConflict, Outcome, Role, Scope
+from zettel.model import EDITABLE, Event, Note, OnConflict, Outcome, Role, Scope
 from zettel.scoring import Effort
 
 MOST_QUESTIONS = 1_000
@@ -121,20 +122,10 @@ class Tune(Body):
     scopes: list[Scope] | None = None
 
 
-class Update(Body):
-    """The fields to set: see ``update``. Null is a value here."""
-
-    content: str = ""
-    title: str | None = None
-    caption: str = ""
-    context: str = ""
-    keywords: list[str] = []
-    tags: list[str] = []
-    importance: float = 0.5
-    confidence: float = 1.0
-    kind: str = "episodic"
-    valid_from: Time | None = None
-    metadata: dict[str, JsonValue] = {}
+_editable: Mapping[str, Any] = {name: (Note.model_fields[name].annotation, None) for name in EDITABLE}
+Update = create_model(
+    "Update", __base__=Body, __doc__="The fields to set: see ``update``. Null is a value here.", **_editable
+)
 
 
 class NewLink(Body):
