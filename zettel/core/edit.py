@@ -122,7 +122,7 @@ class NoteEditor:
             seq=base.seq,
             recorded_at=base.recorded_at,
             change=initial,
-            extracted=fields_with(Trait.AUTHORABLE),
+            extracted=fields_with(Trait.EXTRACTED),
             cause=Cause(by=CallKind.ADD),
         )
         return [first, *(r.model_copy(update={"live": r.version in live}) for r in revisions)]

@@ -11,7 +11,7 @@ from typing import Any
 
 from zettel.model import CallKind, CauseKind, Link, LinkType, Note, Revision, Trait, fields_with, to_micros
 
-AUTHORABLE = frozenset(fields_with(Trait.AUTHORABLE))
+EXTRACTED = frozenset(fields_with(Trait.EXTRACTED))
 
 
 def live_versions(revisions: Sequence[Revision]) -> set[int]:
@@ -65,7 +65,7 @@ def fold(base: Note, revisions: Sequence[Revision], upto: int | None = None) -> 
         if revision.version not in live:
             continue
         fields.update(revision.change)
-        authored |= revision.change.keys() & AUTHORABLE
+        authored |= revision.change.keys() & EXTRACTED
         authored -= set(revision.extracted)
         for link in revision.links:
             named = link.type, link.target

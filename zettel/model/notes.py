@@ -27,7 +27,7 @@ class Trait(Enum):
     """A property of a field of ``Note``, declared with the field."""
 
     EDITABLE = "a revision may change it"
-    AUTHORABLE = "extracted from the content at first; a model or a person may write it instead"
+    EXTRACTED = "extracted from the content at first; a model or a person may write it instead"
     INDEXED = "the note's index entries follow from it"
 
 
@@ -35,8 +35,8 @@ class Note(Spoken):
     """A note, the unit of memory. Searches return notes, links connect them, and jobs improve them.
 
     Text: ``content`` is the text of an event, or a text that zettel derived from events. ``caption`` is a short label,
-    ``context`` one or two sentences about the situation. ``authored`` names the fields that a model or a person wrote
-    and that are searched with the content; zettel extracted the other fields from the content.
+    ``context`` one or two sentences about the situation. ``authored`` names the extracted fields that a model or a
+    person wrote instead; of these, searches read context, keywords and tags with the content.
 
     Origin: ``event_ids`` (never empty) are the events behind the note. A long event has several notes, ``part`` 0 to
     ``parts`` - 1. ``external_id``, ``speaker``, ``role``, ``session``, ``occurred_at`` come from the event, see
@@ -51,17 +51,17 @@ class Note(Spoken):
     that replaces a merged duplicate. ``faded`` is True if decay archived the note, and ``quarantined`` is the reason
     for a quarantine. ``importance``, ``confidence`` and ``trust`` are 0 (lowest) to 1.
 
-    To add a field, declare it here with its traits: every store writes all fields.
+    To add a field, declare it here with its traits: every store writes all fields. ``Annotation`` has the extracted ones.
     """
 
     id: str
     kind: Annotated[Kind, Trait.EDITABLE] = Kind.EPISODIC
     content: Annotated[str, Trait.EDITABLE, Trait.INDEXED]
     title: Annotated[str | None, Trait.EDITABLE, Trait.INDEXED] = None
-    caption: Annotated[str, Trait.EDITABLE, Trait.AUTHORABLE] = ""
-    context: Annotated[str, Trait.EDITABLE, Trait.AUTHORABLE] = ""
-    keywords: Annotated[tuple[str, ...], Trait.EDITABLE, Trait.AUTHORABLE, Trait.INDEXED] = ()
-    tags: Annotated[tuple[str, ...], Trait.EDITABLE, Trait.AUTHORABLE, Trait.INDEXED] = ()
+    caption: Annotated[str, Trait.EDITABLE, Trait.EXTRACTED] = ""
+    context: Annotated[str, Trait.EDITABLE, Trait.EXTRACTED] = ""
+    keywords: Annotated[tuple[str, ...], Trait.EDITABLE, Trait.EXTRACTED, Trait.INDEXED] = ()
+    tags: Annotated[tuple[str, ...], Trait.EDITABLE, Trait.EXTRACTED, Trait.INDEXED] = ()
     importance: Annotated[float, Trait.EDITABLE] = Field(default=0.5, ge=0, le=1)
     confidence: Annotated[float, Trait.EDITABLE] = Field(default=1.0, ge=0, le=1)
     event_ids: tuple[str, ...] = Field(min_length=1)
