@@ -69,6 +69,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     """Return an empty memory on each store, and one behind a server."""
     with ExitStack() as stack:
         if request.param == HTTP:
+            pytest.importorskip("fastapi", reason="the server is not installed: make test-env")
             from tests.http_server import served
 
             url = stack.enter_context(served(tmp_path / "memory.db", keyed=False)).url

@@ -18,7 +18,7 @@ from zettel.bench.child_process import run_in_child, searches
 from zettel.bench.overlap import ORACLE, store_of
 from zettel.bench.synthetic import large_scope
 from zettel.errors import InvalidInput, ZettelError
-from zettel.scoring.features import Group
+from zettel.scoring.features import AblationGroup
 from zettel.scoring.fusion import FusionScorer
 
 pytestmark = pytest.mark.integration
@@ -99,7 +99,7 @@ def test_locomo_has_both_recalls_and_auroc(zettel: Zettel, talk: str) -> None:
 
 def test_every_part_left_out_in_one_run(zettel: Zettel, talk: str) -> None:
     result = zettel("bench", "locomo", talk, "--ablate", "--beside", "rrf", "--json", "-").json()
-    parts = [f"without {part}" for part in get_args(Group)]
+    parts = [f"without {part}" for part in get_args(AblationGroup)]
     assert [row[0] for row in result["rows"]] == ["zettel", *parts, "RRF", "asked"]
     assert all(column(result, "p99 ms")[name] > 0 for name in ("zettel", *parts))
     assert list(result["curves"]) == ["zettel", "RRF"]

@@ -23,7 +23,6 @@ from tests.scripted_model import reply
 from tests.talk_server import TalkServer
 from zettel import Memory
 from zettel.ports.query import Query
-from zettel.scoring.features import FEATURES
 
 pytestmark = pytest.mark.integration
 
@@ -140,12 +139,6 @@ def quoted() -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(("module", "name", "value"), quoted())
 def test_constants_are_quoted_as_they_are(module: str, name: str, value: str) -> None:
     assert getattr(importlib.import_module(module), name) == float(value.replace(",", ""))
-
-
-def test_search_page_tells_every_feature_and_its_weight() -> None:
-    page = (CHECKOUT / "docs" / "search.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| `(\w+)` \| (-?[\d.]+) \|", page, re.MULTILINE)
-    assert {name: float(weight) for name, weight in told} == {feature.name: feature.weight for feature in FEATURES}
 
 
 def test_search_page_tells_how_much_is_asked_for() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,3 +86,10 @@ def test_time_counts_from_start_to_before_the_end() -> None:
 def test_brevity_falls_with_length_and_stops() -> None:
     values = features.brevity(np.array([0, 7, 64, 500]))
     assert values.tolist() == pytest.approx([1.0, 1 - math.log(8) / math.log(65), 0.0, 0.0], abs=1e-6)
+
+
+def test_the_search_page_lists_every_feature_with_its_weight() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (-?[\d.]+) \|", page, re.MULTILINE)
+    weights = {feature.name: feature.weight for feature in features.FEATURES}
+    assert {name: float(weight) for name, weight in rows} == weights, "docs/search.md: see the table of features"

@@ -116,13 +116,13 @@ def scorer_without(parts: Sequence[str]) -> Scorer | None:
     """Return the default scorer without these parts; None if ``parts`` is empty. Raises ``InvalidInput``."""
     if not parts:
         return None
-    from zettel.scoring.features import Group
+    from zettel.scoring.features import AblationGroup
     from zettel.scoring.fusion import FusionScorer
 
-    unknown = sorted(set(parts) - set(get_args(Group)))
+    unknown = sorted(set(parts) - set(get_args(AblationGroup)))
     if unknown:
-        raise InvalidInput(f"unknown part {unknown[0]!r}: leave out {', '.join(get_args(Group))}")
-    return FusionScorer(without=frozenset(cast("list[Group]", parts)))
+        raise InvalidInput(f"unknown part {unknown[0]!r}: leave out {', '.join(get_args(AblationGroup))}")
+    return FusionScorer(without=frozenset(cast("list[AblationGroup]", parts)))
 
 
 def load_scorers(names: Sequence[str]) -> dict[str, ScorerSpec]:
@@ -138,10 +138,10 @@ def load_scorers(names: Sequence[str]) -> dict[str, ScorerSpec]:
 
 def ablations() -> dict[str, ScorerSpec]:
     """Return the default scorer without each part in turn, by row name."""
-    from zettel.scoring.features import Group
+    from zettel.scoring.features import AblationGroup
     from zettel.scoring.fusion import FusionScorer
 
-    return {f"without {part}": FusionScorer(without=frozenset([part])) for part in get_args(Group)}
+    return {f"without {part}": FusionScorer(without=frozenset([part])) for part in get_args(AblationGroup)}
 
 
 def curves(

@@ -270,6 +270,9 @@ def _result(
     groups = [labelled(conversation.own) for conversation in conversations]
     penalty = fit.best_penalty(groups[:fitting], fit_weights, lambda group, weights: fit.listwise(group)(weights)[0])
     fitted = fit_weights(groups[:fitting], penalty)
+    spans = [np.ptp(question.values, axis=0) for group in groups[:fitting] for question in group]
+    varies = np.any(spans, axis=0)
+    constant = [feature.name for feature, is_fitted in zip(FEATURES, varies, strict=True) if not is_fitted]
     kinds = [fitted, fit.rounded(fitted, DIGITS), SHIPPED]
     others = fit.leave_one_out(groups, lambda rest: fit_weights(rest, penalty))
     rows: list[list[Cell]] = [
@@ -310,6 +313,7 @@ def _result(
         columns=["what", "fitted", "rounded", "shipped", "left out"],
         rows=rows,
         notes=[
+            *(f"{name}: the same for all notes of each question, so its weight is 0." for name in constant),
             "Left out: each conversation with the weights that all the others give.",
             "AUROC and Brier score: questions with an answer against those without one, those with another speaker's "
             "name, and those of another conversation.",

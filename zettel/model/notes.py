@@ -51,7 +51,8 @@ class Note(Spoken):
     that replaces a merged duplicate. ``faded`` is True if decay archived the note, and ``quarantined`` is the reason
     for a quarantine. ``importance``, ``confidence`` and ``trust`` are 0 (lowest) to 1.
 
-    To add a field, declare it here with its traits: every store writes all fields. ``Annotation`` has the extracted ones.
+    To add a field, declare it here with its traits: every store writes all fields. ``Annotation`` has the extracted
+    ones.
     """
 
     id: str

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from zettel.remote import wire
-from zettel.remote.wire import Answer
+from zettel.remote.wire import ResponseType
 
 
 class Route(NamedTuple):
@@ -17,7 +17,7 @@ class Route(NamedTuple):
 
     verb: str
     path: str
-    answer: Answer[Any] | None
+    answer: ResponseType[Any] | None
     flattened: str | None = None
 
 

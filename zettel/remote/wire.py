@@ -1,7 +1,7 @@
 """The wire format: answers as JSON and back to the values of ``zettel.model``, without loss.
 
 Times are ISO 8601 in UTC. An answer is always a JSON object: a value itself, or a list under a name.
-The server encodes and the client decodes with the same ``Answer``; each is one call into pydantic.
+The server encodes and the client decodes with the same ``ResponseType``; each is one call into pydantic.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from zettel.errors import InvalidInput, ServerError, ServerUnreachable, ZettelEr
 T = TypeVar("T")
 
 
-class Answer(Generic[T]):
+class ResponseType(Generic[T]):
     """Encodes and decodes one kind of answer; ``shape`` is its pydantic model."""
 
     def __init__(self, shape: Callable[[], type[BaseModel]], name: str | None = None) -> None:
@@ -45,7 +45,7 @@ class Answer(Generic[T]):
         return cast(T, answer if self._name is None else getattr(answer, self._name))
 
 
-class _Fields(Answer[T]):
+class _Fields(ResponseType[T]):
     """A named tuple, as an object of its fields."""
 
     def __init__(self, kind: Callable[[], type[T]]) -> None:
@@ -59,7 +59,7 @@ class _Fields(Answer[T]):
         return self._kind()(**dict(_read(self.shape, body)))
 
 
-class _Outcomes(Answer["list[model.Remembered]"]):
+class _Outcomes(ResponseType["list[model.Remembered]"]):
     """The outcomes of events: a list of named tuples, each as an object of its fields."""
 
     def __init__(self) -> None:
@@ -84,8 +84,8 @@ def _shape(called: str, fields: dict[str, Any]) -> type[BaseModel]:
     return cast("type[BaseModel]", create_model(called, **fields))
 
 
-def _under(name: str, kind: Any, called: str) -> Answer[Any]:
-    return Answer(lambda: _shape(called, {name: (kind, ...)}), name)
+def _under(name: str, kind: Any, called: str) -> ResponseType[Any]:
+    return ResponseType(lambda: _shape(called, {name: (kind, ...)}), name)
 
 
 def _gathered() -> type[BaseModel]:
@@ -122,47 +122,47 @@ class Entry(BaseModel):
 NoteOrEvent = RootModel[model.Note | model.EventRecord]
 Stats = RootModel[dict[str, Any]]
 
-ADDED: Answer[str] = _under("id", str, "Added")
-ADDED_MANY: Answer[list[str]] = _under("ids", list[str], "AddedMany")
-REMEMBERED: Answer[list[model.Remembered]] = _Outcomes()
-EVENTS: Answer[list[model.EventRecord]] = _under("events", list[model.EventRecord], "Events")
-DELETED: Answer[int] = _under("deleted", int, "Deleted")
+ADDED: ResponseType[str] = _under("id", str, "Added")
+ADDED_MANY: ResponseType[list[str]] = _under("ids", list[str], "AddedMany")
+REMEMBERED: ResponseType[list[model.Remembered]] = _Outcomes()
+EVENTS: ResponseType[list[model.EventRecord]] = _under("events", list[model.EventRecord], "Events")
+DELETED: ResponseType[int] = _under("deleted", int, "Deleted")
 
-HITS: Answer[list[model.Hit]] = _under("hits", list[model.Hit], "Hits")
-HITS_MANY: Answer[list[list[model.Hit]]] = _under("hits", list[list[model.Hit]], "HitsOfEach")
-CONTEXT: Answer[str] = _under("context", str, "Context")
-GATHERED: Answer[Any] = Answer(_gathered)
-SEARCHES: Answer[list[model.LoggedSearch]] = _under("searches", list[model.LoggedSearch], "Searches")
-TUNED: Answer[model.Tuned] = _Fields(lambda: model.Tuned)
+HITS: ResponseType[list[model.Hit]] = _under("hits", list[model.Hit], "Hits")
+HITS_MANY: ResponseType[list[list[model.Hit]]] = _under("hits", list[list[model.Hit]], "HitsOfEach")
+CONTEXT: ResponseType[str] = _under("context", str, "Context")
+GATHERED: ResponseType[Any] = ResponseType(_gathered)
+SEARCHES: ResponseType[list[model.LoggedSearch]] = _under("searches", list[model.LoggedSearch], "Searches")
+TUNED: ResponseType[model.Tuned] = _Fields(lambda: model.Tuned)
 
-PAGE: Answer[model.Page] = Answer(lambda: model.Page)
-NOTE: Answer[model.Note] = Answer(lambda: model.Note)
-NOTE_OR_EVENT: Answer[model.Note | model.EventRecord] = Answer(lambda: NoteOrEvent)
-NOTES: Answer[list[model.Note]] = _under("notes", list[model.Note], "Notes")
-HISTORY: Answer[list[model.Revision]] = _under("revisions", list[model.Revision], "History")
-LINK: Answer[model.Link] = Answer(lambda: model.Link)
-LINKS: Answer[list[model.Link]] = _under("links", list[model.Link], "Links")
-NEIGHBORS: Answer[list[model.Neighbor]] = _under("neighbors", list[model.Neighbor], "Neighbors")
-GRAPH: Answer[model.Graph] = Answer(lambda: model.Graph)
-TERMS: Answer[list[model.Term]] = _under("terms", list[model.Term], "Terms")
-CONFLICTS: Answer[list[model.Conflict]] = _under("conflicts", list[model.Conflict], "Conflicts")
+PAGE: ResponseType[model.Page] = ResponseType(lambda: model.Page)
+NOTE: ResponseType[model.Note] = ResponseType(lambda: model.Note)
+NOTE_OR_EVENT: ResponseType[model.Note | model.EventRecord] = ResponseType(lambda: NoteOrEvent)
+NOTES: ResponseType[list[model.Note]] = _under("notes", list[model.Note], "Notes")
+HISTORY: ResponseType[list[model.Revision]] = _under("revisions", list[model.Revision], "History")
+LINK: ResponseType[model.Link] = ResponseType(lambda: model.Link)
+LINKS: ResponseType[list[model.Link]] = _under("links", list[model.Link], "Links")
+NEIGHBORS: ResponseType[list[model.Neighbor]] = _under("neighbors", list[model.Neighbor], "Neighbors")
+GRAPH: ResponseType[model.Graph] = ResponseType(lambda: model.Graph)
+TERMS: ResponseType[list[model.Term]] = _under("terms", list[model.Term], "Terms")
+CONFLICTS: ResponseType[list[model.Conflict]] = _under("conflicts", list[model.Conflict], "Conflicts")
 
-EVOLVED: Answer[model.Evolved] = _Fields(lambda: model.Evolved)
-QUEUED: Answer[bool] = _under("queued", bool, "Queued")
-JOBS: Answer[list[model.Job]] = _under("jobs", list[model.Job], "Jobs")
-JOB: Answer[model.Job] = Answer(lambda: model.Job)
-RETRIED: Answer[int] = _under("retried", int, "Retried")
-STATS: Answer[dict[str, Any]] = Answer(lambda: Stats)
-SCOPES: Answer[list[model.Scope]] = _under("scopes", list[model.Scope], "Scopes")
-EMBEDDED: Answer[int] = _under("embedded", int, "Embedded")
-PROBLEMS: Answer[list[str]] = _under("problems", list[str], "Problems")
+EVOLVED: ResponseType[model.Evolved] = _Fields(lambda: model.Evolved)
+QUEUED: ResponseType[bool] = _under("queued", bool, "Queued")
+JOBS: ResponseType[list[model.Job]] = _under("jobs", list[model.Job], "Jobs")
+JOB: ResponseType[model.Job] = ResponseType(lambda: model.Job)
+RETRIED: ResponseType[int] = _under("retried", int, "Retried")
+STATS: ResponseType[dict[str, Any]] = ResponseType(lambda: Stats)
+SCOPES: ResponseType[list[model.Scope]] = _under("scopes", list[model.Scope], "Scopes")
+EMBEDDED: ResponseType[int] = _under("embedded", int, "Embedded")
+PROBLEMS: ResponseType[list[str]] = _under("problems", list[str], "Problems")
 
-IMPORTED: Answer[Any] = Answer(_import_report)
-ESTIMATE: Answer[Any] = _Fields(_estimate)
-EXPORTED: Answer[Any] = Answer(_export_report)
+IMPORTED: ResponseType[Any] = ResponseType(_import_report)
+ESTIMATE: ResponseType[Any] = _Fields(_estimate)
+EXPORTED: ResponseType[Any] = ResponseType(_export_report)
 """Sent in the header ``EXPORT_HEADER`` of an export; the body is the exported file."""
 EXPORT_HEADER = "Zettel-Report"
-ENTRY: Answer[Entry] = Answer(lambda: Entry)
+ENTRY: ResponseType[Entry] = ResponseType(lambda: Entry)
 """One line of a dump."""
 
 

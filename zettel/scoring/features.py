@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
     from zettel.ports.query import Candidates, Floats, Ints, Question
 
-Group: TypeAlias = Literal["windows", "walk", "text", "vector", "time", "speaker", "terms", "spread", "statements"]
+AblationGroup: TypeAlias = Literal[
+    "windows", "walk", "text", "vector", "time", "speaker", "terms", "spread", "statements"
+]
 """A part of the default scorer that an ablation can leave out."""
 
 SPEAKER_NAME = 0.1
@@ -172,7 +174,7 @@ class Feature:
 
     name: str
     weight: float
-    group: Group | None
+    group: AblationGroup | None
     values: Callable[[FeatureInputs], Floats]  # (r,)
 
 

@@ -18,7 +18,7 @@ from zettel.ports.candidate_rules import RARE_TERM_DF, best
 from zettel.ports.query import Scores, Seed
 from zettel.scoring.answering import ANSWER_DEPTH
 from zettel.scoring.calibrate import calibrate, evidence
-from zettel.scoring.features import FEATURES, Feature, Group, local_features
+from zettel.scoring.features import FEATURES, AblationGroup, Feature, local_features
 from zettel.scoring.names import similar_terms, unknown_names
 from zettel.scoring.ranking import outdated
 from zettel.scoring.walk import NO_STEPS, Walk, graph_of, walk
@@ -62,10 +62,10 @@ class FusionScorer:
 
     name = "fusion"
 
-    def __init__(self, without: frozenset[Group] = frozenset(), features: Sequence[Feature] = FEATURES) -> None:
-        unknown = without - set(get_args(Group))
+    def __init__(self, without: frozenset[AblationGroup] = frozenset(), features: Sequence[Feature] = FEATURES) -> None:
+        unknown = without - set(get_args(AblationGroup))
         if unknown:
-            raise InvalidInput(f"unknown group: {', '.join(sorted(unknown))}; use {', '.join(get_args(Group))}")
+            raise InvalidInput(f"unknown group: {', '.join(sorted(unknown))}; use {', '.join(get_args(AblationGroup))}")
         self.without = without
         self.features = tuple(f for f in features if f.group not in without)
         self.answer_depth = 0 if "statements" in without else ANSWER_DEPTH

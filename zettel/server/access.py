@@ -12,7 +12,7 @@ from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import require_name
 from zettel.errors import InvalidInput, PermissionDenied
 from zettel.model import MAX_NAME, Scope
-from zettel.remote.wire import Answer
+from zettel.remote.wire import ResponseType
 from zettel.server.keys import Key, Right
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ ListAccess = Annotated[Access, Depends(_access("read", scoped=False))]
 """For answers about all scopes that the key opens."""
 
 
-def respond(answer: Answer[T], value: T) -> Response:
+def respond(answer: ResponseType[T], value: T) -> Response:
     """Return the encoded answer."""
     return Response(answer.encode(value), media_type="application/json")
 
