@@ -92,7 +92,7 @@ SAMPLES: dict[str, Any] = {
     "IMPORTED": REPORT, "ESTIMATE": Estimate("m", 1, 2, 3, 4, 0.5), "EXPORTED": ExportReport(to="-", format="jsonl"),
     "ENTRY": wire.Entry(event=EVENT, notes=(NOTE,)),
 }  # fmt: skip
-ANSWERS = {name: value for name, value in vars(wire).items() if isinstance(value, wire.Answer)}
+ANSWERS = {name: value for name, value in vars(wire).items() if isinstance(value, wire.ResponseType)}
 
 
 def test_every_answer_type_has_a_sample() -> None:
