@@ -214,4 +214,4 @@ def test_any_text_is_annotated_within_the_time_limit(piece: str) -> None:
     text = (piece * 1500)[:1500]
     begun = time.process_time()
     annotate(Passage(text, None, None, MAY_DAY), NEW_SCOPE)
-    assert time.process_time() - begun < 0.1  # a backtracking pattern would take seconds
+    assert time.process_time() - begun < 1.0  # a backtracking pattern would take seconds
