@@ -10,6 +10,7 @@ import pytest
 
 from zettel.graph.columnar import ivf
 from zettel.graph.columnar.ivf import IvfIndex
+from zettel.graph.columnar.tables import RowSelection
 from zettel.graph.columnar.vector_index import ExactIndex, at_least
 from zettel.graph.embedded import ivf_lists
 
@@ -225,3 +226,39 @@ def test_number_of_lists() -> None:
     assert [ivf_lists.lists_for(n) for n in (50_000, 100_000, 1_000_000, 10_000_000)] == [512, 512, 2048, 2048]
     assert not ivf_lists.due(ivf_lists.LARGE - 1, None)
     assert ivf_lists.due(ivf_lists.LARGE, None)
+
+
+def saved_and_empty(kind: str, vectors: np.ndarray) -> tuple[dict[str, np.ndarray], Any, Any]:
+    """Return the arrays of an index without every third row, the index, and an empty one of its kind."""
+    index, empty = filled(kind, vectors), filled(kind, vectors[:0]) if kind == "flat" else None
+    index.drop(np.arange(0, len(vectors), 3))
+    if empty is None:
+        empty = IvfIndex(index._centroids, np.stack([vectors.min(0), vectors.max(0)]))
+    arrays = {name: np.array(array[:] if isinstance(array, RowSelection) else array) for name, array in index.save()}
+    return arrays, index, empty
+
+
+def test_a_saved_index_loads_with_the_same_neighbours(kind: str) -> None:
+    vectors = spread(1000)
+    arrays, index, loaded = saved_and_empty(kind, vectors)
+    loaded.load(arrays, len(vectors))
+    assert loaded.embedded.tolist() == index.embedded.tolist()
+    allowed = np.ones(len(vectors), bool)
+    for vector in spread(20, seed=5):
+        assert loaded.nearest(vector, 10, allowed).tolist() == index.nearest(vector, 10, allowed).tolist()
+
+
+def test_saved_arrays_contain_no_deleted_vector(kind: str) -> None:
+    vectors = spread(1000)
+    arrays, _, _ = saved_and_empty(kind, vectors)
+    stored = arrays["vector"] if kind == "flat" else arrays["row"]
+    deleted = np.arange(0, len(vectors), 3)
+    assert not stored[deleted].any() if kind == "flat" else not {*stored.tolist()} & {*deleted.tolist()}
+
+
+def test_damaged_saved_arrays_are_refused(kind: str) -> None:
+    vectors = spread(1000)
+    arrays, _, empty = saved_and_empty(kind, vectors)
+    cut = next(iter(arrays))
+    with pytest.raises(ValueError, match="inconsistent"):
+        empty.load({**arrays, cut: arrays[cut][:-1]}, len(vectors))
