@@ -118,7 +118,7 @@ def test_numpy_values_are_converted_and_other_types_refused(store: ZettelStore) 
         ({"when": datetime(2024, 5, 1)}, "value.when is a datetime"),
         ({"deep": [{"x": {1, 2}}]}, r"value.deep\[0\].x is a set"),
         ({"deep": {1: "x"}}, "value.deep has the key 1"),
-        ({"n": float("nan")}, "nan, which JSON cannot say"),
+        ({"n": float("nan")}, "nan, which is not a JSON value"),
         (json.loads('{"x": ' * 300 + "1" + "}" * 300), "value is nested more than 100 levels deep"),
     ]:
         with pytest.raises(InvalidInput, match=error_text) as error_info:

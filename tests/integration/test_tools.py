@@ -148,7 +148,7 @@ def test_read_only_searches_restore_nothing(tmp_path: Path) -> None:
         ("update_memory", {"id": "ID", "text": " "}, "must say something"),
         ("delete_memory", {"id": "e_0"}, "is not the id of a memory"),
         ("link_memories", {"source": "ID", "target": "ID", "reason": ""}, "to itself"),
-        ("link_memories", {"source": "ID", "target": "n_0", "reason": ""}, "search shows the ids"),
+        ("link_memories", {"source": "ID", "target": "n_0", "reason": ""}, "run a search to see valid ids"),
         ("link_memories", {"source": "ID", "target": "n_0", "type": "mentions", "reason": ""}, "type: Input should be"),
     ],
 )
