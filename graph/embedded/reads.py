@@ -184,17 +184,19 @@ def links(sql: sqlite3.Connection, scope: int, notes: Sequence[str]) -> list[Lin
         JOIN notes s ON s.number = l.source JOIN notes t ON t.number = l.target ORDER BY s.id, l.type, t.id""",
         (json.dumps(list(notes)), scope),
     )
-    return [
-        Link(
-            source=source,
-            target=target,
-            type=LinkType(type),
-            weight=weight,
-            reason=reason,
-            recorded_at=from_micros(recorded_at),
-        )
-        for source, target, type, weight, reason, recorded_at in rows
-    ]
+    return [link_of(*row) for row in rows]
+
+
+def link_of(source: str, target: str, type: str, weight: float, reason: str, recorded_at: int) -> Link:
+    """Return the link of a row."""
+    return Link(
+        source=source,
+        target=target,
+        type=LinkType(type),
+        weight=weight,
+        reason=reason,
+        recorded_at=from_micros(recorded_at),
+    )
 
 
 def term_names(sql: sqlite3.Connection, scope: int, keys: Sequence[int]) -> list[str]:

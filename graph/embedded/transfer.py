@@ -15,10 +15,11 @@ from zettel.graph.bodies import read_body, read_note
 from zettel.graph.embedded import feedback, jobs, maintenance
 from zettel.graph.embedded.connections import Connections
 from zettel.graph.embedded.prepared import prepare
+from zettel.graph.embedded.reads import link_of
 from zettel.graph.embedded.scopes import advance, claim_restored, end_restore, find_scope, restored_rows
 from zettel.graph.embedded.writes import BatchWriter
 from zettel.graph.keys import Keys
-from zettel.model import TIME_MIN, EventRecord, Job, JobState, Link, LinkType, Revision, Scope, from_micros
+from zettel.model import TIME_MIN, EventRecord, Job, JobState, Link, Revision, Scope
 from zettel.ports import NoteRecord, ScopeState
 from zettel.ports.operations import (
     Batch,
@@ -127,16 +128,8 @@ def _mentions(sql: sqlite3.Connection, numbers: list[int]) -> list[ScopeRecord]:
 def _links(sql: sqlite3.Connection, statement: str, numbers: list[int]) -> dict[int, tuple[str, tuple[Link, ...]]]:
     """Return the id and the links of each note that has any, by number."""
     links_of: dict[int, tuple[str, tuple[Link, ...]]] = {}
-    for number, id, source, target, type, weight, reason, recorded_at in sql.execute(statement, (json.dumps(numbers),)):
-        link = Link(
-            source=source,
-            target=target,
-            type=LinkType(type),
-            weight=weight,
-            reason=reason,
-            recorded_at=from_micros(recorded_at),
-        )
-        links_of[number] = (id, (*links_of.get(number, (id, ()))[1], link))
+    for number, id, *row in sql.execute(statement, (json.dumps(numbers),)):
+        links_of[number] = (id, (*links_of.get(number, (id, ()))[1], link_of(*row)))
     return links_of
 
 

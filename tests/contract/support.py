@@ -27,6 +27,13 @@ LIFE: list[dict[str, Any]] = [
 """Seven turns in two sessions, the last one undated."""
 
 
+def noted(memory: Memory, id: str) -> Note:
+    """Return a note by its id."""
+    note = memory.get(id)
+    assert isinstance(note, Note)
+    return note
+
+
 def search_texts(memory: Memory, question: str, **search: Any) -> list[str]:
     """Return the contents of the hits of a search, best first."""
     return [hit.note.content for hit in memory.search(question, **search)]

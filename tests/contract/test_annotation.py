@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.contract.support import LIFE, search_texts
+from tests.contract.support import LIFE, noted, search_texts
 from tests.contract.test_erasable import traces as traces  # a fixture
 from tests.model_server import Fault, ModelServer, first, now_and_then
 from tests.scripted_model import reply
-from zettel import Budget, Kind, LinkType, LiteLLM, LiteLLMAnnotator, Memory, Note
+from zettel import Budget, Kind, LinkType, LiteLLM, LiteLLMAnnotator, Memory
 from zettel.bench.completions import problem
 from zettel.core import follow_ups as queue
 from zettel.errors import InvalidInput, JobFailed
@@ -40,12 +40,6 @@ def server() -> Iterator[ModelServer]:
 
 def model(server: ModelServer, **settings: Any) -> LiteLLM:
     return LiteLLM("openai/scripted", api_base=server.url, api_key="none", **({"timeout": 5.0} | settings))
-
-
-def noted(memory: Memory, id: str) -> Note:
-    note = memory.get(id)
-    assert isinstance(note, Note)
-    return note
 
 
 def annotated(memory: Memory, ids: Sequence[str]) -> list[bool]:

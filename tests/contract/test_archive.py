@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.contract.conftest import BACKENDS, EVERY_STORE
-from tests.contract.support import LIFE, decide, search_texts
+from tests.contract.support import LIFE, decide, noted, search_texts
 from tests.contract.transfer_helpers import scope_contents
 from zettel import Decay, LinkType, Memory, Note
 from zettel.errors import InvalidInput, NotFound
@@ -27,12 +27,6 @@ def fading(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     """Return a memory on each store whose evolve round archives every note that may decay."""
     with Memory(BACKENDS[request.param](tmp_path), decay=ALL_FADES) as opened:
         yield opened
-
-
-def noted(memory: Memory, id: str) -> Note:
-    note = memory.get(id)
-    assert isinstance(note, Note)
-    return note
 
 
 def archived_flags(memory: Memory, *ids: str) -> list[bool]:

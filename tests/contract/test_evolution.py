@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.contract.support import decide
+from tests.contract.support import decide, noted
 from tests.contract.test_erasable import SECRETS
 from tests.contract.test_erasable import traces as traces  # a fixture
-from zettel import LinkType, Memory, Note
+from zettel import LinkType, Memory
 from zettel.jobs import evolve_job
 
 TEXTS = (
@@ -19,12 +19,6 @@ TEXTS = (
     "Ida mended the door of the kiln with wire.",
     "All of the pots came out without a crack.",
 )
-
-
-def noted(memory: Memory, id: str) -> Note:
-    note = memory.get(id)
-    assert isinstance(note, Note)
-    return note
 
 
 def neighbourhood(memory: Memory, *texts: str) -> list[str]:

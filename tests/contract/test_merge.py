@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.conftest import BACKENDS, EVERY_STORE
-from tests.contract.support import decide, search_texts
+from tests.contract.support import decide, noted, search_texts
 from tests.contract.test_erasable import SECRETS
 from tests.contract.test_erasable import traces as traces  # a fixture
 from tests.contract.transfer_helpers import scope_contents
-from zettel import Event, LinkType, Memory, Note
+from zettel import Event, LinkType, Memory
 from zettel.errors import NotFound
 from zettel.jobs import merge_job
 from zettel.model import Kind
@@ -38,12 +38,6 @@ def statement(number: int) -> str:
 
 def event(number: int, text: str, **fields: Any) -> Event:
     return Event(**{"id": f"e{number}", "content": text, "speaker": "Ida", "occurred_at": DAY, "session": "a"} | fields)
-
-
-def noted(memory: Memory, id: str) -> Note:
-    note = memory.get(id)
-    assert isinstance(note, Note)
-    return note
 
 
 def state(memory: Memory, *ids: str) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.support import decide
+from tests.contract.support import decide, noted
 from tests.contract.test_annotation import PATIENCE, Filtered, model
 from tests.contract.test_annotation import server as server  # a fixture
 from tests.contract.test_erasable import SECRETS
@@ -62,12 +62,6 @@ def themes(memory: Memory) -> list[Note]:
 
 def sources(memory: Memory, id: str) -> set[str]:
     return {link.target for link in memory.links(id) if link.source == id and link.type is LinkType.DERIVED_FROM}
-
-
-def noted(memory: Memory, id: str) -> Note:
-    note = memory.get(id)
-    assert isinstance(note, Note)
-    return note
 
 
 # ------------------------------------------------------------------------------------------------------------- insights

@@ -117,10 +117,15 @@ def require_text(name: str, text: str) -> None:
         raise InvalidInput(f"{name}: {error}") from None
 
 
-def require_id(scope: object, id: str) -> None:
-    """Raise ``NotFound`` unless ``id`` is ASCII text, as every id is."""
+def require_text_id(scope: object, id: str) -> None:
+    """Raise ``NotFound`` unless ``id`` is text."""
     if not isinstance(id, str):
         raise NotFound(scope, [id], f"an id must be a str such as n_1f2e, not {type(id).__name__}")
+
+
+def require_id(scope: object, id: str) -> None:
+    """Raise ``NotFound`` unless ``id`` is ASCII text, as every id that zettel made is."""
+    require_text_id(scope, id)
     if not id.isascii():
         raise NotFound(scope, [id])
 

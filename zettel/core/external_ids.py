@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from zettel.core.arguments import require_text_id
 from zettel.core.identity import external_id_bytes, identity_of
 from zettel.errors import NotFound
 from zettel.model import EventRecord, Scope
@@ -25,8 +26,7 @@ async def event_id_of(store: GraphStore, scope: Scope, id: str) -> str:
 
 
 async def _event_of(store: GraphStore, scope: Scope, id: str) -> tuple[EventRecord, tuple[str, ...]] | None:
-    if not isinstance(id, str):
-        raise NotFound(scope, [id], f"an id must be a str such as n_1f2e, not {type(id).__name__}")
+    require_text_id(scope, id)
     if _OWN_ID.fullmatch(id):
         return None
     identity = identity_of(external_id_bytes(id), (await store.state(scope)).secret)
