@@ -129,6 +129,8 @@ def test_unsupported_calls_raise_clear_errors(server: Served) -> None:
         for id in ("", "..", "n_1/history", "\ud800"):
             with pytest.raises(NotFound):
                 memory.get(id)
+        with pytest.raises(InvalidInput, match="an id of 60,000 bytes does not fit into a URL"):
+            memory.get("é" * 10_000)
     error_check = pytest.raises(InvalidInput, match="cannot be asked for the default scope")
     with Memory(server.url, key=server.key("all"), scope=Scope(user="asks")) as memory, error_check:
         memory.delete_scope(scope=Scope())

@@ -287,7 +287,10 @@ class TestWrongRequests:
             ("POST", "/v1/import?map_user=%7B%22a%22:%7B%7D%7D", b"x", 422, "map_user: the value of"),
             ("POST", "/v1/import?columns=%7B%22content%22:1%7D", b"x", 422, "columns: the value of"),
             ("GET", "/metrics", None, 403, "metrics cover all scopes"),
-            ("GET", "/metrics%0A", None, 400, "control character"),
+            ("GET", "/metrics%0A", None, 404, "unknown path /metrics%0A"),
+            ("GET", "/v1/notes/%FF", None, 422, "id: is not percent-encoded UTF-8"),
+            ("GET", "/v1/notes/boats/heron", None, 404, "unknown path /v1/notes/boats/heron"),
+            ("GET", "/v1/notes/boats%2Fheron", None, 404, "'boats/heron' is not in user='ann'"),
             ("POST", "/v1/import?format=docx", b"x", 422, "docx"),
             ("POST", "/v1/import", b"", 422, ""),
             ("POST", "/v1/import/estimate", b"x", 403, "all scopes"),
@@ -416,7 +419,7 @@ class TestDisclosure:
 
     def test_health_readiness_and_openapi_need_no_key(self, server: Served) -> None:
         nobody = server.asker()
-        assert nobody("GET", "/metrics%0A").status == 400
+        assert nobody("GET", "/metrics%0A").status == 401
         assert nobody("POST", "/openapi.json").status == 405
         assert server.asker(server.key("asks wrongly"))("PUT", "/v1/events").headers["allow"] == "DELETE, GET, POST"
         assert nobody("GET", "/health").body == {"status": "ok"}

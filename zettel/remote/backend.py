@@ -6,10 +6,11 @@ import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from zettel.core.arguments import require_id, require_path
+from zettel.core.arguments import require_path, require_text_id
 from zettel.errors import InvalidInput, NotFound, StoreError
 from zettel.exports import format_for, require_replaceable
 from zettel.model import Scope
@@ -19,7 +20,8 @@ from zettel.remote.file_transfer import in_query, lines, save, upload_of
 from zettel.remote.routes import DELETE_EVENTS, ROUTES, Route
 
 _IN_PATH = re.compile(r"{(\w+)}")
-_ID = re.compile(r"[A-Za-z0-9_-]+")
+MAX_SEGMENT_BYTES = 32_768
+"""The longest encoded id in a URL. A server accepts 64 KiB of request line and headers."""
 
 
 class RemoteBackend:
@@ -120,11 +122,18 @@ class RemoteBackend:
         return {} if named is None else named.model_dump(exclude_none=True)
 
     def _id(self, id: str, scope: Scope | None) -> str:
-        """Return an id that is safe in a path. Raises ``NotFound`` for any other text."""
-        require_id(scope or self._default, id)
-        if not _ID.fullmatch(id):
-            raise NotFound(scope or self._default, [id])
-        return id
+        """Return an id as one segment of a path. Raises ``NotFound`` for an id that no event can have."""
+        scope = scope or self._default
+        require_text_id(scope, id)
+        try:
+            segment = quote(id, safe="").replace(".", "%2E")  # "." and ".." would name folders
+        except UnicodeEncodeError:
+            segment = ""
+        if not segment:
+            raise NotFound(scope, [id])
+        if len(segment) > MAX_SEGMENT_BYTES:
+            raise InvalidInput(f"an id of {len(segment):,} bytes does not fit into a URL: use the id of the note")
+        return segment
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import ExitStack
 from time import perf_counter
@@ -31,6 +30,7 @@ from zettel.server.limits import (
     RequestBody,
 )
 from zettel.server.logs import Metrics, log_request
+from zettel.server.path_ids import keep_encoded
 from zettel.server.public_paths import is_guarded
 from zettel.server.routes_files import STREAMED
 
@@ -42,7 +42,6 @@ REFUSED = "this needs a valid key: send `Authorization: Bearer zk_…`, in Pytho
 """One message for every invalid key, so that it reveals nothing about existing keys."""
 AGAIN_SECONDS = 1
 """Retry-After of a busy server."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Gate:
@@ -60,6 +59,7 @@ class Gate:
         """Answer a request and log it."""
         if scope["type"] != "http":
             return  # all routes are HTTP; uvicorn rejects the rest
+        keep_encoded(scope)
         began, status, sent = perf_counter(), 0, 0
         incoming = RequestBody(receive, self._most(scope["path"]), self._limits.body_seconds)
 
@@ -103,8 +103,6 @@ class Gate:
         incoming.require(_length(headers))
         if self._keys is None:
             _require_local(headers)
-        if _CONTROL.search(path):
-            raise BadRequest("the path contains a control character: remove it")
         if not is_guarded(path):
             with self._open.total():
                 await self._app(scope, await incoming.read_all(), send)

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Response
 from zettel.remote import wire
 from zettel.server import bodies
 from zettel.server.access import AdminAccess, ListAccess, ReadAccess, WriteAccess, respond
+from zettel.server.path_ids import PathId
 
 routes = APIRouter(prefix="/v1", tags=["upkeep"])
 
@@ -48,7 +49,7 @@ async def retry_jobs(access: WriteAccess, body: bodies.RetryJobs | None = None) 
 
 
 @routes.post("/jobs/{id}/cancel", response_model=wire.JOB.shape)
-async def cancel_job(id: str, access: AdminAccess) -> Response:
+async def cancel_job(id: PathId, access: AdminAccess) -> Response:
     """Remove a queued or failed job from the queue."""
     return respond(wire.JOB, await access.memory.cancel_job(id, scope=access.scope))
 
