@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.contract.support import noted
 from zettel import Memory
-from zettel.errors import InvalidEvent, NotFound
+from zettel.errors import NotFound
 
 pytestmark = pytest.mark.over_http
 
@@ -69,6 +69,6 @@ def test_an_unknown_id_is_not_found(memory: Memory, id: str) -> None:
 
 
 @pytest.mark.any_store
-def test_an_empty_id_is_refused(memory: Memory) -> None:
-    with pytest.raises(InvalidEvent, match="id is empty: leave it out"):
-        memory.add("The kettle is blue.", id="")
+def test_an_empty_id_counts_as_none(memory: Memory) -> None:
+    ids = [memory.add(text, id="") for text in ("The kettle is blue.", "The teapot is red.")]
+    assert [noted(memory, id).external_id for id in ids] == [None, None]

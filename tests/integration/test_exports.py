@@ -8,8 +8,9 @@ import io
 import os
 import re
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,15 @@ class TestAnyEvents:
                 assert (getattr(other, name) or "") == (getattr(note, name) or "").strip()
 
 
+def peak_memory(call: Callable[[], object]) -> int:
+    """Return the bytes that were allocated at the same time during a call."""
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
 def test_exports_use_constant_memory(tmp_path: Path) -> None:
     """More events take no more memory as lines, and as a graph only memory for their ids."""
     peaks: dict[str, list[int]] = {"jsonl": [], "graphml": []}
@@ -114,10 +124,8 @@ def test_exports_use_constant_memory(tmp_path: Path) -> None:
             memory.add_many([{"id": str(n), "content": f"Boat {n} left. " * 20} for n in range(count)], scope=scope)
             memory.flush()
             for format, measured in peaks.items():
-                tracemalloc.start()
-                memory.export(tmp_path / "out", format, scope=scope)
-                measured.append(tracemalloc.get_traced_memory()[1])
-                tracemalloc.stop()
+                exports = [partial(memory.export, tmp_path / "out", format, scope=scope)] * 3
+                measured.append(min(map(peak_memory, exports)))  # a background job may allocate beside an export
     assert peaks["jsonl"][2] < 1.5 * peaks["jsonl"][1], peaks
     assert peaks["graphml"][2] < peaks["graphml"][1] + 600 * ID_BYTES, peaks
 

@@ -261,8 +261,6 @@ def checked(event: Event | Mapping[str, Any]) -> Event:
         raise InvalidEvent(f"the event cannot be stored: {first_complaint(error)}") from None
     if not event.content.strip() and event.payload is None:
         raise InvalidEvent("the event is empty: give it content or a payload")
-    if event.external_id == "":
-        raise InvalidEvent("the event's id is empty: leave it out, or set it to None")
     require_size(event_text(event))
     for name in ("external_id", "title", "speaker"):
         require_size(getattr(event, name) or "", name)

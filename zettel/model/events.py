@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AliasChoices, BeforeValidator, Field, JsonValue
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, JsonValue
 
 from zettel.model.base import Frozen, Moment, Name, Text, storable
 from zettel.model.speakers import Role, Spoken
@@ -13,6 +13,10 @@ from zettel.model.speakers import Role, Spoken
 
 def _as_source(value: Any) -> Any:
     return {"file": value} if isinstance(value, str) else value
+
+
+def _none_if_empty(text: str | None) -> str | None:
+    return text or None
 
 
 class Source(Frozen):
@@ -34,14 +38,17 @@ class Event(Spoken):
     Example: ``Event(content="I moved to Bergen.", speaker="Ann", occurred_at="2024-05-01T09:00Z")``.
 
     ``content`` or ``payload`` (any JSON value, returned exactly) must not be empty. ``external_id`` is the caller's own
-    id, also accepted as ``id``. ``speaker`` is a name. ``role`` is None for a person in a conversation among people; a
-    generic speaker such as "user" implies the role, and a role without a speaker becomes the speaker.
+    id, also accepted as ``id``; an empty one counts as none. ``speaker`` is a name. ``role`` is None for a person in a
+    conversation among people; a generic speaker such as "user" implies the role, and a role without a speaker becomes
+    the speaker.
     ``occurred_at`` is the time of the event, or None if unknown; zettel never replaces None by the import time.
     ``session`` groups events of one conversation. ``source`` may be given as a file name.
     """
 
     content: Text = ""
-    external_id: Annotated[Text | None, Field(validation_alias=AliasChoices("external_id", "id"))] = None
+    external_id: Annotated[
+        Text | None, AfterValidator(_none_if_empty), Field(validation_alias=AliasChoices("external_id", "id"))
+    ] = None
     title: Text | None = None
     speaker: Text | None = None
     role: Role | None = None
