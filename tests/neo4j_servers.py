@@ -12,11 +12,11 @@ import contextlib
 import fcntl
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -84,7 +84,8 @@ _announced: set[str] = set()
 _drivers: dict[Server, Driver] = {}
 _homes: list[Path] = []
 _watchers: list[subprocess.Popen[bytes]] = []
-_failed: dict[str, LocalServerError] = {}
+_failed: dict[str, str] = {}
+"""The error of each server that did not start. Other tests would wait for the same error."""
 
 
 def server(name: str) -> Server:
@@ -92,7 +93,7 @@ def server(name: str) -> Server:
     assert name in _announced, f"a test that uses {name} needs the marker neo4j({name!r}): see EVERY"
     if name not in _running:
         if name in _failed:
-            raise _failed[name]
+            raise LocalServerError(_failed[name])
         if (reason := reason_to_skip(name)) is not None:
             pytest.skip(reason)
         _running[name] = _named_by_environment() if _given() else _start(name.removeprefix("neo4j-"))
@@ -193,9 +194,11 @@ def stop_all() -> None:
     """Stop all started servers and delete their data."""
     for driver in _drivers.values():
         driver.close()
-    with ThreadPoolExecutor() as pool:  # each takes seconds to shut down
-        list(pool.map(local.down, _homes))
     for home in _homes:
+        pid = local.status(home).pid
+        if pid is not None:  # an orderly stop takes ten seconds, and the data is deleted
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
         shutil.rmtree(home)
     for watcher in _watchers:
         watcher.kill()
@@ -223,7 +226,7 @@ def _start(line: str) -> Server:
         bolt, http = _free_ports()  # the default ports are for servers that tests start
         started = local.up(home, version=line, bolt=bolt, http=http, settings=SETTINGS, java_options=JAVA_OPTIONS)
     except LocalServerError as error:
-        _failed[name] = error  # other tests would wait for the same error
+        _failed[name] = str(error)
         raise
     _homes.append(home)
     watch = ["sh", "-c", WATCH, str(os.getpid()), str(started.server.pid)]

@@ -61,6 +61,7 @@ def test_a_server_can_be_started_stopped_and_restarted(folder: Path, capsys: pyt
     first = run_command("up", "--version", NEW.line)
     assert (first["exit"], first["already"], first["running"]) == (0, False, True)
     assert "starting Neo4j" in first["err"]
+    assert first["password"].isalnum(), "neo4j-admin takes a password that begins with - for an option"
     assert run_query(first, first["password"], "CREATE (:Kept) RETURN 1") == [1]
     again = run_command("up")
     assert (again["already"], again["password"], again["process"]) == (True, None, first["process"])

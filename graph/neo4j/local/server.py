@@ -29,7 +29,7 @@ from zettel.graph.neo4j.local.javas import Java
 
 USER = "neo4j"
 PASSWORD_BYTES = 12
-"""Random bytes in a password: sixteen characters, twice the minimum."""
+"""Random bytes in a password: 24 characters in hexadecimal, so that none begins with ``-`` as an option does."""
 HEAP = "1g"
 """Java's heap; the page cache comes on top."""
 START_SECONDS = 180.0
@@ -101,7 +101,7 @@ def up(
     lib = fetch(release, java, progress, cache)
     make_home(home)
     write_settings(home, ports, settings or {})
-    password = None if last else secrets.token_urlsafe(PASSWORD_BYTES)
+    password = None if last else secrets.token_hex(PASSWORD_BYTES)
     if password is not None:
         _set_password(home, lib, java, password)
     progress(f"starting Neo4j {release.version}", 0)
