@@ -12,8 +12,9 @@ from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import require_name
 from zettel.errors import InvalidInput, PermissionDenied
 from zettel.model import MAX_NAME, Scope
+from zettel.remote.routes import Right
 from zettel.remote.wire import ResponseType
-from zettel.server.keys import Key, Right
+from zettel.server.keys import Key
 
 T = TypeVar("T")
 PARTS = ("tenant", "user", "agent")
