@@ -10,7 +10,7 @@ import pytest
 from tests.make_memory import SOURCE, TARGET, generate
 from zettel import AsyncMemory
 from zettel.local.backend import OPERATIONS
-from zettel.remote.routes import ROUTES
+from zettel.remote.routes import COMPOSED, ROUTES
 
 METHODS = sorted(name for name in vars(AsyncMemory) if not name.startswith("_") and name not in ("open", "close"))
 BUILT_ON = {"add": "add_many_report", "add_many": "add_many_report", "search": "search_many"}
@@ -26,15 +26,17 @@ def test_memory_is_generated_from_async_memory() -> None:
 
 
 def test_operations_are_methods() -> None:
-    assert set(OPERATIONS) <= set(METHODS)
+    extra = set(OPERATIONS) - set(METHODS)
+    assert not extra, f"public functions of zettel/local/*.py that are not methods: begin {extra} with _"
     assert set(ROUTES) == set(OPERATIONS) - LOCAL_ONLY
+    assert set(COMPOSED) == set(BUILT_ON)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_have_an_operation_and_a_route(name: str) -> None:
     operation = BUILT_ON.get(name, name)
-    assert operation in OPERATIONS, f"zettel.local.backend does not offer {name}"
-    assert operation in ROUTES or operation in LOCAL_ONLY, f"zettel.remote.routes has no route for {name}"
+    assert operation in OPERATIONS, f"{name} has no local function: write it in a module of zettel/local, as read.py"
+    assert operation in ROUTES or operation in LOCAL_ONLY, f"{name} has no row in ROUTES: see zettel/remote/routes.py"
     assert inspect.getdoc(getattr(AsyncMemory, name))
 
 
@@ -43,7 +45,8 @@ def test_the_server_answers_every_route() -> None:
     from zettel.server.app import _schema
 
     paths = _schema()["paths"]
-    assert [name for name, route in ROUTES.items() if route.verb.lower() not in paths.get(route.path, {})] == []
+    routes = {**ROUTES, **COMPOSED}
+    assert [name for name, route in routes.items() if route.verb.lower() not in paths.get(route.path, {})] == []
 
 
 def test_the_page_of_the_api_names_every_method() -> None:

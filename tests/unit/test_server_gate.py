@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -187,9 +186,9 @@ def test_retry_after_is_reported_for_temporary_errors() -> None:
 
 
 def test_scorers_are_cached_per_scope() -> None:
-    request: Any = SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(scorers=Path("kept"))))
+    folder = Path("kept")
     bound, every = (Key("0" * 12, "a", "admin", scopes, "tail", None) for scopes in ((ANN,), None))  # type: ignore[arg-type]
     memory: Any = None
-    assert scorers(request, Access(memory, ANN, bound)) == Path("kept", ANN.key)
-    assert scorers(request, Access(memory, ANN, every)) == Path("kept")
-    assert scorers(request, Access(memory, ANN, None)) == Path("kept")
+    assert scorers(Access(memory, ANN, bound, folder)) == Path("kept", ANN.key)
+    assert scorers(Access(memory, ANN, every, folder)) == Path("kept")
+    assert scorers(Access(memory, ANN, None, folder)) == Path("kept")

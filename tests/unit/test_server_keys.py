@@ -14,8 +14,9 @@ import pytest
 
 from zettel import Scope
 from zettel.errors import InvalidInput, PermissionDenied, StoreError
+from zettel.remote.routes import Right
 from zettel.server.access import scope_of
-from zettel.server.keys import RIGHTS, Key, Keys, Right, keys_file
+from zettel.server.keys import RIGHTS, Key, Keys, keys_file
 
 ANN, BOB = Scope(user="ann"), Scope(user="bob")
 

@@ -16,7 +16,8 @@ from .common import EVERYWHERE, UNITS, Common, common, console, day_and_time, ec
 
 if TYPE_CHECKING:
     from zettel.model import Scope
-    from zettel.server.keys import Key, Keys, Right
+    from zettel.remote.routes import Right
+    from zettel.server.keys import Key, Keys
 
 PARTS = ("tenant", "user", "agent")
 

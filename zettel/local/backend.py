@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from zettel.local import maintain, read, search, transfer, write
@@ -16,24 +17,19 @@ if TYPE_CHECKING:
     from zettel.local.runners import RunnerSpec
     from zettel.scoring import ScorerSpec
 
+
+def _functions_of(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield the public functions that a module defines, by name. A name that would hide a builtin ends in ``_``."""
+    for name, value in vars(module).items():
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__ and not name.startswith("_"):
+            yield name.removesuffix("_"), value
+
+
 OPERATIONS: Mapping[str, Callable[..., Any]] = {
-    "list": read.list_notes,
-    **{
-        function.__name__: function
-        for function in (
-            write.add_many_report, write.update, write.link, write.revert, write.revert_effects, write.archive,
-            write.unarchive, write.quarantine, write.release, write.delete, write.delete_scope,
-            read.get, read.events, read.links, read.neighbors, read.graph, read.conflicts, read.terms, read.history,
-            search.search_many, search.context, search.answer_context, search.feedback, search.searches, search.tune,
-            transfer.import_transcript, transfer.estimate_import, transfer.export, transfer.dump,
-            maintain.scopes, maintain.flush, maintain.evolve, maintain.evolve_later, maintain.jobs,
-            maintain.retry_jobs, maintain.cancel_job, maintain.reembed, maintain.stats, maintain.check,
-            maintain.cypher,
-        )
-    },
-}  # fmt: skip
-"""The operations by name. ``AsyncMemory`` documents each under the same name."""
-WHOLE_STORE = frozenset({"scopes", "reembed", "check", "cypher"})
+    name: function for module in (write, read, search, transfer, maintain) for name, function in _functions_of(module)
+}
+"""The public functions of the operation modules by name. ``AsyncMemory`` documents each under the same name."""
+WHOLE_STORE = frozenset(name for name, function in OPERATIONS.items() if "scope" not in function.__annotations__)
 """Operations that take no scope."""
 
 

@@ -42,7 +42,7 @@ async def _note(memory: LocalMemory, id: str, scope: Scope) -> Note:
     return note
 
 
-async def list_notes(
+async def list_(
     memory: LocalMemory,
     *,
     archived: bool = False,
@@ -105,7 +105,7 @@ async def graph(
     engine, scope = memory.use(scope)
     require_hops(hops)
     if around is None:
-        page = await list_notes(memory, limit=limit, cursor=cursor, scope=scope)
+        page = await list_(memory, limit=limit, cursor=cursor, scope=scope)
         notes, cursor = page.notes, page.cursor
     elif cursor is not None:
         raise InvalidInput("cursor= pages through all notes: leave it out with around=")

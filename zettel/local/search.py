@@ -22,7 +22,7 @@ from zettel.core.arguments import (
 from zettel.core.external_ids import note_id_of
 from zettel.errors import InvalidInput, InvalidQuestion
 from zettel.local.local_memory import LocalMemory
-from zettel.local.read import list_notes
+from zettel.local.read import list_
 from zettel.model import Hit, Kind, LoggedSearch, Outcome, Scope, Tuned
 from zettel.model.hits import CONTEXT_HITS
 from zettel.ports.query import SearchRequest
@@ -94,7 +94,7 @@ async def context(
 
     from zettel.evolve.profile import PROFILE
 
-    profiles = (await list_notes(memory, kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
+    profiles = (await list_(memory, kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
     others = [hit for hit in hits if hit.note.id not in {note.id for note in profiles}]
     return pack(others, max_tokens, profiles[0].content if profiles else "")
 

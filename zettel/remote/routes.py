@@ -1,12 +1,18 @@
-"""The HTTP route of each operation: method, path, and the shape of the answer."""
+"""The HTTP route of each operation: method, path, the shape of the answer, and the right that it requires."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from zettel.remote import wire
 from zettel.remote.wire import ResponseType
+
+Right = Literal["read", "write", "admin"]
+"""``read`` reads and searches. ``write`` also adds and changes; all of it can be reverted. ``admin`` also deletes and
+maintains the whole store. Each right includes the previous ones."""
+Section = Literal["events", "files", "notes", "search", "upkeep"]
+"""A section of the OpenAPI description."""
 
 
 class Route(NamedTuple):
@@ -15,6 +21,8 @@ class Route(NamedTuple):
     ``answer`` is None for an empty answer. ``flattened`` names an argument whose items are sent as arguments.
     """
 
+    section: Section
+    right: Right
     verb: str
     path: str
     answer: ResponseType[Any] | None
@@ -22,46 +30,52 @@ class Route(NamedTuple):
 
 
 ROUTES: Mapping[str, Route] = {
-    "add_many_report": Route("POST", "/v1/events/report", wire.REMEMBERED),
-    "search_many": Route("POST", "/v1/search/batch", wire.HITS_MANY),
-    "context": Route("POST", "/v1/context", wire.CONTEXT, "search"),
-    "answer_context": Route("POST", "/v1/answer-context", wire.GATHERED, "search"),
-    "feedback": Route("POST", "/v1/feedback", None),
-    "searches": Route("GET", "/v1/searches", wire.SEARCHES),
-    "tune": Route("POST", "/v1/tune", wire.TUNED),
-    "get": Route("GET", "/v1/notes/{id}", wire.NOTE_OR_EVENT),
-    "list": Route("GET", "/v1/notes", wire.PAGE),
-    "events": Route("GET", "/v1/events", wire.EVENTS),
-    "links": Route("GET", "/v1/notes/{id}/links", wire.LINKS),
-    "neighbors": Route("GET", "/v1/notes/{id}/neighbors", wire.NEIGHBORS),
-    "graph": Route("GET", "/v1/graph", wire.GRAPH),
-    "conflicts": Route("GET", "/v1/conflicts", wire.CONFLICTS),
-    "terms": Route("GET", "/v1/notes/{id}/terms", wire.TERMS),
-    "history": Route("GET", "/v1/notes/{id}/history", wire.HISTORY),
-    "update": Route("PATCH", "/v1/notes/{id}", wire.NOTE, "fields"),
-    "link": Route("POST", "/v1/links", wire.LINK),
-    "revert": Route("POST", "/v1/notes/{id}/revert", wire.NOTE),
-    "revert_effects": Route("POST", "/v1/notes/{id}/revert-effects", wire.NOTES),
-    "archive": Route("POST", "/v1/notes/{id}/archive", wire.NOTE),
-    "unarchive": Route("POST", "/v1/notes/{id}/unarchive", wire.NOTE),
-    "quarantine": Route("POST", "/v1/notes/{id}/quarantine", wire.NOTES),
-    "release": Route("POST", "/v1/notes/{id}/release", wire.NOTES),
-    "delete": Route("DELETE", "/v1/notes/{id}", wire.DELETED),
-    "delete_scope": Route("DELETE", "/v1/scope", wire.DELETED),
-    "import_transcript": Route("POST", "/v1/import", wire.IMPORTED),
-    "estimate_import": Route("POST", "/v1/import/estimate", wire.ESTIMATE),
-    "export": Route("GET", "/v1/export", wire.EXPORTED),
-    "dump": Route("GET", "/v1/dump", wire.ENTRY),
-    "scopes": Route("GET", "/v1/scopes", wire.SCOPES),
-    "flush": Route("POST", "/v1/flush", None),
-    "evolve": Route("POST", "/v1/evolve", wire.EVOLVED),
-    "evolve_later": Route("POST", "/v1/evolve", wire.QUEUED),
-    "jobs": Route("GET", "/v1/jobs", wire.JOBS),
-    "retry_jobs": Route("POST", "/v1/jobs/retry", wire.RETRIED),
-    "cancel_job": Route("POST", "/v1/jobs/{id}/cancel", wire.JOB),
-    "reembed": Route("POST", "/v1/reembed", wire.EMBEDDED),
-    "stats": Route("GET", "/v1/stats", wire.STATS),
-    "check": Route("POST", "/v1/check", wire.PROBLEMS),
+    "add_many_report": Route("events", "write", "POST", "/v1/events/report", wire.REMEMBERED),
+    "events": Route("events", "read", "GET", "/v1/events", wire.EVENTS),
+    "search_many": Route("search", "read", "POST", "/v1/search/batch", wire.HITS_MANY),
+    "context": Route("search", "read", "POST", "/v1/context", wire.CONTEXT, "search"),
+    "answer_context": Route("search", "read", "POST", "/v1/answer-context", wire.GATHERED, "search"),
+    "feedback": Route("search", "write", "POST", "/v1/feedback", None),
+    "searches": Route("search", "read", "GET", "/v1/searches", wire.SEARCHES),
+    "tune": Route("search", "admin", "POST", "/v1/tune", wire.TUNED),
+    "get": Route("notes", "read", "GET", "/v1/notes/{id}", wire.NOTE_OR_EVENT),
+    "list": Route("notes", "read", "GET", "/v1/notes", wire.PAGE),
+    "links": Route("notes", "read", "GET", "/v1/notes/{id}/links", wire.LINKS),
+    "neighbors": Route("notes", "read", "GET", "/v1/notes/{id}/neighbors", wire.NEIGHBORS),
+    "graph": Route("notes", "read", "GET", "/v1/graph", wire.GRAPH),
+    "conflicts": Route("notes", "read", "GET", "/v1/conflicts", wire.CONFLICTS),
+    "terms": Route("notes", "read", "GET", "/v1/notes/{id}/terms", wire.TERMS),
+    "history": Route("notes", "read", "GET", "/v1/notes/{id}/history", wire.HISTORY),
+    "update": Route("notes", "write", "PATCH", "/v1/notes/{id}", wire.NOTE, "fields"),
+    "link": Route("notes", "write", "POST", "/v1/links", wire.LINK),
+    "revert": Route("notes", "write", "POST", "/v1/notes/{id}/revert", wire.NOTE),
+    "revert_effects": Route("notes", "write", "POST", "/v1/notes/{id}/revert-effects", wire.NOTES),
+    "archive": Route("notes", "write", "POST", "/v1/notes/{id}/archive", wire.NOTE),
+    "unarchive": Route("notes", "write", "POST", "/v1/notes/{id}/unarchive", wire.NOTE),
+    "quarantine": Route("notes", "write", "POST", "/v1/notes/{id}/quarantine", wire.NOTES),
+    "release": Route("notes", "write", "POST", "/v1/notes/{id}/release", wire.NOTES),
+    "delete": Route("notes", "admin", "DELETE", "/v1/notes/{id}", wire.DELETED),
+    "delete_scope": Route("upkeep", "admin", "DELETE", "/v1/scope", wire.DELETED),
+    "import_transcript": Route("files", "write", "POST", "/v1/import", wire.IMPORTED),
+    "estimate_import": Route("files", "write", "POST", "/v1/import/estimate", wire.ESTIMATE),
+    "export": Route("files", "read", "GET", "/v1/export", wire.EXPORTED),
+    "dump": Route("files", "read", "GET", "/v1/dump", wire.ENTRY),
+    "scopes": Route("upkeep", "read", "GET", "/v1/scopes", wire.SCOPES),
+    "flush": Route("upkeep", "write", "POST", "/v1/flush", None),
+    "evolve": Route("upkeep", "write", "POST", "/v1/evolve", wire.EVOLVED),
+    "evolve_later": Route("upkeep", "write", "POST", "/v1/evolve", wire.QUEUED),
+    "jobs": Route("upkeep", "read", "GET", "/v1/jobs", wire.JOBS),
+    "retry_jobs": Route("upkeep", "write", "POST", "/v1/jobs/retry", wire.RETRIED),
+    "cancel_job": Route("upkeep", "admin", "POST", "/v1/jobs/{id}/cancel", wire.JOB),
+    "reembed": Route("upkeep", "admin", "POST", "/v1/reembed", wire.EMBEDDED),
+    "stats": Route("upkeep", "read", "GET", "/v1/stats", wire.STATS),
+    "check": Route("upkeep", "admin", "POST", "/v1/check", wire.PROBLEMS),
 }
-DELETE_EVENTS = Route("DELETE", "/v1/events", wire.DELETED)
+COMPOSED: Mapping[str, Route] = {
+    "add": Route("events", "write", "POST", "/v1/events", wire.ADDED),
+    "add_many": Route("events", "write", "POST", "/v1/events/batch", wire.ADDED_MANY),
+    "search": Route("search", "read", "POST", "/v1/search", wire.HITS),
+}
+"""Routes of methods that ``AsyncMemory`` composes of operations. Only other clients request them."""
+DELETE_EVENTS = Route("events", "admin", "DELETE", "/v1/events", wire.DELETED)
 """``delete`` by source or session."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Annotated, NamedTuple, TypeVar
 
 from fastapi import Depends, Request, Response
 
@@ -12,8 +12,9 @@ from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import require_name
 from zettel.errors import InvalidInput, PermissionDenied
 from zettel.model import MAX_NAME, Scope
+from zettel.remote.routes import COMPOSED, DELETE_EVENTS, ROUTES
 from zettel.remote.wire import ResponseType
-from zettel.server.keys import Key, Right
+from zettel.server.keys import Key
 
 T = TypeVar("T")
 PARTS = ("tenant", "user", "agent")
@@ -26,6 +27,7 @@ PARAMETERS = [
 ]  # fmt: skip
 """The parameters that name a scope, in the description of every route. This module reads them, because FastAPI would
 spend as long on three parameters as on the rest of a request."""
+_RIGHTS = {(route.verb, route.path): route.right for route in (*ROUTES.values(), *COMPOSED.values(), DELETE_EVENTS)}
 
 
 class Access(NamedTuple):
@@ -35,6 +37,8 @@ class Access(NamedTuple):
     scope: Scope | None
     key: Key | None
     """None if the server uses no keys: then everything is allowed."""
+    scorers: Path | None = None
+    """The server's folder of tuned scorers."""
 
     @property
     def opens_all(self) -> bool:
@@ -63,23 +67,25 @@ def scope_of(key: Key | None, named: Scope | None) -> Scope | None:
     return key.scopes[0]
 
 
-def _access(right: Right, *, scoped: bool = True) -> Callable[..., Awaitable[Access]]:
-    """Return a dependency that requires the right; not ``scoped``: the request concerns no single scope."""
+def _access(*, scoped: bool = True) -> Callable[..., Awaitable[Access]]:
+    """Return a dependency that requires the right of the route. ``scoped`` requests concern a single scope."""
 
     async def access(request: Request) -> Access:
         key: Key | None = request.scope["zettel.key"]
+        path: str = request.scope["route"].path
+        right = _RIGHTS[request.method, path]
         if key is not None and not key.may(right):
             raise PermissionDenied(f"this needs a key with the right {right}: this key has the right {key.right}")
-        query = request.query_params
+        query, state = request.query_params, request.app.state
         if not query:
-            return Access(request.app.state.memory, scope_of(key, None) if scoped else None, key)
-        known: set[str] = request.app.state.parameters[request.method, request.scope["route"].path]
+            return Access(state.memory, scope_of(key, None) if scoped else None, key, state.scorers)
+        known: set[str] = state.parameters[request.method, path]
         for name in query:
             if name not in known:
                 raise InvalidInput(f"unknown parameter {name!r}: use {', '.join(sorted(known))}")
         parts = {name: _part(name, query.getlist(name)) for name in PARTS if name in query}
         scope = scope_of(key, Scope(**parts) if parts else None) if parts or scoped else None
-        return Access(request.app.state.memory, scope, key)
+        return Access(state.memory, scope, key, state.scorers)
 
     return access
 
@@ -92,33 +98,11 @@ def _part(name: str, values: list[str]) -> str:
     return part
 
 
-ReadAccess = Annotated[Access, Depends(_access("read"))]
-WriteAccess = Annotated[Access, Depends(_access("write"))]
-AdminAccess = Annotated[Access, Depends(_access("admin"))]
-ListAccess = Annotated[Access, Depends(_access("read", scoped=False))]
+RequestAccess = Annotated[Access, Depends(_access())]
+ListAccess = Annotated[Access, Depends(_access(scoped=False))]
 """For answers about all scopes that the key opens."""
 
 
 def respond(answer: ResponseType[T], value: T) -> Response:
     """Return the encoded answer."""
     return Response(answer.encode(value), media_type="application/json")
-
-
-def json_object(name: str, text: str) -> dict[str, Any]:
-    """Parse a query parameter that is a JSON object. Raises ``InvalidInput``."""
-    try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError):
-        parsed = None
-    if not isinstance(parsed, dict):
-        raise InvalidInput(f'{name}: expected a JSON object, as {{"project": "zettel"}}')
-    return parsed
-
-
-def json_texts(name: str, text: str) -> dict[str, str]:
-    """Parse a query parameter that is a JSON object of strings. Raises ``InvalidInput``."""
-    parsed = json_object(name, text)
-    wrong = next((key for key, value in parsed.items() if not isinstance(value, str)), None)
-    if wrong is not None:
-        raise InvalidInput(f"{name}: the value of {wrong!r} must be a string")
-    return parsed

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
@@ -21,6 +21,7 @@ from zettel.errors import BadRequest, InvalidInput, NotFound, PermissionDenied, 
 from zettel.remote.wire import ErrorBody, error_body, status_of
 from zettel.server import routes_events, routes_files, routes_maintenance, routes_notes, routes_search
 from zettel.server.access import PARAMETERS
+from zettel.server.endpoints import other_routes
 from zettel.server.gate import Gate, error_headers
 from zettel.server.keys import Keys
 from zettel.server.limits import UNPACKED, Limits
@@ -75,10 +76,18 @@ def _routed() -> FastAPI:
         responses={"default": {"model": ErrorBody}},
         generate_unique_id_function=lambda route: route.name,
     )  # fmt: skip
-    for module in (routes_events, routes_search, routes_notes, routes_maintenance, routes_files):
-        api.include_router(module.routes)
+    for routes in _routers():
+        api.include_router(routes)
     _add_monitoring(api)
     return api
+
+
+@cache
+def _routers() -> list[APIRouter]:
+    """Return the routes of the memory, which are the same for every memory."""
+    modules = (routes_events, routes_search, routes_notes, routes_maintenance, routes_files)
+    by_hand = [module.routes for module in modules]
+    return [other_routes(by_hand), *by_hand]
 
 
 def _add_monitoring(api: FastAPI) -> None:

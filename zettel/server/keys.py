@@ -25,10 +25,8 @@ from typing import Literal, NamedTuple, get_args
 
 from zettel.errors import InvalidInput, StoreBusy, StoreError
 from zettel.model import Scope
+from zettel.remote.routes import Right
 
-Right = Literal["read", "write", "admin"]
-"""``read`` reads and searches. ``write`` also adds and changes; all of it can be reverted. ``admin`` also deletes and
-maintains the whole store. Each right includes the previous ones."""
 RIGHTS: tuple[Right, ...] = get_args(Right)
 
 PREFIX = "zk_"

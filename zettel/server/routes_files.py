@@ -15,14 +15,13 @@ from fastapi.responses import StreamingResponse
 
 from zettel.errors import InvalidInput, PermissionDenied, TooLarge, ZettelError
 from zettel.remote import wire
-from zettel.server.access import Access, ReadAccess, WriteAccess, json_texts, respond
-from zettel.server.bodies import Time
+from zettel.server.access import Access, RequestAccess, respond
+from zettel.server.endpoints import endpoint, query_of
 from zettel.transcripts import MEMORY_FILE_FORMAT
 from zettel.transcripts.archive_tree import unpacked_bytes
 from zettel.transcripts.importing import is_memory_file
-from zettel.transcripts.scopes import ScopeBy
 
-routes = APIRouter(prefix="/v1", tags=["files"])
+routes = APIRouter()
 
 STREAMED = frozenset({"/v1/import", "/v1/import/estimate"})
 """Routes that stream their body to a file, with the upload limit."""
@@ -34,45 +33,21 @@ LONGEST_NAME = 200
 _BINARY = {"requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {
     "type": "string", "format": "binary", "description": "The transcript, or a zip of several."}}}}}  # fmt: skip
 
-
-async def options(
-    format: str = "auto",
-    name: Annotated[str, Query(description="What the file is called, which formats look access.")] = "transcript",
-    source: Annotated[str | None, Query(description="What reports and events call it, if not so.")] = None,
-    conversation: str | None = None,
-    tz: str | None = None,
-    columns: Annotated[str | None, Query(description="As a JSON object.")] = None,
-    since: Time | None = None,
-    until: Time | None = None,
-    speakers: Annotated[list[str] | None, Query()] = None,
-    map_user: Annotated[str | None, Query(description="As a JSON object.")] = None,
-    session_gap: float | None = None,
-    redact: bool = False,
-    redact_region: str | None = None,
-    scope_by: ScopeBy | None = None,
-) -> dict[str, Any]:
-    """Return the arguments of an import."""
-    return {
-        "format": format, "name": name, "source": name if source is None else source,
-        "conversation": conversation, "tz": tz,
-        "columns": None if columns is None else json_texts("columns", columns),
-        "since": since, "until": until, "speakers": speakers,
-        "map_user": None if map_user is None else json_texts("map_user", map_user),
-        "session_gap": session_gap, "redact": redact, "redact_region": redact_region, "scope_by": scope_by,
-    }  # fmt: skip
+Options = Annotated[dict[str, Any], Depends(query_of("estimate_import", without="path"))]
+"""The arguments of an import, which are in the query because the body is the file."""
+Name = Annotated[str, Query(description="What the file is called, which formats look at.")]
 
 
-Options = Annotated[dict[str, Any], Depends(options)]
-
-
-@routes.post("/import", response_model=wire.IMPORTED.shape, openapi_extra=_BINARY)
-async def import_transcript(access: WriteAccess, options: Options, request: Request, dry_run: bool = False) -> Response:
-    """Import the transcript in the body. A second import adds only new events."""
+@endpoint(routes, "import_transcript", openapi_extra=_BINARY)
+async def import_transcript(
+    access: RequestAccess, options: Options, request: Request, name: Name = "transcript", dry_run: bool = False
+) -> Response:
+    """The body is the file."""
     if options["scope_by"] is not None:
         access.require_all("scope_by=")
     if options["format"] == MEMORY_FILE_FORMAT:
         _require_admin(access)
-    async with _received(request, options.pop("name"), options["source"]) as path:
+    async with _received(request, name, options) as path:
         if is_memory_file(path, options["format"]):
             _require_admin(access)
         report = await access.memory.import_transcript(path, **options, dry_run=dry_run, scope=access.scope)
@@ -81,22 +56,24 @@ async def import_transcript(access: WriteAccess, options: Options, request: Requ
     return respond(wire.IMPORTED, report)
 
 
-@routes.post("/import/estimate", response_model=wire.ESTIMATE.shape, openapi_extra=_BINARY)
-async def estimate_import(access: WriteAccess, options: Options, request: Request) -> Response:
-    """Estimate the language model calls of an import; stores nothing."""
+@endpoint(routes, "estimate_import", openapi_extra=_BINARY)
+async def estimate_import(
+    access: RequestAccess, options: Options, request: Request, name: Name = "transcript"
+) -> Response:
+    """The body is the file."""
     access.require_all("an estimate, which includes all scopes,")
-    async with _received(request, options.pop("name"), options["source"]) as path:
+    async with _received(request, name, options) as path:
         return respond(wire.ESTIMATE, await access.memory.estimate_import(path, **options, scope=access.scope))
 
 
-@routes.get("/export", response_class=StreamingResponse)
+@endpoint(routes, "export", response_model=None, response_class=StreamingResponse)
 async def export(
-    access: ReadAccess,
+    access: RequestAccess,
     format: str = "jsonl",
     include: Annotated[list[str] | None, Query()] = None,
     all_scopes: bool = False,
 ) -> Response:
-    """Return the scope as one file of the format jsonl, graphml or zettel; a header contains the report.
+    """The answer is a file of the format jsonl, graphml or zettel; the header ``Zettel-Report`` contains the report.
 
     The server writes a temporary file first, so that errors are reported and slow clients block nothing.
     """
@@ -120,9 +97,9 @@ async def export(
     return StreamingResponse(_sent(file), media_type="application/octet-stream", headers=headers)
 
 
-@routes.get("/dump", response_class=StreamingResponse)
-async def dump(access: ReadAccess) -> Response:
-    """Stream every event of the scope with its notes, in the order of arrival, as JSON lines."""
+@endpoint(routes, "dump", response_model=None, response_class=StreamingResponse)
+async def dump(access: RequestAccess) -> Response:
+    """The answer has one JSON object per line."""
 
     async def lines() -> AsyncIterator[bytes]:
         async for event, notes in access.memory.dump(scope=access.scope):
@@ -138,8 +115,9 @@ def _require_admin(access: Access) -> None:
 
 
 @asynccontextmanager
-async def _received(request: Request, name: str, source: str) -> AsyncIterator[Path]:
-    """Write the body to a temporary file called ``name``. Errors call it ``source``."""
+async def _received(request: Request, name: str, options: dict[str, Any]) -> AsyncIterator[Path]:
+    """Write the body to a temporary file called ``name``. Reports and errors call it by the option ``source``."""
+    source = options["source"] = name if options["source"] is None else options["source"]
     with TemporaryDirectory(prefix="zettel-import-") as folder:
         path = Path(folder) / file_name(name)
         async with await anyio.open_file(path, "wb") as file:

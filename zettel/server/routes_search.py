@@ -1,4 +1,4 @@
-"""Routes that search, and that learn from feedback on searches."""
+"""Routes that search, and that train scorers. They resolve the scorers that a client names."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter
 
 from zettel.errors import InvalidInput
-from zettel.remote import wire
+from zettel.model import Hit, Scope, Tuned
 from zettel.scoring import EFFORTS
 from zettel.scoring.cross_encoder import MODEL
-from zettel.server import bodies
-from zettel.server.access import Access, AdminAccess, ReadAccess, WriteAccess, respond
+from zettel.search.gather import Gathered
+from zettel.server.access import Access
+from zettel.server.endpoints import handler
 
-routes = APIRouter(prefix="/v1", tags=["search"])
+routes = APIRouter()
 
 CROSS_ENCODER = "cross-encoder"
 SCORERS = ("fusion", "decoder", CROSS_ENCODER, "llm")
@@ -24,70 +25,51 @@ SCORERS = ("fusion", "decoder", CROSS_ENCODER, "llm")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
-@routes.post("/search", response_model=wire.HITS.shape)
-async def search(body: bodies.Search, access: ReadAccess, request: Request) -> Response:
-    """Return the notes that answer a question, best first, each with its score and explanation."""
-    arguments = await _arguments_of(body, access, request)
-    return respond(wire.HITS, await access.memory.search(**arguments, scope=access.scope))
+@handler(routes, "search")
+async def search(access: Access, scorer: str | None = None, **arguments: Any) -> list[Hit]:
+    resolved = await _resolved(access, scorer, arguments.get("effort"))
+    return await access.memory.search(**arguments, scorer=resolved, scope=access.scope)
 
 
-@routes.post("/search/batch", response_model=wire.HITS_MANY.shape)
-async def search_many(body: bodies.SearchMany, access: ReadAccess, request: Request) -> Response:
-    """Return the hits of each question, in order."""
-    arguments = await _arguments_of(body, access, request)
-    return respond(wire.HITS_MANY, await access.memory.search_many(**arguments, scope=access.scope))
+@handler(routes, "search_many")
+async def search_many(access: Access, scorer: str | None = None, **arguments: Any) -> list[list[Hit]]:
+    resolved = await _resolved(access, scorer, arguments.get("effort"))
+    return await access.memory.search_many(**arguments, scorer=resolved, scope=access.scope)
 
 
-@routes.post("/context", response_model=wire.CONTEXT.shape)
-async def context(body: bodies.Context, access: ReadAccess, request: Request) -> Response:
-    """Return the hits of a search, packed for a prompt."""
-    arguments = await _arguments_of(body, access, request)
-    return respond(wire.CONTEXT, await access.memory.context(**arguments, scope=access.scope))
+@handler(routes, "context")
+async def context(access: Access, scorer: str | None = None, **arguments: Any) -> str:
+    resolved = await _resolved(access, scorer, arguments.get("effort"))
+    return await access.memory.context(**arguments, scorer=resolved, scope=access.scope)
 
 
-@routes.post("/answer-context", response_model=wire.GATHERED.shape)
-async def answer_context(body: bodies.AnswerContext, access: ReadAccess, request: Request) -> Response:
-    """Collect evidence for a question over several searches."""
-    arguments = await _arguments_of(body, access, request)
-    return respond(wire.GATHERED, await access.memory.answer_context(**arguments, scope=access.scope))
+@handler(routes, "answer_context")
+async def answer_context(access: Access, scorer: str | None = None, **arguments: Any) -> Gathered:
+    resolved = await _resolved(access, scorer, arguments.get("effort"))
+    return await access.memory.answer_context(**arguments, scorer=resolved, scope=access.scope)
 
 
-@routes.post("/feedback", status_code=204)
-async def feedback(body: bodies.Feedback, access: WriteAccess) -> Response:
-    """Report which hits of a search were useful, and whether the task succeeded."""
-    await access.memory.feedback(body.search_id, body.used, body.outcome, scope=access.scope)
-    return Response(status_code=204)
-
-
-@routes.get("/searches", response_model=wire.SEARCHES.shape)
-async def searches(access: ReadAccess) -> Response:
-    """Return the log of searches, oldest first."""
-    return respond(wire.SEARCHES, await access.memory.searches(scope=access.scope))
-
-
-@routes.post("/tune", response_model=wire.TUNED.shape)
-async def tune(body: bodies.Tune, access: AdminAccess, request: Request) -> Response:
-    """Train a scorer on the logged feedback and store it under a name; search with ``decoder:NAME``."""
-    folder = scorers(request, access)
-    decoder = None if body.decoder is None else tuned_folder(folder, body.decoder)
-    if body.scopes is not None:
+@handler(routes, "tune")
+async def tune(access: Access, into: str, decoder: str | None = None, scopes: list[Scope] | None = None) -> Tuned:
+    """``into`` and ``decoder`` are names in the server's folder of tuned scorers; search with ``decoder:NAME``."""
+    folder = scorers(access)
+    start = None if decoder is None else tuned_folder(folder, decoder)
+    if scopes is not None:
         access.require_all("training on several scopes")
-    into = tuned_folder(folder, body.into)
-    return respond(wire.TUNED, await access.memory.tune(into, decoder=decoder, scopes=body.scopes, scope=access.scope))
+    return await access.memory.tune(tuned_folder(folder, into), decoder=start, scopes=scopes, scope=access.scope)
 
 
-async def _arguments_of(body: bodies.Body, access: Access, request: Request) -> dict[str, Any]:
-    arguments = body.given()
-    if "scorer" in arguments:
-        arguments["scorer"] = await scorer_of(scorers(request, access), arguments["scorer"])
-    if CROSS_ENCODER in EFFORTS.get(arguments.get("effort", ""), ()):
+async def _resolved(access: Access, scorer: str | None, effort: str | None) -> str | None:
+    """Return the scorer that a search names. Raises ``InvalidInput`` if it or the effort requires a missing model."""
+    resolved = None if scorer is None else await scorer_of(scorers(access), scorer)
+    if effort is not None and CROSS_ENCODER in EFFORTS[effort]:
         await _require_model()
-    return arguments
+    return resolved
 
 
-def scorers(request: Request, access: Access) -> Path | None:
+def scorers(access: Access) -> Path | None:
     """Return the folder of tuned scorers that a key may name. A key bound to a scope has its own folder."""
-    folder: Path | None = request.app.state.scorers
+    folder = access.scorers
     return folder if folder is None or access.opens_all or access.scope is None else folder / access.scope.key
 
 
