@@ -124,7 +124,7 @@ def test_exports_use_constant_memory(tmp_path: Path) -> None:
             memory.add_many([{"id": str(n), "content": f"Boat {n} left. " * 20} for n in range(count)], scope=scope)
             memory.flush()
             for format, measured in peaks.items():
-                exports = [partial(memory.export, tmp_path / "out", format, scope=scope)] * 3
+                exports = [partial(memory.export, tmp_path / "out", format, scope=scope)] * 2
                 measured.append(min(map(peak_memory, exports)))  # a background job may allocate beside an export
     assert peaks["jsonl"][2] < 1.5 * peaks["jsonl"][1], peaks
     assert peaks["graphml"][2] < peaks["graphml"][1] + 600 * ID_BYTES, peaks
