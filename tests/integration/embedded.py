@@ -17,13 +17,13 @@ Result = TypeVar("Result")
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run in an event loop of its own."""
+    """Run a coroutine in a new event loop."""
     return asyncio.run(work)
 
 
 @asynccontextmanager
 async def opened(path: Path | str, *, hasty: bool = False, **options: Any) -> AsyncIterator[EmbeddedStore]:
-    """An open store; a ``hasty`` one does not wait for the disk, for tests that write a thousand times."""
+    """Open a store; with ``hasty``, writes do not wait for the disk, for tests with a thousand writes."""
     store = EmbeddedStore(path, **options)
     await store.open()
     assert store._connections is not None
