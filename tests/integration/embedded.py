@@ -22,12 +22,12 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 @asynccontextmanager
-async def opened(path: Path | str, *, hasty: bool = False, **options: Any) -> AsyncIterator[EmbeddedStore]:
-    """Open a store; with ``hasty``, writes do not wait for the disk, for tests with a thousand writes."""
+async def opened(path: Path | str, *, fast_writes: bool = False, **options: Any) -> AsyncIterator[EmbeddedStore]:
+    """Open a store; with ``fast_writes``, writes do not wait for the disk, for tests with a thousand writes."""
     store = EmbeddedStore(path, **options)
     await store.open()
     assert store._connections is not None
-    if hasty:
+    if fast_writes:
         with store._connections.writer() as writer:
             writer.execute("PRAGMA synchronous = OFF")
     try:

@@ -58,8 +58,8 @@ def test_paths_and_file_urls_open_an_embedded_store(tmp_path: Path) -> None:
 def test_a_store_in_memory_leaves_no_file() -> None:
     async def work() -> Path:
         async with opened(":memory:") as store:
-            scribe = await StoreWriter(store).begin()
-            await scribe.add("It rains.")
+            writer = await StoreWriter(store).begin()
+            await writer.add("It rains.")
             assert len(await store.notes(ANN, ["n_1"])) == 1
             return Path(store._folder.name)  # type: ignore[union-attr]
 
@@ -161,19 +161,19 @@ def test_a_closed_store_raises() -> None:
 def test_a_full_disk_loses_no_stored_note(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await StoreWriter(store).begin()
-            await scribe.add("Before the flood.")
+            writer = await StoreWriter(store).begin()
+            await writer.add("Before the flood.")
             assert store._connections is not None
-            with store._connections.writer() as writer:
-                (pages,) = writer.execute("PRAGMA page_count").fetchone()
-                writer.execute(f"PRAGMA max_page_count = {pages + 2}")
+            with store._connections.writer() as sql:
+                (pages,) = sql.execute("PRAGMA page_count").fetchone()
+                sql.execute(f"PRAGMA max_page_count = {pages + 2}")
             with pytest.raises(StoreFull):
-                await scribe.add("water " * 20_000)
+                await writer.add("water " * 20_000)
             assert list(await store.notes(ANN, ["n_1", "n_2"])) == ["n_1"]
             assert await store.check(repair=False) == []
-            with store._connections.writer() as writer:
-                writer.execute("PRAGMA max_page_count = 1073741823")
-            await scribe.add("After the flood.")
+            with store._connections.writer() as sql:
+                sql.execute("PRAGMA max_page_count = 1073741823")
+            await writer.add("After the flood.")
             assert (await store.counts(ANN))["notes"] == 2
 
     run(work())

@@ -95,15 +95,15 @@ def test_a_read_transaction_sees_no_concurrent_write(tmp_path: Path) -> None:
 def test_a_second_writer_waits_and_then_raises(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db", busy_seconds=0.3) as store:
-            scribe = await StoreWriter(store).begin()
+            writer = await StoreWriter(store).begin()
             other = sqlite3.connect(tmp_path / "a.db", isolation_level=None, check_same_thread=False)
             other.execute("BEGIN IMMEDIATE")
             start = time.monotonic()
             with pytest.raises(StoreBusy, match=r"a\.db"):
-                await scribe.add("Too late.")
+                await writer.add("Too late.")
             assert time.monotonic() - start >= 0.25
             assert (await store.counts(ANN))["notes"] == 0  # reads do not wait
-            waiting = asyncio.create_task(scribe.add("In time."))
+            waiting = asyncio.create_task(writer.add("In time."))
             await asyncio.sleep(0.1)
             other.execute("COMMIT")
             other.close()
@@ -137,10 +137,10 @@ def test_plans_on_an_older_state_are_refused(tmp_path: Path) -> None:
 def test_a_batch_is_written_completely_or_not_at_all(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await StoreWriter(store).begin()
-            id = await scribe.add("Stays.")
+            writer = await StoreWriter(store).begin()
+            id = await writer.add("Stays.")
             with pytest.raises(StaleLease):
-                await scribe.do(PutJob(a_job("j_1")), EraseNotes((id,)), FinishJob("j_0", "nobody's"))
+                await writer.do(PutJob(a_job("j_1")), EraseNotes((id,)), FinishJob("j_0", "nobody's"))
             assert await store.jobs(ANN) == []
             assert id in await store.notes(ANN, [id])
             assert await store.check(repair=False) == []
@@ -170,13 +170,13 @@ def test_a_store_opened_twice_stays_locked_for_other_processes(tmp_path: Path) -
 
     async def work() -> None:
         async with opened(path) as first:
-            scribe = await StoreWriter(first).begin()
-            await scribe.add("Before.")
+            writer = await StoreWriter(first).begin()
+            await writer.add("Before.")
             async with opened(path), opened(f"{tmp_path}/../{tmp_path.name}/a.db"):
                 assert notes_read_by_other_process(path) == 1
-                await scribe.add("After.")
+                await writer.add("After.")
                 assert notes_read_by_other_process(path) == 2
-            await scribe.add("At last.")
+            await writer.add("At last.")
             assert notes_read_by_other_process(path) == 3
 
     run(work())
@@ -206,9 +206,9 @@ import sys; sys.path.insert(0, ".")
 from tests.integration.test_embedded_processes import *
 async def work():
     async with opened(sys.argv[1]) as store:
-        scribe = await StoreWriter(store, Scope(user=sys.argv[2])).begin()
+        writer = await StoreWriter(store, Scope(user=sys.argv[2])).begin()
         for n in range(20):
-            await scribe.add(f"Number {n}.")
+            await writer.add(f"Number {n}.")
 run(work())
 """
 
@@ -237,12 +237,12 @@ import sys; sys.path.insert(0, ".")
 from tests.integration.test_embedded_processes import *
 async def work():
     async with opened(sys.argv[1]) as store:
-        scribe = await StoreWriter(store, first=int(sys.argv[2])).begin()
+        writer = await StoreWriter(store, first=int(sys.argv[2])).begin()
         while True:
-            id = await scribe.add("A fish swims by, number %d." % next(scribe.numbers), session="sea")
+            id = await writer.add("A fish swims by, number %d." % next(writer.numbers), session="sea")
             os.write(1, (id + "\\n").encode())
             if len(id) % 2:
-                await scribe.change(id, content="A whale instead.")
+                await writer.change(id, content="A whale instead.")
 run(work())
 """
 

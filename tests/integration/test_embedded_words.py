@@ -47,19 +47,19 @@ async def look_up(store: EmbeddedStore) -> tuple[dict[str, int], list[str]]:
 def test_words_are_found_in_all_stretches(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await StoreWriter(store).begin()
+            writer = await StoreWriter(store).begin()
             notes = [
-                await scribe.add("The harbour and the ferry." if number % 50 == 3 else "The harbour.")
+                await writer.add("The harbour and the ferry." if number % 50 == 3 else "The harbour.")
                 for number in range(200)
             ]
             both = notes[3::50]
             assert len({stretch for stretch, _ in rows(store)}) > 2
             assert await look_up(store) == ({"harbour": 200, "ferri": 4, "nobodi": 0}, both)
-            await scribe.change(notes[53], content="The harbour.")
-            await scribe.change(notes[0], content="Ferry.")
+            await writer.change(notes[53], content="The harbour.")
+            await writer.change(notes[0], content="Ferry.")
             assert await look_up(store) == ({"harbour": 199, "ferri": 4, "nobodi": 0}, [notes[3], *both[2:]])
             assert await store.check(repair=False) == []
-            await scribe.erase(notes[3])
+            await writer.erase(notes[3])
             assert await look_up(store) == ({"harbour": 198, "ferri": 3, "nobodi": 0}, both[2:])
             assert {note for _, note in rows(store)} == {number for number in range(1, 201) if number != 4}
             assert await store.check(repair=False) == []
@@ -70,20 +70,20 @@ def test_words_are_found_in_all_stretches(tmp_path: Path) -> None:
 def test_a_term_exists_while_any_stretch_contains_it(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await StoreWriter(store).begin()
-            first = await scribe.add("Kestrel howls.")
+            writer = await StoreWriter(store).begin()
+            first = await writer.add("Kestrel howls.")
             for number in range(100):
-                await scribe.add(f"Number {number}.")
-            last = await scribe.add("Kestrel sleeps.")
+                await writer.add(f"Number {number}.")
+            last = await writer.add("Kestrel sleeps.")
             assert {term.key: term.notes for term in await store.terms(ANN, first)}["kestrel"] == 2
-            await scribe.erase(first)
+            await writer.erase(first)
             assert {term.key: term.notes for term in await store.terms(ANN, last)}["kestrel"] == 1
             key = Keys((await store.state(ANN)).secret).term("kestrel")
             for count in (1, 0):
                 with store._connections.read() as sql:  # type: ignore[union-attr]
                     assert sql.execute("SELECT COUNT(*) FROM terms WHERE key = ?", (key,)).fetchone() == (count,)
                 if count:
-                    await scribe.erase(last)
+                    await writer.erase(last)
 
     run(work())
 
@@ -96,12 +96,12 @@ def test_the_size_of_a_write_does_not_depend_on_the_size_of_the_scope(
 
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await StoreWriter(store).begin()
+            writer = await StoreWriter(store).begin()
             written = []
             for _ in range(60):
                 with store._connections.writer() as sql:  # type: ignore[union-attr]
                     assert sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
-                await scribe.add(" ".join(f"word{rng.randrange(50_000)}" for _ in range(1_500)))
+                await writer.add(" ".join(f"word{rng.randrange(50_000)}" for _ in range(1_500)))
                 written.append(wal.stat().st_size)
             assert sum(written[-16:]) < 1.5 * sum(written[:16])
 
@@ -120,8 +120,8 @@ def test_writes_of_a_process_with_the_old_layout_fail(tmp_path: Path) -> None:
 def test_repeated_lookups_use_a_write_index_without_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as other, opened(tmp_path / "a.db") as store:
-            scribe = await StoreWriter(other).begin()
-            notes = [await scribe.add("The harbour.", vector=vector(1, number)) for number in range(5)]
+            writer = await StoreWriter(other).begin()
+            notes = [await writer.add("The harbour.", vector=vector(1, number)) for number in range(5)]
             expected = await look_up(store)
             assert not store._scopes.cached()
             monkeypatch.setattr(embedded_store, "MANY_WORDS", 3)
@@ -135,12 +135,12 @@ def test_repeated_lookups_use_a_write_index_without_vectors(tmp_path: Path, monk
             ((_, [index]),) = store._scopes._entries.values()
             assert isinstance(index, WriteIndex)
             assert index.dim == 0
-            await scribe.add("The ferry in the harbour.", vector=vector(1, 7))
-            await scribe.erase(notes[0])
+            await writer.add("The ferry in the harbour.", vector=vector(1, 7))
+            await writer.erase(notes[0])
             monkeypatch.setattr(embedded_store, "MANY_WORDS", 1_000)
             assert (await look_up(store))[0] == {"harbour": 5, "ferri": 1, "nobodi": 0}
-            await store.near(ANN, notes[1:], scribe.space, 3)
-            assert store._scopes.cached() == [(ANN.key, scribe.space)]
+            await store.near(ANN, notes[1:], writer.space, 3)
+            assert store._scopes.cached() == [(ANN.key, writer.space)]
             assert (await look_up(store))[0] == {"harbour": 5, "ferri": 1, "nobodi": 0}
 
     run(work())
