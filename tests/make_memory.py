@@ -129,8 +129,8 @@ def _method(node: ast.AsyncFunctionDef, lines: list[str]) -> str:
 
 def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     """Return the arguments of a call that passes every parameter on."""
-    positional = [one.arg for one in [*node.args.posonlyargs, *node.args.args] if one.arg != "self"]
-    named = [f"{one.arg}={one.arg}" for one in node.args.kwonlyargs]
+    positional = [item.arg for item in [*node.args.posonlyargs, *node.args.args] if item.arg != "self"]
+    named = [f"{item.arg}={item.arg}" for item in node.args.kwonlyargs]
     rest = [] if node.args.kwarg is None else [f"**{node.args.kwarg.arg}"]
     return [*positional, *named, *rest]
 

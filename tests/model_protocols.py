@@ -1,4 +1,4 @@
-"""Servers of the Anthropic and Ollama protocols over real HTTP, as far as LiteLLM uses them.
+"""Servers of the Anthropic and Ollama protocols over real HTTP: the parts that LiteLLM uses.
 
 They convert requests to OpenAI chat completions for a ``Reply``, so that one rule-based model serves all protocols.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from tests.model_server import Reply
 
 TOKENS = {"prompt": 100, "completion": 20}
-"""What every question and answer is said to have: these servers do not count."""
+"""Token counts in every response; these servers do not count."""
 
 
 def anthropic(request: dict[str, Any], reply: Reply) -> dict[str, Any]:

@@ -26,25 +26,25 @@ class Fault(str, Enum):
     # the service
     UNAUTHORIZED = "401"
     FORBIDDEN = "403"
-    NOT_THERE = "404"
+    NOT_FOUND = "404"
     RATE_LIMITED = "429"
     BROKEN = "500"
     OVERLOADED = "503"
     HANGS = "no answer in time"
-    BREAKS_OFF = "connection cut in mid-answer"
+    BREAKS_OFF = "connection cut during the answer"
     # the answer as a whole
     CUT_OFF = "ends at max_tokens"
-    EMPTY = "says nothing"
-    NO_CHOICE = "holds no choice"
+    EMPTY = "empty text"
+    NO_CHOICE = "no choices"
     REFUSAL = "refuses"
-    RUBBISH = "no JSON"
+    RUBBISH = "invalid JSON"
     ECHO = "repeats the question"
     # its items
-    WRONG_ID = "an id that was never given"
+    WRONG_ID = "an id that is not in the request"
     NO_ID = "an item without id"
     DOUBLED_ID = "two items with one id"
     ONE_MISSING = "all items but one"
-    OBEDIENT = "does what an event says"
+    OBEDIENT = "follows an instruction in an event"
 
 
 STATUS = {fault: int(fault.value) for fault in Fault if fault.value.isdigit()}
@@ -53,7 +53,7 @@ ITEMS = (Fault.WRONG_ID, Fault.NO_ID, Fault.DOUBLED_ID, Fault.ONE_MISSING, Fault
 Plan: TypeAlias = Callable[[], "Fault | None"]
 
 
-def now_and_then(seed: int, share: float, faults: Sequence[Fault] = tuple(Fault)) -> Plan:
+def random_plan(seed: int, share: float, faults: Sequence[Fault] = tuple(Fault)) -> Plan:
     """Return a plan in which a ``share`` of all requests fails with one of these faults."""
     random_ = random.Random(seed)
     return lambda: random_.choice(faults) if random_.random() < share else None

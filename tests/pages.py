@@ -27,7 +27,7 @@ EXECUTED = {"python", "console", "bash"}
 _BLOCK = re.compile(
     r"(?:^<!-- not run: (?P<reason>[^\n]+?) -->\n+)?^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-_SAID = re.compile(r"^ *#> ?(.*)$", re.MULTILINE)
+_OUTPUT = re.compile(r"^ *#> ?(.*)$", re.MULTILINE)
 
 
 class Block(NamedTuple):
@@ -59,7 +59,7 @@ def without_numbers(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
-def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def enter_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Change to an empty folder with ``zettel`` on the path, even if it is not installed."""
     command = folder / "bin" / "zettel"
     command.parent.mkdir()
@@ -100,7 +100,7 @@ def run_python(block: Block, where: str, names: dict[str, Any]) -> None:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(padded, where, "exec"), names)
-    shown = "\n".join(_SAID.findall(block.body))
+    shown = "\n".join(_OUTPUT.findall(block.body))
     if shown:
         assert without_numbers(out.getvalue()) == without_numbers(shown), f"{where} prints\n{out.getvalue()}"
 

@@ -1,8 +1,8 @@
 """Distribution of tests over worker processes (``pytest -n 3``), and the choice of tests for ``make soak``, by markers.
 
 Tests of one group run in one process. A Neo4j server belongs to the process whose tests empty it, so the tests of a
-server form a group, and so do the tests of both servers, which start servers of their own. Every other file is a group,
-so that its module fixtures are made once.
+server form a group. Tests that start their own servers form another one. Every other file is a group, so that its
+module fixtures are made once.
 """
 
 from __future__ import annotations

@@ -25,8 +25,12 @@ AREAS = {
     "cypher": ("cypher", "*.*"),
     "docs": ("docs", "*.md"),
     "README": (".", "README.md"),
+    "tests": ("tests", "*.py"),
+    "examples": ("examples", "*.py"),
 }
 _LINKED = {ROOT / "zettel" / "graph", ROOT / "zettel" / "cypher"}
+_EXCLUDED = {Path(__file__)}
+"""This file contains all words."""
 _PATTERNS = {word: re.compile(rf"(?<![a-z]){word}(?![a-z])", re.IGNORECASE) for word in WORDS}
 _OPENERS = {word: re.compile(rf'(?:"""|^ *#+ |^ *// ){word}\b', re.MULTILINE) for word in OPENERS}
 
@@ -35,7 +39,7 @@ def text_of(area: str) -> str:
     """Return the text of all files of an area."""
     folder, pattern = AREAS[area]
     paths = (ROOT / folder).glob(pattern) if folder == "." else (ROOT / folder).rglob(pattern)
-    own = sorted(path for path in paths if path.is_file() and not _LINKED.intersection(path.parents))
+    own = sorted(path for path in paths if path.is_file() and not {path, *path.parents} & (_LINKED | _EXCLUDED))
     return "\n".join(path.read_text(encoding="utf-8") for path in own if path.suffix != ".pyc")
 
 

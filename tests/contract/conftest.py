@@ -52,7 +52,7 @@ PERSISTENT = [store for store in EVERY_STORE if store.values != ("reference",)]
 
 
 HTTP = "http"
-"""A memory that a server keeps, for the modules that are marked ``over_http``: those that use the public face alone."""
+"""A memory on a server, for modules marked ``over_http``, which use only the public API."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

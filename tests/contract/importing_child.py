@@ -1,6 +1,6 @@
 """An import that the tests kill: `python importing_child.py URL FLAG ACKNOWLEDGED EVENTS`.
 
-FLAG is a file whose first byte is 1 while a batch is being written, so that the test can see whether it hit a write.
+The first byte of the file FLAG is 1 during the write of a batch; it shows whether a kill hit a write.
 ACKNOWLEDGED gets a line for each event of a completed `add_many` call before the next call begins.
 """
 

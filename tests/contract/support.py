@@ -81,8 +81,8 @@ def cache_answer(memory: Memory, key: str, text: str, *notes: str, scope: Scope 
 def picture(memory: Memory, scope: Scope | None = None) -> dict[str, Any]:
     """Return the contents of a scope without ids, so that equal memories compare equal."""
     notes: dict[str, Note] = {}
-    for _, made in memory.dump(scope=scope):
-        notes.update({note.id: note for note in made})
+    for _, event_notes in memory.dump(scope=scope):
+        notes.update({note.id: note for note in event_notes})
     texts = {note.id: f"{note.session}/{note.speaker}/{note.content}/{note.part}" for note in notes.values()}
     links = sorted(
         (texts[link.source], link.type.value, texts[link.target], link.weight)

@@ -15,7 +15,7 @@ import pytest
 
 from tests.contract.support import LIFE, noted, search_texts
 from tests.contract.test_erasable import traces as traces  # a fixture
-from tests.model_server import Fault, ModelServer, first, now_and_then
+from tests.model_server import Fault, ModelServer, first, random_plan
 from tests.scripted_model import reply
 from zettel import Budget, Kind, LinkType, LiteLLM, LiteLLMAnnotator, Memory
 from zettel.bench.completions import problem
@@ -24,7 +24,7 @@ from zettel.errors import InvalidInput, JobFailed
 from zettel.llm import budget
 from zettel.model import JobKind, JobState
 
-PATIENCE = 60
+TIMEOUT = 60
 
 
 @pytest.fixture(autouse=True)
@@ -50,16 +50,16 @@ def test_a_note_is_searchable_at_once_and_annotated_later(url: Any, server: Mode
     searched = threading.Event()
 
     def answer(request: dict[str, Any]) -> str:
-        searched.wait(PATIENCE)
+        searched.wait(TIMEOUT)
         return reply(request)
 
     server.reply = answer
-    with Memory(url, llm=model(server, timeout=PATIENCE)) as memory:
+    with Memory(url, llm=model(server, timeout=TIMEOUT)) as memory:
         ids = memory.add_many(LIFE)
         assert search_texts(memory, "Who howls along?")[0] == LIFE[2]["content"]
         assert noted(memory, ids[2]).authored == ()
         searched.set()
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert all(annotated(memory, ids))
         note = noted(memory, ids[2])
         assert note.content == LIFE[2]["content"]
@@ -72,7 +72,7 @@ def test_a_note_is_searchable_at_once_and_annotated_later(url: Any, server: Mode
 def test_a_revision_records_model_prompt_and_inputs(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         ids = memory.add_many(LIFE)
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         by_model = [r for r in memory.history(ids[1]) if r.cause.by == JobKind.ANNOTATE.value]
         assert [(r.cause.model, r.cause.prompt) for r in by_model] == [("openai/scripted", "annotate/1")]
         read = {item.note for item in by_model[0].inputs}
@@ -89,7 +89,7 @@ def test_words_of_the_model_find_the_note(url: Any, server: ModelServer) -> None
     with Memory(url, llm=model(server)) as memory:
         memory.add_many([{"id": f"f{n}", "content": f"Boat number {n} is in harbour {n}."} for n in range(30)])
         (id,) = memory.add_many([{"content": "We rehearsed all evening in the old barn.", "session": "s"}])
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert "violoncello" in noted(memory, id).keywords
         hits = memory.search("violoncello rehearsal", k=5, explain=True)
         assert id in [hit.note.id for hit in hits]
@@ -98,7 +98,7 @@ def test_words_of_the_model_find_the_note(url: Any, server: ModelServer) -> None
 def test_facts_become_semantic_notes_derived_from_the_event(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         ids = memory.add_many(LIFE)
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         (fact,) = memory.list(kinds=[Kind.SEMANTIC]).notes
         assert fact.content == "Ann lives in Oslo."
         assert fact.event_ids == noted(memory, ids[3]).event_ids
@@ -114,7 +114,7 @@ def test_a_segment_gets_one_summary(url: Any, server: ModelServer) -> None:
     turns = [{"content": f"Plank {n} of the boat is painted.", "session": "s", "speaker": "Ida"} for n in range(5)]
     with Memory(url, llm=model(server)) as memory:
         ids = memory.add_many(turns)
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         (summary,) = memory.list(kinds=[Kind.INSIGHT]).notes
         assert summary.content.startswith("A summary:")
         assert set(summary.event_ids) == {event for id in ids for event in noted(memory, id).event_ids}
@@ -127,9 +127,9 @@ def test_a_segment_gets_one_summary(url: Any, server: ModelServer) -> None:
 def test_an_edited_note_is_annotated_again_and_old_facts_are_archived(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         id = memory.add("I moved to Oslo.", speaker="Ann", session="s")
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         memory.update(id, content="I moved to Tromsø.")
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert [note.content for note in memory.list(kinds=[Kind.SEMANTIC]).notes] == ["Ann lives in Tromsø."]
         assert "Tromsø" in noted(memory, id).context
 
@@ -143,7 +143,7 @@ def test_a_lesson_survives_edits_of_its_sources(url: Any, server: ModelServer) -
         (lesson,) = memory.list(kinds=[Kind.PROCEDURAL]).notes
         for id, text in zip(ids[:2], texts, strict=False):
             memory.update(id, content=f"{text} It is for the archive.")
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert [note.id for note in memory.list(kinds=[Kind.PROCEDURAL]).notes] == [lesson.id]
         assert all("archive" in noted(memory, id).context for id in ids[:2])
 
@@ -152,7 +152,7 @@ def test_fields_written_by_a_person_stay(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         id = memory.add("The keel was laid in spring.", speaker="Ida")
         memory.update(id, keywords=("shipyard",), importance=0.9)
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         note = noted(memory, id)
         assert (note.keywords, note.importance) == (("shipyard",), 0.9)
         assert "noteworthy" in note.context
@@ -161,7 +161,7 @@ def test_fields_written_by_a_person_stay(url: Any, server: ModelServer) -> None:
 def test_a_model_adds_typed_links_with_a_reason(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         memory.add_many(LIFE)
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         decided = [
             link
             for note in memory.list().notes
@@ -193,7 +193,7 @@ def test_a_refused_note_does_not_block_links_of_other_notes(url: Any) -> None:
     with Filtered("notes:", "hemlock") as server, Memory(url, llm=model(server)) as memory:
         ids = memory.add_many([{"content": text, "speaker": "Ida"} for text in [*turns, "Ida brewed hemlock."]])
         with pytest.raises(JobFailed, match="1 jobs failed"):
-            memory.flush(timeout=PATIENCE)
+            memory.flush(timeout=TIMEOUT)
         assert [job.note for job in memory.jobs()] == [ids[3]]
         assert any(link.reason == "the model says so" for link in memory.links(ids[2]))
 
@@ -208,7 +208,7 @@ def test_missing_keywords_are_extracted_from_the_text(url: Any, server: ModelSer
     with Memory(url, llm=model(server)) as memory:
         id = memory.add("The keel of the Blue Heron was laid in spring.", speaker="Ida")
         extracted = noted(memory, id).keywords
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         note = noted(memory, id)
         assert "noteworthy" in note.context
         assert note.keywords == extracted != ()
@@ -218,12 +218,12 @@ def test_missing_keywords_are_extracted_from_the_text(url: Any, server: ModelSer
 def test_filler_is_not_sent_to_the_model(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         id = memory.add("ok, thanks!", speaker="Bob", session="s")
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert server.asked == 0
         assert noted(memory, id).authored == ()
 
 
-ODD = [f for f in Fault if f not in (Fault.UNAUTHORIZED, Fault.FORBIDDEN, Fault.NOT_THERE, Fault.HANGS)]
+ODD = [f for f in Fault if f not in (Fault.UNAUTHORIZED, Fault.FORBIDDEN, Fault.NOT_FOUND, Fault.HANGS)]
 
 
 @pytest.mark.parametrize("fault", ODD, ids=lambda fault: fault.name.lower())
@@ -232,7 +232,7 @@ def test_single_faults_are_retried(url: Any, server: ModelServer, fault: Fault) 
     server.plan = first([fault])
     with Memory(url, llm=model(server)) as memory:
         ids = memory.add_many(LIFE[:3])
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert server.faults[fault] == 1
         assert all(annotated(memory, ids))
         assert [noted(memory, id).content for id in ids] == [turn["content"] for turn in LIFE[:3]]
@@ -240,13 +240,13 @@ def test_single_faults_are_retried(url: Any, server: ModelServer, fault: Fault) 
 
 
 @pytest.mark.parametrize("fault", [Fault.WRONG_ID, Fault.ONE_MISSING, Fault.NO_ID], ids=lambda f: f.name.lower())
-def test_valid_items_of_a_bad_answer_are_kept_and_the_rest_retried_singly(
+def test_valid_items_of_a_bad_answer_are_stored_and_the_rest_retried_singly(
     url: Any, server: ModelServer, fault: Fault
 ) -> None:
     server.plan = first([fault])
     with Memory(url, llm=model(server), annotator=LiteLLMAnnotator("lean")) as memory:
         ids = memory.add_many(LIFE[:3])
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         sizes = [len(request["messages"][-1]["content"].partition("items:\n")[2].splitlines())
                  for request in server.requests]  # fmt: skip
         assert sizes == [3, 1]
@@ -262,7 +262,7 @@ def test_turns_are_annotated_singly_after_three_useless_answers_but_not_after_an
     server.plan = first([fault] * 3)
     with Memory(url, llm=model(server), annotator=LiteLLMAnnotator("lean")) as memory:
         ids = memory.add_many([{"content": turn["content"], "session": "a"} for turn in LIFE[:3]])
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         requests = [request["messages"][-1]["content"].partition("items:\n")[2] for request in server.requests]
         assert [len(lines.splitlines()) for lines in requests] == questions
         assert all(annotated(memory, ids))
@@ -273,21 +273,21 @@ def test_a_refused_api_key_is_one_clear_error_and_retry_jobs_resumes(url: Any, s
     with Memory(url, llm=model(server)) as memory:
         ids = memory.add_many(LIFE)
         with pytest.raises(JobFailed, match="openai/scripted"):
-            memory.flush(timeout=PATIENCE)
+            memory.flush(timeout=TIMEOUT)
         failed = [job for job in memory.jobs() if job.state is JobState.FAILED]
         assert len(failed) == len([job for job in failed if job.kind is JobKind.ANNOTATE]) == len(LIFE)
         assert all("Kestrel" not in (job.error or "") for job in failed)
         assert search_texts(memory, "Who howls along?")[0] == LIFE[2]["content"]
         server.plan = lambda: None
         memory.retry_jobs()
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert all(annotated(memory, ids))
 
 
 def test_jobs_wait_when_the_budget_is_spent(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server), budget=Budget(calls=1), annotator=LiteLLMAnnotator("lean", batch=3)) as memory:
         ids = memory.add_many([turn | {"session": "a"} for turn in LIFE[:6]])
-        memory.flush(timeout=PATIENCE)  # does not wait for the next day
+        memory.flush(timeout=TIMEOUT)  # does not wait for the next day
         assert server.asked == 1
         assert sum(annotated(memory, ids)) == 3
         waiting = memory.jobs()
@@ -311,7 +311,7 @@ def test_turns_that_waited_for_days_are_annotated_in_one_request(
     monkeypatch.setattr(budget.Meter, "_reached", lambda *_: len(days) < 6)
     with Memory(url, llm=model(server), budget=Budget(calls=9), annotator=LiteLLMAnnotator("lean")) as memory:
         ids = memory.add_many([turn | {"session": "a"} for turn in LIFE[:6]])
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert all(annotated(memory, ids))
         assert server.asked == 1
 
@@ -319,7 +319,7 @@ def test_turns_that_waited_for_days_are_annotated_in_one_request(
 def test_stats_report_the_cost(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
         memory.add_many(LIFE)
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         stats = memory.stats()
         assert stats["llm"] == "openai/scripted"
         assert stats["llm_calls"] == server.asked > 0
@@ -334,10 +334,10 @@ def test_a_deleted_word_quoted_by_a_model_leaves_no_trace(
         memory.add_many(LIFE[:3])
         id = memory.add(f"I moved to {secret} for the winter.", speaker="Ann", session="a")
         ids = memory.add_many([{"content": "That is far up north, is it?", "speaker": "Bob", "session": "a"}])
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert secret in noted(memory, ids[0]).context  # the model quoted the preceding turn
         memory.delete(id)
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert secret not in noted(memory, ids[0]).context
         assert all(annotated(memory, ids))  # annotated again without the deleted turn
         assert memory.check() == []
@@ -351,11 +351,11 @@ def test_a_deleted_fact_is_removed_from_cached_answers(
     server.reply = lambda request: reply(request).replace('"facts": []', f'"facts": ["Ann lives in {secret}."]')
     with Memory(url, llm=model(server)) as memory:
         memory.add("That is where I live.", speaker="Ann", session="s")
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         (fact,) = memory.list(kinds=[Kind.SEMANTIC]).notes
         assert secret in fact.content
         memory.delete(fact.id)
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert len(memory.list().notes) == 1
     assert traces(secret) == []
 
@@ -372,7 +372,7 @@ def test_a_note_deleted_during_a_request_leaves_no_trace(
         while not server.asked:
             time.sleep(0.02)
         memory.delete(id)
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert all(annotated(memory, ids))
         assert secret not in noted(memory, ids[0]).context
         assert len(memory.list().notes) == 1
@@ -385,11 +385,11 @@ def test_many_faults_lose_no_event_and_change_no_other_note(url: Any) -> None:
     turns = [{"id": f"t{n}", "content": f"Turn {n}: the {n}th crate holds lamp number {n}.", "speaker": "Ida",
               "session": f"s{n // 20}"} for n in range(80)]  # fmt: skip
     faults = [fault for fault in Fault if fault is not Fault.HANGS]
-    with ModelServer(reply, now_and_then(7, 0.3, faults)) as server, Memory(url, llm=model(server)) as memory:
+    with ModelServer(reply, random_plan(7, 0.3, faults)) as server, Memory(url, llm=model(server)) as memory:
         ids = memory.add_many(turns)
         for _ in range(20):
             try:
-                memory.flush(timeout=3 * PATIENCE)
+                memory.flush(timeout=3 * TIMEOUT)
                 break
             except JobFailed:
                 memory.retry_jobs()

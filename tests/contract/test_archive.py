@@ -19,13 +19,13 @@ from zettel.testing.reference_store import ReferenceStore
 
 pytestmark = pytest.mark.over_http
 
-ALL_FADES = Decay(0, strength=1.0, importance=1.0)
+DECAY_ALL = Decay(0, strength=1.0, importance=1.0)
 
 
 @pytest.fixture(params=EVERY_STORE)
-def fading(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+def decaying(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     """Return a memory on each store whose evolve round archives every note that may decay."""
-    with Memory(BACKENDS[request.param](tmp_path), decay=ALL_FADES) as opened:
+    with Memory(BACKENDS[request.param](tmp_path), decay=DECAY_ALL) as opened:
         yield opened
 
 
@@ -133,25 +133,25 @@ def test_nothing_decays_by_default(memory: Memory) -> None:
     assert not any(archived_flags(memory, *ids))
 
 
-def test_decayed_notes_are_archived_and_the_rest_stays(fading: Memory) -> None:
-    plain = fading.add("The pond froze.")
-    pinned = fading.add("The key is under the third stone.")
-    fading.update(pinned, tags=["pinned"])
-    fact = fading.add("The mill stands empty.")
-    fading.update(fact, kind="semantic")
-    old, new = fading.add("The bakery sold rye buns."), fading.add("Tove painted the fence.")
-    fading.flush()
-    decide(fading, new, old, LinkType.SUPERSEDES)
-    rule = fading.add("When it rains, close the hatch.")
-    fading.update(rule, kind="procedural")
-    assert fading.evolve().archived == 2
-    assert archived_flags(fading, plain, pinned, fact, old, new, rule) == [True, False, False, True, False, False]
-    assert noted(fading, plain).faded
-    assert [r.cause.by for r in fading.history(plain)][-1] == "decay"
-    assert fading.check() == []
-    before = fading.history(plain)
-    assert not any(fading.evolve())
-    assert fading.history(plain) == before
+def test_decayed_notes_are_archived_and_the_rest_stays(decaying: Memory) -> None:
+    plain = decaying.add("The pond froze.")
+    pinned = decaying.add("The key is under the third stone.")
+    decaying.update(pinned, tags=["pinned"])
+    fact = decaying.add("The mill stands empty.")
+    decaying.update(fact, kind="semantic")
+    old, new = decaying.add("The bakery sold rye buns."), decaying.add("Tove painted the fence.")
+    decaying.flush()
+    decide(decaying, new, old, LinkType.SUPERSEDES)
+    rule = decaying.add("When it rains, close the hatch.")
+    decaying.update(rule, kind="procedural")
+    assert decaying.evolve().archived == 2
+    assert archived_flags(decaying, plain, pinned, fact, old, new, rule) == [True, False, False, True, False, False]
+    assert noted(decaying, plain).faded
+    assert [r.cause.by for r in decaying.history(plain)][-1] == "decay"
+    assert decaying.check() == []
+    before = decaying.history(plain)
+    assert not any(decaying.evolve())
+    assert decaying.history(plain) == before
 
 
 def test_a_policy_in_days_leaves_recent_notes(url: Any) -> None:
@@ -181,69 +181,69 @@ def test_use_of_a_merged_note_prevents_decay(url: Any) -> None:
         assert memory.evolve().archived == 1
 
 
-def test_an_exact_question_restores_a_decayed_note(fading: Memory) -> None:
-    pinned = fading.add("The harbour lamps were lit.")
-    fading.update(pinned, tags=["pinned"])
-    id = fading.add("Ida put the astrolabe behind the clock.", speaker="Ida")
-    fading.flush()
-    before = state(fading, id)
-    assert fading.evolve().archived == 1
-    assert [note.id for note in fading.list().notes] == [pinned]
-    assert fading.search("What is behind the clock?", min_score=0.2) == []  # no rare word: it stays archived
-    assert archived_flags(fading, id) == [True]
-    hits = fading.search("Where is the astrolabe?", session="elsewhere")
+def test_an_exact_question_restores_a_decayed_note(decaying: Memory) -> None:
+    pinned = decaying.add("The harbour lamps were lit.")
+    decaying.update(pinned, tags=["pinned"])
+    id = decaying.add("Ida put the astrolabe behind the clock.", speaker="Ida")
+    decaying.flush()
+    before = state(decaying, id)
+    assert decaying.evolve().archived == 1
+    assert [note.id for note in decaying.list().notes] == [pinned]
+    assert decaying.search("What is behind the clock?", min_score=0.2) == []  # no rare word: it stays archived
+    assert archived_flags(decaying, id) == [True]
+    hits = decaying.search("Where is the astrolabe?", session="elsewhere")
     assert hits == []
-    (hit, *_) = fading.search("Where is the astrolabe?", restore_decayed=False)
+    (hit, *_) = decaying.search("Where is the astrolabe?", restore_decayed=False)
     assert (hit.note.id, hit.note.faded) == (id, True)
-    fading.flush()
-    assert archived_flags(fading, id) == [True]
-    (hit, *_) = fading.search("Where is the astrolabe?")
+    decaying.flush()
+    assert archived_flags(decaying, id) == [True]
+    (hit, *_) = decaying.search("Where is the astrolabe?")
     assert hit.note.id == id
     assert "archive" in hit.why.seeds
-    fading.flush()
-    assert state(fading, id) == before
-    assert fading.history(id)[-1].cause.by == "search"
-    assert fading.check() == []
-    (hit, *_) = fading.search("Where is the astrolabe?")
+    decaying.flush()
+    assert state(decaying, id) == before
+    assert decaying.history(id)[-1].cause.by == "search"
+    assert decaying.check() == []
+    (hit, *_) = decaying.search("Where is the astrolabe?")
     assert (hit.note.id, "archive" in hit.why.seeds) == (id, False)
 
 
-def test_a_question_does_not_restore_a_manually_archived_note(fading: Memory) -> None:
-    id = fading.add("Ida put the astrolabe behind the clock.")
-    fading.archive(id)
-    assert fading.search("Where is the astrolabe?") == []
-    fading.evolve()
-    assert fading.search("Where is the astrolabe?") == []
-    fading.flush()
-    assert archived_flags(fading, id) == [True]
+def test_a_question_does_not_restore_a_manually_archived_note(decaying: Memory) -> None:
+    id = decaying.add("Ida put the astrolabe behind the clock.")
+    decaying.archive(id)
+    assert decaying.search("Where is the astrolabe?") == []
+    decaying.evolve()
+    assert decaying.search("Where is the astrolabe?") == []
+    decaying.flush()
+    assert archived_flags(decaying, id) == [True]
 
 
-def test_notes_restored_by_a_person_do_not_decay_again(fading: Memory) -> None:
-    first, second = fading.add("The pond froze."), fading.add("The vicar bought a sledge.")
-    assert fading.evolve().archived == 2
-    fading.unarchive(first)
-    fading.revert(second, 1)
-    assert fading.evolve().archived == 0
-    assert archived_flags(fading, first, second) == [False, False]
+def test_notes_restored_by_a_person_do_not_decay_again(decaying: Memory) -> None:
+    first, second = decaying.add("The pond froze."), decaying.add("The vicar bought a sledge.")
+    assert decaying.evolve().archived == 2
+    decaying.unarchive(first)
+    decaying.revert(second, 1)
+    assert decaying.evolve().archived == 0
+    assert archived_flags(decaying, first, second) == [False, False]
 
 
-def test_decay_leaves_insights_unchanged(fading: Memory) -> None:
+def test_decay_leaves_insights_unchanged(decaying: Memory) -> None:
     texts = [f"Ida fired the kiln with birch wood, load {n} of the kiln." for n in range(8)]
-    ids = fading.add_many([{"content": text, "session": str(n), "id": str(n)} for n, text in enumerate(texts)])
+    ids = decaying.add_many([{"content": text, "session": str(n), "id": str(n)} for n, text in enumerate(texts)])
     for id in ids:
-        fading.update(id, tags=["pinned"])
-    fading.flush()
-    fading.evolve()
-    insights = [state(fading, note.id) for note in fading.list(kinds=["insight"]).notes]
+        decaying.update(id, tags=["pinned"])
+    decaying.flush()
+    decaying.evolve()
+    insights = [state(decaying, note.id) for note in decaying.list(kinds=["insight"]).notes]
     assert insights
     for id in ids:
-        fading.update(id, tags=[])
-    fading.evolve()
-    assert [state(fading, note.id) for note in fading.list(kinds=["insight"]).notes] == insights
+        decaying.update(id, tags=[])
+    decaying.evolve()
+    assert [state(decaying, note.id) for note in decaying.list(kinds=["insight"]).notes] == insights
 
 
 def test_a_transfer_includes_the_archive(url: Any, tmp_path: Path) -> None:
-    with Memory(url, decay=ALL_FADES) as memory:
+    with Memory(url, decay=DECAY_ALL) as memory:
         id = memory.add("Ida put the astrolabe behind the clock.")
         memory.evolve()
         before = scope_contents(memory)

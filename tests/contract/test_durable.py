@@ -22,7 +22,7 @@ EVENTS = 400
 TOPICS = ["the harbour", "Kestrel the dog", "a cello lesson", "rye bread", "the night ferry", "Ida's glaciers"]
 
 
-def a_long_conversation() -> list[dict[str, Any]]:
+def long_conversation() -> list[dict[str, Any]]:
     chosen = random.Random(7)
     return [
         {
@@ -46,9 +46,9 @@ def test_kills_lose_no_acknowledged_event(
 ) -> None:
     """An import that is killed repeatedly ends with the same store as an undisturbed import."""
     events = tmp_path / "events.jsonl"
-    events.write_text("".join(json.dumps(event) + "\n" for event in a_long_conversation()))
+    events.write_text("".join(json.dumps(event) + "\n" for event in long_conversation()))
     with Memory(tmp_path / "undisturbed.db") as memory:
-        memory.add_many(a_long_conversation())
+        memory.add_many(long_conversation())
         memory.flush()
         undisturbed = picture(memory)
     kills, inside = soak_scale(200), 0
@@ -112,7 +112,7 @@ def kill_an_import(url: Any, folder: Path, events: Path, chosen: random.Random, 
 
 def require_acknowledged(url: Any, acknowledged: Path) -> None:
     acknowledged_ids = acknowledged.read_text().split() if acknowledged.exists() else []
-    by_id = {event["id"]: event["content"] for event in a_long_conversation()}
+    by_id = {event["id"]: event["content"] for event in long_conversation()}
     with Memory(url) as memory:
         stored = {record.external_id: record.content for record, _ in memory.dump()}
     assert {id: stored.get(id) for id in acknowledged_ids} == {id: by_id[id] for id in acknowledged_ids}

@@ -31,12 +31,12 @@ async def _rewrite(memory: AsyncMemory, id: str, because: str, links: tuple[str,
 
     async def plan(state: ScopeState, clock: Clock) -> list[Op]:
         history = (await store.histories(memory.scope, [id]))[id]
-        made = tuple(
+        new_links = tuple(
             Link(source=id, target=other, type=LinkType.RELATES, reason="a job says so", recorded_at=clock.recorded_at)
             for other in links
         )
         cause = Cause(by="evolve", note=because)
-        return [revised(history, clock, cause, change, links=made, inputs=(Input(because, 1),))]
+        return [revised(history, clock, cause, change, links=new_links, inputs=(Input(because, 1),))]
 
     await Commits(store).commit(memory.scope, plan)
 
@@ -85,7 +85,7 @@ def note_of(memory: Memory, id: str) -> Note:
 
 @pytest.fixture
 def ids(memory: Memory) -> list[str]:
-    made = memory.add_many(
+    note_ids = memory.add_many(
         [
             {"id": "1", "content": "The harbour froze over in March."},
             {"id": "2", "content": "Ida repaired the telescope."},
@@ -93,7 +93,7 @@ def ids(memory: Memory) -> list[str]:
         ]
     )
     memory.flush()
-    return made
+    return note_ids
 
 
 def test_rewrites_and_links_are_reverted_and_can_be_restored(memory: Memory, ids: list[str]) -> None:

@@ -43,29 +43,29 @@ def traces(url: Any, tmp_path: Path) -> Callable[..., list[str]]:
 
 def in_files(folder: Path, word: str) -> list[str]:
     """Return the files of a folder that contain a word in any form."""
-    sought = forms(word)
+    word_forms = forms(word)
     return [
         f"{file.name}: {form!r}"
         for file in sorted(folder.rglob("*"))
         if file.is_file()
-        for form in sought
+        for form in word_forms
         if form in file.read_bytes()
     ]
 
 
 def in_database(server: neo4j_servers.Server, *words: str) -> list[str]:
     """Return the properties of nodes and relationships that contain one of the words in any form."""
-    sought = set().union(*map(forms, words))
+    word_forms = set().union(*map(forms, words))
     return [
         f"{name}: {form!r}"
         for name, texts in neo4j_servers.properties(server).items()
         for encoded in ("\0".join(texts).encode(), "\0".join(texts).encode("utf-16-le"))
-        for form in sought
+        for form in word_forms
         if form in encoded
     ]
 
 
-def a_life_with_secrets(memory: Memory) -> list[str]:
+def add_secrets(memory: Memory) -> list[str]:
     memory.add_many(LIFE)
     memory.add_many([{"id": f"filler {n}", "content": f"Filler number {n} about bread and boats."} for n in range(300)])
     ids = [
@@ -81,7 +81,7 @@ def a_life_with_secrets(memory: Memory) -> list[str]:
 @pytest.mark.parametrize("way", ["id", "event", "session", "source", "scope"])
 def test_a_deleted_word_leaves_no_byte(url: Any, traces: Callable[..., list[str]], way: str) -> None:
     with Memory(url) as memory:
-        ids = a_life_with_secrets(memory)
+        ids = add_secrets(memory)
         memory.search(f"Where is {SECRETS[0]}?")
         memory.update(ids[0], keywords=[SECRETS[0], "place"])
         for id, word in zip(ids, SECRETS, strict=True):
@@ -107,10 +107,10 @@ def test_a_deleted_word_leaves_no_byte(url: Any, traces: Callable[..., list[str]
 def test_a_session_can_be_deleted_concurrently(memory: Memory) -> None:
     memory.add_many([{"content": f"Crate {n} is full.", "session": "s"} for n in range(20)])
 
-    async def thrice(inner: AsyncMemory) -> list[int]:
+    async def delete_three_times(inner: AsyncMemory) -> list[int]:
         return await asyncio.gather(*(inner.delete(session="s") for _ in range(3)))
 
-    deleted = memory._bridge.call(partial(thrice, memory._bridge.inner))
+    deleted = memory._bridge.call(partial(delete_three_times, memory._bridge.inner))
     assert sorted(deleted) == [0, 0, 20]
     assert memory.list().notes == ()
 
@@ -122,7 +122,7 @@ def test_a_reading_process_only_delays_the_purge(url: Any, traces: Callable[...,
         "[m.search('bread and boats') for _ in iter(sys.stdin.readline, '')]; m.close()"
     )
     with Memory(url) as memory:
-        ids = a_life_with_secrets(memory)
+        ids = add_secrets(memory)
         with subprocess.Popen(
             [sys.executable, "-c", code, str(url)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as reader:
@@ -190,8 +190,8 @@ def test_a_renamed_note_is_deleted_with_its_event(memory: Memory) -> None:
         memory.get(event)
 
 
-@pytest.mark.parametrize("away", [Memory.delete, Memory.archive])
-def test_a_person_without_notes_is_not_a_speaker(memory: Memory, away: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("remove", [Memory.delete, Memory.archive])
+def test_a_person_without_notes_is_not_a_speaker(memory: Memory, remove: Callable[..., Any]) -> None:
     """Only names of current speakers select notes by speaker; any other name is an ordinary word."""
     others = [
         {"content": "Cara lives in Rome.", "speaker": "Ben"},
@@ -209,7 +209,7 @@ def test_a_person_without_notes_is_not_a_speaker(memory: Memory, away: Callable[
     id = memory.add("The kiln is cold.", speaker="Ann", scope=since)
     memory.flush()
     assert scores(since) != scores(never)
-    away(memory, id, scope=since)
+    remove(memory, id, scope=since)
     memory.flush()
     assert scores(since) == scores(never)
 

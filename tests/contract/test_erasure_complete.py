@@ -17,11 +17,11 @@ from zettel.core import follow_ups as queue
 from zettel.errors import JobFailed, NotFound
 
 WORD = "Zhvorbel"
-"""What all planted words begin with: where none of them is, that is nowhere either."""
+"""Prefix of all planted words: a file without the prefix contains none of them."""
 NOTES = 200
 PLACES = ("mill", "harbour", "orchard", "chapel", "quarry", "lighthouse", "brewery", "school", "station", "bridge")
 WHICH = ("old", "lower", "northern", "burnt")
-PATIENCE = 600.0
+TIMEOUT = 600.0
 
 
 @pytest.fixture
@@ -66,9 +66,9 @@ def noted(memory: Memory, id: str) -> Note | None:
 def work(memory: Memory) -> None:
     """Run all jobs and an evolve round; failed jobs keep their error."""
     with suppress(JobFailed):
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
     with suppress(JobFailed):
-        memory.evolve(timeout=PATIENCE)
+        memory.evolve(timeout=TIMEOUT)
 
 
 def spread(memory: Memory, ids: list[str]) -> dict[str, int]:
@@ -96,16 +96,16 @@ def test_deleted_sources_of_rewrites_merges_and_insights_leave_no_trace(
     with Memory(url, decay=Decay(0, strength=1.0, importance=1.0)) as memory:
         events = [event for number in range(groups) for event in group_of(number)]
         ids = dict(zip((event["id"] for event in events), memory.add_many(events), strict=True))
-        memory.flush(timeout=PATIENCE)
-        faded = memory.evolve(timeout=PATIENCE).archived
+        memory.flush(timeout=TIMEOUT)
+        archived = memory.evolve(timeout=TIMEOUT).archived
         answers = [memory.search(f"Who wound {word(number)}lin?") for number in range(groups)]
         recalled = sum("archive" in hits[0].why.seeds for hits in answers)
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
     with Memory(url) as memory:
         for note in memory.list(archived=True, limit=1000).notes:
             memory.unarchive(note.id)
-        memory.flush(timeout=PATIENCE)
-        merged = memory.evolve(timeout=PATIENCE).merged
+        memory.flush(timeout=TIMEOUT)
+        merged = memory.evolve(timeout=TIMEOUT).merged
     planted = [id for name, id in ids.items() if name.startswith("planted")]
     innocent = [id for name, id in ids.items() if name.startswith("innocent")]
     model = LiteLLM("openai/scripted", api_base=server.url, api_key="none", timeout=5.0)
@@ -131,7 +131,7 @@ def test_deleted_sources_of_rewrites_merges_and_insights_leave_no_trace(
                 elif number % 7 == 5:
                     memory.update(id, context=f"{word(number // 5)} again.")
         work(memory)
-        counts = {"deleted": len(planted), "merged": merged, "faded": faded, "recalled": recalled,
+        counts = {"deleted": len(planted), "merged": merged, "faded": archived, "recalled": recalled,
                   "insights": insights, "keywords by rules": by_rules} | spread(memory, innocent)  # fmt: skip
         record_property("caused", counts)
         assert merged >= groups
@@ -142,10 +142,10 @@ def test_deleted_sources_of_rewrites_merges_and_insights_leave_no_trace(
             if noted(memory, id) is not None:
                 memory.delete(id)
         work(memory)
-        memory.flush(timeout=PATIENCE)
-        left = {note.id for note in memory.list(limit=10_000).notes}
-        assert left.isdisjoint(planted)
-        assert set(innocent) <= left
+        memory.flush(timeout=TIMEOUT)
+        remaining = {note.id for note in memory.list(limit=10_000).notes}
+        assert remaining.isdisjoint(planted)
+        assert set(innocent) <= remaining
         assert {job.note for job in memory.jobs()}.isdisjoint(planted)
         assert traces(WORD) == []
         assert memory.check() == []

@@ -19,7 +19,7 @@ from zettel.errors import InvalidInput
 ODD = 'What [[#is]] "this"? ^a|b\\c/d:e*<f>'
 """A title of characters that mean something to a file system or a link."""
 
-TOLD: list[dict[str, Any]] = [
+EVENTS: list[dict[str, Any]] = [
     *LIFE,
     {"id": "20", "content": "A film of 1931.", "title": "The Glass Orchard", "source": "films.txt:3"},
     {"id": "21", "content": "Have you seen The Glass Orchard? #film", "speaker": "Bob",
@@ -48,7 +48,7 @@ def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def _fill(memory: Memory) -> None:
-    memory.add_many(TOLD)
+    memory.add_many(EVENTS)
     memory.add("A film of 1932.", id="20", title="The Glass Orchard", source="films.txt", on_conflict="revise")
     memory.add("One more.", id="30")
     memory.add("A film of 1931.", id="20", title="The Glass Orchard", source="films.txt", on_conflict="revise")

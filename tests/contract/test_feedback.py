@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.contract.support import LIFE, decide, write
-from tests.contract.test_erasable import SECRETS, a_life_with_secrets, traces
+from tests.contract.test_erasable import SECRETS, add_secrets, traces
 from zettel import Hit, LinkType, Memory, Note, Scope
 from zettel.errors import InvalidInput, NotFound
 from zettel.graph.embedded import feedback as embedded_feedback
@@ -61,8 +61,8 @@ def ships(memory: Memory) -> list[str]:
     return ids
 
 
-def searched(memory: Memory, question: str = QUESTION, **how: Any) -> tuple[str, list[Hit]]:
-    hits = memory.search(question, **how)
+def searched(memory: Memory, question: str = QUESTION, **options: Any) -> tuple[str, list[Hit]]:
+    hits = memory.search(question, **options)
     (search,) = {hit.search_id for hit in hits}
     assert search is not None
     return search, hits
@@ -142,38 +142,38 @@ def test_the_time_of_use_is_stored(memory: Memory) -> None:
     assert note_uses[b] == NoteUse(note.recorded_at)
 
 
-def proved(memory: Memory, *ids: str) -> dict[str, Proved]:
+def usefulness(memory: Memory, *ids: str) -> dict[str, Proved]:
     return memory._bridge.call(partial(store_of(memory).proved, memory.scope, ids))
 
 
 def test_usefulness_is_computed_from_the_log(memory: Memory) -> None:
     a, b, c = ships(memory)
-    assert proved(memory, a, b) == {}
+    assert usefulness(memory, a, b) == {}
     tricky, _ = searched(memory, 'Which ship has "used":["' + a + '"] in its harbour log?')
     memory.flush()
-    assert proved(memory, a) == {}, "nothing was told of it"
+    assert usefulness(memory, a) == {}, "without feedback"
     memory.feedback(tricky, [])
     search, _ = searched(memory)
     memory.feedback(search, [a, b])
     second_search, _ = searched(memory)
     memory.feedback(second_search, [a, c], "failure")
-    assert proved(memory, a, b, c, "n_nothing") == {a: Proved(3, 1), b: Proved(3, 1), c: Proved(3, 0)}
+    assert usefulness(memory, a, b, c, "n_nothing") == {a: Proved(3, 1), b: Proved(3, 1), c: Proved(3, 0)}
     memory.feedback(second_search, [a, c], "success")
-    assert proved(memory, a, c) == {a: Proved(3, 2), c: Proved(3, 1)}
+    assert usefulness(memory, a, c) == {a: Proved(3, 2), c: Proved(3, 1)}
     memory.delete(b)
-    assert proved(memory, a, b, c) == {}, "all searches found it"
+    assert usefulness(memory, a, b, c) == {}, "all searches found it"
 
 
 def test_invalid_feedback_raises(memory: Memory) -> None:
     a, *_ = ships(memory)
-    elsewhere = memory.add("Bob keeps bees.", scope=BOB)
+    other_note = memory.add("Bob keeps bees.", scope=BOB)
     search, _ = searched(memory)
     with pytest.raises(NotFound, match="'s_nothing' is not in the log of searches of the default scope"):
         memory.feedback("s_nothing", [a])
     with pytest.raises(NotFound):
         memory.feedback(search, [a], scope=BOB)
-    with pytest.raises(InvalidInput, match=f"{elsewhere}: not among the notes that search {search} found"):
-        memory.feedback(search, [a, elsewhere])
+    with pytest.raises(InvalidInput, match=f"{other_note}: not among the notes that search {search} found"):
+        memory.feedback(search, [a, other_note])
     with pytest.raises(InvalidInput, match="outcome='fine'"):
         memory.feedback(search, [a], "fine")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="list of note ids"):
@@ -242,7 +242,7 @@ def test_log_entries_are_deleted_with_derived_notes(memory: Memory) -> None:
 def planted(url: Any) -> Iterator[tuple[Memory, list[str]]]:
     """Return a memory with secret words and logged searches for them, with and without hits."""
     with Memory(url) as memory:
-        ids = a_life_with_secrets(memory)
+        ids = add_secrets(memory)
         memory.add_many(LIFE)
         for word, id in zip(SECRETS, ids, strict=True):
             search, hits = searched(memory, f"Tell me of {word}.")

@@ -421,8 +421,8 @@ def test_closing_releases_unfinished_jobs(url: Any) -> None:
             pass
     working = RemoteWords()
     working.error = None
-    began = time.monotonic()
+    start = time.monotonic()
     with Memory(url, embedder=working) as memory:
         memory.flush(timeout=25)
         assert memory.jobs() == []
-    assert time.monotonic() - began < 20  # does not wait for the 30 s lease of the abandoned job
+    assert time.monotonic() - start < 20  # does not wait for the 30 s lease of the abandoned job

@@ -31,10 +31,10 @@ def test_a_second_import_adds_nothing(memory: Memory) -> None:
 
 
 def test_without_id_content_speaker_and_time_are_the_identity(memory: Memory) -> None:
-    said_twice = [Event(content="Yes.", speaker="Ann", occurred_at="2024-01-01")] * 2
-    first = memory.add_many(said_twice)
+    equal_events = [Event(content="Yes.", speaker="Ann", occurred_at="2024-01-01")] * 2
+    first = memory.add_many(equal_events)
     assert len(set(first)) == 2  # twice in one call are two events
-    assert memory.add_many(said_twice) == first
+    assert memory.add_many(equal_events) == first
     assert memory.add("Yes.", speaker="Ann", occurred_at="2024-01-01") == first[0]
     assert memory.add("Yes.", speaker="Bob", occurred_at="2024-01-01") not in first
     assert memory.add("Yes.", speaker="Ann", occurred_at="2024-01-01", source="elsewhere.txt") == first[0]

@@ -40,15 +40,15 @@ async def opened(backend: str, folder: Path) -> AsyncIterator[GraphStore]:
 
 async def put(store: GraphStore, scope: Scope, *kinds: JobKind, later: float = 0.0) -> list[Job]:
     """Queue a job of each kind, in this order."""
-    made: list[PutJob] = []
+    operations: list[PutJob] = []
 
     async def plan(state: ScopeState, clock: Clock) -> list[Op]:
         run_at = clock.recorded_at + timedelta(seconds=later)
-        made[:] = [new_job(scope, kind, run_at, version=clock.next()) for kind in kinds]
-        return [*made]
+        operations[:] = [new_job(scope, kind, run_at, version=clock.next()) for kind in kinds]
+        return [*operations]
 
     await Commits(store).commit(scope, plan)
-    return [op.job for op in made]
+    return [op.job for op in operations]
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:

@@ -74,12 +74,12 @@ def test_answers_are_cached_per_scope(memory: Memory) -> None:
     assert answer(memory, "k", Scope(user="nobody")) is None
 
 
-@pytest.mark.parametrize("which", range(3))
-def test_an_answer_is_deleted_with_any_of_its_notes(memory: Memory, which: int) -> None:
+@pytest.mark.parametrize("index", range(3))
+def test_an_answer_is_deleted_with_any_of_its_notes(memory: Memory, index: int) -> None:
     ids = three_notes(memory)
-    for key, sources in {"all": ids, "it": [ids[which]], "others": [id for id in ids if id != ids[which]]}.items():
+    for key, sources in {"all": ids, "it": [ids[index]], "others": [id for id in ids if id != ids[index]]}.items():
         cache_answer(memory, key, f"about {key}", *sources)
-    memory.delete(ids[which])
+    memory.delete(ids[index])
     assert [answer(memory, key) for key in ("all", "it", "others")] == [None, None, "about others"]
     assert memory.check() == []
 
@@ -106,9 +106,9 @@ def test_an_answer_is_deleted_with_reverted_wording(memory: Memory) -> None:
 
 
 def test_a_late_answer_about_a_deleted_note_is_dropped(memory: Memory) -> None:
-    deleted, stays, _ = three_notes(memory)
+    deleted, remaining, _ = three_notes(memory)
     memory.delete(deleted)
-    cache_answer(memory, "late", "about both", stays, deleted)
+    cache_answer(memory, "late", "about both", remaining, deleted)
     assert answer(memory, "late") is None
 
 
@@ -116,10 +116,10 @@ def test_deleting_a_scope_deletes_its_answers_and_costs(memory: Memory) -> None:
     (mine, *_) = three_notes(memory)
     bobs = memory.add("Bob keeps bees.", scope=BOB)
     for scope, note in ((None, mine), (BOB, bobs)):
-        cache_answer(memory, "k", "kept", note, scope=scope)
+        cache_answer(memory, "k", "remaining", note, scope=scope)
         write(memory, PutUse(ModelUse(day=MONDAY, model="small", calls=1)), scope=scope)
     memory.delete_scope()
-    assert (answer(memory, "k"), answer(memory, "k", BOB)) == (None, "kept")
+    assert (answer(memory, "k"), answer(memory, "k", BOB)) == (None, "remaining")
     assert use(memory, memory.scope) == []
     assert use(memory, None) == use(memory, BOB) == [ModelUse(day=MONDAY, model="small", calls=1)]
     three_notes(memory)
@@ -174,10 +174,10 @@ def test_waiting_jobs_are_counted_by_kind(memory: Memory) -> None:
 def test_answers_and_costs_survive_reopening(url: Any) -> None:
     with Memory(url) as memory:
         id, *_ = three_notes(memory)
-        cache_answer(memory, "k", "kept", id)
+        cache_answer(memory, "k", "remaining", id)
         write(memory, PutUse(ModelUse(day=MONDAY, model="small", calls=1, usd=0.5)))
     with Memory(url) as memory:
-        assert answer(memory, "k") == "kept"
+        assert answer(memory, "k") == "remaining"
         assert use(memory, None) == [ModelUse(day=MONDAY, model="small", calls=1, usd=0.5)]
 
 

@@ -20,7 +20,7 @@ from zettel.jobs import evolve_by_model
 from zettel.jobs.retry_limit import MAX_USELESS_ANSWERS
 from zettel.model import JobKind, Revision
 
-PATIENCE = 60
+TIMEOUT = 60
 BOAT = (
     "I spent the weekend repairing the Heron with varnish.",
     "The Heron needs a new sail and more varnish.",
@@ -50,7 +50,7 @@ def annotated(memory: Memory, *texts: str) -> list[str]:
         for day, text in zip(days, texts, strict=True)
     ]
     ids = memory.add_many(events)
-    memory.flush(timeout=PATIENCE)
+    memory.flush(timeout=TIMEOUT)
     return ids
 
 
@@ -68,10 +68,10 @@ def test_a_new_note_rewrites_its_neighbour_with_a_reason(url: Any, server: Model
         assert after.content == before.content
         assert after.context.startswith(before.context)
         assert "evolved" in after.tags
-        (made,) = rewritings(memory, ids[1])
-        assert (made.cause.note, made.cause.reason) == (ids[2], "the later remark tells more")
-        assert (made.cause.model, made.cause.prompt) == ("openai/scripted", "evolve/1")
-        assert {ids[1], ids[2]} <= {read.note for read in made.inputs}
+        (revision,) = rewritings(memory, ids[1])
+        assert (revision.cause.note, revision.cause.reason) == (ids[2], "the later remark tells more")
+        assert (revision.cause.model, revision.cause.prompt) == ("openai/scripted", "evolve/1")
+        assert {ids[1], ids[2]} <= {read.note for read in revision.inputs}
         hits = memory.search("evolved")
         assert {hit.note.id for hit in hits if "text" in hit.why.seeds} >= {ids[1]}  # indexed with its new wording
         assert memory.check() == []
@@ -99,12 +99,12 @@ def test_edits_and_reverts_of_a_person_stay(url: Any, server: ModelServer) -> No
     with Memory(url, llm=model(server)) as memory:
         ids = annotated(memory, *BOAT)
         memory.update(ids[1], context="The Heron is still on land.")
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         memory.evolve()
         assert noted(memory, ids[1]).context == "The Heron is still on land."
         (first,) = rewritings(memory, ids[0])
         memory.revert_effects(first.cause.note or "")
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert "Later:" not in noted(memory, ids[0]).context
         memory.evolve()
         assert "Later:" not in noted(memory, ids[0]).context
@@ -164,7 +164,7 @@ def test_an_unusable_answer_changes_nothing_and_is_reported(url: Any, server: Mo
         assert [noted(memory, id).context for id in ids] == before
         server.reply = reply
         memory.retry_jobs()
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert any(rewritings(memory, id) for id in ids)
 
 
@@ -204,7 +204,7 @@ def test_rewrites_disappear_with_the_deleted_note(
         memory.evolve()
         assert any(rewritings(memory, id) for id in ids[:2])
         memory.delete(ids[2])
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert traces(secret) == []
         assert noted(memory, ids[1]).content == BOAT[1]
         assert memory.check() == []

@@ -17,9 +17,9 @@ from tests.model_server import Fault, ModelServer, first
 from tests.scripted_model import reply
 from zettel import Budget, Memory
 
-ASKED = "Every evening?"
-SAID = [event for event in LIFE if "Oslo" not in event["content"]]
-"""A life in which nothing is replaced."""
+QUESTION = "Every evening?"
+EVENTS = [event for event in LIFE if "Oslo" not in event["content"]]
+"""Events of which none replaces another."""
 
 
 @pytest.fixture
@@ -40,13 +40,13 @@ def backwards(request: dict[str, Any]) -> str:
 def open_filled(url: Any, server: ModelServer, timeout: float = 5.0, **settings: Any) -> Memory:
     """Open a memory whose model serves only searches, not annotation."""
     memory = Memory(url, llm=model(server, timeout=timeout), run_llm_jobs=False, **settings)
-    memory.add_many(SAID)
+    memory.add_many(EVENTS)
     memory.flush()
     return memory
 
 
 def ranking(memory: Memory, **search: Any) -> tuple[list[str], set[str]]:
-    hits = memory.search(ASKED, **search)
+    hits = memory.search(QUESTION, **search)
     return [hit.note.content for hit in hits], {hit.why.scorer for hit in hits}
 
 
@@ -59,7 +59,7 @@ def test_the_model_decides_the_order_and_each_answer_is_paid_once(url: Any, serv
         assert server.asked == 1
         use = memory.stats()
         assert (use["llm_calls"], use["llm_hits"]) == (1, 1)
-        memory.search_many([ASKED, "Who studies glaciers?", "Bergen or Oslo?"], scorer="llm")
+        memory.search_many([QUESTION, "Who studies glaciers?", "Bergen or Oslo?"], scorer="llm")
         assert server.asked == 3
         assert memory.check() == []
 
@@ -90,7 +90,7 @@ def test_a_fault_keeps_the_order_and_is_reported(
         assert after == before
         assert by.startswith("fusion (not llm: ")
         assert re.search(message, by)
-        assert not any(event["content"] in by for event in SAID)
+        assert not any(event["content"] in by for event in EVENTS)
         if fault is not Fault.ECHO:  # the other requests had no cacheable answer
             assert ranking(memory) == (before[::-1], {"fusion+llm"})
 

@@ -62,8 +62,8 @@ def test_a_link_is_deleted_with_either_note(memory: Memory, deleted: int) -> Non
 def test_invalid_links_raise(memory: Memory) -> None:
     first, other, archived = memory.add_many(LIFE[:3])
     memory.archive(archived)
-    elsewhere = memory.add("Elsewhere.", scope=Scope(user="bob"))
-    for source, target in [(first, elsewhere), (elsewhere, first), ("n_0", first), (first, "n_0")]:
+    other_note = memory.add("Elsewhere.", scope=Scope(user="bob"))
+    for source, target in [(first, other_note), (other_note, first), ("n_0", first), (first, "n_0")]:
         with pytest.raises(NotFound):
             memory.link(source, target)
     for source, target, kind, message in [

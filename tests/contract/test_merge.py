@@ -128,8 +128,8 @@ def test_the_order_of_arrival_does_not_matter(order: tuple[int, ...]) -> None:
     for evolved_at in range(4):
         with Memory(ReferenceStore()) as memory:
             ids = []
-            for place, which in enumerate(order):
-                ids += memory.add_many([event(which, texts[which])])
+            for place, number in enumerate(order):
+                ids += memory.add_many([event(number, texts[number])])
                 if place == evolved_at:
                     memory.evolve()
             memory.evolve()
@@ -219,15 +219,15 @@ def test_links_to_a_merged_note_lead_to_its_target(memory: Memory) -> None:
     assert memory.check() == []
 
 
-@pytest.mark.parametrize("which", [0, 1])
-def test_deleting_a_merged_note_destroys_all_its_events(url: Any, traces: Callable[..., list[str]], which: int) -> None:
+@pytest.mark.parametrize("index", [0, 1])
+def test_deleting_a_merged_note_destroys_all_its_events(url: Any, traces: Callable[..., list[str]], index: int) -> None:
     text = f"Once we lived above the harbour of {SECRETS[0]}."
     with Memory(url) as memory:
         unrelated = memory.add("Bread and boats and the harbour.", speaker="Ida")
         ids = memory.add_many([event(0, text, session=SECRETS[0]), event(1, text.upper(), session=SECRETS[0])])
         assert memory.evolve().merged == 1
         memory.evolve()
-        assert memory.delete(ids[which]) == 2
+        assert memory.delete(ids[index]) == 2
         memory.flush(timeout=60)
         assert [note.id for note in memory.list().notes] == [unrelated]
         assert traces(SECRETS[0]) == []

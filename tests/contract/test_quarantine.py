@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.contract.conftest import BACKENDS, EVERY_STORE
 from tests.contract.support import LIFE, decide, noted, search_texts
-from tests.contract.test_archive import ALL_FADES
+from tests.contract.test_archive import DECAY_ALL
 from tests.contract.test_effects_reverted import derive, rewrite
 from tests.contract.transfer_helpers import scope_contents
 from tests.model_server import ModelServer
@@ -280,7 +280,7 @@ def test_any_history_of_quarantines_can_be_reverted(
     @given(steps, st.randoms(use_true_random=False))
     @settings(max_examples=soak_scale(400))
     def walk(history: list[tuple[str, int]], chance: random.Random) -> None:
-        with Memory(BACKENDS[backend](tmp_path_factory.mktemp("history")), decay=ALL_FADES) as memory:
+        with Memory(BACKENDS[backend](tmp_path_factory.mktemp("history")), decay=DECAY_ALL) as memory:
             ids: list[str] = []
             raw: dict[str, dict[str, Any]] = {}
             for number, (name, value) in enumerate([("add", 0), ("add", 1), *history]):

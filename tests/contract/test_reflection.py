@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.contract.support import decide, noted
-from tests.contract.test_annotation import PATIENCE, Filtered, model
+from tests.contract.test_annotation import TIMEOUT, Filtered, model
 from tests.contract.test_annotation import server as server  # a fixture
 from tests.contract.test_erasable import SECRETS
 from tests.contract.test_erasable import traces as traces  # a fixture
@@ -219,9 +219,9 @@ def test_reverting_all_notes_restores_the_original_contents(memory: Memory, seed
     ids += twice(memory)
     memory.update(ids[0], content="The kiln in the yard stayed cold all day.")
     memory.evolve()
-    made = [note.id for note in memory.list(kinds=[Kind.INSIGHT, Kind.PROCEDURAL]).notes]
-    assert len(made) == 3
-    for id in Random(seed).sample([*ids, *made], len(ids) + len(made)):
+    derived = [note.id for note in memory.list(kinds=[Kind.INSIGHT, Kind.PROCEDURAL]).notes]
+    assert len(derived) == 3
+    for id in Random(seed).sample([*ids, *derived], len(ids) + len(derived)):
         memory.revert(id, 1)
     memory.flush()
     assert [note.id for note in memory.list().notes] == ids
@@ -260,10 +260,10 @@ def test_concurrent_rounds_write_an_insight_once(url: Any) -> None:
     with Memory(url) as memory, Memory(url) as other:
         region(memory, KILN)
         region(memory, BOAT)
-        together = Barrier(2)
+        barrier = Barrier(2)
 
         def evolve(connection: Memory) -> None:
-            together.wait()
+            barrier.wait()
             connection.evolve()
 
         with ThreadPoolExecutor(2) as pool:
@@ -461,12 +461,12 @@ def test_metadata_may_state_the_outcome(memory: Memory) -> None:
     )
 
 
-@pytest.mark.parametrize("which", [0, 1, 2])
-def test_a_lesson_is_deleted_with_its_sources(memory: Memory, which: int) -> None:
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_a_lesson_is_deleted_with_its_sources(memory: Memory, index: int) -> None:
     ids = outcome(memory, "a", "The upload times out at once.", "Raise UPLOAD_TIMEOUT.", "That worked!")
     outcome(memory, "b", "The upload times out at once.", "Raise UPLOAD_TIMEOUT.", "That fixed it.")
     memory.evolve()
-    memory.delete(ids[which])
+    memory.delete(ids[index])
     memory.evolve()
     assert memory.list(kinds=[Kind.PROCEDURAL]).notes == ()
 
@@ -477,7 +477,7 @@ def test_a_manually_superseded_insight_does_not_block_a_round(memory: Memory) ->
     (insight,) = themes(memory)
     memory.link(memory.add("All of that is over, for the kiln was sold."), insight.id, LinkType.SUPERSEDES)
     decide(memory, memory.add("The kiln leaked."), memory.list().notes[0].id, LinkType.RELATES)
-    memory.evolve(timeout=PATIENCE)
+    memory.evolve(timeout=TIMEOUT)
     (renewed,) = themes(memory)
     assert renewed.id == insight.id
     assert renewed.valid_to is not None
@@ -508,7 +508,7 @@ def test_a_model_writes_the_insights(url: Any, server: ModelServer, traces: Call
         assert memory.evolve().insights == 0
         assert questions.count("themes:") == 1
         memory.delete(ids[0])
-        memory.flush(timeout=PATIENCE)
+        memory.flush(timeout=TIMEOUT)
         assert traces(secret) == []
         memory.evolve()
         assert traces(secret) == []

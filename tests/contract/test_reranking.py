@@ -15,7 +15,7 @@ from zettel import Hit, LinkType, Memory, Scope
 from zettel.ports.query import Question, Shortlist
 from zettel.testing.reference_store import ReferenceStore
 
-ASKED = "Where does Ann live, and what about the cello?"
+QUESTION = "Where does Ann live, and what about the cello?"
 
 
 def brief(content: str) -> float:
@@ -57,8 +57,8 @@ def filled(memory: Memory) -> Memory:
 
 
 def test_the_reranker_decides_the_order_and_scores_follow_it(filled: Memory) -> None:
-    before, scorer = filled.search(ASKED), RecordingReranker()
-    after = filled.search(ASKED, scorer=scorer)
+    before, scorer = filled.search(QUESTION), RecordingReranker()
+    after = filled.search(QUESTION, scorer=scorer)
     assert scorer.shown == [hit.note.content for hit in before]
     assert [len(hit.note.content) for hit in after] == sorted(len(text) for text in scorer.shown)
     assert scores(after) == sorted(scores(before), reverse=True)
@@ -66,30 +66,30 @@ def test_the_reranker_decides_the_order_and_scores_follow_it(filled: Memory) -> 
 
 
 def test_only_the_best_hits_are_reranked_and_stay_first(filled: Memory) -> None:
-    before = filled.search(ASKED)
-    after = filled.search(ASKED, scorer=RecordingReranker(reads=3))
+    before = filled.search(QUESTION)
+    after = filled.search(QUESTION, scorer=RecordingReranker(reads=3))
     assert set(ids(after[:3])) == set(ids(before[:3]))
     assert ids(after[:3]) != ids(before[:3])
     assert (ids(after[3:]), scores(after)) == (ids(before[3:]), scores(before))
-    (best,) = filled.search(ASKED, k=1, scorer=RecordingReranker())
+    (best,) = filled.search(QUESTION, k=1, scorer=RecordingReranker())
     assert len(best.note.content) == min(len(hit.note.content) for hit in before)  # from beyond the first k
 
 
 def test_equal_values_keep_the_order(filled: Memory) -> None:
-    before, after = filled.search(ASKED), filled.search(ASKED, scorer=RecordingReranker(lambda content: 0.5))
+    before, after = filled.search(QUESTION), filled.search(QUESTION, scorer=RecordingReranker(lambda content: 0.5))
     assert [(hit.note, hit.score) for hit in after] == [(hit.note, hit.score) for hit in before]
 
 
 def test_min_score_has_the_same_meaning(filled: Memory) -> None:
-    before = filled.search(ASKED)
+    before = filled.search(QUESTION)
     least = scores(before)[2]
-    after = filled.search(ASKED, scorer=RecordingReranker(), min_score=least)
+    after = filled.search(QUESTION, scorer=RecordingReranker(), min_score=least)
     assert set(ids(after)) == set(ids(before[:3]))
     assert min(scores(after)) == least
 
 
 def test_several_questions_share_one_call_with_equal_results(filled: Memory) -> None:
-    questions, scorer = [ASKED, "Who studies glaciers?", "Kestrel"], RecordingReranker()
+    questions, scorer = [QUESTION, "Who studies glaciers?", "Kestrel"], RecordingReranker()
     results = filled.search_many(questions, k=2, scorer=scorer)
     assert [[text for text, _ in call] for call in scorer.calls] == [questions]
     alone = [filled.search(question, k=2, scorer=RecordingReranker()) for question in questions]
@@ -97,10 +97,10 @@ def test_several_questions_share_one_call_with_equal_results(filled: Memory) -> 
 
 
 def test_hits_report_the_reranker(filled: Memory) -> None:
-    for hit in filled.search(ASKED, scorer=RecordingReranker(), explain=True):
+    for hit in filled.search(QUESTION, scorer=RecordingReranker(), explain=True):
         assert hit.why.scorer == "fusion+asked"
         assert hit.why.features["asked"] == -len(hit.note.content)
-    assert filled.search(ASKED, scorer=RecordingReranker())[0].why.scorer == "fusion+asked"
+    assert filled.search(QUESTION, scorer=RecordingReranker())[0].why.scorer == "fusion+asked"
 
 
 def test_a_single_hit_is_not_reranked(memory: Memory) -> None:
@@ -120,7 +120,7 @@ def test_every_store_returns_the_same_candidates(memory: Memory) -> None:
         for each in (memory, oracle):
             each.add_many(LIFE, wait=True)
             scorer = RecordingReranker(wants_vectors=True)
-            each.search(ASKED, k=3, scorer=scorer)
+            each.search(QUESTION, k=3, scorer=scorer)
             ((_, candidates),) = scorer.calls[0]
             shown.append(candidates)
     actual, expected = shown
@@ -129,7 +129,7 @@ def test_every_store_returns_the_same_candidates(memory: Memory) -> None:
     np.testing.assert_allclose(actual.score, expected.score, atol=1e-3)
     np.testing.assert_allclose(np.linalg.norm(actual.vectors, axis=1), 1, atol=1e-3)
     scorer = RecordingReranker()
-    memory.search(ASKED, scorer=scorer)
+    memory.search(QUESTION, scorer=scorer)
     assert scorer.calls[0][0][1].vectors.shape == (len(scorer.shown), 0)  # not requested
 
 
@@ -157,9 +157,9 @@ def test_no_other_scope_is_read(filled: Memory) -> None:
     ben, scorer = Scope(user="ben"), RecordingReranker(wants_vectors=True)
     filled.add_many([{"content": "Ann lives in a lighthouse."}, {"content": "The cello is in the cellar."}], scope=ben)
     filled.flush(scope=ben)
-    filled.search(ASKED, scorer=scorer)
+    filled.search(QUESTION, scorer=scorer)
     assert sorted(scorer.shown) == sorted(event["content"] for event in LIFE)
-    assert len(filled.search(ASKED, scorer=scorer, scope=ben)) == 2
+    assert len(filled.search(QUESTION, scorer=scorer, scope=ben)) == 2
     assert len(scorer.shown) == 2
 
 
@@ -172,8 +172,8 @@ def test_no_other_scope_is_read(filled: Memory) -> None:
 def test_filtered_notes_are_not_candidates(filled: Memory, clause: dict[str, Any]) -> None:
     scorer = RecordingReranker()
     scorer.calls.append([])
-    hits = filled.search(ASKED, scorer=scorer, **clause)
-    assert set(ids(hits)) == set(ids(filled.search(ASKED, **clause)))
+    hits = filled.search(QUESTION, scorer=scorer, **clause)
+    assert set(ids(hits)) == set(ids(filled.search(QUESTION, **clause)))
     assert len(hits) < len(LIFE)
     for call in scorer.calls[1:]:
         assert len(call[0][1].notes) == len(hits)
@@ -181,11 +181,11 @@ def test_filtered_notes_are_not_candidates(filled: Memory, clause: dict[str, Any
 
 def test_archived_notes_are_candidates_on_request(filled: Memory) -> None:
     scorer = RecordingReranker(wants_vectors=True)
-    archived = next(hit.note for hit in filled.search(ASKED) if "Oslo" in hit.note.content)
+    archived = next(hit.note for hit in filled.search(QUESTION) if "Oslo" in hit.note.content)
     filled.archive(archived.id)
-    filled.search(ASKED, scorer=scorer)
+    filled.search(QUESTION, scorer=scorer)
     assert archived.content not in scorer.shown
-    hits = filled.search(ASKED, scorer=scorer, archived=True)
+    hits = filled.search(QUESTION, scorer=scorer, archived=True)
     assert archived.content in scorer.shown
     assert archived.id in ids(hits)
 

@@ -163,10 +163,10 @@ def test_near_links_do_not_depend_on_batches(memory: Memory) -> None:
         for start in range(0, len(events), at_once):
             memory.add_many(events[start : start + at_once], scope=scope)
             memory.flush()
-        said_in = {note.id: event.external_id for event, notes in memory.dump(scope=scope) for note in notes}
+        event_ids = {note.id: event.external_id for event, notes in memory.dump(scope=scope) for note in notes}
         links.append({
-            (said_in[link.source], said_in[link.target], link.reason)
-            for id in said_in for link in memory.links(id, scope=scope)
+            (event_ids[link.source], event_ids[link.target], link.reason)
+            for id in event_ids for link in memory.links(id, scope=scope)
         })  # fmt: skip
     assert links[0]
     assert links[0] == links[1] == links[2]

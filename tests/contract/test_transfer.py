@@ -123,9 +123,9 @@ class TestImportedMemory:
         assert copy.delete(ids["3"]) == 1
         added = copy.add("Something new.")
         copy.flush()
-        left = [note.id for note in copy.list().notes]
-        assert ids["3"] not in left
-        assert (left[-1], copy.history(added)[0].seq) == (added, max(note.seq for note in copy.list().notes))
+        remaining = [note.id for note in copy.list().notes]
+        assert ids["3"] not in remaining
+        assert (remaining[-1], copy.history(added)[0].seq) == (added, max(note.seq for note in copy.list().notes))
         assert copy.check() == []
 
     def test_payloads_are_exact(self, copy: Memory) -> None:

@@ -43,12 +43,12 @@ def test_damage_is_reported_in_one_line(
     """Damaged bytes, and values of a wrong type behind a valid checksum."""
     original, count = exported.read_bytes(), soak_scale(5_000)
     records = unsealed(exported)
-    spots = [(number, path) for number, record in enumerate(records) for path in places(record)]
+    positions = [(number, path) for number, record in enumerate(records) for path in places(record)]
     bad = tmp_path / "bad.zettel"
     refused = 0
     with Memory(tmp_path / "m.db") as memory:
 
-        def require_told() -> bool:
+        def check_damage() -> bool:
             try:
                 memory.import_transcript(bad, "zettel")
             except ZettelError as error:
@@ -68,16 +68,16 @@ def test_damage_is_reported_in_one_line(
             for damage in done:
                 damaged = damage(damaged)
             bad.write_bytes(damaged)
-            refused += require_told()
+            refused += check_damage()
 
         @settings(max_examples=count // 2, suppress_health_check=[HealthCheck.too_slow])
-        @given(st.sampled_from(spots), st.sampled_from(VALUES))
-        def try_values(spot: tuple[int, tuple[Any, ...]], value: Any) -> None:
+        @given(st.sampled_from(positions), st.sampled_from(VALUES))
+        def try_values(position: tuple[int, tuple[Any, ...]], value: Any) -> None:
             nonlocal refused
-            number, path = spot
-            odd = changed(records[number], path, value)
-            bad.write_bytes(sealed([*records[:number], odd, *records[number + 1 :]]))
-            refused += require_told()
+            number, path = position
+            changed_record = changed(records[number], path, value)
+            bad.write_bytes(sealed([*records[:number], changed_record, *records[number + 1 :]]))
+            refused += check_damage()
 
         try_bytes()
         try_values()

@@ -93,16 +93,16 @@ class TestInterruptedImport:
             store, batches = store_of(memory), 0
             apply, abandon = store.apply, store.abandon_restore
 
-            async def dying(batch: Any) -> None:
+            async def fail_after_five(batch: Any) -> None:
                 nonlocal batches
                 batches += 1
                 if batches > 5:
                     raise OSError("killed")
                 await apply(batch)
 
-            async def not_at_all(scope: Scope) -> None: ...
+            async def skip(scope: Scope) -> None: ...
 
-            store.apply, store.abandon_restore = dying, not_at_all
+            store.apply, store.abandon_restore = fail_after_five, skip
             with pytest.raises(OSError, match="killed"):
                 memory.import_transcript(exported)
             store.apply, store.abandon_restore = apply, abandon

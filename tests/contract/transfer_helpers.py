@@ -75,9 +75,9 @@ async def _leave_jobs(memory: Memory) -> None:
     store, later = store_of(memory), datetime.now(timezone.utc) + timedelta(days=300)
 
     async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-        one, other, *_ = await store.page(Scope(), Filter(), -1, 2)
-        failed = new_job(Scope(), JobKind.EMBED, clock.recorded_at, one).job
-        waiting = new_job(Scope(), JobKind.LINK, later, other).job
+        first, second, *_ = await store.page(Scope(), Filter(), -1, 2)
+        failed = new_job(Scope(), JobKind.EMBED, clock.recorded_at, first).job
+        waiting = new_job(Scope(), JobKind.LINK, later, second).job
         return [
             PutJob(failed.model_copy(update={"state": JobState.FAILED, "error": "the model said no", "attempts": 6})),
             PutJob(waiting.model_copy(update={"error": "too many requests", "attempts": 2})),

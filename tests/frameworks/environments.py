@@ -1,4 +1,4 @@
-"""Makes the environments with uv, beside what runs the tests, and keeps them as long as what they hold is wanted."""
+"""Environments of agent frameworks, made with uv and cached until their requirements change."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ else:
     import tomli as tomllib
 
 TESTING = ("hypothesis>=6.100", "pytest>=8.3", "pytest-timeout>=2.3")
-"""What the tests themselves need there."""
+"""Requirements of the tests themselves."""
 
 
 def requirements(environment: Environment) -> list[str]:
-    """Requirements of the core, [llm], the frameworks and the tests; zettel itself is the checkout."""
+    """Return the requirements of the core, [llm], the frameworks and the tests; zettel itself is the checkout."""
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = [wanted for name in environment.frameworks for wanted in project["optional-dependencies"][name]]
+    extras = [line for name in environment.frameworks for line in project["optional-dependencies"][name]]
     if environment.lowest:
-        extras = [re.sub(r">=", "==", wanted, count=1) for wanted in extras]
-    beside = [wanted for one in FRAMEWORKS if one.name in environment.frameworks for wanted in one.beside]
+        extras = [re.sub(r">=", "==", line, count=1) for line in extras]
+    beside = [line for framework in FRAMEWORKS if framework.name in environment.frameworks for line in framework.beside]
     llm = project["optional-dependencies"]["llm"]
     return [*project["dependencies"], *llm, *extras, *beside, *environment.more, *TESTING]
 
 
 def python_of(name: str) -> Path:
-    """The interpreter of an environment, which is made if it is not there, or if other things are wanted in it now."""
+    """Return the interpreter of an environment; make it if it is missing or its requirements have changed."""
     uv = pytest.importorskip("uv", reason="uv is missing, which makes the environments of agent frameworks")
-    place = Path(sys.prefix) / "frameworks" / name
-    wanted = "\n".join([*requirements(ENVIRONMENTS[name]), ""])
-    place.parent.mkdir(exist_ok=True)
-    with (place.parent / f"{name}.lock").open("w") as lock:
+    folder = Path(sys.prefix) / "frameworks" / name
+    text = "\n".join([*requirements(ENVIRONMENTS[name]), ""])
+    folder.parent.mkdir(exist_ok=True)
+    with (folder.parent / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = place.parent / f"{name}.txt"
-        if not done.exists() or done.read_text(encoding="utf-8") != wanted:
-            done.unlink(missing_ok=True)
-            asked = place.parent / f"{name}.in"
-            asked.write_text(wanted, encoding="utf-8")
-            python = place / "bin" / "python"
-            for step in (["venv", "--clear", "--python", sys.executable, place],
-                         ["pip", "install", "--python", python, "--requirement", asked]):  # fmt: skip
-                ran = subprocess.run([uv.find_uv_bin(), "--quiet", *step], capture_output=True, text=True)
-                assert ran.returncode == 0, f"uv could not make the environment {name}:\n{ran.stderr}"
-            asked.rename(done)
-    return place / "bin" / "python"
+        installed = folder.parent / f"{name}.txt"
+        if not installed.exists() or installed.read_text(encoding="utf-8") != text:
+            installed.unlink(missing_ok=True)
+            requested = folder.parent / f"{name}.in"
+            requested.write_text(text, encoding="utf-8")
+            python = folder / "bin" / "python"
+            for step in (["venv", "--clear", "--python", sys.executable, folder],
+                         ["pip", "install", "--python", python, "--requirement", requested]):  # fmt: skip
+                process = subprocess.run([uv.find_uv_bin(), "--quiet", *step], capture_output=True, text=True)
+                assert process.returncode == 0, f"uv could not make the environment {name}:\n{process.stderr}"
+            requested.rename(installed)
+    return folder / "bin" / "python"

@@ -262,7 +262,7 @@ def test_a_batch_reads_before_it_writes(store: ZettelStore) -> None:
     store.put(ANN, "one", {"n": 1})
     results = store.batch([
         PutOp(ANN, "one", {"n": 2}), GetOp(ANN, "one"), SearchOp(("users",)), ListNamespacesOp(),
-        PutOp(ANN, "one", {"n": 3}), PutOp(BOB, "two", {"n": 4}), PutOp(BOB, "gone", None), GetOp(BOB, "two"),
+        PutOp(ANN, "one", {"n": 3}), PutOp(BOB, "two", {"n": 4}), PutOp(BOB, "missing", None), GetOp(BOB, "two"),
     ])  # fmt: skip
     assert [results[place] for place in (0, 4, 5, 6, 7)] == [None] * 5
     assert results[1].value == {"n": 1}  # type: ignore[union-attr]
@@ -345,7 +345,7 @@ def item_json(item: Any) -> str:
     return json.dumps([item.namespace, item.key, item.value], sort_keys=True)
 
 
-def test_operators(store: ZettelStore) -> None:
+def test_filter_operators_compare_values(store: ZettelStore) -> None:
     store.put(ANN, "low", {"n": 1, "day": "2024-01-01"})
     store.put(ANN, "high", {"n": 5.5, "day": "2024-06-01"})
     store.put(ANN, "none", {})

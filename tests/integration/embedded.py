@@ -17,17 +17,17 @@ Result = TypeVar("Result")
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run in an event loop of its own."""
+    """Run a coroutine in a new event loop."""
     return asyncio.run(work)
 
 
 @asynccontextmanager
-async def opened(path: Path | str, *, hasty: bool = False, **options: Any) -> AsyncIterator[EmbeddedStore]:
-    """An open store; a ``hasty`` one does not wait for the disk, for tests that write a thousand times."""
+async def opened(path: Path | str, *, fast_writes: bool = False, **options: Any) -> AsyncIterator[EmbeddedStore]:
+    """Open a store; with ``fast_writes``, writes do not wait for the disk, for tests with a thousand writes."""
     store = EmbeddedStore(path, **options)
     await store.open()
     assert store._connections is not None
-    if hasty:
+    if fast_writes:
         with store._connections.writer() as writer:
             writer.execute("PRAGMA synchronous = OFF")
     try:

@@ -64,10 +64,10 @@ def test_links_are_stored_and_followed_in_searches(system: AgenticMemorySystem) 
     assert ribs is not None
     assert ribs.links == [iron]
     hits = system.search_agentic("How are maple ribs made?", k=2)
-    assert [(one["id"], one["is_neighbor"]) for one in hits] == [(bent, False), (iron, True)]
+    assert [(hit["id"], hit["is_neighbor"]) for hit in hits] == [(bent, False), (iron, True)]
     assert hits[0]["score"] > hits[1]["score"]
     reverse_hits = system.search_agentic("At how many degrees is the iron kept?", k=2)
-    assert [(one["id"], one["is_neighbor"]) for one in reverse_hits] == [(iron, False), (bent, True)]
+    assert [(hit["id"], hit["is_neighbor"]) for hit in reverse_hits] == [(iron, False), (bent, True)]
     assert hits[0].keys() == {"id", "content", "context", "keywords", "tags", "timestamp", "category", "score",
                                "is_neighbor"}  # fmt: skip
     raw = system.find_related_memories_raw("How are maple ribs made?", k=1)
@@ -78,8 +78,8 @@ def test_links_are_stored_and_followed_in_searches(system: AgenticMemorySystem) 
     assert note is not None
     note.links.append(bent)
     assert system.update(iron, links=note.links)
-    assert system.update(bent, links=[iron])  # nothing new
-    assert [one.links for one in map(system.read, (iron, bent)) if one] == [[bent], [iron]]
+    assert system.update(bent, links=[iron])  # the link exists already
+    assert [note.links for note in map(system.read, (iron, bent)) if note] == [[bent], [iron]]
     with pytest.raises(InvalidInput, match=f"cannot remove the links to {iron}: use Memory.revert"):
         system.update(bent, links=[])
     assert system.delete(iron)
@@ -111,11 +111,11 @@ def test_find_related_memories_returns_the_documented_text(system: AgenticMemory
         "\tmemory keywords: ['glue']\tmemory tags: ['craft']"
     )
     assert lines[1].startswith("memory index:1\t")
-    assert [one["content"] for one in system.search("Which glue is warmed?", k=1)] == ["Hide glue is warmed."]
+    assert [hit["content"] for hit in system.search("Which glue is warmed?", k=1)] == ["Hide glue is warmed."]
     assert system.search("glue", k=1)[0].keys() == {"id", "content", "context", "keywords", "score"}
 
 
-def test_update_and_delete(system: AgenticMemorySystem) -> None:
+def test_a_note_can_be_updated_reverted_and_deleted(system: AgenticMemorySystem) -> None:
     id = system.add_note("The boat is red.", category="Boats")
     changed: dict[str, Any] = {"content": "The boat is blue.", "tags": ["boat"], "keywords": ["blue"],
                                "context": "New.", "category": "Ships"}  # fmt: skip
@@ -126,7 +126,7 @@ def test_update_and_delete(system: AgenticMemorySystem) -> None:
     assert note is not None
     assert note.evolution_history[-1]["changed"]["text"] == "The boat is blue."
     system.memory.revert(id, 1)
-    assert [one.content for one in system.memories.values()] == ["The boat is red."]
+    assert [memory.content for memory in system.memories.values()] == ["The boat is red."]
     assert system.delete(id) is True
     assert system.read(id) is None
     assert system.search_agentic("The boat is blue.", k=1) == []
@@ -164,7 +164,7 @@ def test_a_long_note_is_read_and_changed_as_one_note(system: AgenticMemorySystem
     assert list(system.memories) == [short]
 
 
-def test_what_was_deleted_can_be_added_again(system: AgenticMemorySystem) -> None:
+def test_a_deleted_note_can_be_added_again(system: AgenticMemorySystem) -> None:
     for _ in range(3):
         assert system.add_note("The boat is red.", id="mine", time="202405011830") == "mine"
         assert list(system.memories) == ["mine"]
@@ -305,4 +305,4 @@ def test_wrong_input_raises_clear_errors(system: AgenticMemorySystem) -> None:
     for k in (0, 1.5):
         with pytest.raises(InvalidInput, match=f"k={k}"):
             system.search("boat", k=k)  # type: ignore[arg-type]
-    assert list(system.memories) == [id]  # nothing half done
+    assert list(system.memories) == [id]  # no partial change

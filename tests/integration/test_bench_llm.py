@@ -1,4 +1,4 @@
-"""``zettel bench llm`` on a small conversation of our own, with notes of our own."""
+"""``zettel bench llm`` on a small conversation with recorded notes."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     return ("bench", "llm", "talk.json", "--notes", "notes.jsonl")
 
 
-def test_cost_recall_and_add_in_one_table(zettel: Zettel, files: tuple[str, ...]) -> None:
+def test_the_table_contains_cost_recall_and_add_latency(zettel: Zettel, files: tuple[str, ...]) -> None:
     result: dict[str, Any] = zettel(*files, "--conversation", "pond", "--json", "-").json()
     assert result["columns"] == ["measured", "no model", "default", "lean", "damaged", "unit"]
     rows = {row[0]: row[1:-1] for row in result["rows"]}
     assert rows["recall @10"] == [1.0, 1.0, 1.0, 1.0]
     assert rows["notes with the model's fields"][:3] == [None, 1.0, 1.0]
     assert rows["filler"] == [0.0] * 4
-    none, default, lean, _ = rows["calls"]
-    assert none is None
+    without_model, default, lean, _ = rows["calls"]
+    assert without_model is None
     assert 0.33 < lean <= default <= 1
     assert 0 < rows["tokens"][2] < rows["tokens"][1]
     assert all(value > 0 for name in ("add p50", "add p95") for value in rows[name][:2])
@@ -55,13 +55,15 @@ def test_cost_recall_and_add_in_one_table(zettel: Zettel, files: tuple[str, ...]
 
 def test_notes_of_another_conversation_are_refused(zettel: Zettel, files: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "notes.jsonl").write_text(json.dumps(NOTES[0] | {"id": "D9:9"}))
-    ran = zettel(*files)
-    assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
-    assert "no note of this conversation" in ran.err
+    result = zettel(*files)
+    assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+    assert "no note of this conversation" in result.err
 
 
-def test_one_conversation_has_to_be_named(zettel: Zettel, files: tuple[str, ...], tmp_path: Path) -> None:
+def test_several_conversations_require_the_conversation_option(
+    zettel: Zettel, files: tuple[str, ...], tmp_path: Path
+) -> None:
     (tmp_path / "talk.json").write_text(json.dumps([*TALK, TALK[0] | {"sample_id": "lake"}]))
-    ran = zettel(*files)
-    assert (ran.status, ran.out) == (1, "")
-    assert "--conversation" in ran.err
+    result = zettel(*files)
+    assert (result.status, result.out) == (1, "")
+    assert "--conversation" in result.err

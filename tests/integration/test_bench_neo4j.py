@@ -1,4 +1,4 @@
-"""The benchmark of a Neo4j server on a few notes: what it prints and leaves, and whether its bare side writes all."""
+"""The benchmark of a Neo4j server on a few notes: its table, its clean-up, and its bare statements."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 ANN = Scope(user="ann")
 
 
-@pytest.fixture(params=neo4j_servers.EVERY[:1])  # it measures either release line by the same statements
+@pytest.fixture(params=neo4j_servers.EVERY[:1])  # both release lines run the same statements
 def running(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """A server without a node, its user and password in the environment."""
-    found: Server = neo4j_servers.server(request.param)
-    neo4j_servers.forget_all(found)
-    for name, value in zip(("NEO4J_USERNAME", "NEO4J_PASSWORD"), found.auth, strict=True):
+    """Return a server without nodes, and set its user and password in the environment."""
+    server: Server = neo4j_servers.server(request.param)
+    neo4j_servers.forget_all(server)
+    for name, value in zip(("NEO4J_USERNAME", "NEO4J_PASSWORD"), server.auth, strict=True):
         monkeypatch.setenv(name, value)
-    return found
+    return server
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Little of everything, and processes that find this checkout."""
+def small_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lower all counts, and let child processes import this checkout."""
     monkeypatch.setattr(neo4j_writes, "BATCH", 80)
     monkeypatch.setattr(neo4j_writes, "BATCHES", 2)
     monkeypatch.setattr(neo4j_writes, "WARM_UPS", 0)
@@ -53,17 +53,17 @@ def rows_of(result: dict[str, Any]) -> dict[str, list[Any]]:
     return {row[0]: row[1:] for row in result["rows"]}
 
 
-@pytest.mark.usefixtures("few")
-def test_a_server_beside_what_needs_none(zettel: Zettel, running: Server) -> None:
+@pytest.mark.usefixtures("small_benchmark")
+def test_a_server_is_compared_with_bare_cypher_and_the_embedded_store(zettel: Zettel, running: Server) -> None:
     result = zettel("bench", "neo4j", "--store", running.url, "--notes", "90,30", "--json", "-").json()
     rows = rows_of(result)
     assert rows["insert, batches of 80"][-2:] == ["notes/s", "bare UNWIND"]
-    for name, (ours, beside, ratio, unit, what) in rows.items():
-        assert ours > 0, name
+    for name, (measured, baseline, ratio, unit, system) in rows.items():
+        assert measured > 0, name
         if "overlap" in name:
-            assert (ours, unit, what) == (1.0, "of 1", "embedded")
+            assert (measured, unit, system) == (1.0, "of 1", "embedded")
         else:
-            assert ratio == pytest.approx(ours / beside, rel=0.1, abs=0.02), name
+            assert ratio == pytest.approx(measured / baseline, rel=0.1, abs=0.02), name
     for size in (30, 90):
         assert {f"search p50, {size}", f"search p95, {size}", f"- candidates p50, {size}"} <= rows.keys()
     for where in ("one scope", "a scope each"):
@@ -71,61 +71,61 @@ def test_a_server_beside_what_needs_none(zettel: Zettel, running: Server) -> Non
     assert rows["search p50, 90 ÷ 30"][-2] == "times"
     assert result["ran_on"]["server"].startswith("neo4j ")
     with Memory(running.url) as memory:
-        assert memory.scopes() == [], "all that was made is gone"
+        assert memory.scopes() == [], "the benchmark deletes its scopes"
 
 
-@pytest.mark.usefixtures("few")
+@pytest.mark.usefixtures("small_benchmark")
 @pytest.mark.soak_only
-def test_what_is_kept_is_not_made_again(
+def test_a_second_run_with_keep_uses_the_same_notes(
     zettel: Zettel, running: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(neo4j, "_adds", lambda *_: [])
-    kept = ("--store", running.url, "--notes", "30", "--keep", "made", "--json", "-")
-    first, again = (rows_of(zettel("bench", "neo4j", *kept).json())["import until flush, 30"] for _ in range(2))
+    options = ("--store", running.url, "--notes", "30", "--keep", "made", "--json", "-")
+    first, second = (rows_of(zettel("bench", "neo4j", *options).json())["import until flush, 30"] for _ in range(2))
     assert first[0] > 0
-    assert (again[0], again[1]) == (None, first[1])
+    assert (second[0], second[1]) == (None, first[1])
     assert (tmp_path / "made" / "made-up-30").is_dir()
     with Memory(running.url) as memory:
         (scope,) = memory.scopes()
         assert memory.stats(scope=scope)["events"] == 30
 
 
-def test_bare_statements_write_a_scope_that_is_sound(running: Server) -> None:
-    """What was written by the store, deleted, and written by bare statements, is to the store as it was."""
+def test_bare_statements_write_a_sound_scope(running: Server) -> None:
+    """The store deletes a scope, bare statements write it again, and the store reads the same memory."""
     with Memory(running.url, scope=ANN) as memory:
         memory.add("The heron came back to the pond.", title="Heron", session="s", occurred_at="2024-05-01T09:00:00Z")
         note = memory.add("The heron came back to the pond again.", session="s")
         memory.update(note, content="The Heron came to the pond twice.")
         memory.flush()
-        before = _told(memory, note)
+        before = _memory_contents(memory, note)
 
-    async def again() -> None:
+    async def rewrite() -> None:
         store = Neo4jStore(running.url)
         await store.open()
-        written = ScopeGraph(store.driver, DATABASE, ANN.key)
-        statements = await written.statements(dict.fromkeys(await written.ids(), 0), 1)
-        counted = await written.counts()
+        graph = ScopeGraph(store.driver, DATABASE, ANN.key)
+        statements = await graph.statements(dict.fromkeys(await graph.ids(), 0), 1)
+        counts = await graph.counts()
         await store.drop_scope(ANN)
-        assert not await written.counts()
-        await written.write(statements[0])
-        assert await written.counts() == counted
+        assert not await graph.counts()
+        await graph.write(statements[0])
+        assert await graph.counts() == counts
         await store.close()
 
-    anyio.run(again)
+    anyio.run(rewrite)
     with Memory(running.url, scope=ANN) as memory:
-        assert _told(memory, note) == before
+        assert _memory_contents(memory, note) == before
         assert memory.check() == []
         assert memory.revert(note, 1).content == "The heron came back to the pond again."
 
 
-def _told(memory: Memory, note: str) -> list[Any]:
+def _memory_contents(memory: Memory, note: str) -> list[Any]:
     hits = memory.search("Where is the heron?")
     return [memory.stats(scope=ANN), memory.get(note), memory.history(note), memory.links(note), [
         (hit.note.id, round(hit.score, 6)) for hit in hits
     ]]  # fmt: skip
 
 
-def test_overlap_with_a_server(zettel: Zettel, running: Server, tmp_path: Path) -> None:
+def test_overlap_with_a_server_is_complete(zettel: Zettel, running: Server, tmp_path: Path) -> None:
     (tmp_path / "talk.json").write_text(json.dumps(TALK))
     stores = ("--store", running.url, "--against", "other.db", "--notes", "40")
     result = zettel("bench", "overlap", "talk.json", *stores, "--json", "-").json()

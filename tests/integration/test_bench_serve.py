@@ -1,4 +1,4 @@
-"""What ``zettel bench serve`` measures: the clients and the threads, in this process."""
+"""``zettel bench serve``: its clients and threads, run in this process."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from zettel.errors import ZettelError
 
 pytestmark = pytest.mark.integration
 
-ASKED: dict[str, Any] = {"questions": ["Which kettle?", "Which shelf?"], "k": 3, "clients": 2, "count": 7}
+SEARCHES: dict[str, Any] = {"questions": ["Which kettle?", "Which shelf?"], "k": 3, "clients": 2, "count": 7}
 
 
-def test_both_sides_ask_all_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_and_threads_search_for_all_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "SEARCHES_BEFORE", 3)
     with Memory(tmp_path / "a.db") as memory:
         memory.add_many([{"content": f"Kettle {n} stands on shelf {n}."} for n in range(9)])
-    told = http_server.run_threads(store=str(tmp_path / "a.db"), embedder=None, **ASKED)
-    assert told["seconds"] > 0
-    assert told["cpu"] > 0
+    measured = http_server.run_threads(store=str(tmp_path / "a.db"), embedder=None, **SEARCHES)
+    assert measured["seconds"] > 0
+    assert measured["cpu"] > 0
     with served(tmp_path / "a.db") as server:
         key = server.key("bench", right="read")
-        assert http_server.run_clients(address=server.url, key=key, **ASKED)["seconds"] > 0
+        assert http_server.run_clients(address=server.url, key=key, **SEARCHES)["seconds"] > 0
         page = server.asker(server.key("scrapes"))("GET", "/metrics").body.decode()
         assert 'zettel_http_requests_total{method="POST",route="/v1/search",status="200"} 7.0' in page
         with pytest.raises(ZettelError, match=r"the server answered .* 401"):
-            http_server.run_clients(address=server.url, key="zk_wrong", **ASKED)
+            http_server.run_clients(address=server.url, key="zk_wrong", **SEARCHES)
 
 
-def test_the_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_table_compares_http_with_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     answers = {"run_threads": {"seconds": 2.0, "cpu": 2.0}, "run_clients": {"seconds": 2.5, "cpu": 0.0}}
     monkeypatch.setattr(http_server, "run_in_child", lambda function, **_: dict(answers[function.__name__]))
     monkeypatch.setattr(http_server.sizes, "prepare", lambda *_: {})

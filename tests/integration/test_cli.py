@@ -323,11 +323,11 @@ class TestNotes:
         assert result.stderr.startswith(b"zettel: stdin is not utf-8 (byte 4,")
         assert list(tmp_path.iterdir()) == []
 
-    def test_links(self, zettel: Zettel) -> None:
+    def test_links_are_listed(self, zettel: Zettel) -> None:
         old = zettel("add", "It is forty feet long.", "--title", "Blue Heron").out.strip()
         new = zettel("add", "We painted Blue Heron today.").out.strip()
-        found = zettel("links", new, "--json").json()
-        assert [link["target"] for link in found if link["type"] == "MENTIONS"] == [old]
+        links = zettel("links", new, "--json").json()
+        assert [link["target"] for link in links if link["type"] == "MENTIONS"] == [old]
         assert "MENTIONS" in zettel("links", new, "--hops", "2").out
 
     def test_the_effects_of_a_note_are_shown_and_reverted(self, zettel: Zettel) -> None:
@@ -474,8 +474,8 @@ class TestUpkeep:
     def test_a_job_can_be_shown_and_cancelled(self, zettel: Zettel) -> None:
         zettel("add", "The keel was laid in spring, and Ida painted it blue.", "--llm", "openai/nobody")
         (job,) = [job for job in zettel("jobs", "list", "--json").json() if job["kind"] == "annotate"]
-        shown = zettel("jobs", "show", job["id"]).out
-        assert all(part in shown for part in (job["id"], "annotate", "queued", job["note"], "the default scope"))
+        output = zettel("jobs", "show", job["id"]).out
+        assert all(part in output for part in (job["id"], "annotate", "queued", job["note"], "the default scope"))
         assert zettel("jobs", "show", job["id"], "--json").json() == job
         assert zettel("jobs", "retry", job["id"]).out == f"{job['id']} has not failed\n"
         assert zettel("jobs", "cancel", job["id"], "--json").json() == {"cancelled": job["id"]}
@@ -505,7 +505,7 @@ class TestMistakes:
         ("arguments", "status", "error_text"),
         [
             (["search", "x"], 1, "no store zettel.db"),
-            (["stats", "--store", "gone.db"], 1, "gone.db"),
+            (["stats", "--store", "missing.db"], 1, "missing.db"),
             (["search", "--frobnicate", "x"], 2, "--frobnicate"),
             (["search"], 2, "QUESTION"),
             (["nosuch"], 2, "nosuch"),
@@ -522,9 +522,9 @@ class TestMistakes:
             (["stats", "--store", "prose.md"], 1, "prose.md"),
             (["search", "x", "--store", "prose.md"], 1, "prose.md is not a zettel store"),
             (["add", "x", "--store", "."], 1, "is a folder"),
-            (["add", "x", "--store", "gone/a.db"], 1, "no folder"),
+            (["add", "x", "--store", "missing/a.db"], 1, "no folder"),
             (["demo", "--out", "."], 1, "is a folder"),
-            (["demo", "--out", "gone/a.html"], 1, "the folder gone does not exist"),
+            (["demo", "--out", "missing/a.html"], 1, "the folder missing does not exist"),
         ],
     )
     def test_errors_without_a_store(
@@ -552,7 +552,7 @@ class TestMistakes:
             (["search", "x", "--as-of", "soon"], "soon"),
             (["links", "n_missing"], "n_missing"),
             (["export", "."], "is a folder"),
-            (["export", "gone/a.jsonl"], "the folder gone does not exist"),
+            (["export", "missing/a.jsonl"], "the folder missing does not exist"),
             (["search", "x", "--kind", "dream"], "dream"),
             (["search", "x", "--meta", "loose"], "NAME=VALUE"),
             (["search", "x", "--meta", "team=a", "--meta", "team=b"], "team already has a value"),

@@ -1,4 +1,4 @@
-"""Evolving from the command line: what it tells, what it leaves, and what it is measured by."""
+"""``zettel evolve`` and its benchmark."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ TURNS = [
 ]
 
 
-def test_it_tells_what_changed_and_then_that_nothing_does(zettel: Zettel) -> None:
+def test_changes_are_reported_once(zettel: Zettel) -> None:
     for place, text in enumerate([*TURNS, f"Well, {TURNS[0]}"]):
         assert zettel("add", text, "--speaker", "Ann", "--id", str(place), "--at", "2024-03-03").status == 0
-    ran = zettel("evolve")
-    assert ran.status == 0
-    assert "merged" in ran.out
+    result = zettel("evolve")
+    assert result.status == 0
+    assert "merged" in result.out
     assert zettel("evolve", "--json").json() == {"revised": 0, "merged": 0, "insights": 0, "archived": 0}
     assert zettel("evolve").out == "nothing to change\n"
     assert len(zettel("search", TURNS[0], "--json").json()) == len(TURNS)
 
 
-def test_without_a_store_it_says_so(zettel: Zettel) -> None:
-    ran = zettel("evolve")
-    assert ran.status == 1
-    assert "no store" in ran.err
+def test_a_missing_store_is_an_error(zettel: Zettel) -> None:
+    result = zettel("evolve")
+    assert result.status == 1
+    assert "no store" in result.err
 
 
-def test_recall_before_and_after(zettel: Zettel, tmp_path: Path) -> None:
+def test_the_benchmark_reports_merges_and_recall_before_and_after(zettel: Zettel, tmp_path: Path) -> None:
     talk = {
         "sample_id": "mill",
         "conversation": {
@@ -49,9 +49,9 @@ def test_recall_before_and_after(zettel: Zettel, tmp_path: Path) -> None:
     }
     (tmp_path / "talk.json").write_text(json.dumps([talk]))
     result = zettel("bench", "evolve", "talk.json", "-k", "3", "--json", "-").json()
-    told = [dict(zip(result["columns"], row, strict=True)) for row in result["rows"]]
-    assert [row["conversation"] for row in told] == ["mill", "all"]
-    for row in told:
+    rows = [dict(zip(result["columns"], row, strict=True)) for row in result["rows"]]
+    assert [row["conversation"] for row in rows] == ["mill", "all"]
+    for row in rows:
         assert row["planted copies"] == row["merged of them"] == len(TURNS)
         assert row["merged beside"] == 0
         assert row["recall @3 before"] == row["recall @3 after"] == 1.0

@@ -33,9 +33,9 @@ LOG = '{"id": "1", "content": "Wind from the west."}\n{"id": "2", "contents": "?
 TABLE = "Text,Who,When\nThe pump leaks.,Dee,2024-05-02T10:00\nIt holds now.,Eli,2024-05-02T11:00\n"
 
 ENTRIES = [
-    f"{day:02}/05/2024, {hour:02}:15 - {who}: Entry {day}-{hour}.\n"
+    f"{day:02}/05/2024, {hour:02}:15 - {speaker}: Entry {day}-{hour}.\n"
     for day in range(13, 19)
-    for hour, who in ((9, "Ann"), (10, "Ben"), (20, "Ann"))
+    for hour, speaker in ((9, "Ann"), (10, "Ben"), (20, "Ann"))
 ]
 """A chat as WhatsApp exports it."""
 
@@ -419,7 +419,7 @@ class TestRejected:
 
     def test_an_unwritable_file_fails_before_the_import(self, zettel: Zettel, tmp_path: Path) -> None:
         (tmp_path / "chat.txt").write_text(CHAT)
-        assert zettel("import", "chat.txt", "--rejected", "gone/bad.jsonl").status == 1
+        assert zettel("import", "chat.txt", "--rejected", "missing/bad.jsonl").status == 1
         assert not (tmp_path / "zettel.db").exists()
 
     def test_neither_the_transcript_nor_a_store_is_overwritten(self, zettel: Zettel, tmp_path: Path) -> None:

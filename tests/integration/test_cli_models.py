@@ -68,17 +68,17 @@ class TestImporting:
         (hit,) = zettel("search", "noteworthy piano on Friday", "-k", "1", "--json").json()
         assert "noteworthy" in hit["note"]["keywords"]
 
-    @pytest.mark.parametrize(("answer", "goes_on"), [("y\n", True), ("n\n", False), ("\n", False), ("", False)])
+    @pytest.mark.parametrize(("answer", "continues"), [("y\n", True), ("n\n", False), ("\n", False), ("", False)])
     def test_an_import_asks_for_confirmation(
         self, zettel: Zettel, openai: ModelServer, chat: str, tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch, answer: str, goes_on: bool,
+        monkeypatch: pytest.MonkeyPatch, answer: str, continues: bool,
     ) -> None:  # fmt: skip
         monkeypatch.setattr(sys, "stdin", Terminal(answer))
         result = zettel("import", chat, "--llm", MODEL)
         assert "Continue? [y/N]" in result.err
-        assert (result.status == 0) is goes_on
-        assert (tmp_path / "zettel.db").exists() is goes_on
-        assert (openai.asked > 0) is goes_on
+        assert (result.status == 0) is continues
+        assert (tmp_path / "zettel.db").exists() is continues
+        assert (openai.asked > 0) is continues
 
     def test_without_a_terminal_nothing_is_stored(
         self, zettel: Zettel, openai: ModelServer, chat: str, tmp_path: Path
@@ -95,11 +95,11 @@ class TestImporting:
 
     def test_a_repeated_import_makes_no_model_calls(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
         assert zettel("import", chat, "--llm", MODEL, "--yes").status == 0
-        asked = openai.asked
-        again = zettel("import", chat, "--llm", MODEL)  # no confirmation, because no call is needed
-        assert (again.status, again.err) == (0, "")
-        assert "language model" not in again.out
-        assert openai.asked == asked
+        calls = openai.asked
+        repeated = zettel("import", chat, "--llm", MODEL)  # no confirmation, because no call is needed
+        assert (repeated.status, repeated.err) == (0, "")
+        assert "language model" not in repeated.out
+        assert openai.asked == calls
 
     def test_an_unknown_price_is_reported(self, zettel: Zettel, openai: ModelServer, chat: str) -> None:
         result = zettel("import", chat, "--llm", "openai/scribe", "--yes", "--json")

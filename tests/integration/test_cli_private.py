@@ -1,4 +1,4 @@
-"""``zettel import --redact`` and ``--scope-by``: nothing private is in the store, and what is said of it."""
+"""``zettel import`` with ``--redact`` and ``--scope-by``: no personal data in the store, and the report."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tests.integration.command import CommandResult, Zettel
 
 pytestmark = pytest.mark.integration
 
-TOKEN = "ghp_" + "aB3d" * 9  # in pieces, so that nobody takes this file for a leak
+TOKEN = "ghp_" + "aB3d" * 9  # split, so that secret scanners do not report this file
 PRIVATE = ("cyrano@example.org", "912 34 567", "4111 1111 1111 1111", TOKEN)
-"""One of each kind; wherever one is left, it is as it is here."""
+"""One of each kind, as a file would contain it without redaction."""
 CHAT = f"""\
 13/05/2024, 09:15 - +47 912 34 567: Write to cyrano@example.org
 13/05/2024, 09:16 - Ann: Is your number still +47 912 34 567?
@@ -35,82 +35,85 @@ def exports(tmp_path: Path) -> Path:
     folder = tmp_path / "exports"
     folder.mkdir()
     (folder / "WhatsApp Chat with +47 912 34 567.txt").write_text(CHAT)
-    (folder / "log.jsonl").write_text("".join(json.dumps(one) + "\n" for one in LOG))
+    (folder / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in LOG))
     return folder
 
 
-def left_in(*files: Path) -> list[str]:
-    """Which of the private things are in which file."""
-    kept = {file: file.read_bytes() for file in files if file.is_file()}
+def private_words(*files: Path) -> list[str]:
+    """Return file and word of each private word in the files."""
+    contents = {file: file.read_bytes() for file in files if file.is_file()}
     forms = {word: (word.encode(), word.encode("utf-16-le")) for word in PRIVATE}
     return [
-        f"{file.name}: {word}" for file, data in kept.items() for word in PRIVATE if any(f in data for f in forms[word])
+        f"{file.name}: {word}"
+        for file, data in contents.items()
+        for word in PRIVATE
+        if any(form in data for form in forms[word])
     ]
 
 
-def refused(ran: CommandResult, *told: str) -> None:
-    assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1), ran
-    for words in told:
-        assert words in ran.err
+def check_refused(result: CommandResult, *messages: str) -> None:
+    assert (result.status, result.out, result.err.count("\n")) == (1, "", 1), result
+    for message in messages:
+        assert message in result.err
 
 
-def test_nothing_private_is_in_the_store_or_beside_it(zettel: Zettel, tmp_path: Path, exports: Path) -> None:
+def test_redaction_leaves_no_personal_data_in_any_file(zettel: Zettel, tmp_path: Path, exports: Path) -> None:
     pytest.importorskip("phonenumbers")
     options = ("import", "exports", "--redact-region", "NO", "--rejected", "bad.jsonl", "--json")
-    foreseen = zettel(*options, "--dry-run")
-    ran = zettel(*options)
-    assert ran.status == 1  # for the record with an unknown field
-    assert "unknown field '[e-mail]'" in ran.err
-    report = json.loads(ran.out)
+    dry_run = zettel(*options, "--dry-run")
+    result = zettel(*options)
+    assert result.status == 1  # for the record with an unknown field
+    assert "unknown field '[e-mail]'" in result.err
+    report = json.loads(result.out)
     assert (report["added"], len(report["rejected_records"])) == (9, 1)
     assert report["redacted"] == {"phone": 9, "e-mail": 3, "card": 2, "key": 2}
     assert report["secrets"] == []
-    assert json.loads(foreseen.out)["redacted"] == report["redacted"]
+    assert json.loads(dry_run.out)["redacted"] == report["redacted"]
     store = [file for file in tmp_path.rglob("*") if exports not in file.parents]
     assert {"zettel.db", "bad.jsonl"} <= {file.name for file in store}
-    assert left_in(*store) == []
+    assert private_words(*store) == []
 
-    again = json.loads(zettel(*options).out)
-    assert (again["added"], again["existing"], again["revised"]) == (0, 9, 0)
-    assert left_in(*tmp_path.rglob("*.db*")) == []
-    said = [json.loads(line)["content"] for line in zettel("export").out.splitlines()]
-    assert "The card is [card], for the boat of 2,400,000 kr." in said
-    assert "Or call [phone] on 2024-05-14." in said
+    repeated = json.loads(zettel(*options).out)
+    assert (repeated["added"], repeated["existing"], repeated["revised"]) == (0, 9, 0)
+    assert private_words(*tmp_path.rglob("*.db*")) == []
+    exported = [json.loads(line)["content"] for line in zettel("export").out.splitlines()]
+    assert "The card is [card], for the boat of 2,400,000 kr." in exported
+    assert "Or call [phone] on 2024-05-14." in exported
 
 
-def test_the_table_tells_what_was_taken_out(zettel: Zettel, exports: Path) -> None:
+def test_the_table_counts_redacted_data_by_kind(zettel: Zettel, exports: Path) -> None:
     pytest.importorskip("phonenumbers")
     (exports / "log.jsonl").unlink()
-    ran = zettel("import", "exports", "--redact")
-    assert ran.status == 0
-    assert "7  phone numbers redacted" in ran.out
-    assert "1  keys or passwords redacted" in ran.out
+    result = zettel("import", "exports", "--redact")
+    assert result.status == 0
+    assert "7  phone numbers redacted" in result.out
+    assert "1  keys or passwords redacted" in result.out
 
 
-def test_secrets_are_told_without_it_and_never_shown(zettel: Zettel, exports: Path) -> None:
+def test_without_redaction_secrets_are_reported_by_position_only(zettel: Zettel, exports: Path) -> None:
     (exports / "log.jsonl").write_text(json.dumps(LOG[3]) + "\n")
     places = [
         ["GitHub token", "exports/WhatsApp Chat with +47 912 34 567.txt", "4"],
         ["GitHub token", "exports/log.jsonl", "1"],
     ]
-    for dry in (["--dry-run"], []):
-        assert [[*one] for one in zettel("import", "exports", "--json", *dry).json()["secrets"]] == places
-    ran = zettel("import", "exports")
-    assert "2  possible keys or passwords: --redact removes them" in ran.out
-    assert "exports/log.jsonl:1: GitHub token" in ran.out
-    assert TOKEN not in ran.out + ran.err
-    assert len(left_in(*exports.parent.glob("*.db*"))) >= len(PRIVATE)  # so that to find none means something
+    for options in (["--dry-run"], []):
+        assert [[*secret] for secret in zettel("import", "exports", "--json", *options).json()["secrets"]] == places
+    result = zettel("import", "exports")
+    assert "2  possible keys or passwords: --redact removes them" in result.out
+    assert "exports/log.jsonl:1: GitHub token" in result.out
+    assert TOKEN not in result.out + result.err
+    assert len(private_words(*exports.parent.glob("*.db*"))) >= len(PRIVATE)  # the search finds words that are present
 
 
-def test_scopes_by_rule(zettel: Zettel, exports: Path) -> None:
-    ran = zettel("import", "exports/log.jsonl", "--scope-by", "user", "--user", "ann")
-    refused(ran, "--scope-by sets the user of each scope: leave --user out")
-    refused(zettel("import", "exports", "--scope-by", "place"), "scope_by must be 'user' or 'channel'")
+def test_events_are_imported_into_a_scope_per_user(zettel: Zettel, exports: Path) -> None:
+    result = zettel("import", "exports/log.jsonl", "--scope-by", "user", "--user", "ann")
+    check_refused(result, "--scope-by sets the user of each scope: leave --user out")
+    check_refused(zettel("import", "exports", "--scope-by", "place"), "scope_by must be 'user' or 'channel'")
     chat = next(exports.glob("*.txt"))
-    ran = zettel("import", str(chat), "--scope-by", "user", "--tenant", "acme")
-    assert ran.status == 0
-    assert "3  scopes" in ran.out
-    assert "tenant='acme', user='Ann': 2 added" in ran.out
+    result = zettel("import", str(chat), "--scope-by", "user", "--tenant", "acme")
+    assert result.status == 0
+    assert "3  scopes" in result.out
+    assert "tenant='acme', user='Ann': 2 added" in result.out
     report = zettel("import", str(chat), "--scope-by", "user", "--tenant", "acme", "--json").json()
     ann = {
         "scope": {"tenant": "acme", "user": "Ann", "agent": None},

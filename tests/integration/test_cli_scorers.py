@@ -1,4 +1,4 @@
-"""Scorers and efforts from the command line."""
+"""The options ``--scorer`` and ``--effort`` of the command line."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ def scorers(zettel: Zettel, *arguments: str) -> set[str]:
     return {hit["why"]["scorer"] for hit in zettel("search", QUESTION, *arguments, "--json").json()}
 
 
-def test_by_name(zettel: Zettel, openai: ModelServer) -> None:
+def test_a_scorer_is_selected_by_name(zettel: Zettel, openai: ModelServer) -> None:
     assert scorers(zettel) == scorers(zettel, "--scorer", "fusion") == {"fusion"}
     assert scorers(zettel, *LLM) == {"fusion+llm"}
     assert "red boat" in zettel("context", QUESTION, *LLM).out
-    assert openai.asked == 1  # both ask the same
-    shown = zettel("search", QUESTION, "--explain", *LLM)
-    assert (shown.err, "fusion+llm: local score" in shown.out) == ("", True)
+    assert openai.asked == 1  # the second request is cached
+    explained = zettel("search", QUESTION, "--explain", *LLM)
+    assert (explained.err, "fusion+llm: local score" in explained.out) == ("", True)
 
 
-def test_what_the_model_did_not_do_is_told_beside_the_hits(zettel: Zettel, openai: ModelServer) -> None:
+def test_a_failing_model_is_reported_beside_the_hits(zettel: Zettel, openai: ModelServer) -> None:
     openai.plan = first([Fault.BROKEN])
-    ran = zettel("search", QUESTION, *LLM)
-    assert (ran.status, ran.out.count("boat")) == (0, 2)
-    assert ran.err.startswith("zettel: ranked by fusion (not llm: openai/gpt-4o-mini did not answer")
-    assert ran.err.count("\n") == 1
-    ran = zettel("search", QUESTION, *LLM, "--budget", "calls=0")
-    assert (ran.status, "the budget of the day is spent" in ran.err) == (0, True)
+    result = zettel("search", QUESTION, *LLM)
+    assert (result.status, result.out.count("boat")) == (0, 2)
+    assert result.err.startswith("zettel: ranked by fusion (not llm: openai/gpt-4o-mini did not answer")
+    assert result.err.count("\n") == 1
+    result = zettel("search", QUESTION, *LLM, "--budget", "calls=0")
+    assert (result.status, "the budget of the day is spent" in result.err) == (0, True)
 
 
-def test_by_effort(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_effort_selects_a_scorer(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scoring, "EFFORTS", {"low": (), "mid": ("luck",)})
     assert scorers(zettel, "--effort", "low") == {"fusion"}
     assert zettel("context", QUESTION, "--effort", "low").status == 0
-    ran = zettel("search", QUESTION, "--effort", "mid")
-    assert (ran.status, "unknown scorer 'luck'" in ran.err) == (1, True)
+    result = zettel("search", QUESTION, "--effort", "mid")
+    assert (result.status, "unknown scorer 'luck'" in result.err) == (1, True)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--scorer", "luck"], "unknown scorer 'luck'"),
         (["--effort", "most"], "effort='most' must be one of low, mid, high"),
@@ -62,7 +62,7 @@ def test_by_effort(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 @pytest.mark.parametrize("command", ["search", "context"])
-def test_mistakes(zettel: Zettel, command: str, arguments: list[str], told: str) -> None:
-    ran = zettel(command, QUESTION, *arguments)
-    assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
-    assert told in ran.err
+def test_invalid_scorers_are_one_line_errors(zettel: Zettel, command: str, arguments: list[str], message: str) -> None:
+    result = zettel(command, QUESTION, *arguments)
+    assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+    assert message in result.err

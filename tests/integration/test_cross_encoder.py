@@ -81,10 +81,10 @@ def test_questions_are_scored_in_one_batch_as_separately(scorer: CrossEncoderSco
     questions = ["the red boat", "a blue boat", "lone \ud800 sign, the boat"]
     with Memory(":memory:") as memory:
         memory.add_many([{"content": text} for text in TEXTS], wait=True)
-        together = memory.search_many(questions, scorer=scorer)
+        batched = memory.search_many(questions, scorer=scorer)
         assert batches == [len(TEXTS) * 3]
         alone = [memory.search(question, scorer=scorer) for question in questions]
-    assert [[hit.note.id for hit in hits] for hits in together] == [[hit.note.id for hit in hits] for hits in alone]
+    assert [[hit.note.id for hit in hits] for hits in batched] == [[hit.note.id for hit in hits] for hits in alone]
 
 
 def test_reads_limits_the_scored_hits(model: Path) -> None:

@@ -1,6 +1,6 @@
-"""The docs are true: every block of code runs, what a page shows is what comes out, links and names resolve.
+"""The docs are correct: code blocks run and print the output shown, links and names resolve.
 
-How blocks of code are run tells tests/pages.py; the pages of agent frameworks run where these are (tests/frameworks).
+tests/pages.py runs the blocks; tests/frameworks runs the pages of agent frameworks, where these are installed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import zettel.cli.app as cli
 from tests import neo4j_servers
 from tests.frameworks.known import FRAMEWORKS
 from tests.model_server import ModelServer
-from tests.pages import CHECKOUT, PAGES, blocks, name_of, run_page, stand_in
+from tests.pages import CHECKOUT, PAGES, blocks, enter_folder, name_of, run_page
 from tests.scripted_model import reply
 from tests.talk_server import TalkServer
 from zettel import Memory
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.integration
 
 FOR_FRAMEWORKS = {framework.page for framework in FRAMEWORKS}
 MAY_NOT_RUN = 9
-"""Blocks of all pages that need a network or another machine, at most."""
+"""Largest number of blocks that do not run, because they need a network or another machine."""
 
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
@@ -45,48 +45,48 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def talks() -> Iterator[TalkServer]:
+def talk_server() -> Iterator[TalkServer]:
     with TalkServer() as server:
         yield server
 
 
-def of_a_server(page: Path) -> bool:
+def needs_server(page: Path) -> bool:
     return "NEO4J_URI" in page.read_text(encoding="utf-8")
 
 
 def param(page: Path) -> Any:
-    marks = [pytest.mark.neo4j(neo4j_servers.NEWEST)] if of_a_server(page) else []
+    marks = [pytest.mark.neo4j(neo4j_servers.NEWEST)] if needs_server(page) else []
     return pytest.param(page, id=name_of(page), marks=marks)
 
 
 @pytest.mark.timeout(300)  # some pages start a dozen processes
 @pytest.mark.parametrize("page", [param(page) for page in PAGES if page not in FOR_FRAMEWORKS])
-def test_blocks_run_and_show_what_comes_out(
+def test_blocks_run_and_print_the_output_shown(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    stand_in(tmp_path, monkeypatch)
-    if of_a_server(page):
+    enter_folder(tmp_path, monkeypatch)
+    if needs_server(page):
         server = neo4j_servers.empty(neo4j_servers.NEWEST)
         for name, value in zip(("URI", "USERNAME", "PASSWORD"), (server.url, *server.auth), strict=True):
             monkeypatch.setenv(f"NEO4J_{name}", value)
-    if "llm" in page.read_text(encoding="utf-8"):  # a model by rule stands where LiteLLM looks for OpenAI's
+    if "llm" in page.read_text(encoding="utf-8"):  # LiteLLM calls a rule-based model instead of OpenAI
         model = request.getfixturevalue("model")
         monkeypatch.setenv("OPENAI_API_BASE", model.url)
         monkeypatch.setenv("OPENAI_API_KEY", "none")
-    if "OpenAI()" in page.read_text(encoding="utf-8"):  # one that talks
-        talks = request.getfixturevalue("talks")
-        monkeypatch.setenv("OPENAI_API_BASE", talks.url)
-        monkeypatch.setenv("OPENAI_BASE_URL", talks.url)
+    if "OpenAI()" in page.read_text(encoding="utf-8"):  # the OpenAI client calls a rule-based chat model
+        talk_server = request.getfixturevalue("talk_server")
+        monkeypatch.setenv("OPENAI_API_BASE", talk_server.url)
+        monkeypatch.setenv("OPENAI_BASE_URL", talk_server.url)
     run_page(page, tmp_path / "state")
 
 
 def test_few_blocks_are_not_run(record_property: Callable[[str, object], None]) -> None:
-    left_out = [(name_of(page), block) for page in PAGES for block in blocks(page) if block.reason is not None]
-    reasons = "; ".join(sorted({f"{name}: {block.reason}" for name, block in left_out}))
-    record_property("left_out", f"{len(left_out)} blocks of the docs are not run ({reasons})")  # told at the end
-    assert len(left_out) <= MAY_NOT_RUN
-    ran = {block.language for page in PAGES for block in blocks(page) if block.reason is None}
-    assert {"python", "console"} <= ran
+    not_run = [(name_of(page), block) for page in PAGES for block in blocks(page) if block.reason is not None]
+    reasons = "; ".join(sorted({f"{name}: {block.reason}" for name, block in not_run}))
+    record_property("left_out", f"{len(not_run)} blocks of the docs are not run ({reasons})")
+    assert len(not_run) <= MAY_NOT_RUN
+    languages = {block.language for page in PAGES for block in blocks(page) if block.reason is None}
+    assert {"python", "console"} <= languages
 
 
 # ------------------------------------------------------------------------------------------------------------- resolve
@@ -97,13 +97,13 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors that GitHub makes of a page's headings."""
+    """Return the anchors that GitHub makes of a page's headings."""
     headings = re.findall(r"^#+ +(.+?) *$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_a_target(page: Path) -> None:
     for pair in _LINK.findall(prose(page)):
         link = pair[0] or pair[1]
         if re.match(r"[a-z]+:", link):
@@ -131,20 +131,20 @@ def test_commands_and_methods_named_in_prose_exist(page: Path) -> None:
         assert hasattr(Memory, method), f"{name_of(page)}: memory.{method}"
 
 
-def quoted() -> list[tuple[str, str, str]]:
-    found = [match for page in PAGES for match in _CONSTANT.finditer(prose(page))]
-    return [(match["module"], match["name"], match["value"]) for match in found]
+def quoted_constants() -> list[tuple[str, str, str]]:
+    matches = [match for page in PAGES for match in _CONSTANT.finditer(prose(page))]
+    return [(match["module"], match["name"], match["value"]) for match in matches]
 
 
-@pytest.mark.parametrize(("module", "name", "value"), quoted())
-def test_constants_are_quoted_as_they_are(module: str, name: str, value: str) -> None:
+@pytest.mark.parametrize(("module", "name", "value"), quoted_constants())
+def test_quoted_constants_have_the_current_value(module: str, name: str, value: str) -> None:
     assert getattr(importlib.import_module(module), name) == float(value.replace(",", ""))
 
 
-def test_search_page_tells_how_much_is_asked_for() -> None:
+def test_search_page_states_the_number_of_candidates() -> None:
     page = (CHECKOUT / "docs" / "search.md").read_text(encoding="utf-8")
     defaults = {field.name: field.default for field in fields(Query)}
     assert f"up to {defaults['pool']} allowed notes" in page
     assert defaults["window"] == 3
     assert "up to three places away" in page
-    assert len(quoted()) >= 10
+    assert len(quoted_constants()) >= 10

@@ -61,11 +61,11 @@ steps = st.one_of(
     additions.map(lambda fields: ("add", fields)),
     st.tuples(note, changes, vectors).map(lambda drawn: ("change", drawn)),
     st.tuples(note, note, st.sampled_from(LinkType)).map(lambda drawn: ("link", drawn)),
-    note.map(lambda which: ("undo", which)),
+    note.map(lambda number: ("undo", number)),
     st.tuples(note, note).map(lambda drawn: ("mention", drawn)),
-    note.map(lambda which: ("forget", which)),
-    note.map(lambda which: ("erase", which)),
-    note.map(lambda which: ("erase revision", which)),
+    note.map(lambda number: ("forget", number)),
+    note.map(lambda number: ("erase", number)),
+    note.map(lambda number: ("erase revision", number)),
 )
 filters = st.builds(
     Filter,
@@ -88,42 +88,42 @@ def short_stretches() -> Iterator[None]:
         yield
 
 
-async def apply_step(scribe: StoreWriter, step: tuple[str, Any], present: list[str], versions: dict[str, int]) -> None:
-    what, drawn = step
-    if what == "add":
-        present.append(await scribe.add(**drawn))
+async def apply_step(writer: StoreWriter, step: tuple[str, Any], present: list[str], versions: dict[str, int]) -> None:
+    action, drawn = step
+    if action == "add":
+        present.append(await writer.add(**drawn))
         versions[present[-1]] = 1
         return
     if not present:
         return
 
-    def pick(which: int) -> str:
-        return present[which % len(present)]
+    def pick(number: int) -> str:
+        return present[number % len(present)]
 
-    if what == "change":
+    if action == "change":
         id = pick(drawn[0])
         versions[id] += 1
-        await scribe.change(id, vector=drawn[2], **drawn[1])
-    elif what == "link":
+        await writer.change(id, vector=drawn[2], **drawn[1])
+    elif action == "link":
         id = pick(drawn[0])
         if id != pick(drawn[1]):
             versions[id] += 1
-            await scribe.change(id, links=[(pick(drawn[1]), drawn[2])], inputs=[pick(drawn[1])])
-    elif what == "undo" and versions[pick(drawn)] > 1:
+            await writer.change(id, links=[(pick(drawn[1]), drawn[2])], inputs=[pick(drawn[1])])
+    elif action == "undo" and versions[pick(drawn)] > 1:
         id = pick(drawn)
         versions[id] += 1
-        await scribe.change(id, undoes=(versions[id] - 1,))
-    elif what == "erase revision" and versions[pick(drawn)] > 1:
+        await writer.change(id, undoes=(versions[id] - 1,))
+    elif action == "erase revision" and versions[pick(drawn)] > 1:
         id = pick(drawn)
         versions[id] += 1
-        await scribe.change(id, erased=(versions[id] - 1,))
+        await writer.change(id, erased=(versions[id] - 1,))
         versions[id] = 0  # an erased revision cannot be reverted
-    elif what == "mention" and pick(drawn[0]) != pick(drawn[1]):
-        await scribe.mention(pick(drawn[0]), pick(drawn[1]))
-    elif what == "forget":
-        await scribe.do(DropMentions((pick(drawn),)))
-    elif what == "erase":
-        await scribe.erase(pick(drawn))
+    elif action == "mention" and pick(drawn[0]) != pick(drawn[1]):
+        await writer.mention(pick(drawn[0]), pick(drawn[1]))
+    elif action == "forget":
+        await writer.do(DropMentions((pick(drawn),)))
+    elif action == "erase":
+        await writer.erase(pick(drawn))
         del versions[pick(drawn)]
         present.remove(pick(drawn))
 
@@ -143,7 +143,7 @@ def test_the_embedded_store_equals_the_reference_store(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     async def work(path: Path) -> None:
-        async with opened(path, hasty=True) as embedded:
+        async with opened(path, fast_writes=True) as embedded:
             reference = ReferenceStore()
             ours, theirs = await StoreWriter(embedded).begin(), await StoreWriter(reference).begin()
             writers: list[tuple[StoreWriter, list[str], dict[str, int]]] = [(ours, [], {}), (theirs, [], {})]
@@ -151,8 +151,8 @@ def test_the_embedded_store_equals_the_reference_store(
             for step in plan:
                 if step[0] == "change":  # searches in between update the columns step by step
                     await ours.ask("harbour")
-                for scribe, present, versions in writers:
-                    await apply_step(scribe, step, present, versions)
+                for writer, present, versions in writers:
+                    await apply_step(writer, step, present, versions)
                 states = [await store.state(ANN) for store in (embedded, reference)]
                 assert states[0].seq == states[1].seq
                 assert states[0].latest == states[1].latest
@@ -171,9 +171,9 @@ def test_an_empty_scope_has_candidates_of_the_right_shapes(tmp_path: Path) -> No
 
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await StoreWriter(store).begin()
+            writer = await StoreWriter(store).begin()
             for repetition in range(2):
-                candidates = await scribe.ask("harbour", "ferri", vector=vector(1), names=("kestrel",), times=((0, 9),))
+                candidates = await writer.ask("harbour", "ferri", vector=vector(1), names=("kestrel",), times=((0, 9),))
                 assert list(candidates.ids) == []
                 assert candidates.tf.shape == (0, 2)
                 assert candidates.cosine.shape == (0,)
@@ -197,7 +197,7 @@ def test_an_empty_scope_has_candidates_of_the_right_shapes(tmp_path: Path) -> No
                 for name in ("pool", "is_question", "term_named"):
                     assert getattr(candidates, name).dtype == bool
                 if not repetition:
-                    await scribe.erase(await scribe.add("The harbour."))
+                    await writer.erase(await writer.add("The harbour."))
             assert await store.notes(ANN, ["n_9"]) == {}
 
     run(work())
@@ -208,14 +208,14 @@ def test_past_candidates_have_term_names(tmp_path: Path) -> None:
 
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await StoreWriter(store).begin()
-            ids = [await scribe.add(f"The Kestrel was {at}.") for at in ("here", "there")]
+            writer = await StoreWriter(store).begin()
+            ids = [await writer.add(f"The Kestrel was {at}.") for at in ("here", "there")]
             known_at = (await store.state(ANN)).recorded_at
-            before = list((await scribe.ask("kestrel", names=("kestrel",))).term_keys)
+            before = list((await writer.ask("kestrel", names=("kestrel",))).term_keys)
             for id in ids:
-                await scribe.change(id, content="The ferry.")
-            assert list((await scribe.ask("kestrel", names=("kestrel",))).term_keys) == []
-            past_candidates = await scribe.ask("kestrel", names=("kestrel",), known_at=known_at)
+                await writer.change(id, content="The ferry.")
+            assert list((await writer.ask("kestrel", names=("kestrel",))).term_keys) == []
+            past_candidates = await writer.ask("kestrel", names=("kestrel",), known_at=known_at)
             assert list(past_candidates.term_keys) == before == ["kestrel"]
 
     run(work())
@@ -223,14 +223,14 @@ def test_past_candidates_have_term_names(tmp_path: Path) -> None:
 
 def test_candidates_are_not_expanded_through_a_hub(tmp_path: Path) -> None:
     async def work() -> None:
-        async with opened(tmp_path / "a.db", hasty=True) as store:
-            scribe = await StoreWriter(store).begin()
-            hub = await scribe.add("The harbour.", vector=None)
-            ids = [await scribe.add(f"Number {number}.", vector=None) for number in range(HUB_LINKS + 1)]
-            await scribe.change(hub, links=[(id, LinkType.RELATES) for id in ids])
-            assert list((await scribe.ask("harbour")).ids) == [hub]
-            await scribe.change(hub, links=[(id, LinkType.RELATES) for id in ids[1:]], undoes=(2,))
-            assert {*(await scribe.ask("harbour")).ids} == {hub, *ids[1:]}
+        async with opened(tmp_path / "a.db", fast_writes=True) as store:
+            writer = await StoreWriter(store).begin()
+            hub = await writer.add("The harbour.", vector=None)
+            ids = [await writer.add(f"Number {number}.", vector=None) for number in range(HUB_LINKS + 1)]
+            await writer.change(hub, links=[(id, LinkType.RELATES) for id in ids])
+            assert list((await writer.ask("harbour")).ids) == [hub]
+            await writer.change(hub, links=[(id, LinkType.RELATES) for id in ids[1:]], undoes=(2,))
+            assert {*(await writer.ask("harbour")).ids} == {hub, *ids[1:]}
 
     run(work())
 
@@ -238,9 +238,9 @@ def test_candidates_are_not_expanded_through_a_hub(tmp_path: Path) -> None:
 def test_a_very_high_term_frequency_is_capped(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await StoreWriter(store).begin()
-            await scribe.add("glacier " * 65535)
-            candidates = await scribe.ask("glacier")
+            writer = await StoreWriter(store).begin()
+            await writer.add("glacier " * 65535)
+            candidates = await writer.ask("glacier")
             assert candidates.tf[0, 0] == 2**15 - 1
 
     run(work())
@@ -252,23 +252,23 @@ def test_a_failed_search_leaves_clean_scratch_arrays(tmp_path: Path, monkeypatch
 
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await StoreWriter(store).begin()
-            first = await scribe.add("The harbour and the ferry.", session="a")
-            second = await scribe.add("The ferry and the glacier.", session="a")
-            await scribe.change(first, links=[(second, LinkType.RELATES)])
+            writer = await StoreWriter(store).begin()
+            first = await writer.add("The harbour and the ferry.", session="a")
+            second = await writer.add("The ferry and the glacier.", session="a")
+            await writer.change(first, links=[(second, LinkType.RELATES)])
             options = {"vector": vector(1), "names": ("ferry",)}
-            candidates = await scribe.ask("ferry", "harbour", **options)
+            candidates = await writer.ask("ferry", "harbour", **options)
             expected = candidate_rows(candidates, skip_cosines=set(), term_notes={first, second})
             for part in ("_tf", "_links"):
                 with monkeypatch.context() as patched:
                     patched.setattr(candidate_columns, part, fail)
                     with pytest.raises(MemoryError):
-                        await scribe.ask("ferry", "harbour", **options)
+                        await writer.ask("ferry", "harbour", **options)
                 [(_, [columns])] = store._scopes._entries.values()
                 assert isinstance(columns, Columns)
                 assert (columns.scratch() == -1).all()
                 assert not columns.sums().any()
-                candidates = await scribe.ask("ferry", "harbour", **options)
+                candidates = await writer.ask("ferry", "harbour", **options)
                 rows = candidate_rows(candidates, skip_cosines=set(), term_notes={first, second})
                 assert rows == expected
 
@@ -278,15 +278,15 @@ def test_a_failed_search_leaves_clean_scratch_arrays(tmp_path: Path, monkeypatch
 def test_the_size_of_cached_scopes_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await StoreWriter(store).begin()
+            writer = await StoreWriter(store).begin()
             for user in ("bo", "cy"):
                 await StoreWriter(store, Scope(user=user)).ask("ferry")
             assert not store._scopes._entries  # these scopes are empty
-            await scribe.add("The ferry.")
-            await scribe.ask("ferry")
+            await writer.add("The ferry.")
+            await writer.ask("ferry")
             cache = store._scopes
             assert cache._size == sum(columns.nbytes for _, cell in cache._entries.values() for columns in cell) > 0
-            with cache.locked(ANN.key, scribe.space):
+            with cache.locked(ANN.key, writer.space):
                 cache._entries.clear()  # as if other scopes had evicted it
                 cache._sizes.clear()
                 cache._size = 0

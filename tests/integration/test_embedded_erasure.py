@@ -56,15 +56,15 @@ def files_containing(folder: Path, words: set[str]) -> dict[str, list[str]]:
 def test_the_cost_of_a_delete_is_independent_of_waiting_jobs(tmp_path: Path) -> None:
     async def steps(waiting: int) -> int:
         """Return the thousands of SQLite steps to erase 20 notes."""
-        async with opened(tmp_path / f"{waiting}.db", hasty=True) as store:
-            scribe = await StoreWriter(store).begin()
-            ids = [await scribe.add(f"Heron number {number}.", job=True) for number in range(20)]
-            await scribe.do(*(PutJob(a_job(f"j_other_{n}", note=f"n_other_{n}")) for n in range(waiting)))
+        async with opened(tmp_path / f"{waiting}.db", fast_writes=True) as store:
+            writer = await StoreWriter(store).begin()
+            ids = [await writer.add(f"Heron number {number}.", job=True) for number in range(20)]
+            await writer.do(*(PutJob(a_job(f"j_other_{n}", note=f"n_other_{n}")) for n in range(waiting)))
             counted: list[None] = []
             assert store._connections is not None
-            with store._connections.writer() as writer:
-                writer.set_progress_handler(lambda: counted.append(None), 1000)
-            await scribe.erase(*ids)
+            with store._connections.writer() as sql:
+                sql.set_progress_handler(lambda: counted.append(None), 1000)
+            await writer.erase(*ids)
             assert len(await store.jobs(ANN)) == waiting
             return len(counted)
 
@@ -100,13 +100,13 @@ def test_random_deletes_leave_no_trace(
         for _ in range(stores):
             folder = tmp_path / str(chosen.random())
             folder.mkdir()
-            async with opened(folder / "a.db", hasty=True) as store:
-                scribe = await StoreWriter(store).begin()
+            async with opened(folder / "a.db", fast_writes=True) as store:
+                writer = await StoreWriter(store).begin()
                 words: dict[str, set[str]] = {}
                 deleted_words: set[str] = set()
                 for turn in range(turns):
                     event_words = [unique_word(chosen) for _ in range(6)]
-                    id = await scribe.add(
+                    id = await writer.add(
                         f"{event_words[0]} and {event_words[1]} met {event_words[2]}. "
                         + "Filling of many lengths. " * chosen.randrange(40),
                         title=event_words[3] if chosen.random() < 0.5 else None,
@@ -121,13 +121,13 @@ def test_random_deletes_leave_no_trace(
                     if chosen.random() < 0.3:
                         changed = unique_word(chosen)
                         other = chosen.choice(sorted(words))
-                        await scribe.change(id, content=f"{changed} after all.")
+                        await writer.change(id, content=f"{changed} after all.")
                         words[id].add(changed)
                         if other != id:
-                            await scribe.change(id, links=[(other, LinkType.RELATES)])
+                            await writer.change(id, links=[(other, LinkType.RELATES)])
                     if turn > 0.4 * turns and chosen.random() < 0.6:
                         deleted_id = chosen.choice(sorted(words))
-                        await scribe.erase(deleted_id)
+                        await writer.erase(deleted_id)
                         deleted_words |= words.pop(deleted_id)
                 assert deleted_words
                 remaining_count = len(files_containing(folder, deleted_words))
@@ -147,14 +147,14 @@ def test_random_deletes_leave_no_trace(
 def test_a_purge_waits_for_readers(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store, opened(tmp_path / "a.db") as other:
-            scribe = await StoreWriter(store).begin()
-            id = await scribe.add("The password is Quetzalcoatl.")
+            writer = await StoreWriter(store).begin()
+            id = await writer.add("The password is Quetzalcoatl.")
             assert other._connections is not None
             with other._connections.read() as sql:
                 assert sql.execute("SELECT COUNT(*) FROM notes").fetchone() == (1,)
-                await scribe.erase(id)
+                await writer.erase(id)
                 assert not await store.purge()
-                await scribe.add("Life goes on.")
+                await writer.add("Life goes on.")
             assert await store.purge()
             assert files_containing(tmp_path, {"Quetzalcoatl"}) == {}
 

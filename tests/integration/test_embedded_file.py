@@ -1,4 +1,4 @@
-"""The embedded store's file: whose it is, which layout it has, and what happens when it cannot be used."""
+"""The file of the embedded store: foreign files, layout versions, full disks and permissions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def contents(path: Path | str) -> list[str]:
         return [event.content async for event, _ in store.dump(ANN)]
 
 
-def test_addresses(tmp_path: Path) -> None:
+def test_paths_and_file_urls_open_an_embedded_store(tmp_path: Path) -> None:
     assert isinstance(open_store(tmp_path / "a.db"), EmbeddedStore)
     url = open_store((tmp_path / "with space.db").as_uri())
     assert isinstance(url, EmbeddedStore)
@@ -55,11 +55,11 @@ def test_addresses(tmp_path: Path) -> None:
             open_store(wrong)
 
 
-def test_in_memory_leaves_nothing_behind() -> None:
+def test_a_store_in_memory_leaves_no_file() -> None:
     async def work() -> Path:
         async with opened(":memory:") as store:
-            scribe = await StoreWriter(store).begin()
-            await scribe.add("It rains.")
+            writer = await StoreWriter(store).begin()
+            await writer.add("It rains.")
             assert len(await store.notes(ANN, ["n_1"])) == 1
             return Path(store._folder.name)  # type: ignore[union-attr]
 
@@ -67,10 +67,10 @@ def test_in_memory_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"Dear diary", b"SQLite format 3\x00 but not really", b"\x00" * 5000])
-def test_any_other_file_is_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_other_files_are_refused_and_unchanged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.db"
     path.write_bytes(content)
-    if not content:  # an empty file is a place for a store
+    if not content:  # an empty file becomes a store
         run(one_note(path))
         assert run(contents(path)) == ["Something to keep."]
         return
@@ -80,7 +80,7 @@ def test_any_other_file_is_left_alone(tmp_path: Path, content: bytes) -> None:
     assert os.listdir(tmp_path) == ["a.db"]
 
 
-def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
+def test_a_database_of_another_program_is_refused_and_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE accounts (owner TEXT)")
@@ -92,22 +92,22 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["other.db"]
 
 
-def test_folders(tmp_path: Path) -> None:
+def test_folders_and_missing_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NotAStore, match="is a folder"):
         run(one_note(tmp_path))
     with pytest.raises(NotAStore, match="no folder"):
         run(one_note(tmp_path / "missing" / "a.db"))
 
 
-@pytest.mark.skipif(os.name != "posix", reason="what stands in the way of a name is the system's")
-def test_names_that_lead_nowhere(tmp_path: Path) -> None:
+@pytest.mark.skipif(os.name != "posix", reason="file names are limited differently on other systems")
+def test_invalid_file_names_are_refused(tmp_path: Path) -> None:
     (tmp_path / "circle.db").symlink_to("circle.db")
     for name in ("circle.db", "x" * 300):
         with pytest.raises(NotAStore, match="cannot be read: "):
             run(one_note(tmp_path / name))
 
 
-def test_a_newer_store_is_not_touched(tmp_path: Path) -> None:
+def test_a_newer_store_is_refused_and_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     run(one_note(path))
     connection = sqlite3.connect(path)
@@ -119,7 +119,7 @@ def test_a_newer_store_is_not_touched(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_an_older_store_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_store_is_migrated_or_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.db"
     run(one_note(path))
     steps = schema.migrations()
@@ -138,13 +138,13 @@ def test_an_older_store_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytes
 def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     run(one_note(path))
-    kept = path.read_bytes()
-    path.write_bytes(kept[:4096] + b"\xff" * (len(kept) - 4096))
+    original = path.read_bytes()
+    path.write_bytes(original[:4096] + b"\xff" * (len(original) - 4096))
     with pytest.raises(StoreError, match=r"a\.db"):
         run(contents(path))
 
 
-def test_closed() -> None:
+def test_a_closed_store_raises() -> None:
     async def work() -> None:
         store = EmbeddedStore(":memory:")
         with pytest.raises(MemoryClosed):
@@ -158,28 +158,28 @@ def test_closed() -> None:
     run(work())
 
 
-def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
+def test_a_full_disk_loses_no_stored_note(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await StoreWriter(store).begin()
-            await scribe.add("Before the flood.")
+            writer = await StoreWriter(store).begin()
+            await writer.add("Before the flood.")
             assert store._connections is not None
-            with store._connections.writer() as writer:
-                (pages,) = writer.execute("PRAGMA page_count").fetchone()
-                writer.execute(f"PRAGMA max_page_count = {pages + 2}")
+            with store._connections.writer() as sql:
+                (pages,) = sql.execute("PRAGMA page_count").fetchone()
+                sql.execute(f"PRAGMA max_page_count = {pages + 2}")
             with pytest.raises(StoreFull):
-                await scribe.add("water " * 20_000)
+                await writer.add("water " * 20_000)
             assert list(await store.notes(ANN, ["n_1", "n_2"])) == ["n_1"]
             assert await store.check(repair=False) == []
-            with store._connections.writer() as writer:
-                writer.execute("PRAGMA max_page_count = 1073741823")
-            await scribe.add("After the flood.")
+            with store._connections.writer() as sql:
+                sql.execute("PRAGMA max_page_count = 1073741823")
+            await writer.add("After the flood.")
             assert (await store.counts(ANN))["notes"] == 2
 
     run(work())
 
 
-def test_a_full_disk_only_delays_what_is_done_in_the_background(tmp_path: Path) -> None:
+def test_a_full_disk_only_delays_background_jobs(tmp_path: Path) -> None:
     with Memory(tmp_path / "a.db") as memory:
         memory.add("Kestrel the dog howls.")
         memory.flush()
@@ -200,8 +200,8 @@ def test_a_full_disk_only_delays_what_is_done_in_the_background(tmp_path: Path) 
         assert memory.check() == []
 
 
-def test_nothing_is_written_to_a_file_that_is_gone(tmp_path: Path) -> None:
-    folder = tmp_path / "kept"
+def test_a_deleted_file_is_not_created_again(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
     folder.mkdir()
     with Memory(folder / "a.db") as memory:
         memory.add("It would be lost.")
@@ -212,27 +212,27 @@ def test_nothing_is_written_to_a_file_that_is_gone(tmp_path: Path) -> None:
                 call()
         assert not any(folder.iterdir())
         folder.rmdir()
-        folder.touch()  # a file where its folder was
+        folder.touch()  # a file replaces the folder
         with pytest.raises(StoreError, match="deleted, moved or replaced"):
             memory.add("And this.")
     assert folder.read_bytes() == b""
 
 
-def test_a_file_put_in_the_place_of_an_open_one_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_file_that_replaces_an_open_one_is_unchanged(tmp_path: Path) -> None:
     path, copy = tmp_path / "a.db", tmp_path / "copy.db"
     with Memory(copy) as memory:
         memory.add_many({"content": f"Heron {n}."} for n in range(5))
         memory.flush()
-    kept = copy.read_bytes()
+    original = copy.read_bytes()
     with Memory(path) as memory:
         memory.add("A kestrel.")
         copy.replace(path)
         with ThreadPoolExecutor(8) as threads:
-            for reading in [threads.submit(memory.list) for _ in range(16)]:
-                assert isinstance(reading.exception(), StoreError)
+            for call in [threads.submit(memory.list) for _ in range(16)]:
+                assert isinstance(call.exception(), StoreError)
         with pytest.raises(StoreError, match="deleted, moved or replaced"):
             memory.add("Another kestrel.")
-    assert path.read_bytes() == kept
+    assert path.read_bytes() == original
 
 
 def test_an_open_memory_stays_with_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,12 +245,12 @@ def test_an_open_memory_stays_with_its_file(tmp_path: Path, monkeypatch: pytest.
     with Memory("a.db") as memory:
         monkeypatch.chdir(tmp_path / "b")
         with ThreadPoolExecutor(8) as threads:
-            found = list(threads.map(lambda _: memory.search("the vault")[0].note.content, range(16)))
-        assert set(found) == {"The code of the vault is aaaa."}
+            contents = list(threads.map(lambda _: memory.search("the vault")[0].note.content, range(16)))
+        assert set(contents) == {"The code of the vault is aaaa."}
 
 
-def test_a_store_that_another_process_makes_meanwhile_is_ours(tmp_path: Path) -> None:
-    """Between two looks at a file that is empty so far."""
+def test_a_store_created_concurrently_is_opened(tmp_path: Path) -> None:
+    """The other process creates the store between two reads of an empty file."""
     path = str(tmp_path / "a.db")
 
     class Slow(sqlite3.Connection):
@@ -258,7 +258,7 @@ def test_a_store_that_another_process_makes_meanwhile_is_ours(tmp_path: Path) ->
             if "sqlite_schema" in statement:
                 with (
                     closing(sqlite3.connect(path, isolation_level=None, timeout=0.1)) as other,
-                    suppress(sqlite3.OperationalError),  # locked, for we are looking
+                    suppress(sqlite3.OperationalError),  # locked during the read
                 ):
                     schema.migrate(other, path)
             return super().execute(statement, *args)
@@ -272,7 +272,7 @@ _AS_NOBODY = """
 import os, sys; sys.path.insert(0, ".")
 from tests.integration.test_embedded_file import one_note, run
 from zettel.errors import StoreReadOnly
-run(one_note(":memory:"))  # imports everything while that is still allowed
+run(one_note(":memory:"))  # imports all modules before the user loses access to them
 os.setgid(65534); os.setuid(65534)
 try:
     run(one_note(sys.argv[1]))
@@ -282,15 +282,15 @@ except StoreReadOnly as error:
 
 
 def as_nobody(path: Path) -> str:
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", _AS_NOBODY, str(path)], capture_output=True, text=True, cwd=ROOT, check=False
     )
-    return told.stdout + told.stderr
+    return process.stdout + process.stderr
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions of this kind are POSIX's")
-def test_permissions(tmp_path: Path) -> None:
-    """In a process of a user who may not write, for the administrator may write everywhere."""
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions")
+def test_a_store_without_write_permission_is_read_only(tmp_path: Path) -> None:
+    """Root may write everywhere, so another user's process opens the store."""
     if os.getuid() != 0:
         path = tmp_path / "a.db"
         run(one_note(path))
@@ -298,16 +298,16 @@ def test_permissions(tmp_path: Path) -> None:
         with pytest.raises(StoreReadOnly):
             run(one_note(path))
         return
-    with tempfile.TemporaryDirectory() as folder:  # pytest's own is for its user alone
+    with tempfile.TemporaryDirectory() as folder:  # other users cannot read pytest's folder
         path = Path(folder) / "a.db"
         run(one_note(path))
         os.chmod(folder, 0o777)
         path.chmod(0o444)
         before = path.read_bytes()
-        for mode in (0o777, 0o555):  # the file forbids it, then the folder too
+        for mode in (0o777, 0o555):  # a read-only file, then a read-only folder too
             os.chmod(folder, mode)
             assert as_nobody(path).startswith("read-only:")
-        path.chmod(0o666)  # then the folder alone, where SQLite's log would have to be
+        path.chmod(0o666)  # a read-only folder alone, which cannot contain SQLite's log
         assert as_nobody(path).startswith("read-only:")
         assert path.read_bytes() == before
         path.chmod(0o600)

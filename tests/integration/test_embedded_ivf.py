@@ -140,8 +140,8 @@ def unit_row(number: int) -> Any:
 
 
 async def add_forty(store: EmbeddedStore) -> tuple[StoreWriter, list[str]]:
-    scribe = await StoreWriter(store).begin()
-    return scribe, [await scribe.add(f"Number {number}.", vector=unit_row(number)) for number in range(40)]
+    writer = await StoreWriter(store).begin()
+    return writer, [await writer.add(f"Number {number}.", vector=unit_row(number)) for number in range(40)]
 
 
 @pytest.mark.parametrize("searched", [True, False])
@@ -155,84 +155,84 @@ def test_concurrent_optimizations_lose_no_change(
     monkeypatch.setattr(ivf_lists, "LARGE", 40)
 
     async def work() -> None:
-        async with opened(tmp_path / "a.db", hasty=True) as store:
-            scribe, ids = await add_forty(store)
-            go_on, begun = asyncio.Event(), asyncio.Event()
+        async with opened(tmp_path / "a.db", fast_writes=True) as store:
+            writer, ids = await add_forty(store)
+            go_on, started = asyncio.Event(), asyncio.Event()
             read, loop = store._read, asyncio.get_running_loop()
 
             async def paused_read(work: Any) -> Any:
                 result = await read(work)
                 if isinstance(result, tuple) and isinstance(result[0], ivf_lists.IvfLists):
-                    begun.set()
+                    started.set()
                     await go_on.wait()
                 return result
 
             monkeypatch.setattr(store, "_read", paused_read)
             if searched:
-                await scribe.ask("late")
-            first = loop.create_task(store.optimize(ANN, scribe.space))
-            await begun.wait()
-            late_id = await scribe.add("Late.", vector=unit_row(100))
-            await scribe.change(ids[0], vector=unit_row(101), content="Reworded.")
-            await scribe.erase(ids[1])
-            await scribe.ask(vector=unit_row(100))
-            second = loop.create_task(store.optimize(ANN, scribe.space))
+                await writer.ask("late")
+            first = loop.create_task(store.optimize(ANN, writer.space))
+            await started.wait()
+            late_id = await writer.add("Late.", vector=unit_row(100))
+            await writer.change(ids[0], vector=unit_row(101), content="Reworded.")
+            await writer.erase(ids[1])
+            await writer.ask(vector=unit_row(100))
+            second = loop.create_task(store.optimize(ANN, writer.space))
             await asyncio.sleep(0.05)
             go_on.set()
             await asyncio.gather(first, second)
             if not searched:
-                await store.optimize(ANN, scribe.space)
+                await store.optimize(ANN, writer.space)
             [(_, [columns])] = store._scopes._entries.values()
             assert columns.ivf is not None
             for id, number in ((late_id, 100), (ids[0], 101), (ids[39], 39)):
-                candidates = await scribe.ask(vector=unit_row(number), pool=1)
+                candidates = await writer.ask(vector=unit_row(number), pool=1)
                 assert candidates.ids[int(np.argmax(candidates.cosine))] == id
-            assert ids[1] not in (await scribe.ask(vector=unit_row(1))).ids
+            assert ids[1] not in (await writer.ask(vector=unit_row(1))).ids
 
     run(work())
 
 
-@pytest.mark.parametrize("what", ["notes", "scope"])
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("target", ["notes", "scope"])
+@pytest.mark.parametrize("moment", ["before", "after"])
 def test_deletes_during_an_optimization_leave_no_lists(
-    what: str, when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: str, moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Deletes ``before`` and ``after`` the read raise no error, and no deleted data is written."""
     monkeypatch.setattr(ivf_lists, "LARGE", 40)
 
     async def work() -> None:
-        async with opened(tmp_path / "a.db", hasty=True) as store:
-            scribe, ids = await add_forty(store)
+        async with opened(tmp_path / "a.db", fast_writes=True) as store:
+            writer, ids = await add_forty(store)
             read = store._read
-            await scribe.ask(vector=unit_row(1))
+            await writer.ask(vector=unit_row(1))
 
             async def read_with_change(work: Any) -> Any:
                 monkeypatch.setattr(store, "_read", read)
-                result = await read(work) if when == "after" else None
-                if what == "notes":
-                    await scribe.erase(*ids[1:])
+                result = await read(work) if moment == "after" else None
+                if target == "notes":
+                    await writer.erase(*ids[1:])
                 else:
                     await store.drop_scope(ANN)
-                    await scribe.add("Anew.", vector=unit_row(0))
-                return result if when == "after" else await read(work)
+                    await writer.add("Again.", vector=unit_row(0))
+                return result if moment == "after" else await read(work)
 
             monkeypatch.setattr(store, "_read", read_with_change)
-            await store.optimize(ANN, scribe.space)
-            candidates = await scribe.ask(vector=unit_row(0))
+            await store.optimize(ANN, writer.space)
+            candidates = await writer.ask(vector=unit_row(0))
             assert len(candidates.ids) == 1
             assert candidates.cosine[0] == pytest.approx(1, abs=0.01)
-        assert len(stored_lists(tmp_path / "a.db")) == (what == "notes" and when == "after")
+        assert len(stored_lists(tmp_path / "a.db")) == (target == "notes" and moment == "after")
 
     run(work())
 
 
 def test_lists_of_a_missing_vector_set_are_not_stored(tmp_path: Path) -> None:
     async def work() -> None:
-        async with opened(tmp_path / "a.db", hasty=True) as store:
-            scribe, ids = await add_forty(store)
+        async with opened(tmp_path / "a.db", fast_writes=True) as store:
+            writer, ids = await add_forty(store)
             listed = ivf_lists.IvfLists(1, 1, np.eye(2, DIM), np.eye(2, DIM), np.array([1]), np.array([0]))
-            await store._write(lambda sql: ivf_lists.save(sql, 1, scribe.space + 1, listed))
-            assert await store.near(ANN, ids, scribe.space + 1, 3) == []
+            await store._write(lambda sql: ivf_lists.save(sql, 1, writer.space + 1, listed))
+            assert await store.near(ANN, ids, writer.space + 1, 3) == []
         assert stored_lists(tmp_path / "a.db") == []
 
     run(work())

@@ -1,4 +1,4 @@
-"""Jobs, vector sets, and the check that finds and mends what does not fit together."""
+"""Jobs, vector sets, and the check that finds and repairs damage."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ BOB = Scope(user="bob")
 ALL = list(JobKind)
 
 
-def test_failures_are_kept_and_retried() -> None:
+def test_failed_jobs_store_their_error_and_can_be_retried() -> None:
     async def work() -> None:
         async with opened(":memory:") as store:
-            scribe = await StoreWriter(store).begin()
-            await scribe.do(PutJob(a_job("j_1")))
+            writer = await StoreWriter(store).begin()
+            await writer.do(PutJob(a_job("j_1")))
             (job,) = await store.claim(ALL, 1, 60, None)
             soon = datetime.now(timezone.utc) + timedelta(milliseconds=20)
             await store.fail([job], "no answer", soon)
-            (kept,) = await store.jobs(ANN, JobState.QUEUED)
-            assert (kept.error, kept.run_at, kept.attempts, kept.token) == ("no answer", soon, 1, None)
+            (queued,) = await store.jobs(ANN, JobState.QUEUED)
+            assert (queued.error, queued.run_at, queued.attempts, queued.token) == ("no answer", soon, 1, None)
             assert await store.claim(ALL, 1, 60, None) == []
             await asyncio.sleep(0.03)
             (job,) = await store.claim(ALL, 1, 60, None)
@@ -49,47 +49,47 @@ def test_failures_are_kept_and_retried() -> None:
     run(work())
 
 
-def test_a_notes_jobs_go_with_it() -> None:
+def test_deleting_a_note_deletes_its_jobs() -> None:
     async def work() -> None:
         async with opened(":memory:") as store:
-            scribe = await StoreWriter(store).begin()
-            id = await scribe.add("Short-lived.", job=True)
+            writer = await StoreWriter(store).begin()
+            id = await writer.add("Short-lived.", job=True)
             (job,) = await store.claim(ALL, 1, 60, None)
-            await scribe.erase(id)
+            await writer.erase(id)
             assert await store.jobs(None) == []
             with pytest.raises(StaleLease):
-                await scribe.do(FinishJob(job.id, job.token or ""))
+                await writer.do(FinishJob(job.id, job.token or ""))
 
     run(work())
 
 
-def test_vector_sets() -> None:
+def test_a_new_vector_set_replaces_the_old_one() -> None:
     async def work() -> None:
         async with opened(":memory:") as store:
-            scribe = await StoreWriter(store).begin()
+            writer = await StoreWriter(store).begin()
             old = await store.add_space("test", DIM, "sha", "/1")
-            assert (old.id, old.active) == (scribe.space, True)
-            ids = [await scribe.add(f"Pier {n}.", vector=vector(1, n)) for n in range(5)]
+            assert (old.id, old.active) == (writer.space, True)
+            ids = [await writer.add(f"Pier {n}.", vector=vector(1, n)) for n in range(5)]
             new = await store.add_space("better", 3, "sha", "/1")
             assert not new.active
             assert [note.id for _, note in await store.without_vector(new.id, 3)] == ids[:3]
             with pytest.raises(EmbedderMismatch):
-                await scribe.do(PutVector(ids[0], new.id, vector(1)))
+                await writer.do(PutVector(ids[0], new.id, vector(1)))
             with pytest.raises(EmbedderMismatch):
-                await scribe.ask("pier", vector=np.ones(3, np.float32))
-            await scribe.do(*(PutVector(id, new.id, np.eye(3, dtype=np.float32)[n % 3]) for n, id in enumerate(ids)))
+                await writer.ask("pier", vector=np.ones(3, np.float32))
+            await writer.do(*(PutVector(id, new.id, np.eye(3, dtype=np.float32)[n % 3]) for n, id in enumerate(ids)))
             assert await store.without_vector(new.id, 3) == []
-            assert (await scribe.ask(vector=vector(1))).cosine.shape == (5,)
+            assert (await writer.ask(vector=vector(1))).cosine.shape == (5,)
             await store.activate(new.id)
             assert [space.id for space in await store.spaces()] == [new.id]
             with pytest.raises(EmbedderMismatch, match="deleted"):
-                await scribe.ask(vector=vector(1))
+                await writer.ask(vector=vector(1))
             with pytest.raises(EmbedderMismatch, match="replaced"):
-                await scribe.do(PutVector(ids[0], old.id, vector(1)))
+                await writer.do(PutVector(ids[0], old.id, vector(1)))
             with pytest.raises(InvalidInput):
                 await store.activate(old.id)
-            scribe.space = new.id
-            found = await scribe.ask(vector=np.eye(3, dtype=np.float32)[1], pool=2)
+            writer.space = new.id
+            found = await writer.ask(vector=np.eye(3, dtype=np.float32)[1], pool=2)
             seeded = [id for id, seeds in zip(found.ids, found.seeds.tolist(), strict=True) if seeds & 1]
             assert seeded == [ids[1], ids[4]]
             assert (await store.counts(ANN))["vectors"] == 5
@@ -97,51 +97,54 @@ def test_vector_sets() -> None:
     run(work())
 
 
-def test_near_is_exact_and_looks_back_only() -> None:
+def test_near_returns_the_nearest_earlier_notes() -> None:
     async def work() -> None:
         async with opened(":memory:") as store:
-            scribe = await StoreWriter(store).begin()
-            chosen = np.random.default_rng(1)
-            rows = chosen.standard_normal((60, DIM)).astype(np.float32)
+            writer = await StoreWriter(store).begin()
+            rng = np.random.default_rng(1)
+            rows = rng.standard_normal((60, DIM)).astype(np.float32)
             rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-            rows[40] = rows[10]  # equally near to everything
-            ids = [await scribe.add(f"Number {n}.", vector=row) for n, row in enumerate(rows)]
-            blank = await scribe.add("Without a known word.", vector=np.zeros(DIM, np.float32))
-            near = {one.note: one.others for one in await store.near(ANN, [*ids, blank, "n_missing"], scribe.space, 4)}
+            rows[40] = rows[10]  # equally near to all others
+            ids = [await writer.add(f"Number {n}.", vector=row) for n, row in enumerate(rows)]
+            blank = await writer.add("Without a known word.", vector=np.zeros(DIM, np.float32))
+            near = {
+                neighbours.note: neighbours.others
+                for neighbours in await store.near(ANN, [*ids, blank, "n_missing"], writer.space, 4)
+            }
             assert near.keys() == set(ids)
             cosines = rows.astype(np.float64) @ rows.T.astype(np.float64)
             for n, id in enumerate(ids):
-                wanted = sorted(range(n), key=lambda m: (-round(cosines[n, m], 9), m))[:4]
-                assert [other for other, _ in near[id]] == [ids[m] for m in wanted]
-                assert [cosine for _, cosine in near[id]] == pytest.approx([cosines[n, m] for m in wanted], abs=1e-6)
+                expected = sorted(range(n), key=lambda m: (-round(cosines[n, m], 9), m))[:4]
+                assert [other for other, _ in near[id]] == [ids[m] for m in expected]
+                assert [cosine for _, cosine in near[id]] == pytest.approx([cosines[n, m] for m in expected], abs=1e-6)
 
     run(work())
 
 
-async def a_small_world(store: Any) -> StoreWriter:
-    scribe = await StoreWriter(store).begin()
-    first = await scribe.add("Kestrel, my dog, howls.", title="Kestrel", tags=("pet",), session="a")
-    second = await scribe.add("The harbour is closed.", metadata={"room": 1}, source="a.txt", session="a")
-    third = await scribe.add("The cello plays on.")
-    await scribe.change(second, content="The harbour is open.", links=[(first, LinkType.RELATES)])
-    await scribe.change(third, links=[(second, LinkType.SUPERSEDES)], inputs=[second])
-    await scribe.mention(second, first)
-    await scribe.do(PutAnswer("key", "Music.", (third,)))
+async def small_memory(store: Any) -> StoreWriter:
+    writer = await StoreWriter(store).begin()
+    first = await writer.add("Kestrel, my dog, howls.", title="Kestrel", tags=("pet",), session="a")
+    second = await writer.add("The harbour is closed.", metadata={"room": 1}, source="a.txt", session="a")
+    third = await writer.add("The cello plays on.")
+    await writer.change(second, content="The harbour is open.", links=[(first, LinkType.RELATES)])
+    await writer.change(third, links=[(second, LinkType.SUPERSEDES)], inputs=[second])
+    await writer.mention(second, first)
+    await writer.do(PutAnswer("key", "Music.", (third,)))
     found = (LoggedHit(note=third, version=1, score=0.5, features={}),)
     search = LoggedSearch(id="s_1", question="Music?", asked_at=datetime.now(timezone.utc), scorer="fusion", hits=found)
     await store.log_searches({ANN: [search]})
-    return scribe
+    return writer
 
 
 DAMAGE = {
     "a word too few": "DELETE FROM words WHERE note = 2 AND key = (SELECT MIN(key) FROM words WHERE note = 2)",
     "a word too many": "INSERT INTO words SELECT scope, 0, 12345, 2 FROM notes WHERE number = 2",
-    "a word elsewhere": "UPDATE words SET stretch = 5 WHERE note = 1",
+    "a word in the wrong stretch": "UPDATE words SET stretch = 5 WHERE note = 1",
     "a posting too few": "DELETE FROM facets WHERE note = 2",
     "a posting too many": "INSERT INTO facets SELECT scope, 12345, 2, 0 FROM notes WHERE number = 2",
-    "a title that is none": "UPDATE facets SET count = 0 WHERE note = 1 AND count < 0",
+    "a title with a wrong count": "UPDATE facets SET count = 0 WHERE note = 1 AND count < 0",
     "an index": "UPDATE notes SET entries = x'' WHERE number = 1",
-    "a Term's name": "DELETE FROM terms",
+    "a term's name": "DELETE FROM terms",
     "a column": "UPDATE notes SET session = 'nowhere', occurred_at = 5 WHERE number = 1",
     "a state": "UPDATE texts SET body = REPLACE(body, 'open', 'shut') WHERE note = 2",
     "a link too few": "DELETE FROM links WHERE owner = 2",
@@ -157,43 +160,43 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_check_finds_and_mends(damage: str, tmp_path: Path) -> None:
+def test_check_finds_and_repairs_damage(damage: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store, opened(tmp_path / "a.db") as other:
-            scribe = await a_small_world(store)
+            writer = await small_memory(store)
             reader = await StoreWriter(other).begin()
             assert await store.check(repair=False) == []
             ids = ["n_1", "n_2", "n_3"]
 
-            async def look() -> list[Any]:
+            async def read_all() -> list[Any]:
                 return [await other.notes(ANN, ids), await other.links(ANN, ids), (await reader.ask("harbour")).ids]
 
-            before = await look()
+            expected = await read_all()
             assert store._connections is not None
             with store._connections.write() as sql:
                 sql.execute(DAMAGE[damage])
-            found = await store.check(repair=False)
-            assert found
-            assert await store.check(repair=False) == found  # looking mends nothing
-            assert await store.check(repair=True) == found
+            problems = await store.check(repair=False)
+            assert problems
+            assert await store.check(repair=False) == problems  # a check without repair changes nothing
+            assert await store.check(repair=True) == problems
             assert await store.check(repair=False) == []
-            after = await look()
-            if damage == "a link to nothing":  # which note it mentioned is known no more
-                before[1] = [link for link in before[1] if link.type is not LinkType.MENTIONS]
-            assert after == before
+            after = await read_all()
+            if damage == "a link to nothing":  # the mentioned note is unknown
+                expected[1] = [link for link in expected[1] if link.type is not LinkType.MENTIONS]
+            assert after == expected
             jobs = [(job.kind, job.note) for job in await store.jobs(ANN)]
             assert jobs == ([(JobKind.EMBED, "n_1")] if damage == "an orphan vector" else [])
-            assert (await reader.ask("kestrel")).ids == (await scribe.ask("kestrel")).ids
+            assert (await reader.ask("kestrel")).ids == (await writer.ask("kestrel")).ids
 
     run(work())
 
 
-def test_a_damaged_text_is_told_of_and_mended_from_its_history() -> None:
+def test_a_damaged_text_is_reported_and_restored_from_its_history() -> None:
     async def work() -> None:
         async with opened(":memory:") as store:
-            scribe = await StoreWriter(store).begin()
-            changed, plain, sound = [await scribe.add(f"Heron {number}.") for number in range(3)]
-            await scribe.change(changed, content="A kestrel.")
+            writer = await StoreWriter(store).begin()
+            changed, plain, sound = [await writer.add(f"Heron {number}.") for number in range(3)]
+            await writer.change(changed, content="A kestrel.")
             assert store._connections is not None
             with store._connections.write() as sql:
                 sql.execute("UPDATE texts SET body = '{' || body WHERE note < 3")
@@ -201,31 +204,31 @@ def test_a_damaged_text_is_told_of_and_mended_from_its_history() -> None:
                 with pytest.raises(StoreError, match="a stored Note is damaged"):
                     await store.notes(ANN, [damaged])
             assert len(await store.notes(ANN, [sound])) == 1
-            found = [
+            problems = [
                 f"{ANN.model_dump_json()}: note {changed}: its state differs from its history",
                 f"{ANN.model_dump_json()}: note {plain}: its text or a revision is damaged: restore a copy",
             ]
-            assert await store.check(repair=False) == found
-            assert await store.check(repair=True) == found
+            assert await store.check(repair=False) == problems
+            assert await store.check(repair=True) == problems
             assert (await store.notes(ANN, [changed]))[changed].content == "A kestrel."
-            assert await store.check(repair=False) == found[1:]
+            assert await store.check(repair=False) == problems[1:]
 
     run(work())
 
 
-def test_what_replaced_a_note_ends_its_validity() -> None:
+def test_a_replacement_ends_the_validity_of_a_note() -> None:
     async def work() -> None:
         async with opened(":memory:") as store:
-            scribe = await StoreWriter(store).begin()
-            old = await scribe.add("She lives in Bergen.", occurred_at="2024-01-01")
-            new = await scribe.add("She lives in Oslo.", occurred_at="2024-05-01")
-            timeless = await scribe.add("She lives in Rome.")
-            await scribe.change(new, links=[(old, LinkType.SUPERSEDES)])
+            writer = await StoreWriter(store).begin()
+            old = await writer.add("She lives in Bergen.", occurred_at="2024-01-01")
+            new = await writer.add("She lives in Oslo.", occurred_at="2024-05-01")
+            timeless = await writer.add("She lives in Rome.")
+            await writer.change(new, links=[(old, LinkType.SUPERSEDES)])
             assert (await store.notes(ANN, [old]))[old].valid_to == datetime(2024, 5, 1, tzinfo=timezone.utc)
-            await scribe.change(timeless, links=[(new, LinkType.SUPERSEDES)])
+            await writer.change(timeless, links=[(new, LinkType.SUPERSEDES)])
             (link,) = [link for link in await store.links(ANN, [timeless]) if link.source == timeless]
             assert (await store.notes(ANN, [new]))[new].valid_to == link.recorded_at
-            await scribe.do(EraseNotes((new,)))
+            await writer.do(EraseNotes((new,)))
             assert (await store.notes(ANN, [old]))[old].valid_to is None
 
     run(work())
@@ -237,8 +240,8 @@ def test_an_older_tokenizer_version_is_reindexed_and_a_newer_one_is_refused(
     async def work() -> None:
         path = tmp_path / "a.db"
         async with opened(path) as store:
-            scribe = await StoreWriter(store).begin()
-            id = await scribe.add("The harbour.")
+            writer = await StoreWriter(store).begin()
+            id = await writer.add("The harbour.")
         with closing(sqlite3.connect(path)) as sql:
             assert sql.execute("SELECT version FROM tokens").fetchall() == [(TOKENS_VERSION,)]
         index = integrity.index_note
@@ -247,9 +250,9 @@ def test_an_older_tokenizer_version_is_reindexed_and_a_newer_one_is_refused(
             integrity, "index_note", lambda note: index(note.model_copy(update={"content": "The ferry."}))
         )
         async with opened(path) as store:
-            scribe = await StoreWriter(store).begin()
-            assert list((await scribe.ask("ferri")).ids) == [id]
-            assert list((await scribe.ask("harbour")).ids) == []
+            writer = await StoreWriter(store).begin()
+            assert list((await writer.ask("ferri")).ids) == [id]
+            assert list((await writer.ask("harbour")).ids) == []
         monkeypatch.undo()
         with pytest.raises(StoreTooNew, match="tokens version"):
             async with opened(path):

@@ -61,27 +61,27 @@ def test_candidates_follow_the_session_order(
     steps: list[tuple[str, int | None, int | None] | int], as_of: int, searches: bool
 ) -> None:
     async def work() -> None:
-        async with opened(":memory:", hasty=True) as store:
-            scribe = await StoreWriter(store).begin()
+        async with opened(":memory:", fast_writes=True) as store:
+            writer = await StoreWriter(store).begin()
             notes: list[SessionNote] = []
             for step in steps:
                 if searches:  # then the columns are updated, not read again
-                    await scribe.ask("harbour", window=30)
+                    await writer.ask("harbour", window=30)
                 if isinstance(step, int):
                     if notes:
-                        await scribe.erase(notes.pop(step % len(notes)).id)
+                        await writer.erase(notes.pop(step % len(notes)).id)
                     continue
                 session, day, valid = step
-                id = await scribe.add(
+                id = await writer.add(
                     "The harbour.",
                     session=session,
                     occurred_at=None if day is None else DAY_ZERO + timedelta(days=day),
                     valid_from=None if valid is None else DAY_ZERO + timedelta(days=valid),
                 )
                 notes.append(SessionNote(id, session, day, valid))
-            assert candidate_order(await scribe.ask("harbour", window=30), notes) == expected_order(notes)
+            assert candidate_order(await writer.ask("harbour", window=30), notes) == expected_order(notes)
             visible = {note.id for note in notes if note.valid_day is None or note.valid_day <= as_of}
-            candidates = await scribe.ask("harbour", as_of=to_micros(DAY_ZERO + timedelta(days=as_of)), window=30)
+            candidates = await writer.ask("harbour", as_of=to_micros(DAY_ZERO + timedelta(days=as_of)), window=30)
             order = candidate_order(candidates, notes)
             expected = {session: [id for id in ids if id in visible] for session, ids in expected_order(notes).items()}
             assert order == {session: ids for session, ids in expected.items() if ids}
@@ -92,18 +92,18 @@ def test_candidates_follow_the_session_order(
 def test_parts_are_adjacent_and_candidates_include_neighbours() -> None:
     async def work() -> None:
         async with opened(":memory:") as store:
-            scribe = await StoreWriter(store).begin()
-            first = await scribe.add("Before it.", session="s", vector=None)
-            second = await scribe.add("The harbour, at last.", session="s", vector=None)
-            third = await scribe.add("After it.", session="s", vector=None)
+            writer = await StoreWriter(store).begin()
+            first = await writer.add("Before it.", session="s", vector=None)
+            second = await writer.add("The harbour, at last.", session="s", vector=None)
+            third = await writer.add("After it.", session="s", vector=None)
             for n in range(5):
-                await scribe.add(f"Long after it, {n}.", session="s", vector=None)
-            await scribe.change(first, part=1)
-            candidates = await scribe.ask("harbour", window=1)
+                await writer.add(f"Long after it, {n}.", session="s", vector=None)
+            await writer.change(first, part=1)
+            candidates = await writer.ask("harbour", window=1)
             assert candidates.ids[:3] == (first, second, third)
             assert candidates.pool.tolist() == [True, True, True, False]  # an anchor's neighbours become candidates
             assert candidates.seeds.tolist() == [32, 2 | 32, 32, 0]
-            wider = await scribe.ask("harbour", window=2)
+            wider = await writer.ask("harbour", window=2)
             assert wider.pool.tolist() == [True] * 4 + [False] * 2  # the outer neighbours are context only
             assert wider.next.tolist() == [1, 2, 3, 4, 5, -1]
 

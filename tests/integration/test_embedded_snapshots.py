@@ -73,13 +73,13 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 async def fill(store: EmbeddedStore, notes: int = NOTES) -> tuple[StoreWriter, list[str]]:
     """Fill a scope that has inverted lists."""
-    scribe, chosen = await StoreWriter(store).begin(), random.Random(1)
+    writer, chosen = await StoreWriter(store).begin(), random.Random(1)
     ids = []
     for number in range(notes):
         angle = chosen.choice(ANGLES)
         words = " and ".join(chosen.choices(WORDS, k=3))
         ids.append(
-            await scribe.add(
+            await writer.add(
                 f"The {words}.",
                 vector=vector(np.cos(angle), np.sin(angle)),
                 session=chosen.choice([None, "a", "b"]),
@@ -90,18 +90,18 @@ async def fill(store: EmbeddedStore, notes: int = NOTES) -> tuple[StoreWriter, l
                 source="a.txt" if number % 5 == 0 else None,
             )
         )
-    await scribe.change(ids[3], links=[(ids[1], LinkType.RELATES)])
-    await scribe.mention(ids[4], ids[5])
-    await scribe.ask("harbour")  # a store that only writes leaves no snapshot
-    await store.optimize(ANN, scribe.space)
-    return scribe, ids
+    await writer.change(ids[3], links=[(ids[1], LinkType.RELATES)])
+    await writer.mention(ids[4], ids[5])
+    await writer.ask("harbour")  # a store that only writes leaves no snapshot
+    await store.optimize(ANN, writer.space)
+    return writer, ids
 
 
 def make_store(path: Path) -> list[str]:
     """Create a store with a snapshot of its only scope; return the ids of its notes."""
 
     async def work() -> list[str]:
-        async with opened(path, hasty=True) as store:
+        async with opened(path, fast_writes=True) as store:
             return (await fill(store))[1]
 
     ids = run(work())
@@ -121,13 +121,13 @@ def ask_again(path: Path) -> None:
     """Open the store, ask one question, close it."""
 
     async def work() -> None:
-        async with opened(path, hasty=True) as store:
+        async with opened(path, fast_writes=True) as store:
             await (await StoreWriter(store).begin()).ask("harbour")
 
     run(work())
 
 
-async def answers(scribe: StoreWriter, ids: list[str], filter: Filter = Filter()) -> list[Any]:  # noqa: B008
+async def answers(writer: StoreWriter, ids: list[str], filter: Filter = Filter()) -> list[Any]:  # noqa: B008
     """Return the answers to questions of every kind, as plain values."""
     day = (to_micros(DAY_ZERO), to_micros(DAY_ZERO) + 1)
     rows: list[Any] = []
@@ -136,11 +136,11 @@ async def answers(scribe: StoreWriter, ids: list[str], filter: Filter = Filter()
         {"vector": vector(1, 3), "pool": 5},
         {"vector": vector(1, 3), "pool": 3, "filter": Filter(session="a")},
         {"as_of": day[0]},
-        {"vector": vector(0, 1), "known_at": (await scribe.store.state(ANN)).recorded_at - 1},
+        {"vector": vector(0, 1), "known_at": (await writer.store.state(ANN)).recorded_at - 1},
     ):
-        candidates = await scribe.ask("harbour", "cello", "ferri", **options)
+        candidates = await writer.ask("harbour", "cello", "ferri", **options)
         rows.append(candidate_rows(candidates, skip_cosines=set(), term_notes=set(candidates.ids)))
-    near = await scribe.store.near(ANN, ids, scribe.space, 3)
+    near = await writer.store.near(ANN, ids, writer.space, 3)
     return [
         *rows,
         [(neighbours.note, [(id, round(cosine, 5)) for id, cosine in neighbours.others]) for neighbours in near],
@@ -152,7 +152,7 @@ async def answers_without_snapshot(path: Path, ids: list[str], filter: Filter = 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(snapshots, "load", lambda _, row, __, dim, listed: Columns(row.number, dim, listed))
         patch.setattr(snapshots, "due", lambda *_: False)
-        async with opened(path, hasty=True) as store:
+        async with opened(path, fast_writes=True) as store:
             return await answers(await StoreWriter(store).begin(), ids, filter)
 
 
@@ -170,25 +170,25 @@ def test_loaded_columns_answer_as_columns_read_from_notes(
     path = tmp_path_factory.mktemp("snapshots") / "a.db"
 
     async def work() -> None:
-        async with opened(path, hasty=True) as store:
-            scribe, present = await fill(store)
+        async with opened(path, fast_writes=True) as store:
+            writer, present = await fill(store)
             versions = dict.fromkeys(present, 1) | {present[3]: 2}
             for step in before:
-                await apply_step(scribe, step, present, versions)
-                await scribe.ask("harbour")
+                await apply_step(writer, step, present, versions)
+                await writer.ask("harbour")
             if purged:
                 await store.purge()
         assert len(stored_snapshots(path)) == 1
-        async with opened(path, hasty=True) as store, opened(path, hasty=True) as other:
-            scribes = [
+        async with opened(path, fast_writes=True) as store, opened(path, fast_writes=True) as other:
+            writers = [
                 await StoreWriter(opened_store, first=1000 + 1000 * n).begin()
                 for n, opened_store in enumerate((store, other))
             ]
-            assert await answers(scribes[0], present, filter) == await answers_without_snapshot(path, present, filter)
-            for step, mine in after:
-                await apply_step(scribes[mine], step, present, versions)
-                await scribes[0].ask("harbour")
-            assert await answers(scribes[0], present, filter) == await answers_without_snapshot(path, present, filter)
+            assert await answers(writers[0], present, filter) == await answers_without_snapshot(path, present, filter)
+            for step, place in after:
+                await apply_step(writers[place], step, present, versions)
+                await writers[0].ask("harbour")
+            assert await answers(writers[0], present, filter) == await answers_without_snapshot(path, present, filter)
             assert [line for line in await store.check(repair=False) if "no vector" not in line] == []
 
     run(work())
@@ -201,11 +201,11 @@ def test_a_snapshot_is_rewritten_after_many_changes(tmp_path: Path, loaded: list
     first = stored_snapshots(path)
 
     async def add(notes: int) -> None:
-        async with opened(path, hasty=True) as store:
-            scribe = await StoreWriter(store, first=1000 + notes).begin()
-            await scribe.ask("harbour")
+        async with opened(path, fast_writes=True) as store:
+            writer = await StoreWriter(store, first=1000 + notes).begin()
+            await writer.ask("harbour")
             for number in range(notes):
-                await scribe.add(f"A harbour with number {number}.")
+                await writer.add(f"A harbour with number {number}.")
 
     run(add(2))
     assert stored_snapshots(path) == first
@@ -237,23 +237,23 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("what", DAMAGE)
-def test_a_damaged_snapshot_is_not_used(what: str, tmp_path: Path, loaded: list[bool]) -> None:
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_snapshot_is_not_used(damage: str, tmp_path: Path, loaded: list[bool]) -> None:
     path = tmp_path / "a.db"
     ids = make_store(path)
     with sqlite3.connect(path) as sql:
-        sql.execute(DAMAGE[what])
+        sql.execute(DAMAGE[damage])
     sql.close()
     check_answers(path, ids)
     assert loaded == [False]
-    assert len(stored_snapshots(path)) == 1 + (what == "of no space")  # a new snapshot is stored
+    assert len(stored_snapshots(path)) == 1 + (damage == "of no space")  # a new snapshot is stored
     ask_again(path)
     assert loaded[1:] == [True]
 
 
 def check_answers(path: Path, ids: list[str]) -> None:
     async def work() -> None:
-        async with opened(path, hasty=True) as store:
+        async with opened(path, fast_writes=True) as store:
             assert await answers(await StoreWriter(store).begin(), ids) == await answers_without_snapshot(path, ids)
 
     run(work())
@@ -297,12 +297,12 @@ FOREIGN: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", FOREIGN)
-def test_a_snapshot_with_foreign_contents_is_not_used(what: str, tmp_path: Path, loaded: list[bool]) -> None:
+@pytest.mark.parametrize("change", FOREIGN)
+def test_a_snapshot_with_foreign_contents_is_not_used(change: str, tmp_path: Path, loaded: list[bool]) -> None:
     path = tmp_path / "a.db"
     ids = make_store(path)
     contents = snapshot_contents(path)
-    FOREIGN[what](contents)
+    FOREIGN[change](contents)
     write_contents(path, contents)
     check_answers(path, ids)
     assert loaded == [False]
@@ -363,11 +363,11 @@ def test_a_purge_removes_deleted_data_from_snapshots(
     content = "Quetzalcoatl flies over Popocatepetl."
 
     async def work() -> None:
-        async with opened(path, hasty=True) as store:
-            scribe = await StoreWriter(store, first=777777).begin()
-            id = await scribe.add(content, vector=embedding, session="Tenochtitlan", speaker="Moctezuma")
-            await scribe.change("n_2", content="Chapultepec is a hill.")
-            await scribe.ask("harbour")
+        async with opened(path, fast_writes=True) as store:
+            writer = await StoreWriter(store, first=777777).begin()
+            id = await writer.add(content, vector=embedding, session="Tenochtitlan", speaker="Moctezuma")
+            await writer.change("n_2", content="Chapultepec is a hill.")
+            await writer.ask("harbour")
             secret = (await store.state(ANN)).secret
             [(_, [columns])] = store._scopes._entries.values()
             assert isinstance(columns, Columns)
@@ -382,14 +382,14 @@ def test_a_purge_removes_deleted_data_from_snapshots(
         traces = [b"n_777777", b"Tenochtitlan", b"Moctezuma", stamp, code, *hashes]
         traces = [trace for trace in traces if trace in path.read_bytes()]
         assert len(traces) > 8  # most traces are present before the delete
-        async with opened(path, hasty=True) as store:
-            scribe = await StoreWriter(store, first=888888).begin()
-            await scribe.ask("harbour")
-            await scribe.erase(id)
-            await scribe.change("n_2", erased=(2,))
+        async with opened(path, fast_writes=True) as store:
+            writer = await StoreWriter(store, first=888888).begin()
+            await writer.ask("harbour")
+            await writer.erase(id)
+            await writer.change("n_2", erased=(2,))
             monkeypatch.setattr(snapshots, "WRITTEN_AT", -1 if written == "after" else 1)
         assert len(stored_snapshots(path)) == 1
-        async with opened(path, hasty=True) as store:
+        async with opened(path, fast_writes=True) as store:
             assert await store.purge()
             assert len(stored_snapshots(path)) == (written == "after")
             assert [trace for trace in traces if trace in path.read_bytes()] == []
@@ -400,9 +400,9 @@ def test_a_purge_removes_deleted_data_from_snapshots(
     assert [trace for trace in (b"n_777777", b"Tenochtitlan", b"Moctezuma") if trace in path.read_bytes()] == []
 
 
-@pytest.mark.parametrize("what", ["erase", "add", "drop", "activate", "repair"])
+@pytest.mark.parametrize("action", ["erase", "add", "drop", "activate", "repair"])
 def test_a_change_between_two_pieces_discards_the_snapshot(
-    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    action: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, write, number = tmp_path / "a.db", Connections.write, itertools.count(1)
 
@@ -414,52 +414,52 @@ def test_a_change_between_two_pieces_discards_the_snapshot(
         return write(connections)
 
     async def change_store() -> None:
-        async with opened(path, hasty=True) as other:
-            scribe = await StoreWriter(other, first=1000).begin()
-            if what == "erase":
-                await scribe.erase("n_30")
-            elif what == "add":
-                await scribe.add("One more.")
-            elif what == "drop":
+        async with opened(path, fast_writes=True) as other:
+            writer = await StoreWriter(other, first=1000).begin()
+            if action == "erase":
+                await writer.erase("n_30")
+            elif action == "add":
+                await writer.add("One more.")
+            elif action == "drop":
                 await other.drop_scope(ANN)
-            elif what == "activate":
+            elif action == "activate":
                 space = (await other.add_space("new", DIM, "sha", "/2")).id
                 for id in [f"n_{number + 1}" for number in range(NOTES)]:
-                    await scribe.do(PutVector(id, space, vector(1)))
+                    await writer.do(PutVector(id, space, vector(1)))
                 assert await other.activate(space)
             else:
                 await other.check(repair=True)
 
     async def work() -> None:
-        async with opened(path, hasty=True) as store:
+        async with opened(path, fast_writes=True) as store:
             await fill(store)
             monkeypatch.setattr(Connections, "write", between)
         assert next(number) > 9
         assert stored_snapshots(path) == []
-        async with opened(path, hasty=True) as store:
+        async with opened(path, fast_writes=True) as store:
             await store.purge()
-            assert (b"n_30" in path.read_bytes()) == (what not in ("drop", "erase"))
+            assert (b"n_30" in path.read_bytes()) == (action not in ("drop", "erase"))
             assert await store.check(repair=False) == []
 
     run(work())
 
 
-@pytest.mark.parametrize("how", ["drop", "activate", "repair"])
-def test_a_snapshot_is_deleted_with_its_scope_or_space(how: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("action", ["drop", "activate", "repair"])
+def test_a_snapshot_is_deleted_with_its_scope_or_space(action: str, tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     ids = make_store(path)
 
     async def work() -> None:
-        async with opened(path, hasty=True) as store:
-            scribe = await StoreWriter(store).begin()
-            if how == "drop":
+        async with opened(path, fast_writes=True) as store:
+            writer = await StoreWriter(store).begin()
+            if action == "drop":
                 await store.drop_scope(ANN)
-            elif how == "repair":
+            elif action == "repair":
                 assert await store.check(repair=True) == []
             else:
                 space = (await store.add_space("new", DIM, "sha", "/2")).id
                 for id in ids:
-                    await scribe.do(PutVector(id, space, vector(1)))
+                    await writer.do(PutVector(id, space, vector(1)))
                 assert await store.activate(space)
             with store._connections.writer() as sql:  # type: ignore[union-attr]
                 assert sql.execute("PRAGMA secure_delete").fetchone() == (1,)
@@ -472,7 +472,7 @@ def test_closing_does_not_wait_for_a_writer(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
 
     async def work() -> None:
-        async with opened(path, hasty=True) as store:
+        async with opened(path, fast_writes=True) as store:
             await fill(store)
             other = sqlite3.connect(path, isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
@@ -491,7 +491,7 @@ def test_a_full_disk_writes_no_snapshot(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
 
     async def work() -> None:
-        async with opened(path, hasty=True) as store:
+        async with opened(path, fast_writes=True) as store:
             await fill(store)
             with store._connections.writer() as writer:  # type: ignore[union-attr]
                 (pages,) = writer.execute("PRAGMA page_count").fetchone()
@@ -512,16 +512,16 @@ def test_mostly_deleted_columns_are_read_again_from_notes(
     monkeypatch.setattr(loading, "FEW_ROWS", 4)
 
     async def work() -> None:
-        async with opened(path, hasty=True) as store:
-            scribe = await StoreWriter(store).begin()
-            await scribe.ask("harbour")
-            await scribe.erase(*ids[:30])
+        async with opened(path, fast_writes=True) as store:
+            writer = await StoreWriter(store).begin()
+            await writer.ask("harbour")
+            await writer.erase(*ids[:30])
             remaining = ids[30:]
-            await scribe.ask("harbour")
+            await writer.ask("harbour")
             assert loaded == [True]
             [(_, [columns])] = store._scopes._entries.values()
             assert columns.rows == NOTES
-            assert await answers(scribe, remaining) == await answers_without_snapshot(path, remaining)
+            assert await answers(writer, remaining) == await answers_without_snapshot(path, remaining)
             [(_, [columns])] = store._scopes._entries.values()
             assert columns.rows == NOTES - 30
 
@@ -537,12 +537,12 @@ def test_a_mostly_deleted_snapshot_is_rewritten(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(loading, "FEW_ROWS", 4)
 
     async def ask(*deleted_ids: str) -> None:
-        async with opened(path, hasty=True) as store:
-            scribe = await StoreWriter(store).begin()
-            await scribe.ask("harbour")
-            await scribe.erase(*deleted_ids)
-            await scribe.ask("harbour")
-            await scribe.ask("harbour")
+        async with opened(path, fast_writes=True) as store:
+            writer = await StoreWriter(store).begin()
+            await writer.ask("harbour")
+            await writer.erase(*deleted_ids)
+            await writer.ask("harbour")
+            await writer.ask("harbour")
 
     run(ask(*ids[:23]))
     assert snapshot_contents(path)["rows"] == NOTES  # less than half of them are deleted

@@ -63,23 +63,23 @@ def test_the_write_index_answers_as_columns(
     path = tmp_path_factory.mktemp("outline") / "a.db"
 
     async def work() -> None:
-        async with opened(path, hasty=True) as writes, opened(path, hasty=True) as searches:
-            scribe, asking = await StoreWriter(writes).begin(), await StoreWriter(searches).begin()
+        async with opened(path, fast_writes=True) as writes, opened(path, fast_writes=True) as searches:
+            writer, asking = await StoreWriter(writes).begin(), await StoreWriter(searches).begin()
             present: list[str] = []
             versions: dict[str, int] = {}
             for number in range(20 * listed):
-                present.append(await scribe.add(f"A harbour with number {number}.", vector=angle_vector(number)))
+                present.append(await writer.add(f"A harbour with number {number}.", vector=angle_vector(number)))
                 versions[present[-1]] = 1
             for step in before:
-                await apply_step(scribe, step, present, versions)
+                await apply_step(writer, step, present, versions)
             if listed:
-                await writes.optimize(ANN, scribe.space)
+                await writes.optimize(ANN, writer.space)
             for step in [None, *after]:
                 if step is not None:
-                    await apply_step(scribe, step, present, versions)
+                    await apply_step(writer, step, present, versions)
                 await asking.ask("harbour")
-                assert await write_side_answers(writes, scribe.space, present) == await write_side_answers(
-                    searches, scribe.space, present
+                assert await write_side_answers(writes, writer.space, present) == await write_side_answers(
+                    searches, writer.space, present
                 )
 
     run(work())
@@ -87,27 +87,27 @@ def test_the_write_index_answers_as_columns(
 
 def test_the_write_index_serves_writes_and_leaves_no_snapshot(tmp_path: Path) -> None:
     async def work() -> None:
-        async with opened(tmp_path / "a.db", hasty=True) as store:
-            scribe = await StoreWriter(store).begin()
-            first = await scribe.add("The harbour.", vector=None)
-            later_ids = [await scribe.add(f"Ferry {number}.", vector=angle_vector(number)) for number in range(20)]
-            assert await store.near(ANN, [first], scribe.space, 3) == []
-            await store.optimize(ANN, scribe.space)
-            await scribe.change(later_ids[0], links=[(first, LinkType.RELATES)])
-            await scribe.change(first, vector=angle_vector(9))  # it had no vector before
-            await scribe.add("One more.", vector=angle_vector(9.1))
-            (near,) = await store.near(ANN, [later_ids[9]], scribe.space, 1)
+        async with opened(tmp_path / "a.db", fast_writes=True) as store:
+            writer = await StoreWriter(store).begin()
+            first = await writer.add("The harbour.", vector=None)
+            later_ids = [await writer.add(f"Ferry {number}.", vector=angle_vector(number)) for number in range(20)]
+            assert await store.near(ANN, [first], writer.space, 3) == []
+            await store.optimize(ANN, writer.space)
+            await writer.change(later_ids[0], links=[(first, LinkType.RELATES)])
+            await writer.change(first, vector=angle_vector(9))  # it had no vector before
+            await writer.add("One more.", vector=angle_vector(9.1))
+            (near,) = await store.near(ANN, [later_ids[9]], writer.space, 1)
             assert near.others[0][0] == first
             assert isinstance(cached_index(store), WriteIndex)
             assert cached_index(store).ivf is not None
             assert cached_index(store).nbytes < 20_000
-        async with opened(tmp_path / "a.db", hasty=True) as store:
+        async with opened(tmp_path / "a.db", fast_writes=True) as store:
             with store._connections.read() as sql:  # type: ignore[union-attr]
                 assert sql.execute("SELECT COUNT(*) FROM snapshots").fetchone() == (0,)
-            assert await store.near(ANN, [later_ids[9]], scribe.space, 1) == [near]
+            assert await store.near(ANN, [later_ids[9]], writer.space, 1) == [near]
             await (await StoreWriter(store).begin()).ask("harbour")
             assert isinstance(cached_index(store), Columns)
-            assert await store.near(ANN, [later_ids[9]], scribe.space, 1) == [near]
+            assert await store.near(ANN, [later_ids[9]], writer.space, 1) == [near]
             assert isinstance(cached_index(store), Columns)
 
     run(work())
@@ -116,10 +116,10 @@ def test_the_write_index_serves_writes_and_leaves_no_snapshot(tmp_path: Path) ->
 def test_notes_without_vectors_have_no_neighbours(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path / "a.db") as store:
-            scribe = await StoreWriter(store).begin()
-            notes = [await scribe.add("The harbour.", vector=angle_vector(1)) for _ in range(2)]
-            notes += [await scribe.add("The ferry.", vector=None) for _ in range(100)]
-            rows = await store.near(ANN, notes, scribe.space, 3)
+            writer = await StoreWriter(store).begin()
+            notes = [await writer.add("The harbour.", vector=angle_vector(1)) for _ in range(2)]
+            notes += [await writer.add("The ferry.", vector=None) for _ in range(100)]
+            rows = await store.near(ANN, notes, writer.space, 3)
             assert [(row.note, [other for other, _ in row.others]) for row in rows] == [
                 (notes[0], []),
                 (notes[1], [notes[0]]),
@@ -128,22 +128,22 @@ def test_notes_without_vectors_have_no_neighbours(tmp_path: Path) -> None:
     run(work())
 
 
-@pytest.mark.parametrize("what", ["reworded", "gone", "put away"])
-def test_rewording_deleting_and_archiving_load_columns(what: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", ["reword", "delete", "archive"])
+def test_rewording_deleting_and_archiving_load_columns(change: str, tmp_path: Path) -> None:
     async def work() -> None:
-        async with opened(tmp_path / "a.db", hasty=True) as store:
-            scribe = await StoreWriter(store).begin()
-            ids = [await scribe.add(f"The harbour {number}.", vector=angle_vector(number)) for number in range(4)]
-            await write_side_answers(store, scribe.space, ids)
+        async with opened(tmp_path / "a.db", fast_writes=True) as store:
+            writer = await StoreWriter(store).begin()
+            ids = [await writer.add(f"The harbour {number}.", vector=angle_vector(number)) for number in range(4)]
+            await write_side_answers(store, writer.space, ids)
             assert isinstance(cached_index(store), WriteIndex)
-            if what == "reworded":
-                await scribe.change(ids[0], content="The ferry.")
-            elif what == "gone":
-                await scribe.erase(ids[0])
+            if change == "reword":
+                await writer.change(ids[0], content="The ferry.")
+            elif change == "delete":
+                await writer.erase(ids[0])
             else:
-                await scribe.change(ids[0], archived=True)
-            _, notes, df = await write_side_answers(store, scribe.space, ids)
-            assert (notes, df["harbour"]) == (4 - (what != "reworded"), 3)
+                await writer.change(ids[0], archived=True)
+            _, notes, df = await write_side_answers(store, writer.space, ids)
+            assert (notes, df["harbour"]) == (4 - (change != "reword"), 3)
             assert isinstance(cached_index(store), Columns)
 
     run(work())

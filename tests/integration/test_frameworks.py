@@ -1,7 +1,6 @@
-"""The adapters for agent frameworks, each with the newest version and the lowest that it promises to work with.
+"""The adapters for agent frameworks, each with its lowest and newest supported version.
 
-The frameworks exclude each other, and each brings a hundred packages: they have environments of their own, where
-tests/frameworks runs.
+The frameworks conflict with each other, so tests/frameworks runs in separate environments.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ pytestmark = pytest.mark.integration
 COMMON = ["tests/frameworks/test_pages.py", "tests/frameworks/test_overhead.py"]
 
 _RATIO = re.compile(r"^([\w-]+): [\d.]+ ms, Memory\.search [\d.]+ ms, ([\d.]+) times$", re.MULTILINE)
-"""What tests/frameworks/test_overhead.py tells."""
+"""A line that tests/frameworks/test_overhead.py prints."""
 
 
-def test_each_framework_is_tested_with_both_ends_and_has_a_page_and_an_example() -> None:
+def test_each_framework_has_two_environments_a_page_and_an_example() -> None:
     for lowest in (False, True):
-        tested = [name for one in ENVIRONMENTS.values() if one.lowest is lowest for name in one.frameworks]
+        tested = [name for env in ENVIRONMENTS.values() if env.lowest is lowest for name in env.frameworks]
         assert sorted(tested) == sorted(framework.name for framework in FRAMEWORKS)
     for framework in FRAMEWORKS:
         assert framework.tests.exists()
@@ -35,31 +34,31 @@ def test_each_framework_is_tested_with_both_ends_and_has_a_page_and_an_example()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Lowest versions are for the soak: they do not change while what they are does not."""
+    """Run all environments in the soak, else those with the newest versions."""
     if "environment" in metafunc.fixturenames:
         soak = metafunc.config.getoption("soak")
-        metafunc.parametrize("environment", [name for name, one in ENVIRONMENTS.items() if soak or not one.lowest])
+        metafunc.parametrize("environment", [name for name, env in ENVIRONMENTS.items() if soak or not env.lowest])
 
 
 @pytest.mark.frameworks
 @pytest.mark.soak
-@pytest.mark.timeout(900)  # the first time a gigabyte of packages is fetched
-def test_adapters(
+@pytest.mark.timeout(900)  # the first run downloads a gigabyte of packages
+def test_the_adapter_tests_pass_in_each_environment(
     environment: str, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
     python = python_of(environment)
-    here = ENVIRONMENTS[environment].frameworks
-    own = [str(one.tests.relative_to(CHECKOUT)) for one in FRAMEWORKS if one.name in here]
+    names = ENVIRONMENTS[environment].frameworks
+    paths = [str(framework.tests.relative_to(CHECKOUT)) for framework in FRAMEWORKS if framework.name in names]
     soak = ["--soak"] if request.config.getoption("soak") else []
-    ran = subprocess.run(
-        [python, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", *soak, *own, *COMMON],
+    process = subprocess.run(
+        [python, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", *soak, *paths, *COMMON],
         cwd=CHECKOUT,
         env={name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
-        | {"ZETTEL_NO_SKIP": "1", "ZETTEL_FRAMEWORKS": " ".join(here)},
+        | {"ZETTEL_NO_SKIP": "1", "ZETTEL_FRAMEWORKS": " ".join(names)},
         capture_output=True,
         text=True,
     )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert re.search(r"\b\d+ passed", ran.stdout, re.MULTILINE), ran.stdout
-    for name, ratio in _RATIO.findall(ran.stdout):
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert re.search(r"\b\d+ passed", process.stdout, re.MULTILINE), process.stdout
+    for name, ratio in _RATIO.findall(process.stdout):
         record_property(f"{name}, search over Memory.search", float(ratio))

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
 BATCH = 20  # records per transaction and jobs per claim: small, for many writes
-RECORDS_A_KILL = 15  # enough records for all kills
+RECORDS_PER_KILL = 15  # enough records for all kills
 LEASE = 1.0  # seconds after which the jobs of a killed process can be claimed again
 TOPICS = ["the harbour", "Kestrel the dog", "a cello lesson", "rye bread", "the night ferry", "Ida's glaciers"]
 STATE = struct.Struct("<BBqq")
@@ -41,27 +41,27 @@ from zettel.jobs.work import Work
 from zettel.transcripts import importing
 from tests.integration.test_import_kills import BATCH, FLUSHING, IMPORTING, LEASE, STATE
 path, transcript, state, runner = sys.argv[1:]
-how = {"runner": runner or None}
+options = {"runner": runner or None}
 lanes = Work.lanes
 Work.lanes = lambda self: [lane._replace(claim=BATCH, lease=LEASE) for lane in lanes(self)]
 importing.BATCH = BATCH
-with open(state, "r+b") as file, mmap.mmap(file.fileno(), STATE.size) as shared, Memory(path, **how) as memory:
-    told = [0, 0, 0, 0]
-    def tell(place, value):
-        told[place] = value
-        shared[:] = STATE.pack(*told)
+with open(state, "r+b") as file, mmap.mmap(file.fileno(), STATE.size) as shared, Memory(path, **options) as memory:
+    fields = [0, 0, 0, 0]
+    def set_field(place, value):
+        fields[place] = value
+        shared[:] = STATE.pack(*fields)
     store = memory._bridge.inner._backend.memory.engine.store
     apply = store.apply
     async def watched(batch):
-        tell(3, told[3] + 1)
-        tell(0, 1)
+        set_field(3, fields[3] + 1)
+        set_field(0, 1)
         await apply(batch)
-        tell(0, 0)
+        set_field(0, 0)
     store.apply = watched
-    tell(1, IMPORTING)
-    report = memory.import_transcript(transcript, on_progress=lambda done, total: tell(2, done))
+    set_field(1, IMPORTING)
+    report = memory.import_transcript(transcript, on_progress=lambda done, total: set_field(2, done))
     assert not report.rejected_records and not report.revised, report
-    tell(1, FLUSHING)
+    set_field(1, FLUSHING)
     memory.flush()
 """
 
@@ -77,10 +77,10 @@ class State(NamedTuple):
 
 def transcript(path: Path, records: int) -> list[str]:
     """Write records with an id, a time or neither, some with equal text; return the contents."""
-    chosen = random.Random(7)
+    rng = random.Random(7)
     lines, contents = [], []
     for n in range(records):
-        content = f"Number {n % 300}: {chosen.choice(TOPICS)} again, and {chosen.choice(TOPICS)}."
+        content = f"Number {n % 300}: {rng.choice(TOPICS)} again, and {rng.choice(TOPICS)}."
         record: dict[str, Any] = {"speaker": ("Ann", "Bob")[n % 2], "session": f"s{n // 40}", "content": content}
         if n % 3 == 0:
             record["id"] = f"t{n}"
@@ -105,23 +105,23 @@ def test_a_killed_import_loses_and_doubles_nothing(
 ) -> None:
     kills = soak_scale(200)
     file = tmp_path / "talk.jsonl"
-    contents = transcript(file, RECORDS_A_KILL * kills)
+    contents = transcript(file, RECORDS_PER_KILL * kills)
     monkeypatch.setattr(importing, "BATCH", BATCH)
     with Memory(tmp_path / "undisturbed.db") as memory:
         memory.import_transcript(file)
         memory.flush()
         undisturbed = picture(memory)
-    chosen = random.Random(42)
-    done: list[State] = []
+    rng = random.Random(42)
+    states: list[State] = []
     lost = doubled = imports = 0
-    while len(done) < kills or imports == 0:
+    while len(states) < kills or imports == 0:
         path, kill = tmp_path / f"{imports}.db", None
-        if len(done) < kills:
-            kill = run_and_kill(path, file, runner, chosen, in_write=len(done) % 4 != 3)
+        if len(states) < kills:
+            kill = run_and_kill(path, file, runner, rng, in_write=len(states) % 4 != 3)
         else:
             run(path, file, runner).wait()
         if kill is not None:
-            done.append(kill)
+            states.append(kill)
             require_acknowledged(path, kill)
             continue
         imports += 1
@@ -132,16 +132,16 @@ def test_a_killed_import_loses_and_doubles_nothing(
             assert memory.jobs() == []
             assert memory.check() == []
             assert picture(memory) == undisturbed
-    phases = Counter(kill.phase for kill in done)
+    phases = Counter(kill.phase for kill in states)
     for name, value in {
-        "records": len(contents), "kills": len(done), "kills_inside_a_write": sum(kill.inside for kill in done),
+        "records": len(contents), "kills": len(states), "kills_inside_a_write": sum(kill.inside for kill in states),
         "kills_while_starting": phases[STARTING], "kills_while_importing": phases[IMPORTING],
         "kills_while_flushing": phases[FLUSHING], "imports_ended": imports, "events_lost": lost,
         "events_doubled": doubled,
     }.items():  # fmt: skip
         record_property(name, value)
     assert (lost, doubled) == (0, 0)
-    assert 2 * sum(kill.inside for kill in done) >= kills
+    assert 2 * sum(kill.inside for kill in states) >= kills
 
 
 def run(path: Path, file: Path, runner: str | None) -> subprocess.Popen[bytes]:
@@ -151,10 +151,10 @@ def run(path: Path, file: Path, runner: str | None) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=ROOT)
 
 
-def run_and_kill(path: Path, file: Path, runner: str | None, chosen: random.Random, *, in_write: bool) -> State | None:
+def run_and_kill(path: Path, file: Path, runner: str | None, rng: random.Random, *, in_write: bool) -> State | None:
     """Continue the import and kill -9 it at a random moment; return its state, or None if it ended before."""
     process = run(path, file, runner)
-    writes = chosen.randint(0, 5)
+    writes = rng.randint(0, 5)
     with path.with_suffix(".state").open("rb") as shared:
         shared_state = mmap.mmap(shared.fileno(), STATE.size, access=mmap.ACCESS_READ)
         while process.poll() is None:
@@ -162,7 +162,7 @@ def run_and_kill(path: Path, file: Path, runner: str | None, chosen: random.Rand
             if state.writes >= writes and (state.inside or not in_write):
                 break
             time.sleep(0.0001)
-        time.sleep(chosen.random() * (0.002 if in_write else 0.1))
+        time.sleep(rng.random() * (0.002 if in_write else 0.1))
         process.kill()
         status = process.wait()
         assert status in (-9, 0)

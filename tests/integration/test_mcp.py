@@ -215,8 +215,8 @@ async def test_two_scopes_never_show_each_other(tmp_path: Path, soak_scale: Call
         other = next(name for name in marks if name != user)
         chance = random.Random(f"{seed}{user}")
         for n in range(count):
-            everybody = [*ids[user], *ids[other]]
-            id = chance.choice(everybody) if everybody else "n_0"
+            all_ids = [*ids[user], *ids[other]]
+            id = chance.choice(all_ids) if all_ids else "n_0"
             name, arguments = chance.choice(
                 [
                     ("add_memory", {"text": f"{marks[user]} has a boat number {n}.", "pinned": n % 9 == 0}),
@@ -225,7 +225,7 @@ async def test_two_scopes_never_show_each_other(tmp_path: Path, soak_scale: Call
                     ("get_memory", {"id": id}),
                     ("memory_history", {"id": id}),
                     ("update_memory", {"id": id, "text": f"{marks[user]} sold it, number {n}."}),
-                    ("link_memories", {"source": id, "target": chance.choice(everybody or ["n_0"]), "reason": "x"}),
+                    ("link_memories", {"source": id, "target": chance.choice(all_ids or ["n_0"]), "reason": "x"}),
                     ("delete_memory", {"id": id}),
                     ("list_resources", {}),
                     ("core", {}),

@@ -282,10 +282,10 @@ def test_search_many_raises_the_error_of_a_single_question(tmp_path: Path, monke
     """It is not an exception group."""
 
     async def fail(*_: object) -> None:
-        raise EmbedderMismatch("the vector set is gone")
+        raise EmbedderMismatch("the vector set is deleted")
 
     with Memory(tmp_path / "a.db") as memory:
         memory.add("The ferry leaves at nine.")
         monkeypatch.setattr(EmbeddedStore, "candidates", fail)
-        with pytest.raises(EmbedderMismatch, match="gone"):
+        with pytest.raises(EmbedderMismatch, match="deleted"):
             memory.search_many(["When does the ferry leave?", "Who leaves?"])

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.model_server import Fault, ModelServer, now_and_then
+from tests.model_server import Fault, ModelServer, random_plan
 from tests.scripted_model import reply
 from zettel import Kind, LiteLLM, LiteLLMAnnotator, Memory, Note, Revision
 from zettel.core import follow_ups as queue
@@ -179,7 +179,7 @@ def test_faults_lose_no_event_and_change_notes_only_by_valid_answers(
     while sum(faults.values()) < count:
         fault_count = min(FAULTS_A_STORE, count - sum(faults.values()))
         url = tmp_path / f"{totals['stores']}.db"
-        plan = now_and_then(totals["stores"], SHARE)
+        plan = random_plan(totals["stores"], SHARE)
         with (
             Ledger(plan, totals["stores"]) as server,
             Memory(url, llm=model(server), annotator=LiteLLMAnnotator(batch=BATCH)) as memory,
@@ -239,7 +239,7 @@ def unknown_annotations(note: Note, history: Sequence[Revision], server: Ledger)
     ]
     known = {Kind.INSIGHT: server.summaries, Kind.SEMANTIC: server.facts}.get(note.kind)
     if known is not None and note.content not in known:
-        problems.append(f"nobody said: {note.content}")
+        problems.append(f"no valid answer contains: {note.content}")
     return problems
 
 

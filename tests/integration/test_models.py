@@ -90,9 +90,9 @@ async def test_an_answer_comes_with_its_cost(serve: Serve) -> None:
 
 
 async def test_a_model_outside_the_price_table_has_no_price(serve: Serve) -> None:
-    scribe = model(serve())
-    assert (await scribe.complete(REQUEST)).usd is None
-    assert scribe.price(10, 10) is None
+    client = model(serve())
+    assert (await client.complete(REQUEST)).usd is None
+    assert client.price(10, 10) is None
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ async def test_a_model_outside_the_price_table_has_no_price(serve: Serve) -> Non
     [
         (Fault.UNAUTHORIZED, ModelDenied),
         (Fault.FORBIDDEN, ModelDenied),
-        (Fault.NOT_THERE, ModelDenied),
+        (Fault.NOT_FOUND, ModelDenied),
         (Fault.BROKEN, ModelUnavailable),
         (Fault.OVERLOADED, ModelUnavailable),
         (Fault.HANGS, ModelUnavailable),
@@ -285,7 +285,7 @@ async def test_other_unsupported_parameters_are_errors(serve: Serve) -> None:
 # Fallbacks -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fault", [Fault.UNAUTHORIZED, Fault.NOT_THERE, Fault.BROKEN, Fault.BREAKS_OFF])
+@pytest.mark.parametrize("fault", [Fault.UNAUTHORIZED, Fault.NOT_FOUND, Fault.BROKEN, Fault.BREAKS_OFF])
 async def test_a_failing_model_falls_back_to_the_next(serve: Serve, fault: Fault) -> None:
     server = serve(fault)
     answer = await model(server, ["openai/scribe", "openai/clerk"]).complete(REQUEST)
@@ -411,9 +411,9 @@ async def test_a_repeated_request_is_answered_from_the_cache(serve: Serve, memor
     server = serve()
     note = await memory.add(SECRET)
     ask = cached_llm(memory, model(server)).ask_about(memory.scope)
-    paid = await ask(REQUEST, [note, note])
-    again = await ask(REQUEST, [note])
-    assert again == Answer(paid.text, paid.model, cached=True)
+    first = await ask(REQUEST, [note, note])
+    second = await ask(REQUEST, [note])
+    assert second == Answer(first.text, first.model, cached=True)
     assert server.asked == 1
     assert await call_counts(memory) == (1, 1)
     await ask(Request("annotate/2", *field_values(REQUEST)[1:]), [note])

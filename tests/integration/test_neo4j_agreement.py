@@ -1,4 +1,4 @@
-"""The Neo4j store against the exhaustive one, after the same writes in any order, under both clocks."""
+"""The Neo4j store against the exhaustive reference store after the same writes, at any valid or known time."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ pytestmark = [pytest.mark.integration, pytest.mark.every_release, pytest.mark.ti
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", neo4j_servers.EVERY)
-def test_same_state(name: str, soak_scale: Callable[[int], int]) -> None:
+def test_the_neo4j_store_equals_the_reference_store(name: str, soak_scale: Callable[[int], int]) -> None:
     server = neo4j_servers.server(name)
 
     async def work(
-        plan: list[tuple[str, Any]], filter: Filter, as_of: int | None, back: int | None
+        plan: list[tuple[str, Any]], filter: Filter, as_of: int | None, known_index: int | None
     ) -> None:
         neo4j_servers.forget_all(server)
         store, reference = Neo4jStore(server.url, server.auth), ReferenceStore()
@@ -40,9 +40,9 @@ def test_same_state(name: str, soak_scale: Callable[[int], int]) -> None:
             sides: list[tuple[StoreWriter, list[str], dict[str, int]]] = [(ours, [], {}), (theirs, [], {})]
             moments: list[tuple[int, int]] = []
             for step in plan:
-                for scribe, present, versions in sides:
-                    await apply_step(scribe, step, present, versions)
-                await ours.ask("harbour", vector=vector(1, 1))  # what is held is kept in step from here on
+                for writer, present, versions in sides:
+                    await apply_step(writer, step, present, versions)
+                await ours.ask("harbour", vector=vector(1, 1))  # the cached scope is updated step by step
                 states = [await each.state(ANN) for each in (store, reference)]
                 assert states[0].seq == states[1].seq
                 assert states[0].latest == states[1].latest
@@ -50,7 +50,7 @@ def test_same_state(name: str, soak_scale: Callable[[int], int]) -> None:
             ids = sides[0][1]
             assert [line for line in await store.check(repair=False) if "no vector" not in line] == []
             await compare_reads(store, reference, ids, filter)
-            known = (None, None) if back is None else moments[min(back, len(moments) - 1)]
+            known = (None, None) if known_index is None else moments[min(known_index, len(moments) - 1)]
             await compare_answers(ours, theirs, ids, filter, as_of, known)
         finally:
             await store.close()
@@ -60,11 +60,13 @@ def test_same_state(name: str, soak_scale: Callable[[int], int]) -> None:
         plan=st.lists(steps, min_size=1, max_size=25),
         filter=filters,
         as_of=st.none() | st.integers(0, 9).map(lambda day: to_micros(DAY_ZERO + timedelta(days=day))),
-        back=st.none() | st.integers(0, 24),
-        most=st.sampled_from([scope_cache.MAX_NOTES, -1]),  # held in memory, or asked of the database
+        known_index=st.none() | st.integers(0, 24),
+        cache_limit=st.sampled_from([scope_cache.MAX_NOTES, -1]),  # cached scopes, or queries of the database
     )
-    def agree(plan: list[tuple[str, Any]], filter: Filter, as_of: int | None, back: int | None, most: int) -> None:
-        with patch.object(scope_cache, "MAX_NOTES", most):
-            run(work(plan, filter, as_of, back))
+    def agree(
+        plan: list[tuple[str, Any]], filter: Filter, as_of: int | None, known_index: int | None, cache_limit: int
+    ) -> None:
+        with patch.object(scope_cache, "MAX_NOTES", cache_limit):
+            run(work(plan, filter, as_of, known_index))
 
     agree()

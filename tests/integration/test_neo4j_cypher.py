@@ -1,4 +1,4 @@
-"""``memory.cypher``: whatever reads is answered, whatever else is refused before it runs, on real servers."""
+"""``memory.cypher`` on real servers: read queries are answered, all others are refused before they run."""
 
 from __future__ import annotations
 
@@ -66,24 +66,24 @@ WRONG = [
 ]
 
 
-def asked(server: Server, query: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """What a server answers to a query that a person may ask."""
+def ask(server: Server, query: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """Return the rows of a user's query."""
 
-    async def answer() -> list[dict[str, Any]]:
+    async def run_query() -> list[dict[str, Any]]:
         import neo4j
 
-        # Warnings, such as of a label that is not there, are not the test's.
+        # The test ignores warnings, for example of missing labels.
         async with neo4j.AsyncGraphDatabase.driver(
             server.url, auth=server.auth, notifications_min_severity="OFF"
         ) as driver:
             return await read_queries.ask(driver, DATABASE, query, parameters or {})
 
-    return asyncio.run(answer())
+    return asyncio.run(run_query())
 
 
 @pytest.fixture
 def graph(neo4j_server: Server) -> Server:
-    """A server with two notes."""
+    """Return a server with two notes."""
     import neo4j
 
     with neo4j.GraphDatabase.driver(neo4j_server.url, auth=neo4j_server.auth) as driver:
@@ -93,19 +93,19 @@ def graph(neo4j_server: Server) -> Server:
 
 def test_answers_are_python_values(graph: Server) -> None:
     query = "MATCH way=(a {id: $id})-[r]->(b) RETURN a, r, way, a.at AS at, a.day AS day, [b] AS list, {x: b} AS map"
-    (row,) = asked(graph, query, {"id": "n_1"})
+    (row,) = ask(graph, query, {"id": "n_1"})
     moment, day = datetime(2024, 5, 1, 9, tzinfo=timezone.utc), date(2024, 5, 1)
-    one = {"id": "n_1", "caption": "Oslo", "at": moment, "day": day}
-    other = {"id": "n_2", "caption": "Piano", "tags": ["a", "b"]}
+    first = {"id": "n_1", "caption": "Oslo", "at": moment, "day": day}
+    second = {"id": "n_2", "caption": "Piano", "tags": ["a", "b"]}
     link = {"type": "RELATES", "weight": 0.5}
-    values = {"a": one, "r": link, "way": [one, link, other], "at": moment, "day": day}
-    assert row == values | {"list": [other], "map": {"x": other}}
-    assert {"label": "Note"} in asked(graph, "CALL db.labels() YIELD label RETURN label")
-    assert asked(graph, "MATCH (n:Nothing) RETURN n") == []
+    values = {"a": first, "r": link, "way": [first, link, second], "at": moment, "day": day}
+    assert row == values | {"list": [second], "map": {"x": second}}
+    assert {"label": "Note"} in ask(graph, "CALL db.labels() YIELD label RETURN label")
+    assert ask(graph, "MATCH (n:Nothing) RETURN n") == []
 
 
 @pytest.mark.parametrize(
-    ("queries", "told"),
+    ("queries", "message"),
     [
         pytest.param(WRITES, r"would write|IN TRANSACTIONS", id="writes"),
         pytest.param(OUTSIDE, "LOAD CSV may not be used", id="outside"),
@@ -114,31 +114,31 @@ def test_answers_are_python_values(graph: Server) -> None:
         pytest.param(WRONG, ".", id="wrong"),
     ],
 )
-def test_what_is_not_a_question_is_refused(graph: Server, queries: list[str], told: str) -> None:
-    before = asked(graph, "MATCH (n) OPTIONAL MATCH (n)-[r]->() RETURN n, r ORDER BY n.id")
+def test_other_queries_are_refused_before_they_run(graph: Server, queries: list[str], message: str) -> None:
+    before = ask(graph, "MATCH (n) OPTIONAL MATCH (n)-[r]->() RETURN n, r ORDER BY n.id")
     for query in queries:
-        with pytest.raises(InvalidQuestion, match=told) as refused:
-            asked(graph, query, {"yes": True})
-        assert "\n" not in str(refused.value), query
-    assert asked(graph, "MATCH (n) OPTIONAL MATCH (n)-[r]->() RETURN n, r ORDER BY n.id") == before
+        with pytest.raises(InvalidQuestion, match=message) as error:
+            ask(graph, query, {"yes": True})
+        assert "\n" not in str(error.value), query
+    assert ask(graph, "MATCH (n) OPTIONAL MATCH (n)-[r]->() RETURN n, r ORDER BY n.id") == before
 
 
-def test_limits(graph: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(asked(graph, f"UNWIND range(1, {read_queries.ROWS}) AS i RETURN i")) == read_queries.ROWS
+def test_rows_and_time_are_limited(graph: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(ask(graph, f"UNWIND range(1, {read_queries.ROWS}) AS i RETURN i")) == read_queries.ROWS
     with pytest.raises(InvalidQuestion, match="more than 10,000 rows: end it with LIMIT"):
-        asked(graph, f"UNWIND range(1, {read_queries.ROWS} + 1) AS i RETURN i")
+        ask(graph, f"UNWIND range(1, {read_queries.ROWS} + 1) AS i RETURN i")
     monkeypatch.setattr(read_queries, "SECONDS", 0.5)
     with pytest.raises(InvalidQuestion, match="took longer than"):
-        asked(graph, "UNWIND range(1, 100000000) AS i UNWIND range(1, 1000) AS j RETURN sum(i * j)")
+        ask(graph, "UNWIND range(1, 100000000) AS i UNWIND range(1, 1000) AS j RETURN sum(i * j)")
 
 
-def test_values_that_no_query_takes(graph: Server) -> None:
+def test_unsupported_parameter_values_are_refused(graph: Server) -> None:
     for value in (object(), 2**70):
         with pytest.raises(InvalidQuestion, match="unsupported type or value"):
-            asked(graph, "RETURN $value", {"value": value})
+            ask(graph, "RETURN $value", {"value": value})
 
 
-def test_other_stores_say_what_to_do(tmp_path: Path) -> None:
+def test_the_error_of_other_stores_names_neo4j(tmp_path: Path) -> None:
     with (
         Memory(tmp_path / "memory.db") as memory,
         pytest.raises(StoreError, match=r"the embedded store does not support Cypher: store the memory in Neo4j"),

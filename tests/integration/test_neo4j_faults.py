@@ -156,12 +156,12 @@ def test_the_command_line_reports_an_unreachable_server_in_one_line(server: Serv
     """The driver's own log stays out of the output."""
 
     def stats(url: str, *options: str) -> tuple[int, str]:
-        ran = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "zettel", "--store", url, *options, "stats"], cwd=ROOT, text=True,
             capture_output=True, check=False,
             env=os.environ | {"NEO4J_USERNAME": server.auth[0], "NEO4J_PASSWORD": server.auth[1]},
         )  # fmt: skip
-        return ran.returncode, ran.stderr
+        return process.returncode, process.stderr
 
     proxy.cut(lambda contents: COMMIT in contents, lost="answer")
     assert stats(proxy.url) == (0, "")
@@ -219,7 +219,7 @@ def test_a_memory_can_be_closed_while_its_server_is_down(server: Server, monkeyp
 
 @pytest.mark.parametrize("lost", ["request", "answer"])
 def test_a_lost_commit_is_written_once(memory: Memory, proxy: Proxy, lost: Lost) -> None:
-    """Whether or not the server applied the commit, the batch is stored once and the call succeeds."""
+    """The batch is stored once and the call succeeds, whether the server applied the commit or not."""
     for name in ("a", "b"):  # the first batch of a scope creates the scope
         proxy.cut(lambda contents: b"Kestrel" in contents and contents.endswith(COMMIT), lost=lost)
         ids = memory.add_many(session_events(name))
@@ -299,7 +299,7 @@ def test_adding_again_after_an_unconfirmed_commit_finds_the_stored_events(
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
-def test_cuts_anywhere(
+def test_an_import_survives_cuts_at_any_request(
     memory: Memory,
     proxy: Proxy,
     soak_scale: Callable[[int], int],
@@ -336,8 +336,8 @@ def paused(monkeypatch: pytest.MonkeyPatch, content: str) -> Iterator[tuple[thre
     locked, go_on = threading.Event(), threading.Event()
     run = Transaction.run
 
-    async def pausing(self: Transaction, name: str, /, *flags: str, **given: Any) -> Any:
-        result = await run(self, name, *flags, **given)
+    async def pausing(self: Transaction, name: str, /, *flags: str, **values: Any) -> Any:
+        result = await run(self, name, *flags, **values)
         if name == "batch_begin" and not locked.is_set():
             locked.set()
             await anyio.to_thread.run_sync(go_on.wait)
@@ -361,14 +361,16 @@ def test_a_deadlocked_write_is_retried(
         before = memory.stats()["notes"]
         with paused(monkeypatch, "sleeps") as (locked, go_on):
             other = session.begin_transaction()
-            other.run("MATCH (x:Stranger) SET x.held = true").consume()  # Neo4j aborts the transaction with fewer locks
-            assert other.run("MATCH (t:Term) SET t.held = true RETURN count(t)").single()[0] > 0
+            other.run(
+                "MATCH (x:Stranger) SET x.locked = true"
+            ).consume()  # Neo4j aborts the transaction with fewer locks
+            assert other.run("MATCH (t:Term) SET t.locked = true RETURN count(t)").single()[0] > 0
             adding = threading.Thread(target=memory.add, args=("Kestrel the dog sleeps.",), kwargs={"id": "2"})
             adding.start()
             assert locked.wait(60)
             threading.Timer(0.5, go_on.set).start()
             other.run(
-                "MATCH (s:Scope) SET s.held = true"
+                "MATCH (s:Scope) SET s.locked = true"
             ).consume()  # succeeds only after the store's transaction is aborted
             other.rollback()
             adding.join()
@@ -388,7 +390,7 @@ def test_a_write_times_out_on_a_lock_while_reads_continue(
         memory.add("Kestrel howls.", wait=True)
         monkeypatch.setattr(connection, "LOCK_SECONDS", 1.0)
         other = session.begin_transaction()
-        other.run("MATCH (s:Scope) SET s.held = true").consume()
+        other.run("MATCH (s:Scope) SET s.locked = true").consume()
         started = time.monotonic()
         with pytest.raises(StoreBusy, match="was writing there for 1 s; nothing was written, try again") as error_info:
             memory.add("Kestrel sleeps.")

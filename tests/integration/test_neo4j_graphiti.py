@@ -1,4 +1,4 @@
-"""What Graphiti keeps on a Neo4j server is read from there: a graph with the properties that Graphiti gives its own."""
+"""Import of a Graphiti graph from its Neo4j server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CREATE (e:Episodic {uuid: 'e-1', name: 'turn 1', group_id: 'light', source: 'mes
 
 @pytest.fixture
 def graphiti(server: Server) -> str:
-    """The address of a server with such a graph, with its user and password in it."""
+    """Return the address of a server with a Graphiti graph, including user and password."""
     import neo4j
 
     with neo4j.GraphDatabase.driver(server.url, auth=server.auth) as driver:
@@ -44,36 +44,38 @@ def graphiti(server: Server) -> str:
 def test_a_graph_is_imported_from_its_server(zettel: Zettel, server: Server, graphiti: str) -> None:
     report = zettel("import", "--format", "graphiti", f"{graphiti}?database={DATABASE}", "--json").json()
     assert (report["file"], report["added"], report["rejected_records"]) == (server.url, 3, [])
-    found = {event["external_id"]: event for event in map(json.loads, zettel("export").out.splitlines())}
-    assert set(found) == {"e-1", "n-2", "f-1"}
-    assert (found["e-1"]["speaker"], found["e-1"]["occurred_at"]) == ("Solveig", "2024-05-02T16:00:00Z")
-    assert (found["n-2"]["title"], found["n-2"]["metadata"]["labels"]) == ("North tower", ["Building"])
-    fact = found["f-1"]
+    events = {event["external_id"]: event for event in map(json.loads, zettel("export").out.splitlines())}
+    assert set(events) == {"e-1", "n-2", "f-1"}
+    assert (events["e-1"]["speaker"], events["e-1"]["occurred_at"]) == ("Solveig", "2024-05-02T16:00:00Z")
+    assert (events["n-2"]["title"], events["n-2"]["metadata"]["labels"]) == ("North tower", ["Building"])
+    fact = events["f-1"]
     assert (fact["content"], fact["payload"]) == (
         "The lamp stands in the North tower. (until 2025-01-01)", {"episodes": ["e-1"]},
     )  # fmt: skip
     assert {"from": "Lamp", "to": "North tower"}.items() <= fact["metadata"].items()
     assert fact["source"]["file"] == server.url
-    again = zettel("import", "--format", "graphiti", graphiti, "--json").json()
-    assert (again["added"], again["existing"]) == (0, 3)
+    second = zettel("import", "--format", "graphiti", graphiti, "--json").json()
+    assert (second["added"], second["existing"]) == (0, 3)
 
 
-def test_a_server_without_one(zettel: Zettel, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_a_graphiti_graph_is_an_error(
+    zettel: Zettel, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NEO4J_USERNAME", server.auth[0])
     monkeypatch.setenv("NEO4J_PASSWORD", server.auth[1])
-    ran = zettel("import", "--format", "graphiti", server.url)
-    assert (ran.status, ran.err.count("\n")) == (1, 1)
-    assert "contains no Graphiti graph" in ran.err
+    result = zettel("import", "--format", "graphiti", server.url)
+    assert (result.status, result.err.count("\n")) == (1, 1)
+    assert "contains no Graphiti graph" in result.err
 
 
-def test_other_addresses(zettel: Zettel) -> None:
+def test_addresses_are_parsed_and_invalid_ones_are_errors(zettel: Zettel) -> None:
     assert address_of("bolt+s://h:1?database=g") == Address("bolt+s://h:1", None, "g")
     assert address_of("neo4j://ann:a%40b@h") == Address("neo4j://h", ("ann", "a@b"), "neo4j")
     with pytest.raises(InvalidInput, match="is not a Neo4j server"):
         address_of("https://h/graph")
-    ran = zettel("import", "neo4j://127.0.0.1:1")
-    assert (ran.status, ran.err.count("\n")) == (1, 1)
-    assert "pass --format graphiti" in ran.err
-    ran = zettel("import", "neo4j://127.0.0.1:1", "--format", "graphiti")
-    assert (ran.status, ran.err.count("\n")) == (1, 1)
-    assert "cannot be reached" in ran.err
+    result = zettel("import", "neo4j://127.0.0.1:1")
+    assert (result.status, result.err.count("\n")) == (1, 1)
+    assert "pass --format graphiti" in result.err
+    result = zettel("import", "neo4j://127.0.0.1:1", "--format", "graphiti")
+    assert (result.status, result.err.count("\n")) == (1, 1)
+    assert "cannot be reached" in result.err

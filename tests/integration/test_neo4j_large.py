@@ -31,7 +31,7 @@ PAGES = ("leaving_page", "arriving_page")
 
 
 class CutOff(Exception):
-    """Stands for the end of the process."""
+    """Simulates the end of the process."""
 
 
 class Cutting:
@@ -39,11 +39,11 @@ class Cutting:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.pages: int | None = None  # allowed pages; None: all
-        self.at: str | None = None  # ends before this statement
+        self.cut_statement: str | None = None  # ends before this statement
         inner = Transaction.run
 
         async def run(transaction: Transaction, name: str, /, *flags: str, **values: Any) -> Any:
-            if name == self.at:
+            if name == self.cut_statement:
                 raise CutOff
             if name in PAGES and self.pages is not None:
                 if self.pages == 0:
@@ -86,7 +86,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lived(exported: Path) -> dict[str, Any]:
+def exported_contents(exported: Path) -> dict[str, Any]:
     """Return the contents of the exported scope."""
     with Memory(exported.parent / "life.db") as source:
         return scope_contents(source)
@@ -102,7 +102,7 @@ def nodes(server: Server) -> int:
     return int(row["count"])
 
 
-def reopened(server: Server, cutting: Cutting) -> int:
+def reopen_until_complete(server: Server, cutting: Cutting) -> int:
     """Open the memory repeatedly, each time cut off after one page; return the number of cuts."""
     times = 0
     while True:
@@ -131,13 +131,13 @@ def test_a_large_scope_is_deleted_page_by_page(
     cutting.pages = 0
     with pytest.raises(CutOff):
         memory.delete_scope()
-    assert (memory.stats()["notes"], nodes(server)) == (notes, before)  # nothing was decided
+    assert (memory.stats()["notes"], nodes(server)) == (notes, before)  # the delete has not begun
     cutting.pages = 1
     with pytest.raises(CutOff):
         memory.delete_scope()
     assert before > nodes(server) > before - 10 * PAGE
     assert memory.scopes() == [BOB]
-    assert reopened(server, cutting) > 3
+    assert reopen_until_complete(server, cutting) > 3
     assert nodes(server) == 0
     assert picture(memory, BOB) == bees
     assert memory.check() == []
@@ -150,9 +150,9 @@ def test_delete_scope_returns_the_number_of_notes(
     server: Server, memory: Memory, cutting: Cutting, exported: Path
 ) -> None:
     memory.import_transcript(exported, format="zettel")
-    held = memory.stats()["notes"]
-    assert held > PAGE
-    assert memory.delete_scope() == held
+    count = memory.stats()["notes"]
+    assert count > PAGE
+    assert memory.delete_scope() == count
     assert nodes(server) == 0
 
 
@@ -164,7 +164,7 @@ def test_the_first_write_completes_an_interrupted_delete(
     with pytest.raises(CutOff):
         memory.delete_scope()
     cutting.pages = None
-    memory.add("I live in Rome.", id="1")  # what is left of the old life knows another event of that id
+    memory.add("I live in Rome.", id="1")  # the rest of the deleted scope contains another event with this id
     memory.flush()
     assert [event.content for event, _ in memory.dump()] == ["I live in Rome."]
     assert memory.check() == []
@@ -180,11 +180,11 @@ def test_a_writer_waits_for_the_complete_delete(
     inner = Transaction.run
     pages: list[str] = []
 
-    async def add_late(*given: Any) -> None:
+    async def add_late(*arguments: Any) -> None:
         if not planned.is_set():
             planned.set()
             half.wait(60)
-        await committing.add(*given)
+        await committing.add(*arguments)
 
     async def run(transaction: Transaction, name: str, /, *flags: str, **values: Any) -> Any:
         if name == "leaving_page":
@@ -199,8 +199,8 @@ def test_a_writer_waits_for_the_complete_delete(
         writer = threading.Thread(target=other.add, args=["I live in Rome."])
         writer.start()
         assert planned.wait(60)
-        held = memory.stats()["notes"]
-        assert memory.delete_scope() == held
+        count = memory.stats()["notes"]
+        assert memory.delete_scope() == count
         writer.join()
         assert half.is_set()
         other.flush()
@@ -209,7 +209,7 @@ def test_a_writer_waits_for_the_complete_delete(
 
 
 def test_a_large_scope_is_restored_page_by_page(
-    server: Server, memory: Memory, cutting: Cutting, exported: Path, lived: dict[str, Any]
+    server: Server, memory: Memory, cutting: Cutting, exported: Path, exported_contents: dict[str, Any]
 ) -> None:
     memory.add("Bob keeps bees.", title="Bees", scope=BOB)
     memory.flush()
@@ -218,8 +218,8 @@ def test_a_large_scope_is_restored_page_by_page(
     with pytest.raises(CutOff):
         memory.import_transcript(exported, format="zettel")
     assert memory.scopes() == [BOB]
-    assert reopened(server, cutting) > 3
-    assert scope_contents(memory) == lived
+    assert reopen_until_complete(server, cutting) > 3
+    assert scope_contents(memory) == exported_contents
     assert picture(memory, BOB) == bees
     assert memory.check() == []
     assert memory.import_transcript(exported, format="zettel").existing > 0
@@ -229,7 +229,7 @@ def test_a_large_scope_is_restored_page_by_page(
 
 
 def test_the_first_write_waits_for_a_restore(
-    server: Server, memory: Memory, cutting: Cutting, exported: Path, lived: dict[str, Any]
+    server: Server, memory: Memory, cutting: Cutting, exported: Path, exported_contents: dict[str, Any]
 ) -> None:
     with Memory(server.url, auth=server.auth) as other:
         cutting.pages = 1
@@ -238,21 +238,21 @@ def test_the_first_write_waits_for_a_restore(
         cutting.pages = None
         other.add("I live in Rome.")
         other.flush()
-        said = [event.content for event, _ in other.dump()]
-        assert said == [*(event.content for event, _ in lived["dump"]), "I live in Rome."]
+        contents = [event.content for event, _ in other.dump()]
+        assert contents == [*(event.content for event, _ in exported_contents["dump"]), "I live in Rome."]
         assert other.check() == []
 
 
 def test_an_undecided_restore_is_deleted_page_by_page(
     server: Server, memory: Memory, cutting: Cutting, exported: Path
 ) -> None:
-    cutting.at, cutting.pages = "restore_commit", 1
+    cutting.cut_statement, cutting.pages = "restore_commit", 1
     with pytest.raises(CutOff):
         memory.import_transcript(exported, format="zettel")
-    cutting.at = None
+    cutting.cut_statement = None
     assert memory.scopes() == []
     assert nodes(server) > 0
-    assert reopened(server, cutting) > 3
+    assert reopen_until_complete(server, cutting) > 3
     assert nodes(server) == 0
     assert memory.check() == []
 
@@ -279,7 +279,7 @@ def test_vectors_of_the_previous_embedder_are_deleted_after_the_switch(
     memory.add_many([{"content": f"Ann saw ship {n} in the harbour."} for n in range(5)])
     memory.flush()
 
-    async def cut(*given: Any, **named: Any) -> None:
+    async def cut(*arguments: Any, **options: Any) -> None:
         raise CutOff
 
     with monkeypatch.context() as patch, Memory(server.url, auth=server.auth, embedder=Letters()) as other:

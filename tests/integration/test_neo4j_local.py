@@ -62,7 +62,7 @@ def test_a_server_can_be_started_stopped_and_restarted(folder: Path, capsys: pyt
     assert (first["exit"], first["already"], first["running"]) == (0, False, True)
     assert "starting Neo4j" in first["err"]
     assert first["password"].isalnum(), "neo4j-admin takes a password that begins with - for an option"
-    assert run_query(first, first["password"], "CREATE (:Kept) RETURN 1") == [1]
+    assert run_query(first, first["password"], "CREATE (:Stored) RETURN 1") == [1]
     again = run_command("up")
     assert (again["already"], again["password"], again["process"]) == (True, None, first["process"])
     assert first["password"] not in "".join(
@@ -82,7 +82,7 @@ def test_a_server_can_be_started_stopped_and_restarted(folder: Path, capsys: pyt
     second = run_command("up")
     assert (second["version"], second["store"]) == (first["version"], first["store"])
     assert second["password"] is None
-    assert run_query(second, first["password"], "MATCH (n:Kept) RETURN count(n)") == [1]
+    assert run_query(second, first["password"], "MATCH (n:Stored) RETURN count(n)") == [1]
     os.kill(second["process"], signal.SIGKILL)  # like a crash: the state file is now wrong
     while process.runs(second["process"], str(folder)):
         os.waitpid(second["process"], 0)

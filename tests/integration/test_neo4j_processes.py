@@ -64,7 +64,7 @@ def batches_of(records: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return [records[start : start + BATCH] for start in range(0, len(records), BATCH)]
 
 
-def test_two_processes_import_the_same(server: Server) -> None:
+def test_two_processes_can_import_the_same_events(server: Server) -> None:
     """They import at the same time in opposite orders, each with additional events of its own."""
     shared = events("shared", 30)
     batches = [batches_of(shared + events("ann", 15)), batches_of(shared[::-1] + events("bob", 15))]
@@ -134,8 +134,8 @@ class OwnServer:
         watch = ["sh", "-c", neo4j_servers.WATCH, str(os.getpid()), str(self.pid)]
         self._watcher = subprocess.Popen(watch, start_new_session=True)
 
-    def end(self, how: signal.Signals) -> None:
-        os.kill(self.pid, how)
+    def end(self, signal_number: signal.Signals) -> None:
+        os.kill(self.pid, signal_number)
 
     def wait(self) -> None:
         """Wait until the process has ended."""
@@ -166,7 +166,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def own(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OwnServer]:
     line = line_of(request.param)
     if (missing := neo4j_servers.what_is_missing(line)) is not None:
-        pytest.skip(f"no Neo4j to end in the middle of an import: {missing}")
+        pytest.skip(f"no Neo4j server to kill during an import: {missing}")
     running = OwnServer(tmp_path / "server", line)
     running.up()
     try:
@@ -187,30 +187,31 @@ def line_of(name: str) -> str:
     return next((release.line for release in jars.RELEASES if f"/{release.line}." in agent), jars.RELEASES[0].line)
 
 
-class Blow(NamedTuple):
+class Kill(NamedTuple):
     """When and how a server is killed: at a statement of a write, or at its commit."""
 
-    how: signal.Signals
+    signal_number: signal.Signals
     write: int
     statement: int | Literal["commit"]
     delay: float
-    patient: bool
+    waits_for_server: bool
 
     def __str__(self) -> str:
         place = "its commit" if self.statement == "commit" else f"statement {self.statement}"
-        return f"{self.how.name} in write {self.write} at {place}, {'awaited' if self.patient else 'given up'}"
+        writer = "the writer waits" if self.waits_for_server else "the writer gives up"
+        return f"{self.signal_number.name} in write {self.write} at {place}, {writer}"
 
 
-def blows(count: int) -> list[Blow]:
+def planned_kills(count: int) -> list[Kill]:
     """Return the same kills in every run: one in three hits a commit, one in three has a writer that waits."""
-    chosen = random.Random(20)
+    rng = random.Random(20)
     return [
-        Blow(
-            how=signal.SIGTERM if turn % 4 == 1 else signal.SIGKILL,
-            write=chosen.randrange(1, 6),
-            statement="commit" if turn % 3 == 2 else chosen.randrange(3),
-            delay=chosen.choice([0, chosen.random() * 0.02]),
-            patient=turn % 3 == 2,
+        Kill(
+            signal_number=signal.SIGTERM if turn % 4 == 1 else signal.SIGKILL,
+            write=rng.randrange(1, 6),
+            statement="commit" if turn % 3 == 2 else rng.randrange(3),
+            delay=rng.choice([0, rng.random() * 0.02]),
+            waits_for_server=turn % 3 == 2,
         )
         for turn in range(count)
     ]
@@ -219,71 +220,71 @@ def blows(count: int) -> list[Blow]:
 class KillInjector:
     """Kills the server once while statements run."""
 
-    def __init__(self, own: OwnServer, blow: Blow, patch: pytest.MonkeyPatch) -> None:
-        self._own, self._blow = own, blow
+    def __init__(self, own: OwnServer, kill: Kill, patch: pytest.MonkeyPatch) -> None:
+        self._own, self._kill = own, kill
         self._writes, self._statements = 0, 0
         self._timer: threading.Timer | None = None
         self._inside = False
-        self.struck = threading.Event()
+        self.killed = threading.Event()
         self.hit = False
         run, write = Transaction.run, Neo4jConnection.write
 
-        async def watched(transaction: Transaction, name: str, /, *flags: str, **given: Any) -> Any:
+        async def run_statement(transaction: Transaction, name: str, /, *flags: str, **arguments: Any) -> Any:
             if name == "batch_begin":
                 self._writes, self._statements, self._inside = self._writes + 1, 0, True
             elif self._inside:
                 self._statements += 1
             if self._inside and self._due(self._statements):
-                self._strike()
-            return await run(transaction, name, *flags, **given)
+                self._kill_server()
+            return await run(transaction, name, *flags, **arguments)
 
-        async def wrote(
-            connection: Neo4jConnection, name: str, /, *flags: str, check: Callable[[Any], None], **given: Any
+        async def write_statement(
+            connection: Neo4jConnection, name: str, /, *flags: str, check: Callable[[Any], None], **arguments: Any
         ) -> None:
             """Count writes of a single statement, which bypass Transaction; any statement number matches them."""
             self._writes += 1
-            if self._blow.statement != "commit" and self._due(self._blow.statement):
-                self._strike()
+            if self._kill.statement != "commit" and self._due(self._kill.statement):
+                self._kill_server()
 
             def checked(row: Any) -> None:
                 check(row)
                 if self._due("commit"):
-                    self._strike()
+                    self._kill_server()
 
-            await write(connection, name, *flags, check=checked, **given)
+            await write(connection, name, *flags, check=checked, **arguments)
 
-        async def applied(*given: Any, **named: Any) -> bool:
-            result = await committing.apply(*given, **named)
+        async def apply_batch(*arguments: Any, **options: Any) -> bool:
+            result = await committing.apply(*arguments, **options)
             if self._due("commit"):
-                self._strike()
+                self._kill_server()
             self._inside = False
             return result
 
-        patch.setattr(Transaction, "run", watched)
-        patch.setattr(Neo4jConnection, "write", wrote)
-        patch.setattr(store, "apply", applied)
+        patch.setattr(Transaction, "run", run_statement)
+        patch.setattr(Neo4jConnection, "write", write_statement)
+        patch.setattr(store, "apply", apply_batch)
 
     def _due(self, place: int | str) -> bool:
-        return not self.hit and (self._writes, place) == (self._blow.write, self._blow.statement)
+        return not self.hit and (self._writes, place) == (self._kill.write, self._kill.statement)
 
-    def _strike(self) -> None:
+    def _kill_server(self) -> None:
         self.hit = True
-        if self._blow.delay:
-            self._timer = threading.Timer(self._blow.delay, self._now)
+        if self._kill.delay:
+            self._timer = threading.Timer(self._kill.delay, self._kill_now)
             self._timer.start()
         else:
-            self._now()
+            self._kill_now()
 
-    def _now(self) -> None:
-        self._own.end(self._blow.how)
-        self.struck.set()
+    def _kill_now(self) -> None:
+        self._own.end(self._kill.signal_number)
+        self.killed.set()
 
-    def done(self) -> None:
+    def finish(self) -> None:
         """Kill the server if the planned statement never ran."""
         if self._timer is not None:
             self._timer.join()
-        if not self.struck.is_set():
-            self._now()
+        if not self.killed.is_set():
+            self._kill_now()
 
 
 EVENTS = 20
@@ -292,7 +293,7 @@ EVENTS = 20
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.soak_only
-def test_a_server_is_ended_during_an_import(
+def test_a_server_killed_during_an_import_loses_no_acknowledged_event(
     own: OwnServer,
     monkeypatch: pytest.MonkeyPatch,
     soak_scale: Callable[[int], int],
@@ -308,23 +309,23 @@ def test_a_server_is_ended_during_an_import(
         memory.add_many(records)
         memory.flush()
         undisturbed = picture(memory)
-    kills, inside, acknowledged_in_all = soak_scale(20), 0, 0
+    kills, inside, acknowledged_total = soak_scale(20), 0, 0
     scopes = [Scope(user=f"kill {number}") for number in range(kills)]
-    for scope, blow in zip(scopes, blows(kills), strict=True):
-        hit, acknowledged, errors = import_until_struck(own, blow, scope, records)
+    for scope, kill in zip(scopes, planned_kills(kills), strict=True):
+        hit, acknowledged, errors = import_until_killed(own, kill, scope, records)
         assert [error for error in errors if "\n" in str(error)] == []
-        assert len(acknowledged) == EVENTS or not blow.patient
+        assert len(acknowledged) == EVENTS or not kill.waits_for_server
         inside += hit
-        acknowledged_in_all += len(acknowledged)
+        acknowledged_total += len(acknowledged)
         with Memory(own.url, auth=own.auth) as memory:
             stored = {event.external_id: (event.content, len(notes)) for event, notes in memory.dump(scope=scope)}
-            assert acknowledged <= stored.keys(), str(blow)
+            assert acknowledged <= stored.keys(), str(kill)
             for batch in batches_of(records):
-                assert sum(event["id"] in stored for event in batch) in (0, len(batch)), str(blow)
+                assert sum(event["id"] in stored for event in batch) in (0, len(batch)), str(kill)
             assert stored == {event["id"]: (event["content"], 1) for event in records if event["id"] in stored}, str(
-                blow
+                kill
             )
-            assert memory.check() == [], str(blow)
+            assert memory.check() == [], str(kill)
             outcomes = [
                 outcome.status
                 for batch in batches_of(records)
@@ -333,19 +334,19 @@ def test_a_server_is_ended_during_an_import(
             assert outcomes.count("existing") == len(stored)
             assert outcomes.count("added") == EVENTS - len(stored)
     with Memory(own.url, auth=own.auth) as memory:
-        for scope, blow in zip(scopes, blows(kills), strict=True):
+        for scope, kill in zip(scopes, planned_kills(kills), strict=True):
             memory.flush(timeout=120, scope=scope)
-            assert picture(memory, scope) == undisturbed, str(blow)
+            assert picture(memory, scope) == undisturbed, str(kill)
         assert memory.check() == []
         assert memory.jobs() == []
     record_property("kills", kills)
     record_property("kills_inside_a_write", inside)
-    record_property("acknowledged", acknowledged_in_all)
+    record_property("acknowledged", acknowledged_total)
     assert inside * 2 >= kills
 
 
-def import_until_struck(
-    own: OwnServer, blow: Blow, scope: Scope, records: list[dict[str, Any]]
+def import_until_killed(
+    own: OwnServer, kill: Kill, scope: Scope, records: list[dict[str, Any]]
 ) -> tuple[bool, set[str], list[Exception]]:
     """Import while the server is killed and restarted.
 
@@ -354,14 +355,14 @@ def import_until_struck(
     acknowledged: set[str] = set()
     errors: list[Exception] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connection, "RETRY_SECONDS", 300.0 if blow.patient else 0.5)
+        patch.setattr(connection, "RETRY_SECONDS", 300.0 if kill.waits_for_server else 0.5)
         with Memory(own.url, auth=own.auth) as memory:
-            injector = KillInjector(own, blow, patch)
+            injector = KillInjector(own, kill, patch)
 
             def restart() -> None:
-                injector.struck.wait()
+                injector.killed.wait()
                 own.wait()
-                if blow.patient:
+                if kill.waits_for_server:
                     own.up()
 
             restarter = threading.Thread(target=restart)
@@ -373,8 +374,8 @@ def import_until_struck(
             except (StoreUnreachable, StoreBusy) as error:
                 errors.append(error)
             finally:
-                injector.done()
+                injector.finish()
                 restarter.join()
-    if not blow.patient:
+    if not kill.waits_for_server:
         own.up()
     return injector.hit, acknowledged, errors

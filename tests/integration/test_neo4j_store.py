@@ -334,9 +334,9 @@ def test_an_add_runs_one_read_and_one_write(server: Server, monkeypatch: pytest.
     monkeypatch.setattr(JobLoop, "start", lambda loop: None)  # statements of jobs are not counted
 
     def counted(method: Callable[..., Any]) -> Callable[..., Any]:
-        async def call(connection: Neo4jConnection, what: object, /, *flags: str, **given: Any) -> Any:
-            calls.append(f"{method.__name__} {what if isinstance(what, str) else ''}".strip())
-            return await method(connection, what, *flags, **given)
+        async def call(connection: Neo4jConnection, statement: object, /, *flags: str, **values: Any) -> Any:
+            calls.append(f"{method.__name__} {statement if isinstance(statement, str) else ''}".strip())
+            return await method(connection, statement, *flags, **values)
 
         return call
 
@@ -367,12 +367,12 @@ def test_a_delete_runs_as_many_statements_for_many_neighbours(server: Server, mo
         return await run(transaction, name, *flags, **values)
 
     with Memory(server.url, auth=server.auth) as memory:
-        memory.add_many([{"content": f"The boat left pier {n} of Bergen.", "session": "gone"} for n in range(12)])
-        memory.add_many([{"content": f"The boat lies at pier {n} of Bergen.", "session": "kept"} for n in range(12)])
+        memory.add_many([{"content": f"The boat left pier {n} of Bergen.", "session": "deleted"} for n in range(12)])
+        memory.add_many([{"content": f"The boat lies at pier {n} of Bergen.", "session": "other"} for n in range(12)])
         memory.flush()
         monkeypatch.setattr(JobLoop, "start", lambda loop: None)
         monkeypatch.setattr(Transaction, "run", counted)
-        assert memory.delete(session="gone") == 12
+        assert memory.delete(session="deleted") == 12
         monkeypatch.undo()
         assert statements.count("notes_revise") == statements.count("revisions_erase") == 1
         assert memory.check() == []

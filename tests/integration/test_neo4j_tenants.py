@@ -34,8 +34,8 @@ def memory(server: Server) -> Iterator[Memory]:
 # ---------------------------------------------------------------------------------------------------- many of them
 
 EVENTS = [
-    f"{who} {did} {where}."
-    for who, did, where in zip(
+    f"{subject} {verb} {place}."
+    for subject, verb, place in zip(
         ("Ann", "Bob", "Ida", "Kestrel the dog", "The cellist", "A neighbour", "Ann", "Bob", "Ida", "The ferry"),
         ("lost a key in", "baked bread above", "measured ice on", "howled at", "practised in", "painted", "left",
          "sang in", "slept through", "waited for"),

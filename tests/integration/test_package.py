@@ -33,10 +33,10 @@ def setuptools_table() -> dict[str, Any]:
 def test_the_docs_list_every_extra() -> None:
     page = (CHECKOUT / "docs" / "how-to" / "look-after.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`[^|]*) \|", page, re.MULTILINE)
-    listed = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    documented = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    assert extras.keys() - {"dev", "test"} <= listed
+    assert extras.keys() - {"dev", "test"} <= documented
 
 
 def installed_files() -> dict[str, Path]:
@@ -95,8 +95,8 @@ def test_the_wheel_contains_every_file(wheel_files: dict[str, int]) -> None:
 
 
 def test_wheel_adds_one_top_level_name(wheel_files: dict[str, int]) -> None:
-    tops = {name.split("/")[0] for name in wheel_files}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"zettel"}
+    names = {name.split("/")[0] for name in wheel_files}
+    assert {name for name in names if not name.endswith(".dist-info")} == {"zettel"}
 
 
 def test_shipped_weights_are_small(wheel_files: dict[str, int]) -> None:
@@ -106,7 +106,7 @@ def test_shipped_weights_are_small(wheel_files: dict[str, int]) -> None:
     assert sum(weights.values()) < MAX_WEIGHTS_BYTES, weights
 
 
-def test_import_loads_next_to_nothing() -> None:
+def test_import_loads_no_heavy_package() -> None:
     code = "import sys, zettel; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     loaded = subprocess.run(
         [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.browser]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-WAIT = 20_000  # milliseconds that a step may take on a busy machine
+TIMEOUT_MS = 20_000  # milliseconds that a step may take on a busy machine
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 PAINT_MS, FRAMES = 2000, 30  # longest first paint of the graph, fewest frames per second while it is dragged
 ANN, BOB, CLEO = Scope(user="ann"), Scope(tenant="acme", user="bob"), Scope(user="cleo")
@@ -37,7 +37,7 @@ MARCH, MAY, JULY = "2024-03-01T09:00Z", "2024-05-01T09:00Z", "2024-07-01T09:00Z"
 class Site(NamedTuple):
     """A server of a memory, its keys, and the ids of its notes by name."""
 
-    at: Served
+    server: Served
     key: str
     reader: str
     ids: dict[str, str]
@@ -81,9 +81,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         memory.add("The lighthouse keeper collects stamps.")
         with pytest.raises(JobFailed):
             memory.flush(timeout=60)
-    with served(store) as at:
-        ann = at.asker(at.key("tests", ANN))
-        yield Site(at, at.key("all"), at.key("reader", ANN, right="read"), ids, ann)
+    with served(store) as server:
+        ann = server.asker(server.key("tests", ANN))
+        yield Site(server, server.key("all"), server.key("reader", ANN, right="read"), ids, ann)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def open_page(site: Site, browser: Any) -> Iterator[PageOpener]:
     """Return a function that opens the page; check afterwards for errors and requests to other hosts."""
     pages: list[Any] = []
     complaints: list[str] = []
-    allowed, requested = {site.at.url}, set()
+    allowed, requested = {site.server.url}, set()
 
     def open_page(
         path: str = "", *, key: str | None = site.key, scope: Scope = ANN, view: Any = WIDE, url: str = ""
@@ -114,7 +114,7 @@ def open_page(site: Site, browser: Any) -> Iterator[PageOpener]:
         context = browser.new_context(viewport=view, reduced_motion="reduce", has_touch=view is NARROW)
         page = context.new_page()
         pages.append(page)
-        page.set_default_timeout(WAIT)
+        page.set_default_timeout(TIMEOUT_MS)
         page.on(
             "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
         )
@@ -124,8 +124,8 @@ def open_page(site: Site, browser: Any) -> Iterator[PageOpener]:
             chosen = {"zettel.key": key, "zettel.scope": json.dumps(scope.model_dump(exclude_none=True))}
             page.add_init_script(f"for (const [name, value] of Object.entries({json.dumps(chosen)})) "
                                  "if (!sessionStorage[name]) sessionStorage[name] = value;")  # fmt: skip
-        allowed.add(url or site.at.url)
-        page.goto(f"{url or site.at.url}/{path}")
+        allowed.add(url or site.server.url)
+        page.goto(f"{url or site.server.url}/{path}")
         if key is not None:
             page.wait_for_selector("#graph[data-settled]", state="attached")
         return page
@@ -135,7 +135,7 @@ def open_page(site: Site, browser: Any) -> Iterator[PageOpener]:
         page.context.close()
     refused = "Failed to load resource: the server responded with a status of"  # expected after a wrong key
     assert [line for line in complaints if not line.startswith(refused)] == []
-    assert requested <= {urlsplit(home)[:2] for home in allowed}
+    assert requested <= {urlsplit(address)[:2] for address in allowed}
 
 
 def search(page: Any, question: str) -> None:
@@ -165,17 +165,17 @@ def test_a_hit_shows_an_explanation_that_adds_up_to_its_score(site: Site, open_p
     assert first.get_attribute("data-note") == site.ids["kettle"]
     assert [mark.lower() for mark in first.locator(".says mark").all_text_contents()] == ["mended", "kettle"]
     first.locator("summary").click()
-    why = first.locator(".why")
-    names, sums = (why.locator(f".sum > {part}").all_text_contents() for part in ("span:first-child", "b"))
+    explanation = first.locator(".why")
+    names, sums = (explanation.locator(f".sum > {part}").all_text_contents() for part in ("span:first-child", "b"))
     parts = dict(zip(names, sums, strict=True))
     assert {"meaning", "words"} <= parts.keys()
     hit = site.ann("POST", "/v1/search", {"question": "Who mended the kettle?", "explain": True}).body["hits"][0]
     total = sum(float(value.replace("−", "-")) for value in parts.values())
     assert total == pytest.approx(hit["why"]["local_score"], abs=0.05), "the bars add up to the score they explain"
-    assert why.locator(".sum .for span").first.bounding_box()["width"] > 10
-    assert "by words" in why.inner_text()
-    assert "fusion" in why.inner_text()
-    assert why.locator(".term").all_text_contents()
+    assert explanation.locator(".sum .for span").first.bounding_box()["width"] > 10
+    assert "by words" in explanation.inner_text()
+    assert "fusion" in explanation.inner_text()
+    assert explanation.locator(".term").all_text_contents()
     page.click("#clear")
     page.wait_for_selector("#hits .score", state="detached")
     assert page.inner_text("#told") == "Lately remembered"
@@ -186,7 +186,7 @@ def test_the_graph_can_be_zoomed_panned_dragged_and_filtered(site: Site, open_pa
     assert graph(page, "graph.nodes.length") == len(site.ids)
     box = page.locator("#graph").bounding_box()
 
-    def spot(name: str) -> tuple[float, float]:
+    def node_position(name: str) -> tuple[float, float]:
         at = graph(page, f"graph.spot('{site.ids[name]}')")
         return box["x"] + at["x"], box["y"] + at["y"]
 
@@ -201,13 +201,13 @@ def test_the_graph_can_be_zoomed_panned_dragged_and_filtered(site: Site, open_pa
     page.mouse.move(box["x"] + 105, box["y"] + 300, steps=4)
     page.mouse.up()
     assert graph(page, "graph.view")["x"] == pytest.approx(before["x"] - 100 / before["k"], abs=1)
-    x, y = spot("tea")
+    x, y = node_position("tea")
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + 40, y + 30, steps=4)
     page.mouse.up()
-    assert spot("tea") == pytest.approx((x + 40, y + 30), abs=1.5), "a note is dragged"
-    page.mouse.click(*spot("kettle"))
+    assert node_position("tea") == pytest.approx((x + 40, y + 30), abs=1.5), "a note is dragged"
+    page.mouse.click(*node_position("kettle"))
     page.wait_for_selector(f"#note code:text('{site.ids['kettle']}')")
     assert page.locator("#note .links a").first.inner_text().startswith("The copper kettle")
     page.locator("#legend label", has_text="facts").click()
@@ -299,7 +299,7 @@ def test_a_failed_job_can_be_retried_and_costs_are_shown(site: Site, open_page: 
     assert "EmbedderError: nobody answers" in page.inner_text(".job.failed")
     page.click(".job >> text=Retry")  # the server's embedder answers
     page.wait_for_selector("text=All work is done.")
-    assert site.at.asker(site.key)("GET", "/v1/jobs?user=cleo").body == {"jobs": []}
+    assert site.server.asker(site.key)("GET", "/v1/jobs?user=cleo").body == {"jobs": []}
     page.keyboard.press("5")
     assert "No language model is used here" in page.inner_text("#other .free")
     assert page.locator(".figure", has_text="notes").first.inner_text().startswith("1\n")
@@ -421,7 +421,7 @@ FRAMES_JS = """() => new Promise(done => {
   const canvas = document.getElementById("graph"), { left, top } = canvas.getBoundingClientRect(), times = [];
   const at = (type, x, y) => canvas.dispatchEvent(
     new PointerEvent(type, { pointerId: 1, bubbles: true, clientX: left + x, clientY: top + y }));
-  canvas.setPointerCapture = () => {};  // of a pointer that is none
+  canvas.setPointerCapture = () => {};  // the events have no real pointer
   const frame = now => {
     times.push(now);
     at("pointermove", 5 + 150 * Math.sin(times.length / 20), 5 + 80 * Math.sin(times.length / 25));
@@ -436,7 +436,7 @@ FRAMES_JS = """() => new Promise(done => {
 
 
 @pytest.mark.soak
-def test_two_thousand_notes(
+def test_a_graph_of_two_thousand_notes_is_fast(
     open_page: PageOpener, tmp_path: Path, soak_scale: Callable[[int], int], request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
 ) -> None:  # fmt: skip
@@ -444,8 +444,8 @@ def test_two_thousand_notes(
     with Memory(tmp_path / "many.db") as memory:
         memory.add_many(_linked_events(count))
         memory.flush(timeout=300)
-    with served(tmp_path / "many.db", keyed=False) as at:
-        page = open_page(url=at.url, scope=Scope())
+    with served(tmp_path / "many.db", keyed=False) as server:
+        page = open_page(url=server.url, scope=Scope())
         before = settled_view(page)
         paint = page.evaluate("performance.getEntriesByName('graph')[0].startTime")
         times = page.evaluate(FRAMES_JS)

@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.integration.test_runner import filled
+from tests.integration.test_runner import fill_memory
 from tests.integration.test_workers import events, wait_until
 from tests.integration.watched import Watched, entries
 from zettel import AsyncMemory, Memory, Scope
@@ -63,8 +63,8 @@ def run_script(folder: Path, script: str, *, shell: str = "{}") -> subprocess.Co
 
 @pytest.mark.parametrize("runner", ["process", "process:2"])
 def test_a_process_runner_makes_the_same_memory(tmp_path: Path, runner: str) -> None:
-    by_process, process_jobs = filled(tmp_path / "away.db", runner, tmp_path / "away.log")
-    in_process, local_jobs = filled(tmp_path / "here.db", None, tmp_path / "here.log")
+    by_process, process_jobs = fill_memory(tmp_path / "away.db", runner, tmp_path / "away.log")
+    in_process, local_jobs = fill_memory(tmp_path / "here.db", None, tmp_path / "here.log")
     assert by_process == in_process
     assert process_jobs == local_jobs
     workers = {entry.pid for entry in entries(tmp_path / "away.log")} - {os.getpid()}

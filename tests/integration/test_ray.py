@@ -23,7 +23,7 @@ from tests.neo4j_servers import NEWEST, Server
 from zettel import Memory, RayRunner, RecordedAnnotator, Scope
 from zettel.errors import RunnerUnavailable
 from zettel.jobs.work import Lane, Work
-from zettel.local import ray_runner as on_ray
+from zettel.local import ray_runner
 from zettel.model import Evolved, JobState
 
 pytestmark = [
@@ -96,15 +96,15 @@ def recorded(folder: Path) -> RecordedAnnotator:
     return RecordedAnnotator(path)
 
 
-def told(memory: Memory) -> list[Any]:
+def memory_contents(memory: Memory) -> list[Any]:
     """Return the contents of each scope, with one decision of each kind per note."""
-    found = []
+    contents = []
     for scope in SCOPES:
-        for note in [note for _, made in memory.dump(scope=scope) for note in made]:
-            decided = [r.cause.by for r in memory.history(note.id, scope=scope) if r.live]
-            assert len(set(decided)) == len(decided)
-        found.append((picture(memory, scope), memory.stats(scope=scope)["vectors"]))
-    return found
+        for note in [note for _, notes in memory.dump(scope=scope) for note in notes]:
+            causes = [revision.cause.by for revision in memory.history(note.id, scope=scope) if revision.live]
+            assert len(set(causes)) == len(causes)
+        contents.append((picture(memory, scope), memory.stats(scope=scope)["vectors"]))
+    return contents
 
 
 def fill(memory: Memory) -> None:
@@ -118,7 +118,7 @@ def finished(memory: Memory) -> tuple[list[Any], list[Evolved]]:
     evolved = [memory.evolve(scope=scope) for scope in SCOPES]
     assert memory.jobs() == []
     assert memory.check() == []
-    return told(memory), evolved
+    return memory_contents(memory), evolved
 
 
 @pytest.mark.parametrize("name", neo4j_servers.EVERY[:1])
@@ -143,9 +143,9 @@ def test_a_cluster_makes_the_same_memory_also_when_a_node_ends(
             os.kill(process.process.pid, signal.SIGKILL)
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
-        done = finished(memory)
+        actual = finished(memory)
     assert len({entry.node for entry in entries(log)}) == 2  # both nodes have worked
-    assert done == expected
+    assert actual == expected
     assert server.auth[1] not in written_by_ray(cluster)
 
 
@@ -154,7 +154,7 @@ def pids_inside(log: Path, node: str) -> set[int]:
     inside: set[int] = set()
     for entry in entries(log):
         if entry.node == node:
-            inside = inside | {entry.pid} if entry.what == "begin" else inside - {entry.pid}
+            inside = inside | {entry.pid} if entry.action == "begin" else inside - {entry.pid}
     return inside
 
 
@@ -170,7 +170,7 @@ def test_another_driver_continues_after_a_kill(
     with Memory(tmp_path / "one.db") as memory:
         fill(memory)
         memory.flush()
-        expected = told(memory)
+        expected = memory_contents(memory)
     monkeypatch.setenv("NEO4J_USERNAME", server.auth[0])
     monkeypatch.setenv("NEO4J_PASSWORD", server.auth[1])
     worker = ["--store", server.url, "--ray", cluster.address]
@@ -188,21 +188,22 @@ def test_another_driver_continues_after_a_kill(
         driver.kill()
         driver.communicate()
         assert memory.jobs() != []
-        ran = zettel("worker", "--once", *worker)
-        assert (ran.status, ran.out) == (0, "all jobs are done\n"), ran.err
-        assert told(memory) == expected
+        result = zettel("worker", "--once", *worker)
+        assert (result.status, result.out) == (0, "all jobs are done\n"), result.err
+        assert memory_contents(memory) == expected
         assert memory.check() == []
 
 
 def test_a_missing_cluster_is_an_error(zettel: Zettel) -> None:
-    ran = zettel("worker", "--store", "neo4j://127.0.0.1:1", "--ray", "127.0.0.1:1")
-    assert ran.status == 1
-    assert ran.err.startswith("zettel: no Ray cluster answers at 127.0.0.1:1: Connection refused; `ray start --head`")
-    assert ran.err.count("\n") == 1
+    result = zettel("worker", "--store", "neo4j://127.0.0.1:1", "--ray", "127.0.0.1:1")
+    assert result.status == 1
+    expected = "zettel: no Ray cluster answers at 127.0.0.1:1: Connection refused; `ray start --head`"
+    assert result.err.startswith(expected)
+    assert result.err.count("\n") == 1
 
 
 def test_a_foreign_server_at_the_address_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_ray, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(ray_runner, "ANSWER_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(RunnerUnavailable, match="no Ray cluster answers"):

@@ -1,6 +1,6 @@
-"""A store file of every released version is kept, and this version opens it.
+"""This version opens the stores of all released versions.
 
-The next release adds its own: `python tests/integration/test_released_stores.py VERSION` writes it.
+Each release adds a store file: `python tests/integration/test_released_stores.py VERSION` writes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OTHER = Scope(tenant="acme", user="bob")
 
 
 def fill(path: Path) -> None:
-    """A small memory with something of everything that a store can hold."""
+    """Write a small memory with every kind of data that a store can contain."""
     with Memory(path) as memory:
         memory.add_many(
             [
@@ -44,7 +44,7 @@ def fill(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(STORES.glob("*.db")), ids=lambda path: path.stem)
-def test_it_opens_and_says_what_it_said(path: Path, tmp_path: Path) -> None:
+def test_a_released_store_opens_with_its_contents(path: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copy(path, tmp_path / path.name))
     with Memory(copy) as memory:
         assert memory.check() == []
@@ -53,7 +53,7 @@ def test_it_opens_and_says_what_it_said(path: Path, tmp_path: Path) -> None:
         home = memory.get(ids["1"])
         assert (home.content, home.keywords, home.authored) == ("I live in Oslo.", ("home",), ("keywords",))
         assert memory.revert(ids["1"], 1).content == "I live in Bergen."
-        assert [r.cause.by for r in memory.history(ids["2"]) if r.undoes] == ["user"]
+        assert [revision.cause.by for revision in memory.history(ids["2"]) if revision.undoes] == ["user"]
         assert {record.speaker for record, _ in memory.dump()} == {None, "Ann", "Bob"}
         assert {note.role for note in memory.list().notes} == {None}
         assert [note.content for note in memory.list(speaker="Bob").notes] == ["Have you seen The Glass Orchard?"]
@@ -71,7 +71,7 @@ def test_it_opens_and_says_what_it_said(path: Path, tmp_path: Path) -> None:
         assert memory.check() == []
 
 
-def test_there_is_one_of_this_version_at_the_latest_when_it_is_released() -> None:
+def test_at_least_one_released_store_is_tested() -> None:
     assert list(STORES.glob("*.db"))
 
 

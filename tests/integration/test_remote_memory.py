@@ -164,7 +164,7 @@ def test_links_are_not_imported_and_databases_not_overwritten(server: Served, tm
     (tmp_path / "folder" / "old.md").write_text("Said long ago.")
     os.utime(tmp_path / "folder" / "old.md", (0, 0))
     Memory(tmp_path / "store.db").close()
-    with Memory(server.url, key=server.key("kept", Scope(user="kept"))) as memory:
+    with Memory(server.url, key=server.key("ben", Scope(user="ben"))) as memory:
         memory.import_transcript(tmp_path / "folder")
         assert [note.content for note in memory.list().notes] == ["Said long ago."]
         with pytest.raises(InvalidInput, match=r"store\.db is a database"):

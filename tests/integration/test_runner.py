@@ -1,5 +1,4 @@
-"""A runner of somebody's own: several batches at once end in the same memory as one after the other, and what builds on
-other jobs waits for them."""
+"""A custom runner: concurrent batches make the same memory as sequential ones, and dependent jobs wait."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from zettel import Memory, Scope
 from zettel.core import follow_ups as queue
 from zettel.errors import JobFailed, RunnerUnavailable
 from zettel.jobs.work import Work
-from zettel.local import worker as elsewhere
+from zettel.local import worker as worker_process
 from zettel.model import Evolved, Job
 from zettel.ports.settings import Settings
 
@@ -26,32 +25,32 @@ pytestmark = pytest.mark.integration
 
 SCOPES = [Scope(user="ann"), Scope(user="bob")]
 EVENTS = 60
-CLAIM = 8  # jobs of a batch, so that there are several
+CLAIM = 8  # jobs per batch: small, for several batches
 
 
 class Threads:
-    """Does each batch in a thread, and notes what was under way together."""
+    """Runs each batch in a thread, and records which jobs run concurrently."""
 
     away = True
     at_once = 4
 
     def __init__(self) -> None:
-        self.under_way: list[Job] = []
-        self.together: list[list[Job]] = []
+        self.running: list[Job] = []
+        self.concurrent: list[list[Job]] = []
 
     async def start(self, opening: Settings) -> None:
         self.opening = opening
 
     async def do(self, jobs: Sequence[Job]) -> Evolved:
-        self.under_way.append(jobs[0])
-        self.together.append([*self.under_way])
+        self.running.append(jobs[0])
+        self.concurrent.append([*self.running])
         try:
-            return await anyio.to_thread.run_sync(partial(elsewhere.do, self.opening, jobs))
+            return await anyio.to_thread.run_sync(partial(worker_process.do, self.opening, jobs))
         finally:
-            self.under_way.remove(jobs[0])
+            self.running.remove(jobs[0])
 
     async def close(self) -> None:
-        elsewhere.close()
+        worker_process.close()
 
 
 @pytest.fixture(autouse=True)
@@ -59,11 +58,11 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     lanes = Work.lanes
     monkeypatch.setattr(Work, "lanes", lambda work: [lane._replace(claim=CLAIM) for lane in lanes(work)])
     yield
-    elsewhere.close()
+    worker_process.close()
 
 
-def filled(url: Path, runner: Any, log: Path) -> tuple[list[dict[str, Any]], list[Evolved]]:
-    """What two scopes look like after all jobs and a round, and what the rounds changed."""
+def fill_memory(url: Path, runner: Any, log: Path) -> tuple[list[dict[str, Any]], list[Evolved]]:
+    """Return the contents of two scopes after all jobs and an evolve round, and the changes of the rounds."""
     with Memory(url, embedder=Watched(log, pause=0.01), runner=runner) as memory:
         for scope in SCOPES:
             memory.add_many(events(0, EVENTS), scope=scope)
@@ -73,20 +72,20 @@ def filled(url: Path, runner: Any, log: Path) -> tuple[list[dict[str, Any]], lis
         return [picture(memory, scope) for scope in SCOPES], evolved
 
 
-def test_several_at_once_make_the_same_memory(tmp_path: Path) -> None:
+def test_concurrent_batches_make_the_same_memory(tmp_path: Path) -> None:
     runner = Threads()
-    at_once, told = filled(tmp_path / "several.db", runner, tmp_path / "log")
-    one_by_one, told_then = filled(tmp_path / "one.db", None, tmp_path / "log")
-    assert at_once == one_by_one
-    assert told == told_then
-    assert max(map(len, runner.together)) > 1
-    for together in runner.together:
-        (*before, job) = together
+    concurrent, changes = fill_memory(tmp_path / "concurrent.db", runner, tmp_path / "log")
+    sequential, sequential_changes = fill_memory(tmp_path / "sequential.db", None, tmp_path / "log")
+    assert concurrent == sequential
+    assert changes == sequential_changes
+    assert max(map(len, runner.concurrent)) > 1
+    for jobs in runner.concurrent:
+        (*before, job) = jobs
         if not job.kind.order_free:
             assert all(other.scope != job.scope for other in before)
 
 
-def test_what_a_runner_loses_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_jobs_are_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue, "FIRST_PAUSE", queue.FIRST_PAUSE / 100)
 
     class Losing(Threads):
@@ -104,20 +103,20 @@ def test_what_a_runner_loses_is_done_again(tmp_path: Path, monkeypatch: pytest.M
         assert memory.jobs() == []
 
 
-def test_what_nobody_can_run_fails_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_no_runner_accepts_fails_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue, "MAX_ATTEMPTS", 1)
 
-    class Gone(Threads):
+    class Unavailable(Threads):
         async def do(self, jobs: Sequence[Job]) -> Evolved:
             raise RunnerUnavailable("no node is left")
 
-    with Memory(tmp_path / "m.db", runner=Gone()) as memory:
+    with Memory(tmp_path / "m.db", runner=Unavailable()) as memory:
         memory.add("Snow fell.")
         with pytest.raises(JobFailed, match="RunnerUnavailable: no node is left"):
             memory.flush()
 
 
-def test_a_store_is_embedded_anew_where_it_was_asked(tmp_path: Path) -> None:
+def test_reembed_works_with_a_runner(tmp_path: Path) -> None:
     with Memory(tmp_path / "m.db") as memory:
         memory.add_many(events(0, 9))
         memory.flush()

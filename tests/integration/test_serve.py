@@ -1,4 +1,4 @@
-"""``zettel serve`` and ``zettel keys``: as a process of its own, from its start to its end."""
+"""``zettel serve`` as a separate process, and ``zettel keys``."""
 
 from __future__ import annotations
 
@@ -28,96 +28,96 @@ pytestmark = pytest.mark.integration
 
 @contextmanager
 def serving(store: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The process, and where it answers."""
+    """Start a server; yield its process and its URL."""
     command = [sys.executable, "-m", "zettel", "serve", "--store", str(store), "--port", "0", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(), cwd=store.parent) as process:
         assert process.stderr is not None
         try:
             line = process.stderr.readline()
-            at = re.search(r"https?://\S+", line)
-            assert at is not None, line + process.stderr.read()
-            yield process, at[0]
+            url = re.search(r"https?://\S+", line)
+            assert url is not None, line + process.stderr.read()
+            yield process, url[0]
         finally:
             if process.poll() is None:
                 process.kill()
 
 
-def ended(process: subprocess.Popen[str], number: int) -> list[dict[str, Any]]:
-    """The log of a server that a signal ends."""
+def end_server(process: subprocess.Popen[str], number: int) -> list[dict[str, Any]]:
+    """End a server by a signal; return its log."""
     process.send_signal(number)
-    _, told = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, told
-    return [json.loads(line) for line in told.splitlines()]
+    _, log = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, log
+    return [json.loads(line) for line in log.splitlines()]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stop_during_writes_loses_nothing_that_was_acknowledged(tmp_path: Path, number: int) -> None:
+def test_a_stop_during_writes_loses_no_acknowledged_event(tmp_path: Path, number: int) -> None:
     acknowledged: list[str] = []
     busy = threading.Event()
 
     def write(port: int, writer: int) -> None:
-        asker = Asker(port)
+        client = Asker(port)
         try:
             for n in range(100_000):
-                answer = asker("POST", "/v1/events?user=ann", {"content": f"Writer {writer} wrote line {n}."})
+                answer = client("POST", "/v1/events?user=ann", {"content": f"Writer {writer} wrote line {n}."})
                 assert answer.status == 200
                 acknowledged.append(answer.body["id"])
                 if len(acknowledged) > 20:
                     busy.set()
-        except OSError:  # the server has gone
+        except OSError:  # the server has stopped
             return
         finally:
-            asker.close()
+            client.close()
 
     with serving(tmp_path / "a.db") as (process, url):
         writers = [threading.Thread(target=write, args=(int(url.rpartition(":")[2]), n)) for n in range(4)]
         for writer in writers:
             writer.start()
         assert busy.wait(PATIENCE)
-        log = ended(process, number)
+        log = end_server(process, number)
         for writer in writers:
             writer.join(PATIENCE)
-    assert all(one["status"] == 200 for one in log)
+    assert all(entry["status"] == 200 for entry in log)
     with Memory(tmp_path / "a.db", scope=Scope(user="ann")) as memory:
-        kept = {entry[0].event_id: entry[1][0].id for entry in memory.dump()}
-        assert set(acknowledged) <= set(kept.values())
+        stored = {entry[0].event_id: entry[1][0].id for entry in memory.dump()}
+        assert set(acknowledged) <= set(stored.values())
         assert memory.check() == []
 
 
-def test_keys_from_their_making_to_their_end(zettel: Zettel, tmp_path: Path) -> None:
+def test_keys_can_be_created_listed_used_and_revoked(zettel: Zettel, tmp_path: Path) -> None:
     store = ("--store", "a.db")
-    made = zettel("keys", "create", "laptop", "--user", "ann", *store)
-    assert "restart a server that runs without keys" in made.err
-    assert made.status == 0, made.err
-    key = made.out.strip()
+    created = zettel("keys", "create", "laptop", "--user", "ann", *store)
+    assert "restart a server that runs without keys" in created.err
+    assert created.status == 0, created.err
+    key = created.out.strip()
     assert re.fullmatch(r"zk_[0-9a-f]{12}_[\w-]{43}", key)
-    assert "laptop may write in user='ann'; the key is shown only once, a.db.keys stores its hash" in made.err
-    assert "the store a.db does not exist yet" in made.err
-    several = ("--scope", "tenant=acme,user=ann", "--scope", "user=12", "--rights", "read", "--expires", "90d")
+    assert "laptop may write in user='ann'; the key is shown only once, a.db.keys stores its hash" in created.err
+    assert "the store a.db does not exist yet" in created.err
+    options = ("--scope", "tenant=acme,user=ann", "--scope", "user=12", "--rights", "read", "--expires", "90d")
     assert "restart a server" not in zettel("keys", "create", "second", "--user", "ann", *store).err
-    told = zettel("keys", "create", "several", *several, "--json", *store).json()
-    assert told["scopes"] == [Scope(tenant="acme", user="ann").model_dump(), Scope(user="12").model_dump()]
+    report = zettel("keys", "create", "several", *options, "--json", *store).json()
+    assert report["scopes"] == [Scope(tenant="acme", user="ann").model_dump(), Scope(user="12").model_dump()]
     assert zettel("keys", "create", "every", "--all-scopes", "--rights", "admin", *store).status == 0
     listed = zettel("keys", "list", *store)
     assert "laptop" in listed.out
     assert f"…{key[-4:]}" in listed.out
     assert key not in listed.out + str(zettel("keys", "list", "--json", *store).json())
     with serving(tmp_path / "a.db") as (process, url):
-        asker = Asker(int(url.rpartition(":")[2]), key)
-        id = asker("POST", "/v1/events", {"content": "Ann moved to Oslo."}).body["id"]
-        assert asker("GET", f"/v1/notes/{id}").status == 200
+        client = Asker(int(url.rpartition(":")[2]), key)
+        id = client("POST", "/v1/events", {"content": "Ann moved to Oslo."}).body["id"]
+        assert client("GET", f"/v1/notes/{id}").status == 200
         assert zettel("keys", "revoke", "laptop", *store).out.startswith("laptop (")
-        assert asker("GET", f"/v1/notes/{id}").status == 401
-        asker.close()
-        log = ended(process, signal.SIGTERM)
-    assert [(one["route"], one["status"], one["key"]) for one in log] == [
+        assert client("GET", f"/v1/notes/{id}").status == 401
+        client.close()
+        log = end_server(process, signal.SIGTERM)
+    assert [(entry["route"], entry["status"], entry["key"]) for entry in log] == [
         ("/v1/events", 200, "laptop"), ("/v1/notes/{id}", 200, "laptop"), ("other", 401, None),
     ]  # fmt: skip
     assert "revoked" in zettel("keys", "list", *store).out
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["serve", "--host", "0.0.0.0"], "no keys exist: create a key with `zettel keys create`"),
         (["serve", "--certfile", "a.pem"], "--certfile and --keyfile belong together"),
@@ -133,33 +133,33 @@ def test_keys_from_their_making_to_their_end(zettel: Zettel, tmp_path: Path) -> 
         (["keys", "create", "x", "--expires", "2020-01-01"], "is in the past"),
     ],
 )
-def test_wrong_arguments(zettel: Zettel, arguments: Sequence[str], told: str) -> None:
-    ran = zettel(*arguments, "--store", "a.db")
-    assert ran.status == 1
-    assert told in ran.err
-    assert len(ran.err.splitlines()) == 1
+def test_wrong_arguments_are_one_line_errors(zettel: Zettel, arguments: Sequence[str], message: str) -> None:
+    result = zettel(*arguments, "--store", "a.db")
+    assert result.status == 1
+    assert message in result.err
+    assert len(result.err.splitlines()) == 1
 
 
-def test_beyond_this_machine_it_wants_keys_and_encryption(zettel: Zettel, tmp_path: Path) -> None:
+def test_other_hosts_require_keys_and_encryption(zettel: Zettel, tmp_path: Path) -> None:
     assert zettel("keys", "create", "x", "--store", "a.db").status == 0
-    ran = zettel("serve", "--host", "0.0.0.0", "--store", "a.db")
-    assert "keys and memories would be sent unencrypted" in ran.err
+    result = zettel("serve", "--host", "0.0.0.0", "--store", "a.db")
+    assert "keys and memories would be sent unencrypted" in result.err
     with serving(tmp_path / "a.db", "--host", "0.0.0.0", "--behind-proxy", "127.0.0.1") as (process, url):
-        asker = Asker(int(url.rpartition(":")[2]))
-        assert asker("GET", "/v1/notes").status == 401
-        asker.close()
-        ended(process, signal.SIGTERM)
+        client = Asker(int(url.rpartition(":")[2]))
+        assert client("GET", "/v1/notes").status == 401
+        client.close()
+        end_server(process, signal.SIGTERM)
 
 
-def test_https(tmp_path: Path) -> None:
+def test_a_server_with_a_certificate_answers_https(tmp_path: Path) -> None:
     authority = trustme.CA()
-    made = authority.issue_cert("127.0.0.1")
-    made.private_key_pem.write_to_path(tmp_path / "key.pem")
-    made.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
+    certificate = authority.issue_cert("127.0.0.1")
+    certificate.private_key_pem.write_to_path(tmp_path / "key.pem")
+    certificate.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
     tls = ("--certfile", str(tmp_path / "cert.pem"), "--keyfile", str(tmp_path / "key.pem"))
     with serving(tmp_path / "a.db", *tls) as (process, url):
         assert url.startswith("https://127.0.0.1:")
         trusted = ssl.create_default_context(cadata=authority.cert_pem.bytes().decode())
         with urllib.request.urlopen(f"{url}/health", context=trusted, timeout=PATIENCE) as answer:
             assert json.load(answer) == {"status": "ok"}
-        ended(process, signal.SIGTERM)
+        end_server(process, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""A real, if very small, model from ``add`` to ``search``: its words find the note, and what it spoils is not lost."""
+"""A real small model from ``add`` to ``search``: its words find notes, and its invalid answers lose none."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from zettel.text.tokens import tokenize
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
-PATIENCE = 90
-"""Seconds that the model is given; what it has not written by then may stay as it is."""
+TIMEOUT = 90
+"""Seconds for the model; notes without an annotation by then keep their jobs."""
 BEFORE = [
     Event(content="The ferry leaves at noon.", id="b1"),
     Event(content="Basil grows on the sill.", id="b2"),
@@ -49,15 +49,15 @@ def words(text: str) -> set[str]:
     return set(tokenize(text))
 
 
-def test_from_add_to_search(small_model: str, tmp_path: Path) -> None:
+def test_annotations_of_a_small_model_are_searchable(small_model: str, tmp_path: Path) -> None:
     with Memory(tmp_path / "real.db") as memory:
         memory.add_many(BEFORE, wait=True)
-    model = LiteLLM("openai/smollm2", api_base=small_model, timeout=PATIENCE, concurrency=1)
+    model = LiteLLM("openai/smollm2", api_base=small_model, timeout=TIMEOUT, concurrency=1)
     annotator = LiteLLMAnnotator("lean", batch=1, text_tokens=400)
     with Memory(tmp_path / "real.db", llm=model, annotator=annotator) as memory:
         ids = memory.add_many(CHAT)
-        with suppress(FlushTimeout, JobFailed):  # it may spoil one; that is counted below
-            memory.flush(timeout=PATIENCE)
+        with suppress(FlushTimeout, JobFailed):  # it may fail for one note; the waiting jobs are checked below
+            memory.flush(timeout=TIMEOUT)
         notes = [noted(memory, id) for id in ids]
         assert [note.content for note in notes] == [event.content for event in CHAT]
         assert memory.stats()["llm_calls"] > 0
@@ -73,15 +73,15 @@ def test_from_add_to_search(small_model: str, tmp_path: Path) -> None:
         for note in written:
             (by_model,) = [r for r in memory.history(note.id) if r.cause.by == JobKind.ANNOTATE.value]
             assert (by_model.cause.model, by_model.cause.prompt) == ("openai/smollm2", "annotate-lean/1")
-            assert note.id in {one.note for one in by_model.inputs}
-            found = memory.search(" ".join((note.context, *note.keywords)), k=1)
-            assert [hit.note.id for hit in found] == [note.id]
+            assert note.id in {source.note for source in by_model.inputs}
+            hits = memory.search(" ".join((note.context, *note.keywords)), k=1)
+            assert [hit.note.id for hit in hits] == [note.id]
         new = {note.id: words(" ".join((note.context, *note.keywords))) - words(note.content) for note in written}
         assert any(new.values()), "the model has added no word of its own"
-        for id, own in new.items():
-            if own:
-                assert id in {hit.note.id for hit in memory.search(" ".join(sorted(own)), k=6)}
+        for id, added in new.items():
+            if added:
+                assert id in {hit.note.id for hit in memory.search(" ".join(sorted(added)), k=6)}
         assert memory.check() == []
 
-        undone = memory.revert(written[0].id, 1)
-        assert undone.authored == ()
+        reverted = memory.revert(written[0].id, 1)
+        assert reverted.authored == ()

@@ -90,7 +90,7 @@ def test_recalled_memories_are_not_stored_again(tools: MemoryTools, memory: Memo
     add_memory(tools, "Ann is allergic to walnuts and to cats.")  # adds a fact
     add_memory(tools, "Ann is allergic to walnuts.", when="2024-05-01")  # another event
     memory.update(id, content="Ann likes walnuts.")
-    add_memory(tools, "Ann is allergic to walnuts.")  # the recalled memory no longer contains it
+    add_memory(tools, "Ann is allergic to walnuts.")  # the recalled memory does not contain it now
     other = add_memory(tools, "Bo plays the tuba at night.")
     tools.call("get_memory", {"id": other})
     tools.call("delete_memory", {"id": other})

@@ -184,7 +184,7 @@ def test_the_feedback_benchmark_reports_each_simulated_user(
     monkeypatch.setattr(
         feedback, "preferences", lambda *arguments: {"one speaker": all_preferences(*arguments)["one speaker"]}
     )
-    report = tmp_path / "told.json"
+    report = tmp_path / "report.json"
     file = str(Path(__file__).parents[1] / "data" / "conversations" / "choir.json")
     assert run(["bench", "feedback", file, "--uses", "45", "--seeds", "1", "--json", str(report)]) == 0
     rows = {row[0]: row[1:] for row in json.loads(report.read_text())["rows"]}

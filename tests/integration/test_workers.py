@@ -1,5 +1,4 @@
-"""Worker processes: they share one queue, stop cleanly when asked to, and when they are killed no job is lost and no
-effect is written twice."""
+"""Worker processes: they share a queue, stop cleanly, and neither lose nor repeat a job when they are killed."""
 
 from __future__ import annotations
 
@@ -24,13 +23,13 @@ pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
 WORKERS = 4
-EVENTS = 24  # added before each kill: some batches for each worker
-LEASE = 3.0  # seconds; what a killed worker had begun is another's after that
-PATIENCE = 60.0  # seconds for what takes some
-TO_CATCH_UP = 600.0  # seconds for what was queued faster than killed workers could do it
+EVENTS = 24  # added before each kill: several batches for each worker
+LEASE = 3.0  # seconds after which other workers can claim the jobs of a killed one
+TIMEOUT = 60.0  # seconds for one step of a test
+FINISH_TIMEOUT = 600.0  # seconds for the jobs that are left after all kills
 TOPICS = ["the harbour", "Kestrel the dog", "a cello lesson", "rye bread", "the night ferry", "Ida's glaciers"]
 
-# Its batches are small and its leases short. FLAG is a file whose first byte is 1 while it is at one.
+# Its batches are small and its leases short. The first byte of the file FLAG is 1 during a batch.
 WORKER = """
 import mmap, sys
 sys.path.insert(0, ".")
@@ -52,11 +51,11 @@ sys.exit(run(["worker", "--store", store, *more]))
 """
 
 FEW_KILLS = 20
-"""A sample in which chance decides where it hits."""
+"""With fewer kills, the share of kills inside a batch is not required."""
 
 
 class Worker:
-    """A process that works off jobs."""
+    """A ``zettel worker`` process."""
 
     def __init__(self, url: Any, flag: Path, *options: str, lease: float = LEASE) -> None:
         self._flag = flag
@@ -68,22 +67,22 @@ class Worker:
 
     @property
     def inside(self) -> bool:
-        """Whether it is at a batch."""
+        """True during a batch."""
         return self._flag.read_bytes() == b"\1"
 
     def kill(self) -> bool:
-        """Kill -9; whether that hit it inside a batch."""
+        """Kill -9 the process; return whether that was during a batch."""
         self.process.kill()
         self.process.communicate()
         return self.inside
 
-    def stop(self, with_: signal.Signals = signal.SIGTERM) -> str:
-        """Ask it to stop, once it has begun to listen; what it said."""
+    def stop(self, signal_number: signal.Signals = signal.SIGTERM) -> str:
+        """Stop the process once it handles signals; return its output."""
         assert self.process.stderr is not None
-        begun = self.process.stderr.readline()
-        self.process.send_signal(with_)
-        _, errors = self.process.communicate(timeout=PATIENCE)
-        assert self.process.returncode == 0, begun + errors
+        first_line = self.process.stderr.readline()
+        self.process.send_signal(signal_number)
+        _, errors = self.process.communicate(timeout=TIMEOUT)
+        assert self.process.returncode == 0, first_line + errors
         return errors
 
 
@@ -91,7 +90,7 @@ class Worker:
 def workers(
     url: Any, folder: Path, count: int, *options: str, lease: float = LEASE
 ) -> Iterator[list[Worker]]:
-    """Some workers, which are killed at the end if they still run."""
+    """Start workers, and kill those that still run at the end."""
     running = [Worker(url, folder / f"flag{n}", *options, lease=lease) for n in range(count)]
     try:
         yield running
@@ -103,7 +102,7 @@ def workers(
 
 @pytest.fixture
 def idle(url: Any) -> Iterator[Memory]:
-    """An empty memory that leaves its jobs to others."""
+    """Return an empty memory that leaves its jobs to other processes."""
 
     async def none(*_: object) -> int:
         return 0
@@ -114,20 +113,20 @@ def idle(url: Any) -> Iterator[Memory]:
 
 
 def events(first: int, count: int) -> list[dict[str, Any]]:
-    """Some that are alike, and some that say the same as others."""
-    made = []
+    """Return events, some of them similar and some of them duplicates."""
+    records = []
     for n in range(first, first + count):
         chosen = random.Random(n)
-        told = f"Number {n % 200} of the log: {chosen.choice(TOPICS)} again, and {chosen.choice(TOPICS)}."
-        made.append({"id": f"t{n}", "session": f"s{n // 40}", "speaker": ("Ann", "Bob")[n % 2], "content": told})
-    return made
+        content = f"Number {n % 200} of the log: {chosen.choice(TOPICS)} again, and {chosen.choice(TOPICS)}."
+        records.append({"id": f"t{n}", "session": f"s{n // 40}", "speaker": ("Ann", "Bob")[n % 2], "content": content})
+    return records
 
 
-def wait_until(said: Callable[[], bool], patience: float = PATIENCE) -> bool:
-    deadline = time.monotonic() + patience
-    while not (done := said()) and time.monotonic() < deadline:
+def wait_until(condition: Callable[[], bool], timeout: float = TIMEOUT) -> bool:
+    deadline = time.monotonic() + timeout
+    while not (is_met := condition()) and time.monotonic() < deadline:
         time.sleep(0.005)
-    return done
+    return is_met
 
 
 @pytest.mark.soak
@@ -136,29 +135,29 @@ def test_kills_lose_no_job_and_write_no_effect_twice(
     url: Any, idle: Memory, tmp_path: Path, soak_scale: Callable[[int], int],
     record_property: Callable[[str, object], None],
 ) -> None:  # fmt: skip
-    """Four workers, one of them killed again and again, do what one undisturbed memory does, no less and no more."""
+    """Four workers, one of which is killed repeatedly, make the same memory as an undisturbed process."""
     kills, inside = soak_scale(100), 0
     chosen = random.Random(11)
     with workers(url, tmp_path, WORKERS) as running:
         for kill in range(kills):
             idle.add_many(events(kill * EVENTS, EVENTS))
-            at = chosen.randrange(WORKERS)
+            target = chosen.randrange(WORKERS)
             in_batch = kill % 4 != 3
             if in_batch and wait_until(lambda: any(worker.inside for worker in running), LEASE):
-                at = next((place for place, worker in enumerate(running) if worker.inside), at)
+                target = next((place for place, worker in enumerate(running) if worker.inside), target)
             time.sleep(chosen.random() * (0.0005 if in_batch else 0.02))
-            inside += running[at].kill()
-            running[at] = Worker(url, tmp_path / f"flag{at}")
+            inside += running[target].kill()
+            running[target] = Worker(url, tmp_path / f"flag{target}")
         record_property("kills", kills)
         record_property("kills_inside_a_batch", inside)
-        assert wait_until(lambda: idle.jobs() == [], TO_CATCH_UP), idle.jobs()[:3]
+        assert wait_until(lambda: idle.jobs() == [], FINISH_TIMEOUT), idle.jobs()[:3]
         for worker in running:
             worker.stop()
     assert inside * 2 >= kills or kills < FEW_KILLS
-    notes = [note for _, made in idle.dump() for note in made]
-    linked = [[r for r in idle.history(note.id) if r.cause.by == "link"] for note in notes]
+    notes = [note for _, notes_of_event in idle.dump() for note in notes_of_event]
+    linked = [[revision for revision in idle.history(note.id) if revision.cause.by == "link"] for note in notes]
     assert len(notes) == kills * EVENTS
-    assert max(map(len, linked)) == 1  # each had one job
+    assert max(map(len, linked)) == 1  # one job per note
     with Memory(tmp_path / "undisturbed.db") as undisturbed:
         undisturbed.add_many(events(0, kills * EVENTS))
         undisturbed.flush()
@@ -166,20 +165,20 @@ def test_kills_lose_no_job_and_write_no_effect_twice(
     assert idle.check() == []
 
 
-@pytest.mark.parametrize("with_", [signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name.lower())
-def test_a_worker_that_is_asked_to_stop_holds_nothing(
-    url: Any, idle: Memory, tmp_path: Path, with_: signal.Signals
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name.lower())
+def test_a_stopped_worker_leaves_no_claimed_jobs(
+    url: Any, idle: Memory, tmp_path: Path, signal_number: signal.Signals
 ) -> None:
     idle.add_many(events(0, 120))
     with workers(url, tmp_path, 1, lease=600.0) as (worker,):
         assert wait_until(lambda: worker.inside)
-        assert "stopped" in worker.stop(with_)
+        assert "stopped" in worker.stop(signal_number)
     assert [job for job in idle.jobs() if job.state is JobState.RUNNING] == []
-    Worker(url, tmp_path / "flag", "--once", lease=600.0).process.communicate(timeout=PATIENCE)
+    Worker(url, tmp_path / "flag", "--once", lease=600.0).process.communicate(timeout=TIMEOUT)
     assert idle.jobs() == []
 
 
-def test_a_worker_has_scopes_evolve(tmp_path: Path) -> None:
+def test_a_worker_evolves_scopes(tmp_path: Path) -> None:
     with Memory(tmp_path / "m.db") as memory:
         ids = [memory.add("The ferry to Bergen leaves at nine.", id=str(n)) for n in range(2)]
         memory.flush()

@@ -350,17 +350,17 @@ def test_wrong_input_raises_clear_errors(memory: Memory, client: OpenAI, server:
 
 
 def test_invalid_characters_reach_the_model_and_are_cleaned_in_the_store(memory: Memory) -> None:
-    asked: list[Any] = []
+    received: list[Any] = []
 
     def complete(**call: Any) -> Any:
-        asked.append(call["messages"][-1]["content"])
+        received.append(call["messages"][-1]["content"])
         return SimpleNamespace(choices=[])
 
     client: Any = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=complete)))
     wrapped = zettel.wrap(memory, client)
     for text in (contents := ["nul \0 and \ud800", "two halves \ud83d\ude00"]):
         wrapped.chat.completions.create(messages=[{"role": "user", "content": text, "name": "Ida\0"}])
-    assert asked == contents  # unchanged
+    assert received == contents  # unchanged
     assert speaker_contents(memory) == [("Ida", "nul  and \ufffd"), ("Ida", "two halves \U0001f600")]
 
 

@@ -1,4 +1,4 @@
-"""An embedder that writes down where it is at work, and takes its time: for tests about jobs in several processes."""
+"""A slow embedder that logs the process of each call, for tests about jobs in several processes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """A line of what was written down: ``node`` is that of Ray, or nothing."""
+    """A line of the log; ``node`` is the id of the Ray node, or empty."""
 
-    what: str
+    action: str
     pid: int
     node: str
 
 
 class Watched:
-    """The static model, ``pause`` seconds slower, with a ``log`` of what begins and ends."""
+    """The static model, ``pause`` seconds slower, with a ``log`` of the begin and end of each call."""
 
     remote = False
 
@@ -46,15 +46,15 @@ class Watched:
         self._write("end")
         return rows
 
-    def _write(self, what: str) -> None:
+    def _write(self, action: str) -> None:
         with self.log.open("a") as file:
-            file.write(f"{what} {os.getpid()} {_node()}\n")
+            file.write(f"{action} {os.getpid()} {_node()}\n")
 
 
 def entries(log: Path) -> list[Entry]:
-    """What was written down so far."""
+    """Return the entries of the log so far."""
     lines = [line.split(" ") for line in log.read_text().splitlines()] if log.exists() else []
-    return [Entry(what, int(pid), node) for what, pid, node in lines]
+    return [Entry(action, int(pid), node) for action, pid, node in lines]
 
 
 @lru_cache

@@ -54,22 +54,24 @@ def learned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """Give each conversation four synthetic questions; return the conversations that each training used."""
     groups: list[tuple[str, ...]] = []
     names: dict[int, str] = {}
-    made: dict[str, list[Example]] = {}
+    examples_by_name: dict[str, list[Example]] = {}
 
     async def collect(
         collections: Sequence[Collection], embedder: Embedder, progress: Progress
     ) -> Mapping[str, list[Example]]:
         for collection in collections:
-            made[collection.name] = [Example(decoder_input(12, seed), np.arange(12) == seed, 1) for seed in range(4)]
-            names.update({id(example.answers): collection.name for example in made[collection.name]})
-        return made
+            examples_by_name[collection.name] = [
+                Example(decoder_input(12, seed), np.arange(12) == seed, 1) for seed in range(4)
+            ]
+            names.update({id(example.answers): collection.name for example in examples_by_name[collection.name]})
+        return examples_by_name
 
-    def noting(examples: Sequence[Example], held_out: Sequence[Example], *rest: object) -> Trained:
+    def record_groups(examples: Sequence[Example], held_out: Sequence[Example], *rest: object) -> Trained:
         groups.append(tuple(sorted({names[id(collection.answers)] for collection in (*examples, *held_out)})))
         return train(examples, held_out, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ablation, "collect", collect)
-    monkeypatch.setattr(ablation, "train", noting)
+    monkeypatch.setattr(ablation, "train", record_groups)
     monkeypatch.setattr(ablation, "load_embedder", lambda name: Blind())
     return groups
 

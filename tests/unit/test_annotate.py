@@ -69,7 +69,7 @@ def _terms(text: str, **fields: object) -> dict[str, tuple[str, int]]:
         ("nothing here", []),
     ],
 )
-def test_names(text: str, names: list[str]) -> None:
+def test_names_are_found(text: str, names: list[str]) -> None:
     assert sorted(name.text for name in find_names(text)) == sorted(names)
 
 
@@ -130,7 +130,7 @@ def test_terms_do_not_depend_on_the_scope() -> None:
     assert terms_of(_note(LETTER, keywords=unscoped.keywords)) == terms_of(_note(LETTER, keywords=scoped.keywords))
 
 
-def test_terms_of_a_note() -> None:
+def test_the_terms_of_a_note_have_kinds_and_counts() -> None:
     terms = _terms(
         "Ann paints. I love Ann's painting, a harpsichord. #Arts", speaker="Bob", title="Easel (1978 film)",
         tags=("arts",),
@@ -168,7 +168,7 @@ def test_a_question_contains_terms_of_the_note_that_answers_it() -> None:
         ("issue #12", ()),
     ],
 )
-def test_tags(text: str, tags: tuple[str, ...]) -> None:
+def test_tags_follow_from_the_text(text: str, tags: tuple[str, ...]) -> None:
     assert tags_of(text, has_date=False) == tags
 
 
@@ -201,9 +201,9 @@ def test_annotating_is_quick() -> None:
 
     def seconds() -> float:
         find_terms.cache_clear()
-        begun = time.process_time()  # CPU time of this process only
+        start = time.process_time()  # CPU time of this process only
         annotate(passage, NEW_SCOPE)
-        return time.process_time() - begun
+        return time.process_time() - start
 
     best = min(seconds() for _ in range(200)) * 1000
     assert best / len(LETTER) * 200 <= NOISE * MILLISECONDS_PER_200_CHARACTERS
@@ -212,6 +212,6 @@ def test_annotating_is_quick() -> None:
 @pytest.mark.parametrize("piece", "a_|A |a/|-1|1,|1.|A-|A'|May |last |J. |Mr. |\"|東|'".split("|"))
 def test_any_text_is_annotated_within_the_time_limit(piece: str) -> None:
     text = (piece * 1500)[:1500]
-    begun = time.process_time()
+    start = time.process_time()
     annotate(Passage(text, None, None, MAY_DAY), NEW_SCOPE)
-    assert time.process_time() - begun < 1.0  # a backtracking pattern would take seconds
+    assert time.process_time() - start < 1.0  # a backtracking pattern would take seconds

@@ -20,7 +20,12 @@ from zettel.search.question import parse_question
 from zettel.search.searcher import _answer_depth
 
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)
-ASKED = ("Where does Ann live?", "Who is in charge of the boat?", "What does the ferry cost?", "When is Ann's exam?")
+QUESTIONS = (
+    "Where does Ann live?",
+    "Who is in charge of the boat?",
+    "What does the ferry cost?",
+    "When is Ann's exam?",
+)
 
 
 def _note(place: int, content: str, speaker: str = "Ann", day: int | None = None) -> Note:
@@ -48,13 +53,13 @@ def test_the_default_scorer_examines_answers() -> None:
 @pytest.mark.parametrize(
     ("question", "statements", "best"),
     [
-        (ASKED[0], ("If I lived in Turku, I would sail.", "I live in Bergen, by the harbour."), 1),
-        (ASKED[0], ("My sister lives in Turku.", "I live in Bergen."), 1),
-        (ASKED[0], (("Ben", "I live in Turku."), "I live in Bergen."), 1),
-        (ASKED[0], ("I live in Bergen.", "I like the house.", "We live in Oslo now."), 2),
-        (ASKED[1], ("I could see Ben looking after the boat one day.", ("Ida", "I look after the boat.")), 1),
-        (ASKED[2], ("The ferry was supposed to cost 12 euros, but it was called off.", "The ferry is 9 euros."), 1),
-        (ASKED[3], ("I dream about my exam.", "My exam is on 4 May."), 1),
+        (QUESTIONS[0], ("If I lived in Turku, I would sail.", "I live in Bergen, by the harbour."), 1),
+        (QUESTIONS[0], ("My sister lives in Turku.", "I live in Bergen."), 1),
+        (QUESTIONS[0], (("Ben", "I live in Turku."), "I live in Bergen."), 1),
+        (QUESTIONS[0], ("I live in Bergen.", "I like the house.", "We live in Oslo now."), 2),
+        (QUESTIONS[1], ("I could see Ben looking after the boat one day.", ("Ida", "I look after the boat.")), 1),
+        (QUESTIONS[2], ("The ferry was supposed to cost 12 euros, but it was called off.", "The ferry is 9 euros."), 1),
+        (QUESTIONS[3], ("I dream about my exam.", "My exam is on 4 May."), 1),
         ("What did Ann say about the ferry?", ("The ferry nearly sank.", "The ferry costs 9 euros."), 0),
     ],
 )
@@ -88,9 +93,9 @@ def test_questions_not_about_one_state_are_not_reordered(question: str) -> None:
 
 
 def test_a_pasted_document_is_not_a_state_question() -> None:
-    begun = perf_counter()
+    start = perf_counter()
     assert parse_state_question("Where does Ann live? " * 3_000) is None
-    assert perf_counter() - begun < 1  # a quadratic pattern would take far longer
+    assert perf_counter() - start < 1  # a quadratic pattern would take far longer
     assert parse_state_question("Where does Ann live? " * 40) is not None
 
 
@@ -100,7 +105,9 @@ TEXTS = (
 )  # fmt: skip
 
 
-@given(st.sampled_from(ASKED), st.lists(st.tuples(st.sampled_from(TEXTS), st.none() | st.integers(0, 5)), max_size=12))
+@given(
+    st.sampled_from(QUESTIONS), st.lists(st.tuples(st.sampled_from(TEXTS), st.none() | st.integers(0, 5)), max_size=12)
+)
 def test_every_note_appears_once(question: str, statements: list[tuple[str, int | None]]) -> None:
     notes = [_note(place, text, day=day) for place, (text, day) in enumerate(statements)]
     order = order_answers(question, notes)
@@ -110,7 +117,7 @@ def test_every_note_appears_once(question: str, statements: list[tuple[str, int 
 
 def test_the_replacement_of_an_answer_is_an_answer() -> None:
     notes = [_note(0, "I live in Bergen.", day=0), _note(1, "Goodbye, old fjord!", day=9), _note(2, "Hello.", day=3)]
-    order = order_answers(ASKED[0], notes, replaced={0: 1})
+    order = order_answers(QUESTIONS[0], notes, replaced={0: 1})
     assert order is not None
     assert order.places[:2] == [1, 0]
 
@@ -125,11 +132,11 @@ def test_the_source_of_a_replaced_fact_is_outdated() -> None:
 
 
 def test_scores_follow_the_new_order_without_deleted_notes() -> None:
-    texts = ("If I lived in Rome, I would sing.", "gone", "I live in Oslo.", "Hello there.")
+    texts = ("If I lived in Rome, I would sing.", "deleted", "I live in Oslo.", "Hello there.")
     tiny = Tiny([Row(text, speaker="Ann") for text in texts])
-    question = tiny.ask(ASKED[0])
+    question = tiny.ask(QUESTIONS[0])
     score = np.array([0.9, 0.8, 0.7, 0.6], np.float32)
-    notes = {f"n_{place}": _note(place, text) for place, text in enumerate(texts) if text != "gone"}
+    notes = {f"n_{place}": _note(place, text) for place, text in enumerate(texts) if text != "deleted"}
     rows, changed, worth = reorder_by_answer(question, tiny.about(question), score, [0, 1, 2, 3], notes, most=3)
     assert rows == [2, 0, 3]
     assert changed[rows].tolist() == sorted(score[[0, 2, 3]].tolist(), reverse=True)
@@ -139,7 +146,7 @@ def test_scores_follow_the_new_order_without_deleted_notes() -> None:
 def test_an_insight_stays_after_the_examined_notes() -> None:
     texts = ["If Ann lived in Rome, she would sail.", "I live in Bergen.", "Ann, Bergen (3 notes)."]
     tiny = Tiny([Row(text, speaker="Ann") for text in texts])
-    question = tiny.ask(ASKED[0])
+    question = tiny.ask(QUESTIONS[0])
     insight = tuple(Kind).index(Kind.INSIGHT)
     candidates = replace(tiny.about(question), kind=np.array([0, 0, insight], np.int64))
     score = np.array([0.5, 0.4, 0.9], np.float32)

@@ -15,12 +15,12 @@ import zettel
 from zettel import AsyncMemory, Memory, errors
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
-METHODS = sorted({name for face in (Memory, AsyncMemory) for name in dir(face) if not name.startswith("_")})
+METHODS = sorted({name for api in (Memory, AsyncMemory) for name in dir(api) if not name.startswith("_")})
 ERRORS = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.ZettelError)}
 REST = "…"
-"""Ends the arguments of a method that the page tells in full elsewhere."""
+"""Ends the arguments of a method that the page documents in full at another place."""
 ALIKE = {"search_many": "search"}
-"""Methods whose named arguments are those of another, where they are told."""
+"""Methods with the named arguments of another method, which documents them."""
 
 
 def default(value: Any) -> str:
@@ -30,15 +30,17 @@ def default(value: Any) -> str:
 
 def arguments(call: Any) -> str:
     """Return the parameters of a function or a class as the page writes them: names and defaults, without types."""
-    parameters = [one for one in inspect.signature(call).parameters.values() if one.name != "self"]
+    parameters = [parameter for parameter in inspect.signature(call).parameters.values() if parameter.name != "self"]
     words: list[str] = []
-    for place, one in enumerate(parameters):
-        if one.kind is one.KEYWORD_ONLY and "*" not in words:
+    for place, parameter in enumerate(parameters):
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in words:
             words.append("*")
-        name = f"**{one.name}" if one.kind is one.VAR_KEYWORD else one.name
-        words.append(name if one.default is one.empty else f"{name}={default(one.default)}")
+        name = f"**{parameter.name}" if parameter.kind is parameter.VAR_KEYWORD else parameter.name
+        words.append(name if parameter.default is parameter.empty else f"{name}={default(parameter.default)}")
         after = parameters[place + 1] if place + 1 < len(parameters) else None
-        if one.kind is one.POSITIONAL_ONLY and (after is None or after.kind is not one.POSITIONAL_ONLY):
+        if parameter.kind is parameter.POSITIONAL_ONLY and (
+            after is None or after.kind is not parameter.POSITIONAL_ONLY
+        ):
             words.append("/")
     return ", ".join(words)
 
@@ -53,12 +55,12 @@ def written(name: str) -> list[str]:
 def test_methods_are_documented_with_their_arguments(name: str) -> None:
     call = arguments(getattr(AsyncMemory, name))
     short = [part.removesuffix(REST) for part in written(name) if part.endswith(REST)]
-    assert all(call.startswith(part) for part in short), f"docs/api.md says {name}({short}), and it is {name}({call})"
+    assert all(call.startswith(part) for part in short), f"docs/api.md has {name}({short}), the code has {name}({call})"
     if name in ALIKE:
-        assert short, f"docs/api.md does not say {name}"
+        assert short, f"docs/api.md does not contain {name}"
         assert call.partition(" *, ")[2] == arguments(getattr(AsyncMemory, ALIKE[name])).partition(" *, ")[2]
     else:
-        assert call in written(name), f"docs/api.md does not say {name}({call})"
+        assert call in written(name), f"docs/api.md does not contain {name}({call})"
 
 
 CLASSES = ["Budget", "Decay", "LiteLLM", "LiteLLMAnnotator", "Memory", "RayRunner", "Scope", "wrap"]
@@ -67,7 +69,7 @@ CLASSES = ["Budget", "Decay", "LiteLLM", "LiteLLMAnnotator", "Memory", "RayRunne
 @pytest.mark.parametrize("name", CLASSES)
 def test_classes_are_documented_with_their_arguments(name: str) -> None:
     expected = arguments(getattr(zettel, name))
-    assert expected in written(name), f"docs/api.md does not say {name}({expected})"
+    assert expected in written(name), f"docs/api.md does not contain {name}({expected})"
 
 
 @pytest.mark.parametrize("name", zettel.__all__)

@@ -46,7 +46,7 @@ def test_a_single_file_is_listed(tmp_path: Path) -> None:
     (file,) = files(tmp_path / "a.txt")
     assert not is_tree(file.path)
     assert (file.name, file.where, content(file)) == ("a.txt", str(file.path), b"hi")
-    (missing,) = [file._replace(path=tmp_path / "gone")]
+    (missing,) = [file._replace(path=tmp_path / "missing")]
     with pytest.raises(BadRecord, match=r"a\.txt: cannot be read: No such file"):
         missing.open()
 

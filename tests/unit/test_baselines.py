@@ -54,7 +54,7 @@ async def test_bm25_weighs_rare_words_and_skips_texts_without_matches() -> None:
     assert ranks == [[1, 2], [2, 1], []]
 
 
-async def test_bm25_by_hand() -> None:
+async def test_bm25_returns_only_texts_with_the_token() -> None:
     """Two texts of one token each: the score is the rarity of a token that occurs in one of two texts, times 1."""
     assert await bm25([Event(content="heron"), Event(content="boat")], ["heron"], 5) == [[0]]
 

@@ -187,13 +187,13 @@ def test_lean_mode_requests_fewer_fields() -> None:
 def test_items_are_matched_by_id_in_any_order() -> None:
     facts = ["The choir rehearses in the old brewery.", "The choir rehearses in the old brewery."]
     text = _answer(_item(2), _item(1, importance=0.7, kind="semantic", facts=facts), _item(0), summary="All is told.")
-    wrote = _annotate(text)
-    assert wrote.turns == (
+    annotation = _annotate(text)
+    assert annotation.turns == (
         ModelAnnotation(CONTEXTS[0], ("Ann",), ("life",)),
         ModelAnnotation(CONTEXTS[1], ("Ann",), ("life",), 0.7, Kind.SEMANTIC, (facts[0],)),
         ModelAnnotation(CONTEXTS[2], ("Ann",), ("life",)),
     )
-    assert (wrote.summary, wrote.model, wrote.prompt) == ("All is told.", "some/model", "annotate/1")
+    assert (annotation.summary, annotation.model, annotation.prompt) == ("All is told.", "some/model", "annotate/1")
 
 
 @pytest.mark.parametrize(
@@ -212,10 +212,10 @@ def test_items_are_matched_by_id_in_any_order() -> None:
 def test_an_invalid_item_does_not_affect_the_others(second: tuple[Any, ...], flaw: InvalidItem) -> None:
     if flaw is UNRELATED:
         second = ({**second[0], "keywords": []},)
-    wrote = _annotate(_answer(_item(0), *second, _item(2)))
-    assert wrote.turns[1] == flaw
-    assert isinstance(wrote.turns[0], ModelAnnotation)
-    assert isinstance(wrote.turns[2], ModelAnnotation)
+    annotation = _annotate(_answer(_item(0), *second, _item(2)))
+    assert annotation.turns[1] == flaw
+    assert isinstance(annotation.turns[0], ModelAnnotation)
+    assert isinstance(annotation.turns[2], ModelAnnotation)
 
 
 @pytest.mark.parametrize(
@@ -283,15 +283,15 @@ def test_a_single_turn_may_be_paraphrased() -> None:
 
 @pytest.mark.parametrize("text", ["", "I cannot help with that.", "null", "[[[[", "{}", '{"notes": 3}'])
 def test_answers_without_items_are_invalid(text: str) -> None:
-    wrote = _annotate(text)
-    assert set(wrote.turns) <= {UNREADABLE, NO_ITEM}
-    assert wrote.summary == ""
+    annotation = _annotate(text)
+    assert set(annotation.turns) <= {UNREADABLE, NO_ITEM}
+    assert annotation.summary == ""
 
 
 def test_a_truncated_answer_keeps_its_complete_items() -> None:
     text = _answer(_item(0), _item(1), _item(2))
-    wrote = _annotate(text[: text.index(CONTEXTS[2])], cut=True)
-    assert [isinstance(outcome, ModelAnnotation) for outcome in wrote.turns] == [True, True, False]
+    annotation = _annotate(text[: text.index(CONTEXTS[2])], cut=True)
+    assert [isinstance(outcome, ModelAnnotation) for outcome in annotation.turns] == [True, True, False]
 
 
 @pytest.mark.parametrize("summary", ["x" * 5000, 7, None])
@@ -323,12 +323,12 @@ _answers = (
 def test_any_answer_yields_an_outcome_per_turn(text: str, cut: bool, end: int) -> None:
     if cut:
         text = text[:end]
-    wrote = _annotate(text, cut=cut)
-    assert len(wrote.turns) == len(TURNS)
+    annotation = _annotate(text, cut=cut)
+    assert len(annotation.turns) == len(TURNS)
     named = {
         item["id"].strip() for item in _found(text, cut) if isinstance(item, dict) and isinstance(item.get("id"), str)
     }
-    for turn, outcome in zip(TURNS, wrote.turns, strict=True):
+    for turn, outcome in zip(TURNS, annotation.turns, strict=True):
         if isinstance(outcome, ModelAnnotation):
             assert IDS[turn.note] in named
             assert outcome.context.strip()

@@ -93,9 +93,9 @@ def test_phrasings_are_many_and_unique(kind: str) -> None:
 
 
 def test_the_script_reproduces_the_files() -> None:
-    scopes, questions = MAKER.everything()
-    made = {f"{name}.jsonl": rows for name, rows in scopes.items()} | {QUESTIONS: questions}
-    for name, rows in made.items():
+    scopes, questions = MAKER.generate()
+    generated = {f"{name}.jsonl": rows for name, rows in scopes.items()} | {QUESTIONS: questions}
+    for name, rows in generated.items():
         assert "".join(MAKER.lines_of(rows)) == (FOLDER / name).read_text(encoding="utf-8"), name
 
 

@@ -56,7 +56,7 @@ def test_the_latest_message_selects_the_branch_in_any_order(tmp_path: Path) -> N
     assert [event.content for event in events(list(claude.read(path)))] == ["a", "c", "d"]
 
 
-def test_messages_before_a_missing_parent_are_kept(tmp_path: Path) -> None:
+def test_messages_before_a_missing_parent_are_imported(tmp_path: Path) -> None:
     chat_messages = [
         {"uuid": uuid, "parent_message_uuid": parent, "text": uuid, "sender": "human"}
         for uuid, parent in (("a", "root"), ("b", "a"), ("d", "c"))

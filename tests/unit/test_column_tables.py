@@ -151,7 +151,7 @@ def test_each_name_has_one_number(drawn: list[list[int]], few: int) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8))
-def test_spans(drawn: list[tuple[int, int]]) -> None:
+def test_spans_enumerate_the_places_of_each_range(drawn: list[tuple[int, int]]) -> None:
     starts, sizes = np.array(drawn, np.int64).reshape(-1, 2).T
     whose, places = spans(starts, sizes)
     assert list(zip(whose.tolist(), places.tolist(), strict=True)) == [

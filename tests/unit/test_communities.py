@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zettel.evolve import communities as room
+from zettel.evolve import communities as communities_module
 from zettel.evolve.communities import communities
 
 Ties = dict[tuple[str, str], float]
@@ -60,7 +60,7 @@ def test_changes_elsewhere_move_nothing() -> None:
 
 
 def test_a_full_community_accepts_no_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "MAX_EVENTS", 5)
+    monkeypatch.setattr(communities_module, "MAX_EVENTS", 5)
     assert communities(EVENTS, ABC | {("a", "m"): 1.0}, [set("abcde")]) == [frozenset("abcde")]
 
 
@@ -80,17 +80,17 @@ edges = st.dictionaries(
 
 @settings(deadline=None, max_examples=60)
 @given(edges, st.randoms(use_true_random=False))
-def test_ids_and_order_do_not_matter(found: dict[tuple[int, int], float], chance: Any) -> None:
-    ties = {(str(one), str(other)): weight for (one, other), weight in found.items()}
+def test_ids_and_order_do_not_matter(edges: dict[tuple[int, int], float], rng: Any) -> None:
+    ties = {(str(source), str(target)): weight for (source, target), weight in edges.items()}
     events = {str(n): bytes([n]) for n in range(30)}
     first = communities(events, ties)
     assert communities(events, ties, first) == first  # a second run returns the same
-    assert all(len(one) >= room.MIN_EVENTS for one in first)
+    assert all(len(group) >= communities_module.MIN_EVENTS for group in first)
     assert len(set().union(*first)) == sum(map(len, first))
-    names = {str(n): f"{chance.random()} {n}" for n in range(30)}
-    pairs = [(names[one], names[other], weight) for (one, other), weight in ties.items()]
-    chance.shuffle(pairs)
+    names = {str(n): f"{rng.random()} {n}" for n in range(30)}
+    pairs = [(names[source], names[target], weight) for (source, target), weight in ties.items()]
+    rng.shuffle(pairs)
     shuffled = list(events)
-    chance.shuffle(shuffled)
+    rng.shuffle(shuffled)
     renamed = communities({names[n]: events[n] for n in shuffled}, {(a, b): weight for a, b, weight in pairs})
-    assert renamed == [frozenset(names[event] for event in one) for one in first]
+    assert renamed == [frozenset(names[event] for event in group) for group in first]

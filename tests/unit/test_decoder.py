@@ -320,7 +320,7 @@ def unlike(seed: int) -> Example:
 # -------------------------------------------------------------------------------------------------------------- shipped
 
 
-def test_the_shipped_decoder() -> None:
+def test_the_shipped_decoder_ranks_notes() -> None:
     scorer = MemoryDecoderScorer.load()
     assert scorer.model.config.embedder == StaticEmbedder().info.fingerprint, "it reads the default embedder's vectors"
     assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 4_000_000

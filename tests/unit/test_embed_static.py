@@ -204,11 +204,11 @@ def test_quantized_rows_keep_their_direction() -> None:
     assert scale.dtype == np.float16
     assert scale.max() == 1
     assert not integers[3].any()
-    back = scale[:, None].astype(np.float32) * integers
+    restored = scale[:, None].astype(np.float32) * integers
     nonzero = np.arange(500) != 3
-    norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(back, axis=1)
-    assert ((rows * back).sum(axis=1)[nonzero] / norms[nonzero]).min() > 0.9999
-    ratio = np.linalg.norm(back, axis=1)[nonzero] / np.linalg.norm(rows, axis=1)[nonzero]
+    norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(restored, axis=1)
+    assert ((rows * restored).sum(axis=1)[nonzero] / norms[nonzero]).min() > 0.9999
+    ratio = np.linalg.norm(restored, axis=1)[nonzero] / np.linalg.norm(rows, axis=1)[nonzero]
     assert ratio.max() / ratio.min() < 1.02  # rare and frequent tokens keep their weights
 
 

@@ -80,10 +80,13 @@ def test_the_request_lists_each_note_once_with_an_opaque_id() -> None:
 
 
 def test_a_rewrite_has_a_reason_and_fields() -> None:
-    (made,) = _changes(_change())
-    assert isinstance(made, Rewrite)
-    assert (made.note, made.because, made.why) == (OLD[0].id, NEW[0].id, "tells what it is")
-    assert (made.written.context, made.written.importance) == ("The Heron, a boat, has a new sail, says Nadia.", 1.0)
+    (change,) = _changes(_change())
+    assert isinstance(change, Rewrite)
+    assert (change.note, change.because, change.why) == (OLD[0].id, NEW[0].id, "tells what it is")
+    assert (change.written.context, change.written.importance) == (
+        "The Heron, a boat, has a new sail, says Nadia.",
+        1.0,
+    )
 
 
 def test_links_are_added_and_removed() -> None:
@@ -159,9 +162,9 @@ def test_any_answer_changes_only_offered_notes(answer_items: list[Any]) -> None:
         changes = _evolve(json.dumps({"changes": answer_items})).changes
     except InvalidModelOutput:
         return
-    for made in changes:
-        assert (made.note if isinstance(made, Rewrite) else made.target) in near[made.because]
-        assert made.why
+    for change in changes:
+        assert (change.note if isinstance(change, Rewrite) else change.target) in near[change.because]
+        assert change.why
 
 
 def test_worked_examples_are_valid_answers() -> None:

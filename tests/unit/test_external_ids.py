@@ -5,6 +5,6 @@ from __future__ import annotations
 from zettel import Event
 
 
-def test_former_name_of_the_field() -> None:
+def test_the_former_name_of_the_field_is_accepted() -> None:
     assert Event.model_validate({"content": "x", "id": "1"}).external_id == "1"
     assert Event.model_validate_json('{"content": "x", "id": "1"}').model_dump()["external_id"] == "1"

@@ -138,4 +138,4 @@ class TestOwnFiles:
         with pytest.raises(InvalidInput, match="file is a file, and this format writes a folder"):
             require_folder(tmp_path / "file")
         with pytest.raises(InvalidInput, match="does not exist"):
-            require_folder(tmp_path / "gone" / "vault")
+            require_folder(tmp_path / "missing" / "vault")

@@ -118,7 +118,7 @@ def test_the_penalty_is_large_where_there_is_nothing_to_learn() -> None:
         return best_penalty(
             groups,
             lambda others, value: fit_listwise([item for group in others for item in group], value),
-            lambda group, found: listwise(group)(found)[0],
+            lambda group, weights: listwise(group)(weights)[0],
         )
 
     assert penalty(PLANTED * 2, 100) == PENALTIES[0]

@@ -34,10 +34,10 @@ def test_later_changes_win_and_versions_only_grow() -> None:
 
 
 def test_a_revert_can_be_reverted() -> None:
-    two, back = revision(2, {"content": "two"}), revision(3, undoes=(2,))
-    assert fold(BASE, [two, back])[0].content == "one"
-    assert fold(BASE, [two, back, revision(4, undoes=(3,))])[0].content == "two"
-    assert live_versions([two, back, revision(4, undoes=(3,))]) == {2, 4}
+    two, revert = revision(2, {"content": "two"}), revision(3, undoes=(2,))
+    assert fold(BASE, [two, revert])[0].content == "one"
+    assert fold(BASE, [two, revert, revision(4, undoes=(3,))])[0].content == "two"
+    assert live_versions([two, revert, revision(4, undoes=(3,))]) == {2, 4}
 
 
 def test_known_at_ignores_later_revisions() -> None:
@@ -66,5 +66,5 @@ def test_the_newest_revision_is_live_and_live_reverts_decide_the_rest(undone: li
     ]
     live = live_versions(revisions)
     assert revisions[-1].version in live
-    taken_back = {version for r in revisions if r.version in live for version in r.undoes}
-    assert live == {r.version for r in revisions} - taken_back
+    reverted = {version for r in revisions if r.version in live for version in r.undoes}
+    assert live == {r.version for r in revisions} - reverted

@@ -72,8 +72,8 @@ def test_every_sample_is_tested() -> None:
 def test_no_other_specific_format_accepts_a_sample(name: str) -> None:
     path = SAMPLES / name
     head = b"" if path.is_dir() else path.read_bytes()
-    telling = [format for format in all_formats().values() if format.name not in {*GENERAL, FORMAT_OF[name]}]
-    assert [format.name for format in telling if _takes(format, path, head)] == []
+    other_formats = [format for format in all_formats().values() if format.name not in {*GENERAL, FORMAT_OF[name]}]
+    assert [format.name for format in other_formats if _takes(format, path, head)] == []
 
 
 @pytest.mark.parametrize("name", ["locomo.json", "amem.json"])

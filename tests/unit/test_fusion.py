@@ -25,7 +25,7 @@ FILM = Tiny(
     ],
     [(0, 1, LinkType.MENTIONS)],
 )
-ASKED = "Where was the director of The Glass Ferryman born?"
+QUESTION = "Where was the director of The Glass Ferryman born?"
 
 
 def ranked(tiny: Tiny, text: str, k: int = 10, **ask: object) -> tuple[list[int], Scores, Candidates]:
@@ -36,7 +36,7 @@ def ranked(tiny: Tiny, text: str, k: int = 10, **ask: object) -> tuple[list[int]
 
 
 def test_a_mention_of_a_named_title_is_found_without_shared_words() -> None:
-    rows, scores, candidates = ranked(FILM, ASKED)
+    rows, scores, candidates = ranked(FILM, QUESTION)
     assert rows[:2] == [0, 1]
     why = explain(1, candidates, scores, "fusion", None)
     assert [(step.kind, step.name, step.over) for step in why.path] == [
@@ -58,7 +58,7 @@ def test_a_path_over_a_term_names_the_term() -> None:
 
 
 def test_without_the_graph_score_it_is_not_found() -> None:
-    question = FILM.ask(ASKED)
+    question = FILM.ask(QUESTION)
     candidates = FILM.about(question)
     scorers = FusionScorer(), FusionScorer(frozenset({"walk"}))
     walked, alone = (scorer.score(question, candidates).score for scorer in scorers)
@@ -162,7 +162,7 @@ def test_the_score_reflects_whether_there_is_an_answer() -> None:
     assert 0.0 <= missed.max() < 0.1 < 0.5 < answered.max() <= 1.0
 
 
-def test_nothing_to_rank() -> None:
+def test_an_empty_scope_has_no_ranking() -> None:
     rows, scores, _ = ranked(Tiny([]), "Anything?")
     assert rows == []
     assert scores.features.shape == (0, len(FEATURES))
@@ -182,7 +182,7 @@ def test_feature_groups_can_be_disabled_and_unknown_groups_raise() -> None:
 
 
 def test_features_explain_the_local_score() -> None:
-    rows, scores, candidates = ranked(FILM, ASKED)
+    rows, scores, candidates = ranked(FILM, QUESTION)
     why = explain(rows[0], candidates, scores, "fusion", None)
     assert sum(why.features.values()) == pytest.approx(why.local_score, abs=1e-3)
     assert explain(rows[0], candidates, scores, "fusion", None, full=False).features == {}

@@ -32,7 +32,7 @@ def need(cards: Sequence[Note], search: str, text: str = "where Jonas lives") ->
 
 def run(*answers: Any, rounds: int = 3, model: bool = True, cached: bool = False) -> tuple[Gathered, list[Request]]:
     """Run gather with a model that returns these answers; an exception among them is raised."""
-    left, requests = list(answers), []
+    remaining, requests = list(answers), []
 
     async def find(questions: Sequence[str]) -> list[list[Hit]]:
         return [
@@ -44,7 +44,7 @@ def run(*answers: Any, rounds: int = 3, model: bool = True, cached: bool = False
         async def ask(request: Request, notes: Sequence[str]) -> Answer:
             assert list(notes) == [item.id for item in shown]
             requests.append(request)
-            answer = left.pop(0)
+            answer = remaining.pop(0)
             if isinstance(answer, Exception):
                 raise answer
             return Answer(answer if isinstance(answer, str) else json.dumps({"needs": answer}), "m", cached=cached)

@@ -26,9 +26,11 @@ TURNS = (
 
 def note(speaker: str | None, day: int | None, content: str, **fields: Any) -> Note:
     when = None if day is None else datetime(2024, 3, day, tzinfo=timezone.utc)
-    made: dict[str, Any] = {"id": f"n_{content}", "content": content, "speaker": speaker, "occurred_at": when, "seq": 1,
-                            "event_ids": (f"e_{content}",), "recorded_at": datetime.now(timezone.utc)}  # fmt: skip
-    return Note(**made | fields)
+    defaults: dict[str, Any] = {
+        "id": f"n_{content}", "content": content, "speaker": speaker, "occurred_at": when, "seq": 1,
+        "event_ids": (f"e_{content}",), "recorded_at": datetime.now(timezone.utc),
+    }  # fmt: skip
+    return Note(**defaults | fields)
 
 
 def members(turns: Sequence[tuple[str, int, str]] = TURNS) -> list[Member]:

@@ -98,9 +98,9 @@ def turns(value: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("beginning", ["ignor", "ignore instructions", "#", "ignor instruction a"])
 def test_repeated_pattern_prefixes_take_no_longer_than_other_text(beginning: str) -> None:
-    begun = time.process_time()  # CPU time of this process only
+    start = time.process_time()  # CPU time of this process only
     flags_of(beginning * 40_000)
-    assert time.process_time() - begun < 1.0  # a quadratic pattern would take a minute
+    assert time.process_time() - start < 1.0  # a quadratic pattern would take a minute
 
 
 def test_trust_follows_the_role_and_the_flags() -> None:

@@ -35,9 +35,9 @@ def read_items(data: str | bytes) -> list[Any]:
 
 @given(st.lists(values), st.integers(1, 7), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]), st.booleans())
 def test_streamed_items_equal_the_parsed_items(items: list[Any], chunk: int, code: str, ascii_only: bool) -> None:
-    said = json.dumps(items, indent=chunk % 3 or None, ensure_ascii=ascii_only).encode(code)
+    data = json.dumps(items, indent=chunk % 3 or None, ensure_ascii=ascii_only).encode(code)
     with patch.object(json_stream, "_CHUNK_BYTES", chunk + 3):  # a byte order mark is read at once
-        reader = stream(said)
+        reader = stream(data)
         assert list(reader.items()) == items
         reader.end()
 
@@ -46,9 +46,9 @@ def test_streamed_items_equal_the_parsed_items(items: list[Any], chunk: int, cod
 def test_members_may_be_read_or_skipped(fields: dict[str, Any], taken: set[int], chunk: int) -> None:
     with patch.object(json_stream, "_CHUNK_BYTES", chunk):
         reader = stream(json.dumps(fields))
-        got = {key: reader.value() for place, key in enumerate(reader.members()) if place in taken}
+        members = {key: reader.value() for place, key in enumerate(reader.members()) if place in taken}
         reader.end()
-    assert got == {key: value for place, (key, value) in enumerate(fields.items()) if place in taken}
+    assert members == {key: value for place, (key, value) in enumerate(fields.items()) if place in taken}
 
 
 @given(st.integers(4, 30))

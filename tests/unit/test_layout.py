@@ -67,4 +67,4 @@ def test_paths_are_shortened() -> None:
 def test_wide_tables_repeat_the_first_column() -> None:
     assert bands([10, 5, 5, 5], 25) == [[0, 1, 2, 3]]
     assert bands([10, 5, 5, 5], 20) == [[0, 1, 2], [0, 3]]
-    assert bands([10, 50, 5], 20) == [[0, 1], [0, 2]], "what fits nowhere stands alone"
+    assert bands([10, 50, 5], 20) == [[0, 1], [0, 2]], "a column wider than the terminal has its own band"

@@ -21,7 +21,7 @@ def parsed_outcomes(text: str, **fields: Any) -> list[tuple[str, str, bool]]:
 
 
 @pytest.mark.parametrize(
-    ("text", "told_of"),
+    ("text", "expected"),
     [
         ("That worked!", (UPLOAD, RAISE, True)),
         ("Great, that fixed it. Thanks!", (UPLOAD, RAISE, True)),
@@ -36,8 +36,8 @@ def parsed_outcomes(text: str, **fields: Any) -> list[tuple[str, str, bool]]:
         ("A longer timeout worked for the large uploads.", ("the large uploads", "a longer timeout", True)),
     ],
 )
-def test_sentences_with_an_outcome_are_detected(text: str, told_of: tuple[str, str, bool]) -> None:
-    assert parsed_outcomes(text) == [told_of]
+def test_sentences_with_an_outcome_are_detected(text: str, expected: tuple[str, str, bool]) -> None:
+    assert parsed_outcomes(text) == [expected]
 
 
 @pytest.mark.parametrize("text", ["Did that work?", "We work in Oslo.", "Well, that's nice.", "Thanks!",

@@ -44,7 +44,7 @@ def test_the_sample_is_read() -> None:
     assert listed.metadata["channel"] == "Crew of the Petrel"
     assert (other.content, other.speaker, other.session) == ("Me.", "mia@example.org", listed.session)
     assert (undated.content, undated.occurred_at) == ("From the shed I took two. – Mia", None)
-    assert undated.external_id is not None, "without time and Message-ID it is known by what it says"
+    assert undated.external_id is not None, "without time and Message-ID, the content identifies a mail"
     assert [event.source.position for event in (first, answer) if event.source] == ["1", "46"]
 
 

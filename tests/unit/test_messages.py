@@ -37,13 +37,13 @@ def test_fine_tuning_lines_are_read() -> None:
     assert dunlin.payload == {"calls": [{"tool": "note_bird", "input": "{broken"}]}
     assert (batch.session, batch.metadata) == ("request-7", {"model": "gpt-4o-mini"})
     read = sample("messages-openai.jsonl")
-    assert len({event.external_id for event in read}) == len(read), "each can be known again"
+    assert len({event.external_id for event in read}) == len(read), "ids are unique"
 
 
 @pytest.mark.parametrize("key", ["conversation_id", "thread_id", "session_id"])
 def test_message_lines_are_grouped_by_conversation_id(tmp_path: Path, key: str) -> None:
     texts = [("a", "One."), ("b", "Two."), ("a", "Three."), (None, "Four."), (0, "Five."), (7, "Six.")]
-    lines = [json.dumps({"role": "user", "content": text, key: told}) for told, text in texts]
+    lines = [json.dumps({"role": "user", "content": text, key: id}) for id, text in texts]
     read = events(list(messages.read(write(tmp_path / "log.jsonl", "\n".join(lines)))))
     assert [event.session for event in read] == ["a", "b", "a", "log", "log/0", "log/7"]
 

@@ -35,7 +35,7 @@ def test_evidence_that_names_no_turn_is_dropped(evidence: str) -> None:
     assert read_evidence([evidence], KNOWN) == (frozenset(), 0, 1)
 
 
-def test_of_a_pair_with_one_unknown_turn_the_other_is_kept() -> None:
+def test_a_known_turn_counts_without_the_unknown_turn_of_its_pair() -> None:
     assert read_evidence(["D8:6; D8:99"], KNOWN) == ({"D8:6"}, 1, 1)
 
 

@@ -41,7 +41,7 @@ In theory the lamp could be moved to the hall.
     [*((text, Mood.CLAIMED) for text in CLAIMED), *((text, Mood.DOUBTED) for text in DOUBTED),
      *((text, Mood.SUPPOSED) for text in SUPPOSED)],
 )  # fmt: skip
-def test_the_mood_of_a_sentence(text: str, mood: Mood) -> None:
+def test_a_sentence_has_the_expected_mood(text: str, mood: Mood) -> None:
     assert mood_of(text.lower()) is mood
 
 

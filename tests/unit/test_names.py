@@ -57,9 +57,9 @@ def test_may_be_alike_is_an_upper_bound(first: str, second: str) -> None:
 def test_a_pasted_document_is_compared_with_many_speakers_without_delay() -> None:
     words = [f"{first}{second}orini" for first in "BCDFGHKLMNPRSTVZ" for second in "abcdefghijklmnopqrstuvwxyz"]
     question = parse_question(" ".join(words), vector=None, today=None)
-    begun = process_time()
+    start = process_time()
     assert not any(speakers_named(question, [f"{word[::-1]}x {word[::-1]}y" for word in words]))
-    assert process_time() - begun < 2  # comparing each word with each name letter by letter would take far longer
+    assert process_time() - start < 2  # comparing each word with each name letter by letter would take far longer
     assert len(capitalised_words(question.text)) == MOST_NAMES
 
 

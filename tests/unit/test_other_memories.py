@@ -154,7 +154,9 @@ class TestGraphiti:
         }  # fmt: skip
         assert (several.speaker, several.content) == (None, "Anders: Which one?\nSolveig: The north one.")
         assert several.occurred_at == datetime(2024, 5, 2, 18, 1, tzinfo=timezone.utc)
-        assert (log.title, log.occurred_at) == ("Keeper's log 12", None), "the time of writing down is no date"
+        assert (log.title, log.occurred_at) == ("Keeper's log 12", None), (
+            "the time of recording is not the time of the event"
+        )
         assert (tower.title, tower.metadata["labels"]) == ("North tower", ["Building"])
         assert south.content == "The lamp stands in the south tower. (until 2024-05-01)"
         assert south.occurred_at == datetime(1998, 1, 1, tzinfo=timezone.utc)

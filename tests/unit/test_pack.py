@@ -116,7 +116,7 @@ def test_the_budget_is_not_exceeded_with_an_opening(contents: list[str], lines: 
 
 def test_a_large_context_is_packed_without_delay() -> None:
     hits = [hit(f"The boat brings {n} apples and {n} pears.", n, occurred_at=NOON, session=f"s{n}") for n in range(700)]
-    begun = process_time()
+    start = process_time()
     text = pack(hits, 100_000)
-    assert process_time() - begun < 1.5  # rendering all hits again for each hit would take far longer
+    assert process_time() - start < 1.5  # rendering all hits again for each hit would take far longer
     assert text.count("\n- ") == len(hits)

@@ -16,7 +16,7 @@ def day(month: int, day: int) -> datetime:
     return datetime(2024, month, day, tzinfo=timezone.utc)
 
 
-def said_by(person: str, when: datetime, text: str) -> list[Statement]:
+def statements_by(person: str, when: datetime, text: str) -> list[Statement]:
     return statements(note(person, None, text, id=f"n_{text}{when}", event_ids=(f"e_{text}{when}",), occurred_at=when))
 
 
@@ -71,10 +71,12 @@ def test_a_name_is_resolved_to_one_speaker(fact: str, speakers: list[str], perso
 
 def test_lasting_and_recent_statements_have_separate_sections() -> None:
     all_statements = [
-        *said_by("Ann", day(1, 1), "I love rye bread."), *said_by("Ann", day(3, 1), "I bake rye bread for everybody."),
-        *said_by("Ann", day(3, 2), "I collect brass buttons."), *said_by("Bob", day(3, 3), "I'm afraid of heights."),
-        *said_by("Bob", day(1, 3), "I play the tuba."),
-    ]  # fmt: skip
+        *statements_by("Ann", day(1, 1), "I love rye bread."),
+        *statements_by("Ann", day(3, 1), "I bake rye bread for everybody."),
+        *statements_by("Ann", day(3, 2), "I collect brass buttons."),
+        *statements_by("Bob", day(3, 3), "I'm afraid of heights."),
+        *statements_by("Bob", day(1, 3), "I play the tuba."),
+    ]
     result = profile(all_statements, ["Ann", "Bob"], day(3, 4), {})
     assert result is not None
     assert result.content.splitlines() == [
@@ -90,7 +92,7 @@ def test_lasting_and_recent_statements_have_separate_sections() -> None:
 
 
 def test_a_statement_linked_to_an_earlier_note_is_lasting() -> None:
-    own_statements = said_by("Ann", day(3, 1), "I love rye bread.")
+    own_statements = statements_by("Ann", day(3, 1), "I love rye bread.")
     assert profile(own_statements, ["Ann"], day(3, 1), {}) is None
     result = profile(own_statements, ["Ann"], day(3, 1), {own_statements[0].event: [("n_other", day(1, 1))]})
     assert result is not None
@@ -98,7 +100,10 @@ def test_a_statement_linked_to_an_earlier_note_is_lasting() -> None:
 
 
 def test_a_statement_repeated_within_a_week_is_not_lasting() -> None:
-    repeated = [*said_by("Ann", day(3, 1), "I love rye bread."), *said_by("Ann", day(3, 7), "I love rye bread.")]
+    repeated = [
+        *statements_by("Ann", day(3, 1), "I love rye bread."),
+        *statements_by("Ann", day(3, 7), "I love rye bread."),
+    ]
     assert profile(repeated, ["Ann"], day(3, 7), {}) is None
 
 
@@ -108,7 +113,7 @@ def test_a_profile_has_a_maximum_length() -> None:
     for person in ("Ann", "Bob", "Cleo", "Dan"):
         for n, thing in enumerate(things):
             for month in (1, 3):
-                spoken += said_by(person, day(month, n + 1), f"I love {thing} {'and walks along the shore ' * 4}")
+                spoken += statements_by(person, day(month, n + 1), f"I love {thing} {'and walks along the shore ' * 4}")
     result = profile(spoken, ["Ann", "Bob", "Cleo", "Dan"], day(3, 12), {})
     assert result is not None
     assert len(result.content) <= MAX_CHARS

@@ -170,9 +170,9 @@ def test_any_text_is_a_question(text: str) -> None:
 
 def test_a_pasted_document_yields_its_first_dates_quickly() -> None:
     lines = [f"The week before {1 + i % 28} May {1900 + i % 100} we met." for i in range(10_000)]
-    begun = perf_counter()
+    start = perf_counter()
     times = times_in("\n".join(lines), FRIDAY)
-    assert perf_counter() - begun < 1  # a quadratic parser would take far longer
+    assert perf_counter() - start < 1  # a quadratic parser would take far longer
     assert len(times) == MAX_TIMES
     assert times[1] == (micros(1901, 4, 25), micros(1901, 5, 2))
     assert times_in("No date. " * DATED_CHARACTERS + "On 5 May 2024?", FRIDAY) == ()

@@ -45,11 +45,11 @@ def test_turns_get_the_annotation_recorded_for_their_event(tmp_path: Path) -> No
     full = {**GOOD, "id": "b", "importance": 0.8, "kind": "procedural", "facts": ["Canoes float."], "other": 1}
     annotator = RecordedAnnotator(_write(tmp_path / "notes.jsonl", "\ufeff" + json.dumps(GOOD), "", json.dumps(full)))
     parts = _turn("n_1", "a"), _turn("n_2", "a"), _turn("n_3", "b")
-    wrote = _annotate(annotator, *parts, _turn("n_4", "c"), _turn("n_5", None))
+    annotation = _annotate(annotator, *parts, _turn("n_4", "c"), _turn("n_5", None))
     plain = ModelAnnotation("Ann sold her canoe.", ("canoe",), ("sale",))
     rich = plain._replace(importance=0.8, kind=Kind.PROCEDURAL, facts=("Canoes float.",))
-    assert wrote.turns == (plain, plain, rich, None, None)
-    assert wrote.model == annotator.name == "recorded notes.jsonl"
+    assert annotation.turns == (plain, plain, rich, None, None)
+    assert annotation.model == annotator.name == "recorded notes.jsonl"
     assert len(annotator) == 2
 
 

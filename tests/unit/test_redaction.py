@@ -50,7 +50,7 @@ def cleaned(text: str, region: str | None = None) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "redacted"),
     [
         ("Write to ann.b+boats@post.example.no, or 'o'hara@x.co.uk'.", "Write to [e-mail], or '[e-mail]'."),
         ("Skriv til øya@blåbær.no", "Skriv til [e-mail]"),
@@ -64,9 +64,9 @@ def cleaned(text: str, region: str | None = None) -> str:
         (f"a\n{SECRETS['private key']}\nb", "a\n[key]\nb"),
     ],
 )
-def test_personal_data_is_redacted(text: str, left: str) -> None:
-    assert cleaned(text) == left
-    assert cleaned(left) == left
+def test_personal_data_is_redacted(text: str, redacted: str) -> None:
+    assert cleaned(text) == redacted
+    assert cleaned(redacted) == redacted
 
 
 @pytest.mark.parametrize("region", [None, "NO", "US", "GB", "DE"])
@@ -136,15 +136,15 @@ class TestEvents:
             payload={"cy@example.org": ["4111 1111 1111 1111", 7], "bo@example.org": None},
             metadata={"to": "cy@example.org", "channel": "yard"},
         )  # fmt: skip
-        left = Redactor(None, counts).event(event)
-        assert isinstance(left, Event)
-        assert (left.content, left.title, left.speaker) == ("Mail [e-mail]", "Re: [phone]", "[phone]")
-        assert (left.session, left.occurred_at) == ("chat with [phone]", NOON)
-        assert left.source is not None
-        assert left.source.file == "with [phone].txt"
-        assert "cy@" not in str(left.source)
-        assert left.payload == {"[e-mail]": ["[card]", 7], "[e-mail] 2": None}
-        assert left.metadata == {"to": "[e-mail]", "channel": "yard"}
+        redacted = Redactor(None, counts).event(event)
+        assert isinstance(redacted, Event)
+        assert (redacted.content, redacted.title, redacted.speaker) == ("Mail [e-mail]", "Re: [phone]", "[phone]")
+        assert (redacted.session, redacted.occurred_at) == ("chat with [phone]", NOON)
+        assert redacted.source is not None
+        assert redacted.source.file == "with [phone].txt"
+        assert "cy@" not in str(redacted.source)
+        assert redacted.payload == {"[e-mail]": ["[card]", 7], "[e-mail] 2": None}
+        assert redacted.metadata == {"to": "[e-mail]", "channel": "yard"}
         assert counts == {"e-mail": 4, "phone": 2, "card": 1}
 
     def test_an_event_without_personal_data_is_unchanged(self, counts: Counter[str]) -> None:
@@ -165,13 +165,13 @@ class TestEvents:
     def test_a_phone_number_as_id_is_replaced_by_a_content_hash(self, counts: Counter[str]) -> None:
         dated, undated = full(id="+4791234567/1", occurred_at=NOON), full(id="+4791234567/1")
         redactor = Redactor(None, counts)
-        left = [redactor.event(event) for event in (dated, undated, undated)]
-        ids = [record.external_id for record in left if isinstance(record, Event)]
+        redacted = [redactor.event(event) for event in (dated, undated, undated)]
+        ids = [record.external_id for record in redacted if isinstance(record, Event)]
         assert ids[0] is None
         assert None not in ids[1:]
         assert len(set(ids)) == 3
         second = Redactor(None, counts)
-        assert [second.event(event) for event in (dated, undated, undated)] == left
+        assert [second.event(event) for event in (dated, undated, undated)] == redacted
 
     def test_ids_are_hashes_of_the_redacted_text(self, counts: Counter[str]) -> None:
         redactor = Redactor(None, counts)
@@ -181,16 +181,16 @@ class TestEvents:
 
     def test_invalid_records_are_reported_without_personal_data(self, counts: Counter[str]) -> None:
         bad = Rejected(file="with +47 912 34 567.txt", position="3", reason="unknown field 'cy@example.org'")
-        left = Redactor(None, counts).rejected(bad)
-        assert left == Rejected(file="with [phone].txt", position="3", reason="unknown field '[e-mail]'")
+        redacted = Redactor(None, counts).rejected(bad)
+        assert redacted == Rejected(file="with [phone].txt", position="3", reason="unknown field '[e-mail]'")
 
     def test_content_at_its_limit_is_rejected_when_it_grows(
         self, counts: Counter[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("zettel.core.arguments.MAX_CONTENT_BYTES", 70)
-        left = Redactor(None, counts).event(full(content=" a@b.no" * 10))
-        assert isinstance(left, Rejected)
-        assert (left.file, left.position) == ("chat.txt", "7")
+        redacted = Redactor(None, counts).event(full(content=" a@b.no" * 10))
+        assert isinstance(redacted, Rejected)
+        assert (redacted.file, redacted.position) == ("chat.txt", "7")
 
 
 class TestSecrets:

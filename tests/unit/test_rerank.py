@@ -21,7 +21,7 @@ from zettel.scoring import Cascade, load_scorer
 from zettel.scoring.fusion import FusionScorer
 from zettel.search.rerank import reordered, rerank
 
-SAID = ("The red boat lies in the harbour.", "The boat was red.", "A blue boat came.", "No boat at all.")
+TEXTS = ("The red boat lies in the harbour.", "The boat was red.", "A blue boat came.", "No boat at all.")
 
 
 class Answers:
@@ -44,7 +44,7 @@ class Answers:
 @pytest.fixture
 def memory() -> Iterator[Memory]:
     with Memory(":memory:") as opened:
-        opened.add_many([{"content": text} for text in SAID], wait=True)
+        opened.add_many([{"content": text} for text in TEXTS], wait=True)
         yield opened
 
 
@@ -52,7 +52,7 @@ def found_ids(memory: Memory, scorer: Any, **search: Any) -> list[str]:
     return [hit.note.content for hit in memory.search("the red boat", scorer=scorer, **search)]
 
 
-def why(memory: Memory, scorer: Any) -> set[str]:
+def scorer_names(memory: Memory, scorer: Any) -> set[str]:
     return {hit.why.scorer for hit in memory.search("the red boat", scorer=scorer)}
 
 
@@ -78,7 +78,7 @@ def test_invalid_values_are_one_clear_error(memory: Memory, values: list[Any], m
         memory.search("the red boat", scorer=Answers(*values))
 
 
-def test_an_answer_that_is_not_a_list(memory: Memory) -> None:
+def test_an_answer_that_is_not_a_list_is_an_error(memory: Memory) -> None:
     class Silent(Answers):
         async def rerank(self, questions: Sequence[Any], shortlists: Sequence[Shortlist]) -> Any:
             return None
@@ -92,7 +92,7 @@ def test_a_model_error_keeps_the_order_and_hits_report_it(memory: Memory, error:
     before = found_ids(memory, None)
     for scorer in (Answers(error), Cascade([Answers(error)])):
         assert found_ids(memory, scorer) == before
-        assert why(memory, scorer) == {f"fusion (not answers: {error})"}
+        assert scorer_names(memory, scorer) == {f"fusion (not answers: {error})"}
     assert found_ids(memory, Answers(error), explain=True) == before
 
 
@@ -175,7 +175,7 @@ def test_each_stage_of_a_cascade_reads_the_order_before_it(memory: Memory) -> No
 
 def test_a_cascade_continues_after_a_model_error(memory: Memory) -> None:
     stages = [Answers(ModelUnavailable("it sleeps"), name="one"), Answers([1, 2, 3, 4], name="two")]
-    assert why(memory, Cascade(stages)) == {"fusion (not one: it sleeps)+two"}
+    assert scorer_names(memory, Cascade(stages)) == {"fusion (not one: it sleeps)+two"}
     assert found_ids(memory, Cascade(stages)) == found_ids(memory, None)[::-1]
 
 
@@ -217,8 +217,8 @@ def test_effort_selects_the_rerankers(memory: Memory, efforts: list[str]) -> Non
 @pytest.mark.usefixtures("efforts")
 def test_effort_overrides_the_memory_scorer() -> None:
     with Memory(":memory:", scorer="effort:high") as memory:
-        memory.add_many([{"content": text} for text in SAID], wait=True)
-        assert why(memory, None) == {"fusion+decoder+cross-encoder"}
+        memory.add_many([{"content": text} for text in TEXTS], wait=True)
+        assert scorer_names(memory, None) == {"fusion+decoder+cross-encoder"}
         (by,) = {hit.why.scorer for hit in memory.search("the red boat", effort="low")}
         assert by == "fusion"
 

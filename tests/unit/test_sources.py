@@ -91,9 +91,9 @@ class TestDiscovery:
 
     def test_missing_paths_raise(self, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="does not exist"):
-            find_parts(tmp_path / "gone")
+            find_parts(tmp_path / "missing")
         with pytest.raises(InvalidInput, match="does not exist"):
-            find_parts(tmp_path / "gone.zip")
+            find_parts(tmp_path / "missing.zip")
 
 
 class TestNeighbouringFiles:

@@ -23,7 +23,7 @@ def after(since: float, times: int = 0, failures: int = 0) -> float:
     return strength(NoteUse(BEGIN, times, failures=failures), BEGIN + timedelta(days=since))
 
 
-def test_known_values() -> None:
+def test_strength_has_the_known_values() -> None:
     assert after(0) == after(-100) == 1.0
     assert after(STABILITY_DAYS) == pytest.approx(1 / math.e)
     assert after(4 * STABILITY_DAYS, times=3) == pytest.approx(1 / math.e)

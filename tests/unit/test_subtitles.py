@@ -35,7 +35,7 @@ def test_srt_is_read() -> None:
         ("\u202bשלום\u202c", 3600.0),
     ]
     assert {(event.speaker, event.session, event.occurred_at) for event in events} == {(None, "talk", None)}
-    assert len({event.external_id for event in events} - {None}) == 3, "without a time each is known by what it says"
+    assert len({event.external_id for event in events} - {None}) == 3, "without a time, the content identifies an event"
 
 
 def test_zoom_speakers_and_dates_are_read() -> None:

@@ -95,7 +95,7 @@ class TestSamples:
         assert first.payload == {
             "reactions": ["+1", "eyes"], "meta": {"client": "phone", "thread": None}, "blob": "(2 bytes)",
         }  # fmt: skip
-        assert second.metadata == {"day": "2024-03-02"}, "NaN says nothing"
+        assert second.metadata == {"day": "2024-03-02"}, "NaN is an empty cell"
         assert (third.position, third.reason) == ("row 3", "the row has no content")
         assert [event.external_id for event in (first, second, fourth)] == [
             "m-000000000000000001",

@@ -98,7 +98,7 @@ def test_all_chats_of_an_account_are_read() -> None:
         ("103/9", "Gone", None, "Deleted account 103"),
         ("88/5", "News", None, "News"),
     ]
-    assert events[3].metadata == {"channel": "Deleted account 103"}, "1970 tells of no edit"
+    assert events[3].metadata == {"channel": "Deleted account 103"}, "the year 1970 means no edit"
 
 
 def test_times_without_a_timestamp_are_in_the_zone_of_the_import(tmp_path: Path) -> None:

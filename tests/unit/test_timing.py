@@ -46,7 +46,7 @@ async def test_stage_times_add_up_to_the_search_time() -> None:
     assert seconds["embed"] == 0
     assert sum(seconds[stage] for stage in STAGES) == pytest.approx(seconds["search"])
     watch.begin()
-    assert watch.end()["candidates"] == 0, "each search counts anew"
+    assert watch.end()["candidates"] == 0, "each search has its own times"
 
 
 async def test_timing_does_not_change_results() -> None:

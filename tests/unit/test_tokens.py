@@ -42,7 +42,7 @@ ANYTHING = st.text(st.characters())  # lone surrogates too: questions may contai
         ("?! ... \U0001f600", []),
     ],
 )
-def test_tokens_of_samples(text: str, tokens: list[str]) -> None:
+def test_samples_have_the_expected_tokens(text: str, tokens: list[str]) -> None:
     assert tokenize(text) == tokens
 
 
@@ -75,8 +75,8 @@ def test_tokenizing_is_thread_safe() -> None:
     texts = [f"running{number} boats{number} Ёлками{number} sailing mountains" for number in range(400)]
     alone = [tokenize(text) for text in texts]
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(tokenize, [text.replace("running", "Running") for text in texts]))
-    assert together == alone
+        results = list(pool.map(tokenize, [text.replace("running", "Running") for text in texts]))
+    assert results == alone
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_tokenizing_is_thread_safe() -> None:
         ("...", ""),
     ],
 )
-def test_phrase_key(text: str, key: str) -> None:
+def test_a_phrase_has_the_expected_key(text: str, key: str) -> None:
     assert phrase_key(text) == key
 
 
@@ -137,6 +137,6 @@ def test_a_title_is_named_without_its_qualifier(title: str, bare: str) -> None:
 
 
 def test_a_title_of_blanks_takes_no_longer_than_other_titles() -> None:
-    begun = time.process_time()  # CPU time of this process only
+    start = time.process_time()  # CPU time of this process only
     bare_title("Alien" + " " * 40_000 + "film")
-    assert time.process_time() - begun < 0.5
+    assert time.process_time() - start < 0.5

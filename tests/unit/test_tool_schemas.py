@@ -15,7 +15,7 @@ NAMES = ["add_memory", "search_memories", "get_memory", "update_memory", "delete
          "memory_history"]  # fmt: skip
 
 
-def test_the_tools_and_their_order() -> None:
+def test_the_tools_have_a_fixed_order_and_declared_effects() -> None:
     assert [spec.name for spec in SPECS] == NAMES
     assert [spec.name for spec in SPECS if spec.reads_only] == ["search_memories", "get_memory", "memory_history"]
     assert [spec.name for spec in SPECS if spec.destroys] == ["delete_memory"]
@@ -59,8 +59,8 @@ def note(n: int, content: str) -> Note:
 )
 def test_recalled_text_is_recognised_by_its_words(text: str, holders: list[str]) -> None:
     recalled = RecalledNotes()
-    said = ["Ann lives in Oslo.", "She said that the red boat is Ida's, not Nils'.", "Yes."]
-    for n, content in enumerate(said, 1):
+    contents = ["Ann lives in Oslo.", "She said that the red boat is Ida's, not Nils'.", "Yes."]
+    for n, content in enumerate(contents, 1):
         recalled.add(note(n, content))
     assert recalled.source_ids(text) == holders
 

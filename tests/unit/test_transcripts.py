@@ -288,6 +288,6 @@ class TestChoosing:
 def test_content_keys_depend_on_all_parts() -> None:
     keys = ContentKeys()
     turns = [(session, role, text) for session in (None, "s") for role in (None, "r") for text in ("a", "b", "a")]
-    made = {keys.key(*turn) for turn in turns}
-    assert len(made) == 12
-    assert ContentKeys().key("s", "r", "a") in made
+    unique_keys = {keys.key(*turn) for turn in turns}
+    assert len(unique_keys) == 12
+    assert ContentKeys().key("s", "r", "a") in unique_keys

@@ -222,7 +222,7 @@ def test_given_lists_are_used_and_missing_ones_computed() -> None:
     assert known.of(np.array([0, 1, 6, 5000])).tolist() == [first, -1, fourth, -1]
 
 
-def test_number_of_lists() -> None:
+def test_the_number_of_lists_grows_with_the_scope() -> None:
     assert [ivf_lists.lists_for(n) for n in (50_000, 100_000, 1_000_000, 10_000_000)] == [512, 512, 2048, 2048]
     assert not ivf_lists.due(ivf_lists.LARGE - 1, None)
     assert ivf_lists.due(ivf_lists.LARGE, None)
