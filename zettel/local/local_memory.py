@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from zettel.core.arguments import require_id
 from zettel.core.external_ids import note_id_of
 from zettel.errors import InvalidInput
 from zettel.model import Scope
@@ -51,13 +50,10 @@ class LocalMemory:
         else:  # the tasks of the other loop ended with it
             await self.engine.store.close()
 
-    def use(self, scope: Scope | None, *ids: str) -> tuple[Engine, Scope]:
-        """Return the engine and the scope of a call. Raises ``NotFound`` for an invalid id."""
+    def use(self, scope: Scope | None) -> tuple[Engine, Scope]:
+        """Return the engine and the scope of a call."""
         assert self.engine is not None
-        scope = scope or self._scope
-        for id in ids:
-            require_id(scope, id)
-        return self.engine, scope
+        return self.engine, scope or self._scope
 
     async def locate(self, scope: Scope | None, id: str) -> tuple[Engine, Scope, str]:
         """Return the engine, the scope of a call, and the id of the note that ``id`` names. Raises ``NotFound``.

@@ -14,6 +14,7 @@ from zettel.core.arguments import (
     filter_of,
     list_of,
     moment_of,
+    require_id,
     require_path,
     require_tokens,
     share,
@@ -131,7 +132,8 @@ async def feedback(
     *,
     scope: Scope | None = None,
 ) -> None:
-    engine, scope = memory.use(scope, search_id)
+    engine, scope = memory.use(scope)
+    require_id(scope, search_id)
     note_ids = used if isinstance(used, str) else list_of("used", used, "note ids")
     if not isinstance(note_ids, str):
         note_ids = [await note_id_of(engine.store, scope, id) for id in note_ids]

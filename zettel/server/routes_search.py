@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,9 @@ from anyio import to_thread
 from fastapi import APIRouter
 
 from zettel.errors import InvalidInput
-from zettel.model import Hit, Scope, Tuned
+from zettel.model import Scope, Tuned
 from zettel.scoring import EFFORTS
 from zettel.scoring.cross_encoder import MODEL
-from zettel.search.gather import Gathered
 from zettel.server.access import Access
 from zettel.server.endpoints import handler
 
@@ -25,28 +25,18 @@ SCORERS = ("fusion", "decoder", CROSS_ENCODER, "llm")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
-@handler(routes, "search")
-async def search(access: Access, scorer: str | None = None, **arguments: Any) -> list[Hit]:
-    resolved = await _resolved(access, scorer, arguments.get("effort"))
-    return await access.memory.search(**arguments, scorer=resolved, scope=access.scope)
+def _searching(method: str) -> Callable[..., Awaitable[Any]]:
+    """Return a handler that resolves the scorer, then calls a method of the memory."""
+
+    async def search(access: Access, scorer: str | None = None, **arguments: Any) -> Any:
+        resolved = await _resolved(access, scorer, arguments.get("effort"))
+        return await getattr(access.memory, method)(**arguments, scorer=resolved, scope=access.scope)
+
+    return search
 
 
-@handler(routes, "search_many")
-async def search_many(access: Access, scorer: str | None = None, **arguments: Any) -> list[list[Hit]]:
-    resolved = await _resolved(access, scorer, arguments.get("effort"))
-    return await access.memory.search_many(**arguments, scorer=resolved, scope=access.scope)
-
-
-@handler(routes, "context")
-async def context(access: Access, scorer: str | None = None, **arguments: Any) -> str:
-    resolved = await _resolved(access, scorer, arguments.get("effort"))
-    return await access.memory.context(**arguments, scorer=resolved, scope=access.scope)
-
-
-@handler(routes, "answer_context")
-async def answer_context(access: Access, scorer: str | None = None, **arguments: Any) -> Gathered:
-    resolved = await _resolved(access, scorer, arguments.get("effort"))
-    return await access.memory.answer_context(**arguments, scorer=resolved, scope=access.scope)
+for _method in ("search", "search_many", "context", "answer_context"):
+    handler(routes, _method)(_searching(_method))
 
 
 @handler(routes, "tune")
