@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 _SUPERSEDES = LINK_TYPES.index(LinkType.SUPERSEDES)
 _EPISODIC = KINDS.index(Kind.EPISODIC.value)
-_COLUMNS = ("number", "seq", "event", "kind", "speaker", "session", "occurred_at", "valid_from", "length", "asks")
+_COLUMNS = (
+    "number", "seq", "event", "kind", "speaker", "role", "session", "occurred_at", "valid_from", "length", "asks",
+)  # fmt: skip
 
 
 def build_candidates(
@@ -62,6 +64,7 @@ def build_candidates(
         kind=notes["kind"].astype(np.int64),
         speaker=view.speaker[notes["speaker"]],
         speaker_names=view.speaker_names,
+        role=notes["role"].astype(np.int64),
         session=number[notes["session"]].astype(np.int64),
         previous=previous,
         next=following,

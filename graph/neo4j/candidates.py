@@ -15,7 +15,7 @@ from zettel.graph.keys import Keys
 from zettel.graph.neo4j import hashes
 from zettel.graph.neo4j.connection import Neo4jConnection
 from zettel.graph.neo4j.reads import filter_values
-from zettel.model import TIME_MAX, Kind, LinkType, from_micros, to_micros
+from zettel.model import ROLES, TIME_MAX, Kind, LinkType, from_micros, implied_role, to_micros
 from zettel.ports import candidate_rules as rules
 from zettel.ports.query import Candidates, Filter, Query, ScopeStats
 
@@ -29,9 +29,10 @@ FAR = 32
 
 KINDS = {kind.value: number for number, kind in enumerate(Kind)}
 LINK_TYPES = {type.value: number for number, type in enumerate(LinkType)}
+ROLE_NUMBERS = {role: number for number, role in enumerate(ROLES)}
 EPISODIC = Kind.EPISODIC.value
-_PACKED = 9
-"""Values of a packed row that candidates need; the role follows them."""
+_PACKED, _SPEAKER = 10, 3
+"""Number of values in a packed row that candidates need, and the place of the speaker among them."""
 
 
 class NoteFields(NamedTuple):
@@ -47,6 +48,7 @@ class NoteFields(NamedTuple):
     occurred_at: int
     valid_from: int
     is_question: bool
+    role: str | None
     length: int
     vector: bytes | str
     """Half floats; "" without a vector."""
@@ -76,7 +78,7 @@ async def gather(connection: Neo4jConnection, query: Query, keys: Keys, dim: int
         "note_fields", scope=query.scope.key, space=query.space, ids=answer["columns"]["id"]
     )
     packed = hashes.unpack_rows([row[0] for row in fields])
-    read = [NoteFields(*known[:_PACKED], *rest) for known, (_, *rest) in zip(packed, fields, strict=True)]
+    read = [NoteFields(*_with_role(known), *rest) for known, (_, *rest) in zip(packed, fields, strict=True)]
     notes = {note.id: note for note in read}
     names = _shared_terms(answer, notes, query)
     superseded = sorted(id for id, note in notes.items() if note.superseded)
@@ -145,6 +147,12 @@ def _flags(query: Query, *, indexed: bool, cypher25: bool) -> list[str]:
     return [name for name, is_set in flags.items() if is_set]
 
 
+def _with_role(fields: Sequence[Any]) -> Sequence[Any]:
+    """Return the first fields of a packed row with the role, which rows of zettel 0.1 lack."""
+    packed = fields[:_PACKED]
+    return packed if len(packed) == _PACKED else [*packed, implied_role(packed[_SPEAKER])]
+
+
 def _shared_terms(answer: Mapping[str, Any], notes: Mapping[str, NoteFields], query: Query) -> list[str]:
     """Return the terms of pool notes that the question names or that two of these notes have, sorted."""
     columns = answer["columns"]
@@ -181,7 +189,7 @@ def _candidates(
     )
     n, q = len(rows), len(query.tokens)
     fields = zip(*[row[0] for row in rows], strict=True) if n else iter([()] * len(NoteFields._fields))
-    (seqs, ids, kinds, speaker_of, session_of, events, occurred_at, valid_from, is_question, lengths, vectors, _,
+    (seqs, ids, kinds, speaker_of, session_of, events, occurred_at, valid_from, is_question, roles, lengths, vectors, _,
      links_of, _) = fields  # fmt: skip
     row_of = {seq: row for row, seq in enumerate(seqs)}
     speakers, sessions = numbering(speaker_of), numbering(session_of)
@@ -222,6 +230,7 @@ def _candidates(
         kind=numbered(kinds, KINDS),
         speaker=numbered(speaker_of, speakers),
         speaker_names=tuple(speakers),
+        role=numbered(roles, ROLE_NUMBERS),
         session=numbered(session_of, sessions),
         previous=previous,
         next=following,

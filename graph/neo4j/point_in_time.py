@@ -15,7 +15,7 @@ from zettel.core.fold import fold
 from zettel.graph.bodies import micros_or_min
 from zettel.graph.columnar.columns import as_ints
 from zettel.graph.neo4j import rows
-from zettel.graph.neo4j.candidates import KINDS, LINK_TYPES, clamped_datetime, numbered, numbering
+from zettel.graph.neo4j.candidates import KINDS, LINK_TYPES, ROLE_NUMBERS, clamped_datetime, numbered, numbering
 from zettel.graph.neo4j.connection import Neo4jConnection, Transaction
 from zettel.graph.neo4j.reads import revisions_of
 from zettel.model import TIME_MAX, TIME_MIN, Kind, Link, LinkType, Note, NoteIndex, to_micros
@@ -121,6 +121,7 @@ def _candidates(
         kind=as_ints([KINDS[note.kind.value] for note in shown]),
         speaker=numbered((note.speaker for note in shown), speakers),
         speaker_names=tuple(speakers),
+        role=numbered((note.role for note in shown), ROLE_NUMBERS),
         session=session,
         previous=previous,
         next=following,

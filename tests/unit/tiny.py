@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from zettel.model import TIME_MAX, TIME_MIN, LinkType
+from zettel.model import ROLES, TIME_MAX, TIME_MIN, LinkType, Role
 from zettel.ports.query import Candidates, Question, ScopeStats
 from zettel.search.question import parse_question
 from zettel.text.tokens import tokenize
@@ -20,6 +20,7 @@ class Row:
     text: str
     vector: Sequence[float] = ()
     speaker: str | None = None
+    role: Role | None = None
     session: str | None = None
     at: int = TIME_MIN
     valid_to: int = TIME_MAX
@@ -67,6 +68,7 @@ class Tiny:
             kind=np.zeros(n, np.int64),
             speaker=np.array([speakers.index(row.speaker) if row.speaker else -1 for row in self.rows], np.int64),
             speaker_names=tuple(speakers),
+            role=np.array([ROLES.index(row.role) if row.role else -1 for row in self.rows], np.int64),
             session=session,
             previous=before,
             next=after,

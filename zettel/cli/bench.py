@@ -147,6 +147,40 @@ def two_wiki(
 
 
 @app.command(epilog=EVERYWHERE)
+def beam(
+    ctx: typer.Context,
+    path: Path = typer.Argument(metavar="PATH", help="Chats with labelled questions: a file, or a folder of chats."),
+    chat: list[str] | None = typer.Option(None, "--chat", metavar="NAME", help="Only this chat; repeatable."),
+    k: list[int] = typer.Option([1, 10, 40], "-k", "--k", min=1, help=f"{_K_HELP}; repeatable."),
+    without: Without = "",
+    ablate: Ablate = False,
+    scorer: Scorers = None,
+    beside: Beside = None,
+    plot: Plot = None,
+    json: JsonFile = None,
+) -> None:
+    """Measure evidence recall in chats with an assistant, per kind of question, beside baselines.
+
+    PATH is a folder of BEAM (such as chats/100K), or JSON in our layout: docs/benchmarks.md describes it.
+
+    \b
+    Examples:
+      zettel bench beam BEAM/chats/100K
+      zettel bench beam tests/data/chats --chat home-server --json result.json
+      zettel bench beam chats.jsonl.gz --ablate --beside bm25,minilm
+    """
+    options = common(ctx)
+    require_readable(path, json, folder=True)
+    require_drawable(plot)
+    _require_complete_scorer(without, ablate, scorer)
+    from zettel.bench import beam as bench
+
+    run = partial(bench.run, ablate=ablate, baselines=_baselines(beside), scorers=scorer or ())
+    chosen, ks = tuple(chat or ()), sorted(set(k))
+    measure(lambda progress: run(path, progress, chosen, ks, _parts(without), options.embedder), options, json, plot)
+
+
+@app.command(epilog=EVERYWHERE)
 def speed(
     ctx: typer.Context,
     path: Path | None = typer.Argument(None, metavar="PATH", help="A transcript to import."),

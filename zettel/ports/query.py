@@ -140,6 +140,7 @@ class Candidates:
     kind: Ints  # (n,) index into tuple(Kind)
     speaker: Ints  # (n,) index into speaker_names, -1: none
     speaker_names: tuple[str, ...]
+    role: Ints  # (n,) index into ROLES, -1: none
     session: Ints  # (n,) index into session_*, -1: none
     previous: Ints  # (n,) row of the previous note in its session, -1: none or not a row
     next: Ints  # (n,) row of the next note in its session, -1: none or not a row

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zettel.core.paging import archived_pages
-from zettel.model import TIME_MAX, TIME_MIN, Kind, Note, to_micros
+from zettel.model import ROLES, TIME_MAX, TIME_MIN, Kind, Note, to_micros
 from zettel.ports.candidate_rules import passes
 from zettel.ports.query import Seed
 from zettel.text.extraction import is_question
@@ -31,6 +31,7 @@ PAGE = 500
 MAX_ARCHIVED = 512
 """Archived notes to score for a question: those of highest cosine, and of most query words."""
 _KINDS = tuple(Kind)
+_ROLES = (None, *ROLES)
 
 
 def is_requested(note: Note, request: SearchRequest) -> bool:
@@ -113,6 +114,7 @@ class ArchiveCandidates:
             "event": [numbers[event] for event in events],
             "kind": [_KINDS.index(note.kind) for note in notes],
             "speaker": [-1 if note.speaker is None else speakers.index(note.speaker) for note in notes],
+            "role": [_ROLES.index(note.role) - 1 for note in notes],
             "session": alone, "previous": alone, "next": alone,
             "occurred_at": [TIME_MIN if note.occurred_at is None else to_micros(note.occurred_at) for note in notes],
             "valid_from": [TIME_MIN if note.valid_from is None else to_micros(note.valid_from) for note in notes],

@@ -12,6 +12,7 @@ import numpy as np
 from zettel import ports
 from zettel.core.fold import fold, live_versions
 from zettel.model import (
+    ROLES,
     TIME_MAX,
     TIME_MIN,
     EventRecord,
@@ -134,6 +135,7 @@ def exhaustive(query: Query, tables: ScopeTables, dim: int) -> Candidates:
         seq=np.array([x.seq for x in notes], np.int64), event=np.array([events[source_of(x)] for x in notes], np.int64),
         kind=np.array([[*Kind].index(note.kind) for note in notes], np.int64), speaker_names=tuple(speakers),
         speaker=np.array([speakers.index(x.speaker) if x.speaker in speakers else -1 for x in notes], np.int64),
+        role=np.array([(None, *ROLES).index(x.role) - 1 for x in notes], np.int64),
         session=session, previous=before, next=after, occurred_at=occurred, length=length, tf=tf,
         cosine=np.zeros(n, np.float32) if query.vector is None else vectors @ query.vector,
         valid_from=np.array([view.start[id] for id in view.row], np.int64),

@@ -40,6 +40,7 @@ def candidate_rows(candidates: Candidates, *, skip_cosines: set[str], term_notes
             "pool": bool(candidates.pool[row]),
             "kind": int(candidates.kind[row]),
             "speaker": [*candidates.speaker_names, None][candidates.speaker[row]],
+            "role": int(candidates.role[row]),
             "length": int(candidates.length[row]),
             "is_question": bool(candidates.is_question[row]),
             "times": [int(c[row]) for c in (candidates.occurred_at, candidates.valid_from, candidates.valid_to)],
