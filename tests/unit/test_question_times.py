@@ -50,7 +50,9 @@ def days_in(text: str, today: datetime | None = WEDNESDAY) -> list[tuple[str, st
         ("the month of May", "2024-05-01", "2024-05-31"),
         # Parts
         ("early February", "2024-02-01", "2024-02-12"),
-        ("early in February", "2024-02-01", "2024-02-12"),
+        ("What did Ann start in 2023?", "2023-01-01", "2023-12-31"),
+        ("Why was Ann late in December?", "2023-12-01", "2023-12-31"),
+        ("from spring to autumn", "2024-03-01", "2024-11-30"),
         ("at the beginning of August", "2024-08-01", "2024-08-12"),
         ("at the start of August 2022", "2022-08-01", "2022-08-12"),
         ("in mid-June", "2024-06-08", "2024-06-23"),

@@ -320,9 +320,9 @@ def _feast(match: _Match, context: DateContext) -> Days | None:
 
 
 _NAMED_TIMES: dict[str, tuple[str, Callable[[_Match, DateContext], Days | None]]] = {
-    "early_mid_late": (rf"(?P<time>(?P<third>early|late|mid)(?:[\s-](?:in\s|of\s)?){_PERIOD})", _third),
+    "early_mid_late": (rf"(?P<time>(?P<third>early|late|mid)[\s-](?:of\s)?{_PERIOD})", _third),
     "beginning_middle_end": (
-        rf"(?P<time>(?P<third>beginning|start|middle|end|close)\s(?:of|in)\s{_PERIOD})",
+        rf"(?P<time>(?P<third>beginning|start|middle|end|close)\sof\s{_PERIOD})",
         _third,
     ),
     "half": (rf"(?P<time>(?P<half>first|1st|second|2nd|other|latter|last)\shalf\s(?:of|in)\s{_PERIOD})", _half),
@@ -356,7 +356,7 @@ _NAMED_TIMES: dict[str, tuple[str, Callable[[_Match, DateContext], Days | None]]
         _whole_month,
     ),
     "season": (
-        r"(?:in|during|over|since|until|till|before|for|from|through|throughout|by|around|this\spast)\s(?:the\s)?"
+        r"(?:in|during|over|since|until|till|before|for|from|through|throughout|by|around|this\spast|to)\s(?:the\s)?"
         rf"(?P<time>(?P<season>{SEASON})){_ENDS_PHRASE}(?!\s(?:of|in)\s(?:1[89]|20)[0-9])",
         _season,
     ),

@@ -62,6 +62,9 @@ _VERBS = "|".join(
 _PLURAL = (
     rf"(?!(?:{_ONE_THING}|{_VERBS})\b)(?:people|children|men|women|feet|mice|media|criteria|[a-z-]{{2,}}(?<![sui])s)\b"
 )
+_NOT_NOUN = (
+    r"(?:do|does|did|is|are|was|were|has|have|had|can|could|should|will|would|the|an?|my|our|your|his|her|their)\b"
+)
 _WORD = r"(?:[\w-]+(?:['\u2019]s?)?\s)"
 _OWNER = r"(?:the|my|our|his|her|its|their|your|some|these|those|[\w-]+['\u2019]s?|[\w-]+s['\u2019])"
 _NUMBER = "(?:two|three|four|five|six|seven|eight|nine|ten|several|various|different)"
@@ -87,22 +90,24 @@ _MANY: dict[str, str] = {
         r"^(?:(?:please|can|could|would|will|you|hey|ok|okay|now|and|also|just),?\s)*(?:list|name|enumerate|compare)\s"
         rf"|\b(?:give|show|make|write|get|send)\s(?:{_WORD}{{0,3}})list\sof\b|\bplease\slist\b"
     ),
-    "everything": r"\beverything\b(?!\s(?:ok|okay|all\sright|alright|fine|good|ready|set|in\sorder)\b)",
+    "everything": (
+        r"(?<!\bin\s)\beverything\b(?!\s(?:is|was|will|would|ok|okay|all\sright|alright|fine|good|ready|set|in\sorder)\b)"
+    ),
     "all": (
-        rf"(?<!\bat\s)(?<!after\s)(?<!above\s)(?<!of\s)\ball\s(?:of\s)?(?!{_SINGLE_ALL})(?:{_OWNER}\s)?(?:{_WORD}{{0,2}})"
+        rf"(?<!\bat\s)(?<!after\s)(?<!above\s)(?<!of\s)(?<!across\s)(?<!with\s)(?<!for\s)(?<!from\s)\ball\s(?:of\s)?(?!{_SINGLE_ALL})(?:{_OWNER}\s)?(?:{_WORD}{{0,2}})"
         rf"(?:{_PLURAL}|those|these|them)"
     ),
     "what_all": r"\b(?:what|who|where)\sall\s(?:did|do|have|has|are|were|was|happened|is)\b|\ball\sabout\smy\b",
     "every": rf"\b(?:every|each)\s(?!other\b|{_HABIT}|one\sof\sus\b)[a-z]",
     "how_many": (
         r"\bhow\s(?:many\stimes|often(?!\s(?:should|can|must)))\b|\bnumber\sof\stimes\b"
-        rf"|\bhow\smany\s(?:{_WORD}{{1,3}})(?:did|have|has|had)\s{_WORD}(?!have\b)[a-z]+"
+        rf"|\bhow\smany\s(?!(?:hour|day|week|month|year)s\b)(?:(?!{_NOT_NOUN}){_WORD}){{1,3}}(?:did|have|has|had)\s{_WORD}(?!have\b)[a-z]+"
     ),
     "order": (
-        r"\b(?:what|which)\s(?:chronological\s)?order\b|\border\sof\s(?:the\s)?events\b"
+        r"\b(?:what|which)\s(?:chronological\s)?order\b|\border\sin\swhich\b|\border\sof\s(?:the\s)?events\b"
         r"|\b(?:what|which)\s(?:is|was)\sthe\s(?:right\s)?order\sof\b|\bfrom\s(?:first|earliest)\sto\s(?:last|latest)\b"
     ),
-    "which": rf"\b(?:what|which)\s(?:{_WORD}{{0,2}}?){_PLURAL}(?:\s{_AFTER_PLURAL}\b|[?.!]?$)",
+    "which": rf"\b(?:what|which)\s(?:(?!{_NOT_NOUN}){_WORD}){{0,2}}?{_PLURAL}(?:\s{_AFTER_PLURAL}\b|[?.!]?$)",
     "which_of": (rf"\bwhich\sof\s{_OWNER}\s(?:{_WORD}{{0,2}}?){_PLURAL}\s(?:did|do|have|are|were|should|could|can)\b"),
     "number": rf"\b(?:what|which)\s(?:(?:are|were)\s(?:{_OWNER}\s)?)?{_NUMBER}\s(?:{_WORD}{{0,2}}?){_PLURAL}",
     "what_are": (
