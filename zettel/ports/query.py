@@ -170,7 +170,8 @@ class Question:
     """An analysed question, the input of a scorer.
 
     ``tokens``, ``names``, ``times`` and ``vector`` as in ``Query``. ``today`` is the time that relative dates count
-    from, in microseconds.
+    from, in microseconds. ``time_tokens`` marks the tokens that occur only in phrases that name a time. ``time_only``
+    is True if the question names a time and no other subject. ``many`` is True if it asks for several different things.
     """
 
     text: str
@@ -180,6 +181,9 @@ class Question:
     times: tuple[tuple[int, int], ...]
     vector: Floats | None
     today: int | None
+    time_tokens: Bools  # (q,)
+    time_only: bool
+    many: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone, tzinfo
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from zettel.model import TIME_MAX, TIME_MIN, TimeRange, from_micros, to_micros
 from zettel.ports.query import Question
 from zettel.search.foreign_dates import foreign_dates
+from zettel.search.named_times import named_times
+from zettel.search.question_kind import asks_for_many, is_about_nothing_else
+from zettel.search.tense import direction_of
 from zettel.text.background import background_rarity
 from zettel.text.dates import COUNT, find_dates, placed_dates
-from zettel.text.days import DAY_NAMES, count_of
+from zettel.text.days import DAY_NAMES, DateContext, count_of
 from zettel.text.tokens import UNSPACED, phrase_key, tokenize
 
 if TYPE_CHECKING:
@@ -34,6 +39,8 @@ LOOK_BACK = 80
 """Characters before a date to examine for words such as "two weeks before the end of"."""
 
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]{{2,}}")
+_YEAR = re.compile("[0-9]{4}")
+_SPACES = re.compile(r"\s+")
 _DAY = 86_400_000_000
 """Microseconds."""
 _UNIT_DAYS = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "year": 365}
@@ -56,6 +63,17 @@ _SHARED_MONTH = re.compile(
     re.IGNORECASE,
 )
 """Rewritten as "3 to 5 May", which is one time range."""
+_BEFORE_TIME = re.compile(
+    r"\b(?:earlier|later|back|some\s?time|(?:morning|afternoon|evening|night|day|date|month|year))\s"
+    r"(?:(?:in|on|of|at|around|about|during|as)\s)?(?:the\s)?$",
+    re.IGNORECASE,
+)
+_AFTER_TIME = re.compile(
+    r"(?:['\u2019]s)?(?:,?\s(?:(?:early|late)\s)?(?:morning|afternoon|evening|night|time)\b)?", re.IGNORECASE
+)
+"""Words next to a date that name the time too."""
+_END_OF = re.compile(r"(?:end|close)\s", re.IGNORECASE)
+_START_OF = re.compile(r"(?:beginning|start)\s", re.IGNORECASE)
 _BETWEEN = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:and|to|until|till|-|–)\s+(?:the\s+)?", re.IGNORECASE)
 
@@ -72,14 +90,19 @@ def parse_question(text: str, *, vector: Floats | None, today: int | None, zone:
     if len(tokens) > MAX_TOKENS:
         rarest = sorted(sorted(range(len(tokens)), key=lambda i: -rarity[i])[:MAX_TOKENS])
         tokens, rarity = tuple(tokens[i] for i in rarest), rarity[rarest]
+    named = _named(text, None if today is None else from_micros(today).astimezone(zone or timezone.utc))
+    other_tokens = set(tokenize(named.rest))
     return Question(
         text=text,
         tokens=tokens,
         rarity=rarity,
         names=names_in(text),
-        times=times_in(text, None if today is None else from_micros(today).astimezone(zone or timezone.utc)),
+        times=named.times,
         vector=vector,
         today=today,
+        time_tokens=np.fromiter((token not in other_tokens for token in tokens), bool, len(tokens)),
+        time_only=bool(named.times) and is_about_nothing_else(named.rest),
+        many=asks_for_many(text),
     )
 
 
@@ -106,24 +129,42 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*phrases, *pieces, *tokens, *pairs]))
 
 
+class _Named(NamedTuple):
+    """The time ranges of a text, and the text without the phrases that name them."""
+
+    times: tuple[tuple[int, int], ...]
+    rest: str
+
+
 def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
     """Time ranges in ``text``, in microseconds, ends excluded.
 
     "Before X" and "after X" are open ranges. "The week before X" ends where X starts. "Between X and Y" includes both.
+    A date without a year is the last such date, unless the verbs indicate the present or the future.
     """
-    text = _SHARED_MONTH.sub(r"\1 to ", _SHARED_YEAR.sub(_with_year, text[:DATED_CHARACTERS]))
-    dates = _without_overlaps(placed_dates(text, today) + foreign_dates(text, today))[:MAX_TIMES]
+    return _named(text, today).times
+
+
+def _named(text: str, today: datetime | None) -> _Named:
+    undated = text[DATED_CHARACTERS:]
+    text = _SPACES.sub(" ", text[:DATED_CHARACTERS])
+    text = _SHARED_MONTH.sub(r"\1 to ", _SHARED_YEAR.sub(_with_year, text))
+    dates = _dates_in(text, today)
     zone = (today.tzinfo if today else None) or timezone.utc
     times: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     joined = False
     for position, (at, time) in enumerate(dates):
         place = at + len(time.text)
+        spans.append(_span(text, at, place))
         if time.text.lower() in DAY_NAMES and position + 1 < len(dates):
             leads = _LEADS.match(text, place)
             if leads and dates[position + 1][0] == leads.end():
                 continue  # "the Friday before 22 October": one date, not two
         start, end = to_micros(time.start), to_micros(time.end)
         if joined:
+            if start < times[-1][0] and not _YEAR.search(time.text):
+                start, end = _a_year_later(start, zone), _a_year_later(end, zone)
             times[-1] = (min(times[-1][0], start), max(times[-1][1], end))
         else:
             times.append(_related(text, at, start, end, zone))
@@ -133,7 +174,44 @@ def times_in(text: str, today: datetime | None) -> tuple[tuple[int, int], ...]:
             and _BETWEEN.search(text, max(0, at - LOOK_BACK), at) is not None
             and _AND.match(text, place) is not None
         )
-    return tuple(dict.fromkeys(times))
+    return _Named(tuple(dict.fromkeys(times)), _without_spans(text, spans) + undated)
+
+
+def _a_year_later(micros: int, zone: tzinfo) -> int:
+    """The end of "from August to November", if the last November is before the last August."""
+    day = from_micros(micros).astimezone(zone)
+    try:
+        return to_micros(day.replace(year=day.year + 1))
+    except ValueError:  # 29 February
+        return micros + 365 * _DAY
+
+
+def _dates_in(text: str, today: datetime | None) -> list[tuple[int, TimeRange]]:
+    """The first dates of ``text`` with their positions."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters grow when lowered, and positions must fit the text
+        lowered = text
+    direction = direction_of(lowered)
+    dates = placed_dates(text, today, direction=direction)
+    named = named_times(lowered, DateContext(lowered, today, direction), dates)
+    return _without_overlaps(named + dates + foreign_dates(text, today))[:MAX_TIMES]
+
+
+def _span(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span of a phrase with the words around it that belong to the time: "two weeks before", "the evening of"."""
+    relation = _RELATION.search(text, max(0, start - LOOK_BACK), start)
+    start = relation.start() if relation else start
+    before = _BEFORE_TIME.search(text, max(0, start - LOOK_BACK), start)
+    after = _AFTER_TIME.match(text, end)
+    return before.start() if before else start, after.end() if after else end
+
+
+def _without_spans(text: str, spans: list[tuple[int, int]]) -> str:
+    pieces, place = [], 0
+    for start, end in spans:
+        pieces.append(text[place:start])
+        place = max(place, end)
+    return " ".join([*pieces, text[place:]])
 
 
 def _without_overlaps(dates: list[tuple[int, TimeRange]]) -> list[tuple[int, TimeRange]]:
@@ -159,6 +237,10 @@ def _related(text: str, at: int, start: int, end: int, zone: tzinfo) -> tuple[in
     if relation is None:
         return start, end
     word = " ".join(relation["word"].casefold().split())
+    if word in _BEFORE and _END_OF.match(text, at):
+        start = end  # "before the end of May" is before June
+    elif word in _AFTER and _START_OF.match(text, at):
+        end = start
     if relation["day"] and word in _BEFORE + _AFTER:
         edge = start if word in _BEFORE else end
         weekday = from_micros(edge).astimezone(zone).weekday()

@@ -14,13 +14,13 @@ from datetime import datetime
 from zettel.model import TimeRange
 from zettel.text.days import DAY_NAMES, RESOLVERS, DateContext
 
-_MONTH = (
+MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)(?![a-z])\.?"
 )
-_DAY_NAME = "(?:" + "|".join(DAY_NAMES) + ")"
-_SEASON = "(?:spring|summer|autumn|fall|winter)"
-_YEAR = r"(?:1[89]|20)[0-9]{2}(?![0-9])"
+DAY_NAME = "(?:" + "|".join(DAY_NAMES) + ")"
+SEASON = "(?:spring|summer|autumn|fall|winter)"
+YEAR = r"(?:1[89]|20)[0-9]{2}(?![0-9])"
 _DAY = r"(?:3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)?"
 _DAY_ENDS = r"(?![\w:%]|[.,][0-9])"
 _GERMAN_DOT = r"(?:\.(?=\s(?:april|august|september|november)\b))?"
@@ -42,30 +42,30 @@ _DATES = re.compile(
     rf"""\b(?:(?=[0-9])(?<![0-9][-/.])(?:
     (?P<iso>(?P<iso_y>(?:1[89]|20)[0-9]{{2}})(?P<iso_s>[-/])(?P<iso_m>1[0-2]|0?[1-9])
         (?:(?P=iso_s)(?P<iso_d>3[01]|[12][0-9]|0?[1-9]))?(?![0-9]|[-/][0-9]))
-  | (?P<numeric>(?P<num_a>[0-9]{{1,2}})(?P<num_s>[/.])(?P<num_b>[0-9]{{1,2}})(?P=num_s)(?P<num_y>{_YEAR})(?![./][0-9]))
+  | (?P<numeric>(?P<num_a>[0-9]{{1,2}})(?P<num_s>[/.])(?P<num_b>[0-9]{{1,2}})(?P=num_s)(?P<num_y>{YEAR})(?![./][0-9]))
   | (?P<day_month>(?P<dm_d>{_DAY}){_TO_DAY}(?P<dm_e>{_DAY}))?{_GERMAN_DOT}\s?(?:of\s)?
-        (?P<dm_m>{_MONTH})(?:,?\s(?:of\s)?(?P<dm_y>{_YEAR}))?)
+        (?P<dm_m>{MONTH})(?:,?\s(?:of\s)?(?P<dm_y>{YEAR}))?)
   | (?P<decade>(?P<de_y>(?:1[89]|20)?[0-9]0)'?s)\b
-  | (?<![-$\u20ac\u00a3\#./:,+])(?P<years>(?P<ys_a>{_YEAR})(?:\s?[-\u2013]\s?(?P<ys_b>{_YEAR}))?){_NOT_A_YEAR})
+  | (?<![-$\u20ac\u00a3\#./:,+])(?P<years>(?P<ys_a>{YEAR})(?:\s?[-\u2013]\s?(?P<ys_b>{YEAR}))?){_NOT_A_YEAR})
   | (?=[jfmasond])(?:
-    (?P<month_day>(?P<md_m>{_MONTH})\s(?:the\s)?(?P<md_d>{_DAY})
-        {_TO_DAY}(?P<md_e>{_DAY}){_DAY_ENDS})?{_DAY_ENDS}(?:,?\s(?P<md_y>{_YEAR}))?)
-  | (?P<month_year>(?P<my_m>{_MONTH}),?\s(?:of\s)?(?P<my_y>{_YEAR})))
-  | (?=[safw])(?P<season>(?P<se_n>{_SEASON})\s(?:of\s|in\s)?(?P<se_y>{_YEAR}))
+    (?P<month_day>(?P<md_m>{MONTH})\s(?:the\s)?(?P<md_d>{_DAY})
+        {_TO_DAY}(?P<md_e>{_DAY}){_DAY_ENDS})?{_DAY_ENDS}(?:,?\s(?P<md_y>{YEAR}))?)
+  | (?P<month_year>(?P<my_m>{MONTH}),?\s(?:of\s)?(?P<my_y>{YEAR})))
+  | (?=[safw])(?P<season>(?P<se_n>{SEASON})\s(?:of\s|in\s)?(?P<se_y>{YEAR}))
   | (?=[lpncf])(?:
     (?P<span>(?P<sp_w>last|past|next|coming)\s(?P<sp_c>{COUNT})\s(?P<sp_u>{_UNIT})s?
         |past\s(?P<sp_p>hour|day|week|fortnight|month|year))\b
   | (?P<shift>(?P<sh_w>last|past|previous|next|coming|following)\s
-        (?P<sh_u>night|weekend|week|month|year|{_DAY_NAME}|{_SEASON}|{_MONTH}))\b)
-  | (?=[0-9acfsoten])(?P<ago>(?P<ag_c>{COUNT})\s(?P<ag_u>{_UNIT}|{_DAY_NAME})s?\s(?P<ag_w>ago|back|later|from\snow))\b
+        (?P<sh_u>night|weekend|week|month|year|{DAY_NAME}|{SEASON}|{MONTH}))\b)
+  | (?=[0-9acfsoten])(?P<ago>(?P<ag_c>{COUNT})\s(?P<ag_u>{_UNIT}|{DAY_NAME})s?\s(?P<ag_w>ago|back|later|from\snow))\b
   | (?=[it])(?:
-    (?P<current>this\s(?P<cu_u>morning|afternoon|evening|weekend|week|month|year|{_DAY_NAME}|{_SEASON}))\b
+    (?P<current>this\s(?P<cu_u>morning|afternoon|evening|weekend|week|month|year|{DAY_NAME}|{SEASON}))\b
   | (?P<within>in\s(?P<wi_c>{COUNT})\s(?P<wi_u>{_UNIT})s?)\b(?!'|\sof))
   | (?=[dty])(?P<near>day\s(?:before\syesterday|after\stomorrow)|yesterday|today|tonight|tomorrow)\b
   | (?=[isutdbaflem])(?:in|since|until|till|during|of|by|before|after|from|through|early|late|mid)[\s-]
-        (?:early\s|late\s|mid[\s-])?(?P<month>(?P<mo_m>{_MONTH}))(?!,?\s(?:the\s|of\s)?[0-9])
+        (?:early\s|late\s|mid[\s-])?(?P<month>(?P<mo_m>{MONTH}))(?!,?\s(?:the\s|of\s)?[0-9])
   | (?=[jfsond])(?P<plain_month>january|february|july|september|october|november|december)\b
-  | (?=[mtwfs])(?P<weekday>{_DAY_NAME})\b
+  | (?=[mtwfs])(?P<weekday>{DAY_NAME})\b
     )""",
     re.VERBOSE | re.ASCII,
 )
@@ -92,14 +92,17 @@ def find_dates(text: str, anchor: datetime | None) -> list[TimeRange]:
     return [time for _, time in placed_dates(text, anchor)]
 
 
-def placed_dates(text: str, anchor: datetime | None) -> list[tuple[int, TimeRange]]:
-    """Return the same, each with its position in ``text``."""
+def placed_dates(text: str, anchor: datetime | None, *, direction: int | None = None) -> list[tuple[int, TimeRange]]:
+    """Return the same, each with its position in ``text``.
+
+    ``direction`` replaces the tense of the verbs: -1 for the past, 1 for the future, 0 for the nearest date.
+    """
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters grow when lowered, and spans must fit the text
         lowered = text
     if not _may_name_date(lowered):
         return []
-    context = DateContext(lowered, anchor)
+    context = DateContext(lowered, anchor, direction)
     named = [(match, match.lastgroup or "") for match in _DATES.finditer(lowered)]
     if not lowered.isascii() and _IDEOGRAPHS.search(lowered):
         named += [(match, "ideographic") for match in _IDEOGRAPHIC.finditer(lowered)]

@@ -20,7 +20,7 @@ Days: TypeAlias = tuple[date, date]
 
 _MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 DAY_NAMES = "monday tuesday wednesday thursday friday saturday sunday".split()
-_SEASON_STARTS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+SEASON_STARTS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _COUNTS = {
     word: count
     for count, row in enumerate("a,an,one two three four five six seven eight nine ten eleven twelve".split(), 1)
@@ -45,13 +45,17 @@ _PAST = re.compile(r"\b(?:was|were|did|had|went|got|took|made|met|saw|came|ago|l
 
 
 class DateContext:
-    """The context of dates in a text: the text, the day it was written, its time zone, and the tense of its verbs."""
+    """The context of dates in a text: the text, the day it was written, its time zone, and the tense of its verbs.
 
-    def __init__(self, text: str, anchor: datetime | None) -> None:
+    ``direction`` chooses among dates without a year: -1 the last one, 1 the next, 0 the nearest. None: the tense.
+    """
+
+    def __init__(self, text: str, anchor: datetime | None, direction: int | None = None) -> None:
         self.text = text
         self.zone: tzinfo = (anchor.tzinfo if anchor else None) or timezone.utc
         self.today: date | None = anchor.date() if anchor else None
         self.anchor = anchor
+        self._direction = direction
 
     def midnight(self, day: date) -> datetime:
         return datetime.combine(day, time(), self.zone).astimezone(timezone.utc)
@@ -63,7 +67,21 @@ class DateContext:
     @cached_property
     def tense(self) -> int:
         """-1 for the past, 1 for the future, 0 if neither or both."""
-        return bool(_FUTURE.search(self.text)) - bool(_PAST.search(_PRESENT.sub(" ", self.text)))
+        return has_future(self.text) - has_past(self.text)
+
+    @property
+    def direction(self) -> int:
+        return self.tense if self._direction is None else self._direction
+
+
+def has_future(text: str) -> bool:
+    """Return whether a text in lower case contains a form of the future."""
+    return bool(_FUTURE.search(text))
+
+
+def has_past(text: str) -> bool:
+    """Return whether a text in lower case contains a form of the past."""
+    return bool(_PAST.search(_PRESENT.sub(" ", text)))
 
 
 # ------------------------------------------------------------------------------------------------------ calendar pieces
@@ -87,11 +105,12 @@ def whole_week(day: date, weeks: int = 0) -> Days:
     return whole_day(day - timedelta(days=day.weekday()) + timedelta(weeks=weeks), 7)
 
 
-def _weekend(day: date, weeks: int = 0) -> Days:
+def whole_weekend(day: date, weeks: int = 0) -> Days:
+    """Return the Saturday and Sunday of the week of a day."""
     return whole_day(whole_week(day, weeks)[0] + timedelta(days=5), 2)
 
 
-def _month_number(name: str) -> int:
+def month_number(name: str) -> int:
     return _MONTH_NAMES.index(name[:3]) + 1
 
 
@@ -107,14 +126,14 @@ def count_of(text: str) -> tuple[int, int]:
     return (int(text) if text.isdecimal() else _COUNTS[text]), 0
 
 
-def _nearest(options: list[Days], context: DateContext) -> Days | None:
-    """Choose the last, next or nearest of several years or weeks (in order), by the tense."""
+def nearest(options: list[Days], context: DateContext) -> Days | None:
+    """Choose the last, next or nearest of several years or weeks (in order), by the direction."""
     today = context.today
     if today is None:
         return None
-    if context.tense < 0:
+    if context.direction < 0:
         options = [days for days in options if days[0] <= today] or options
-    elif context.tense > 0:
+    elif context.direction > 0:
         options = [days for days in options if days[1] > today] or options
     return min(options, key=lambda days: abs((days[0] - today).days))
 
@@ -135,7 +154,7 @@ def _numeric(match: re.Match[str], context: DateContext) -> Days:
 
 def _ideographic(match: re.Match[str], context: DateContext) -> Days | None:
     if match["only_m"]:
-        return _day_of(int(match["only_m"]), int(match["only_d"]), None, None, context)
+        return day_of(int(match["only_m"]), int(match["only_d"]), None, None, context)
     if match["d"]:
         return whole_day(date(int(match["y"]), int(match["m"]), int(match["d"])))
     return whole_month(int(match["y"]), int(match["m"])) if match["m"] else whole_year(int(match["y"]))
@@ -150,12 +169,12 @@ def _month_day(match: re.Match[str], context: DateContext) -> Days | None:
 
 
 def _named_day(month: str, day: str, last: str | None, year: str | None, context: DateContext) -> Days | None:
-    return _day_of(
-        _month_number(month), _number(day), _number(last) if last else None, int(year) if year else None, context
+    return day_of(
+        month_number(month), _number(day), _number(last) if last else None, int(year) if year else None, context
     )
 
 
-def _day_of(month: int, day: int, last: int | None, year: int | None, context: DateContext) -> Days | None:
+def day_of(month: int, day: int, last: int | None, year: int | None, context: DateContext) -> Days | None:
     def in_year(number: int) -> Days:
         return date(number, month, day), date(number, month, last or day) + timedelta(days=1)
 
@@ -165,30 +184,31 @@ def _day_of(month: int, day: int, last: int | None, year: int | None, context: D
         return None
     near = range(context.today.year - 1, context.today.year + 2)
     options = [in_year(number) for number in near if (month, day) != (2, 29) or isleap(number)]
-    return _nearest(options, context) if options else None
+    return nearest(options, context) if options else None
 
 
 def _month_year(match: re.Match[str], context: DateContext) -> Days:
-    return whole_month(int(match["my_y"]), _month_number(match["my_m"]))
+    return whole_month(int(match["my_y"]), month_number(match["my_m"]))
 
 
 def _month(match: re.Match[str], context: DateContext) -> Days | None:
-    return _month_near(match["mo_m"], context)
+    return month_near(match["mo_m"], context)
 
 
 def _plain_month(match: re.Match[str], context: DateContext) -> Days | None:
-    return _month_near(match["plain_month"], context)
+    return month_near(match["plain_month"], context)
 
 
-def _month_near(name: str, context: DateContext) -> Days | None:
+def month_near(name: str, context: DateContext) -> Days | None:
+    """Return the last, next or nearest month of a name."""
     if context.today is None:
         return None
-    number, year = _month_number(name), context.today.year
-    return _nearest([whole_month(near, number) for near in (year - 1, year, year + 1)], context)
+    number, year = month_number(name), context.today.year
+    return nearest([whole_month(near, number) for near in (year - 1, year, year + 1)], context)
 
 
 def _season(match: re.Match[str], context: DateContext) -> Days:
-    return whole_month(int(match["se_y"]), _SEASON_STARTS[match["se_n"]], 3)
+    return whole_month(int(match["se_y"]), SEASON_STARTS[match["se_n"]], 3)
 
 
 def _decade(match: re.Match[str], context: DateContext) -> Days | None:
@@ -216,18 +236,18 @@ def _weekday(match: re.Match[str], context: DateContext) -> Days | None:
     if context.today is None:
         return None
     ahead = (DAY_NAMES.index(match["weekday"]) - context.today.weekday()) % 7
-    return _nearest([whole_day(context.today + timedelta(days=ahead + week)) for week in (-7, 0)], context)
+    return nearest([whole_day(context.today + timedelta(days=ahead + week)) for week in (-7, 0)], context)
 
 
 def _current(match: re.Match[str], context: DateContext) -> Days | None:
-    return _stretch(match["cu_u"], 0, context)
+    return stretch(match["cu_u"], 0, context)
 
 
 def _shift(match: re.Match[str], context: DateContext) -> Days | None:
-    return _stretch(match["sh_u"], 1 if match["sh_w"] in ("next", "coming", "following") else -1, context)
+    return stretch(match["sh_u"], 1 if match["sh_w"] in ("next", "coming", "following") else -1, context)
 
 
-def _stretch(unit: str, way: int, context: DateContext) -> Days | None:
+def stretch(unit: str, way: int, context: DateContext) -> Days | None:
     """The last (``way`` -1), this (0) or the next (1) week, weekend, month, year, weekday, season or named month."""
     today = context.today
     if today is None:
@@ -235,7 +255,7 @@ def _stretch(unit: str, way: int, context: DateContext) -> Days | None:
     if unit in ("night", "morning", "afternoon", "evening"):
         return whole_day(today + timedelta(days=way))
     if unit in ("week", "weekend"):
-        return (whole_week if unit == "week" else _weekend)(today, way)
+        return (whole_week if unit == "week" else whole_weekend)(today, way)
     if unit == "month":
         return whole_month(today.year, today.month + way)
     if unit == "year":
@@ -244,8 +264,8 @@ def _stretch(unit: str, way: int, context: DateContext) -> Days | None:
         ahead = (DAY_NAMES.index(unit) - today.weekday()) % 7
         days = (ahead or 7) if way > 0 else ahead if way == 0 else ahead - 7
         return whole_day(today + timedelta(days=days))
-    months = 3 if unit in _SEASON_STARTS else 1
-    number = _SEASON_STARTS[unit] if months == 3 else _month_number(unit)
+    months = 3 if unit in SEASON_STARTS else 1
+    number = SEASON_STARTS[unit] if months == 3 else month_number(unit)
     options = [whole_month(year, number, months) for year in range(today.year - 2, today.year + 3)]
     if way < 0:
         return [days for days in options if days[1] <= today][-1]
@@ -287,7 +307,7 @@ def _units_away(unit: str, count: int, context: DateContext) -> Days:
     if unit in ("week", "fortnight"):
         return whole_week(today, count if unit == "week" else 2 * count)
     if unit == "weekend":
-        return _weekend(today, count)
+        return whole_weekend(today, count)
     if unit == "month":
         return whole_month(today.year, today.month + count)
     return whole_year(today.year + count)

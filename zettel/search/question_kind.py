@@ -1,0 +1,126 @@
+"""Kinds of questions: about a time and nothing else, and for several different things."""
+
+from __future__ import annotations
+
+import re
+
+from zettel.text.tokens import tokenize
+
+_GENERIC_WORDS = frozenset(
+    tokenize(
+        "talk talked discuss discussion ask tell mention say speak spoke spoken write wrote written answer reply chat"
+        " converse conversation message question topic subject thing stuff anything everything something nothing happen"
+        " occur event remind reminder summarise summarize summary list show recap overview remember recall describe"
+        " cover note detail memory memories record log history give gave find look check like know want wanted need"
+        " help deal dealing get got please hi hey hello ok okay exactly quick quickly brief briefly short whole full"
+        " entire total main important interesting new last first date day time morning afternoon evening night earlier"
+        " later recently roughly approximately back ago"
+    )
+)
+"""Tokens of words that do not name a subject."""
+_GENERIC_PHRASES = re.compile(
+    r"""\b(?:
+    s(?:aid|ays)|t(?:old|ells)
+  | (?:(?:i|we|you)(?:\sboth)?|been|was|were)\swork(?:ed|ing)?(?:\son)?
+  | (?:go|goes|going|went)\s(?:on|over|through|back|down|by)
+  | (?:come|comes|came|coming|bring|brought|bringing|turn|turned|pull)\s(?:up|out)
+  | been\s(?:up\sto|going)
+  | (?:i|you|we)\s(?:send|sent|share|shared|post|posted)
+  | (?:sent|shared|posted)\s(?:with\s)?(?:you|me|us)
+  | (?:catch|fill|filled)\s(?:me|us)\s(?:up|in) | touch(?:ed)?\s(?:on|upon) | on\s(?:my|your|our)\sminds?
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FUNCTION_NAMES = re.compile(r"(?<=\S\s)(?:Will|May)\b(?!\s(?:I|you|we|be|it)\b)")
+"""Names that are function words in lower case."""
+
+
+def is_about_nothing_else(rest: str) -> bool:
+    """Return whether a question without its time phrases has no subject: "What did I ask you about in …?"."""
+    if _FUNCTION_NAMES.search(rest):
+        return False
+    return _GENERIC_WORDS.issuperset(tokenize(_GENERIC_PHRASES.sub(" ", rest)))
+
+
+# ---------------------------------------------------------------------------------------------------------- many things
+
+_ONE_THING = "|".join(
+    "glasses spectacles sunglasses trousers pants jeans shorts leggings tights pyjamas pajamas scissors pliers"
+    " headphones earphones earbuds binoculars shoes boots curtains news series species means physics mathematics maths"
+    " politics economics statistics electronics athletics gymnastics genetics linguistics ethics diabetes measles hours"
+    " odds chances lyrics dimensions coordinates proceeds thanks contents headquarters surroundings christmas texas"
+    " lens bias canvas atlas".split()
+)
+"""Plural forms that mostly mean one thing, and singular forms that end in s."""
+_VERBS = "|".join(
+    "was has does makes helps happens causes goes comes means works keeps gives brings needs takes matters counts lies"
+    " gets looks feels sounds smells tastes costs runs starts ends lives sits wants likes loves seems belongs follows"
+    " plays uses explains fits falls stays remains leads points grows burns hurts its his hers ours yours theirs as"
+    " always sometimes s(?:ays|tands) t(?:ells)".split()
+)
+"""Words after "what" that end in s and are not nouns."""
+_PLURAL = (
+    rf"(?!(?:{_ONE_THING}|{_VERBS})\b)(?:people|children|men|women|feet|mice|media|criteria|[a-z-]{{2,}}(?<![sui])s)\b"
+)
+_NOT_NOUN = (
+    r"(?:do|does|did|is|are|was|were|has|have|had|can|could|should|will|would|the|an?|my|our|your|his|her|their)\b"
+)
+_WORD = r"(?:[\w-]+(?:['\u2019]s?)?\s)"
+_OWNER = r"(?:the|my|our|his|her|its|their|your|some|these|those|[\w-]+['\u2019]s?|[\w-]+s['\u2019])"
+_NUMBER = "(?:two|three|four|five|six|seven|eight|nine|ten|several|various|different)"
+_AFTER_PLURAL = (
+    "(?:did|do|does|don't|didn't|have|has|haven't|had|are|were|was|is|can|could|should|will|would|might|must|shall|am"
+    "|i|we|you|he|she|they|in|on|of|for|from|about|with|that|at|to)"
+)
+_HABIT = (
+    r"(?:other|single\s)?(?:day|week|weekend|month|year|morning|evening|night|afternoon|time|hour|minute|now|once"
+    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|spring|summer|autumn|fall|winter)s?\b"
+)
+""" "Every morning" and "each year" are habits."""
+_SINGLE_ALL = (
+    r"(?:(?:day|night|week|weekend|month|year|summer|winter|right|along|over|alone|about|in|that|this|out|too|but|good|set"
+    r"|fine|of\sa|of\sit|(?:the|my|our|his|her|its|their|your)\s(?:time|way|same|while|money|life|rest|best))\b)"
+)
+""" "All day", "all the way"."""
+_MANY: dict[str, str] = {
+    "summary": (
+        r"\b(?:summari[sz]e|recap|overview|rundown|timeline|chronolog\w+|run\s(?:me|us)\sthrough)\b|\bsummary\sof\b"
+    ),
+    "list": (
+        r"^(?:(?:please|can|could|would|will|you|hey|ok|okay|now|and|also|just),?\s)*(?:list|name|enumerate|compare)\s"
+        rf"|\b(?:give|show|make|write|get|send)\s(?:{_WORD}{{0,3}})list\sof\b|\bplease\slist\b"
+    ),
+    "everything": (
+        r"(?<!\bin\s)\beverything\b(?!\s(?:is|was|will|would|ok|okay|all\sright|alright|fine|good|ready|set|in\sorder)\b)"
+    ),
+    "all": (
+        rf"(?<!\bat\s)(?<!after\s)(?<!above\s)(?<!of\s)(?<!across\s)(?<!with\s)(?<!for\s)(?<!from\s)\ball\s(?:of\s)?(?!{_SINGLE_ALL})(?:{_OWNER}\s)?(?:{_WORD}{{0,2}})"
+        rf"(?:{_PLURAL}|those|these|them)"
+    ),
+    "what_all": r"\b(?:what|who|where)\sall\s(?:did|do|have|has|are|were|was|happened|is)\b|\ball\sabout\smy\b",
+    "every": rf"\b(?:every|each)\s(?!other\b|{_HABIT}|one\sof\sus\b)[a-z]",
+    "how_many": (
+        r"\bhow\s(?:many\stimes|often(?!\s(?:should|can|must)))\b|\bnumber\sof\stimes\b"
+        rf"|\bhow\smany\s(?!(?:hour|day|week|month|year)s\b)(?:(?!{_NOT_NOUN}){_WORD}){{1,3}}(?:did|have|has|had)\s{_WORD}(?!have\b)[a-z]+"
+    ),
+    "order": (
+        r"\b(?:what|which)\s(?:chronological\s)?order\b|\border\sin\swhich\b|\border\sof\s(?:the\s)?events\b"
+        r"|\b(?:what|which)\s(?:is|was)\sthe\s(?:right\s)?order\sof\b|\bfrom\s(?:first|earliest)\sto\s(?:last|latest)\b"
+    ),
+    "which": rf"\b(?:what|which)\s(?:(?!{_NOT_NOUN}){_WORD}){{0,2}}?{_PLURAL}(?:\s{_AFTER_PLURAL}\b|[?.!]?$)",
+    "which_of": (rf"\bwhich\sof\s{_OWNER}\s(?:{_WORD}{{0,2}}?){_PLURAL}\s(?:did|do|have|are|were|should|could|can)\b"),
+    "number": rf"\b(?:what|which)\s(?:(?:are|were)\s(?:{_OWNER}\s)?)?{_NUMBER}\s(?:{_WORD}{{0,2}}?){_PLURAL}",
+    "what_are": (
+        rf"\b(?:what|who)(?:\s(?:are|were)|['\u2019]re)\s(?:all\s)?{_OWNER}\s(?:{_WORD}{{0,2}}?){_PLURAL}"
+        r"(?!\s(?:made|called|named|worth|like|used|up|good|bad|so|there|here|\w+ing)\b)"
+    ),
+}
+"""Patterns of questions for several things, with their names."""
+_ASKS_FOR_MANY = re.compile("|".join(f"(?:{pattern})" for pattern in _MANY.values()), re.ASCII)
+_READ_CHARACTERS = 1_000
+"""Beginning of a question to examine. A longer text is a pasted document."""
+
+
+def asks_for_many(text: str) -> bool:
+    """Return whether a question asks for several different things: a list, a count of events, an order, a summary."""
+    return bool(_ASKS_FOR_MANY.search(" ".join(text[:_READ_CHARACTERS].lower().split())))
