@@ -13,7 +13,7 @@ from enum import IntFlag
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -188,14 +188,18 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The result of a scorer for n rows: ``score`` is calibrated to 0..1 and ranks the rows; the rest explains it."""
+    """The result of a scorer for n rows: ``score`` is calibrated to 0..1 and ranks the rows; the rest explains it.
+
+    ``explanation`` returns what contributes to the local score of a row, by name; the values add up to it.
+    """
 
     score: Floats  # (n,)
     local_score: Floats  # (n,)
     graph_score: Floats  # (n,)
-    features: Floats  # (n, f) value times weight
+    features: Floats  # (n, f)
     feature_names: tuple[str, ...]
     sender: Callable[[int], int]  # node (row, or n + term) to the node that sent most of its share; -1: the start
+    explanation: Callable[[int], Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)

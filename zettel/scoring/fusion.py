@@ -1,9 +1,9 @@
 """FusionScorer, the default scorer: a local score for every note, then a graph score.
 
-The local score is the weighted sum of the features in :mod:`zettel.scoring.features`. The notes with the best local
-scores, and the titles and terms that the question names, start the PageRank walk of :mod:`zettel.scoring.walk`. The
-share of the walk on a note is its graph score, which ranks. Weights are in log-odds: the softmax of the local scores
-is a distribution over notes. If it is broad, the question has many answers, and hits are spread over sessions.
+The local score is that of :mod:`zettel.scoring.local_model` over the features of :mod:`zettel.scoring.features`. The
+notes with the best local scores, and the titles and terms that the question names, start the PageRank walk of
+:mod:`zettel.scoring.walk`. The share of the walk on a note is its graph score, which ranks. Local scores are log-odds:
+their softmax is a distribution over notes.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from zettel.model import LinkType
 from zettel.ports.candidate_rules import RARE_TERM_DF, best
 from zettel.ports.query import Scores, Seed
 from zettel.scoring.answering import ANSWER_DEPTH
-from zettel.scoring.calibrate import calibrate, evidence
-from zettel.scoring.features import FEATURES, AblationGroup, Feature, local_features
+from zettel.scoring.calibrate import calibrate
+from zettel.scoring.features import NOTE_FEATURES, NOTE_NAMES, AblationGroup, feature_table
+from zettel.scoring.local_model import LocalModel, shipped_model
 from zettel.scoring.names import similar_terms, unknown_names
 from zettel.scoring.ranking import outdated
 from zettel.scoring.walk import NO_STEPS, Walk, graph_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from zettel.ports.query import Candidates, Floats, Question
@@ -41,14 +40,13 @@ TERM_SHARE = 0.1
 """Share of the restart vector for rare terms. It is small: the local score already counts their words."""
 NAMED_COVERAGE = 2.0
 """Log-odds between a titled note with all rare query words and one with none ("Straw" is in "The Straw Hat")."""
-BROAD = 30.0
-"""Perplexity of the local scores from which a question counts as broad."""
-UNPENALISED = 3
-"""Notes per session without a penalty in a broad question."""
-SESSION_PENALTY = 0.3
-"""Penalty in log-odds for each further note of a session."""
-SPREAD_DEPTH = 100
-"""Best notes to which this penalty applies."""
+GROUPS = {
+    group: [place for place, feature in enumerate(NOTE_FEATURES) if feature.group == group]
+    for group in dict.fromkeys(feature.group for feature in NOTE_FEATURES)
+}
+"""Columns of each group of note features."""
+OUTSIDE_TIME = 20.0
+"""Log-odds against a note outside the time, if the question names nothing else: it ranks after all others."""
 TAIL = 1e-6
 """Factor on the local score beside the graph score. It ranks notes that the walk does not reach, after all others."""
 LIFT = 1.05
@@ -58,48 +56,54 @@ OUTDATED = 0.5
 
 
 class FusionScorer:
-    """The default scorer. ``without`` leaves groups of features out, ``features`` replaces the weights."""
+    """The default scorer. ``without`` leaves parts out, ``model`` replaces the shipped local score."""
 
     name = "fusion"
 
-    def __init__(self, without: frozenset[AblationGroup] = frozenset(), features: Sequence[Feature] = FEATURES) -> None:
+    def __init__(self, without: frozenset[AblationGroup] = frozenset(), model: LocalModel | None = None) -> None:
         unknown = without - set(get_args(AblationGroup))
         if unknown:
             raise InvalidInput(f"unknown group: {', '.join(sorted(unknown))}; use {', '.join(get_args(AblationGroup))}")
         self.without = without
-        self.features = tuple(f for f in features if f.group not in without)
+        self.model = model or shipped_model()
         self.answer_depth = 0 if "statements" in without else ANSWER_DEPTH
 
     def score(self, question: Question, candidates: Candidates) -> Scores:
         """Score the candidates: (n,) each; ``score`` ranks them."""
         n = len(candidates.ids)
         rows = np.flatnonzero(candidates.pool)
-        names = tuple(feature.name for feature in self.features)
-        weighted = np.zeros((n, len(names)), np.float32)
+        features = np.zeros((n, len(NOTE_NAMES)), np.float32)
         if len(rows) == 0:
             zeros = np.zeros(n, np.float32)
-            return Scores(zeros, zeros, zeros, weighted, names, lambda _: -1)
-        values = local_features(question, candidates, rows, windows="windows" not in self.without)
-        gains = np.column_stack([values[feature.name] for feature in self.features])
-        gains *= np.array([feature.weight for feature in self.features], np.float32)
-        weighted[rows] = gains
-        local = gains.sum(axis=1, dtype=np.float64)
-        speaker_gains = gains[:, names.index("speaker")] if "speaker" in names else np.zeros(len(rows), np.float32)
-        walked = self._walk(question, local, values["coverage"], candidates, rows)
+            return Scores(zeros, zeros, zeros, features, NOTE_NAMES, lambda _: -1, lambda _: {})
+        table = feature_table(question, candidates, rows)
+        features[rows] = table.notes
+        inputs = self.model.standardized(table.notes, table.question)
+        for group in self.without & GROUPS.keys():
+            inputs[:, GROUPS[group]] = 0.0  # the mean
+        local = self.model.scores(inputs)
+        if question.time_only:
+            local = time_first(local, table.note("time"))
+        walked = self._walk(question, local, table.note("coverage"), candidates, rows)
         share = walked.share[:n] / max(float(walked.share[:n].sum()), 1e-12)
         order = share.copy()
         order[rows] += TAIL * np.exp(local - local.max())
-        if "spread" not in self.without and perplexity(local) > BROAD:
-            order = spread(order, candidates, rows)
         order = prefer_replacements(order, candidates, question.today)
+        place = scatter(np.arange(len(rows)), rows, n).astype(np.int64)
         return Scores(
-            score=calibrate(order, evidence(local, values["coverage"], speaker_gains), candidates.pool),
+            score=calibrate(order, 0.9, candidates.pool),
             local_score=scatter(local, rows, n).astype(np.float32),
             graph_score=share.astype(np.float32),
-            features=weighted,
-            feature_names=names,
+            features=features,
+            feature_names=NOTE_NAMES,
             sender=walked.sender,
+            explanation=lambda row: self._explanation(inputs[place[row]], local[place[row]]),
         )
+
+    def _explanation(self, inputs: Floats, local: float) -> dict[str, float]:
+        """Return what each group of features, and the situation, contributes to a local score; the sum is the score."""
+        values = self.model.contributions(inputs, GROUPS)
+        return {**values, "situation": float(local) - sum(values.values())}
 
     def _walk(
         self,
@@ -153,28 +157,10 @@ def restart_vector(
     return restart
 
 
-def perplexity(local: NDArray[np.float64]) -> float:
-    """Return the effective number of answers, from 1: exp of the entropy of the softmax of the local scores."""
-    below = local - local.max()
-    odds = np.exp(below)
-    total = float(odds.sum())
-    return total * float(np.exp(-(odds @ below) / total))
-
-
-def spread(order: NDArray[np.float64], candidates: Candidates, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return scores with a penalty of SESSION_PENALTY for each note of a session after its UNPENALISED best, (n,).
-
-    This equals a greedy choice for diversity (Carbonell and Goldstein 1998) that charges a session for each of its
-    notes taken beyond UNPENALISED.
-    """
-    first = rows[best(order[rows], candidates.seq[rows], SPREAD_DEPTH)]
-    first = first[candidates.session[first] >= 0]
-    by_session = np.argsort(candidates.session[first], kind="stable")
-    session = candidates.session[first][by_session]
-    place = np.arange(len(first)) - np.searchsorted(session, session)
-    changed: NDArray[np.float64] = order.copy()
-    changed[first[by_session]] *= np.exp(-SESSION_PENALTY * np.maximum(place - UNPENALISED + 1, 0))
-    return changed
+def time_first(local: NDArray[np.float64], time: Floats) -> NDArray[np.float64]:
+    """Return local scores that rank the notes outside the named time last, if any note is within: (r,), (r,) -> (r,)."""
+    within = time > 0
+    return local - OUTSIDE_TIME * ~within if within.any() else local
 
 
 def scatter(values: NDArray[np.float64], rows: NDArray[np.intp], size: int) -> NDArray[np.float64]:

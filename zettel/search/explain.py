@@ -31,11 +31,11 @@ def explain(
     full: bool = True,
 ) -> Why:
     """Explain the hit at ``row``. ``strength`` is that of a decayed note; ``full`` adds the features and the path."""
-    values = zip(scores.feature_names, scores.features[row].tolist(), strict=True) if full else ()
+    values = scores.explanation(row) if full else {}
     return Why(
         scorer=scorer,
         seeds=tuple(name for flag, name in _SEEDS if candidates.seeds[row] & flag),
-        features={name: round(value, 4) for name, value in values if value},
+        features={name: round(value, 4) for name, value in values.items() if round(value, 4)},
         local_score=round(float(scores.local_score[row]), 4),
         graph_score=round(float(scores.graph_score[row]), 6),
         path=path_to(row, candidates, scores) if full else (),
