@@ -98,7 +98,7 @@ class Eraser:
             ops += await self._vectors.embed_now(shown)
             for note in shown:
                 jobs = self._follow_ups.of if note.id in reworded else self._follow_ups.of_index
-                ops += jobs(scope, note, clock.now)
+                ops += jobs(scope, note, clock.now, self._vectors.defers(len(shown)))
             ops.append(new_job(scope, JobKind.PURGE, clock.now, version=clock.next()))
             return ops
 

@@ -37,7 +37,7 @@ CONTRIB = "com.microsoft"
 INT8_MAX = 127
 
 PAIR_MAX = 128
-"""Largest sum of two weights whose products AVX2 adds in 16 bits: 255 * 128 < 2**15. Older processors saturate beyond."""
+"""Largest sum of two weights in a column: older processors (AVX2) add 2 products in 16 bits, and 255 * 128 < 2**15."""
 
 UINT8_MAX, MIDDLE = 255, 128
 
@@ -262,7 +262,8 @@ class _Graph:
         return np.asarray(self._weights[name], dtype=np.float32)
 
     def _constant(self, name: str, value: Any) -> str:
-        self._constants.append(self._numpy_helper.from_array(np.ascontiguousarray(value).reshape(np.shape(value)), name))
+        array = np.ascontiguousarray(value).reshape(np.shape(value))  # a scalar stays one
+        self._constants.append(self._numpy_helper.from_array(array, name))
         return name
 
     def _add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
