@@ -93,12 +93,12 @@ class ArchiveCandidates:
         cosines = np.zeros(len(notes), np.float32)
         if self._question.vector is None or self._embedder.remote:
             return cosines
-        places = np.arange(len(notes))
+        places = list(range(len(notes)))
         if is_slow(self._embedder):
             rarity = (counts > 0) @ self._question.rarity
-            places = np.argsort(-rarity, kind="stable")[: self._to_embed]
+            places = np.argsort(-rarity, kind="stable")[: self._to_embed].tolist()
             self._to_embed -= len(places)
-        if len(places):
+        if places:
             rows = await self._embedder.embed([vector_text(notes[place]) for place in places])
             cosines[places] = rows @ self._question.vector
         return cosines
