@@ -81,7 +81,9 @@ class Vectors:
         """
         if not self.defers(len(notes)):
             return await self.embed(notes)
-        if self._space is None:
+        if not self.embedder.remote:
+            await self.space()  # records the embedder with the first note
+        elif self._space is None:
             await self._active()
         return []
 
