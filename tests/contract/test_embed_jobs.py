@@ -1,4 +1,4 @@
-"""A write of many notes is acknowledged before a slow embedder runs; embed jobs add the vectors with the same effect."""
+"""A write of many notes is acknowledged before a slow embedder runs; embed jobs add the same vectors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Gated(StaticEmbedder):
     is_open = False
 
     async def embed(self, texts: Sequence[str]) -> Floats:
-        while not self.is_open:
+        while not self.is_open:  # noqa: ASYNC110 - another thread opens it
             await anyio.sleep(0.01)
         return await super().embed(texts)
 

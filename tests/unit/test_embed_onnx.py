@@ -1,4 +1,4 @@
-"""The contextual embedder that zettel ships, and loading of embedders by name."""
+"""The contextual embedder that zettel ships, the default."""
 
 from __future__ import annotations
 

@@ -76,13 +76,13 @@ def export_onnx(
         raise InvalidInput(f"{folder} contains other data: name a new folder for the embedder")
     settings = _settings(source)
     limit = int(settings["max_position_embeddings"])
-    kept = max_tokens or min(limit, int(_read(source, "sentence_bert_config.json").get("max_seq_length") or limit))
-    if not 3 <= kept <= limit:
-        raise InvalidInput(f"max_tokens must be between 3 and {limit}, the limit of {model}; got {kept}")
+    tokens = max_tokens or min(limit, int(_read(source, "sentence_bert_config.json").get("max_seq_length") or limit))
+    if not 3 <= tokens <= limit:
+        raise InvalidInput(f"max_tokens must be between 3 and {limit}, the limit of {model}; got {tokens}")
     try:
         weights = load_file(source / "model.safetensors")
         tokenizer = Tokenizer.from_file(str(source / TOKENIZER))
-        graph = _Graph(weights, settings, kept).build()
+        graph = _Graph(weights, settings, tokens).build()
     except (OSError, KeyError, TypeError) as error:
         raise EmbedderUnreadable(f"{source} does not contain a transformer that can be exported: {error}") from error
     tokenizer.no_padding()
@@ -93,7 +93,7 @@ def export_onnx(
         "format": FORMAT,
         "name": name or f"{label.rpartition('/')[2]}-int8",
         "dim": int(settings["hidden_size"]),
-        "max_tokens": kept,
+        "max_tokens": tokens,
         "source": {"model": label, "sha256": fingerprint_of(source), "licence": licence_of(source)},
         "made": {"by": "zettel.embed.export.export_onnx", "onnx": onnx.__version__, "numpy": version("numpy")},
         "sha256": {file: hashlib.sha256(content).hexdigest() for file, content in files.items()},
