@@ -74,12 +74,14 @@ class Vectors:
         rows = await self.embedder.embed([vector_text(note) for note in notes])
         return [PutVector(note.id, space.id, row) for note, row in zip(notes, rows, strict=True)]
 
-    async def embed_now(self, notes: Sequence[Note]) -> list[Op]:
-        """Return the same, or nothing if jobs compute the vectors: a commit never waits for the network or for many.
+    async def embed_now(self, notes: Sequence[Note], *, many: bool = False) -> list[Op]:
+        """Return the same, or nothing if jobs compute the vectors: a commit waits neither for the network nor for many.
+
+        ``many``: it waits for many.
 
         Raises ``EmbedderMismatch`` in both cases.
         """
-        if not self.defers(len(notes)):
+        if not (self.later if many else self.defers(len(notes))):
             return await self.embed(notes)
         if not self.embedder.remote:
             await self.space()  # records the embedder with the first note
