@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -153,6 +154,21 @@ def test_creating_it_loads_nothing_and_using_it_nothing_heavy() -> None:
     assert {"onnxruntime", "tokenizers"} <= set(used)
     assert {"torch", "onnx", "litellm", "transformers", "pydantic", "scipy", "sympy"}.isdisjoint(used)
     assert not done.stderr
+
+
+def test_no_telemetry_is_collected(tmp_path: Path) -> None:
+    """Some versions of onnxruntime write an id and events below the home folder, and send them from a thread."""
+    code = (
+        "import os, zettel.embed as e; e.load_embedder('minilm').encode(['hello'])\n"
+        "print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    environment |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("1\n", "")
+    assert not list(tmp_path.rglob("*"))
 
 
 # Folders that cannot be read --------------------------------------------------------------------------------

@@ -57,6 +57,10 @@ INLINE_TOKENS = 256
 MAX_THREADS = 16
 """Threads of one call. Each needs about 30 MB, and jobs of several processes share a large machine."""
 
+NO_TELEMETRY = "ORT_DISABLE_TELEMETRY"
+"""Environment variable without which onnxruntime 1.32 stores a device id, starts a thread and sends usage data, also on
+Linux. Because of the thread, a forked process hangs when it ends."""
+
 ERRORS_ONLY = 3
 """Severity from which onnxruntime logs."""
 
@@ -213,12 +217,13 @@ def _session(model: bytes, folder: Path, name: str) -> Any:
     It has one thread, because ``encode`` runs batches in parallel: without threads that wait, results do not depend on
     the number of cores. The export has fused the operators already, and onnxruntime's own fusions are slower.
     """
+    os.environ.setdefault(NO_TELEMETRY, "1")  # read when onnxruntime is imported
     try:
         import onnxruntime
         from onnxruntime.capi import onnxruntime_pybind11_state as errors
     except ImportError as error:
         raise EmbedderUnreadable(_no_onnxruntime(name)) from error
-    onnxruntime.disable_telemetry_events()
+    onnxruntime.disable_telemetry_events()  # if the application imported it earlier
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
