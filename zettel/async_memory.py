@@ -71,8 +71,8 @@ class AsyncMemory:
     ``run_llm_jobs=False`` leaves the model's jobs to another process. ``annotator`` replaces the part that writes the
     fields of notes. ``decay`` makes ``evolve`` archive decayed notes; without it none decays.
 
-    ``embedder`` is None for the shipped static model, a sentence-transformers name or folder, a LiteLLM embedding
-    name, or an Embedder. ``scorer`` ranks search results: a name, a Scorer or a Reranker, see
+    ``embedder`` is a name for ``zettel.embed.load_embedder``, a folder or an Embedder; None selects the shipped one
+    that the store records, else the default. ``scorer`` ranks search results: a name, a Scorer or a Reranker, see
     ``zettel.scoring.load_scorer``. ``scope`` applies to every call that names no scope. ``runner`` runs the jobs: in
     this process by default, ``"process"`` in a child process, ``"ray"`` on a Ray cluster, see
     ``zettel.local.runners.load_runner``.

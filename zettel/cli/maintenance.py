@@ -90,11 +90,13 @@ def doctor(
 
 
 def reembed(ctx: typer.Context) -> None:
-    """Switch to another embedder. Embeds every note again with --embedder, or with the shipped one.
+    """Switch to another embedder. Embeds every note again with --embedder.
+
+    Without it, the default embedder replaces one that zettel does not ship.
 
     \b
     Example:
-      zettel reembed --embedder all-MiniLM-L6-v2
+      zettel reembed --embedder minilm
     """
     options = common(ctx)
     with options.memory() as memory:

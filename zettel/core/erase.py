@@ -95,10 +95,10 @@ class Eraser:
                 recorded_at=clock.recorded_at,
                 erased=deletion.notes,
             )
-            ops += await self._vectors.embed_now(shown)
+            ops += await self._vectors.embed_now(shown, many=True)  # no vector of deleted words remains
             for note in shown:
                 jobs = self._follow_ups.of if note.id in reworded else self._follow_ups.of_index
-                ops += jobs(scope, note, clock.now)
+                ops += jobs(scope, note, clock.now, self._vectors.later)
             ops.append(new_job(scope, JobKind.PURGE, clock.now, version=clock.next()))
             return ops
 

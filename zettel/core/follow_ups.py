@@ -111,25 +111,24 @@ class UnfinishedJobs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowUps:
-    """The jobs that follow a written note.
+    """The jobs that follow a written note. ``annotates``: a model annotates the note.
 
-    ``embeds``: a job computes the vector, and near links follow; otherwise a link job follows at once. ``annotates``:
-    a model annotates the note.
+    ``embeds``, see ``Vectors.defers``: a job computes the vector, and near links follow; otherwise a link job follows
+    at once.
     """
 
-    embeds: bool
     annotates: bool
 
-    def of(self, scope: Scope, note: Note, run_at: datetime) -> list[PutJob]:
+    def of(self, scope: Scope, note: Note, run_at: datetime, embeds: bool) -> list[PutJob]:
         """Return the jobs of a note with new wording. A model annotates neither filler nor derived notes."""
-        jobs = self.of_index(scope, note, run_at)
+        jobs = self.of_index(scope, note, run_at, embeds)
         if self.annotates and note.kind is Kind.EPISODIC and not is_filler(note.content, note.role):
             jobs.append(new_job(scope, JobKind.ANNOTATE, run_at, note))
         return jobs
 
-    def of_index(self, scope: Scope, note: Note, run_at: datetime) -> list[PutJob]:
+    def of_index(self, scope: Scope, note: Note, run_at: datetime, embeds: bool) -> list[PutJob]:
         """Return the jobs of a note with a new index only."""
-        return [new_job(scope, JobKind.EMBED if self.embeds else JobKind.LINK, run_at, note)]
+        return [new_job(scope, JobKind.EMBED if embeds else JobKind.LINK, run_at, note)]
 
 
 def next_attempt(error: BaseException, attempts: int, now: datetime) -> datetime | None:

@@ -128,7 +128,7 @@ class Quarantiner:
         indexed = {put.note.id for put in puts if put.index is not None}
         for note in changed:
             if not note.archived and note.id not in indexed:
-                follow += self._follow_ups.of_index(scope, note, clock.now)
+                follow += self._follow_ups.of_index(scope, note, clock.now, self._vectors.later)
         return [*puts, *follow]
 
 

@@ -37,5 +37,5 @@ async def reindexed(
     ops += await vectors.embed_now(shown)
     for note in shown:
         jobs = follow_ups.of if note.id in reworded else follow_ups.of_index
-        ops += jobs(scope, note, clock.now)
+        ops += jobs(scope, note, clock.now, vectors.defers(len(shown)))
     return ops

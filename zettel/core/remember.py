@@ -1,7 +1,8 @@
 """Stores events as notes, terms, vectors, MENTIONS and jobs in one transaction.
 
 Annotating and embedding with a local model happen while the batch is planned, before the store's transaction. A remote
-embedder is never called here: an ``embed`` job follows, and until then only text search finds the note.
+embedder is never called here, nor a slow one for many events: an ``embed`` job follows, and until then only text search
+finds the note.
 """
 
 from __future__ import annotations
@@ -118,7 +119,8 @@ class EventWriter:
                 known=None if again else lookup,
             )  # fmt: skip
             ops += await self._vectors.embed_now(written)
-            ops += [job for note in written for job in self._follow_ups.of(scope, note, clock.now)]
+            embeds = self._vectors.defers(len(written))
+            ops += [job for note in written for job in self._follow_ups.of(scope, note, clock.now, embeds)]
             return ops
 
         await self._commits.commit(scope, plan, look)

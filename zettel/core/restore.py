@@ -129,7 +129,7 @@ class ScopeRestorer:
                 jobs += [record for record in batch if isinstance(record, PutJob)]
                 ops, without_vector = await anyio.to_thread.run_sync(_planned, batch, sets)
                 ops += await self._vectors.embed_now(without_vector)
-                to_embed += [note.id for note in without_vector] if self._vectors.later else []
+                to_embed += [note.id for note in without_vector] if self._vectors.defers(len(without_vector)) else []
                 await self._store.apply(Batch(target, written, written + len(batch), tuple(ops), restore))
                 written += len(batch)
                 events += sum(isinstance(record, PutEvent) for record in batch)

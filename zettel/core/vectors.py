@@ -1,4 +1,4 @@
-"""Computes the vectors of notes: a local embedder before the commit, a remote one by a job after it."""
+"""Computes the vectors of notes before the commit, or, by a remote embedder and for many notes, by a job after it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 from zettel.errors import EmbedderMismatch
 from zettel.model import Note
-from zettel.ports import Embedder, GraphStore, QuestionEmbedder, VectorSet
+from zettel.ports import Embedder, GraphStore, QuestionEmbedder, VectorSet, is_slow
 from zettel.ports.operations import Op, PutVector
 from zettel.text.index import VECTOR_RECIPE, vector_text
 
 if TYPE_CHECKING:
     from zettel.ports.query import Floats
+
+
+EMBEDDED_AT_ONCE = 16
+"""Notes that a write embeds with a slow embedder before its commit: 16 of 1,500 characters take 0.5 s on one core."""
 
 
 async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> Floats:
@@ -30,6 +34,10 @@ class Vectors:
         self.embedder = embedder
         self.later = later or embedder.remote
         self._space: VectorSet | None = None
+
+    def defers(self, count: int) -> bool:
+        """Return whether jobs compute the vectors of a write of ``count`` notes."""
+        return self.later or (count > EMBEDDED_AT_ONCE and is_slow(self.embedder))
 
     async def space(self) -> VectorSet:
         """Return the store's active vector set; the first embedder that opens a store creates it.
@@ -66,14 +74,18 @@ class Vectors:
         rows = await self.embedder.embed([vector_text(note) for note in notes])
         return [PutVector(note.id, space.id, row) for note, row in zip(notes, rows, strict=True)]
 
-    async def embed_now(self, notes: Sequence[Note]) -> list[Op]:
-        """Return the same, or nothing if jobs compute the vectors: a commit never waits for the network.
+    async def embed_now(self, notes: Sequence[Note], *, many: bool = False) -> list[Op]:
+        """Return the same, or nothing if jobs compute the vectors: a commit waits neither for the network nor for many.
+
+        ``many``: it waits for many.
 
         Raises ``EmbedderMismatch`` in both cases.
         """
-        if not self.later:
+        if not (self.later if many else self.defers(len(notes))):
             return await self.embed(notes)
-        if self._space is None:
+        if not self.embedder.remote:
+            await self.space()  # records the embedder with the first note
+        elif self._space is None:
             await self._active()
         return []
 

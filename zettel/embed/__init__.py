@@ -1,8 +1,9 @@
 """Embedders, and ``load_embedder``, which loads them by name.
 
-``static`` looks up token vectors with numpy alone; ``weights`` contains the default model, made by ``distill``.
-``transformer`` runs sentence-transformers models. ``remote`` calls a service through LiteLLM. A store records the
-fingerprint of its embedder, so it detects changed weights.
+``onnx`` runs a contextual model without torch; ``minilm`` contains the default one, made by ``export``. ``static``
+looks up token vectors with numpy alone; ``weights`` contains its model, made by ``distill``. ``transformer`` runs
+sentence-transformers models. ``remote`` calls a service through LiteLLM. A store records the fingerprint of its
+embedder, so it detects changed weights.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from zettel.ports import Embedder
 
 EmbedderSpec: TypeAlias = "str | os.PathLike[str] | Embedder | None"
+
+DEFAULT = "minilm"
+"""Name of the default embedder."""
 
 ENTRY_POINTS = "zettel.embedders"
 """Entry point group in which other packages register embedders."""
@@ -35,11 +39,12 @@ LITELLM_PROVIDERS = frozenset(
 def load_embedder(spec: EmbedderSpec = None) -> Embedder:
     """Return the embedder of ``spec``. The first match counts:
 
-    * None, ``"static"`` or ``"all-MiniLM-L6-v2-static-256"``: the static model shipped with zettel;
+    * None, ``"minilm"`` or ``"all-MiniLM-L6-v2-int8"``: the contextual model shipped with zettel;
+    * ``"static"`` or ``"all-MiniLM-L6-v2-static-256"``: the static model shipped with zettel;
     * an object with ``embed``: itself;
     * ``"litellm:NAME"`` (or ``"litellm/NAME"``): the LiteLLM embedding model NAME;
     * ``"transformer:NAME"``: the sentence-transformers model NAME;
-    * a folder: a static model if its config.json says so, else a sentence-transformers model;
+    * a folder: a static or an ONNX model if its config.json names that format, else a sentence-transformers model;
     * a name that another package registered in the entry point group ``zettel.embedders``; ``"NAME:REST"`` passes REST;
     * ``"PROVIDER/NAME"`` with a provider of ``LITELLM_PROVIDERS``, for example
       ``openai/text-embedding-3-small``: LiteLLM;
@@ -47,11 +52,11 @@ def load_embedder(spec: EmbedderSpec = None) -> Embedder:
 
     Loads a transformer immediately, which takes seconds: in an event loop, call this in a thread.
 
-    Raises ``EmbedderUnreadable`` for a folder or name without an embedder, ``EmbedderUnavailable`` if a model cannot be
-    downloaded, ``MissingExtra`` if sentence-transformers is not installed.
+    Raises ``EmbedderUnreadable`` for a folder or name without an embedder, or without onnxruntime for an ONNX model,
+    ``EmbedderUnavailable`` if a model cannot be downloaded, ``MissingExtra`` if sentence-transformers is not installed.
     """
     if spec is None:
-        return _from_name("static")
+        return _from_name(DEFAULT)
     if isinstance(spec, str):
         return _from_name(spec)
     if isinstance(spec, os.PathLike):
@@ -60,10 +65,9 @@ def load_embedder(spec: EmbedderSpec = None) -> Embedder:
 
 
 def _from_name(name: str) -> Embedder:
-    from zettel.embed.static import SHIPPED_NAME, StaticEmbedder
-
-    if name in ("static", SHIPPED_NAME):
-        return StaticEmbedder()
+    shipped = _shipped(name)
+    if shipped is not None:
+        return shipped
     prefix, colon, rest = name.partition(":")
     provider, slash, model = name.partition("/")
     if colon and prefix == "litellm":
@@ -82,6 +86,23 @@ def _from_name(name: str) -> Embedder:
     )
 
 
+def recorded_embedder(name: str | None) -> Embedder:
+    """Return the embedder of a memory whose user names none: the one that its store records if zettel ships it.
+
+    ``name``: of the store's active vector set, or None. Otherwise it is the default embedder, so that
+    the store refuses a memory with vectors of another one.
+    """
+    return (_shipped(name) if name else None) or load_embedder()
+
+
+def _shipped(name: str) -> Embedder | None:
+    from zettel.embed import onnx, static
+
+    if name in (DEFAULT, onnx.SHIPPED_NAME):
+        return onnx.OnnxEmbedder()
+    return static.StaticEmbedder() if name in ("static", static.SHIPPED_NAME) else None
+
+
 def _by_entry_point(name: str, *arguments: str) -> Embedder | None:
     from importlib.metadata import entry_points
 
@@ -91,10 +112,13 @@ def _by_entry_point(name: str, *arguments: str) -> Embedder | None:
 
 
 def _from_folder(folder: Path) -> Embedder:
+    from zettel.embed.onnx import OnnxEmbedder, is_onnx_model
     from zettel.embed.static import StaticEmbedder, is_static_model
 
     if not folder.is_dir():
         raise EmbedderUnreadable(f"the folder {folder} does not exist: name the folder of an embedder")
+    if is_onnx_model(folder):
+        return OnnxEmbedder(folder)
     return StaticEmbedder(folder) if is_static_model(folder) else _transformer(folder)
 
 

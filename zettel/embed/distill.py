@@ -82,7 +82,7 @@ def distill(
         "name": name or f"{label.rpartition('/')[2]}-static-{dims}",
         "dim": rows.shape[1],
         "tokens": len(rows),
-        "source": {"model": label, "sha256": fingerprint_of(source), "licence": _licence_of(source)},
+        "source": {"model": label, "sha256": fingerprint_of(source), "licence": licence_of(source)},
         "made": {
             "by": "zettel.embed.distill.distill",
             "sif": SIF_COEFFICIENT,
@@ -153,7 +153,7 @@ def _hidden_size(source: Path) -> int:
         raise EmbedderUnreadable(f"{source} does not contain a transformer that can be distilled: {error}") from error
 
 
-def _licence_of(source: Path) -> str:
+def licence_of(source: Path) -> str:
     """The licence in the model card, or "unknown"."""
     card = source / "README.md"
     text = card.read_text("utf-8") if card.is_file() else ""

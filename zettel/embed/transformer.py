@@ -42,6 +42,7 @@ class SentenceTransformerEmbedder:
     """
 
     remote = False
+    slow = True
 
     def __init__(self, name: str | Path, device: str | None = None) -> None:
         try:

@@ -144,7 +144,8 @@ class AnnotateJob(JobHandler):
             again = [note.id for note in writer.notes if note.id in group.shown]
             ops += await mention_ops(self._store, scope, writer.notes, again=again, recorded_at=clock.recorded_at)
             ops += await self._vectors.embed_now(writer.notes)
-            ops += [job for note in writer.notes for job in self._follow_ups.of_index(scope, note, clock.now)]
+            embeds = self._vectors.defers(len(writer.notes))
+            ops += [job for note in writer.notes for job in self._follow_ups.of_index(scope, note, clock.now, embeds)]
             return ops + finish(jobs[note.id] for note in group.stretch if note.id not in flaws)
 
         await self._commits.commit(scope, plan)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from zettel.core.commit import Clock
 from zettel.core.decisions import is_reverted
 from zettel.core.fold import fold, live_revisions
-from zettel.core.follow_ups import FollowUps, new_job
+from zettel.core.follow_ups import new_job
 from zettel.core.identity import new_id
 from zettel.core.mentions import mention_ops
 from zettel.core.revise import BY_HAND, revised
@@ -92,10 +92,9 @@ def derived_note(history: NoteHistory) -> DerivedNote | None:
 class DerivedNotes:
     """Builds the operations that write drafts."""
 
-    def __init__(self, store: GraphStore, vectors: Vectors, follow_ups: FollowUps) -> None:
+    def __init__(self, store: GraphStore, vectors: Vectors) -> None:
         self._store = store
         self._vectors = vectors
-        self._follow_ups = follow_ups
 
     async def ops(self, scope: Scope, drafts: Sequence[Draft], clock: Clock) -> list[Op]:
         """Return the operations that write these drafts. Raises ``StaleLease`` if their sources have changed."""
@@ -122,7 +121,7 @@ class DerivedNotes:
         again = [note.id for note in visible if note.id in existing]
         ops += await mention_ops(self._store, scope, visible, again=again, recorded_at=clock.recorded_at)
         ops += await self._vectors.embed_now(visible)
-        if self._follow_ups.embeds:
+        if self._vectors.defers(len(visible)):
             ops += [new_job(scope, JobKind.EMBED, clock.now, note) for note in visible]
         return ops
 

@@ -1,4 +1,4 @@
-"""The embed job: vectors of notes, where the embedder is remote or slow."""
+"""The embed job: vectors of notes that no write computed, because the embedder is remote or the notes were many."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from zettel.ports import GraphStore, ScopeState
 from zettel.ports.operations import Op
 from zettel.text.index import vector_text
 
+PART = 256
+"""Notes embedded per commit: an interruption loses at most the work on one part."""
+
 
 class EmbedJob(JobHandler):
     """Embeds the notes of a store, then queues their link jobs."""
@@ -25,6 +28,11 @@ class EmbedJob(JobHandler):
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs]:
         """Embed the notes of these jobs."""
+        for start in range(0, len(jobs), PART):
+            await self._embed(scope, jobs[start : start + PART])
+        return []
+
+    async def _embed(self, scope: Scope, jobs: Sequence[Job]) -> None:
         ids = [job.note for job in jobs if job.note]
         read = await self._store.notes(scope, ids)
         puts = await self._vectors.embed(list(read.values()))
@@ -41,7 +49,6 @@ class EmbedJob(JobHandler):
             return ops + finish(job for job in jobs if job.note in now)
 
         await self._commits.commit(scope, plan)
-        return []
 
     async def _reflections(self, scope: Scope, notes: Iterable[Note]) -> set[str]:
         """Return the ids of the notes that a reflect job wrote. They link to their sources and get no near links."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import anyio
 
 from zettel.core.commit import Clock, Commits
-from zettel.core.follow_ups import FollowUps, UnfinishedJobs, finish_plan
+from zettel.core.follow_ups import UnfinishedJobs, finish_plan
 from zettel.core.paging import archived_pages, pages
 from zettel.core.vectors import Vectors
 from zettel.evolve.communities import MIN_EVENTS, communities
@@ -65,7 +65,6 @@ class ReflectJob(JobHandler):
         store: GraphStore,
         commits: Commits,
         vectors: Vectors,
-        follow_ups: FollowUps,
         counters: Counters,
         reflector: ModelReflector | None,
         ask_about: AskFactory,
@@ -73,7 +72,7 @@ class ReflectJob(JobHandler):
         self._store = store
         self._commits = commits
         self._counters = counters
-        self._writer = DerivedNotes(store, vectors, follow_ups)
+        self._writer = DerivedNotes(store, vectors)
         self._reflector = reflector
         self._ask_about = ask_about
 
@@ -359,7 +358,7 @@ def _key(note: Note) -> bytes:
 
 def _make(context: JobContext) -> ReflectJob:
     return ReflectJob(
-        context.store, context.commits, context.vectors, context.follow_ups, context.counters,
+        context.store, context.commits, context.vectors, context.counters,
         context.models.reflector, context.ask_about,
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ from zettel.core.remember import EventWriter
 from zettel.core.restore import ScopeRestorer
 from zettel.core.revert_effects import EffectReverter
 from zettel.core.vectors import Vectors
-from zettel.embed import load_embedder
+from zettel.embed import load_embedder, recorded_embedder
 from zettel.embed.static import StaticEmbedder
 from zettel.errors import InvalidInput
 from zettel.graph import open_store
@@ -35,7 +35,7 @@ from zettel.jobs.registry import JOBS
 from zettel.jobs.spec import JobContext, Models
 from zettel.jobs.work import Work
 from zettel.model import Event, Note, OnConflict, Remembered, Scope, Status
-from zettel.ports import Annotator, GraphStore, Runner
+from zettel.ports import Annotator, Embedder, GraphStore, Runner
 from zettel.ports.language_model import ModelAnnotator, no_model
 from zettel.ports.settings import Settings
 from zettel.search.searcher import Searcher
@@ -129,13 +129,17 @@ async def assemble(settings: Settings, runner: Runner | None = None) -> Engine:
     url, budget = settings.url, settings.budget
     extractive, models = _annotators(settings.annotator, settings.llm, budget)
     store = open_store(url, settings.auth, settings.database) if isinstance(url, (str, Path)) else url
-    # In a thread: a transformer takes seconds to load.
-    embedder = await anyio.to_thread.run_sync(load_embedder, settings.embedder)
+    embedder: Embedder | None = None
+    if settings.embedder is not None:  # before the store opens, so that a refusal leaves no new store behind
+        # In a thread: a transformer takes seconds to load.
+        embedder = await anyio.to_thread.run_sync(load_embedder, settings.embedder)
+    await store.open()
+    if embedder is None:
+        embedder = await _recorded_embedder(store)
     # A static model is faster than transferring its vectors.
     vectors = Vectors(store, embedder, later=settings.away and not isinstance(embedder, StaticEmbedder))
-    await store.open()
     commits = Commits(store)
-    follow_ups = FollowUps(vectors.later, models.annotator is not None)
+    follow_ups = FollowUps(models.annotator is not None)
     editing = NoteEditor(store, commits, extractive, vectors, follow_ups)
     archiving = Archiver(editing)
     llm_client = None if models.model is None else _llm_client(store, commits, models.model, budget)
@@ -170,6 +174,19 @@ async def assemble(settings: Settings, runner: Runner | None = None) -> Engine:
         evolution=EvolutionRound(store, commits, loop, totals, work),
         feedback=FeedbackRecorder(store, commits, searcher.log),
     )
+
+
+async def _recorded_embedder(store: GraphStore) -> Embedder:
+    """Return the shipped embedder that made the store's vectors, by default the default one.
+
+    Closes the store if the embedder cannot be loaded.
+    """
+    try:
+        active = next((space.name for space in await store.spaces() if space.active), None)
+        return await anyio.to_thread.run_sync(recorded_embedder, active)
+    except BaseException:
+        await store.close()
+        raise
 
 
 def _annotators(

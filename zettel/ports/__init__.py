@@ -5,7 +5,7 @@ file and register one entry point. For a store, ``zettel.testing.store_conforman
 """
 
 from zettel.ports.annotator import Annotation, Annotator, Passage, TermStats
-from zettel.ports.embedder import Embedder, EmbedderInfo, QuestionEmbedder
+from zettel.ports.embedder import Embedder, EmbedderInfo, QuestionEmbedder, is_slow
 from zettel.ports.runner import Runner
 from zettel.ports.scorer import AnsweringScorer, Reranker, Scorer, UtilityReranker
 from zettel.ports.settings import Settings
@@ -46,4 +46,5 @@ __all__ = [
     "TermStats",
     "UtilityReranker",
     "VectorSet",
+    "is_slow",
 ]

@@ -18,7 +18,10 @@ class EmbedderInfo(NamedTuple):
 
 
 class Embedder(Protocol):
-    """Computes one vector per text. Texts with similar meaning have vectors with a high cosine."""
+    """Computes one vector per text. Texts with similar meaning have vectors with a high cosine.
+
+    An embedder may also have the attribute ``slow``, see ``is_slow``.
+    """
 
     remote: bool
     """True if it uses a network. A commit never waits for a remote embedder: an ``embed`` job adds the vector later."""
@@ -34,6 +37,14 @@ class Embedder(Protocol):
         Raises ``EmbedderUnavailable`` if a remote embedder does not answer.
         """
         ...
+
+
+def is_slow(embedder: Embedder) -> bool:
+    """Return whether the embedder is local but takes milliseconds per text: its attribute ``slow``, by default False.
+
+    A write of few notes waits for a slow embedder; a write of many does not, and an ``embed`` job adds the vectors.
+    """
+    return bool(getattr(embedder, "slow", False))
 
 
 @runtime_checkable

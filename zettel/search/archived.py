@@ -15,6 +15,7 @@ import numpy as np
 from zettel.core.paging import archived_pages
 from zettel.model import ROLES, TIME_MAX, TIME_MIN, Kind, Note, to_micros
 from zettel.ports.candidate_rules import passes
+from zettel.ports.embedder import is_slow
 from zettel.ports.query import Seed
 from zettel.text.extraction import is_question
 from zettel.text.index import index_note, vector_text
@@ -30,6 +31,9 @@ PAGE = 500
 """Archived notes per read."""
 MAX_ARCHIVED = 512
 """Archived notes to score for a question: those of highest cosine, and of most query words."""
+MAX_EMBEDDED = 32
+"""Archived notes that a slow embedder embeds for a question, those with most query words: 0.1 to 1 s. They have no
+stored vectors."""
 _KINDS = tuple(Kind)
 _ROLES = (None, *ROLES)
 
@@ -67,24 +71,38 @@ class ArchiveCandidates:
         self._notes: list[Note] = []
         self._cosines: Floats = np.zeros(0, np.float32)
         self._counts: Floats = np.zeros((0, len(question.tokens)), np.float32)
+        self._to_embed = MAX_EMBEDDED
 
     async def add(self, notes: Sequence[Note]) -> None:
         """Add a page of notes."""
         if not notes:
             return
         self._notes += notes
-        self._cosines = np.concatenate([self._cosines, await self._cosine(notes)])
         counts = [[index_note(note).tokens.get(token, 0) for token in self._question.tokens] for note in notes]
-        self._counts = np.concatenate([self._counts, np.array(counts, np.float32).reshape(len(notes), -1)])
+        page = np.array(counts, np.float32).reshape(len(notes), -1)
+        self._cosines = np.concatenate([self._cosines, await self._cosine(notes, page)])
+        self._counts = np.concatenate([self._counts, page])
         if len(self._notes) > 2 * MAX_ARCHIVED:
             self._cut()
 
-    async def _cosine(self, notes: Sequence[Note]) -> Floats:
-        """Cosines of the notes with the question; zeros for a remote embedder, which is slower than the search."""
+    async def _cosine(self, notes: Sequence[Note], counts: Floats) -> Floats:
+        """Cosines of the notes with the question.
+
+        Zeros for a remote embedder, which is slower than the search, and for all but ``MAX_EMBEDDED`` notes with a slow
+        one.
+        """
+        cosines = np.zeros(len(notes), np.float32)
         if self._question.vector is None or self._embedder.remote:
-            return np.zeros(len(notes), np.float32)
-        rows = await self._embedder.embed([vector_text(note) for note in notes])
-        return np.asarray(rows @ self._question.vector, np.float32)
+            return cosines
+        places = list(range(len(notes)))
+        if is_slow(self._embedder):
+            rarity = (counts > 0) @ self._question.rarity
+            places = np.argsort(-rarity, kind="stable")[: self._to_embed].tolist()
+            self._to_embed -= len(places)
+        if places:
+            rows = await self._embedder.embed([vector_text(notes[place]) for place in places])
+            cosines[places] = rows @ self._question.vector
+        return cosines
 
     def _cut(self) -> None:
         """Keep the best notes by cosine and by query words."""
