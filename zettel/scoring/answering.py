@@ -12,6 +12,7 @@ from math import log1p
 from typing import TYPE_CHECKING, NamedTuple
 
 from zettel.model import Kind
+from zettel.scoring.first_person import Verdict, judge, may_have_value, parse_own_question
 from zettel.text.mood import Mood
 from zettel.text.names import find_names
 from zettel.text.statements import Matter, ParsedSentence, matter_of, parse_sentences
@@ -100,6 +101,14 @@ class AnswerScore(NamedTuple):
     score: float
     answers: bool
     matched: int = 0
+    is_refuted: bool = False
+
+
+_OWN_SCORES = {
+    Verdict.ANSWERS: AnswerScore(ABOUT + VALUE, True),
+    Verdict.UNSURE: AnswerScore(0.0, False),
+    Verdict.REFUTED: AnswerScore(NOT_ABOUT, False, is_refuted=True),
+}
 
 
 def score_note(question: StateQuestion, note: Note, speakers: Collection[str] = ()) -> AnswerScore:
@@ -107,8 +116,8 @@ def score_note(question: StateQuestion, note: Note, speakers: Collection[str] = 
     if note.kind is Kind.INSIGHT:
         return AnswerScore(NOT_ABOUT, False)
     speaker = frozenset(tokenize(note.speaker)) if note.speaker else frozenset()
-    scores = (_score_statement(question, statement, speaker, speakers) for statement in parse_sentences(note.content))
-    best = max(scores, default=AnswerScore(0.0, False))
+    scores = [_score_statement(question, statement, speaker, speakers) for statement in parse_sentences(note.content)]
+    best = max(scores, default=AnswerScore(0.0, False))._replace(is_refuted=all(score.is_refuted for score in scores))
     return best._replace(score=best.score + FACT) if note.kind is Kind.SEMANTIC else best
 
 
@@ -127,7 +136,8 @@ def _score_statement(
     score += (ABOUT if is_about else NOT_ABOUT) if question.subject else 0.0
     score += (FIELD if in_field else 0.0) + (VALUE if question.value and has_value else 0.0)
     is_covered = coverage >= (MIN_COVERAGE if question.value else 1.0) and (in_field or bool(question.topic))
-    return AnswerScore(score, is_claim and is_about and has_value and is_covered, matched)
+    is_refuted = not (is_claim and is_about) or not may_have_value(question.value, statement.text)
+    return AnswerScore(score, is_claim and is_about and has_value and is_covered, matched, is_refuted)
 
 
 def _is_about(subject: frozenset[str], statement: ParsedSentence, speaker: frozenset[str]) -> bool:
@@ -176,12 +186,19 @@ def order_answers(
     if question is None or len(notes) < 2:
         return None
     replaced = replaced or {}
-    results = [score_note(question, note, speakers) for note in notes]
+    is_chat = any(note.role is not None for note in notes)  # else "I" is one of several people
+    own = parse_own_question(text, question.value, _ANSWER_KIND_TOKENS) if is_chat else None
+    if own is None:
+        results = [score_note(question, note, speakers) for note in notes]
+    else:
+        results = [_OWN_SCORES[judge(own, note)] for note in notes]
+    if is_chat and not (results[0].answers or results[0].is_refuted):
+        return None  # the scorer's first note may be an answer
     for place, result in enumerate(results):
         if not question.value and place >= FIRST_HITS:
             results[place] = result._replace(answers=False)
     for old, new in sorted(replaced.items(), key=lambda pair: notes[pair[0]].seq):
-        if results[old].answers:
+        if results[old].answers and not (own and results[new].is_refuted):
             results[new] = AnswerScore(
                 max(results[new].score, results[old].score), True, max(results[new].matched, results[old].matched)
             )
