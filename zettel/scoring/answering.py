@@ -12,7 +12,7 @@ from math import log1p
 from typing import TYPE_CHECKING, NamedTuple
 
 from zettel.model import Kind
-from zettel.scoring.first_person import Verdict, judge, may_have_value, parse_own_question
+from zettel.scoring.first_person import Verdict, judge, parse_own_question
 from zettel.text.mood import Mood
 from zettel.text.names import find_names
 from zettel.text.statements import Matter, ParsedSentence, matter_of, parse_sentences
@@ -76,6 +76,11 @@ _ANSWER_KIND_TOKENS = frozenset(
 """Tokens that name the kind of the answer and not its topic."""
 
 
+_IN_DIGITS = frozenset({"money", "day", "number"})
+"""Kinds of values that contain a digit, possibly in a form that the parser does not know."""
+_DIGIT = re.compile(r"\d")
+
+
 class StateQuestion(NamedTuple):
     """A question about a current state: tokens of its subject and of its topic, lexical fields, and kind of value."""
 
@@ -136,8 +141,9 @@ def _score_statement(
     score += (ABOUT if is_about else NOT_ABOUT) if question.subject else 0.0
     score += (FIELD if in_field else 0.0) + (VALUE if question.value and has_value else 0.0)
     is_covered = coverage >= (MIN_COVERAGE if question.value else 1.0) and (in_field or bool(question.topic))
-    is_refuted = not (is_claim and is_about) or not may_have_value(question.value, statement.text)
-    return AnswerScore(score, is_claim and is_about and has_value and is_covered, matched, is_refuted)
+    fits = is_claim and is_about and is_covered
+    may_answer = fits and (has_value or (question.value in _IN_DIGITS and bool(_DIGIT.search(statement.text))))
+    return AnswerScore(score, fits and has_value, matched, not may_answer)
 
 
 def _is_about(subject: frozenset[str], statement: ParsedSentence, speaker: frozenset[str]) -> bool:

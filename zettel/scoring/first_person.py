@@ -43,7 +43,7 @@ _POLITE = re.compile(
     r"^\W*(?:(?:can|could|would) you (?:please )?(?:tell|give|remind) me|do you know|please)\b", re.IGNORECASE
 )
 _YOU = re.compile(r"\byou(?:rs?)?\b", re.IGNORECASE)
-_ME = re.compile(r"\bI\b|\bwe\b")
+_ME = re.compile(r"\bI\b|\bwe (?:live|work)\b")
 _NOW = re.compile(r"\b(?:now|currently|at the moment|at present|today|these days|right now)\b", re.IGNORECASE)
 _CALLED = re.compile(r"\b(?:called|named?)\b", re.IGNORECASE)
 _ASKING = re.compile(
@@ -102,7 +102,7 @@ def parse_own_question(text: str, value: str, kind_tokens: AbstractSet[str]) -> 
     ``value`` is the kind of value that it requires, and ``kind_tokens`` name such kinds.
     """
     text = normalized(_NOW.sub(" ", _POLITE.sub(" ", text)))
-    if _YOU.search(text):
+    if _YOU.search(text) and value != "money":  # "How much do you pay for the ferry?" is a question about everybody
         return OwnQuestion((), frozenset(), frozenset(), "you")
     owner = () if _ME.search(text) else find_owner(text)
     if owner is None:
