@@ -1,49 +1,55 @@
-"""Fits the default scorer's weights to labelled conversations and measures them on others.
+"""Fits the default scorer to labelled memories of three kinds, and measures it on others.
 
-Each conversation is stored in its own scope, and a recording scorer collects the candidates of its questions. Local
-weights are fitted to answerable questions (LoCoMo's categories 1 to 4). The score's constants are fitted to all
-questions, to those of another conversation, and to questions with swapped speakers. The graph score is not fitted.
+Each memory is stored in its own scope, and a recording scorer collects the candidates of its questions. The local
+score is fitted to questions with an answer. The calibration is fitted to these and to questions without one: its own,
+those of another memory, and both asked of small cuts of a memory. The graph score is not fitted.
 """
 
 from __future__ import annotations
 
-import re
+import json
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from zettel import AsyncMemory
 from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
-from zettel.model import Scope
+from zettel.model import ROLES, Scope
 from zettel.ports.query import Candidates, Scores
 from zettel.ports.query import Question as Parsed
-from zettel.scoring import calibrate, fit
-from zettel.scoring.features import FEATURES, local_features
+from zettel.scoring.calibrate import ANSWER_FEATURES
+from zettel.scoring.features import FEATURE_NAMES, feature_table
 from zettel.scoring.fusion import FusionScorer
+from zettel.scoring.network_fit import FitSettings, Judged, Labelled, fit_calibration, fit_local
+from zettel.scoring.networks import ScoreModels
 from zettel.scoring.ranking import rank
 
-from . import labelled_questions, locomo, two_wiki
+from . import chats, labelled_questions, locomo, two_wiki
+from .baselines import CachingEmbedder
 from .evaluation import Collection, Progress, Question, external_ids_by_note, run_settings, store, temporary_memory
-from .metrics import QuestionResult, RecallSummary, auroc, summarize
+from .metrics import QuestionResult, auroc, calibration_error, summarize
 from .results import Cell, Result, file_hashes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float64]
 
 K, K_DOCUMENTS = 10, 8
 """Places for hits, as in the benchmarks of conversations and of documents."""
-SHIPPED = np.array([feature.weight for feature in FEATURES])
-SPEAKER = next(place for place, feature in enumerate(FEATURES) if feature.name == "speaker")
-CONSTANTS = {name: getattr(calibrate, name) for name in ("BIAS", "LOCAL", "COVERAGE", "MISMATCH")}
-DIGITS, DIGITS_OF_SCORE = 1, 2
-"""Significant digits of rounded weights and constants. More would overfit. A score depends on log-odds, a ranking only
-on their order, so the constants need more digits."""
+CUT_SIZES = (3, 10, 30, 100)
+"""Messages in a cut of a memory, for the calibration of small memories."""
+CUTS = 3
+"""Cuts of each size of each memory."""
+ASKED_OF_CUT = 4
+"""Questions of a cut with an answer, and as many without one, at most."""
+FEW_NOTES = 60
+"""Notes up to which a memory counts as a kind of its own for the calibration."""
+REPETITION = 0.2
+"""Weight of an assistant's message that repeats what the user said, as evidence."""
+SHARES = {"talk": 0.4, "chat": 0.45, "documents": 0.15}
+"""Weights of the kinds of memory in the local score. We have few questions about documents, and links answer most."""
+_USER, _ASSISTANT = ROLES.index("user"), ROLES.index("assistant")
 
 
 class RecordedSearch(NamedTuple):
@@ -55,34 +61,27 @@ class RecordedSearch(NamedTuple):
     events: list[str]
 
 
-class Conversation(NamedTuple):
-    """A conversation's own questions, those with swapped speakers, and those of another conversation."""
+class Recorded(NamedTuple):
+    """The searches of a memory: its own questions, and those for the calibration alone."""
 
     name: str
+    kind: str
     own: Sequence[RecordedSearch]
-    swapped: Sequence[RecordedSearch]
-    foreign: Sequence[RecordedSearch]
-
-
-class ScoreInputs(NamedTuple):
-    """The score's inputs, (n, 4) with a column of ones, and a mask of the answerable questions."""
-
-    values: Vector
-    answered: NDArray[np.bool_]
+    calibration: Sequence[RecordedSearch]
 
 
 class RecordingScorer:
-    """The default scorer, which records its last input."""
+    """A scorer that records its last input and leaves the order to the candidates' vectors."""
 
     name = FusionScorer.name
 
     def __init__(self) -> None:
-        self._inner = FusionScorer()
         self.last: tuple[Parsed, Candidates] | None = None
 
     def score(self, question: Parsed, candidates: Candidates) -> Scores:
         self.last = question, candidates
-        return self._inner.score(question, candidates)
+        zeros = np.zeros(len(candidates.ids), np.float32)
+        return Scores(zeros, zeros, zeros, zeros[:, None][:, :0], (), lambda _: -1, lambda _: {})
 
 
 async def run(
@@ -91,87 +90,135 @@ async def run(
     test: Sequence[Path] = (),
     documents: tuple[Path, Path] | None = None,
     embedder: str | None = None,
+    out: Path | None = None,
+    settings: FitSettings | None = None,
 ) -> Result:
-    """Fit to the conversations of ``paths``; measure on them, on ``test`` and on ``documents``.
+    """Fit to the memories of ``paths`` and to ``documents``; measure on them and on ``test``.
 
-    The columns are fitted, rounded and shipped weights, and for each conversation weights fitted to all others. Raises
-    ``InvalidInput`` for fewer than two conversations to fit or a duplicate name, ``BadRecord`` for a damaged file.
+    ``out`` is a folder for the weights. Raises ``InvalidInput`` for fewer than two memories to fit or a duplicate name,
+    ``BadRecord`` for a damaged file, ``MissingExtra`` without torch or scipy.
     """
-    collections = [collection for path in (*paths, *test) for collection in read(path)]
-    names = [collection.name for collection in collections]
+    settings = settings or FitSettings()
+    fitting = [collection for path in paths for collection in read(path)]
+    testing = [collection for path in test for collection in read(path)]
+    if documents:
+        fitting += [two_wiki.read(*documents)[0]]
+    names = [collection.name for collection in (*fitting, *testing)]
     if duplicates := sorted({name for name in names if names.count(name) > 1}):
-        raise InvalidInput(f"there are two conversations {duplicates[0]!r}: name each file once, and differently")
-    fitting = sum(len(read(path)) for path in paths)
-    if fitting < 2:
-        raise InvalidInput("name two conversations or more to fit: weights are measured by leaving one out")
-    corpus = [two_wiki.read(*documents)[0]] if documents else []
-    model = load_embedder(embedder)
+        raise InvalidInput(f"there are two memories {duplicates[0]!r}: name each file once, and differently")
+    if len(fitting) < 2:
+        raise InvalidInput("name two memories or more to fit")
+    model = CachingEmbedder(load_embedder(embedder))  # cuts repeat messages
     recorder = RecordingScorer()
+    recorded: list[Recorded] = []
     async with temporary_memory(embedder=model, scorer=recorder) as memory:
-        events: dict[str, str] = {}
-        for collection in [*collections, *corpus]:
-            events |= await _remember(memory, collection, progress)
-        conversations = []
-        for place, (collection, other) in enumerate(zip(collections, strangers(collections, fitting), strict=True)):
-            progress("asking", place, len(collections))
-            own = await _ask(memory, recorder, collection, collection.questions, events)
-            changed = await _ask(memory, recorder, collection, swapped(collection), events)
-            foreign = await _ask(memory, recorder, collection, other.questions, events)
-            conversations.append(Conversation(collection.name, own, changed, foreign))
-        shown = [search for docs in corpus for search in await _ask(memory, recorder, docs, docs.questions, events)]
-    progress("fitting", 0, 1)
-    ran_on: dict[str, Cell] = {"fitted to": ", ".join(names[:fitting])}
-    if test:
-        ran_on["tested on"] = ", ".join(names[fitting:])
-    ran_on |= file_hashes((*paths, *test, *(documents or ())))
-    settings = run_settings(None, (), model, [K, K_DOCUMENTS] if documents else K)
-    return _result(conversations, fitting, shown, ran_on, settings)
+        for group in (fitting, testing):
+            for place, collection in enumerate(group):
+                progress("recording searches", len(recorded), len(names))
+                recorded.append(await _record(memory, recorder, collection, group[(place + 1) % len(group)]))
+    fit, held_out = recorded[: len(fitting)], recorded[len(fitting) :]
+    examples = [example for each in fit for example in labelled(each)]
+    shares = {kind: SHARES[kind] for kind in {example.kind for example in examples}}
+    local = fit_local(examples, FEATURE_NAMES, settings, shares, lambda done, total: progress("fitting", done, total))
+    judged = judged_questions(FusionScorer(models=ScoreModels(local, local)), fit)
+    models = ScoreModels(local, fit_calibration(judged, ANSWER_FEATURES))
+    if out is not None:
+        models.save(out)
+    scorers = FusionScorer(models=models), FusionScorer()
+    ran_on: dict[str, Cell] = {"fitted to": ", ".join(each.name for each in fit)}
+    if held_out:
+        ran_on["tested on"] = ", ".join(each.name for each in held_out)
+    return Result(
+        bench="scorer fit",
+        ran_on=ran_on | file_hashes((*paths, *test, *(documents or ()))),
+        settings=run_settings(None, (), model, [K, K_DOCUMENTS]) | {
+            "networks": settings.networks, "epochs": settings.epochs, "seed": settings.seed,
+        },
+        columns=["what", "questions", "fitted", "shipped"],
+        rows=[row for of, part in (("fit", fit), ("test", held_out)) for row in _rows(part, of, *scorers)],
+        notes=[
+            f"Recall@{K} of each kind of memory, of documents perfect@{K_DOCUMENTS}; AUROC and expected calibration "
+            "error of the first hit's score on questions with and without an answer, cuts of the memories included.",
+        ],
+    )  # fmt: skip
 
 
 def read(path: Path) -> list[Collection]:
-    """Read conversations in LoCoMo's layout, or labelled questions from a ``.jsonl`` file.
+    """Read chats with an assistant, conversations in LoCoMo's layout, or labelled questions from a ``.jsonl`` file.
 
-    A conversation has the file's name, followed by its own if the file contains several.
+    A conversation has the file's name, followed by its own if the file contains several. Raises ``BadRecord``.
     """
-    if path.suffix == ".jsonl":
+    if path.suffix == ".jsonl" and not _starts_as_chat(path):
         return labelled_questions.read(path)
+    if path.is_dir() or _starts_as_chat(path):
+        return chats.read(path)
     collections, _ = locomo.read(path)
     if len(collections) == 1:
         return [collections[0]._replace(name=path.stem)]
     return [collection._replace(name=f"{path.stem}/{collection.name}") for collection in collections]
 
 
-def strangers(collections: Sequence[Collection], fitting: int) -> list[Collection]:
-    """Return for each conversation the next one, whose questions it cannot answer; fit and test sets stay apart."""
-    fitted, tested = list(collections[:fitting]), list(collections[fitting:])
-    rest = tested[1:] + tested[:1] if len(tested) > 1 else fitted[: len(tested)]
-    return [*fitted[1:], fitted[0], *rest]
+def _starts_as_chat(path: Path) -> bool:
+    """Return whether a file, or its first line, is a chat."""
+    if path.suffix == ".gz":
+        return True
+    try:
+        with path.open("rb") as file:
+            content = file.readline() if path.suffix == ".jsonl" else file.read()
+        return chats.is_chat(json.loads(content))
+    except (OSError, ValueError):
+        return False
 
 
-def swapped(collection: Collection) -> list[Question]:
-    """Return the questions about one speaker with the next speaker's name, which makes them unanswerable.
-
-    A question qualifies if it names one speaker, by the first name at least, and no one else states the evidence.
-    """
-    speaker_of = {str(event.external_id): event.speaker for event in collection.events}
-    speakers = list(dict.fromkeys(speaker for speaker in speaker_of.values() if speaker))
-    patterns = {name: re.compile(rf"\b(?:{re.escape(name)}|{re.escape(name.split()[0])})\b") for name in speakers}
-    changed = []
-    for question in collection.questions:
-        if question.group in locomo.MEAN_OF and len(speakers) > 1:
-            named = [name for name, pattern in patterns.items() if pattern.search(question.text)]
-            if len(named) == 1 and {speaker_of[event] for event in question.needed} == set(named):
-                other = speakers[(speakers.index(named[0]) + 1) % len(speakers)]
-                text = patterns[named[0]].sub(other, question.text)
-                changed.append(Question(text, locomo.UNANSWERABLE, frozenset()))
-    return changed
+def kind_of(collection: Collection) -> str:
+    """Return "chat" for a chat with an assistant, "talk" for one among people, else "documents"."""
+    if any(event.role for event in collection.events):
+        return "chat"
+    return "talk" if any(event.session for event in collection.events) else "documents"
 
 
-async def _remember(memory: AsyncMemory, collection: Collection, progress: Progress) -> dict[str, str]:
-    """Store a collection; return the external id behind each note."""
-    scope = Scope(user=collection.name)
-    await store(memory, collection, scope, progress)
-    return await external_ids_by_note(memory, scope)
+def is_answered(question: Question) -> bool:
+    """Return whether a question has an answer. LoCoMo's unanswerable ones name messages that only mislead."""
+    return bool(question.needed) and question.group != locomo.UNANSWERABLE
+
+
+def cuts(collection: Collection, seed: int = 0) -> list[Collection]:
+    """Return small cuts of a memory around the evidence of a question, with questions that they answer or do not."""
+    chooser = random.Random(f"{seed} {collection.name}")
+    ids = [str(event.external_id) for event in collection.events]
+    place = {id: number for number, id in enumerate(ids)}
+    asked = [question for question in collection.questions if is_answered(question) and len(question.needed) <= 2]
+    result = []
+    for size in CUT_SIZES:
+        for number in range(CUTS if asked and len(ids) > size else 0):
+            first = min(place[id] for id in chooser.choice(asked).needed)
+            start = max(0, min(first - chooser.randrange(size), len(ids) - size))
+            inside = set(ids[start : start + size])
+            answered = [question for question in asked if question.needed <= inside]
+            others = [question for question in asked if not question.needed & inside]
+            others += [question for question in collection.questions if not question.needed]
+            chooser.shuffle(answered)
+            chooser.shuffle(others)
+            unanswered = [question._replace(needed=frozenset()) for question in others[:ASKED_OF_CUT]]
+            events = collection.events[start : start + size]
+            name = f"{collection.name}/{size}/{number}"
+            result.append(Collection(name, events, [*answered[:ASKED_OF_CUT], *unanswered]))
+    return result
+
+
+async def _record(
+    memory: AsyncMemory, recorder: RecordingScorer, collection: Collection, other: Collection
+) -> Recorded:
+    quiet = lambda *_: None  # noqa: E731
+    own = await _ask(memory, recorder, collection, collection.questions, quiet)
+    kind = kind_of(collection)
+    foreign = [question._replace(needed=frozenset()) for question in other.questions]
+    calibration = list(own)
+    if other is not collection and kind == kind_of(other):
+        calibration += await _ask(memory, recorder, collection, foreign, quiet)
+    for cut in cuts(collection) if kind == "chat" else ():
+        calibration += await _ask(memory, recorder, cut, cut.questions, quiet)
+    return Recorded(collection.name, kind, own, calibration)
 
 
 async def _ask(
@@ -179,154 +226,101 @@ async def _ask(
     recorder: RecordingScorer,
     collection: Collection,
     questions: Sequence[Question],
-    events: dict[str, str],
+    progress: Progress,
 ) -> list[RecordedSearch]:
-    """Search for questions in a collection's scope and return the scorer's inputs."""
-    shown = []
+    """Search for questions in a collection's scope, which is filled first if it is new; return the scorer's inputs."""
+    scope = Scope(user=collection.name)
+    if not (await memory.stats(scope=scope)).notes:
+        await store(memory, collection, scope, progress)
+    events = await external_ids_by_note(memory, scope)
+    searches = []
     for question in questions:
-        await memory.search(question.text, k=1, scope=Scope(user=collection.name))
+        await memory.search(question.text, k=1, scope=scope)
         assert recorder.last is not None
         parsed, candidates = recorder.last
-        shown.append(RecordedSearch(question, parsed, candidates, [events[id] for id in candidates.ids]))
-    return shown
+        candidates = replace(candidates, ids=tuple(candidates.ids), term_keys=tuple(candidates.term_keys))
+        searches.append(RecordedSearch(question, parsed, candidates, [events[id] for id in candidates.ids]))
+    return searches
 
 
 # ----------------------------------------------------------------------------------------------------------------- fit
 
 
-def labelled(shown: Sequence[RecordedSearch]) -> list[fit.Labelled]:
-    """Return raw features and evidence rows of the candidates, for each answerable question."""
+def labelled(recorded: Recorded) -> list[Labelled]:
+    """Return features and evidence of the candidates, for each question with an answer.
+
+    What a user said is evidence in full. An assistant's message that repeats it counts as REPETITION.
+    """
     examples = []
-    for search in shown:
-        if search.question.group in locomo.MEAN_OF and search.question.needed:
-            rows = np.flatnonzero(search.candidates.pool)
-            values = local_features(search.parsed, search.candidates, rows)
-            positive = np.isin(search.events, sorted(search.question.needed))[rows]
-            examples.append(fit.Labelled(np.column_stack([values[f.name] for f in FEATURES]), positive))
+    for search in recorded.own:
+        rows = np.flatnonzero(search.candidates.pool)
+        if is_answered(search.question) and len(rows):
+            table = feature_table(search.parsed, search.candidates, rows)
+            names, event = np.unique([search.events[row] for row in rows], return_inverse=True)
+            evidence = np.isin(names, sorted(search.question.needed)).astype(np.float32)
+            role = np.full(len(names), -1)
+            role[event] = search.candidates.role[rows]
+            if (role[evidence > 0] == _USER).any():
+                evidence[(evidence > 0) & (role == _ASSISTANT)] = REPETITION
+            examples.append(Labelled(table.values, event, evidence, recorded.kind))
     return examples
 
 
-def scorer_with(weights: Vector) -> FusionScorer:
-    """Return the default scorer with other weights, (f,) in the order of FEATURES."""
-    changed = [replace(feature, weight=float(w)) for feature, w in zip(FEATURES, weights, strict=True)]
-    return FusionScorer(features=changed)
+def judged_questions(scorer: FusionScorer, recorded: Sequence[Recorded]) -> list[Judged]:
+    """Return the evidence for an answer of each search, and whether there is one."""
+    judged = []
+    for each in recorded:
+        for search in each.calibration:
+            evidence = scorer.evidence(search.parsed, search.candidates)
+            if evidence is not None:
+                judged.append(Judged(evidence, is_answered(search.question), _calibration_kind(each, search)))
+    return judged
 
 
-def recall_with(shown: Sequence[RecordedSearch], weights: Vector, k: int) -> RecallSummary:
-    """Summarize recall with these weights, without unanswerable questions."""
-    scorer = scorer_with(weights)
-    results = []
-    for search in shown:
-        if search.question.group != locomo.UNANSWERABLE:
-            rows = rank(scorer.score(search.parsed, search.candidates), search.candidates, k)
-            hits = [[search.events[row]] for row in rows]
-            results.append(QuestionResult(search.question.group, search.question.needed, hits))
-    return summarize(results, k)
-
-
-def score_evidence(conversation: Conversation, weights: Vector) -> ScoreInputs:
-    """Return the inputs of :func:`zettel.scoring.calibrate.calibrate` for all three kinds of questions."""
-    values, answered = [], []
-    for shown, is_own in ((conversation.own, True), (conversation.swapped, False), (conversation.foreign, False)):
-        for search in shown:
-            rows = np.flatnonzero(search.candidates.pool)
-            if not len(rows):
-                continue
-            local = local_features(search.parsed, search.candidates, rows)
-            gains = np.column_stack([local[feature.name] for feature in FEATURES]) * weights
-            inputs = calibrate.evidence(gains.sum(axis=1), local["coverage"], gains[:, SPEAKER])
-            values.append([1.0, *inputs])
-            answered.append(is_own and search.question.group in locomo.MEAN_OF)
-    return ScoreInputs(np.array(values).reshape(-1, len(CONSTANTS)), np.array(answered, np.bool_))
-
-
-def concatenate(parts: Sequence[ScoreInputs]) -> ScoreInputs:
-    """Concatenate the evidence of several conversations."""
-    values, answered = zip(*parts, strict=True)
-    return ScoreInputs(np.concatenate(values), np.concatenate(answered))
-
-
-def fit_weights(groups: Sequence[list[fit.Labelled]], penalty: float) -> Vector:
-    """Fit the local weights to several conversations."""
-    return fit.fit_listwise([example for group in groups for example in group], penalty)
-
-
-def fit_constants(parts: Sequence[ScoreInputs], penalty: float) -> Vector:
-    """Fit the score's constants, in the order of CONSTANTS."""
-    return fit.fit_logistic(*concatenate(parts), penalty)
+def _calibration_kind(recorded: Recorded, search: RecordedSearch) -> str:
+    """Return the kind of memory, apart for memories of few notes."""
+    return f"{recorded.kind}, few notes" if search.candidates.stats.notes <= FEW_NOTES else recorded.kind
 
 
 # -------------------------------------------------------------------------------------------------------------- report
 
 
-def _result(
-    conversations: Sequence[Conversation],
-    fitting: int,
-    documents: Sequence[RecordedSearch],
-    ran_on: dict[str, Cell],
-    settings: dict[str, Cell],
-) -> Result:
-    """Return weights, recall, constants and calibration as a table."""
-    groups = [labelled(conversation.own) for conversation in conversations]
-    penalty = fit.best_penalty(groups[:fitting], fit_weights, lambda group, weights: fit.listwise(group)(weights)[0])
-    fitted = fit_weights(groups[:fitting], penalty)
-    spans = [np.ptp(question.values, axis=0) for group in groups[:fitting] for question in group]
-    varies = np.any(spans, axis=0)
-    constant = [feature.name for feature, is_fitted in zip(FEATURES, varies, strict=True) if not is_fitted]
-    kinds = [fitted, fit.rounded(fitted, DIGITS), SHIPPED]
-    others = fit.leave_one_out(groups, lambda rest: fit_weights(rest, penalty))
-    rows: list[list[Cell]] = [
-        [feature.name, *(_cell(kind[place]) for kind in kinds), None] for place, feature in enumerate(FEATURES)
-    ]
-    recalls = np.array(
-        [
-            [recall_with(conversation.own, kind, K).recall for kind in (*kinds, left)]
-            for conversation, left in zip(conversations, others, strict=True)
-        ]
-    )
-    for place, (conversation, recall) in enumerate(zip(conversations, recalls, strict=True)):
-        of = "fit" if place < fitting else "test"
-        rows.append([f"recall@{K} {conversation.name} ({of})", *map(_cell, recall)])
-    rows.append([f"recall@{K} mean (fit)", *map(_cell, recalls[:fitting].mean(axis=0))])
-    if len(conversations) > fitting:
-        rows.append([f"recall@{K} mean (test)", *map(_cell, recalls[fitting:].mean(axis=0))])
-    if documents:
-        perfect = [recall_with(documents, kind, K_DOCUMENTS).perfect for kind in kinds]
-        rows.append([f"perfect@{K_DOCUMENTS} documents (test)", *map(_cell, perfect), None])
-
-    parts = [score_evidence(conversation, kinds[1]) for conversation in conversations]
-    score_penalty = fit.best_penalty(parts[:fitting], fit_constants, lambda part, odds: fit.logistic(*part)(odds)[0])
-    odds = fit_constants(parts[:fitting], score_penalty)
-    constants = [odds, fit.rounded(odds, DIGITS_OF_SCORE), np.array(list(CONSTANTS.values()))]
-    rows += [[name, *(_cell(kind[place]) for kind in constants), None] for place, name in enumerate(CONSTANTS)]
-    before = [score_evidence(conversation, SHIPPED) for conversation in conversations]
-    for of, part in (("fit", slice(fitting)), ("test", slice(fitting, None))):
-        if parts[part]:
-            now, then = concatenate(parts[part]), concatenate(before[part])
-            measured = [calibration(now, constants[0]), calibration(now, constants[1]), calibration(then, constants[2])]
-            rows.append([f"AUROC of an answer ({of})", *(pair[0] for pair in measured), None])
-            rows.append([f"Brier score ({of})", *(pair[1] for pair in measured), None])
-    return Result(
-        bench="scorer fit",
-        ran_on=ran_on,
-        settings={**settings, "penalty": penalty, "penalty of the score": score_penalty},
-        columns=["what", "fitted", "rounded", "shipped", "left out"],
-        rows=rows,
-        notes=[
-            *(f"{name}: the same for all notes of each question, so its weight is 0." for name in constant),
-            "Left out: each conversation with the weights that all the others give.",
-            "AUROC and Brier score: questions with an answer against those without one, those with another speaker's "
-            "name, and those of another conversation.",
-        ],
-    )
+def _rows(recorded: Sequence[Recorded], of: str, *scorers: FusionScorer) -> list[list[Cell]]:
+    rows: list[list[Cell]] = []
+    for kind in dict.fromkeys(each.kind for each in recorded):
+        searches = [search for each in recorded if each.kind == kind for search in each.own]
+        k = K_DOCUMENTS if kind == "documents" else K
+        summaries = [summarize(results(searches, scorer, k), k) for scorer in scorers]
+        values = [summary.perfect if kind == "documents" else summary.recall for summary in summaries]
+        name = f"perfect@{k}" if kind == "documents" else f"recall@{k}"
+        rows.append([f"{name} {kind} ({of})", summaries[0].questions, *(round(value, 4) for value in values)])
+    searches = [search for each in recorded for search in each.calibration]
+    if searches:
+        scored = [[_first_score(search, scorer) for search in searches] for scorer in scorers]
+        answered = [is_answered(search.question) for search in searches]
+        areas = [auroc(*_by_answer(scores, answered)) for scores in scored]
+        errors = [calibration_error(scores, answered) for scores in scored]
+        rows.append([f"AUROC ({of})", len(searches), *(None if area is None else round(area, 4) for area in areas)])
+        rows.append([f"calibration error ({of})", len(searches), *(round(error, 4) for error in errors)])
+    return rows
 
 
-def calibration(part: ScoreInputs, odds: Vector) -> tuple[Cell, Cell]:
-    """Return AUROC (None if all questions are of one kind) and Brier score (Brier 1950) of the calibrated score."""
-    chance = fit.chances(part.values, odds)
-    area = auroc(chance[part.answered].tolist(), chance[~part.answered].tolist())
-    return None if area is None else round(area, 4), _cell(float(np.mean((chance - part.answered) ** 2)))
+def results(searches: Sequence[RecordedSearch], scorer: FusionScorer, k: int) -> list[QuestionResult]:
+    """Return the first ``k`` hits of each question with an answer."""
+    found = []
+    for search in searches:
+        if is_answered(search.question):
+            rows = rank(scorer.score(search.parsed, search.candidates), search.candidates, k)
+            hits = [[search.events[row]] for row in rows]
+            found.append(QuestionResult(search.question.group, search.question.needed, hits))
+    return found
 
 
-def _cell(value: float) -> Cell:
-    return round(float(value), 4)
+def _first_score(search: RecordedSearch, scorer: FusionScorer) -> float:
+    return float(scorer.score(search.parsed, search.candidates).score.max(initial=0.0))
+
+
+def _by_answer(scores: Sequence[float], answered: Sequence[bool]) -> tuple[list[float], list[float]]:
+    """Return the scores of questions with and without an answer."""
+    pairs = list(zip(scores, answered, strict=True))
+    return [score for score, is_one in pairs if is_one], [score for score, is_one in pairs if not is_one]

@@ -101,6 +101,18 @@ def auroc(positive: Sequence[float], negative: Sequence[float]) -> float | None:
     return below / (len(positive) * len(negative))
 
 
+def calibration_error(chances: Sequence[float], happened: Sequence[bool], bins: int = 10) -> float:
+    """Return the expected calibration error: the mean distance of chance and share, over bins weighted by size.
+
+    Naeini, Cooper and Hauskrecht 2015, "Obtaining Well Calibrated Probabilities Using Bayesian Binning".
+    """
+    grouped: dict[int, list[tuple[float, bool]]] = {}
+    for pair in zip(chances, happened, strict=True):
+        grouped.setdefault(min(int(pair[0] * bins), bins - 1), []).append(pair)
+    distances = [abs(sum(chance - did for chance, did in group)) for group in grouped.values()]
+    return sum(distances) / len(chances) if len(chances) else 0.0
+
+
 def overlap(left: Sequence[Sequence[Hashable]], right: Sequence[Sequence[Hashable]]) -> float:
     """Return the mean share of common hits per question, relative to the longer list; 1.0 if all lists are empty.
 

@@ -348,12 +348,19 @@ class FeatureTable(NamedTuple):
     notes: Floats  # (r, NOTE_FEATURES)
     question: Floats  # (QUESTION_FEATURES,)
 
+    @property
+    def values(self) -> Floats:
+        """The input of the local score, (r, FEATURE_NAMES)."""
+        return np.concatenate([self.notes, np.broadcast_to(self.question, (len(self.notes), len(self.question)))], axis=1)
+
     def note(self, name: str) -> Floats:
         """Return the values of a note feature, (r,)."""
         return self.notes[:, NOTE_NAMES.index(name)]
 
 
 NOTE_NAMES = tuple(feature.name for feature in NOTE_FEATURES)
+FEATURE_NAMES = (*NOTE_NAMES, *(f"question: {name}" for name in QUESTION_FEATURES))
+"""Names of the inputs of the local score."""
 
 
 def feature_table(question: Question, candidates: Candidates, rows: NDArray[np.intp]) -> FeatureTable:

@@ -1,6 +1,6 @@
 """FusionScorer, the default scorer: a local score for every note, then a graph score.
 
-The local score is that of :mod:`zettel.scoring.local_model` over the features of :mod:`zettel.scoring.features`. The
+The local score is that of :mod:`zettel.scoring.networks` over the features of :mod:`zettel.scoring.features`. The
 notes with the best local scores, and the titles and terms that the question names, start the PageRank walk of
 :mod:`zettel.scoring.walk`. The share of the walk on a note is its graph score, which ranks. Local scores are log-odds:
 their softmax is a distribution over notes.
@@ -8,7 +8,7 @@ their softmax is a distribution over notes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from zettel.model import LinkType
 from zettel.ports.candidate_rules import RARE_TERM_DF, best
 from zettel.ports.query import Scores, Seed
 from zettel.scoring.answering import ANSWER_DEPTH
-from zettel.scoring.calibrate import calibrate
-from zettel.scoring.features import NOTE_FEATURES, NOTE_NAMES, AblationGroup, feature_table
-from zettel.scoring.local_model import LocalModel, shipped_model
+from zettel.scoring.calibrate import answer_features, calibrate, chance
+from zettel.scoring.features import NOTE_FEATURES, NOTE_NAMES, AblationGroup, FeatureTable, feature_table
 from zettel.scoring.names import similar_terms, unknown_names
+from zettel.scoring.networks import ScoreModels, shipped_models
 from zettel.scoring.ranking import outdated
 from zettel.scoring.walk import NO_STEPS, Walk, graph_of, walk
 
@@ -55,54 +55,74 @@ OUTDATED = 0.5
 """Factor on the score of an outdated note."""
 
 
+class _Scored(NamedTuple):
+    """The intermediate values of a scoring: rows are the r possible hits, all else is over all n candidates."""
+
+    rows: NDArray[np.intp]  # (r,)
+    table: FeatureTable
+    inputs: Floats  # (r, FEATURE_NAMES), standardised
+    local: NDArray[np.float64]  # (r,)
+    walked: Walk
+    share: NDArray[np.float64]  # (n,)
+    order: NDArray[np.float64]  # (n,)
+
+
 class FusionScorer:
-    """The default scorer. ``without`` leaves parts out, ``model`` replaces the shipped local score."""
+    """The default scorer. ``without`` leaves parts out, ``models`` replaces the shipped networks."""
 
     name = "fusion"
 
-    def __init__(self, without: frozenset[AblationGroup] = frozenset(), model: LocalModel | None = None) -> None:
+    def __init__(self, without: frozenset[AblationGroup] = frozenset(), models: ScoreModels | None = None) -> None:
         unknown = without - set(get_args(AblationGroup))
         if unknown:
             raise InvalidInput(f"unknown group: {', '.join(sorted(unknown))}; use {', '.join(get_args(AblationGroup))}")
         self.without = without
-        self.model = model or shipped_model()
+        self.models = models or shipped_models()
         self.answer_depth = 0 if "statements" in without else ANSWER_DEPTH
 
     def score(self, question: Question, candidates: Candidates) -> Scores:
         """Score the candidates: (n,) each; ``score`` ranks them."""
         n = len(candidates.ids)
-        rows = np.flatnonzero(candidates.pool)
         features = np.zeros((n, len(NOTE_NAMES)), np.float32)
-        if len(rows) == 0:
+        if not candidates.pool.any():
             zeros = np.zeros(n, np.float32)
             return Scores(zeros, zeros, zeros, features, NOTE_NAMES, lambda _: -1, lambda _: {})
+        scored = self._scored(question, candidates)
+        features[scored.rows] = scored.table.notes
+        order = prefer_replacements(scored.order, candidates, question.today)
+        place = scatter(np.arange(len(scored.rows)), scored.rows, n).astype(np.int64)
+        return Scores(
+            score=calibrate(order, chance(self.models.calibration, _evidence(scored)), candidates.pool),
+            local_score=scatter(scored.local, scored.rows, n).astype(np.float32),
+            graph_score=scored.share.astype(np.float32),
+            features=features,
+            feature_names=NOTE_NAMES,
+            sender=scored.walked.sender,
+            explanation=lambda row: self._explanation(scored.inputs[place[row]], scored.local[place[row]]),
+        )
+
+    def evidence(self, question: Question, candidates: Candidates) -> Floats | None:
+        """Return the inputs of the calibration, (ANSWER_FEATURES,); None without a possible hit."""
+        return _evidence(self._scored(question, candidates)) if candidates.pool.any() else None
+
+    def _scored(self, question: Question, candidates: Candidates) -> _Scored:
+        n, rows = len(candidates.ids), np.flatnonzero(candidates.pool)
         table = feature_table(question, candidates, rows)
-        features[rows] = table.notes
-        inputs = self.model.standardized(table.notes, table.question)
+        inputs = self.models.local.standardized(table.values)
         for group in self.without & GROUPS.keys():
             inputs[:, GROUPS[group]] = 0.0  # the mean
-        local = self.model.scores(inputs)
+        local = self.models.local.scores(inputs)
         if question.time_only:
             local = time_first(local, table.note("time"))
         walked = self._walk(question, local, table.note("coverage"), candidates, rows)
         share = walked.share[:n] / max(float(walked.share[:n].sum()), 1e-12)
         order = share.copy()
         order[rows] += TAIL * np.exp(local - local.max())
-        order = prefer_replacements(order, candidates, question.today)
-        place = scatter(np.arange(len(rows)), rows, n).astype(np.int64)
-        return Scores(
-            score=calibrate(order, 0.9, candidates.pool),
-            local_score=scatter(local, rows, n).astype(np.float32),
-            graph_score=share.astype(np.float32),
-            features=features,
-            feature_names=NOTE_NAMES,
-            sender=walked.sender,
-            explanation=lambda row: self._explanation(inputs[place[row]], local[place[row]]),
-        )
+        return _Scored(rows, table, inputs, local, walked, share, order)
 
     def _explanation(self, inputs: Floats, local: float) -> dict[str, float]:
         """Return what each group of features, and the situation, contributes to a local score; the sum is the score."""
-        values = self.model.contributions(inputs, GROUPS)
+        values = self.models.local.contributions(inputs, GROUPS)
         return {**values, "situation": float(local) - sum(values.values())}
 
     def _walk(
@@ -119,6 +139,11 @@ class FusionScorer:
         restart = restart_vector(local, coverage, candidates, rows, named)
         graph = NO_STEPS._replace(nodes=len(restart)) if "walk" in self.without else graph_of(candidates, terms=terms)
         return walk(graph, restart)
+
+
+def _evidence(scored: _Scored) -> Floats:
+    best_row = int(np.argmax(scored.order[scored.rows]))  # of equals the first, which is the older
+    return answer_features(scored.table, scored.local, best_row)
 
 
 def named_terms(question: Question, candidates: Candidates) -> Floats:

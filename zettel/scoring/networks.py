@@ -1,12 +1,12 @@
-"""The local score: a small network over a note's features and the question's, evaluated with numpy.
+"""Small networks that score notes, evaluated with numpy.
 
 What a feature is worth depends on the others: a matching word means more in a short message than in a long answer, and a
-message of the assistant answers other questions than one of the user. So the score is not a weighted sum but the mean of
-a few networks with two hidden layers of ReLU units and a linear path, fitted by ``zettel.scoring.fit``.
+message of the assistant answers other questions than one of the user. So a score is not a weighted sum but the mean of
+a few networks with two hidden layers of ReLU units and a linear path, fitted by ``zettel.scoring.network_fit``.
 
 A score explains itself by Shapley values (Shapley 1953; for models Lundberg and Lee 2017, arXiv:1705.07874) of groups of
 features. A group that is left out has the mean of the training data. The values of all groups add up to the difference
-between the note's score and that of a note with nothing but means.
+between the score and that of an input with nothing but means.
 """
 
 from __future__ import annotations
@@ -28,44 +28,45 @@ if TYPE_CHECKING:
 
     from zettel.ports.query import Floats
 
-SHIPPED = Path(__file__).parent / "weights" / "local.safetensors"
-"""The weights of the default scorer."""
-FORMAT = "zettel-local-score/1"
+SHIPPED = Path(__file__).parent / "weights"
+"""Folder of the default scorer's weights."""
+LOCAL, CALIBRATION = "local.safetensors", "calibration.safetensors"
+"""Files of the local score, and of the chance that the best note answers."""
+FORMAT = "zettel-networks/1"
 LIMIT = 4.0
 """Standardised features are cut to ±LIMIT, so that an unusual memory gives no extreme score."""
 
 
-class LocalModel(NamedTuple):
-    """m networks over f note features and g question features, with h hidden units in each of two layers.
+class Networks(NamedTuple):
+    """m networks over f features, with h hidden units in each of two layers.
 
-    ``names`` are the f + g features in the order of the inputs. ``mean`` and ``scale`` standardise them.
+    ``names`` are the features in the order of the inputs. ``mean`` and ``scale`` standardise them.
     """
 
     names: tuple[str, ...]
-    mean: Floats  # (f + g,)
-    scale: Floats  # (f + g,)
-    first: Floats  # (m, f + g, h)
+    mean: Floats  # (f,)
+    scale: Floats  # (f,)
+    first: Floats  # (m, f, h)
     first_bias: Floats  # (m, h)
     second: Floats  # (m, h, h)
     second_bias: Floats  # (m, h)
     last: Floats  # (m, h)
-    linear: Floats  # (m, f + g)
+    linear: Floats  # (m, f)
     bias: Floats  # (m,)
 
-    def standardized(self, notes: Floats, question: Floats) -> Floats:
-        """Return the networks' input: (n, f), (g,) -> (n, f + g)."""
-        rows = np.concatenate([notes, np.broadcast_to(question, (len(notes), len(question)))], axis=1)
-        return np.asarray(np.clip((rows - self.mean) / self.scale, -LIMIT, LIMIT), np.float32)
+    def standardized(self, values: Floats) -> Floats:
+        """Return the networks' input: (n, f) -> (n, f)."""
+        return np.asarray(np.clip((values - self.mean) / self.scale, -LIMIT, LIMIT), np.float32)
 
     def scores(self, inputs: Floats) -> NDArray[np.float64]:
-        """Return local scores in log-odds: (n, f + g) -> (n,)."""
+        """Return scores in log-odds: (n, f) standardised -> (n,)."""
         hidden = np.maximum(inputs @ self.first + self.first_bias[:, None], 0.0)  # (m, n, h)
         hidden = np.maximum(hidden @ self.second + self.second_bias[:, None], 0.0)
         each = np.einsum("mnh,mh->nm", hidden, self.last) + inputs @ self.linear.T + self.bias
         return np.asarray(each.mean(axis=1), np.float64)
 
     def contributions(self, inputs: Floats, groups: Mapping[str, Sequence[int]]) -> dict[str, float]:
-        """Return the Shapley value of each group of columns for one row, (f + g,).
+        """Return the Shapley value of each group of columns for one standardised row, (f,).
 
         Columns outside all groups keep their values: they are the situation in which the note is scored. Costs
         2^len(groups) evaluations of the networks.
@@ -92,29 +93,46 @@ class LocalModel(NamedTuple):
         }  # fmt: skip
 
     def save(self, path: Path) -> None:
-        """Write the model as safetensors."""
+        """Write the networks as safetensors."""
         from safetensors.numpy import save_file
 
         arrays = {name: np.ascontiguousarray(value) for name, value in self._asdict().items() if name != "names"}
         save_file(arrays, path, metadata={"format": FORMAT, "names": json.dumps(self.names)})
 
     @classmethod
-    def load(cls, path: Path = SHIPPED) -> LocalModel:
-        """Read a model. Raises ``ScorerError`` for a file that is missing, damaged, or of another format."""
+    def load(cls, path: Path) -> Networks:
+        """Read networks. Raises ``ScorerError`` for a file that is missing, damaged, or of another format."""
         from safetensors import SafetensorError, safe_open
 
         try:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
                 if metadata.get("format") != FORMAT:
-                    raise ScorerError(f"{path} does not contain a local score: its format is not {FORMAT}")
+                    raise ScorerError(f"{path} does not contain a score: its format is not {FORMAT}")
                 arrays = {name: file.get_tensor(name) for name in cls._fields if name != "names"}
                 return cls(names=tuple(json.loads(metadata["names"])), **arrays)
         except (OSError, SafetensorError, KeyError, ValueError) as error:
-            raise ScorerError(f"{path} does not contain a local score: {error}") from error
+            raise ScorerError(f"{path} does not contain a score: {error}") from error
+
+
+class ScoreModels(NamedTuple):
+    """The networks of the default scorer: the local score of a note, and the chance that the best note answers."""
+
+    local: Networks
+    calibration: Networks
+
+    def save(self, folder: Path) -> None:
+        """Write both to an existing folder."""
+        self.local.save(folder / LOCAL)
+        self.calibration.save(folder / CALIBRATION)
+
+    @classmethod
+    def load(cls, folder: Path = SHIPPED) -> ScoreModels:
+        """Read both from a folder. Raises ``ScorerError``."""
+        return cls(Networks.load(folder / LOCAL), Networks.load(folder / CALIBRATION))
 
 
 @lru_cache(maxsize=1)
-def shipped_model() -> LocalModel:
-    """Return the shipped model, loaded once per process."""
-    return LocalModel.load()
+def shipped_models() -> ScoreModels:
+    """Return the shipped models, loaded once per process."""
+    return ScoreModels.load()
