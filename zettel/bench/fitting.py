@@ -230,7 +230,7 @@ async def _ask(
 ) -> list[RecordedSearch]:
     """Search for questions in a collection's scope, which is filled first if it is new; return the scorer's inputs."""
     scope = Scope(user=collection.name)
-    if not (await memory.stats(scope=scope)).notes:
+    if not (await memory.stats(scope=scope))["notes"]:
         await store(memory, collection, scope, progress)
     events = await external_ids_by_note(memory, scope)
     searches = []

@@ -42,22 +42,38 @@ def fit(
     ctx: typer.Context,
     paths: QuestionFiles,
     test: TestFiles = None,
-    documents: Documents = None,
+    documents: TrainingDocuments = None,
+    out: Path | None = typer.Option(None, "--out", metavar="FOLDER", help="Where to write the weights."),
+    networks: int = typer.Option(6, "--networks", min=1, help="Networks to fit and average."),
+    epochs: int = typer.Option(12, "--epochs", min=1, help="Passes over all questions, for each network."),
     json: JsonFile = None,
 ) -> None:
-    """Fit the default scorer's weights to labelled conversations, and measure them on others.
+    """Fit the default scorer to labelled memories, and measure it on others.
+
+    A PATH contains chats with an assistant, conversations in LoCoMo's layout, or labelled questions (see export).
+    Requires zettel-graph[torch].
 
     \b
     Examples:
       zettel scorer fit one.json two.json three.json
-      zettel scorer fit one.json two.json --test three.json --documents passages.jsonl questions.jsonl
+      zettel scorer fit chats/*.json --test three.json --documents passages.jsonl questions.jsonl --out weights
     """
     options = common(ctx)
     for path in (*paths, *(test or ()), *(documents or ())):
         require_readable(path, json)
-    from zettel.bench import fitting
+    if out is not None and not out.is_dir():
+        raise InvalidInput(f"the folder {out} does not exist: create it first")
+    from zettel.scoring.device import require_torch
 
-    measure(lambda progress: fitting.run(paths, progress, test or (), documents, options.embedder), options, json)
+    require_torch("fitting the default scorer")
+    from zettel.bench import fitting
+    from zettel.scoring.network_fit import FitSettings
+
+    settings = FitSettings(networks=networks, epochs=epochs)
+    measure(
+        lambda progress: fitting.run(paths, progress, test or (), documents, options.embedder, out, settings),
+        options, json,
+    )  # fmt: skip
 
 
 @app.command(epilog=EVERYWHERE)

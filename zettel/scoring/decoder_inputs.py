@@ -15,7 +15,7 @@ import numpy as np
 from zettel.model import TIME_MIN, Kind, LinkType
 from zettel.ports.candidate_rules import idf
 from zettel.ports.query import Seed
-from zettel.scoring.features import FEATURES
+from zettel.scoring.features import NOTE_NAMES
 from zettel.scoring.fusion import perplexity
 from zettel.scoring.names import speakers_named
 
@@ -24,14 +24,9 @@ if TYPE_CHECKING:
 
     from zettel.ports.query import Candidates, Floats, Ints, Question, Shortlist
 
-FEATURE_VERSION = 1
-LOCAL_FEATURES = (
-    "text_window_1", "text_window_3", "text_session", "coverage", "vector", "vector_window_1", "vector_window_3",
-    "vector_best_3", "speaker", "time", "question", "brevity",
-)  # fmt: skip
-"""The default scorer's features that the decoder reads. The list is fixed: a new feature does not change the input."""
-_SCALES = {"text_window_1": 0.1, "text_window_3": 0.1, "text_session": 0.1}
-"""Scales of the default scorer's features that are not within 0..1."""
+FEATURE_VERSION = 2
+LOCAL_FEATURES = NOTE_NAMES
+"""The default scorer's features, all of which the decoder reads."""
 _KINDS = tuple(kind.value for kind in Kind)
 _SEEDS = (Seed.VECTOR, Seed.TEXT, Seed.TERM, Seed.TITLE, Seed.TIME)
 _ASKS = {
@@ -115,16 +110,11 @@ def decoder_input(question: Question, shortlist: Shortlist) -> DecoderInput:
 
 
 def _local_features(shortlist: Shortlist) -> Floats:
-    """The default scorer's local features, unweighted: (m, LOCAL_FEATURES)."""
-    names, first = shortlist.first.feature_names, shortlist.first.features[shortlist.rows]
-    weights = {feature.name: feature.weight for feature in FEATURES}
-    zeros = np.zeros(len(first), np.float32)
-    return np.column_stack(
-        [
-            first[:, names.index(name)] / weights[name] * _SCALES.get(name, 1.0) if name in names else zeros
-            for name in LOCAL_FEATURES
-        ]
-    )
+    """The default scorer's features: (m, LOCAL_FEATURES); zeros where another scorer made the shortlist."""
+    first = shortlist.first
+    if first.feature_names != LOCAL_FEATURES:
+        return np.zeros((len(shortlist.rows), len(LOCAL_FEATURES)), np.float32)
+    return first.features[shortlist.rows]
 
 
 def _rank_features(

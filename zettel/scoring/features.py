@@ -351,7 +351,8 @@ class FeatureTable(NamedTuple):
     @property
     def values(self) -> Floats:
         """The input of the local score, (r, FEATURE_NAMES)."""
-        return np.concatenate([self.notes, np.broadcast_to(self.question, (len(self.notes), len(self.question)))], axis=1)
+        question = np.broadcast_to(self.question, (len(self.notes), len(self.question)))
+        return np.concatenate([self.notes, question], axis=1)
 
     def note(self, name: str) -> Floats:
         """Return the values of a note feature, (r,)."""

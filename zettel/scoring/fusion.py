@@ -183,7 +183,7 @@ def restart_vector(
 
 
 def time_first(local: NDArray[np.float64], time: Floats) -> NDArray[np.float64]:
-    """Return local scores that rank the notes outside the named time last, if any note is within: (r,), (r,) -> (r,)."""
+    """Return local scores that rank the notes outside the named time last, unless all are: (r,), (r,) -> (r,)."""
     within = time > 0
     return local - OUTSIDE_TIME * ~within if within.any() else local
 

@@ -1,10 +1,10 @@
 """Fits the networks of the default scorer to labelled questions, with torch.
 
 For the local score the loss is ListNet's top-one loss (Cao et al. 2007, "Learning to Rank: From Pairwise Approach to
-Listwise Approach"): the cross-entropy between the evidence and the softmax over the events of a question. An event scores
-as its best part. For the chance of an answer it is the binary cross-entropy. Each kind of memory has a fixed share,
-whatever its number of questions. Several networks that differ by their random numbers are fitted and averaged, which is better
-than any of them (Hansen and Salamon 1990, "Neural Network Ensembles").
+Listwise Approach"): the cross-entropy between the evidence and the softmax over the events of a question. An event
+scores as its best part. For the chance of an answer it is the binary cross-entropy. Each kind of memory has a fixed
+share, whatever its number of questions. Several networks that differ by their random numbers are fitted and averaged,
+which is better than any of them (Hansen and Salamon 1990, "Neural Network Ensembles").
 """
 
 from __future__ import annotations

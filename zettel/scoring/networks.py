@@ -1,12 +1,12 @@
 """Small networks that score notes, evaluated with numpy.
 
-What a feature is worth depends on the others: a matching word means more in a short message than in a long answer, and a
-message of the assistant answers other questions than one of the user. So a score is not a weighted sum but the mean of
-a few networks with two hidden layers of ReLU units and a linear path, fitted by ``zettel.scoring.network_fit``.
+What a feature is worth depends on the others: a matching word means more in a short message than in a long answer, and
+a message of the assistant answers other questions than one of the user. So a score is not a weighted sum but the mean
+of a few networks with two hidden layers of ReLU units and a linear path, fitted by ``zettel.scoring.network_fit``.
 
-A score explains itself by Shapley values (Shapley 1953; for models Lundberg and Lee 2017, arXiv:1705.07874) of groups of
-features. A group that is left out has the mean of the training data. The values of all groups add up to the difference
-between the score and that of an input with nothing but means.
+A score explains itself by Shapley values (Shapley 1953; for models Lundberg and Lee 2017, arXiv:1705.07874) of groups
+of features. A group that is left out has the mean of the training data. The values of all groups add up to the
+difference between the score and that of an input with nothing but means.
 """
 
 from __future__ import annotations
