@@ -185,12 +185,13 @@ def order_answers(
         return None
     most = max(answer.matched for answer in answers)  # "garden gate": the gate of the house is another gate
 
-    def rank(place: int) -> tuple[int, float, int]:
+    def rank(place: int) -> tuple[int, float, bool, int]:
         valid_from, (verdict, matched) = notes[place].valid_from, judgements[place]
         if verdict is not Verdict.ANSWERS:
-            return 2, 0.0, place
+            return 2, 0.0, False, place
         if matched < most or place in replaced:
-            return 1, 0.0, place
-        return 0, -valid_from.timestamp() if valid_from else 0.0, place
+            return 1, 0.0, False, place
+        is_source = notes[place].kind is not Kind.SEMANTIC  # a fact ranks before its source of the same time
+        return 0, -valid_from.timestamp() if valid_from else 0.0, is_source, place
 
     return AnswerOrder(sorted(range(len(notes)), key=rank), [judgement.verdict for judgement in judgements])
