@@ -47,6 +47,7 @@ class LineKind(Enum):
 
 TABLE = frozenset({LineKind.HEADER, LineKind.RULE, LineKind.ROW})
 CODE = frozenset({LineKind.FENCE, LineKind.CODE})
+_IN_UNITS = TABLE | CODE
 
 _HEADING = re.compile(r"#{1,6}(?:\s|$)")
 _BOLD = re.compile(r"(?:\*\*[^*]+\*\*|__[^_]+__):?$")
@@ -63,6 +64,8 @@ def lines_of(content: str) -> list[Line]:
 
 
 class _Reader:
+    """Reads the lines of one text."""
+
     def __init__(self, content: str) -> None:
         self._raw = _split_lines(content)
         self._lines: list[Line] = []
@@ -87,13 +90,13 @@ class _Reader:
             elif text[0] in "`~" and (match := _FENCE.match(text)):
                 fence = match[1] or match[2]
                 self._unit += 1
-                self._begin(line, text)
+                self._begin(line)
                 self._add(line, text, LineKind.FENCE)
             elif "|" in text and place + 1 < len(raw) and _is_rule(raw[place + 1]):
                 place = self._add_table(place)
             else:
                 kind = self._kind(text)
-                self._begin(line, text, kind)
+                self._begin(line, kind)
                 self._add(line, text, kind)
             place += 1
         return self._lines
@@ -102,7 +105,7 @@ class _Reader:
         """Add the rows of the table at a place, and return the place of its last row."""
         raw = self._raw
         self._unit += 1
-        self._begin(raw[place], raw[place].strip())
+        self._begin(raw[place])
         for kind in (LineKind.HEADER, LineKind.RULE):
             self._add(raw[place], raw[place].strip(), kind)
             place += 1
@@ -121,11 +124,11 @@ class _Reader:
                 return LineKind.HEADING
         return LineKind.ITEM if _ITEM.match(text) else LineKind.TEXT
 
-    def _begin(self, line: str, text: str, kind: LineKind | None = None) -> None:
+    def _begin(self, line: str, kind: LineKind | None = None) -> None:
         """Begin a new block, unless the line continues one. ``kind`` is None for a table or a code block."""
         if self._in_list and kind is not LineKind.HEADING:
-            is_inside = kind is LineKind.ITEM or _indent(line, text) >= LIST_INDENT
-            if is_inside or (kind is LineKind.TEXT and not self._is_after_blank and self._last not in CODE | TABLE):
+            is_inside = kind is LineKind.ITEM or _indent(line, len(line) - len(line.lstrip())) >= LIST_INDENT
+            if is_inside or (kind is LineKind.TEXT and not self._is_after_blank and self._last not in _IN_UNITS):
                 return
         self._in_list = kind is LineKind.ITEM
         if kind is LineKind.TEXT and self._last is LineKind.TEXT and not self._is_after_blank:
@@ -139,10 +142,10 @@ class _Reader:
             self._lines.append(Line(start, end, start, kind, -1, -1, 0))
             self._is_after_blank = True
             return
-        in_unit = kind in CODE or kind in TABLE
-        indent = _indent(line, text) if text else 0
-        text_end = start + len(line.rstrip())
-        self._lines.append(Line(start, end, text_end, kind, self._block, self._unit if in_unit else -1, indent))
+        unit = self._unit if kind in _IN_UNITS else -1
+        lead = len(line) - len(line.lstrip()) if text else 0
+        text_end = start + lead + len(text)
+        self._lines.append(Line(start, end, text_end, kind, self._block, unit, _indent(line, lead)))
         self._last = kind
         self._is_after_blank = False
 
@@ -153,9 +156,8 @@ def _split_lines(content: str) -> list[str]:
     return [f"{line}\n" for line in lines] + ([last] if last else [])
 
 
-def _indent(line: str, text: str) -> int:
-    space = line[: line.index(text[0])] if text else ""
-    return len(space) + space.count("\t") * (TAB - 1)
+def _indent(line: str, lead: int) -> int:
+    return lead + line[:lead].count("\t") * (TAB - 1) if lead else 0
 
 
 def _is_rule(line: str) -> bool:
