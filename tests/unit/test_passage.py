@@ -38,7 +38,7 @@ def test_stems_accents_and_other_scripts_match() -> None:
         ("It was great happiness.", "Is she happy?"),
         ("Zürich wählte die Brücke.", "Which bridge is in Zurich?"),
         ("We paid for v3.11.2 then.", "Who uses 3.11.2?"),
-        ("Он живёт в Бергене.", "Берген"),
+        ("Он купил большую лодку.", "Где лодка?"),
         ("彼女は東京タワーに行きました。", "東京タワー"),
     ):
         assert sentence in select_passage(f"{FILLER * 8}{sentence} {FILLER * 8}", ask(question))
