@@ -53,7 +53,8 @@ def pack(
         return ""
     chosen = list(hits)
     if estimate_tokens(_render([_entry(chosen[0])])) > max_tokens:
-        chosen[:1] = _shortened(chosen[0], int(BEST_SHARE * max_tokens) if len(chosen) > 1 else max_tokens)
+        most = int(BEST_SHARE * max_tokens) if len(chosen) > 1 else max_tokens - 1  # 1 for rounding
+        chosen[:1] = _shortened(chosen[0], most)
     entries: list[_Entry] = []
     for hit in chosen:
         for entry in _forms(hit, questions):
@@ -61,7 +62,7 @@ def pack(
                 entries.append(entry)
                 break
     if not entries:
-        return _cut(_render([_entry(hits[0])]), max_tokens)
+        return _cut(_render([_entry((chosen or hits)[0])]), max_tokens)
     events = {entry.event for entry in entries}
     return _render([entry._replace(asked="") if entry.question_event in events else entry for entry in entries])
 
@@ -100,7 +101,7 @@ def _shortened(hit: Hit, max_tokens: int) -> list[Hit]:
     if passage and passage not in text:
         place = content.find(passage)
         rest = marked_passage(passage, content) if place < 0 else f"{CUT if place else ''}{content[place:].rstrip()}"
-        text = _cut(rest, most)
+        text = rest if estimate_tokens(rest) <= most else _cut(rest, most)
     return [_with_content(hit, text)] if text.strip(CUT) else []
 
 
