@@ -120,3 +120,64 @@ def test_a_large_context_is_packed_without_delay() -> None:
     text = pack(hits, 100_000)
     assert process_time() - start < 1.5  # rendering all hits again for each hit would take far longer
     assert text.count("\n- ") == len(hits)
+
+
+SAND = "Sand the hull first. Then wait for a dry day in June before you begin."
+LONG = f"{SAND} " * 6 + "Use linseed oil for the hull. " + f"{SAND} " * 6
+
+
+def test_a_long_hit_is_replaced_by_its_passage() -> None:
+    hits = [hit("short one", 1), hit(LONG, 2).model_copy(update={"passage": "Use linseed oil for the hull."})]
+    assert pack(hits, 20) == "- short one\n- …Use linseed oil for the hull.…"
+    assert pack(hits, 800) == f"- short one\n- {LONG.strip()}"
+    assert pack(hits, 10) == "- short one"
+
+
+def test_a_long_best_hit_begins_with_its_passage() -> None:
+    best = hit(LONG, 1).model_copy(update={"passage": "Use linseed oil for the hull."})
+    text = pack([best, hit("We had soup.", 2)], 60)
+    assert text.startswith("- …Use linseed oil for the hull. Sand the hull first.")
+    assert text.endswith("…\n- We had soup.")
+    assert estimate_tokens(text) <= 60
+
+
+def _answered(**fields: object) -> tuple[Hit, Hit]:
+    question = hit("How do I oil the\nhull?", 1, event_ids=("e_q",), role="user", speaker="Ann", session="s", **fields)
+    answer = hit("With linseed oil.", 2, event_ids=("e_a",), role="assistant", speaker="Bot", session="s")
+    return question, answer.model_copy(update={"answers": "n_1"})
+
+
+def test_a_question_precedes_its_answer() -> None:
+    question, answer = _answered()
+    questions = {"n_1": question.note}
+    packed = "## session s\n> Ann asked: How do I oil the hull?\n- Bot: With linseed oil."
+    assert pack([answer], 800, questions=questions) == packed
+    assert pack([answer], 800) == "## session s\n- Bot: With linseed oil."
+    assert pack([answer], 12, questions=questions) == "## session s\n- Bot: With linseed oil."
+    long = question.note.model_copy(update={"content": "why " * 100})
+    asked = pack([answer], 800, questions={"n_1": long}).splitlines()[1]
+    assert asked.startswith("> Ann asked: why why")
+    assert asked.endswith("…")
+    assert len(asked) <= len("> Ann asked: ") + 120
+
+
+def test_a_question_in_the_text_is_not_repeated() -> None:
+    question, answer = _answered()
+    text = "## session s\n- Ann: How do I oil the\n  hull?\n- Bot: With linseed oil."
+    assert pack([answer, question], 800, questions={"n_1": question.note}) == text
+
+
+def test_a_question_that_looks_like_instructions_is_left_out() -> None:
+    question, answer = _answered(flags=("override",))
+    assert pack([answer], 800, questions={"n_1": question.note}) == "## session s\n- Bot: With linseed oil."
+
+
+@given(st.lists(st.text(min_size=1, max_size=600), max_size=6), st.integers(0, 200))
+def test_the_budget_is_not_exceeded_with_passages_and_questions(contents: list[str], budget: int) -> None:
+    notes = [hit(content, seq, event_ids=(f"e_{seq}",)) for seq, content in enumerate(contents)]
+    hits = [
+        each.model_copy(update={"passage": each.note.content[5:90], "answers": f"n_{(seq * 7) % 6}"})
+        for seq, each in enumerate(notes)
+    ]
+    questions = {each.note.id: each.note for each in notes}
+    assert estimate_tokens(pack(hits[::2], budget, questions=questions)) <= budget

@@ -36,7 +36,7 @@ def show_hits(out: Console, hits: Sequence[Hit], *, explained: int) -> None:
             (kind, "cyan"),
             (note.id, "dim"),
         )
-        paragraph(out, note_text(note), indent=INDENT)
+        paragraph(out, note_text(note, text=hit_text(hit)), indent=INDENT)
         if why.superseded_by:
             paragraph(out, Text(f"superseded by {why.superseded_by}", style="yellow"), indent=INDENT)
         if note.archived:
@@ -46,6 +46,13 @@ def show_hits(out: Console, hits: Sequence[Hit], *, explained: int) -> None:
             paragraph(out, Text(f"looks like instructions ({', '.join(note.flags)})", style="yellow"), indent=INDENT)
         if place < explained:
             labelled(out, reasons(why), indent=INDENT, style="dim")
+
+
+def hit_text(hit: Hit) -> str:
+    """Return the passage of a hit, with an ellipsis where its note has more text."""
+    from zettel.search.passage import marked_passage
+
+    return marked_passage(hit.passage or hit.note.content, hit.note.content)
 
 
 def reasons(why: Why) -> list[tuple[str, str]]:

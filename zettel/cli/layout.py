@@ -78,15 +78,18 @@ def column(cells: Iterable[str]) -> int:
     return max(map(len, cells), default=0)
 
 
-def note_text(note: Note, max_chars: int | None = None) -> Text:
-    """Return the title and content of a note as one paragraph; the content in at most ``max_chars``."""
+def note_text(note: Note, max_chars: int | None = None, text: str | None = None) -> Text:
+    """Return the title and content of a note as one paragraph; the content in at most ``max_chars``.
+
+    ``text`` replaces the content.
+    """
     from rich.text import Text
 
-    content = " ".join(note.content.split())
+    content = " ".join((note.content if text is None else text).split())
     if max_chars is not None and len(content) > max_chars:
         content = f"{content[: max_chars - 1].rstrip()}…"
-    text = Text(f"{note.title}: " if note.title else "", style="bold")
-    return text.append(content, style="not bold")
+    title = Text(f"{note.title}: " if note.title else "", style="bold")
+    return title.append(content, style="not bold")
 
 
 def in_line(value: Any) -> str:

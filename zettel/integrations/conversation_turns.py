@@ -24,7 +24,7 @@ from zettel.integrations.json_values import storable_text
 from zettel.integrations.recalled_text import MIN_WORDS, RecalledNotes, normalized
 from zettel.model import MAX_CONTENT_BYTES, Hit, Role, Scope
 from zettel.model.hits import CONTEXT_HITS
-from zettel.search.pack import OPENING_SHARE, estimate_tokens, pack
+from zettel.search.pack import OPENING_SHARE, estimate_tokens, is_asked_line, pack
 
 HEAD = (
     "# Memory\n"
@@ -155,6 +155,8 @@ class RecalledContext:
 
     def _is_line(self, line: str) -> bool:
         """Return whether the packed prompt contains this line."""
+        if is_asked_line(line) and any(hit.answers for hit in self._hits):
+            return True
         return line.strip() in self._lines or (not _is_short(line) and normalized(line) in self._lines)
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any
 
 from zettel.llm.prompt_lines import clip
 from zettel.model import Hit, Link, LinkType, Note, Revision
+from zettel.search.passage import marked_passage
 
 SHOWN_CHARS = 600
 """Characters shown of a memory in a list; ``get_memory`` returns the full text."""
@@ -42,8 +43,15 @@ def as_json(answer: Mapping[str, Any]) -> str:
 
 
 def search_answer(hits: Sequence[Hit]) -> list[dict[str, Any]]:
-    """Return the hits of a search, best first."""
-    return [summary(hit.note, SHOWN_CHARS) | {"score": round(hit.score, 2)} for hit in hits]
+    """Return the hits of a search, best first; of a long memory the passage that fits the question best."""
+    return [_hit(hit) for hit in hits]
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    fields = summary(hit.note, SHOWN_CHARS) | {"score": round(hit.score, 2)}
+    if hit.passage and len(hit.note.content) > SHOWN_CHARS:
+        fields["text"] = marked_passage(hit.passage, hit.note.content)
+    return fields
 
 
 def summary(note: Note, max_chars: int | None = None) -> dict[str, Any]:

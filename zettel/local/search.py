@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from zettel.core.external_ids import note_id_of
 from zettel.errors import InvalidInput, InvalidQuestion
 from zettel.local.local_memory import LocalMemory
 from zettel.local.read import list_
-from zettel.model import Hit, Kind, LoggedSearch, Outcome, Scope, Tuned
+from zettel.model import Hit, Kind, LoggedSearch, Note, Outcome, Scope, Tuned
 from zettel.model.hits import CONTEXT_HITS
 from zettel.ports.query import SearchRequest
 
@@ -90,14 +91,23 @@ async def context(
     from zettel.search.pack import pack
 
     (hits,) = await search_many(memory, [question], scope=scope, **_PACKED | search)
+    questions = await _questions(memory, hits, scope, search)
     if not profile or search.get("as_of") is not None or search.get("known_at") is not None:
-        return pack(hits, max_tokens)
+        return pack(hits, max_tokens, questions=questions)
 
     from zettel.evolve.profile import PROFILE
 
     profiles = (await list_(memory, kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
     others = [hit for hit in hits if hit.note.id not in {note.id for note in profiles}]
-    return pack(others, max_tokens, profiles[0].content if profiles else "")
+    return pack(others, max_tokens, profiles[0].content if profiles else "", questions)
+
+
+async def _questions(
+    memory: LocalMemory, hits: Iterable[Hit], scope: Scope | None, search: dict[str, Any]
+) -> dict[str, Note]:
+    """Return the notes that hits of a search answer, by id."""
+    engine, scope = memory.use(scope)
+    return await engine.searcher.questions(scope, list(hits), moment_of("known_at", search.get("known_at")))
 
 
 async def answer_context(
@@ -114,12 +124,19 @@ async def answer_context(
 
     require_tokens(max_tokens)
     engine, scope = memory.use(scope)
+    questions: dict[str, Note] = {}
+
+    async def find(texts: Sequence[str]) -> list[list[Hit]]:
+        results = await search_many(memory, texts, scope=scope, **_PACKED | search)
+        questions.update(await _questions(memory, chain.from_iterable(results), scope, search))
+        return results
+
     return await gather(
         question,
         whole_number("rounds", rounds),
-        partial(search_many, memory, scope=scope, **_PACKED | search),
+        find,
         None if engine.llm_client is None else partial(engine.llm_client.ask_about, scope),
-        partial(pack, max_tokens=max_tokens),
+        partial(pack, max_tokens=max_tokens, questions=questions),
         moment_of("now", search.get("now") or search.get("as_of")),
     )
 

@@ -49,12 +49,20 @@ class Why(Frozen):
 class Hit(Frozen):
     """A note that a search returns, with a calibrated score: 0 (certainly irrelevant) to 1 (certainly an answer).
 
-    Pass ``search_id`` to ``Memory.feedback``; it is None if the search was not logged.
+    ``passage`` is the text of the note that fits the question best: about 300 characters of consecutive sentences, list
+    items, table rows (after the header row of their table) or lines of code; the whole content of a short note.
+    ``answers`` is the id of the user's message if the note is the assistant's message right after it in the session.
+    ``answered_by`` is the id of the assistant's message right after a user's message. Of a message in several parts it
+    is the part next to the hit's message. Both are None for other notes. Pass ``search_id`` to ``Memory.feedback``; it
+    is None if the search was not logged.
     """
 
     note: Note
     score: float
     why: Why
+    passage: str = ""
+    answers: str | None = None
+    answered_by: str | None = None
     search_id: str | None = None
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from zettel.llm.prompt_lines import clip
+from zettel.search.passage import CUT, marked_passage
 from zettel.text.tokens import UNSPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from zettel.model import Hit, Note
 
@@ -20,10 +22,12 @@ OPENING_SHARE = 1 / 3
 """Largest share of the tokens for the opening."""
 BEST_SHARE = 2 / 3
 """Largest share of the tokens for a best hit that is too long. The other hits may be nearly as good."""
+ASKED_CHARS = 120
+"""Longest question before its answer."""
 SPEAKER_CHARS = 60
 """Longest speaker in the text. Longer strings are not names."""
-CUT = "…"
 
+_ASKED_LINE = re.compile(r"> (?:.{1,60} )?asked: ")
 _UNSPACED_SIGN = re.compile(f"[{UNSPACED}]")
 
 
@@ -33,31 +37,76 @@ def estimate_tokens(text: str) -> int:
     return math.ceil((len(text) - unspaced) / CHARACTERS_PER_TOKEN) + unspaced
 
 
-def pack(hits: Sequence[Hit], max_tokens: int, opening: str = "") -> str:
+def pack(
+    hits: Sequence[Hit], max_tokens: int, opening: str = "", questions: Mapping[str, Note] = MappingProxyType({})
+) -> str:
     """The ``hits`` (best first) that fit into ``max_tokens``, under a heading for each day and session.
 
-    Skips hits that do not fit, but shortens the best hit. The first lines of ``opening`` that fit its share come first.
+    A hit that does not fit is replaced by its passage, or else skipped; the best hit is shortened further. The first
+    lines of ``opening`` that fit its share come first. ``questions`` are the notes that hits answer, by id. A line with
+    the question precedes its answer if it fits and the question is not in the text itself.
     """
     if opening and (head := _first_lines(opening, int(OPENING_SHARE * max_tokens))):
-        rest = pack(hits, max(max_tokens - estimate_tokens(f"{head}\n\n"), 0))
+        rest = pack(hits, max(max_tokens - estimate_tokens(f"{head}\n\n"), 0), questions=questions)
         return f"{head}\n\n{rest}" if rest else head
+    if not hits:
+        return ""
     chosen = list(hits)
-    if len(chosen) > 1 and estimate_tokens(_render([_entry(chosen[0])])) > max_tokens:
-        chosen[:1] = _shortened(chosen[0], int(BEST_SHARE * max_tokens))
+    if estimate_tokens(_render([_entry(chosen[0])])) > max_tokens:
+        most = int(BEST_SHARE * max_tokens) if len(chosen) > 1 else max_tokens - 1  # 1 for rounding
+        chosen[:1] = _shortened(chosen[0], most)
     entries: list[_Entry] = []
-    for entry in map(_entry, chosen):
-        if estimate_tokens(_render([*entries, entry])) <= max_tokens:
-            entries.append(entry)
-    if not entries and hits:
-        return _cut(_render([_entry(hits[0])]), max_tokens)
-    return _render(entries)
+    for hit in chosen:
+        for entry in _forms(hit, questions):
+            if estimate_tokens(_render([*entries, entry])) <= max_tokens:
+                entries.append(entry)
+                break
+    if not entries:
+        return _cut(_render([_entry((chosen or hits)[0])]), max_tokens)
+    events = {entry.event for entry in entries}
+    return _render([entry._replace(asked="") if entry.question_event in events else entry for entry in entries])
+
+
+def _forms(hit: Hit, questions: Mapping[str, Note]) -> Iterator[_Entry]:
+    """The entries of a hit, longest first: with its question, without it, with its passage only."""
+    entry = _entry(hit)
+    question = questions.get(hit.answers or "")
+    if question is not None and not question.flags and (asked := _asked(question)):
+        yield entry._replace(asked=asked, question_event=question.event_ids[0])
+    yield entry
+    if hit.passage and len(hit.passage) < len(hit.note.content.strip()):
+        yield _entry(_with_content(hit, marked_passage(hit.passage, hit.note.content)))
+
+
+def is_asked_line(line: str) -> bool:
+    """Return True for a line of packed text with the question before an answer."""
+    return _ASKED_LINE.match(line) is not None
+
+
+def _asked(question: Note) -> str:
+    """A question as one line, with its beginning."""
+    speaker = f"{clip(question.speaker, SPEAKER_CHARS)} " if question.speaker else ""
+    text = clip(question.content, ASKED_CHARS)
+    return f"> {speaker}asked: {text}" if text else ""
 
 
 def _shortened(hit: Hit, max_tokens: int) -> list[Hit]:
-    """The hit with as much of its content as fits with heading, time and speaker; empty if nothing fits."""
-    frame = estimate_tokens(_render([_entry(hit)])) - estimate_tokens(hit.note.content)
-    content = _cut(hit.note.content, max_tokens - frame)
-    return [hit.model_copy(update={"note": hit.note.model_copy(update={"content": content})})] if content else []
+    """The hit with as much of its content as fits with heading, time and speaker; empty if nothing fits.
+
+    The content begins with the passage, or with its own beginning if that fits with the whole passage.
+    """
+    content, passage = hit.note.content, hit.passage.strip()
+    most = max_tokens - estimate_tokens(_render([_entry(hit)])) + estimate_tokens(content)
+    text = _cut(content, most)
+    if passage and passage not in text:
+        place = content.find(passage)
+        rest = marked_passage(passage, content) if place < 0 else f"{CUT if place else ''}{content[place:].rstrip()}"
+        text = rest if estimate_tokens(rest) <= most else _cut(rest, most)
+    return [_with_content(hit, text)] if text.strip(CUT) else []
+
+
+def _with_content(hit: Hit, content: str) -> Hit:
+    return hit.model_copy(update={"note": hit.note.model_copy(update={"content": content}), "passage": ""})
 
 
 def _first_lines(text: str, max_tokens: int) -> str:
@@ -76,10 +125,14 @@ class _Entry(NamedTuple):
     place: tuple[bool, float, str, int, int]
     heading: str
     line: str
+    event: str
+    asked: str = ""
+    question_event: str = ""
 
 
 def _entry(hit: Hit) -> _Entry:
-    return _Entry(_place(hit.note), _heading(hit.note), _line(hit.note, hit.why.time if hit.note.valid_to else ""))
+    note = hit.note
+    return _Entry(_place(note), _heading(note), _line(note, hit.why.time if note.valid_to else ""), note.event_ids[0])
 
 
 def _render(entries: Sequence[_Entry]) -> str:
@@ -89,6 +142,8 @@ def _render(entries: Sequence[_Entry]) -> str:
         if entry.heading != heading:
             heading = entry.heading
             lines += ["", heading] if lines and heading else [heading]
+        if entry.asked:
+            lines.append(entry.asked)
         lines.append(entry.line)
     return "\n".join(lines)
 

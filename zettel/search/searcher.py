@@ -29,8 +29,10 @@ from zettel.search.answer_order import reorder_by_answer
 from zettel.search.archived import PAGE, ArchiveCandidates, is_requested
 from zettel.search.decayed import DecayedNotes, RestoreDecayed
 from zettel.search.explain import explain
+from zettel.search.passage import select_passage
 from zettel.search.question import parse_question
 from zettel.search.rerank import Reranking
+from zettel.search.turns import is_late_part, question_before, turns_of
 
 if TYPE_CHECKING:
     from zettel.ports.language_model import AskFactory
@@ -72,7 +74,7 @@ class Searcher:
             ranked = await self._reranking.reranked(scope, space, stage, requests, ranked, notes)
         results = []
         for request, ranking, by_id in zip(requests, ranked, notes, strict=True):
-            hits = self._hits(scope, request, ranking, by_id)
+            hits = await self._with_late_turns(scope, request, self._hits(scope, request, ranking, by_id))
             results.append(await self._with_titles(scope, hits) if request.explain else hits)
         return results
 
@@ -186,6 +188,8 @@ class Searcher:
                 note=notes[candidates.ids[row]],
                 score=float(scores.score[row]),
                 why=explain(row, candidates, scores, scorer, today, ranked.strengths.get(row), full=request.explain),
+                passage=select_passage(notes[candidates.ids[row]].content, ranked.question),
+                **turns_of(row, candidates)._asdict(),
                 search_id=search,
             )
             for row in rows
@@ -201,6 +205,27 @@ class Searcher:
             now, features = datetime.now(timezone.utc), scores.features[rows]
             self.log.add(PendingSearch(scope, search, request.text, now, scorer, hits, features, scores.feature_names))
         return hits
+
+    async def _with_late_turns(self, scope: Scope, request: SearchRequest, hits: list[Hit]) -> list[Hit]:
+        """The hits, also with the questions that are too many parts before the hit to be candidates."""
+        if not _is_current(request):
+            return hits
+        return [
+            hit.model_copy(update={"answers": await question_before(self._store, scope, hit.note)})
+            if hit.answers is None and is_late_part(hit.note) and not hit.note.archived
+            else hit
+            for hit in hits
+        ]
+
+    async def questions(self, scope: Scope, hits: Sequence[Hit], known_at: datetime | None) -> dict[str, Note]:
+        """Return the notes that the hits answer, by id, as of ``known_at`` (None: now), without archived ones."""
+        ids = sorted({hit.answers for hit in hits if hit.answers is not None})
+        if not ids:
+            return {}
+        current = await self._store.notes(scope, ids)
+        ids = [id for id in ids if id in current and not current[id].archived]
+        notes = current if known_at is None else await self._known_then(scope, ids, known_at)
+        return {id: notes[id] for id in ids if id in notes}
 
     async def _with_titles(self, scope: Scope, hits: list[Hit]) -> list[Hit]:
         """The hits, with titles or captions in place of note ids on their paths."""

@@ -71,6 +71,12 @@ function why(hit, terms) {
       h("dt", {}, "ranked by"), h("dd", {}, scorer)));
 }
 
+/** The passage of a hit, with an ellipsis where its note has more text. */
+export function shown({ passage, note }) {
+  const whole = note.content.trim(), part = passage.trim() || whole, lines = part.split("\n");
+  return `${whole.startsWith(lines[0]) ? "" : "…"}${part}${whole.endsWith(lines.at(-1)) ? "" : "…"}`;
+}
+
 /** One hit as an item of the list. `open(id)` shows its note. */
 export function item(hit, place, question) {
   const { note } = hit, stems = asked(question), called = new Set([...note.keywords, ...note.tags, note.title ?? ""]);
@@ -83,7 +89,7 @@ export function item(hit, place, question) {
       h("span", { class: "place", "aria-hidden": "true" }, number(place)),
       h("span", { class: "by" }, sign(note.kind), h("b", {}, note.speaker ?? note.title ?? note.kind),
         note.occurred_at && when(note.occurred_at)),
-      h("span", { class: "says" }, text(note.content, stems))),
+      h("span", { class: "says" }, text(shown(hit), stems))),
     h("div", { class: "foot" },
       bar(hit.score, { class: "score", role: "img", "aria-label": `score ${hit.score.toFixed(2)} of 1`, title: SURE }),
       h("b", { "aria-hidden": "true" }, hit.score.toFixed(2)),
