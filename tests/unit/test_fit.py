@@ -1,133 +1,134 @@
-"""Fitting of weights: recovery of planted weights, gradients and penalties."""
+"""Fitting of the default scorer: planted preferences are found, and the inputs of a fit are as described."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from zettel.bench import fitting
+from zettel.bench import chats, fitting
 from zettel.bench.evaluation import Collection, Question
-from zettel.errors import InvalidInput
+from zettel.errors import InvalidInput, ScorerError
 from zettel.model import Event
-from zettel.scoring.fit import (
-    PENALTIES,
+from zettel.scoring.network_fit import (
+    FitSettings,
+    Judged,
     Labelled,
-    best_penalty,
-    chances,
-    fit,
-    fit_listwise,
-    fit_logistic,
-    leave_one_out,
-    listwise,
-    logistic,
-    rounded,
-    spread_within,
+    example_weights,
+    fit_calibration,
+    fit_local,
+    moments,
 )
+from zettel.scoring.networks import Networks
 
-PLANTED = np.array([2.0, -1.0, 0.5])
-LIGHT = 1e-6
+torch = pytest.importorskip("torch", reason="fitting requires torch")
+
+QUICK = FitSettings(networks=2, hidden=8, epochs=12, batch=16, rate=1e-2, dropout=0.0)
+NAMES = ("worth", "noise", "switch")
+DATA = Path(__file__).parents[1] / "data"
 
 
-def chosen(questions: int, weights: np.ndarray = PLANTED, rows: int = 12, seed: int = 5) -> list[Labelled]:
-    """Questions whose evidence is drawn from the softmax of ``weights``: McFadden's own model."""
+def planted(questions: int, seed: int = 0) -> list[Labelled]:
+    """Questions whose evidence has the highest "worth" if "switch" is 1, else the lowest: no weighted sum finds both."""
     rng = np.random.default_rng(seed)
-    labelled = []
-    for _ in range(questions):
-        values = rng.normal(size=(rows, len(weights))).astype(np.float32)
-        odds = np.exp(values @ weights)
-        positive = np.zeros(rows, bool)
-        positive[rng.choice(rows, p=odds / odds.sum())] = True
-        labelled.append(Labelled(values, positive))
-    return labelled
+    examples = []
+    for number in range(questions):
+        values = rng.normal(size=(10, 3)).astype(np.float32)
+        values[:, 2] = number % 2
+        best = values[:, 0].argmax() if number % 2 else values[:, 0].argmin()
+        evidence = np.zeros(10, np.float32)
+        evidence[best] = 1.0
+        examples.append(Labelled(values, np.arange(10), evidence, "chat"))
+    return examples
 
 
-def answers(n: int, weights: np.ndarray, seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    values = np.column_stack([np.ones(n), rng.normal(size=(n, len(weights) - 1))])
-    return values, rng.random(n) < chances(values, weights)
+def right(networks: Networks, examples: list[Labelled]) -> float:
+    best = [networks.scores(networks.standardized(example.values)).argmax() for example in examples]
+    return float(np.mean([example.evidence[row] > 0 for row, example in zip(best, examples, strict=True)]))
 
 
-def slope(loss, at: np.ndarray, step: float = 1e-5) -> np.ndarray:  # type: ignore[no-untyped-def]
-    return np.array([(loss(at + step * e)[0] - loss(at - step * e)[0]) / (2 * step) for e in np.eye(len(at))])
+def test_a_planted_condition_is_learned() -> None:
+    networks = fit_local(planted(300), NAMES, QUICK)
+    assert right(networks, planted(100, seed=1)) > 0.9
 
 
-def test_planted_weights_are_recovered() -> None:
-    assert fit_listwise(chosen(3000), LIGHT) == pytest.approx(PLANTED, abs=0.1)
+def test_the_same_seed_gives_the_same_networks() -> None:
+    first, second = (fit_local(planted(40), NAMES, QUICK) for _ in range(2))
+    assert all(np.array_equal(a, b) for a, b in zip(first[1:], second[1:], strict=True))
 
 
-def test_planted_log_odds_and_bias_are_recovered() -> None:
-    planted = np.array([-1.0, 2.0, 0.5])
-    assert fit_logistic(*answers(8000, planted), LIGHT) == pytest.approx(planted, abs=0.15)
+def test_the_parts_of_an_event_count_as_the_best_of_them() -> None:
+    """A bad part beside a good one of the same event does not make the event a bad one."""
+    rng = np.random.default_rng(2)
+    examples = []
+    for _ in range(200):
+        values = rng.normal(size=(6, 3)).astype(np.float32)
+        values[:2, 0] = 2.5, -2.5  # two parts of the event that answers
+        examples.append(Labelled(values, np.array([0, 0, 1, 2, 3, 4]), np.eye(5, dtype=np.float32)[0], "chat"))
+    assert right_event(fit_local(examples, NAMES, QUICK), examples) > 0.9
 
 
-@pytest.mark.parametrize("at", [np.zeros(3), PLANTED, np.array([-3.0, 4.0, 30.0])])
-def test_gradients_match_the_losses(at: np.ndarray) -> None:
-    several = [Labelled(item.values, item.positive | (np.arange(12) < 2)) for item in chosen(7)]
-    for loss in (listwise(several), logistic(*answers(40, PLANTED))):
-        assert loss(at)[1] == pytest.approx(slope(loss, at), abs=1e-6)
+def right_event(networks: Networks, examples: list[Labelled]) -> float:
+    best = [networks.scores(networks.standardized(example.values)).argmax() for example in examples]
+    return float(np.mean([example.event[row] == 0 for row, example in zip(best, examples, strict=True)]))
 
 
-def test_loss_of_no_weights_is_the_log_of_the_rows() -> None:
-    assert listwise(chosen(3, rows=8))(np.zeros(3))[0] == pytest.approx(np.log(8))
+def test_the_chance_of_an_answer_is_learned() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(600, 3)).astype(np.float32)
+    judged = [Judged(row, bool(row[0] > 0), "chat") for row in values]
+    settings = FitSettings(networks=1, hidden=8, epochs=20, batch=64, rate=1e-2, dropout=0.0)
+    networks = fit_calibration(judged, NAMES, settings)
+    odds = networks.scores(networks.standardized(values))
+    assert np.mean((odds > 0) == (values[:, 0] > 0)) > 0.95
 
 
-def test_the_scale_of_a_feature_changes_only_its_weight() -> None:
-    plain = chosen(200)
-    scale = np.array([1.0, 10.0, 0.1])
-    scaled = [Labelled((item.values * scale).astype(np.float32), item.positive) for item in plain]
-    assert fit_listwise(scaled, 0.1) * scale == pytest.approx(fit_listwise(plain, 0.1), rel=1e-3)
-
-
-def test_a_larger_penalty_gives_smaller_weights() -> None:
-    sizes = [float(np.linalg.norm(fit_listwise(chosen(100), penalty))) for penalty in PENALTIES]
-    assert sizes == sorted(sizes, reverse=True)
-
-
-def test_a_constant_feature_has_weight_zero() -> None:
-    flat = [Labelled(np.column_stack([row.values, np.full(12, 7.0, np.float32)]), row.positive) for row in chosen(50)]
-    assert spread_within(flat)[3] == 0
-    assert fit_listwise(flat, 0.1)[3] == pytest.approx(0, abs=1e-9)
-
-
-def test_a_bias_is_not_penalised() -> None:
-    values, positive = np.ones((10, 1)), np.arange(10) < 8
-    (bias,) = fit(logistic(values, positive), values.std(axis=0), 1000.0)
-    assert bias == pytest.approx(np.log(8 / 2), abs=1e-4)
-
-
-def test_questions_with_no_or_only_evidence_are_skipped() -> None:
-    labelled = chosen(20)
-    mute = [Labelled(labelled[0].values, np.full(12, value)) for value in (False, True)]
-    assert listwise([*labelled, *mute])(PLANTED)[0] == listwise(labelled)(PLANTED)[0]
-    with pytest.raises(InvalidInput, match="no question has evidence"):
-        listwise(mute)
+def test_nothing_to_fit_is_an_error() -> None:
+    (example,) = planted(1)
+    for evidence in (np.zeros(10, np.float32), np.ones(10, np.float32)):
+        with pytest.raises(InvalidInput, match="no question has evidence"):
+            fit_local([example._replace(evidence=evidence)], NAMES, QUICK)
     with pytest.raises(InvalidInput, match="questions without one"):
-        logistic(np.ones((2, 1)), np.ones(2, bool))
+        fit_calibration([Judged(np.zeros(3, np.float32), True, "chat")] * 2, NAMES)
 
 
-def test_each_group_is_left_out_once() -> None:
-    def total(groups):  # type: ignore[no-untyped-def]
-        return np.array([sum(groups)])
-
-    assert [weights.tolist() for weights in leave_one_out([1, 2, 4], total)] == [[6], [5], [3]]
-
-
-def test_the_penalty_is_large_where_there_is_nothing_to_learn() -> None:
-    def penalty(weights: np.ndarray, questions: int) -> float:
-        groups = [chosen(questions, weights, seed=seed) for seed in range(4)]
-        return best_penalty(
-            groups,
-            lambda others, value: fit_listwise([item for group in others for item in group], value),
-            lambda group, weights: listwise(group)(weights)[0],
-        )
-
-    assert penalty(PLANTED * 2, 100) == PENALTIES[0]
-    assert penalty(np.zeros(3), 5) == PENALTIES[-1]
+def test_moments_count_every_question_equally() -> None:
+    mean, scale = moments([np.zeros((1, 1), np.float32), np.full((99, 1), 2.0, np.float32)])
+    assert mean == pytest.approx(1.0)
+    assert scale == pytest.approx(1.0, abs=0.01)
 
 
-def test_rounding_keeps_significant_digits() -> None:
-    assert rounded(np.array([0.0926, -4.04, 15.2, -0.0]), 1).tolist() == [0.09, -4.0, 20.0, 0.0]
-    assert rounded(np.array([0.0926, -4.04]), 2).tolist() == [0.093, -4.0]
+def test_each_kind_of_memory_has_its_share() -> None:
+    kinds = ["talk"] * 6 + ["chat"] * 2
+    assert example_weights(kinds).reshape(2, -1).sum() == pytest.approx(8.0)
+    weights = example_weights(kinds, {"talk": 1.0, "chat": 3.0})
+    assert weights[:6].sum() * 3 == pytest.approx(weights[6:].sum())
+    assert weights.mean() == pytest.approx(1.0)
+
+
+def test_networks_are_saved_and_damage_is_refused(tmp_path: Path) -> None:
+    networks = fit_local(planted(30), NAMES, QUICK)
+    networks.save(tmp_path / "local.safetensors")
+    loaded = Networks.load(tmp_path / "local.safetensors")
+    assert loaded.names == NAMES
+    assert right(loaded, planted(20)) == right(networks, planted(20))
+    (tmp_path / "damaged.safetensors").write_bytes(b"not weights")
+    for name in ("damaged.safetensors", "missing.safetensors"):
+        with pytest.raises(ScorerError, match=name):
+            Networks.load(tmp_path / name)
+
+
+def test_contributions_add_up_and_ignore_what_has_no_effect() -> None:
+    networks = fit_local(planted(200), NAMES, QUICK)
+    inputs = networks.standardized(np.array([[1.5, 0.3, 1.0]], np.float32))[0]
+    groups = {"worth": [0], "noise": [1]}
+    parts = networks.contributions(inputs, groups)
+    rest = inputs.copy()
+    rest[:2] = 0.0
+    whole, base = networks.scores(np.stack([inputs, rest]))
+    assert sum(parts.values()) == pytest.approx(whole - base, abs=1e-4)
+    assert abs(parts["noise"]) < abs(parts["worth"])
 
 
 def test_questions_are_copied_with_another_speaker_name() -> None:
@@ -146,3 +147,37 @@ def test_questions_are_copied_with_another_speaker_name() -> None:
         ("When did Ann Lee and the others meet?", "5", frozenset()),
     ]
     assert fitting.swapped(Collection("monologue", events[:1], questions[:1])) == []
+
+
+def test_cuts_of_a_memory_know_which_questions_they_answer() -> None:
+    (chat,) = chats.read(DATA / "chats" / "home-server.json")
+    cuts = fitting.cuts(chat)
+    assert {len(cut.events) for cut in cuts} == set(fitting.CUT_SIZES)
+    assert cuts == fitting.cuts(chat), "the same cuts in every run"
+    labels = {question.text: question.needed for question in chat.questions}
+    for cut in cuts:
+        inside = {event.external_id for event in cut.events}
+        assert any(question.needed for question in cut.questions)
+        for question in cut.questions:
+            assert question.needed in (labels[question.text], frozenset())
+            assert question.needed <= inside
+            assert bool(question.needed) == bool(labels[question.text] & inside)
+
+
+def test_the_kind_of_a_memory_follows_from_its_events() -> None:
+    def kind(**event: str) -> str:
+        return fitting.kind_of(Collection("x", [Event(content="Hi.", **event)], []))  # type: ignore[arg-type]
+
+    assert kind(role="user", session="a") == "chat"
+    assert kind(speaker="Ann", session="a") == "talk"
+    assert kind(title="Hi") == "documents"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("chats/album-band.json", "chat"), ("small-memories/fit.jsonl", "chat"), ("conversations/choir.json", "talk")],
+)
+def test_every_layout_is_read(name: str, kind: str) -> None:
+    collections = fitting.read(DATA / name)
+    assert {fitting.kind_of(collection) for collection in collections} == {kind}
+    assert any(fitting.is_answered(question) for question in collections[0].questions)

@@ -13,7 +13,7 @@ import pytest
 
 from zettel import Memory
 from zettel.errors import MissingExtra
-from zettel.scoring.fit import fit
+from zettel.scoring.network_fit import Judged, fit_calibration
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,8 @@ def test_adapters_name_a_missing_extra(module: str, package: str, extra: str, mo
         (lambda: Memory(":memory:", llm="openai/gpt-4o-mini"), "litellm", "llm"),
         (lambda: Memory(":memory:", embedder="openai/text-embedding-3-small"), "litellm", "llm"),
         (lambda: Memory("neo4j://localhost:7687"), "neo4j", "neo4j"),
-        (lambda: fit(lambda weights: (0.0, weights), np.ones(1), 1.0), "scipy.optimize", "bench"),
+        (lambda: fit_calibration([Judged(np.ones(1, np.float32), is_answered, "chat") for is_answered in (True, False)],
+                                 ["one"]), "torch", "torch"),
     ],
 )
 def test_a_missing_package_names_the_extra(

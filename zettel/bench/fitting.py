@@ -2,13 +2,15 @@
 
 Each memory is stored in its own scope, and a recording scorer collects the candidates of its questions. The local
 score is fitted to questions with an answer. The calibration is fitted to these and to questions without one: its own,
-those of another memory, and both asked of small cuts of a memory. The graph score is not fitted.
+those of another memory, those with another speaker's name, and both kinds asked of small cuts of a memory. The graph
+score is not fitted.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -187,7 +189,7 @@ def cuts(collection: Collection, seed: int = 0) -> list[Collection]:
     chooser = random.Random(f"{seed} {collection.name}")
     ids = [str(event.external_id) for event in collection.events]
     place = {id: number for number, id in enumerate(ids)}
-    asked = [question for question in collection.questions if is_answered(question) and len(question.needed) <= 2]
+    asked = [question for question in collection.questions if is_answered(question) and len(question.needed) == 1]
     result = []
     for size in CUT_SIZES:
         for number in range(CUTS if asked and len(ids) > size else 0):
@@ -206,6 +208,25 @@ def cuts(collection: Collection, seed: int = 0) -> list[Collection]:
     return result
 
 
+def swapped(collection: Collection) -> list[Question]:
+    """Return the questions about one speaker with the next speaker's name, which makes them unanswerable.
+
+    A question qualifies if it names one speaker, by the first name at least, and no one else states the evidence.
+    """
+    speaker_of = {str(event.external_id): event.speaker for event in collection.events}
+    speakers = list(dict.fromkeys(speaker for speaker in speaker_of.values() if speaker))
+    patterns = {name: re.compile(rf"\b(?:{re.escape(name)}|{re.escape(name.split()[0])})\b") for name in speakers}
+    changed = []
+    for question in collection.questions:
+        if question.group in locomo.MEAN_OF and len(speakers) > 1:
+            named = [name for name, pattern in patterns.items() if pattern.search(question.text)]
+            if len(named) == 1 and {speaker_of[event] for event in question.needed} == set(named):
+                other = speakers[(speakers.index(named[0]) + 1) % len(speakers)]
+                text = patterns[named[0]].sub(other, question.text)
+                changed.append(Question(text, locomo.UNANSWERABLE, frozenset()))
+    return changed
+
+
 async def _record(
     memory: AsyncMemory, recorder: RecordingScorer, collection: Collection, other: Collection
 ) -> Recorded:
@@ -216,6 +237,7 @@ async def _record(
     calibration = list(own)
     if other is not collection and kind == kind_of(other):
         calibration += await _ask(memory, recorder, collection, foreign, quiet)
+    calibration += await _ask(memory, recorder, collection, swapped(collection), quiet)
     for cut in cuts(collection) if kind == "chat" else ():
         calibration += await _ask(memory, recorder, cut, cut.questions, quiet)
     return Recorded(collection.name, kind, own, calibration)
