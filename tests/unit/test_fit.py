@@ -30,7 +30,7 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 def planted(questions: int, seed: int = 0) -> list[Labelled]:
-    """Questions whose evidence has the highest "worth" if "switch" is 1, else the lowest: no weighted sum finds both."""
+    """Questions whose evidence has the highest "worth" if "switch" is 1, else the lowest: no weighted sum fits."""
     rng = np.random.default_rng(seed)
     examples = []
     for number in range(questions):

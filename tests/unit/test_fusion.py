@@ -9,8 +9,8 @@ from tests.unit.tiny import Row, Tiny
 from zettel.errors import InvalidInput
 from zettel.model import LinkType
 from zettel.ports.query import Candidates, Scores, Seed
-from zettel.scoring.features import FEATURES
-from zettel.scoring.fusion import FusionScorer
+from zettel.scoring.features import NOTE_NAMES
+from zettel.scoring.fusion import GROUPS, FusionScorer
 from zettel.scoring.ranking import rank
 from zettel.search.explain import explain
 
@@ -98,14 +98,11 @@ def test_a_title_with_little_coverage_adds_little() -> None:
     assert ranked(Tiny(rows), accidental)[0] == [1, 0]
 
 
-def test_a_broad_question_gets_notes_of_several_sessions() -> None:
-    """Forty notes with the same content, twenty of them in one session."""
-    rows = [Row("We ate out.", speaker="Ann", session="first" if n < 20 else f"other {n}") for n in range(40)]
-    broad, _, candidates = ranked(Tiny(rows), "Where did we eat out?", k=6)
-    assert [candidates.session[row] for row in broad[:4]].count(0) == 3
-    alone = FusionScorer(frozenset({"spread"}))
-    question = Tiny(rows).ask("Where did we eat out?")
-    assert set(candidates.session[rank(alone.score(question, candidates), candidates, 6)]) == {0}
+def test_a_question_about_time_alone_ranks_notes_of_that_time_first() -> None:
+    may = 19_843 * DAY + DAY  # 1 May 2024
+    rows = [Row("We talked about May.", role="user", at=may - 40 * DAY), Row("I sold the boat.", role="user", at=may)]
+    assert ranked(Tiny(rows), "What did I tell you in May 2024?", today=may + 90 * DAY)[0] == [1, 0]
+    assert ranked(Tiny(rows), "Did we talk about May?", today=may + 90 * DAY)[0] == [0, 1]
 
 
 def test_the_score_falls_for_another_speaker() -> None:
@@ -165,7 +162,7 @@ def test_the_score_reflects_whether_there_is_an_answer() -> None:
 def test_an_empty_scope_has_no_ranking() -> None:
     rows, scores, _ = ranked(Tiny([]), "Anything?")
     assert rows == []
-    assert scores.features.shape == (0, len(FEATURES))
+    assert scores.features.shape == (0, len(NOTE_NAMES))
 
 
 @pytest.mark.parametrize("text", ["?", "the of and", "Bob"])
@@ -174,15 +171,29 @@ def test_a_question_without_tokens_still_ranks(text: str) -> None:
     assert np.isfinite(scores.score).all()
 
 
-def test_feature_groups_can_be_disabled_and_unknown_groups_raise() -> None:
-    names = {feature.name for feature in FusionScorer(frozenset({"vector", "text"})).features}
-    assert names == {"speaker", "time", "question", "brevity"}
+def test_groups_can_be_left_out_and_unknown_groups_raise() -> None:
+    tiny = Tiny([Row("I bought a bicycle.", speaker="Ann"), Row("I bought a bicycle.", speaker="Bob")])
+    question = tiny.ask("What did Bob buy?")
+    with_names, without = (
+        FusionScorer(frozenset(parts)).score(question, tiny.about(question)).local_score for parts in ((), ("speaker",))
+    )
+    assert with_names[1] > with_names[0]
+    assert without[1] == pytest.approx(without[0])
     with pytest.raises(InvalidInput, match="colour"):
         FusionScorer(frozenset({"colour"}))  # type: ignore[arg-type]
+
+
+def test_what_the_user_said_and_what_the_assistant_said_are_told_apart() -> None:
+    """The same words and vectors: the question decides whose message comes first."""
+    rows = [Row("A week in Lisbon.", [1.0], role=role, session="s") for role in ("user", "assistant")]
+    tiny = Tiny([*rows, Row("Good night.", [0.0, 1.0], role="user", session="s")])
+    assert ranked(tiny, "What holiday did you suggest to me?", vector=[0.8, 0.2])[0][0] == 1
+    assert ranked(tiny, "Where did I want to go on my holiday?", vector=[0.8, 0.2])[0][0] == 0
 
 
 def test_features_explain_the_local_score() -> None:
     rows, scores, candidates = ranked(FILM, QUESTION)
     why = explain(rows[0], candidates, scores, "fusion", None)
     assert sum(why.features.values()) == pytest.approx(why.local_score, abs=1e-3)
+    assert set(why.features) <= {*GROUPS, "situation"}
     assert explain(rows[0], candidates, scores, "fusion", None, full=False).features == {}

@@ -47,9 +47,9 @@ ASKED_OF_CUT = 4
 """Questions of a cut with an answer, and as many without one, at most."""
 FEW_NOTES = 60
 """Notes up to which a memory counts as a kind of its own for the calibration."""
-REPETITION = 0.2
+REPETITION = 0.3
 """Weight of an assistant's message that repeats what the user said, as evidence."""
-SHARES = {"talk": 0.4, "chat": 0.45, "documents": 0.15}
+SHARES = {"talk": 0.3, "chat": 0.6, "documents": 0.1}
 """Weights of the kinds of memory in the local score. We have few questions about documents, and links answer most."""
 _USER, _ASSISTANT = ROLES.index("user"), ROLES.index("assistant")
 

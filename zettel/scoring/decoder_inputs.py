@@ -16,7 +16,6 @@ from zettel.model import TIME_MIN, Kind, LinkType
 from zettel.ports.candidate_rules import idf
 from zettel.ports.query import Seed
 from zettel.scoring.features import NOTE_NAMES
-from zettel.scoring.fusion import perplexity
 from zettel.scoring.names import speakers_named
 
 if TYPE_CHECKING:
@@ -172,6 +171,14 @@ def _time_and_degree(shortlist: Shortlist) -> Floats:
     ends = np.concatenate([candidates.link_source, candidates.link_target])
     degree, terms = (np.bincount(x, minlength=len(candidates.ids)) for x in (ends, candidates.term_note))
     return np.column_stack([dated, time, np.log1p(degree[rows]) / 2.0, np.log1p(terms[rows]) / 2.0])
+
+
+def perplexity(local: NDArray[np.float64]) -> float:
+    """Return the effective number of answers, from 1: exp of the entropy of the softmax of the local scores."""
+    below = local - local.max()
+    odds = np.exp(below)
+    total = float(odds.sum())
+    return total * float(np.exp(-(odds @ below) / total))
 
 
 def _question_features(

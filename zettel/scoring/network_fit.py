@@ -61,7 +61,7 @@ class FitSettings:
     batch: int = 24
     rate: float = 2e-3
     decay: float = 1e-3
-    dropout: float = 0.5
+    dropout: float = 0.3
     seed: int = 0
 
 
