@@ -338,8 +338,8 @@ class Memory:
     ) -> str:
         """Pack the hits of ``search`` for a prompt: in time order, with dates and speakers, within ``max_tokens``.
 
-        A long hit that does not fit is replaced by its passage. A line "> Ann asked: …" precedes an answer if it fits and
-        the text does not contain the question itself.
+        A long hit that does not fit is replaced by its passage. A line "> Ann asked: …" precedes an answer if it fits
+        and the text does not contain the question itself.
 
         ``profile`` puts the profile of the speakers, which ``evolve`` derives, first. The profile describes the
         present, so it is left out with ``as_of`` or ``known_at``. ``search`` are arguments of ``search``.
