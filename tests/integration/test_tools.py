@@ -233,7 +233,8 @@ def test_answers_are_short(tools: MemoryTools, memory: Memory) -> None:
         tools.call("link_memories", {"source": long, "target": other, "reason": "it belongs there"})
     (first,) = tools.call("search_memories", {"query": "Word149", "limit": 1})["memories"]
     assert len(first["text"]) <= SHOWN_CHARS
-    assert first["text"].endswith("…")
+    assert first["text"].startswith("…")
+    assert first["text"].endswith("Word149")  # the passage that fits the question
     full_answer = tools.call("get_memory", {"id": long})
     assert full_answer["text"].endswith("Word149")
     assert len(full_answer["links"]) == LINKS
