@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tiny import Row, Tiny
 from zettel.model import TIME_MIN
 from zettel.scoring import features
 
@@ -83,13 +84,50 @@ def test_time_counts_from_start_to_before_the_end() -> None:
     assert features.in_time(at, ((TIME_MIN, 20),)).tolist() == [0, 1, 1, 1, 0]
 
 
-def test_brevity_falls_with_length_and_stops() -> None:
-    values = features.brevity(np.array([0, 7, 64, 500]))
-    assert values.tolist() == pytest.approx([1.0, 1 - math.log(8) / math.log(65), 0.0, 0.0], abs=1e-6)
+def test_equal_values_have_equal_ranks_and_low_ones_none() -> None:
+    ranks = features.reciprocal_rank(np.array([0.2, 0.9, 0.2, -1.0, 0.5], np.float32))
+    assert ranks.tolist() == pytest.approx([3 / 5, 1.0, 3 / 5, 0.0, 3 / 4])
+    many = features.reciprocal_rank(np.arange(1.0, 300.0, dtype=np.float32))
+    assert np.count_nonzero(many) == features.TOP
 
 
-def test_the_search_page_lists_every_feature_with_its_weight() -> None:
+def test_the_turn_beside_an_answer_is_that_of_another_event() -> None:
+    """A question, an answer of three parts, and a question."""
+    event, following = np.array([0, 1, 1, 1, 2]), np.array([1, 2, 3, 4, -1])
+    previous = np.array([-1, 0, 1, 2, 3])
+    rows = np.arange(5)
+    assert features.turn_beside(previous, event, rows).tolist() == [-1, 0, 0, 0, 3]
+    assert features.turn_beside(following, event, rows).tolist() == [1, 4, 4, 4, -1]
+
+
+def test_the_best_part_counts_for_all_parts_of_an_event() -> None:
+    values = np.array([0.1, 0.7, 0.3], np.float32)
+    assert features.event_best(values, np.array([5, 5, 9])).tolist() == pytest.approx([0.7, 0.7, 0.3])
+
+
+def test_words_that_only_name_a_time_weigh_little() -> None:
+    may = 19_843 * 86_400_000_000 + 1
+    tiny = Tiny([Row("A cello.", role="user", at=may), Row("In May.", role="user", at=may)])
+    question = tiny.ask("What about the cello in May 2024?", today=may)
+    inputs = features.FeatureInputs(question, tiny.about(question), np.arange(2))
+    by_token = dict(zip(question.tokens, inputs.plain, strict=True))
+    assert by_token["may"] == pytest.approx(features.TIME_TOKEN * by_token["cello"])
+    assert inputs.plain.sum() == pytest.approx(1.0)
+
+
+def test_features_have_the_declared_shapes_and_groups() -> None:
+    tiny = Tiny([Row("a b c", role="user"), Row("", speaker="Bob", session="s", role="assistant")])
+    question = tiny.ask("Did Bob suggest b?", vector=[1.0])
+    table = features.feature_table(question, tiny.about(question), np.arange(2))
+    assert table.notes.shape == (2, len(features.NOTE_FEATURES))
+    assert table.values.shape == (2, len(features.FEATURE_NAMES))
+    assert np.isfinite(table.values).all()
+    assert table.note("user").tolist() == [1, 0]
+    assert table.note("assistant").tolist() == [0, 1]
+    assert table.note("speaker").tolist() == [0, 1]
+
+
+def test_the_search_page_lists_every_group() -> None:
     page = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| (-?[\d.]+) \|", page, re.MULTILINE)
-    weights = {feature.name: feature.weight for feature in features.FEATURES}
-    assert {name: float(weight) for name, weight in rows} == weights, "docs/search.md: see the table of features"
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \|$", page, re.MULTILINE)
+    assert set(get_args(features.FeatureGroup)) <= set(rows), "docs/search.md: see the table of features"

@@ -183,7 +183,7 @@ def test_groups_can_be_left_out_and_unknown_groups_raise() -> None:
         FusionScorer(frozenset({"colour"}))  # type: ignore[arg-type]
 
 
-def test_what_the_user_said_and_what_the_assistant_said_are_told_apart() -> None:
+def test_questions_about_the_user_and_about_the_assistant_rank_differently() -> None:
     """The same words and vectors: the question decides whose message comes first."""
     rows = [Row("A week in Lisbon.", [1.0], role=role, session="s") for role in ("user", "assistant")]
     tiny = Tiny([*rows, Row("Good night.", [0.0, 1.0], role="user", session="s")])

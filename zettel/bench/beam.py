@@ -105,7 +105,7 @@ def select(collections: Sequence[Collection], names: Sequence[str]) -> list[Coll
     """Return the chats with these names, all of them without names. Raises ``InvalidInput`` for an unknown one."""
     known = [collection.name for collection in collections]
     if unknown := [name for name in names if name not in known]:
-        raise InvalidInput(f"there is no chat {unknown[0]!r}: name one of {', '.join(known)}")
+        raise InvalidInput(f"unknown chat {unknown[0]!r}: name one of {', '.join(known)}")
     return [collection for collection in collections if not names or collection.name in names]
 
 

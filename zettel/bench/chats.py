@@ -36,7 +36,7 @@ _BEAM_DAY = "%B-%d-%Y"
 def read(path: Path) -> list[Collection]:
     """Read the chats of a file or a folder, in the order of their names.
 
-    Raises ``InvalidInput`` if there is no chat or a file is missing, ``BadRecord`` for a damaged one.
+    Raises ``InvalidInput`` without a chat or for a missing file, ``BadRecord`` for a damaged one.
     """
     collections = [_collection(where, chat) for where, chat in _chats(path)]
     if not collections:

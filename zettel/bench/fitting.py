@@ -48,7 +48,7 @@ ASKED_OF_CUT = 4
 FEW_NOTES = 60
 """Notes up to which a memory counts as a kind of its own for the calibration."""
 REPETITION = 0.3
-"""Weight of an assistant's message that repeats what the user said, as evidence."""
+"""Weight of an assistant's message that repeats one of the user, as evidence."""
 SHARES = {"talk": 0.3, "chat": 0.6, "documents": 0.1}
 """Weights of the kinds of memory in the local score. We have few questions about documents, and links answer most."""
 _USER, _ASSISTANT = ROLES.index("user"), ROLES.index("assistant")
@@ -83,7 +83,7 @@ class RecordingScorer:
     def score(self, question: Parsed, candidates: Candidates) -> Scores:
         self.last = question, candidates
         zeros = np.zeros(len(candidates.ids), np.float32)
-        return Scores(zeros, zeros, zeros, zeros[:, None][:, :0], (), lambda _: -1, lambda _: {})
+        return Scores(zeros, zeros, zeros, zeros[:, None][:, :0], (), lambda _: -1)
 
 
 async def run(
@@ -118,7 +118,7 @@ async def run(
             for place, collection in enumerate(group):
                 progress("recording searches", len(recorded), len(names))
                 recorded.append(await _record(memory, recorder, collection, group[(place + 1) % len(group)]))
-    fit, held_out = recorded[: len(fitting)], recorded[len(fitting) :]
+    fit, tested = recorded[: len(fitting)], recorded[len(fitting) :]
     examples = [example for each in fit for example in labelled(each)]
     shares = {kind: SHARES[kind] for kind in {example.kind for example in examples}}
     local = fit_local(examples, FEATURE_NAMES, settings, shares, lambda done, total: progress("fitting", done, total))
@@ -128,8 +128,8 @@ async def run(
         models.save(out)
     scorers = FusionScorer(models=models), FusionScorer()
     ran_on: dict[str, Cell] = {"fitted to": ", ".join(each.name for each in fit)}
-    if held_out:
-        ran_on["tested on"] = ", ".join(each.name for each in held_out)
+    if tested:
+        ran_on["tested on"] = ", ".join(each.name for each in tested)
     return Result(
         bench="scorer fit",
         ran_on=ran_on | file_hashes((*paths, *test, *(documents or ()))),
@@ -137,7 +137,7 @@ async def run(
             "networks": settings.networks, "epochs": settings.epochs, "seed": settings.seed,
         },
         columns=["what", "questions", "fitted", "shipped"],
-        rows=[row for of, part in (("fit", fit), ("test", held_out)) for row in _rows(part, of, *scorers)],
+        rows=[row for of, part in (("fit", fit), ("test", tested)) for row in _rows(part, of, *scorers)],
         notes=[
             f"Recall@{K} of each kind of memory, of documents perfect@{K_DOCUMENTS}; AUROC and expected calibration "
             "error of the first hit's score on questions with and without an answer, cuts of the memories included.",
@@ -271,7 +271,7 @@ async def _ask(
 def labelled(recorded: Recorded) -> list[Labelled]:
     """Return features and evidence of the candidates, for each question with an answer.
 
-    What a user said is evidence in full. An assistant's message that repeats it counts as REPETITION.
+    The message of a user is evidence in full. An assistant's message that repeats it counts as REPETITION.
     """
     examples = []
     for search in recorded.own:

@@ -29,10 +29,10 @@ class Step(Frozen):
 class Why(Frozen):
     """The explanation of a hit.
 
-    ``seeds`` are its candidate sources, such as "vector" or "text". ``features`` are feature values times weights, and
-    ``local_score`` is their sum. ``graph_score`` is the note's share of the PageRank walk, and ``path`` its strongest
-    path to the note. ``time`` states the note's validity in words. ``strength`` (0..1) is set if
-    decay lowered the score. ``superseded_by`` is the id of the note that replaces this note.
+    ``seeds`` are its candidate sources, such as "vector" or "text". ``features`` are the contributions of groups of
+    features, and ``local_score`` is their sum. ``graph_score`` is the note's share of the PageRank walk, and ``path``
+    its strongest path to the note. ``time`` states the note's validity in words. ``strength`` (0..1) is set if decay
+    lowered the score. ``superseded_by`` is the id of the note that replaces this note.
     """
 
     scorer: str

@@ -190,7 +190,8 @@ class Question:
 class Scores:
     """The result of a scorer for n rows: ``score`` is calibrated to 0..1 and ranks the rows; the rest explains it.
 
-    ``explanation`` returns what contributes to the local score of a row, by name; the values add up to it.
+    ``explanation`` returns how much each named part contributes to the local score of a row; the parts add up to it. A
+    scorer without it is explained by its features.
     """
 
     score: Floats  # (n,)
@@ -199,7 +200,7 @@ class Scores:
     features: Floats  # (n, f)
     feature_names: tuple[str, ...]
     sender: Callable[[int], int]  # node (row, or n + term) to the node that sent most of its share; -1: the start
-    explanation: Callable[[int], Mapping[str, float]]
+    explanation: Callable[[int], Mapping[str, float]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

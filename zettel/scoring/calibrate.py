@@ -31,7 +31,7 @@ _NOTE_FEATURES = (
     "text_behind_best", "vector_event", "text_event",
 )  # fmt: skip
 _QUESTION_FEATURES = (
-    "first_person", "assistant_said", "user_said", "request", "many", "time_only", "length", "speaker_named",
+    "first_person", "asks_assistant", "asks_user", "request", "many", "time_only", "length", "speaker_named",
     "time_named", "best_text", "best_vector", "roles", "mean_length", "notes", "yes_or_no", "when", "how_many", "who",
     "where",
 )  # fmt: skip

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from zettel.model import ROLES, TIME_MIN, Kind
-from zettel.ports.candidate_rules import best, idf, saturation
+from zettel.ports.candidate_rules import idf, saturation
 from zettel.ports.query import Seed
 from zettel.scoring.names import speakers_named
-from zettel.scoring.question_forms import FORMS, MOST_CHARACTERS
+from zettel.scoring.question_forms import FORMS, forms_of
 from zettel.text.tokens import tokenize
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from zettel.ports.query import Bools, Candidates, Floats, Ints, Question
 
 FeatureGroup: TypeAlias = Literal["text", "vector", "windows", "role", "length", "speaker", "time", "form"]
-"""What a feature is about. An explanation states what each group contributes to a score."""
+"""Subject of a feature. An explanation states how much each group contributes to a score."""
 AblationGroup: TypeAlias = Literal[
     "text", "vector", "windows", "role", "length", "speaker", "time", "form", "walk", "terms", "statements"
 ]
@@ -153,12 +153,14 @@ def turn_beside(neighbour: Ints, event: Ints, rows: NDArray[np.intp]) -> Ints:
     return beside
 
 
-def reciprocal_rank(values: Floats, seq: Ints) -> Floats:
-    """Return 1 for the highest value, 1/2 at rank RANK_UNIT, 0 from rank TOP and for values up to 0: (r,) -> (r,)."""
-    first = best(values, seq, TOP)
-    result = np.zeros(len(values), np.float32)
-    result[first] = np.where(values[first] > 0, RANK_UNIT / (RANK_UNIT + np.arange(len(first))), 0.0)
-    return result
+def reciprocal_rank(values: Floats) -> Floats:
+    """Return 1 for the highest value, 1/2 at rank RANK_UNIT, 0 from rank TOP and for values up to 0: (r,) -> (r,).
+
+    Equal values have the same rank.
+    """
+    rank = len(values) - np.searchsorted(np.sort(values), values, side="right")
+    share = RANK_UNIT / (RANK_UNIT + rank)
+    return np.where((rank < TOP) & (values > 0), share, 0.0).astype(np.float32)
 
 
 class TopValues(NamedTuple):
@@ -295,7 +297,7 @@ NOTE_FEATURES = (
     NoteFeature("rarest", "text", FeatureInputs.rarest),  # 0 .. 1
     NoteFeature("text_standardized", "text", lambda x: (x.text[x.rows] - x.top_text.mean) / x.top_text.deviation),
     NoteFeature("text_behind_best", "text", lambda x: x.text[x.rows] - x.top_text.highest),
-    NoteFeature("text_rank", "text", lambda x: reciprocal_rank(x.text[x.rows], x.candidates.seq[x.rows])),
+    NoteFeature("text_rank", "text", lambda x: reciprocal_rank(x.text[x.rows])),
     NoteFeature("text_event", "text", lambda x: event_best(x.text, x.candidates.event)[x.rows]),
     NoteFeature("title", "text", lambda x: x.seeded(Seed.TITLE)),
     NoteFeature("term", "text", lambda x: x.seeded(Seed.TERM)),
@@ -310,9 +312,7 @@ NOTE_FEATURES = (
         lambda x: (x.candidates.cosine[x.rows] - x.top_vector.mean) / x.top_vector.deviation,
     ),
     NoteFeature("vector_behind_best", "vector", lambda x: x.candidates.cosine[x.rows] - x.top_vector.highest),
-    NoteFeature(
-        "vector_rank", "vector", lambda x: reciprocal_rank(x.candidates.cosine[x.rows], x.candidates.seq[x.rows])
-    ),
+    NoteFeature("vector_rank", "vector", lambda x: reciprocal_rank(x.candidates.cosine[x.rows])),
     NoteFeature("vector_event", "vector", lambda x: event_best(x.candidates.cosine, x.candidates.event)[x.rows]),
     NoteFeature("vector_window_1", "windows", lambda x: x.window_1[:, -3] / x.window_1[:, -1]),
     NoteFeature("vector_window_3", "windows", lambda x: x.window_3[:, -3] / x.window_3[:, -1]),
@@ -373,10 +373,10 @@ def feature_table(question: Question, candidates: Candidates, rows: NDArray[np.i
 
 def question_features(x: FeatureInputs) -> Floats:
     """Return the features of the question and its scope, (QUESTION_FEATURES,)."""
-    text, c = x.question.text[:MOST_CHARACTERS], x.candidates
+    c = x.candidates
     return np.array(
         [
-            *(form.search(text) is not None for form in FORMS.values()),
+            *forms_of(x.question.text),
             x.question.many,
             x.question.time_only,
             np.log1p(len(x.question.tokens)),

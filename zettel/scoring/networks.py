@@ -128,8 +128,15 @@ class ScoreModels(NamedTuple):
 
     @classmethod
     def load(cls, folder: Path = SHIPPED) -> ScoreModels:
-        """Read both from a folder. Raises ``ScorerError``."""
-        return cls(Networks.load(folder / LOCAL), Networks.load(folder / CALIBRATION))
+        """Read both from a folder. Raises ``ScorerError``, also for networks of other features."""
+        from zettel.scoring.calibrate import ANSWER_FEATURES
+        from zettel.scoring.features import FEATURE_NAMES
+
+        models = cls(Networks.load(folder / LOCAL), Networks.load(folder / CALIBRATION))
+        for networks, names in zip(models, (FEATURE_NAMES, ANSWER_FEATURES), strict=True):
+            if networks.names != names:
+                raise ScorerError(f"the networks in {folder} have other features than this zettel: fit them again")
+        return models
 
 
 @lru_cache(maxsize=1)

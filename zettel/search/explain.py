@@ -10,6 +10,8 @@ from zettel.model import TIME_MAX, TIME_MIN, LinkType, Step, Why, from_micros
 from zettel.ports.query import Seed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from zettel.ports.query import Candidates, Scores
 
 LONGEST_PATH = 8
@@ -31,7 +33,7 @@ def explain(
     full: bool = True,
 ) -> Why:
     """Explain the hit at ``row``. ``strength`` is that of a decayed note; ``full`` adds the features and the path."""
-    values = scores.explanation(row) if full else {}
+    values = contributions(row, scores) if full else {}
     return Why(
         scorer=scorer,
         seeds=tuple(name for flag, name in _SEEDS if candidates.seeds[row] & flag),
@@ -43,6 +45,13 @@ def explain(
         strength=None if strength is None else round(strength, 4),
         superseded_by=replacement(row, candidates) if candidates.valid_to[row] < TIME_MAX else None,
     )
+
+
+def contributions(row: int, scores: Scores) -> Mapping[str, float]:
+    """Return the parts of the local score of ``row`` by name."""
+    if scores.explanation is not None:
+        return scores.explanation(row)
+    return dict(zip(scores.feature_names, scores.features[row].tolist(), strict=True))
 
 
 def path_to(row: int, candidates: Candidates, scores: Scores) -> tuple[Step, ...]:
