@@ -29,7 +29,7 @@ FAR = 32
 
 KINDS = {kind.value: number for number, kind in enumerate(Kind)}
 LINK_TYPES = {type.value: number for number, type in enumerate(LinkType)}
-ROLE_NUMBERS = {role: number for number, role in enumerate(ROLES)}
+ROLE_NUMBERS: Mapping[str, int] = {role: number for number, role in enumerate(ROLES)}
 EPISODIC = Kind.EPISODIC.value
 _PACKED, _SPEAKER = 10, 3
 """Number of values in a packed row that candidates need, and the place of the speaker among them."""

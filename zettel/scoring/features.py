@@ -37,6 +37,7 @@ AblationGroup: TypeAlias = Literal[
 ]
 """A part of the default scorer that an ablation can leave out: a group of features, or a step."""
 
+_SEMANTIC = tuple(Kind).index(Kind.SEMANTIC)
 SPEAKER_NAME = 0.1
 """Factor on the weight of a token that is a speaker's name."""
 USUAL_LENGTH = 12.0
@@ -334,7 +335,6 @@ NOTE_FEATURES = (
 )
 """Features of each note. "form" is what kind of note it is, apart from its length."""
 
-_SEMANTIC = tuple(Kind).index(Kind.SEMANTIC)
 QUESTION_FEATURES = (
     *FORMS, "many", "time_only", "length", "speaker_named", "time_named", "title_named", "best_text", "best_vector",
     "roles", "sessions", "mean_length", "notes",

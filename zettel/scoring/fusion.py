@@ -25,6 +25,8 @@ from zettel.scoring.ranking import outdated
 from zettel.scoring.walk import NO_STEPS, Walk, graph_of, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from zettel.ports.query import Candidates, Floats, Question
@@ -40,7 +42,7 @@ TERM_SHARE = 0.1
 """Share of the restart vector for rare terms. It is small: the local score already counts their words."""
 NAMED_COVERAGE = 2.0
 """Log-odds between a titled note with all rare query words and one with none ("Straw" is in "The Straw Hat")."""
-GROUPS = {
+GROUPS: Mapping[str, Sequence[int]] = {
     group: [place for place, feature in enumerate(NOTE_FEATURES) if feature.group == group]
     for group in dict.fromkeys(feature.group for feature in NOTE_FEATURES)
 }
@@ -90,7 +92,7 @@ class FusionScorer:
         scored = self._scored(question, candidates)
         features[scored.rows] = scored.table.notes
         order = prefer_replacements(scored.order, candidates, question.today)
-        place = scatter(np.arange(len(scored.rows)), scored.rows, n).astype(np.int64)
+        place = scatter(np.arange(len(scored.rows), dtype=np.float64), scored.rows, n).astype(np.int64)
         return Scores(
             score=calibrate(order, chance(self.models.calibration, _evidence(scored)), candidates.pool),
             local_score=scatter(scored.local, scored.rows, n).astype(np.float32),
@@ -110,7 +112,7 @@ class FusionScorer:
         table = feature_table(question, candidates, rows)
         inputs = self.models.local.standardized(table.values)
         for group in self.without & GROUPS.keys():
-            inputs[:, GROUPS[group]] = 0.0  # the mean
+            inputs[:, list(GROUPS[group])] = 0.0  # the mean
         local = self.models.local.scores(inputs)
         if question.time_only:
             local = time_first(local, table.note("time"))

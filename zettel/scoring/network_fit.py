@@ -196,7 +196,7 @@ def _fitted(
 def _network(torch: Any, size: int, settings: FitSettings) -> Any:
     """Return two hidden layers beside a linear path."""
 
-    class Network(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class Network(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.first = torch.nn.Linear(size, settings.hidden)
