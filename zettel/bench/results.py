@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import shutil
 import sqlite3
+import subprocess
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -17,8 +19,8 @@ from pydantic import BaseModel, Field
 from zettel.version import VERSION
 
 PACKAGES = (
-    "faiss-cpu", "litellm", "model2vec", "neo4j", "numpy", "pydantic", "PyStemmer", "scipy", "sentence-transformers",
-    "torch",
+    "faiss-cpu", "litellm", "model2vec", "neo4j", "numpy", "onnxruntime", "pydantic", "PyStemmer", "scipy",
+    "sentence-transformers", "torch",
 )  # fmt: skip
 """Packages whose version may affect a result."""
 
@@ -60,6 +62,8 @@ class Result(BaseModel):
 
     bench: str
     zettel: str = VERSION
+    commit: str | None = Field(default_factory=lambda: checkout_commit())
+    """The git commit of the checkout that was measured, with "+" for uncommitted changes; None outside a checkout."""
     taken_at: datetime = Field(default_factory=lambda: datetime.now(timezone.utc).replace(microsecond=0))
     machine: Machine = Field(default_factory=this_machine)
     ran_on: dict[str, Cell]
@@ -73,6 +77,20 @@ class Result(BaseModel):
     def write(self, path: Path) -> None:
         """Write the result to a file as JSON."""
         path.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def checkout_commit() -> str | None:
+    """Return the short commit of the checkout that contains zettel, with "+" for uncommitted changes of its code."""
+    folder = Path(__file__).resolve().parents[2]
+    if not (folder / ".git").exists() or (git := shutil.which("git")) is None:
+        return None
+
+    def output(*arguments: str) -> str:
+        done = subprocess.run([git, "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    commit = output("rev-parse", "--short=10", "HEAD")
+    return f"{commit}{'+' if output('status', '--porcelain', '--', 'zettel', 'graph', 'cypher') else ''}" or None
 
 
 def usable_cores() -> int:

@@ -115,7 +115,7 @@ def _print_table(result: Result) -> None:
         ", ".join(f"{name} {value}" for name, value in result.ran_on.items()),
         ", ".join(f"{name} {value}" for name, value in result.settings.items() if value is not None),
         f"{machine.processor}, {machine.cores} cores, {machine.system}, Python {machine.python}",
-        f"zettel {result.zettel}, {packages}",
+        f"zettel {result.zettel}{f' at {result.commit}' if result.commit else ''}, {packages}",
     ]
     for line in lines:
         paragraph(out, Text(line, style="dim"))
