@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from zettel.link.near import MAX_NEAR_LINKS, binding, near_links, speakers
+from zettel.link.near import CONTEXTUAL, MAX_NEAR_LINKS, STATIC, binding, close, near_cosines, near_links, speakers
 from zettel.model import TermUse
 from zettel.ports import NearestNotes
 
@@ -26,6 +26,7 @@ def linked(near: list[tuple[str, float]], speaker: str | None = None, **terms: l
         {id: binding(own) for id, own in notes_terms.items()},
         {id: speakers(own) for id, own in notes_terms.items()},
         NOW,
+        STATIC,
     )
     return [(link.target, link.reason) for link in links]
 
@@ -63,3 +64,11 @@ def test_roles_are_not_shared_terms() -> None:
 def test_only_the_nearest_few_are_linked() -> None:
     near = [(f"n{place}", 0.99 - place / 100) for place in range(9)]
     assert [other for other, _ in linked(near)] == ["n0", "n1", "n2"][:MAX_NEAR_LINKS]
+
+
+def test_the_cosines_follow_the_embedder() -> None:
+    assert near_cosines("all-MiniLM-L6-v2-static-256") == STATIC
+    assert near_cosines("all-MiniLM-L6-v2-int8") == CONTEXTUAL
+    near = NearestNotes("new", (("a", 0.6), ("b", 0.4), ("c", 0.2)))
+    assert [other for other, _ in close(near, STATIC).others] == ["a"]
+    assert [other for other, _ in close(near, CONTEXTUAL).others] == ["a", "b"]

@@ -27,7 +27,7 @@ from zettel.evolve.claims import concern_same_matter, may_change_facts
 from zettel.evolve.fact_changes import change_links
 from zettel.jobs.annotation_writer import is_outdated
 from zettel.jobs.spec import JobHandler, JobLane, JobSpec
-from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_links, speakers
+from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_cosines, near_links, speakers
 from zettel.link.neighbors import is_older
 from zettel.model import Cause, Hit, Input, Job, JobKind, Kind, Link, LinkType, Note, Scope
 from zettel.ports import GraphStore, NearestNotes, ScopeState
@@ -178,12 +178,13 @@ class LinkJob(JobHandler):
         Without ``done`` the jobs stay queued: their notes get near links until a model answers.
         """
         space = await self._vectors.space()
+        least = near_cosines(self._vectors.embedder.info.name)
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             # Reads inside the transaction return the newest versions.
             ids = [job.note for job in jobs if job.note]
             nearest = await self._store.near(scope, ids, space.id, NEIGHBOURS_ASKED)
-            nears = [close(near) for near in nearest]
+            nears = [close(near, least) for near in nearest]
             linkable = {near.note for near in nears}.union(*(dict(near.others) for near in nears))
             notes = Rows(await self._store.notes(scope, sorted({*ids, *(note.id for note in shown)})))
             if any(is_outdated(notes.get(note.id), note) for note in shown):
@@ -192,7 +193,7 @@ class LinkJob(JobHandler):
             bindings = Rows({id: binding(of_note) for id, of_note in terms.items()})
             speaking = Rows({id: speakers(of_note) for id, of_note in terms.items()})
             links = {
-                near.note: near_links(near, notes[near.note].speaker, bindings, speaking, clock.recorded_at)
+                near.note: near_links(near, notes[near.note].speaker, bindings, speaking, clock.recorded_at, least)
                 for near in nears
             }
             targets = {link.target for made in links.values() for link in made} - notes.keys()

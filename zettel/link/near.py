@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from zettel.model import IMPLIED_ROLES, Link, LinkType, TermUse, implied_role
 from zettel.ports import NearestNotes
@@ -18,16 +18,35 @@ NEIGHBOURS_ASKED = 16
 """Nearest older notes that are candidates."""
 MAX_NEAR_LINKS = 3
 """Near links per note at most: enough to be reachable, few enough that a path is meaningful."""
-NEAR_COSINE = 0.85
-"""The lowest cosine that alone makes a link: the notes say nearly the same. A lower one may only mean small talk."""
-NEAR_COSINE_WITH_TERMS = 0.5
-"""The lowest cosine for notes that share binding terms: a name other than a speaker's, or two keywords."""
 BINDING_KEYWORDS = 2
+"""Shared keywords that bind two notes."""
 
 
-def close(near: NearestNotes) -> NearestNotes:
+class NearCosines(NamedTuple):
+    """The lowest cosines of a link.
+
+    ``alone``: for notes without binding terms, which are nearly equal; a lower one may only mean small talk.
+    ``with_terms``: for notes that share binding terms, which are a name other than a speaker's, or two keywords.
+    """
+
+    alone: float
+    with_terms: float
+
+
+STATIC = NearCosines(0.85, 0.5)
+"""For static embedders."""
+CONTEXTUAL = NearCosines(0.79, 0.29)
+"""For other embedders: all-MiniLM-L6-v2 then links as many notes of our conversations as the static embedder."""
+
+
+def near_cosines(embedder: str) -> NearCosines:
+    """Return the cosines for an embedder, by its name: those of static embedders contain "-static-"."""
+    return STATIC if "-static-" in embedder else CONTEXTUAL
+
+
+def close(near: NearestNotes, least: NearCosines) -> NearestNotes:
     """Keep only the notes that are near enough for a link."""
-    far = bisect_left(near.others, True, key=lambda other: other[1] < NEAR_COSINE_WITH_TERMS)  # nearest come first
+    far = bisect_left(near.others, True, key=lambda other: other[1] < least.with_terms)  # nearest come first
     return NearestNotes(near.note, near.others[:far])
 
 
@@ -51,6 +70,7 @@ def near_links(
     bindings: Mapping[str, Binding],
     speaking: Mapping[str, Collection[str]],
     recorded_at: datetime,
+    least: NearCosines,
 ) -> tuple[Link, ...]:
     """RELATES links for one note of this speaker, nearest first.
 
@@ -64,11 +84,11 @@ def near_links(
     links: list[Link] = []
     for other, cosine in near.others:
         keys = own.keys() & bindings[other].keys()
-        if not keys and cosine < NEAR_COSINE:
+        if not keys and cosine < least.alone:
             continue
         shared = sorted(keys, key=lambda key: (own[key].kind, key))
         bound = any(own[key].kind == "name" for key in shared) or len(shared) >= BINDING_KEYWORDS
-        if cosine < (NEAR_COSINE_WITH_TERMS if bound else NEAR_COSINE):
+        if cosine < (least.with_terms if bound else least.alone):
             continue
         reason = f"cosine {cosine:.2f}"
         if shared:
