@@ -11,9 +11,9 @@ import numpy as np
 from zettel import Memory
 
 MESSAGES = [
-    "Ida painted the boat house, and its door red.",
+    "Ida painted a boat shed red.",
     "Nobody painted anything red this summer.",
-    "The red boat was a birthday gift for Nils, who built and painted it with his uncle.",
+    "The red boat was a birthday gift for Nils, who gave it its colour.",
 ]
 QUESTION = "Who painted the red boat?"
 

@@ -26,7 +26,7 @@ EXPECTED = {
         "Nothing is left of the chat.",
     ],
     "own_scorer.py": [
-        "fusion: Ida painted the boat house, and its door red.\n",
+        "fusion: Ida painted a boat shed red.\n",
         "fusion+phrases: The red boat was a birthday gift for Nils",
     ],
     "bitemporal_search.py": [

@@ -42,7 +42,7 @@ K, K_DOCUMENTS = 10, 8
 CUT_SIZES = (3, 10, 30, 100)
 """Messages in a cut of a memory, for the calibration of small memories."""
 CUTS = 3
-"""Cuts of each size of each memory."""
+"""Cuts of each size of a chat. Of other memories, of which there are more, one each."""
 ASKED_OF_CUT = 4
 """Questions of a cut with an answer, and as many without one, at most."""
 FEW_NOTES = 60
@@ -184,15 +184,18 @@ def is_answered(question: Question) -> bool:
     return bool(question.needed) and question.group != locomo.UNANSWERABLE
 
 
-def cuts(collection: Collection, seed: int = 0) -> list[Collection]:
-    """Return small cuts of a memory around the evidence of a question, with questions that they answer or do not."""
+def cuts(collection: Collection, count: int = CUTS, seed: int = 0) -> list[Collection]:
+    """Return ``count`` small cuts of each size around the evidence of a question.
+
+    Each has questions that it answers and questions that it does not.
+    """
     chooser = random.Random(f"{seed} {collection.name}")
     ids = [str(event.external_id) for event in collection.events]
     place = {id: number for number, id in enumerate(ids)}
     asked = [question for question in collection.questions if is_answered(question) and len(question.needed) == 1]
     result = []
     for size in CUT_SIZES:
-        for number in range(CUTS if asked and len(ids) > size else 0):
+        for number in range(count if asked and len(ids) > size else 0):
             first = min(place[id] for id in chooser.choice(asked).needed)
             start = max(0, min(first - chooser.randrange(size), len(ids) - size))
             inside = set(ids[start : start + size])
@@ -235,10 +238,10 @@ async def _record(
     kind = kind_of(collection)
     foreign = [question._replace(needed=frozenset()) for question in other.questions]
     calibration = list(own)
-    if other is not collection and kind == kind_of(other):
+    if other is not collection:
         calibration += await _ask(memory, recorder, collection, foreign, quiet)
     calibration += await _ask(memory, recorder, collection, swapped(collection), quiet)
-    for cut in cuts(collection) if kind == "chat" else ():
+    for cut in cuts(collection, CUTS if kind == "chat" else 1):
         calibration += await _ask(memory, recorder, cut, cut.questions, quiet)
     return Recorded(collection.name, kind, own, calibration)
 

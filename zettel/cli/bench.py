@@ -35,8 +35,8 @@ Without: TypeAlias = Annotated[
     str,
     typer.Option(
         "--without", metavar="PARTS",
-        help="Parts of the scorer to leave out: windows, walk, text, vector, time, speaker, terms, spread, statements; "
-        "several with commas.",
+        help="Parts of the scorer to leave out: text, vector, windows, role, length, speaker, time, form, walk, terms, "
+        "statements; several with commas.",
     ),
 ]  # fmt: skip
 Ablate: TypeAlias = Annotated[bool, typer.Option("--ablate", help="Also leave out each part of the scorer in turn.")]
