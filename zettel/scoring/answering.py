@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from math import log1p
 from typing import TYPE_CHECKING, NamedTuple
 
 from zettel.model import Kind
@@ -25,19 +24,8 @@ ANSWER_DEPTH = 20
 """Best notes to examine. Answers that words and vectors rank lower are rare."""
 MAX_QUESTION_CHARACTERS = 1_000
 """Longest question to examine. A longer text is a pasted document."""
-FIRST_HITS = 10
-"""Best notes that only an answer from further down can overtake."""
 MIN_COVERAGE = 0.6
 """Least share of the topic tokens in an answer."""
-TIE_MARGIN = 1.5
-"""Log-odds within which answers with equally many topic tokens are equal, so that the latest wins."""
-PLACE_PENALTY = 0.7
-"""Penalty in log-odds per ln(1 + place)."""
-SUPPOSED, DOUBTED, QUESTION = -4.0, -2.0, -3.0
-ABOUT, NOT_ABOUT = 2.0, -2.0
-FIELD, VALUE, TOPIC, PAST, FACT = 1.5, 3.0, 3.0, -3.0, 2.0
-"""Log-odds for each property of a statement: round numbers, chosen by hand."""
-
 _STATE_PATTERN = re.compile(
     r"^\W*(?:(?:can|could|would) you (?:please )?(?:tell|give)|(?:please )?(?:tell|give|remind) (?:me|us)\b"
     r"|(?:do you know )?(?:(?:in|at|on|for|to|with|by) )?(?:who|whom|whose|what|which|where|when|how)\b[^?.!]*?\b"
@@ -100,50 +88,36 @@ def parse_state_question(text: str) -> StateQuestion | None:
     return StateQuestion(subject, topic, matter_of(text.lower().replace("?", " ").split()), value)
 
 
-class AnswerScore(NamedTuple):
-    """Score of a note in log-odds, whether it answers, and the number of topic tokens in its best sentence."""
+class Judgement(NamedTuple):
+    """The verdict on a note, and the number of topic tokens in its best sentence."""
 
-    score: float
-    answers: bool
+    verdict: Verdict
     matched: int = 0
-    is_refuted: bool = False
 
 
-_OWN_SCORES = {
-    Verdict.ANSWERS: AnswerScore(ABOUT + VALUE, True),
-    Verdict.UNSURE: AnswerScore(0.0, False),
-    Verdict.REFUTED: AnswerScore(NOT_ABOUT, False, is_refuted=True),
-}
-
-
-def score_note(question: StateQuestion, note: Note, speakers: Collection[str] = ()) -> AnswerScore:
-    """The score of the note's best sentence. An insight never answers: it repeats other notes."""
+def judge_note(question: StateQuestion, note: Note, speakers: Collection[str] = ()) -> Judgement:
+    """The judgement of the note's best sentence. An insight never answers: it repeats other notes."""
     if note.kind is Kind.INSIGHT:
-        return AnswerScore(NOT_ABOUT, False)
+        return Judgement(Verdict.UNSURE)
     speaker = frozenset(tokenize(note.speaker)) if note.speaker else frozenset()
-    scores = [_score_statement(question, statement, speaker, speakers) for statement in parse_sentences(note.content)]
-    best = max(scores, default=AnswerScore(0.0, False))._replace(is_refuted=all(score.is_refuted for score in scores))
-    return best._replace(score=best.score + FACT) if note.kind is Kind.SEMANTIC else best
+    statements = parse_sentences(note.content)
+    judgements = [_judge_statement(question, statement, speaker, speakers) for statement in statements]
+    return max(judgements, default=Judgement(Verdict.REFUTED))
 
 
-def _score_statement(
+def _judge_statement(
     question: StateQuestion, statement: ParsedSentence, speaker: frozenset[str], speakers: Collection[str]
-) -> AnswerScore:
+) -> Judgement:
     matched = len(question.topic & statement.stated)
-    coverage = matched / len(question.topic) if question.topic else 1.0
+    coverage = matched / len(question.topic) if question.topic else float(bool(question.matter & statement.matter))
     is_claim = statement.mood is Mood.CLAIMED and not statement.is_question and not statement.past
     is_about = not question.subject or _is_about(question.subject, statement, speaker)
-    in_field = bool(question.matter & statement.matter)
-    has_value = not question.value or _has_value(question, statement, speakers)
-    score = TOPIC * coverage if question.topic else 0.0
-    score += SUPPOSED if statement.mood is Mood.SUPPOSED else DOUBTED if statement.mood is Mood.DOUBTED else 0.0
-    score += (QUESTION if statement.is_question else 0.0) + (PAST if statement.past else 0.0)
-    score += (ABOUT if is_about else NOT_ABOUT) if question.subject else 0.0
-    score += (FIELD if in_field else 0.0) + (VALUE if question.value and has_value else 0.0)
-    is_covered = coverage >= (MIN_COVERAGE if question.value else 1.0) and (in_field or bool(question.topic))
-    fits = is_claim and is_about and is_covered
-    may_answer = fits and (has_value or (question.value in _IN_DIGITS and bool(_DIGIT.search(statement.text))))
-    return AnswerScore(score, fits and has_value, matched, not may_answer)
+    if not is_claim or not is_about or coverage < (MIN_COVERAGE if question.value else 1.0):
+        return Judgement(Verdict.REFUTED, matched)
+    if not question.value or _has_value(question, statement, speakers):
+        return Judgement(Verdict.ANSWERS, matched)
+    may_have_value = question.value in _IN_DIGITS and _DIGIT.search(statement.text)
+    return Judgement(Verdict.UNSURE if may_have_value else Verdict.REFUTED, matched)
 
 
 def _is_about(subject: frozenset[str], statement: ParsedSentence, speaker: frozenset[str]) -> bool:
@@ -171,10 +145,10 @@ def _has_value(question: StateQuestion, statement: ParsedSentence, speakers: Col
 
 
 class AnswerOrder(NamedTuple):
-    """Places of the notes, best answer first, and the scores of the notes in their former order."""
+    """Places of the notes, best answer first, and the verdicts on the notes in their former order."""
 
     places: list[int]
-    scores: list[float]
+    verdicts: list[Verdict]
 
 
 def order_answers(
@@ -183,10 +157,11 @@ def order_answers(
     speakers: Collection[str] = (),
     replaced: Mapping[int, int] | None = None,
 ) -> AnswerOrder | None:
-    """Order the best notes by how well they answer a question; None if no note answers.
+    """Move the notes that answer a question to the front; None if no note answers.
 
     ``speakers`` are the speakers of the scope. ``replaced`` maps the place of a note to that of its replacement. The
-    replacement of an answer is an answer.
+    replacement of an answer is an answer. In a chat with an assistant, the first note only gives way if it certainly
+    does not answer.
     """
     question = parse_state_question(text)
     if question is None or len(notes) < 2:
@@ -195,32 +170,27 @@ def order_answers(
     is_chat = any(note.role is not None for note in notes)  # else "I" is one of several people
     own = parse_own_question(text, question.value, _ANSWER_KIND_TOKENS) if is_chat else None
     if own is None:
-        results = [score_note(question, note, speakers) for note in notes]
+        judgements = [judge_note(question, note, speakers) for note in notes]
     else:
-        results = [_OWN_SCORES[judge(own, note)] for note in notes]
-    if is_chat and not (results[0].answers or results[0].is_refuted):
-        return None  # the scorer's first note may be an answer
-    for place, result in enumerate(results):
-        if not question.value and place >= FIRST_HITS:
-            results[place] = result._replace(answers=False)
+        judgements = [Judgement(judge(own, note)) for note in notes]
+    if is_chat and judgements[0].verdict is Verdict.UNSURE:
+        return None
     for old, new in sorted(replaced.items(), key=lambda pair: notes[pair[0]].seq):
-        if results[old].answers and not (own and results[new].is_refuted):
-            results[new] = AnswerScore(
-                max(results[new].score, results[old].score), True, max(results[new].matched, results[old].matched)
-            )
-    answers = [result for result in results if result.answers]
+        is_denied = own is not None and judgements[new].verdict is Verdict.REFUTED
+        if judgements[old].verdict is Verdict.ANSWERS and not is_denied:
+            matched = max(judgements[new].matched, judgements[old].matched)
+            judgements[new] = Judgement(Verdict.ANSWERS, matched)
+    answers = [judgement for judgement in judgements if judgement.verdict is Verdict.ANSWERS]
     if not answers:
         return None
-    least = max(result.score for result in answers) - TIE_MARGIN
-    most = max(result.matched for result in answers)  # "garden gate": the gate of the house is another gate
-    scores = [result.score - PLACE_PENALTY * log1p(place) for place, result in enumerate(results)]
+    most = max(answer.matched for answer in answers)  # "garden gate": the gate of the house is another gate
 
-    def rank(place: int) -> tuple[int, float, float]:
-        valid_from, result = notes[place].valid_from, results[place]
-        if not result.answers:
-            return (2, 0.0, -scores[place]) if place < FIRST_HITS else (3, 0.0, place)
-        if result.score < least or result.matched < most or place in replaced:
-            return 1, 0.0, -scores[place]
-        return 0, -valid_from.timestamp() if valid_from else 0.0, -scores[place]
+    def rank(place: int) -> tuple[int, float, int]:
+        valid_from, (verdict, matched) = notes[place].valid_from, judgements[place]
+        if verdict is not Verdict.ANSWERS:
+            return 2, 0.0, place
+        if matched < most or place in replaced:
+            return 1, 0.0, place
+        return 0, -valid_from.timestamp() if valid_from else 0.0, place
 
-    return AnswerOrder(sorted(range(len(notes)), key=rank), scores)
+    return AnswerOrder(sorted(range(len(notes)), key=rank), [judgement.verdict for judgement in judgements])

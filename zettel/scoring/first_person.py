@@ -7,7 +7,7 @@ a value of the requested kind. Many notes neither answer nor certainly fail to: 
 from __future__ import annotations
 
 import re
-from enum import Enum
+from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from zettel.model import Kind
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from zettel.model import Note
 
 
-class Verdict(Enum):
-    """Whether a note answers a question."""
+class Verdict(IntEnum):
+    """The verdict on a note as the answer to a question. REFUTED: it certainly does not answer."""
 
-    ANSWERS = 1
-    UNSURE = 0
     REFUTED = -1
+    UNSURE = 0
+    ANSWERS = 1
 
 
 class OwnQuestion(NamedTuple):
@@ -51,7 +51,7 @@ _ASKING = re.compile(
     r"|did|have|has|can|could|will|would|should|shall|may|might)\b",
     re.IGNORECASE,
 )
-_DENIED = re.compile(r"\b(?:not|never|no longer|if|unless|whether)\b|n't\b", re.IGNORECASE)
+_DENIED = re.compile(r"\b(?:not|never|no(?!,)|if|unless|whether)\b|n't\b", re.IGNORECASE)
 _ADVERBS = r"\s*(?:(?:now|still|currently|just|already|both|all|actually|mostly) )*"
 _BE = r"(?:'m|'re|'s|am|are|is)"
 _VERBS = {
@@ -72,7 +72,7 @@ _HOME = re.compile(r"\b(?:live|living|reside|home|based)\b", re.IGNORECASE)
 _FOLLOWS = re.compile(
     r"^\s*(?:'s|:|(?:is|are|costs?|takes?|gets?|has|have|pays?|needs?|wants?|starts?|at|in|on|for|with|from)\b)"
 )
-"""What follows a complete subject."""
+"""Words after a complete subject."""
 _IS = re.compile(r"^\s*(?:'s|:|(?:is|are)\b)\s*(?!about\b)")
 _IS_NAME = re.compile(r"^\s*(?:'s|:|,|is|are)\s*(?:now )?(?:called |named )?(?:the )?(?P<name>[^\W\d_a-z]\w*)")
 _WORD = re.compile(r"\s+([\w-]+)")
@@ -122,9 +122,8 @@ def judge(question: OwnQuestion, note: Note) -> Verdict:
     if question.value == "you" or note.kind is Kind.INSIGHT or (note.role is None and not is_own):
         return Verdict.UNSURE
     verdicts = [_judge_sentence(question, *parsed, is_own=is_own) for parsed in parse_clauses(note.content)]
-    if Verdict.ANSWERS in verdicts:
-        return Verdict.ANSWERS
-    return Verdict.UNSURE if Verdict.UNSURE in verdicts or len(note.content) > MAX_CHARS else Verdict.REFUTED
+    unread = Verdict.UNSURE if len(note.content) > MAX_CHARS else Verdict.REFUTED
+    return max([*verdicts, unread])
 
 
 def _judge_sentence(
@@ -132,7 +131,7 @@ def _judge_sentence(
 ) -> Verdict:
     if sentence.mood is Mood.SUPPOSED or sentence.past or not may_have_value(question.value, sentence.text):
         return Verdict.REFUTED
-    if not is_own:  # an assistant that repeats a statement of the user says "you"
+    if not is_own:  # "you" may repeat a statement of the user
         repeats = _YOU.search(sentence.text) and not sentence.is_first_person and not sentence.is_question
         return Verdict.UNSURE if repeats else Verdict.REFUTED
     fits = any(_fits(question, clause) for clause in clauses)

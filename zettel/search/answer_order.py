@@ -31,10 +31,10 @@ def reorder_by_answer(
     *,
     insights: bool = False,
 ) -> tuple[list[int], Floats, dict[int, float]]:
-    """The rows in the new order, all scores reassigned to that order, and the answer score of each row.
+    """The rows in the new order, all scores reassigned to that order, and the verdict on each row.
 
-    Examines the first ``most`` rows. Drops rows whose note is not in ``notes`` (by id). Insights come last unless
-    ``insights`` were requested.
+    A verdict is 1 if the note answers, -1 if it certainly does not, else 0. Examines the first ``most`` rows. Drops
+    rows whose note is not in ``notes`` (by id). Insights come last unless ``insights`` were requested.
     """
     rows = [row for row in rows if candidates.ids[row] in notes]
     last = repeats(candidates, np.array(rows, np.int64), insights=insights)
@@ -50,7 +50,7 @@ def reorder_by_answer(
     moved = [examined[place] for place in answers.places]
     changed = score.copy()
     changed[moved] = np.sort(score[examined])[::-1]
-    return moved + rows[len(examined) :], changed, dict(zip(examined, answers.scores, strict=True))
+    return moved + rows[len(examined) :], changed, dict(zip(examined, map(float, answers.verdicts), strict=True))
 
 
 def replaced(candidates: Candidates, rows: Sequence[int], today: int | None) -> dict[int, int]:

@@ -12,7 +12,7 @@ from zettel.text.tokens import token_of
 Owner = tuple[str, ...]
 """A subject as tokens: () for I and we, ("wife",), ("sister", "husband")."""
 UNKNOWN: Owner = ("?",)
-"""A person that a pronoun names, without a sentence before that tells who."""
+"""A person named only by a pronoun, without a subject in the sentence before."""
 _PERSONS = frozenset(
     map(
         token_of,
@@ -67,7 +67,7 @@ def persons(owner: Owner) -> Owner:
 def normalized(text: str) -> str:
     """Return ``text`` with one wording of possession.
 
-    "the boss of my wife" becomes "my wife's boss", "my boss's name" "my boss", and "my desk's number" "my desk number".
+    "the boss of my wife" becomes "my wife's boss", "my boss's name" "my boss", and "my seat's number" "my seat number".
     """
     return _ATTRIBUTE.sub(r"\1", _OF.sub(r"\2's \1", text))
 
