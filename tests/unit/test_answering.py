@@ -28,12 +28,24 @@ QUESTIONS = (
 )
 
 
-def _note(place: int, content: str, speaker: str = "Ann", day: int | None = None) -> Note:
+def _note(place: int, content: str, speaker: str | None = "Ann", day: int | None = None) -> Note:
     when = None if day is None else START + timedelta(days=day)
     return Note(
         id=f"n_{place}", event_ids=(f"e_{place}",), seq=place + 1, recorded_at=START, content=content, speaker=speaker,
         occurred_at=when, valid_from=when,
     )  # fmt: skip
+
+
+def _ordered(question: str, *messages: str) -> list[str]:
+    """Return the messages in their new order; "a: " marks one of the assistant."""
+    notes = [
+        _note(place, text.removeprefix("a: "), None, place).model_copy(
+            update={"role": "assistant" if text.startswith("a: ") else "user"}
+        )
+        for place, text in enumerate(messages)
+    ]
+    order = order_answers(question, notes)
+    return [messages[place] for place in (order.places if order else range(len(messages)))]
 
 
 def _first(question: str, *statements: str | tuple[str, str]) -> str:
@@ -84,6 +96,46 @@ def test_a_later_note_about_a_similar_thing_does_not_answer(question: str, state
 
 
 @pytest.mark.parametrize(
+    ("question", "other", "answer"),
+    [
+        ("Where do I live?", "The rent goes up to 1,240 euros from January.", "I live in Porto."),
+        ("Where do I live?", "a: I live in Paris.", "I live in Porto."),
+        ("Where do I live?", "My sister lives in Boston.", "My brother lives in Rome, and I live in Denver."),
+        ("Where do I work?", "My boss lives in Leeds.", "I work at Apple."),
+        ("Where does my wife work?", "I have a dog.", "My wife is from Naples. She works at the aquarium."),
+        ("What is my boss called?", "My wife's boss is called Renata.", "My boss is called Milan."),
+        ("What is the name of my boss?", "My sister is called Ida.", "My boss's name is Milan."),
+        ("Who is our landlady?", "The landlady of my parents is Mrs Sommer.", "Our landlady is Mrs Petrov."),
+        ("How much does my flat cost?", "My boss pays 900 euros.", "My flat costs 640 euros a month."),
+    ],
+)
+def test_a_user_answers_questions_about_what_is_theirs(question: str, other: str, answer: str) -> None:
+    assert _ordered(question, other, answer)[0] == _ordered(question, answer, other)[0] == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "other"),
+    [
+        ("Where does my wife work?", "She got a job at the court.", "I work at Apple."),
+        ("Where do I work?", "I teach in Leeds.", "My interview at Google is on Friday."),
+        ("What's the rent of the garage?", "For the garage we pay 85 euros.", "The rent is 900 euros."),
+        ("Where do I live?", "a: Your home is in Porto.", "I might move to Utrecht."),
+        ("Where do I live?", "I live in Porto, where could I swim?", "I live in Cork, on the river."),
+        ("Where do I live?", "We sold the house in Exeter.", "I do not live in Cork."),
+        ("Where do you live?", "a: I live in the cloud.", "I live in Porto."),
+        ("What is my boss called?", "I often call my boss Milan.", "My boss is on holiday until Monday."),
+    ],
+)
+def test_the_order_stays_without_a_certain_answer(question: str, first: str, other: str) -> None:
+    assert _ordered(question, first, other) == [first, other]
+
+
+def test_a_pronoun_needs_a_subject_in_the_same_note() -> None:
+    question, messages = "Where does my wife work?", ("My wife is from Naples.", "She works at the aquarium.")
+    assert _ordered(question, *messages) == list(messages)
+
+
+@pytest.mark.parametrize(
     "question",
     ["Where did Ann live?", "Why does Ann live there?", "What books has Ann?", "Ann's flat", "What do they do?"],
 )
@@ -112,7 +164,7 @@ def test_every_note_appears_once(question: str, statements: list[tuple[str, int 
     notes = [_note(place, text, day=day) for place, (text, day) in enumerate(statements)]
     order = order_answers(question, notes)
     assert order is None or sorted(order.places) == list(range(len(notes)))
-    assert order is None or len(order.scores) == len(notes)
+    assert order is None or len(order.verdicts) == len(notes)
 
 
 def test_the_replacement_of_an_answer_is_an_answer() -> None:
