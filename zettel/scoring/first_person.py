@@ -51,7 +51,7 @@ _ASKING = re.compile(
     r"|did|have|has|can|could|will|would|should|shall|may|might)\b",
     re.IGNORECASE,
 )
-_DENIED = re.compile(r"\b(?:not|never|no(?!,)|if|unless|whether)\b|n't\b", re.IGNORECASE)
+_DENIED = re.compile(r"\b(?:not|never|no(?!,)|was|were|if|unless|whether)\b|n't\b", re.IGNORECASE)
 _ADVERBS = r"\s*(?:(?:now|still|currently|just|already|both|all|actually|mostly) )*"
 _BE = r"(?:'m|'re|'s|am|are|is)"
 _VERBS = {
@@ -70,11 +70,14 @@ _THINGS = {
 """The first verbs, and things of a person, that state a home or a job."""
 _HOME = re.compile(r"\b(?:live|living|reside|home|based)\b", re.IGNORECASE)
 _FOLLOWS = re.compile(
-    r"^\s*(?:'s|:|(?:is|are|costs?|takes?|gets?|has|have|pays?|needs?|wants?|starts?|at|in|on|for|with|from)\b)"
+    r"^\s*(?:'s|:|(?:is|are|costs?|takes?|gets?|has|have|pays?|needs?|wants?|starts?)\b)"
 )
 """Words after a complete subject."""
 _IS = re.compile(r"^\s*(?:'s|:|(?:is|are)\b)\s*(?!about\b)")
-_IS_NAME = re.compile(r"^\s*(?:'s|:|,|is|are)\s*(?:now )?(?:called |named )?(?:the )?(?P<name>[^\W\d_a-z]\w*)")
+_IS_NAME = re.compile(
+    r"^\s*(?:'s|:|,|is|are)\s*(?:now )?(?:called |named )?(?:the )?"
+    r"(?!(?:\w+ish|\w+ese|German|French|Dutch|Italian|American)\b)(?P<name>[^\W\d_a-z]\w*)"
+)
 _WORD = re.compile(r"\s+([\w-]+)")
 _TIMES = (
     "january february march april may june july august september october november december monday tuesday wednesday"
@@ -87,6 +90,11 @@ _SITE = re.compile(
     r"\b(?:in|at|for|near|on|to|into|by|above|below|with|from|outside)"
     r" (?:(?:the|a|an|my|our|this|that|one|two|\d+|few|last|next|early|late) )*([^\W\d][\w'-]*)"
 )
+_SITES = {
+    "home": re.compile(r"\b(?:in|at|near|to|into|on|from|outside) (?:the )?([^\W\d_a-z][\w'-]*)"),
+    "post": re.compile(r"\b(?:in|at|for) ([^\W\d_a-z][\w'-]*)|\b(?:at|for) (?:the|an?) ([\w'-]+)"),
+}
+"""Homes are in places with names. Employers have names, or follow "at the" or "for a"."""
 _MAYBE = {
     "money": re.compile(r"\d|[$€£]|\b(?:euros?|dollars?|pounds?|bucks|cents?|francs?)\b|\bfree\b", re.IGNORECASE),
     "day": re.compile(rf"\d|{_TIME.pattern}|\b(?:to(?:day|morrow|night)|next)\b", re.IGNORECASE),
@@ -159,10 +167,10 @@ def _fits(question: OwnQuestion, clause: Clause) -> bool:
     if value in _VERBS:
         if clause.owner == question.owner:
             verb = _VERBS[value].search(clause.rest)
-            has_value = bool(verb) and has_place(clause.rest[verb.end() :] if verb else "")
+            has_value = verb is not None and _names_place(value, clause.rest[verb.end() :])
         else:
             is_thing = clause.owner[:-1] == question.owner and clause.owner[-1:] and clause.owner[-1] in _THINGS[value]
-            has_value = bool(is_thing and _IS.search(clause.rest) and has_place(clause.rest))
+            has_value = bool(is_thing and _IS.search(clause.rest) and _names_place(value, clause.rest))
         return has_value and question.needed <= frozenset(tokenize(clause.text))
     if clause.owner != question.owner or (clause.owner and not _FOLLOWS.search(rest)):
         return False
@@ -183,8 +191,10 @@ def _fits(question: OwnQuestion, clause: Clause) -> bool:
 
 
 def _without(tokens: AbstractSet[str], rest: str) -> str:
-    """Return the text after the subject without its first words that the question contains as well."""
-    while not _FOLLOWS.search(rest) and (match := _WORD.match(rest)) and token_of(match[1].lower()) in tokens:
+    """Return the text after the subject without the first words, if the question contains them as well."""
+    while not _FOLLOWS.search(rest) and (match := _WORD.match(rest)):
+        if (token := token_of(match[1].lower())) and token not in tokens:
+            break
         rest = rest[match.end() :]
     return rest
 
@@ -192,6 +202,11 @@ def _without(tokens: AbstractSet[str], rest: str) -> str:
 def has_place(text: str) -> bool:
     """Return whether a text has a preposition before something that is not a time."""
     return any(not _TIME.search(match[1]) for match in _SITE.finditer(text))
+
+
+def _names_place(value: str, text: str) -> bool:
+    """Return whether a text after its verb names a home or an employer."""
+    return any(not _TIME.search(match.group()) for match in _SITES[value].finditer(text))
 
 
 def may_have_value(value: str, text: str) -> bool:
