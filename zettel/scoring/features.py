@@ -270,6 +270,13 @@ class FeatureInputs:
         """True for notes from this source: (r,)."""
         return np.asarray((self.candidates.seeds[self.rows] & seed) != 0)
 
+    def has_named_term(self) -> Bools:
+        """True for notes with a term that the question names: (r,)."""
+        c = self.candidates
+        has = np.zeros(len(c.ids), bool)
+        has[c.term_note[c.term_named[c.term_index]]] = True
+        return has[self.rows]
+
     def has_other_parts(self) -> Bools:
         """True for a part of an event of several parts: (r,)."""
         c, rows = self.candidates, self.rows
@@ -301,7 +308,7 @@ NOTE_FEATURES = (
     NoteFeature("text_rank", "text", lambda x: reciprocal_rank(x.text[x.rows])),
     NoteFeature("text_event", "text", lambda x: event_best(x.text, x.candidates.event)[x.rows]),
     NoteFeature("title", "text", lambda x: x.seeded(Seed.TITLE)),
-    NoteFeature("term", "text", lambda x: x.seeded(Seed.TERM)),
+    NoteFeature("term", "text", FeatureInputs.has_named_term),
     NoteFeature("text_window_1", "windows", lambda x: x.text_of(x.window_1)),
     NoteFeature("text_window_3", "windows", lambda x: x.text_of(x.window_3)),
     NoteFeature("text_session", "windows", FeatureInputs.text_session),
