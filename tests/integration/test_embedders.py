@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import resource
 import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
@@ -313,7 +313,7 @@ def test_a_token_limit_changes_the_fingerprint_and_the_rows(tmp_path: Path, expo
 
 @pytest.mark.parametrize("embedder", ["minilm", "static"])
 def test_a_command_on_a_small_store_starts_quickly(embedder: str, tmp_path: Path) -> None:
-    """The limit of a cold search is 1.5 seconds; a busy test machine gets three times that."""
+    """The limit of a cold search is 1.5 seconds. It measures processor time and allows twice that."""
     store = tmp_path / "memory.db"
     with Memory(store, embedder=embedder) as memory:
         memory.add_many([{"content": fact} for fact, _ in PAIRS])
@@ -321,12 +321,13 @@ def test_a_command_on_a_small_store_starts_quickly(embedder: str, tmp_path: Path
     command = [sys.executable, "-m", "zettel", "search", "Where does Ann live?", "--store", str(store)]
     seconds = []
     for _ in range(3):
-        began = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-        seconds.append(time.perf_counter() - began)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         assert "Oslo" in done.stdout
         assert not done.stderr
-    assert min(seconds) < 3 * COLD_SECONDS
+    assert min(seconds) < 2 * COLD_SECONDS
 
 
 # Service --------------------------------------------------------------------------------------------------
