@@ -21,7 +21,7 @@ FILE = Path(__file__).parents[1] / "data" / "first-person.jsonl"
 FIRST_HALF = 63
 """Memories that were read while the rules were written. The rules were not changed for the others."""
 SHARES_FIRST = 0.96, 0.97
-"""Least shares of the questions of each half whose answer is the first hit. Measured: 0.978 and 0.977; 0.791 and 0.807
+"""Least shares of the questions of each half whose answer is the first hit. Measured: 0.967 and 0.977; 0.791 and 0.807
 in the order of the scorer."""
 START = datetime(2025, 3, 3, 9, tzinfo=timezone.utc)
 

@@ -59,8 +59,8 @@ def give_feedback(memory: Memory, results: list[list[Hit]], speaker: str) -> Non
 
 
 def test_tuning_prefers_the_useful_speaker(memory: Memory, tmp_path: Path) -> None:
-    give_feedback(memory, search_things(memory, RATED), "Cleo")
-    before = first_by(search_things(memory, UNRATED, log=False), "Cleo")
+    give_feedback(memory, search_things(memory, RATED), "Ann")
+    before = first_by(search_things(memory, UNRATED, log=False), "Ann")
     report = memory.tune(tmp_path / "tuned")
     assert report.accepted
     assert (report.searches, report.useful, report.uses) == (32, 32, 32)
@@ -69,7 +69,7 @@ def test_tuning_prefers_the_useful_speaker(memory: Memory, tmp_path: Path) -> No
         "config.json", "model.safetensors", "taste.safetensors"
     }  # fmt: skip
     after = search_things(memory, UNRATED, f"decoder:{tmp_path / 'tuned'}", log=False)
-    assert first_by(after, "Cleo") == 1.0 > before
+    assert first_by(after, "Ann") == 1.0 > before
     assert {hit.why.scorer for hits in after for hit in hits} == {"fusion+tuned"}
     again = tmp_path / "again"
     assert memory.tune(again) == report
