@@ -5,17 +5,13 @@ import { asked, marked, matching } from "./words.js";
 
 /** Features by what they are about, with names for people; what stands nowhere here is told by its own name. */
 const PARTS = {
-  meaning: {
-    vector: "the note itself", vector_window_1: "with its neighbours", vector_window_3: "within three turns",
-    vector_best_3: "best within three turns",
-  },
-  words: {
-    coverage: "share of the asked words", text_window_1: "with its neighbours", text_window_3: "within three turns",
-    text_session: "in its session",
-  },
-  who: { speaker: "the speaker that was named" },
+  meaning: { vector: "the note itself" },
+  words: { text: "the note itself" },
+  turns: { windows: "the turns beside it" },
+  who: { speaker: "the speaker that was named", role: "the user or the assistant" },
   when: { time: "the time that was named" },
-  form: { brevity: "it is short", question: "it is a question itself" },
+  form: { length: "its length", form: "the kind of note" },
+  question: { situation: "an average note for this question" },
 };
 const SEEDS = {
   vector: "by meaning", text: "by words", title: "by title", term: "by a Term", time: "by date", neighbour: "next to a good one",
