@@ -418,7 +418,7 @@ UNWIND range(1, 8000) AS n
 CREATE (:Index {scope: 'others', id: toString(n), seq: n, words: 'w' + toString(n) + ' w' + toString(n % 100)})
 WITH n WHERE n % 10 = 0
 CREATE (v:Vector {scope: 'others', id: toString(n), seq: n, shown: true, archived: false})
-SET v:Vector256, v.embedding = [i IN range(1, 256) | rand() - 0.5]
+SET v:Vector384, v.embedding = [i IN range(1, 384) | rand() - 0.5]
 """
 """Notes of other scopes: enough for an index to take seconds to populate."""
 
@@ -431,7 +431,7 @@ def recreate_indexes(memory: Memory, session: Session) -> None:
             "RETURN type, createStatement"
         ).values()
     )
-    statements["VECTOR"] = statement("space_index", release=release_of(memory), dim=256)
+    statements["VECTOR"] = statement("space_index", release=release_of(memory), dim=384)
     for (name,) in session.run("SHOW INDEXES YIELD name, type WHERE type IN $types", types=list(statements)).values(
         "name"
     ):
