@@ -132,11 +132,10 @@ def in_time(occurred_at: Ints, times: tuple[tuple[int, int], ...]) -> Floats:
 
 
 def event_best(values: Floats, event: Ints) -> Floats:
-    """Return for each row the best value among the rows of its event: (n,), (n,) -> (n,)."""
-    _, number = np.unique(event, return_inverse=True)
-    best = np.full(len(event), -np.inf, np.float32)
-    np.maximum.at(best, number, values)
-    return np.asarray(best[number], np.float32)
+    """Return for each row the best value among the rows of its event, numbered from 0: (n,), (n,) -> (n,)."""
+    best = np.full(int(event.max(initial=-1)) + 1, -np.inf, np.float32)
+    np.maximum.at(best, event, values)
+    return np.asarray(best[event], np.float32)
 
 
 def turn_beside(neighbour: Ints, event: Ints, rows: NDArray[np.intp]) -> Ints:
@@ -210,6 +209,11 @@ class FeatureInputs:
     @cached_property
     def top_vector(self) -> TopValues:
         return top_values(self.candidates.cosine[self.rows])
+
+    @cached_property
+    def event(self) -> Ints:
+        """The number of each note's event, from 0, (n,)."""
+        return np.unique(self.candidates.event, return_inverse=True)[1]
 
     @cached_property
     def _columns(self) -> Floats:
@@ -306,7 +310,7 @@ NOTE_FEATURES = (
     NoteFeature("text_standardized", "text", lambda x: (x.text[x.rows] - x.top_text.mean) / x.top_text.deviation),
     NoteFeature("text_behind_best", "text", lambda x: x.text[x.rows] - x.top_text.highest),
     NoteFeature("text_rank", "text", lambda x: reciprocal_rank(x.text[x.rows])),
-    NoteFeature("text_event", "text", lambda x: event_best(x.text, x.candidates.event)[x.rows]),
+    NoteFeature("text_event", "text", lambda x: event_best(x.text, x.event)[x.rows]),
     NoteFeature("title", "text", lambda x: x.seeded(Seed.TITLE)),
     NoteFeature("term", "text", FeatureInputs.has_named_term),
     NoteFeature("text_window_1", "windows", lambda x: x.text_of(x.window_1)),
@@ -321,7 +325,7 @@ NOTE_FEATURES = (
     ),
     NoteFeature("vector_behind_best", "vector", lambda x: x.candidates.cosine[x.rows] - x.top_vector.highest),
     NoteFeature("vector_rank", "vector", lambda x: reciprocal_rank(x.candidates.cosine[x.rows])),
-    NoteFeature("vector_event", "vector", lambda x: event_best(x.candidates.cosine, x.candidates.event)[x.rows]),
+    NoteFeature("vector_event", "vector", lambda x: event_best(x.candidates.cosine, x.event)[x.rows]),
     NoteFeature("vector_window_1", "windows", lambda x: x.window_1[:, -3] / x.window_1[:, -1]),
     NoteFeature("vector_window_3", "windows", lambda x: x.window_3[:, -3] / x.window_3[:, -1]),
     NoteFeature("vector_best_3", "windows", lambda x: window_best(x.candidates.cosine, x.window)),

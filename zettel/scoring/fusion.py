@@ -92,7 +92,6 @@ class FusionScorer:
         scored = self._scored(question, candidates)
         features[scored.rows] = scored.table.notes
         order = prefer_replacements(scored.order, candidates, question.today)
-        place = scatter(np.arange(len(scored.rows), dtype=np.float64), scored.rows, n).astype(np.int64)
         return Scores(
             score=calibrate(order, chance(self.models.calibration, _evidence(scored)), candidates.pool),
             local_score=scatter(scored.local, scored.rows, n).astype(np.float32),
@@ -100,7 +99,7 @@ class FusionScorer:
             features=features,
             feature_names=NOTE_NAMES,
             sender=scored.walked.sender,
-            explanation=lambda row: self._explanation(scored.inputs[place[row]], scored.local[place[row]]),
+            explanation=lambda row: self._explanation(scored, row),
         )
 
     def evidence(self, question: Question, candidates: Candidates) -> Floats | None:
@@ -122,10 +121,11 @@ class FusionScorer:
         order[rows] += TAIL * np.exp(local - local.max())
         return _Scored(rows, table, inputs, local, walked, share, order)
 
-    def _explanation(self, inputs: Floats, local: float) -> dict[str, float]:
+    def _explanation(self, scored: _Scored, row: int) -> dict[str, float]:
         """Return what each group of features, and the situation, contributes to a local score; the sum is the score."""
-        values = self.models.local.contributions(inputs, GROUPS)
-        return {**values, "situation": float(local) - sum(values.values())}
+        place = int(np.searchsorted(scored.rows, row))
+        values = self.models.local.contributions(scored.inputs[place], GROUPS)
+        return {**values, "situation": float(scored.local[place]) - sum(values.values())}
 
     def _walk(
         self,

@@ -18,7 +18,7 @@ import numpy as np
 
 from zettel.errors import InvalidInput
 from zettel.scoring.device import require_torch
-from zettel.scoring.networks import LIMIT, Networks
+from zettel.scoring.networks import Networks, standardized
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -139,11 +139,6 @@ def moments(values: Sequence[Floats]) -> tuple[Floats, Floats]:
     square = np.mean([np.square(rows, dtype=np.float64).mean(axis=0) for rows in values], axis=0)
     scale = np.sqrt(np.maximum(square - mean**2, 0.0)) + LEAST_SCALE
     return mean.astype(np.float32), scale.astype(np.float32)
-
-
-def standardized(values: Floats, mean: Floats, scale: Floats) -> Floats:
-    """Return values as :meth:`Networks.standardized` does."""
-    return np.asarray(np.clip((values - mean) / scale, -LIMIT, LIMIT), np.float32)
 
 
 def example_weights(kinds: Sequence[str], shares: Mapping[str, float] | None = None) -> Floats:

@@ -37,6 +37,11 @@ LIMIT = 4.0
 """Standardised features are cut to ±LIMIT, so that an unusual memory gives no extreme score."""
 
 
+def standardized(values: Floats, mean: Floats, scale: Floats) -> Floats:
+    """Return values in units of ``scale`` from ``mean``, cut to ±LIMIT: (n, f), (f,), (f,) -> (n, f)."""
+    return np.asarray(np.clip((values - mean) / scale, -LIMIT, LIMIT), np.float32)
+
+
 class Networks(NamedTuple):
     """m networks over f features, with h hidden units in each of two layers.
 
@@ -56,7 +61,7 @@ class Networks(NamedTuple):
 
     def standardized(self, values: Floats) -> Floats:
         """Return the networks' input: (n, f) -> (n, f)."""
-        return np.asarray(np.clip((values - self.mean) / self.scale, -LIMIT, LIMIT), np.float32)
+        return standardized(values, self.mean, self.scale)
 
     def scores(self, inputs: Floats) -> NDArray[np.float64]:
         """Return scores in log-odds: (n, f) standardised -> (n,)."""
