@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -22,8 +23,9 @@ from zettel.core import vectors
 from zettel.core.vectors import EMBEDDED_AT_ONCE
 from zettel.embed import load_embedder, onnx, static
 from zettel.embed.static import StaticEmbedder
-from zettel.jobs import embed_job
-from zettel.model import JobKind
+from zettel.errors import FlushTimeout
+from zettel.jobs import embed_job, link_job
+from zettel.model import JobKind, JobState
 from zettel.text.index import vector_text
 
 if TYPE_CHECKING:
@@ -127,6 +129,29 @@ def test_embedding_by_jobs_gives_the_same_answers(store: str, tmp_path: Path, mo
                 np.testing.assert_allclose(row, expected, atol=1e-3, err_msg=text)  # stores may keep 16 bits
     assert pictures[0] == pictures[1]
     assert rankings[0] == rankings[1]
+
+
+def test_links_wait_until_another_worker_has_embedded_the_older_notes(url: Any, tmp_path: Path) -> None:
+    last = {"id": "last", "speaker": "Ann", "session": "s9", "content": f"Number 99: {TOPICS[0]} again."}
+    with Memory(tmp_path / "undisturbed.db", embedder="static") as memory:
+        memory.add_many([*talk(), last])
+        memory.flush()
+        undisturbed = picture(memory)
+    embedder = Gated()
+    with Memory(url, embedder=embedder) as embedding:
+        embedding.add_many(talk())
+        while all(job.state is JobState.QUEUED for job in embedding.jobs()):
+            time.sleep(0.01)
+        with Memory(url, embedder="static") as linking:
+            linking.add_many([last])
+            with pytest.raises(FlushTimeout):
+                linking.flush(timeout=1)
+            (waiting,) = [job for job in linking.jobs() if job.kind is JobKind.LINK]
+            assert (waiting.attempts, waiting.error) == (0, link_job.EMBEDDING.reason)
+            embedder.is_open = True
+            linking.flush()
+            embedding.flush()
+            assert picture(linking) == undisturbed
 
 
 @pytest.mark.integration

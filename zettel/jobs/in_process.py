@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 
 from zettel.jobs.counters import Counters
+from zettel.jobs.spec import Pause
 from zettel.jobs.work import Work
 from zettel.model import Evolved, Job
 from zettel.ports import GraphStore
 from zettel.ports.settings import Settings
-
-PURGE_PENDING = "pending: another reader still uses the old pages"
-"""The message of a purge that waits for readers."""
 
 
 class InProcessRunner:
@@ -34,8 +32,8 @@ class InProcessRunner:
         """Run jobs of one scope and kind, and store their errors with them; return the numbers of changed notes."""
         # Errors of all types are stored with the jobs, and the caller continues.
         (outcome,) = await asyncio.gather(self._work.do(jobs), return_exceptions=True)
-        if isinstance(outcome, timedelta):
-            await self._store.fail(jobs, PURGE_PENDING, datetime.now(timezone.utc) + outcome)
+        if isinstance(outcome, Pause):
+            await self._store.fail(jobs, outcome.reason, datetime.now(timezone.utc) + outcome.length, counts=False)
         elif isinstance(outcome, BaseException):
             await self._work.fail(jobs, outcome)
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
 
 from zettel.core.commit import Clock, Commits
 from zettel.core.fold import live_revisions
@@ -26,7 +27,7 @@ from zettel.errors import InvalidModelItem, InvalidModelOutput
 from zettel.evolve.claims import concern_same_matter, may_change_facts
 from zettel.evolve.fact_changes import change_links
 from zettel.jobs.annotation_writer import is_outdated
-from zettel.jobs.spec import JobHandler, JobLane, JobSpec
+from zettel.jobs.spec import JobHandler, JobLane, JobSpec, Pause
 from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_cosines, near_links, speakers
 from zettel.link.neighbors import is_older
 from zettel.model import Cause, Hit, Input, Job, JobKind, Kind, Link, LinkType, Note, Scope
@@ -52,6 +53,8 @@ DECIDED_WEIGHT = 0.9
 """The weight of a link that a model decided."""
 DOUBTED = 0.5
 """The highest confidence of a note that contradicts an older one, while both are valid."""
+EMBEDDING = Pause(timedelta(seconds=0.2), "pending: older notes have no vectors yet")
+"""Links to notes without vectors would be missed."""
 
 
 class LinkJob(JobHandler):
@@ -73,8 +76,10 @@ class LinkJob(JobHandler):
         self._linker = linker
         self._ask_about = ask_about
 
-    async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs]:
-        """Link the notes of these jobs; return the jobs that failed and why."""
+    async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs] | Pause:
+        """Link the notes of these jobs; return the jobs that failed and why, or a pause until notes are embedded."""
+        if await self._store.pending(scope, [JobKind.EMBED], datetime.now(timezone.utc)):
+            return EMBEDDING
         unfinished: list[UnfinishedJobs] = []
         if self._linker is None:
             await self._commit(scope, jobs, {}, ())

@@ -8,13 +8,13 @@ from datetime import timedelta
 
 from zettel.core.commit import Commits
 from zettel.core.follow_ups import UnfinishedJobs, finish_plan
-from zettel.jobs.spec import JobHandler, JobSpec
+from zettel.jobs.spec import JobHandler, JobSpec, Pause
 from zettel.model import Job, JobKind, Scope
 from zettel.ports import GraphStore
 
 PURGE_PAUSE = 4.0
 """The pause after a purge, in multiples of its duration: a purge rewrites the whole store, and deletes often follow."""
-RETRY_PAUSE = timedelta(seconds=1)
+PURGE_PENDING = Pause(timedelta(seconds=1), "pending: another reader still uses the old pages")
 """The pause after a purge that another reader blocked."""
 
 
@@ -29,11 +29,11 @@ class PurgeJob(JobHandler):
     async def is_ready(self) -> bool:
         return time.monotonic() >= self._paused_until
 
-    async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs] | timedelta:
+    async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs] | Pause:
         """Purge the store; return a pause if another reader still uses the old pages."""
         start = time.monotonic()
         if not await self._store.purge():
-            return RETRY_PAUSE
+            return PURGE_PENDING
         end = time.monotonic()
         self._paused_until = end + PURGE_PAUSE * (end - start)
         await self._commits.commit(scope, finish_plan(jobs))

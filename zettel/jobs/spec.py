@@ -97,6 +97,14 @@ class JobLane(Enum):
         self.linger = linger
 
 
+class Pause(NamedTuple):
+    """A result of jobs that cannot run yet: queue them again after ``length``, which counts as no attempt."""
+
+    length: timedelta
+    reason: str
+    """Stored with the jobs, as ``zettel jobs`` shows it."""
+
+
 class JobHandler(Protocol):
     """Runs the jobs of one kind."""
 
@@ -104,7 +112,7 @@ class JobHandler(Protocol):
         """Return whether these jobs can run now in this memory."""
         return True
 
-    async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs] | timedelta:
+    async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs] | Pause:
         """Run jobs of one scope, and write their effect and their end in one commit.
 
         Return the jobs that failed and why, or a pause after which to try all of them again.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import NamedTuple, TypeVar
 
 from zettel.core.follow_ups import UnfinishedJobs, next_attempt
 from zettel.errors import BudgetSpent, ZettelError
 from zettel.jobs import spec
-from zettel.jobs.spec import CLAIM, JobContext, JobHandler, JobSpec
+from zettel.jobs.spec import CLAIM, JobContext, JobHandler, JobSpec, Pause
 from zettel.model import Job, JobKind
 from zettel.ports.operations import StaleLease
 
@@ -76,7 +76,7 @@ class Work:
         """Return the kinds of jobs that this memory can run now."""
         return [kind for kind in JobKind if kind in self._handlers and await self._handlers[kind].is_ready()]
 
-    async def do(self, jobs: Sequence[Job]) -> list[UnfinishedJobs] | timedelta:
+    async def do(self, jobs: Sequence[Job]) -> list[UnfinishedJobs] | Pause:
         """Run jobs of one scope and kind; return the jobs that failed, or a pause after which to try all again."""
         return await self._handlers[jobs[0].kind].do(jobs[0].scope, jobs)
 
