@@ -24,8 +24,9 @@ from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidModelItem, InvalidModelOutput
-from zettel.evolve.claims import concern_same_matter, may_change_facts
 from zettel.evolve.fact_changes import change_links
+from zettel.evolve.facts import facts
+from zettel.evolve.same_matter import concern_same_matter
 from zettel.jobs.annotation_writer import is_outdated
 from zettel.jobs.spec import JobHandler, JobLane, JobSpec, Pause
 from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_cosines, near_links, speakers
@@ -231,11 +232,11 @@ class LinkJob(JobHandler):
         self, scope: Scope, nears: Sequence[NearestNotes], notes: dict[str, Note], clock: Clock
     ) -> dict[str, tuple[Link, ...]]:
         """Return the SUPERSEDES and CONTRADICTS links of the rules; add further notes to ``notes``."""
-        facts = [near for near in nears if near.note in notes and may_change_facts(notes[near.note])]
-        missing = {other for near in facts for other, _ in near.others if other not in notes}
+        stating = [near for near in nears if near.note in notes and facts(notes[near.note])]
+        missing = {other for near in stating for other, _ in near.others if other not in notes}
         notes.update(await self._store.notes(scope, sorted(missing)) if missing else {})
         changes: dict[str, tuple[Link, ...]] = {}
-        for near in facts:
+        for near in stating:
             others = [notes[other] for other, _ in near.others if other in notes]
             if links := change_links(notes[near.note], others, clock.recorded_at):
                 changes[near.note] = links
