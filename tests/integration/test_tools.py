@@ -328,11 +328,12 @@ def test_core_contains_pinned_memories_and_search_can_include_archived_ones(tool
 
 
 def test_core_contains_the_profile(memory: Memory) -> None:
-    for day, text in [("2025-01-05", "I love salt glazes."), ("2025-03-04", "I still prefer salt glazes to celadon.")]:
+    for day, text in [("2025-01-05", "I love salt glazes."), ("2025-03-04", "Please always answer in metric units.")]:
         memory.add(text, speaker="Mira", occurred_at=day)
     memory.flush()
     memory.evolve()
-    assert core(memory).splitlines()[:3] == [
-        "## Of the people who speak", "Lasting",
-        "- Mira: I still prefer salt glazes to celadon. (2 days, 2025-01-05 to 2025-03-04)",
+    assert core(memory).splitlines() == [
+        "## Of the people who speak",
+        "Instructions", "- Mira: Please always answer in metric units. (2025-03-04)",
+        "Lasting", "- Mira: I love salt glazes. (2025-01-05)",
     ]  # fmt: skip

@@ -270,6 +270,29 @@ def changes(
 
 
 @app.command(epilog=EVERYWHERE)
+def profile(
+    ctx: typer.Context,
+    paths: list[Path] = typer.Argument(metavar="PATH", help="Chats, as files or folders."),
+    sheets: Path = typer.Option(..., "--sheets", metavar="FOLDER", help="Fact sheets, one per chat: NAME.json."),
+    fit: Path | None = typer.Option(
+        None, "--fit", metavar="FILE", help="Fit the cues of this language file to the chats instead."
+    ),
+    json: JsonFile = None,
+) -> None:
+    """Measure the facts of fact sheets in the profile of a user, and outdated lines.
+
+    \b
+    Examples:
+      zettel bench profile tests/data/chats/nurse-data.json --sheets tests/data/chats/facts
+    """
+    options = common(ctx)
+    require_readable(sheets, json, folder=True)
+    from zettel.bench import profiles as bench
+
+    measure(lambda progress: bench.run(paths, sheets, progress, options.embedder, fit), options, json)
+
+
+@app.command(epilog=EVERYWHERE)
 def evolve(
     ctx: typer.Context, path: LoCoMoFile, conversation: Conversations = None, k: K = 10, json: JsonFile = None
 ) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from zettel.errors import InvalidInput
-from zettel.evolve.profile import statements
+from zettel.evolve.profile import FACT_WEIGHT, statements
 from zettel.model import Kind, Note, NoteUse
 from zettel.scoring.strength import FRESH, strength
 
@@ -61,4 +61,4 @@ def may_decay(note: Note) -> bool:
         return False
     if note.kind is Kind.SEMANTIC:
         return note.valid_to is not None
-    return note.kind is Kind.EPISODIC and not statements(note)
+    return note.kind is Kind.EPISODIC and all(each.weight < FACT_WEIGHT for each in statements(note))

@@ -66,6 +66,13 @@ def change_of(earlier: Note, later: Note, dated: bool) -> FactChange | None:
     return min(changes, key=lambda change: change.type is not LinkType.SUPERSEDES, default=None)
 
 
+def replaces(new: Fact, later: Note, old: Fact, earlier: Note) -> bool:
+    """Return whether a fact of a later note certainly replaces, or ends, one of an earlier note."""
+    dated = in_time(earlier, later)[2]
+    change = _change(_Statement(old, earlier), _Statement(new, later), dated)
+    return change is not None and change.type is LinkType.SUPERSEDES
+
+
 def change_links(note: Note, others: Iterable[Note], recorded_at: datetime) -> tuple[Link, ...]:
     """Return the links between a note and other notes that arrived before it.
 

@@ -135,9 +135,7 @@ def _asserted(content: str) -> tuple[Language | None, list[str]]:
     """Return the language of a text and its sentences that are neither asked, quoted nor reported."""
     if len(content) > MAX_CHARS or content.isupper():
         return None, []
-    text = content.replace("\u2019", "'")
-    for hidden in (_CODE, _LETTER, _BLOCK, _QUOTED):
-        text = hidden.sub(" ", text)
+    text = own_words(content)
     if text.islower():  # "i live in porto"
         text = _WORD.sub(lambda word: word[0].title() if word[0] in places() else word[0], text)
     language = language_of(text)
@@ -146,11 +144,25 @@ def _asserted(content: str) -> tuple[Language | None, list[str]]:
     kept = []
     for sentence in sentences(text):
         if len(sentence) <= MAX_SENTENCE and not is_question(sentence):
-            for contraction, words in language.contractions:
-                sentence = contraction.sub(words, sentence)
-            if not language.reported.search(sentence):
-                kept.append(sentence)
+            full = expanded(sentence, language)
+            if not language.reported.search(full):
+                kept.append(full)
     return language, kept
+
+
+def expanded(sentence: str, language: Language) -> str:
+    """Return a sentence with its contractions in full: "I am" for "I'm"."""
+    for contraction, words in language.contractions:
+        sentence = contraction.sub(words, sentence)
+    return sentence
+
+
+def own_words(content: str) -> str:
+    """Return a text without code, quotations, lists, tables and drafts of letters."""
+    text = content.replace("\u2019", "'")
+    for hidden in (_CODE, _LETTER, _BLOCK, _QUOTED):
+        text = hidden.sub(" ", text)
+    return text
 
 
 def _of_sentence(sentence: str, speaker: str, said_at: datetime | None, language: Language) -> Iterator[Fact]:
@@ -269,7 +281,7 @@ def _thing(
             person = _name_tokens(bare)
         elif place and words[place - 1].lower() in language.owned_by and word[:1].isupper():
             person = _name_tokens(word)
-        elif low in language.first or low in language.common - language.qualifying - language.determiners - language.mine:
+        elif low in language.first or (low in language.common and low not in language.qualifying | language.determiners):
             return None  # a sentence, not a thing: "I think that it"
         elif low not in language.determiners and low not in language.descriptions and low not in language.qualifying:
             kept.append(bare)

@@ -110,6 +110,10 @@ class Language:
     class_forms: tuple[tuple[re.Pattern[str], str], ...]
     """Classes of members that are patterns: "iphone 15"."""
     frames: tuple[Frame, ...]
+    about: tuple[tuple[re.Pattern[str], float], ...]
+    """Cues of a sentence about the person who says it, with their weights (:mod:`zettel.evolve.about`)."""
+    about_numbers: tuple[float, ...]
+    about_bias: float
 
 
 @lru_cache(maxsize=1)
@@ -143,15 +147,10 @@ def _language(data: dict[str, Any]) -> Language:
     def words(name: str) -> frozenset[str]:
         return frozenset(data[name].split("|"))
 
-    classes = {
-        value.lower(): name for name, values in data["classes"].items() for value in values.split("|") if "\\" not in value
-    }
-    forms = tuple(
-        (re.compile(value), name)
-        for name, values in data["classes"].items()
-        for value in values.split("|")
-        if "\\" in value
-    )
+    members = [(value, name) for name, values in data["classes"].items() for value in values.split("|")]
+    classes = {value.lower(): name for value, name in members if "\\" not in value}
+    forms = tuple((re.compile(value), name) for value, name in members if "\\" in value)
+    numbers = data.get("about_numbers", {})
     months, weekdays = data["months"], data["weekdays"]
     day = r"\d{1,2}(?:st|nd|rd|th|\.)?"
     return Language(
@@ -192,6 +191,9 @@ def _language(data: dict[str, Any]) -> Language:
         classes=classes,
         class_forms=forms,
         frames=tuple(_frame(frame, data) for frame in data["frames"]),
+        about=tuple((re.compile(cue, re.IGNORECASE), weight) for cue, weight in data.get("about", ())),
+        about_numbers=tuple(numbers[name] for name in ("length", "follows", "sentences")) if numbers else (),
+        about_bias=numbers.get("bias", 0.0),
     )
 
 

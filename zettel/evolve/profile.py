@@ -1,76 +1,74 @@
-"""Writes profiles: lasting and recent statements of people about themselves.
+"""Writes profiles: standing instructions, and lasting and recent statements of people about themselves.
 
 After PAMU (Sun et al. 2025, "Preference-Aware Memory Update for Long-Term LLM Agents", arXiv:2510.09720), which keeps a
 long-term and a short-term tendency side by side, so that a new preference does not overwrite an old one. PAMU averages
-numbers; zettel quotes statements, so that each one can be traced. A statement is **lasting** if the same person repeats
-it, or makes a linked one, on several days that are far apart. It is **recent** if it is from the scope's last weeks and
-not lasting.
+numbers; zettel quotes statements, so that each one can be traced. A statement is **recent** if it is from the scope's
+last weeks and nothing like it was said before, else **lasting**. One mention suffices. A fact that a later statement
+replaced is left out, and of similar statements only the best is shown.
 
-English words indicate statements: "I love", "I'm allergic to", "my favorite". Facts that a model wrote ("Ann lives in
-Oslo.") are statements if they begin with the name of a speaker.
+Statements are sentences with a fact (:mod:`zettel.evolve.facts`) or many cues of one (:mod:`zettel.evolve.about`), and
+facts that a model wrote ("Ann lives in Oslo.") about a speaker.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from math import log
 from typing import NamedTuple
 
+from zettel.evolve.about import Place, weight_about
+from zettel.evolve.fact_changes import replaces
+from zettel.evolve.facts import MAX_CHARS as MAX_NOTE
+from zettel.evolve.facts import Fact, expanded, facts, own_words
+from zettel.evolve.frames import language_of
 from zettel.evolve.insights import MAX_TERM, span
 from zettel.llm.prompt_lines import clip
 from zettel.model import Kind, Note, implied_role
-from zettel.text.extraction import TERM_RARITY, is_question, sentences
-from zettel.text.keywords import find_terms
+from zettel.text.extraction import is_question, sentences
+from zettel.text.tokens import tokenize
 
 PROFILE = "profile"
 """The tag of a profile."""
 PEOPLE = 3
 """The most people in a profile, those with the most statements first."""
-LASTING, RECENT = 4, 3
-"""The most statements of one person."""
-LASTING_TIMES = 2
-"""The fewest days of a lasting statement."""
-LASTING_SPAN = timedelta(days=14)
-"""The least time from the first of these days to the last."""
+LINES = 60
+"""The most statements in a profile."""
+COMPARED = 600
+"""The most statements of a person that are compared, those with the highest weights."""
+LEAST_WEIGHT = -2.2
+"""The lowest weight of a statement without a fact, in log-odds: one in ten such sentences is on a sheet."""
+FACT_WEIGHT = 0.0
+"""The lowest weight of a statement with a fact about the person, and of a fact that a model wrote."""
+SIMILAR, PENALTY = 0.3, 4.0
+"""A statement loses this weight per further part of the shorter one's words that it shares with a shown one."""
+SAME = 0.5
+"""From this share of common words on, two statements count as one that was repeated. Repetition raises the weight by log(days)."""
 RECENT_SPAN = timedelta(days=30)
 """The longest time from a recent statement to the scope's latest event."""
-MAX_STATEMENT = 110
-"""The most characters of a statement; longer statements are cut."""
-MAX_CHARS, MAX_LASTING = 1200, 800
-"""The most characters of a profile, some 300 tokens, and of its lasting part."""
-LASTING_HEAD, RECENT_HEAD = "Lasting", "Recent"
-
-_OFTEN = r"(?:\s+(?:really|just|also|still|always|never|usually|often|absolutely|truly|do|don't|do not|have|mostly))*"
-_VERBS = (
-    r"love|adore|like|enjoy|prefer|hate|dislike|can't stand|cannot stand|avoid|live|work|study|teach|play|collect|own|"
-    r"volunteer|speak|drink|eat|grew up|moved|practi[cs]e|coach|train|paint|write|bake|cook|garden|believe in"
-)
-_STATES = (
-    r"an?|allergic|vegetarian|vegan|into|from|afraid|scared|passionate|learning|studying|training|working|married|"
-    r"single|divorced|retired|the|terrified|obsessed|hooked|a fan"
-)
-_KIN = (
-    r"wife|husband|partner|girlfriend|boyfriend|son|daughter|brother|sister|mother|father|mom|mum|dad|dog|cat|pet|job|"
-    r"boss|team|name|hobby|goal|dream|birthday|family|kids|children|grandma|grandpa"
-)
-_CUE = re.compile(
-    rf"(?<![\w'])(?:(?:i|we){_OFTEN}\s+(?:{_VERBS})|(?:i'm|i am|i've been|we're){_OFTEN}\s+(?:{_STATES})"
-    rf"|my\s+(?:(?:own|new|old|little|big|younger|older)\s+)?(?:favou?rite|{_KIN}))(?!\w)",
-    re.IGNORECASE,
-)
+MIN_STATEMENT, MAX_STATEMENT = 8, 160
+"""The fewest characters of a statement, and the most that are shown."""
+MAX_CHARS = 4800
+"""The most characters of a profile, some 1,200 tokens."""
+INSTRUCTIONS_HEAD, LASTING_HEAD, RECENT_HEAD = "Instructions", "Lasting", "Recent"
+_ABOUT_OTHERS = frozenset({"value", "responsible", "version", "identifier"})
+"""Attributes of things, which a profile shows only if the sentence itself says much about the person."""
+_INSTRUCTION = "instruction"
 
 
 class Statement(NamedTuple):
-    """One sentence of a person about themselves, and the keys of its topics."""
+    """One sentence of a person, its facts, and the weight of its cues."""
 
-    note: str
-    event: str
+    note: Note
     person: str
     text: str
-    topics: frozenset[str]
-    when: datetime | None
+    facts: tuple[Fact, ...]
+    weight: float
+    tokens: frozenset[str]
+
+    @property
+    def is_instruction(self) -> bool:
+        return any(fact.attribute == _INSTRUCTION for fact in self.facts)
 
 
 class Profile(NamedTuple):
@@ -82,9 +80,9 @@ class Profile(NamedTuple):
 
 
 class _Line(NamedTuple):
+    head: str
     person: str
     text: str
-    weight: float
     sources: tuple[str, ...]
 
 
@@ -106,19 +104,65 @@ class _Speakers:
 
 
 def statements(note: Note) -> list[Statement]:
-    """Return the statements of a note about its speaker, or of a fact about the person at its start."""
+    """Return the statements of a note about its speaker, or of a model's fact about the person at its start.
+
+    Example: for "Hi! I'm allergic to nuts. Any ideas for lunch?" the statement "I'm allergic to nuts."
+    """
     speaker = (note.speaker or "").strip()
     if note.kind is Kind.SEMANTIC and not speaker:
         person = _subject(note.content)
-        texts = [note.content] if person else []
-    elif not speaker or implied_role(speaker) not in (None, "user"):
+        return [_statement(note, person, note.content, facts(note), FACT_WEIGHT)] if person else []
+    role = note.role or implied_role(speaker)
+    if role not in (None, "user") or not (speaker or role) or len(note.content) > MAX_NOTE:
         return []
-    else:
-        person = speaker
-        texts = [text for text in sentences(note.content) if _CUE.search(text.replace("\u2019", "'"))]
-    with_topics = [(text, _topics(text, person)) for text in texts if not is_question(text)]
-    return [Statement(note.id, note.event_ids[0], person, clip(text, MAX_STATEMENT), topics, note.occurred_at)
-            for text, topics in with_topics if topics]  # fmt: skip
+    text = own_words(note.content)
+    language = language_of(text)
+    if language is None:
+        return []
+    stated = facts(note)
+    spoken = sentences(text)
+    found = []
+    for number, sentence in enumerate(spoken):
+        full = expanded(sentence, language)
+        own = tuple(fact for fact in stated if fact.text in full)
+        weight = FACT_WEIGHT if any(fact.attribute not in _ABOUT_OTHERS for fact in own) else float("-inf")
+        is_own = not (language.first | language.mine).isdisjoint(full.lower().split())
+        if language.about and (own or is_own):
+            weight = max(weight, weight_about(sentence, Place(number, len(spoken)), language))
+        if weight >= LEAST_WEIGHT and len(sentence) >= MIN_STATEMENT and not (is_question(sentence) and not own):
+            found.append(_statement(note, speaker or "user", sentence, own, weight))
+    return found
+
+
+def profile(statements: Iterable[Statement], speakers: Collection[str], latest: datetime | None) -> Profile | None:
+    """Return the profile of the people with the most statements, or None without statements.
+
+    ``latest`` is the time of the scope's last event.
+    """
+    by_person: dict[str, list[Statement]] = {}
+    known = _Speakers(speakers)
+    for statement in sorted(statements, key=_order):
+        if person := known.resolve(statement.person):
+            by_person.setdefault(person, []).append(statement)
+    people = sorted(by_person, key=lambda person: (-len(by_person[person]), person))[:PEOPLE]
+    lines: list[_Line] = []
+    for person in people:
+        limit = MAX_CHARS // len(people), LINES // len(people)
+        lines += _lines(person, _current(by_person[person]), latest, *limit)
+    if not lines:
+        return None
+    content = "\n".join(
+        text
+        for head in (INSTRUCTIONS_HEAD, LASTING_HEAD, RECENT_HEAD)
+        if (under := [line for line in lines if line.head == head])
+        for text in (head, *map(_bullet, under))
+    )
+    described = tuple(person for person in people if any(line.person == person for line in lines))
+    return Profile(content, described, tuple(sorted({source for line in lines for source in line.sources})))
+
+
+def _statement(note: Note, person: str, text: str, stated: tuple[Fact, ...], weight: float) -> Statement:
+    return Statement(note, person, clip(text, MAX_STATEMENT), stated, weight, frozenset(tokenize(text)))
 
 
 def _subject(fact: str) -> str:
@@ -133,115 +177,85 @@ def _subject(fact: str) -> str:
     return " ".join(name)
 
 
-def profile(
-    statements: Sequence[Statement],
-    speakers: Collection[str],
-    latest: datetime | None,
-    linked: Mapping[str, Collection[tuple[str, datetime]]],
-) -> Profile | None:
-    """Return the profile of the people with the most statements, or None without lasting statements.
-
-    ``latest`` is the time of the scope's last event. ``linked`` contains, by event, the linked notes of the same
-    speaker with their times.
-    """
-    by_person: dict[str, list[Statement]] = {}
-    known = _Speakers(speakers)
-    for statement in sorted(statements, key=_order):
-        if person := known.resolve(statement.person):
-            by_person.setdefault(person, []).append(statement)
-    people = sorted(by_person, key=lambda person: (-len(by_person[person]), person))[:PEOPLE]
-    lasting: list[_Line] = []
-    recent: list[_Line] = []
-    for person in people:
-        lines, topics = _lasting(person, by_person[person], linked)
-        lasting += lines
-        shown = {source for line in lines for source in line.sources}
-        recent += _recent(person, by_person[person], topics, shown, latest)
-    if not lasting:
-        return None
-    chosen = _fitting(lasting, MAX_LASTING)
-    chosen += _fitting(recent, MAX_CHARS - sum(_size(line) for line in chosen))
-    content = _text([line for line in lasting if line in chosen], [line for line in recent if line in chosen])
-    described = [person for person in people if any(line.person == person for line in chosen)]
-    return Profile(content, tuple(described), tuple(sorted({source for line in chosen for source in line.sources})))
+def _current(spoken: Sequence[Statement]) -> list[Statement]:
+    """Return the statements, oldest first, without those whose fact a later one replaced or ended."""
+    alike: dict[tuple[str, frozenset[str]], list[tuple[Statement, Fact]]] = {}
+    for statement in spoken:
+        for fact in statement.facts:
+            alike.setdefault((fact.attribute, fact.thing), []).append((statement, fact))
+    old = {
+        id(earlier)
+        for stated in alike.values()
+        for place, (later, new) in enumerate(stated)
+        for earlier, fact in stated[max(0, place - COMPARED) : place]
+        if replaces(new, later.note, fact, earlier.note)
+    }
+    ended = {id(each) for each in spoken if each.facts and all(fact.sense == "ends" for fact in each.facts)}
+    return [statement for statement in spoken if id(statement) not in old | ended]
 
 
-def _lasting(
-    person: str, statements: Sequence[Statement], linked: Mapping[str, Collection[tuple[str, datetime]]]
-) -> tuple[list[_Line], set[str]]:
-    """Return statements repeated after a long time, highest weight first, and all their topics."""
-    by_topic: dict[str, list[Statement]] = {}
-    for statement in statements:
-        for topic in statement.topics:
-            by_topic.setdefault(topic, []).append(statement)
-    weighted: list[tuple[float, str, list[tuple[datetime, str]]]] = []
-    for topic, related in by_topic.items():
-        times = {(each.when, each.note) for each in related if each.when is not None}
-        times |= {(when, note) for each in related if each.when for note, when in linked.get(each.event, ())}
-        ordered = sorted(times)
-        days = {when.date() for when, _ in ordered}
-        if len(days) >= LASTING_TIMES and ordered[-1][0] - ordered[0][0] >= LASTING_SPAN:
-            weighted.append((len(days) * (1 + log((ordered[-1][0] - ordered[0][0]).days)), topic, ordered))
-    topics = {topic for _, topic, _ in weighted}
-    lines: list[_Line] = []
-    shown: set[str] = set()
-    for weight, topic, ordered in sorted(weighted, key=lambda entry: (-entry[0], entry[1])):
-        best = max(by_topic[topic], key=lambda each: (len(each.topics & topics), _order(each)))
-        if best.topics & shown or len(lines) == LASTING:
-            continue
-        shown |= best.topics
-        count = len({when.date() for when, _ in ordered})
-        text = f"{best.text} ({count} days, {span([ordered[0][0], ordered[-1][0]])})"
-        lines.append(_Line(person, text, weight, (best.note, ordered[0][1], ordered[-1][1])))
-    return lines, topics
+def _lines(person: str, spoken: Sequence[Statement], latest: datetime | None, chars: int, count: int) -> list[_Line]:
+    """Return lines for the best statements that differ, in order of time."""
+    places = sorted(range(len(spoken)), key=lambda place: (spoken[place].is_instruction, spoken[place].weight, place))
+    spoken = [spoken[place] for place in sorted(places[-COMPARED:])]
+    alike = [[_likeness(one, other) for other in spoken] for one in spoken]
+    rank = [
+        (each.is_instruction, each.weight + log(_days(spoken, likeness)))
+        for each, likeness in zip(spoken, alike, strict=True)
+    ]
+    penalty = [0.0] * len(spoken)
+    lines: dict[int, _Line] = {}
+    remaining = list(range(len(spoken)))
+    while remaining and len(lines) < count:
+        best = max(remaining, key=lambda place: (rank[place][0], rank[place][1] - penalty[place], place))
+        remaining.remove(best)
+        line = _line(person, spoken, best, alike[best], latest)
+        if len(_bullet(line)) < chars:
+            chars -= len(_bullet(line)) + 1
+            lines[best] = line
+        for place, other in enumerate(spoken):
+            shared = len(other.tokens & spoken[best].tokens) / max(min(len(other.tokens), len(spoken[best].tokens)), 1)
+            penalty[place] = max(penalty[place], PENALTY * max(shared - SIMILAR, 0.0))
+        remaining = [place for place in remaining if alike[best][place] < SAME]
+    return [lines[place] for place in sorted(lines)]
 
 
-def _recent(
-    person: str,
-    statements: Sequence[Statement],
-    lasting: Collection[str],
-    shown: Collection[str],
-    latest: datetime | None,
-) -> list[_Line]:
-    """Return recent statements that are not lasting, newest first."""
-    lines: list[_Line] = []
-    for note, _, _, text, topics, when in reversed(statements):
-        if when is None or latest is None or latest - when > RECENT_SPAN or len(lines) == RECENT:
-            continue
-        if topics.isdisjoint(lasting) and note not in shown:
-            lines.append(_Line(person, f"{text} ({when.date().isoformat()})", 0.0, (note,)))
-    return lines
+def _likeness(one: Statement, other: Statement) -> float:
+    """Return the share of the words of two statements that they have in common."""
+    return len(one.tokens & other.tokens) / max(len(one.tokens | other.tokens), 1)
 
 
-def _fitting(lines: Iterable[_Line], limit: int) -> list[_Line]:
-    """Return the lines that fit into ``limit`` characters, highest weight first."""
-    fitting: list[_Line] = []
-    for line in sorted(lines, key=lambda line: -line.weight):
-        if _size(line) <= limit:
-            fitting.append(line)
-            limit -= _size(line)
-    return fitting
+def _said_on(spoken: Sequence[Statement], likeness: Sequence[float]) -> list[datetime]:
+    """Return the first time of each day of nearly the same statements."""
+    times = sorted(
+        each.note.occurred_at
+        for each, overlap in zip(spoken, likeness, strict=True)
+        if overlap >= SAME and each.note.occurred_at
+    )
+    return list({time.date(): time for time in reversed(times)}.values())[::-1]
 
 
-def _size(line: _Line) -> int:
-    return len(_bullet(line)) + 1
+def _days(spoken: Sequence[Statement], likeness: Sequence[float]) -> int:
+    return max(len(_said_on(spoken, likeness)), 1)
 
 
-def _text(lasting: Iterable[_Line], recent: Sequence[_Line]) -> str:
-    lines = [LASTING_HEAD, *map(_bullet, lasting)]
-    return "\n".join([*lines, RECENT_HEAD, *map(_bullet, recent)] if recent else lines)
+def _line(
+    person: str, spoken: Sequence[Statement], place: int, likeness: Sequence[float], latest: datetime | None
+) -> _Line:
+    statement, times = spoken[place], _said_on(spoken, likeness)
+    is_recent = bool(times) and len(times) == 1 and latest is not None and latest - times[0] <= RECENT_SPAN
+    head = INSTRUCTIONS_HEAD if statement.is_instruction else RECENT_HEAD if is_recent else LASTING_HEAD
+    dates = f" ({len(times)} days, {span([times[0], times[-1]])})" if len(times) > 1 else ""
+    if len(times) == 1:
+        dates = f" ({times[0].date().isoformat()})"
+    sources = (statement.note.id, *sorted(e.note.id for e, o in zip(spoken, likeness, strict=True) if o >= SAME))
+    return _Line(head, person, f"{statement.text}{dates}", tuple(dict.fromkeys(sources)))
 
 
 def _bullet(line: _Line) -> str:
     return f"- {clip(line.person, MAX_TERM)}: {line.text}"
 
 
-def _topics(text: str, person: str) -> frozenset[str]:
-    """Return the keys of names and rare words in a sentence."""
-    terms = find_terms(text)
-    rare = {word.key for word in terms.words if word.rarity >= TERM_RARITY}
-    return frozenset(rare | {name.key for name in terms.names}) - {person.casefold()}
-
-
-def _order(statement: Statement) -> tuple[float, str]:
-    return statement.when.timestamp() if statement.when else 0.0, statement.text
+def _order(statement: Statement) -> tuple[float, int, str]:
+    when = statement.note.occurred_at
+    return when.timestamp() if when else 0.0, statement.note.seq, statement.text

@@ -133,7 +133,7 @@ class ReflectJob(JobHandler):
         if existing is not None and existing.is_settled:
             return []
         latest = max((when for _, _, when in view.spoken.values() if when is not None), default=None)
-        new = profile(view.statements, view.speakers, latest, view.linked_notes())
+        new = profile(view.statements, view.speakers, latest)
         if new is None:
             return [] if existing is None else await self._archive_all(scope, [existing])
         notes = await self._notes(scope, new.sources)
@@ -324,16 +324,6 @@ class _ScopeView:
         for (first, last), weight in self.ties.items():
             self.tied.setdefault(first, {})[last] = weight
             self.tied.setdefault(last, {})[first] = weight
-
-    def linked_notes(self) -> dict[str, list[tuple[str, datetime]]]:
-        """Return by event the linked notes of the same speaker, with their times."""
-        linked: dict[str, list[tuple[str, datetime]]] = {}
-        for event in {statement.event for statement in self.statements} & self.spoken.keys():
-            for other in sorted(self.tied.get(event, {}).keys() & self.spoken.keys()):
-                note, speaker, when = self.spoken[other]
-                if speaker == self.spoken[event][1] and when is not None:
-                    linked.setdefault(event, []).append((note, when))
-        return linked
 
     def weights(self, notes: Iterable[str]) -> dict[str, float]:
         """Return for each event of these notes the sum of its weights to the other events."""
