@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from zettel.core.commit import Clock
-from zettel.core.decisions import is_reverted
+from zettel.core.decisions import BY_HAND, is_reverted
 from zettel.core.fold import fold, live_revisions
 from zettel.core.follow_ups import new_job
 from zettel.core.identity import new_id
 from zettel.core.mentions import mention_ops
-from zettel.core.revise import BY_HAND, revised
+from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.evolve.insights import place

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zettel.core.commit import Clock, Commits
-from zettel.core.decisions import is_reverted, set_by_people
+from zettel.core.decisions import is_reverted, not_reverted, set_by_people
 from zettel.core.fold import fold, live_revisions, worded_at
 from zettel.core.follow_ups import erase_answers_plan
 from zettel.core.mentions import mention_ops
@@ -144,11 +144,11 @@ class ModelEvolution:
     async def _drafts(self, scope: Scope, rewrites: Sequence[Rewrite]) -> list[_Draft]:
         """Return the rewrites that stay close to their originals, each with its vector."""
         histories = await self._store.histories(scope, [rewrite.note for rewrite in rewrites]) if rewrites else {}
-        changes: list[tuple[Rewrite, dict[str, Any], str, str]] = []
+        changes: list[tuple[Rewrite, Mapping[str, Any], str, str]] = []
         for rewrite in rewrites:
             if rewrite.note in histories:
                 history = histories[rewrite.note]
-                change = _change(history, rewrite)
+                change, _ = not_reverted(history, _change(history, rewrite), ())
                 after = _as_changed(fold(*history)[0], change)
                 changes.append((rewrite, change, vector_text(_original(history)), vector_text(after)))
         texts = [text for _, _, before, after in changes for text in (before, after)]
