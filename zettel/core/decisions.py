@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from pydantic_core import to_jsonable_python
 
-from zettel.core.fold import fold, live_revisions
-from zettel.model import EDITABLE, CallKind, Cause, JobKind, Link, LinkKey
+from zettel.core.fold import fold, live_revisions, live_versions
+from zettel.model import EDITABLE, CallKind, Cause, JobKind, Link, LinkKey, Revision
 from zettel.ports import NoteHistory
 
 BY_HAND = Cause(by=CallKind.PERSON)
@@ -26,26 +26,35 @@ class Reverted(NamedTuple):
 def reverted(history: NoteHistory) -> Reverted:
     """Return the decisions of all earlier revisions that no job may repeat in this note.
 
-    These are the decisions of the versions that a person undid, and the removed links, without those that are live
-    after a later change by a person, for example after reverting the revert.
+    These are the removed links, and the decisions of versions that a person undid, directly or through other versions.
+    Decisions that are live after a later change by a person do not count, for example after reverting the revert.
     """
+    revisions = history.revisions
+    if not any(r.unlinks or (r.undoes and r.cause == BY_HAND) for r in revisions):
+        return Reverted()
     links: set[LinkKey] = set()
     values: set[tuple[str, str]] = set()
-    if not any(r.unlinks or (r.undoes and r.cause == BY_HAND) for r in history.revisions):
-        return Reverted()
-    by_version = {revision.version: revision for revision in history.revisions}
-    for place, revision in enumerate(history.revisions):
+    for place, revision in enumerate(revisions):
         links.update(revision.unlinks)
         if revision.cause != BY_HAND:
             continue
-        for undone in (by_version[version] for version in revision.undoes if version in by_version):
-            links.update(link.key for link in undone.links)
-            if isinstance(undone.cause.by, JobKind):
-                values.update((name, _as_json(value)) for name, value in undone.change.items() if name in EDITABLE)
-        note, live = fold(history.base, history.revisions[: place + 1])
+        before, after = live_versions(revisions[:place]), live_versions(revisions[: place + 1])
+        for earlier in revisions[:place]:
+            if earlier.version in revision.undoes or earlier.version in before - after:
+                links.update(link.key for link in earlier.links)
+                values.update(_decided_values(earlier))
+            elif earlier.version in after - before:
+                links.update(earlier.unlinks)
+        note, live = fold(history.base, revisions[: place + 1])
         links.difference_update(link.key for link in live)
         values -= {(name, value) for name, value in values if _as_json(getattr(note, name)) == value}
     return Reverted(frozenset(links), frozenset(values))
+
+
+def _decided_values(revision: Revision) -> list[tuple[str, str]]:
+    if not isinstance(revision.cause.by, JobKind):
+        return []
+    return [(name, _as_json(value)) for name, value in revision.change.items() if name in EDITABLE]
 
 
 def not_reverted(
@@ -66,6 +75,14 @@ def is_reverted(history: NoteHistory, by: JobKind) -> bool:
     others = {revision.version for revision in history.revisions if revision.cause.by != by}
     by_hand = live_revisions(history.revisions, BY_HAND.by)
     return any(r.cause == BY_HAND and not others.issuperset(r.undoes) for r in by_hand)
+
+
+def versions_by(history: NoteHistory, by: JobKind) -> tuple[int, ...]:
+    """Return all versions that a kind of job wrote, which its next revision undoes.
+
+    All, because a live one may have replaced another, which must not become live again.
+    """
+    return tuple(revision.version for revision in history.revisions if revision.cause.by == by)
 
 
 def set_by_people(history: NoteHistory) -> set[str]:

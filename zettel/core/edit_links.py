@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import BY_HAND
-from zettel.core.fold import fold, live_revisions
+from zettel.core.fold import fold
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.errors import InvalidInput, NotFound
@@ -113,8 +113,8 @@ class LinkEditor:
         open_notes = (await self._store.notes(scope, others)).values() if others else ()
         if any(other.valid_to is None and not other.archived for other in open_notes):
             return {}
-        doubts = (r for r in live_revisions(history.revisions) if isinstance(r.cause.by, JobKind))
-        doubting = {r.version for r in doubts if "confidence" in r.change}
+        jobs = [r for r in history.revisions if isinstance(r.cause.by, JobKind)]
+        doubting = {r.version for r in jobs if "confidence" in r.change}
         undoubted, _ = fold(history.base, [r for r in history.revisions if r.version not in doubting])
         return {"confidence": undoubted.confidence} if undoubted.confidence > note.confidence else {}
 

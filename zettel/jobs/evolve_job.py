@@ -154,7 +154,8 @@ def _revised(
     histories: Mapping[str, NoteHistory], id: str, neighbours: Iterable[str], change: Mapping[str, Any], clock: Clock
 ) -> PutRevision:
     history = histories[id]
-    former = tuple(r.version for r in live_revisions(history.revisions) if is_by_rule(r.cause))
+    # All, because a live one may have replaced another, which must not become live again.
+    former = tuple(r.version for r in history.revisions if is_by_rule(r.cause))
     others = [other for other in neighbours if other in histories]
     inputs = tuple(Input(other, worded_at(*histories[other])) for other in (id, *others))
     newest = max(others, key=lambda other: histories[other].base.seq, default=None)

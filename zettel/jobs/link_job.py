@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
 from zettel.core.commit import Clock, Commits
-from zettel.core.decisions import not_reverted, reverted, set_by_people
+from zettel.core.decisions import not_reverted, reverted, set_by_people, versions_by
 from zettel.core.fold import live_revisions
 from zettel.core.follow_ups import (
     UnfinishedJobs,
@@ -214,8 +214,8 @@ class LinkJob(JobHandler):
             ops: list[Op] = []
             for id in changing:
                 history, own = histories[id], _not_reverted(id, links[id], histories)
-                former = [r.version for r in live_revisions(history.revisions, JobKind.LINK)]
-                if not own and not former:
+                former = live_revisions(history.revisions, JobKind.LINK)
+                if not own and not any(r.links or r.change for r in former):
                     continue
                 cause = decided[id][1] if id in decided else Cause(by=JobKind.LINK, note=id)
                 sources = {id}.union(*((link.source, link.target) for link in own))
@@ -225,7 +225,8 @@ class LinkJob(JobHandler):
                 is_doubted = any(link.type is LinkType.CONTRADICTS and link.source == id for link in own)
                 is_doubted = is_doubted and "confidence" not in set_by_people(history)
                 change = {"confidence": min(notes[id].confidence, DOUBTED)} if is_doubted else {}
-                ops.append(revised(history, clock, cause, change, links=own, undoes=tuple(former), inputs=inputs))
+                undoes = versions_by(history, JobKind.LINK)
+                ops.append(revised(history, clock, cause, change, links=own, undoes=undoes, inputs=inputs))
             return ops + (finish(job for job in jobs if job.note in notes) if done else [])
 
         await self._commits.commit(scope, plan)
