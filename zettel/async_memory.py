@@ -471,7 +471,7 @@ class AsyncMemory:
 
         ``type`` is ``RELATES``, ``SUPERSEDES`` or ``CONTRADICTS``. Jobs do not make the link again; ``link`` can.
         A note without its SUPERSEDES link is valid again: ``memory.unlink(new, old, "SUPERSEDES")``. Raises
-        ``NotFound``, and ``InvalidInput`` if there is no such link.
+        ``NotFound``, and ``InvalidInput`` if the link does not exist.
         """
         return await self._call("unlink", scope, source=source, target=target, type=type)
 

@@ -494,7 +494,7 @@ class Memory:
 
         ``type`` is ``RELATES``, ``SUPERSEDES`` or ``CONTRADICTS``. Jobs do not make the link again; ``link`` can.
         A note without its SUPERSEDES link is valid again: ``memory.unlink(new, old, "SUPERSEDES")``. Raises
-        ``NotFound``, and ``InvalidInput`` if there is no such link.
+        ``NotFound``, and ``InvalidInput`` if the link does not exist.
         """
         return self._wait(partial(self._memory.unlink, source, target, type, scope=scope))
 

@@ -1,4 +1,4 @@
-"""What a person reverted stays reverted: no job writes the same decision again, whatever else changes in a note."""
+"""No job repeats a decision that a person reverted, whatever else changes in the note."""
 
 from __future__ import annotations
 
@@ -72,22 +72,22 @@ def test_a_restored_decision_is_live(memory: Memory) -> None:
 
 def test_a_decision_stays_reverted_when_its_revision_is_erased(memory: Memory) -> None:
     text = "When Ann plays the cello, Kestrel the dog howls in the {}."
-    kept, deleted, note = (memory.add(text.format(room), wait=True) for room in ("hall", "kitchen", "cellar"))
-    assert {link.target for link in memory.links(note)} == {kept, deleted}
+    other, deleted, note = (memory.add(text.format(place), wait=True) for place in ("hall", "kitchen", "cellar"))
+    assert {link.target for link in memory.links(note)} == {other, deleted}
     memory.revert(note, 1)
     memory.delete(deleted)  # erases the revision that linked both
     memory.update(note, content=text.format("cold cellar"))
     memory.flush()
     assert memory.links(note) == []
     assert deleted not in str(memory.history(note))
-    memory.delete(kept)
-    assert kept not in str(memory.history(note))
+    memory.delete(other)
+    assert other not in str(memory.history(note))
 
 
 def test_unlink_removes_one_link_for_good(memory: Memory) -> None:
     old, new = moved(memory)
     other = memory.add("A note about cellos.", wait=True)
-    memory.link(new, other, reason="I say so")
+    memory.link(new, other, reason="I asked")
     version = noted(memory, new).version
     link = memory.unlink(new, old, LinkType.SUPERSEDES)
     assert (link.source, link.target, link.type) == (new, old, LinkType.SUPERSEDES)

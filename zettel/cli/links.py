@@ -84,7 +84,9 @@ def unlink(
 
 
 def conflicts(ctx: typer.Context) -> None:
-    """Show pairs of notes that contradict each other, the newer one first. It is not known which note is true.
+    """Show notes that contradict each other.
+
+    Each pair begins with the newer note. It is not known which one is true.
 
     \b
     Examples:
@@ -130,9 +132,9 @@ def resolve(
     over: str = typer.Argument(metavar="OVER", help="The note that it contradicts."),
     reason: str = typer.Option("", "--reason", metavar="TEXT", help="Why; it is stored with the link."),
 ) -> None:
-    """Settle a conflict: keep one note over the other, which is outdated from then on.
+    """Settle a conflict between two notes.
 
-    unlink with --type SUPERSEDES opens the conflict again.
+    KEEP supersedes OVER from then on. unlink with --type SUPERSEDES opens the conflict again.
 
     \b
     Examples:
@@ -144,4 +146,4 @@ def resolve(
     if options.json:
         print_json(link)
     else:
-        echo(f"{link.source} is kept over {link.target}")
+        echo(f"{link.source} supersedes {link.target}")

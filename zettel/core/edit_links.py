@@ -16,7 +16,7 @@ from zettel.ports.operations import Op, PutRevision
 
 LINKED_BY_HAND = (LinkType.RELATES, LinkType.SUPERSEDES, LinkType.CONTRADICTS)
 """Types of manual links: MENTIONS follows from the text, and jobs write DERIVED_FROM."""
-KEPT = "a person kept this note over the other one"
+RESOLVED = "a person decided for this note"
 """The reason of a resolved conflict, if the person gave none."""
 
 Pair = Mapping[str, NoteHistory]
@@ -49,7 +49,7 @@ class LinkEditor:
     async def unlink(self, scope: Scope, key: LinkKey) -> Link:
         """Remove a link as a revision of each note that has it, usually of the source.
 
-        Raises ``NotFound``, and ``InvalidInput`` if there is no such link.
+        Raises ``NotFound``, and ``InvalidInput`` if the link does not exist.
         """
         removed: list[Link] = []
 
@@ -79,7 +79,7 @@ class LinkEditor:
                 raise InvalidInput(f"{keep} and {over} do not contradict each other: see `conflicts`, or link them")
             puts = _unlinked(pair, opposite, clock)
             history = next((_after(pair[keep], put) for put in puts if put.note.id == keep), pair[keep])
-            made[:] = [_new_link(key, reason or KEPT, clock)]
+            made[:] = [_new_link(key, reason or RESOLVED, clock)]
             change = await self._confidence(scope, notes[keep], history, over)
             put = revised(history, clock, BY_HAND, change, links=tuple(made), inputs=_inputs(pair))
             return [*puts, put]
