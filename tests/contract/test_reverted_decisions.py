@@ -84,6 +84,14 @@ def test_a_decision_stays_reverted_when_its_revision_is_erased(memory: Memory) -
     assert other not in str(memory.history(note))
 
 
+def test_links_of_an_earlier_wording_stay_replaced(memory: Memory) -> None:
+    old, new = moved(memory)
+    for text in ("The kiln is cold.", "The lighthouse was painted white.", "Cellos need humid air."):
+        memory.update(new, content=text)
+        memory.flush()
+        assert not has_link(memory, new, old, LinkType.SUPERSEDES)
+
+
 def test_unlink_removes_one_link_for_good(memory: Memory) -> None:
     old, new = moved(memory)
     other = memory.add("A note about cellos.", wait=True)
