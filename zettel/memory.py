@@ -451,9 +451,9 @@ class Memory:
         return self._wait(partial(self._memory.graph, around, hops, limit=limit, cursor=cursor, scope=scope))
 
     def conflicts(self, *, scope: Scope | None = None) -> List[Conflict]:
-        """Return pairs of notes that contradict each other and that no later note settles.
+        """Return pairs of notes that contradict each other and that neither a later note nor a person settled.
 
-        To settle a conflict, add a note that states the truth, or delete the wrong note.
+        To settle a conflict, call ``resolve`` with the note to keep, or add a note that states the truth.
         """
         return self._wait(partial(self._memory.conflicts, scope=scope))
 
@@ -480,12 +480,34 @@ class Memory:
         reason: str = "",
         scope: Scope | None = None,
     ) -> Link:
-        """Link two notes, as a revision of the ``source`` note. To remove the link, ``revert`` that note.
+        """Link two notes, as a revision of the ``source`` note. ``unlink`` removes the link.
 
         ``type`` is ``RELATES``, ``SUPERSEDES`` (the target is outdated from then on) or ``CONTRADICTS``. Jobs do not
         change this decision. Raises ``NotFound``, ``InvalidInput``.
         """
         return self._wait(partial(self._memory.link, source, target, type, reason=reason, scope=scope))
+
+    def unlink(
+        self, source: str, target: str, type: LinkType | str = LinkType.RELATES, *, scope: Scope | None = None
+    ) -> Link:
+        """Remove a link of any origin, as a revision of the note that has it, and return the link.
+
+        ``type`` is ``RELATES``, ``SUPERSEDES`` or ``CONTRADICTS``. Jobs do not make the link again; ``link`` can.
+        A note without its SUPERSEDES link is valid again: ``memory.unlink(new, old, "SUPERSEDES")``. Raises
+        ``NotFound``, and ``InvalidInput`` if the link does not exist.
+        """
+        return self._wait(partial(self._memory.unlink, source, target, type, scope=scope))
+
+    def resolve(self, keep: str, over: str, *, reason: str = "", scope: Scope | None = None) -> Link:
+        """Settle a conflict: ``keep`` stays true, and ``over`` is outdated from then on. Returns the SUPERSEDES link.
+
+        ``over`` ranks below ``keep``, ``current_only`` leaves it out, and ``conflicts`` does not list the pair. It is
+        valid until ``keep`` begins; never, if it is the newer note. ``keep`` regains the confidence that the conflict
+        cost it. A second call with the notes swapped replaces the first, and ``unlink(keep, over, "SUPERSEDES")`` opens
+        the conflict again. Example: ``memory.resolve(conflict.other.id, conflict.note.id, reason="I asked Ann")``.
+        Raises ``NotFound``, and ``InvalidInput`` for notes that do not contradict each other.
+        """
+        return self._wait(partial(self._memory.resolve, keep, over, reason=reason, scope=scope))
 
     def revert(self, id: str, version: int, *, scope: Scope | None = None) -> Note:
         """Restore an earlier version of a note. Raises ``NotFound``, ``InvalidInput``."""

@@ -330,6 +330,21 @@ class TestNotes:
         assert [link["target"] for link in links if link["type"] == "MENTIONS"] == [old]
         assert "MENTIONS" in zettel("links", new, "--hops", "2").out
 
+    def test_a_conflict_is_shown_resolved_and_opened_again(self, zettel: Zettel) -> None:
+        rome = zettel("add", "Ben lives in Rome.", "--speaker", "Ben").out.strip()
+        turin = zettel("add", "Ben lives in Turin.", "--speaker", "Cleo").out.strip()
+        zettel("evolve")
+        shown = zettel("conflicts").out
+        for part in ("Ben's home: Rome / Turin", "Cleo  confidence 0.50", "Ben   confidence 1.00", rome, turin):
+            assert part in shown
+        link = zettel("resolve", rome, turin, "--reason", "I asked Ben", "--json").json()
+        assert (link["source"], link["target"], link["reason"]) == (rome, turin, "I asked Ben")
+        assert zettel("conflicts", "--json").json() == []
+        assert "Turin" not in zettel("search", "Where does Ben live?", "--current").out
+        assert "is removed" in zettel("unlink", rome, turin, "--type", "supersedes").out
+        assert f"- SUPERSEDES {turin}" in zettel("history", rome).out
+        assert len(zettel("conflicts", "--json").json()) == 1
+
     def test_the_effects_of_a_note_are_shown_and_reverted(self, zettel: Zettel) -> None:
         ids = [zettel("add", "The ferry to Bergen leaves at nine.", "--id", str(n)).out.strip() for n in range(2)]
         assert zettel("evolve", "--json").json()["merged"] == 1

@@ -142,6 +142,8 @@ def _state(revisions: Sequence[Revision]) -> tuple[dict[str, Any], dict[tuple[st
     links: dict[tuple[str, str, str], Link] = {}
     for revision in live_revisions(revisions):
         state.update(revision.change)
+        for source, target, type in revision.unlinks:
+            links.pop((source, type.value, target), None)
         links.update({(link.source, link.type.value, link.target): link for link in revision.links})
     return state, links
 

@@ -1,10 +1,10 @@
-"""The commands links and conflicts."""
+"""The commands links, unlink, conflicts and resolve."""
 
 from __future__ import annotations
 
 import typer
 
-from .common import common, console, notify, print_json
+from .common import common, console, echo, notify, print_json
 
 SNIPPET = 146  # characters of a linked note: two lines on 80 columns
 
@@ -61,8 +61,32 @@ def links(
             paragraph(out, Text(link.reason, style="dim italic"), indent=INDENT)
 
 
+def unlink(
+    ctx: typer.Context,
+    source: str = typer.Argument(metavar="SOURCE", help="The note that the link starts from."),
+    target: str = typer.Argument(metavar="TARGET", help="The note that it leads to."),
+    type: str = typer.Option("RELATES", "--type", metavar="TYPE", help="RELATES, SUPERSEDES or CONTRADICTS."),
+) -> None:
+    """Remove a link. No job makes it again, and revert restores it.
+
+    \b
+    Examples:
+      zettel unlink n_3f9a… n_81c2…
+      zettel unlink n_3f9a… n_81c2… --type SUPERSEDES
+    """
+    options = common(ctx)
+    with options.memory() as memory:
+        link = memory.unlink(source, target, type)
+    if options.json:
+        print_json(link)
+    else:
+        echo(f"{link.source} —{link.type.value}→ {link.target} is removed")
+
+
 def conflicts(ctx: typer.Context) -> None:
-    """Show pairs of notes that contradict each other. It is not known which note is still true.
+    """Show notes that contradict each other.
+
+    Each pair begins with the newer note. It is not known which one is true.
 
     \b
     Examples:
@@ -88,7 +112,38 @@ def conflicts(ctx: typer.Context) -> None:
     for place, pair in enumerate(pairs):
         if place:
             out.print()
-        for note in (pair.note, pair.other):
-            heading(out, (day(note).ljust(dates), "cyan"), (who(note).ljust(names), "magenta"), (note.id, "dim"))
+        paragraph(out, Text(pair.reason, style="bold"))
+        for note, source in ((pair.note, pair.source), (pair.other, pair.other_source)):
+            heading(
+                out,
+                ((day(note) or "no date").ljust(max(dates, len("no date"))), "cyan"),
+                (who(note).ljust(names), "magenta"),
+                (f"confidence {note.confidence:.2f}", "green"),
+                (note.id, "dim"),
+                ("" if source is None else str(source), "dim"),
+            )
             paragraph(out, note_text(note, SNIPPET), indent=INDENT)
-        paragraph(out, Text(pair.reason, style="dim italic"), indent=INDENT)
+    notify("zettel: settle a conflict by the note to keep and the other one: zettel resolve KEEP OVER")
+
+
+def resolve(
+    ctx: typer.Context,
+    keep: str = typer.Argument(metavar="KEEP", help="The note that is true."),
+    over: str = typer.Argument(metavar="OVER", help="The note that it contradicts."),
+    reason: str = typer.Option("", "--reason", metavar="TEXT", help="Why; it is stored with the link."),
+) -> None:
+    """Settle a conflict between two notes.
+
+    KEEP supersedes OVER from then on. unlink with --type SUPERSEDES opens the conflict again.
+
+    \b
+    Examples:
+      zettel resolve n_3f9a… n_81c2… --reason "Ann confirmed it"
+    """
+    options = common(ctx)
+    with options.memory() as memory:
+        link = memory.resolve(keep, over, reason=reason)
+    if options.json:
+        print_json(link)
+    else:
+        echo(f"{link.source} supersedes {link.target}")

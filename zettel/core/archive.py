@@ -6,9 +6,10 @@ Archiving adds a revision, and restoring reverts it. Searches do not show archiv
 from __future__ import annotations
 
 from zettel.core.commit import Clock
+from zettel.core.decisions import BY_HAND
 from zettel.core.edit import NoteEditor
 from zettel.core.fold import fold, live_revisions
-from zettel.core.revise import BY_HAND, revised
+from zettel.core.revise import revised
 from zettel.errors import InvalidInput
 from zettel.model import CallKind, Cause, Note, Scope
 from zettel.ports import NoteHistory

@@ -1,4 +1,4 @@
-"""Changes that a person makes to a note: update, link, revert; and its history."""
+"""Changes that a person makes to a note: update and revert; and its history."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from pydantic import ValidationError
 
 from zettel.core.arguments import first_complaint, require_metadata, require_size, require_storable
 from zettel.core.commit import Clock, Commits
+from zettel.core.decisions import BY_HAND
 from zettel.core.drafts import annotate
 from zettel.core.fold import fold, live_versions
 from zettel.core.follow_ups import FollowUps
 from zettel.core.merges import followers
 from zettel.core.reindex import reindexed
-from zettel.core.revise import BY_HAND, revised
+from zettel.core.revise import revised
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidInput, NotFound
-from zettel.model import EDITABLE, CallKind, Cause, Input, Link, LinkType, Note, Revision, Scope, Trait, fields_with
+from zettel.model import EDITABLE, CallKind, Cause, Input, Note, Revision, Scope, Trait, fields_with
 from zettel.ports import Annotator, GraphStore, NoteHistory, Passage, ScopeState
 from zettel.ports.operations import Op, PutRevision
 from zettel.text.instructions import flags_of, trust_of
 
 Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
-
-LINKED_BY_HAND = (LinkType.RELATES, LinkType.SUPERSEDES, LinkType.CONTRADICTS)
-"""Types of manual links: MENTIONS follows from the text, and jobs write DERIVED_FROM."""
 
 
 class NoteEditor:
@@ -67,30 +65,6 @@ class NoteEditor:
             )
 
         return await self.revise(scope, note_id, revise)
-
-    async def link(self, scope: Scope, source: str, target: str, kind: LinkType, reason: str) -> Link:
-        """Link two notes as a revision of the ``source``; a link of the same type is replaced.
-
-        Raises ``NotFound``, and ``InvalidInput`` for an archived note or a link to itself.
-        """
-        if source == target:
-            raise InvalidInput(f"{source} cannot be linked to itself: name two notes")
-        made: list[Link] = []
-
-        async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
-            notes = await self._store.notes(scope, [source, target])
-            if target not in notes:
-                raise NotFound(scope, [target])
-            for note in notes.values():
-                if note.archived:
-                    raise InvalidInput(f"{note.id} is in the archive, or was merged: link what is not put away")
-            link = Link(source=source, target=target, type=kind, reason=reason, recorded_at=clock.recorded_at)
-            made[:] = [link]
-            inputs = tuple(Input(id, notes[id].version) for id in sorted(notes))
-            return revised(history, clock, BY_HAND, {}, links=(link,), inputs=inputs)
-
-        await self.revise(scope, source, revise)
-        return made[0]
 
     async def revert(self, scope: Scope, note_id: str, version: int) -> Note:
         """Restore a note's state at ``version`` by reverting every later revision.

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from zettel.core.commit import Clock, Commits
+from zettel.core.decisions import reverted
 from zettel.core.follow_ups import FollowUps, new_job
 from zettel.core.identity import external_id_bytes, identity_of
 from zettel.core.mentions import mention_ops
@@ -22,7 +23,7 @@ from zettel.core.revise import revised
 from zettel.core.search_log import SearchLogBuffer
 from zettel.core.vectors import Vectors
 from zettel.errors import NotFound
-from zettel.model import CallKind, Cause, JobKind, Kind, Note, Scope
+from zettel.model import CallKind, Cause, Input, JobKind, Kind, Note, Scope
 from zettel.ports import GraphStore, LookupQuery, ScopeState
 from zettel.ports.operations import (
     EraseAnswers,
@@ -161,12 +162,20 @@ class Eraser:
     async def _erase_revisions(
         self, scope: Scope, deletion: Deletion, clock: Clock, ops: list[Op], reworded: set[str]
     ) -> list[Note]:
-        """Add to ``ops``, and return the new states. Notes that lose wording are added to ``reworded``."""
+        """Add to ``ops``, and return the new states. Notes that lose wording are added to ``reworded``.
+
+        Links that a person reverted stay reverted, although the revisions with them are destroyed.
+        """
         refolded: list[Note] = []
         histories = await self._store.histories(scope, sorted(deletion.revisions))
         for note_id, history in sorted(histories.items()):
             versions = sorted(deletion.revisions[note_id])
-            put = revised(history, clock, Cause(by=CallKind.DELETE), {}, erased=versions)
+            links = reverted(history).links
+            unlinks = tuple(sorted(link for link in links if deletion.notes.isdisjoint(link[:2])))
+            # As inputs, so that deleting one of these notes destroys its id here too.
+            inputs = tuple(Input(id, 0) for id in sorted({end for link in unlinks for end in link[:2]} - {note_id}))
+            cause = Cause(by=CallKind.DELETE)
+            put = revised(history, clock, cause, {}, unlinks=unlinks, inputs=inputs, erased=versions)
             ops += [EraseRevisions(note_id, tuple(versions)), put]
             refolded.append(put.note)
             if any(r.cause.by.rewords for r in history.revisions if r.version in versions):

@@ -53,7 +53,8 @@ def fold(base: Note, revisions: Sequence[Revision], upto: int | None = None) -> 
     """Return the note's state from the live revisions recorded by ``upto``, and the links they decided.
 
     Revisions are in ``seq`` order. Of several links of one type to one note the last wins, and a person's link wins
-    over a job's. The version is that of the last revision, live or not: versions only grow.
+    over a job's. ``unlinks`` remove links of earlier revisions. The version is that of the last revision, live or not:
+    versions only grow.
     """
     known = recorded_by(revisions, upto)
     live = live_versions(known)
@@ -67,6 +68,10 @@ def fold(base: Note, revisions: Sequence[Revision], upto: int | None = None) -> 
         fields.update(revision.change)
         authored |= revision.change.keys() & EXTRACTED
         authored -= set(revision.extracted)
+        for source, target, type in revision.unlinks:
+            if (type, target) in links and links[type, target].source == source:
+                del links[type, target]
+                by_hand.discard((type, target))
         for link in revision.links:
             named = link.type, link.target
             if revision.cause.by is CallKind.PERSON:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from zettel.core.commit import Clock, Commits
+from zettel.core.decisions import BY_HAND
 from zettel.core.fold import live_versions
 from zettel.core.follow_ups import FollowUps
 from zettel.core.merges import followers, histories_after
 from zettel.core.provenance import derived_from
 from zettel.core.reindex import reindexed
-from zettel.core.revise import BY_HAND, revised
+from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import NotFound

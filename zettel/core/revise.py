@@ -9,14 +9,12 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from zettel.core.commit import Clock
+from zettel.core.decisions import not_reverted
 from zettel.core.fold import fold
-from zettel.model import CallKind, Cause, Input, Link, Note, Revision, Trait, fields_with
+from zettel.model import Cause, Input, JobKind, Link, LinkKey, Note, Revision, Trait, fields_with
 from zettel.ports import NoteHistory
 from zettel.ports.operations import PutRevision
 from zettel.text.index import index_note, searchable_text
-
-BY_HAND = Cause(by=CallKind.PERSON)
-"""A person did it: jobs do not decide otherwise."""
 
 
 def revised(
@@ -27,14 +25,18 @@ def revised(
     *,
     extracted: tuple[str, ...] = (),
     links: tuple[Link, ...] = (),
+    unlinks: tuple[LinkKey, ...] = (),
     undoes: tuple[int, ...] = (),
     inputs: tuple[Input, ...] = (),
     erased: Sequence[int] = (),
 ) -> PutRevision:
     """Return a new revision of a note, with the resulting state and links.
 
-    ``erased`` versions are destroyed in the same batch and ignored.
+    A job's revision omits links and values that a person reverted. ``erased`` versions are destroyed in the same batch
+    and ignored.
     """
+    if isinstance(cause.by, JobKind):
+        change, links = not_reverted(history, change, links)
     remaining = [revision for revision in history.revisions if revision.version not in erased]
     before, _ = fold(history.base, history.revisions)
     revision = Revision(
@@ -44,8 +46,9 @@ def revised(
         recorded_at=clock.recorded_at,
         # Not by pydantic as a whole: metadata may hold lone surrogates, which JSON can escape and UTF-8 cannot hold.
         change=json.loads(json.dumps(dict(change), default=to_jsonable_python)) if change else {},
-        extracted=extracted,
+        extracted=tuple(name for name in extracted if name in change),
         links=links,
+        unlinks=unlinks,
         undoes=undoes,
         cause=cause,
         inputs=inputs,

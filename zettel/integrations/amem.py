@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from zettel.core.arguments import require_storable
-from zettel.core.revise import BY_HAND
+from zettel.core.decisions import BY_HAND
 from zettel.errors import EventDeleted, IdentityConflict, InvalidInput, NotFound
 from zettel.integrations.sync_or_async import run_sync
 from zettel.integrations.tool_answers import history_answer

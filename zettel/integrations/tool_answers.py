@@ -127,6 +127,7 @@ def _version(revision: Revision) -> dict[str, Any]:
         reason=clip(revision.cause.reason, LINKED_CHARS),
         changed={NAMES.get(name, name): _value(change[name]) for name in REPORTED if change.get(name)},
         linked=[_added_link(link) for link in revision.links[:LINKS]],
+        unlinked=[{"type": link.type.value.lower(), "to": link.target} for link in revision.unlinks[:LINKS]],
         reverts=list(revision.undoes),
     ) | ({} if revision.live else {"reverted": True})
 

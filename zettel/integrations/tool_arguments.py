@@ -74,6 +74,12 @@ class Link(Arguments):
     reason: str = Field(max_length=500, description="Why, in one sentence.")
 
 
+class Unlink(Arguments):
+    source: str = Field(description="Id of the memory that the link starts from; with supersedes the newer one.")
+    target: str = Field(description="Id of the other memory.")
+    type: Literal["relates", "supersedes", "contradicts"] = Field("relates", description="The type of the link.")
+
+
 class History(Arguments):
     id: Id
 

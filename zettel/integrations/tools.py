@@ -180,6 +180,12 @@ class _Operations:
         link = await memory.link(args.source, args.target, args.type, reason=args.reason, scope=self._scope)
         return {"linked": True, "from": link.source, "to": link.target, "type": args.type}
 
+    async def unlink(self, memory: AsyncMemory, args: tool_arguments.Unlink) -> Answer:
+        for id in (args.source, args.target):
+            await self._note(memory, id)
+        link = await memory.unlink(args.source, args.target, args.type, scope=self._scope)
+        return {"unlinked": True, "from": link.source, "to": link.target, "type": args.type}
+
     async def history(self, memory: AsyncMemory, args: tool_arguments.History) -> Answer:
         note = await self._note(memory, args.id)
         return {"id": note.id, **tool_answers.history_answer(await memory.history(note.id, scope=self._scope))}
@@ -277,6 +283,13 @@ SPECS = (
         "contradict each other.",
         tool_arguments.Link,
         _Operations.link,
+    ),
+    Spec(
+        "unlink_memories",
+        "Remove one wrong link between two memories: when they have nothing to do with each other, or when a memory "
+        "that is still true is marked as outdated. Get the memory first to see its links.",
+        tool_arguments.Unlink,
+        _Operations.unlink,
     ),
     Spec(
         "memory_history",

@@ -8,7 +8,7 @@ from typing import Any
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import require_size, require_storable
-from zettel.core.revise import BY_HAND
+from zettel.core.decisions import BY_HAND
 from zettel.model import Kind, Note, Scope
 from zettel.text.parts import split_parts
 

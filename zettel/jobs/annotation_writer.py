@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from zettel.core.commit import Clock
-from zettel.core.decisions import set_by_people
+from zettel.core.decisions import is_reverted, set_by_people
 from zettel.core.drafts import annotate
 from zettel.core.identity import new_id
 from zettel.core.revise import revised
@@ -61,7 +61,10 @@ class AnnotationWriter:
         await self._derive(stretch, result.summary, Kind.INSIGHT, cause)
 
     async def _archive_facts(self, note: Note, facts: Sequence[str], cause: Cause) -> set[str]:
-        """Archive the earlier facts of a note that are not among ``facts``; return the unchanged facts."""
+        """Archive the earlier facts of a note that are not among ``facts``; return the unchanged facts.
+
+        A fact that a person restored stays.
+        """
         links = await self._store.links(self._scope, [note.id])
         derived = [link.source for link in links if link.type is LinkType.DERIVED_FROM and link.target == note.id]
         histories = await self._store.histories(self._scope, derived) if derived else {}
@@ -71,7 +74,7 @@ class AnnotationWriter:
                 continue  # for example a lesson, which the reflect job maintains
             if history.base.content in facts:
                 unchanged.add(history.base.content)
-            else:
+            elif not is_reverted(history, JobKind.ANNOTATE):
                 inputs = (Input(note.id, note.version),)
                 self.ops.append(revised(history, self._clock, cause, {"archived": True}, inputs=inputs))
         return unchanged

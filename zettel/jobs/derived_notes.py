@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from zettel.core.commit import Clock
-from zettel.core.decisions import is_reverted
+from zettel.core.decisions import BY_HAND, is_reverted, versions_by
 from zettel.core.fold import fold, live_revisions
 from zettel.core.follow_ups import new_job
 from zettel.core.identity import new_id
 from zettel.core.mentions import mention_ops
-from zettel.core.revise import BY_HAND, revised
+from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.evolve.insights import place
@@ -185,7 +185,7 @@ def _written(draft: Draft, histories: Mapping[str, NoteHistory], clock: Clock) -
     else:
         history = histories[draft.existing.note.id]
         change |= {**fields, "faded": False}
-        undoes = tuple(r.version for r in live_revisions(history.revisions, JobKind.REFLECT))
+        undoes = versions_by(history, JobKind.REFLECT)
     share = round(1 / len(sources), 4)
     links = tuple(
         Link(source=history.base.id, target=source.id, type=LinkType.DERIVED_FROM, weight=share,

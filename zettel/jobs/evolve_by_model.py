@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zettel.core.commit import Clock, Commits
-from zettel.core.decisions import is_reverted, set_by_people
+from zettel.core.decisions import is_reverted, not_reverted, set_by_people, versions_by
 from zettel.core.fold import fold, live_revisions, worded_at
 from zettel.core.follow_ups import erase_answers_plan
 from zettel.core.mentions import mention_ops
@@ -144,11 +144,11 @@ class ModelEvolution:
     async def _drafts(self, scope: Scope, rewrites: Sequence[Rewrite]) -> list[_Draft]:
         """Return the rewrites that stay close to their originals, each with its vector."""
         histories = await self._store.histories(scope, [rewrite.note for rewrite in rewrites]) if rewrites else {}
-        changes: list[tuple[Rewrite, dict[str, Any], str, str]] = []
+        changes: list[tuple[Rewrite, Mapping[str, Any], str, str]] = []
         for rewrite in rewrites:
             if rewrite.note in histories:
                 history = histories[rewrite.note]
-                change = _change(history, rewrite)
+                change, _ = not_reverted(history, _change(history, rewrite), ())
                 after = _as_changed(fold(*history)[0], change)
                 changes.append((rewrite, change, vector_text(_original(history)), vector_text(after)))
         texts = [text for _, _, before, after in changes for text in (before, after)]
@@ -201,8 +201,7 @@ class _Revisions:
         dropped = {change.target for change in changes if not change.makes}
         linked = live_revisions(history.revisions, JobKind.LINK)
         replaced = linked if any(not dropped.isdisjoint(_related(r.links)) for r in linked) else []
-        # Undo all: a live revision has replaced earlier ones, which must not become live again.
-        undoes = tuple(r.version for r in history.revisions if r.cause.by == JobKind.LINK) if replaced else ()
+        undoes = versions_by(history, JobKind.LINK) if replaced else ()
         links = [link for r in replaced for link in r.links]
         remaining = [link for link in links if link.target not in dropped or link.type is not LinkType.RELATES]
         fields = {name: value for r in replaced for name, value in r.change.items()}

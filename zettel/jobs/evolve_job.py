@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from zettel.core.commit import Clock, Commits
-from zettel.core.decisions import is_reverted
+from zettel.core.decisions import is_reverted, not_reverted
 from zettel.core.fold import fold, live_revisions, worded_at
 from zettel.core.follow_ups import UnfinishedJobs, finish
 from zettel.core.paging import pages
@@ -135,6 +135,7 @@ def _change(history: NoteHistory, target: Mapping[str, Any], now: datetime) -> d
         change["importance"] = target["importance"]
     if "keywords" not in written and target["keywords"]:
         change["keywords"] = (*bare.keywords, *target["keywords"])
+    change = {**not_reverted(history, change, ())[0]}
     after = bare.model_copy(update=change)
     return None if (after.importance, after.keywords) == (note.importance, note.keywords) else change
 
@@ -153,7 +154,8 @@ def _revised(
     histories: Mapping[str, NoteHistory], id: str, neighbours: Iterable[str], change: Mapping[str, Any], clock: Clock
 ) -> PutRevision:
     history = histories[id]
-    former = tuple(r.version for r in live_revisions(history.revisions) if is_by_rule(r.cause))
+    # All, because a live one may have replaced another, which must not become live again.
+    former = tuple(r.version for r in history.revisions if is_by_rule(r.cause))
     others = [other for other in neighbours if other in histories]
     inputs = tuple(Input(other, worded_at(*histories[other])) for other in (id, *others))
     newest = max(others, key=lambda other: histories[other].base.seq, default=None)

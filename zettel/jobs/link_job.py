@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
 from zettel.core.commit import Clock, Commits
+from zettel.core.decisions import not_reverted, reverted, set_by_people, versions_by
 from zettel.core.fold import live_revisions
 from zettel.core.follow_ups import (
     UnfinishedJobs,
@@ -32,7 +33,7 @@ from zettel.jobs.spec import JobHandler, JobLane, JobSpec, Pause
 from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_cosines, near_links, speakers
 from zettel.link.neighbors import is_older
 from zettel.model import Cause, Hit, Input, Job, JobKind, Kind, Link, LinkType, Note, Scope
-from zettel.ports import GraphStore, NearestNotes, ScopeState
+from zettel.ports import GraphStore, NearestNotes, NoteHistory, ScopeState
 from zettel.ports.language_model import (
     AskFactory,
     CandidateBatch,
@@ -209,12 +210,13 @@ class LinkJob(JobHandler):
             for id, (decisions, _) in decided.items():
                 links[id] = _joined(links.get(id, ()), decisions, clock)
             changing = [id for id, made in links.items() if id in notes and (made or notes[id].version > 1)]
-            histories = Rows(await self._store.histories(scope, changing))
+            starts = {link.source for id in changing for link in links[id]}  # a late note's successor starts its link
+            histories = Rows(await self._store.histories(scope, sorted(starts.union(changing))))
             ops: list[Op] = []
             for id in changing:
-                history, own = histories[id], links[id]
-                former = [r.version for r in live_revisions(history.revisions, JobKind.LINK)]
-                if not own and not former:
+                history, own = histories[id], _not_reverted(id, links[id], histories)
+                former = live_revisions(history.revisions, JobKind.LINK)
+                if not own and not any(r.links or r.change for r in former):
                     continue
                 cause = decided[id][1] if id in decided else Cause(by=JobKind.LINK, note=id)
                 sources = {id}.union(*((link.source, link.target) for link in own))
@@ -222,8 +224,10 @@ class LinkJob(JobHandler):
                     sources.update(note.id for note in shown)
                 inputs = tuple(Input(source, notes[source].version) for source in sorted(sources))
                 is_doubted = any(link.type is LinkType.CONTRADICTS and link.source == id for link in own)
+                is_doubted = is_doubted and "confidence" not in set_by_people(history)
                 change = {"confidence": min(notes[id].confidence, DOUBTED)} if is_doubted else {}
-                ops.append(revised(history, clock, cause, change, links=own, undoes=tuple(former), inputs=inputs))
+                undoes = versions_by(history, JobKind.LINK)
+                ops.append(revised(history, clock, cause, change, links=own, undoes=undoes, inputs=inputs))
             return ops + (finish(job for job in jobs if job.note in notes) if done else [])
 
         await self._commits.commit(scope, plan)
@@ -241,6 +245,12 @@ class LinkJob(JobHandler):
             if links := change_links(notes[near.note], others, clock.recorded_at):
                 changes[near.note] = links
         return changes
+
+
+def _not_reverted(id: str, links: tuple[Link, ...], histories: Mapping[str, NoteHistory]) -> tuple[Link, ...]:
+    """Return the links that no person reverted in this note or in the note that the link starts from."""
+    _, links = not_reverted(histories[id], {}, links)
+    return tuple(link for link in links if link.source == id or link.key not in reverted(histories[link.source]).links)
 
 
 def _is_worded(note: Note) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zettel.core.commit import Clock, Commits
-from zettel.core.decisions import is_reverted, set_by_people
+from zettel.core.decisions import is_reverted, not_reverted, set_by_people
 from zettel.core.fold import worded_at
 from zettel.core.follow_ups import UnfinishedJobs, finish
 from zettel.core.merges import Decision, live_merges, merge_versions, without_merges
@@ -128,7 +128,8 @@ def _merge(
     events = dict.fromkeys(event for note in (first, *others) for event in note.event_ids)
     put = _revision(histories[first.id], clock, {"event_ids": tuple(events)}, decision, others[-1].id)
     puts = [put]
-    copied = _copy_links(first.id, {note.id for note in others}, links, clock)
+    candidates = _copy_links(first.id, {note.id for note in others}, links, clock)
+    _, copied = not_reverted(histories[first.id], {}, candidates)
     if copied:  # in a second revision: deleting a target removes the links, but not the merge
         history = NoteHistory(histories[first.id].base, (*histories[first.id].revisions, put.revision))
         puts.append(revised(history, clock, put.revision.cause, {}, links=copied, inputs=decision))

@@ -155,8 +155,11 @@ class ReflectJob(JobHandler):
         notes = await self._notes(scope, {id for lesson in learned for id in lesson.notes})
         uses = await self._store.note_uses(scope, [existing.note.id for existing in derived])
         remaining = list(derived)
+        settled = {existing.note.content for existing in derived if existing.is_settled}
         drafts: list[Draft] = []
         for lesson in learned:
+            if lesson.content in settled:
+                continue
             own = max(remaining, key=lambda existing: len(existing.source_ids & set(lesson.notes)), default=None)
             if own is None or own.source_ids.isdisjoint(lesson.notes):
                 own = None

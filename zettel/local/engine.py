@@ -13,6 +13,7 @@ from zettel.annotate.extractive import ExtractiveAnnotator
 from zettel.core.archive import Archiver
 from zettel.core.commit import Commits
 from zettel.core.edit import NoteEditor
+from zettel.core.edit_links import LinkEditor
 from zettel.core.erase import Eraser
 from zettel.core.feedback import FeedbackRecorder
 from zettel.core.follow_ups import FollowUps
@@ -60,6 +61,7 @@ class Engine:
     llm_client: CachedLLM | None
     remembering: EventWriter
     editing: NoteEditor
+    linking: LinkEditor
     archiving: Archiver
     quarantining: Quarantiner
     taking_back: EffectReverter
@@ -162,6 +164,7 @@ async def assemble(settings: Settings, runner: Runner | None = None) -> Engine:
         llm_client=llm_client,
         remembering=EventWriter(store, commits, extractive, vectors, follow_ups),
         editing=editing,
+        linking=LinkEditor(store, commits),
         archiving=archiving,
         quarantining=Quarantiner(store, commits, vectors, follow_ups),
         taking_back=EffectReverter(store, commits, vectors, follow_ups),

@@ -11,7 +11,7 @@ from zettel.core.arguments import link_type_of, require_reason, require_storable
 from zettel.core.external_ids import event_id_of, note_id_of
 from zettel.core.identity import Ordinals
 from zettel.local.local_memory import LocalMemory
-from zettel.model import Event, Link, LinkType, Note, OnConflict, Remembered, Scope
+from zettel.model import Event, Link, LinkKey, LinkType, Note, OnConflict, Remembered, Scope
 
 ERASE_PAGE = 500
 """Events deleted in one transaction when a whole session or file is deleted."""
@@ -42,14 +42,36 @@ async def link(
     reason: str = "",
     scope: Scope | None = None,
 ) -> Link:
-    from zettel.core.edit import LINKED_BY_HAND
+    from zettel.core.edit_links import LINKED_BY_HAND
 
     engine, scope, source = await memory.locate(scope, source)
     target = await note_id_of(engine.store, scope, target)
     require_reason(reason)
-    made = await engine.editing.link(scope, source, target, link_type_of(type, LINKED_BY_HAND), reason)
-    engine.loop.wake()
-    return made
+    return await engine.linking.link(scope, LinkKey(source, target, link_type_of(type, LINKED_BY_HAND)), reason)
+
+
+async def unlink(
+    memory: LocalMemory,
+    source: str,
+    target: str,
+    type: LinkType | str = LinkType.RELATES,
+    *,
+    scope: Scope | None = None,
+) -> Link:
+    from zettel.core.edit_links import LINKED_BY_HAND
+
+    engine, scope, source = await memory.locate(scope, source)
+    target = await note_id_of(engine.store, scope, target)
+    return await engine.linking.unlink(scope, LinkKey(source, target, link_type_of(type, LINKED_BY_HAND)))
+
+
+async def resolve(
+    memory: LocalMemory, keep: str, over: str, *, reason: str = "", scope: Scope | None = None
+) -> Link:  # fmt: skip
+    engine, scope, keep = await memory.locate(scope, keep)
+    over = await note_id_of(engine.store, scope, over)
+    require_reason(reason)
+    return await engine.linking.resolve(scope, keep, over, reason)
 
 
 async def revert(memory: LocalMemory, id: str, version: int, *, scope: Scope | None = None) -> Note:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import NamedTuple
 
 from zettel.model.base import Frozen, Moment
+from zettel.model.events import Source
 from zettel.model.notes import Note
 
 
@@ -16,6 +18,14 @@ class LinkType(str, Enum):
     SUPERSEDES = "SUPERSEDES"  # the source replaces the target, whose validity ends
     CONTRADICTS = "CONTRADICTS"  # the two notes cannot both be true
     DERIVED_FROM = "DERIVED_FROM"  # the source was written from the target, such as an insight from a message
+
+
+class LinkKey(NamedTuple):
+    """The identity of a link: its two notes, in its direction, and its type."""
+
+    source: str
+    target: str
+    type: LinkType
 
 
 class Link(Frozen):
@@ -32,6 +42,11 @@ class Link(Frozen):
     reason: str = ""
     recorded_at: Moment
 
+    @property
+    def key(self) -> LinkKey:
+        """The notes and the type of the link."""
+        return LinkKey(self.source, self.target, self.type)
+
 
 class Graph(Frozen):
     """One page of notes, with all links between them. Pass ``cursor`` to get the next page; None ends the list."""
@@ -42,10 +57,15 @@ class Graph(Frozen):
 
 
 class Conflict(Frozen):
-    """Two valid notes that contradict each other. ``note`` is the newer one, ``other`` the older one."""
+    """Two valid notes that contradict each other. ``note`` is the newer one, ``other`` the older one.
+
+    ``source`` and ``other_source`` are the files that they were imported from, or None.
+    """
 
     note: Note
     other: Note
+    source: Source | None = None
+    other_source: Source | None = None
     reason: str
     recorded_at: Moment
 

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, JsonValue
 
 from zettel.model.base import Frozen, Moment
 from zettel.model.jobs import JobKind
-from zettel.model.links import Link
+from zettel.model.links import Link, LinkKey
 from zettel.model.speakers import with_speaker
 
 
@@ -20,7 +20,7 @@ def _upgrade(change: Any) -> Any:
 class CallKind(str, Enum):
     """A call that writes revisions; jobs have a ``JobKind`` instead. ``rewords``: see ``JobKind``.
 
-    ``PERSON`` covers update, link, archive and revert.
+    ``PERSON`` covers update, link, unlink, resolve, archive and revert.
     """
 
     rewords: bool
@@ -70,9 +70,10 @@ class Input(NamedTuple):
 class Revision(Frozen):
     """One change to a note. A note's state is its base with all live revisions applied in ``seq`` order.
 
-    ``change`` maps the names of the set fields to their values. ``links`` are added links, ``undoes`` the versions that
-    this revision reverts. ``extracted`` names the set fields that zettel computed from the content; a model or a person
-    wrote the others. ``inputs`` are the notes that the change was based on. ``live`` is False after a revert.
+    ``change`` maps the names of the set fields to their values. ``links`` are added, ``unlinks`` removed links, and
+    ``undoes`` the versions that this revision reverts. ``extracted`` names the set fields that zettel computed from the
+    content; a model or a person wrote the others. ``inputs`` are the notes that the change was based on. ``live`` is
+    False after a revert.
     """
 
     note: str
@@ -81,6 +82,7 @@ class Revision(Frozen):
     recorded_at: Moment
     change: Annotated[dict[str, JsonValue], BeforeValidator(_upgrade)] = Field(default_factory=dict)
     links: tuple[Link, ...] = ()
+    unlinks: tuple[LinkKey, ...] = ()
     undoes: tuple[int, ...] = ()
     extracted: tuple[str, ...] = ()
     cause: Cause

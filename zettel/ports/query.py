@@ -170,8 +170,9 @@ class Question:
     """An analysed question, the input of a scorer.
 
     ``tokens``, ``names``, ``times`` and ``vector`` as in ``Query``. ``today`` is the time that relative dates count
-    from, in microseconds. ``time_tokens`` marks the tokens that occur only in phrases that name a time. ``time_only``
-    is True if the question names a time and no other subject. ``many`` is True if it asks for several different things.
+    from, in microseconds, and ``valid_at`` the time at which notes must be true (None: any time). ``time_tokens``
+    marks the tokens that occur only in phrases that name a time. ``time_only`` is True if the question names a time and
+    no other subject. ``many`` is True if it asks for several different things.
     """
 
     text: str
@@ -181,6 +182,7 @@ class Question:
     times: tuple[tuple[int, int], ...]
     vector: Floats | None
     today: int | None
+    valid_at: int | None
     time_tokens: Bools  # (q,)
     time_only: bool
     many: bool

@@ -48,6 +48,8 @@ ROUTES: Mapping[str, Route] = {
     "history": Route("notes", "read", "GET", "/v1/notes/{id}/history", wire.HISTORY),
     "update": Route("notes", "write", "PATCH", "/v1/notes/{id}", wire.NOTE, "fields"),
     "link": Route("notes", "write", "POST", "/v1/links", wire.LINK),
+    "unlink": Route("notes", "write", "DELETE", "/v1/links", wire.LINK),
+    "resolve": Route("notes", "write", "POST", "/v1/conflicts/resolve", wire.LINK),
     "revert": Route("notes", "write", "POST", "/v1/notes/{id}/revert", wire.NOTE),
     "revert_effects": Route("notes", "write", "POST", "/v1/notes/{id}/revert-effects", wire.NOTES),
     "archive": Route("notes", "write", "POST", "/v1/notes/{id}/archive", wire.NOTE),

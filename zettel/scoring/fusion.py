@@ -91,7 +91,7 @@ class FusionScorer:
             return Scores(zeros, zeros, zeros, features, NOTE_NAMES, lambda _: -1, lambda _: {})
         scored = self._scored(question, candidates)
         features[scored.rows] = scored.table.notes
-        order = prefer_replacements(scored.order, candidates, question.today)
+        order = prefer_replacements(scored.order, candidates, question.valid_at)
         return Scores(
             score=calibrate(order, chance(self.models.calibration, _evidence(scored)), candidates.pool),
             local_score=scatter(scored.local, scored.rows, n).astype(np.float32),

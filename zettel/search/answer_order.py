@@ -43,7 +43,7 @@ def reorder_by_answer(
         question.text,
         [notes[candidates.ids[row]] for row in examined],
         candidates.speaker_names,
-        replaced(candidates, examined, question.today),
+        replaced(candidates, examined, question.valid_at),
     )
     if answers is None:
         return rows, score, {}

@@ -98,6 +98,8 @@ def _link(source: int, target: int, candidates: Candidates) -> str:
 def validity(row: int, candidates: Candidates, today: int | None) -> str:
     """The validity in words; "" for a note without limits."""
     start, end = int(candidates.valid_from[row]), int(candidates.valid_to[row])
+    if end < start:
+        return "never valid"
     if end < TIME_MAX and (today is None or end <= today):
         return f"no longer valid since {_day(end)}"
     if end < TIME_MAX:

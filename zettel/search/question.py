@@ -78,11 +78,18 @@ _BETWEEN = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:and|to|until|till|-|–)\s+(?:the\s+)?", re.IGNORECASE)
 
 
-def parse_question(text: str, *, vector: Floats | None, today: int | None, zone: tzinfo | None = None) -> Question:
+def parse_question(
+    text: str,
+    *,
+    vector: Floats | None,
+    today: int | None,
+    zone: tzinfo | None = None,
+    valid_at: int | None = None,
+) -> Question:
     """Parse a question.
 
     ``vector`` is its unit row. Relative dates refer to ``today`` (microseconds; None or TIME_MIN: unknown) in ``zone``
-    (None: UTC).
+    (None: UTC). Notes must be true at ``valid_at`` (microseconds; None: ``today``).
     """
     today = None if today == TIME_MIN else today
     tokens = tuple(dict.fromkeys(tokenize(text)))
@@ -100,6 +107,7 @@ def parse_question(text: str, *, vector: Floats | None, today: int | None, zone:
         times=named.times,
         vector=vector,
         today=today,
+        valid_at=today if valid_at is None else valid_at,
         time_tokens=np.fromiter((token not in other_tokens for token in tokens), bool, len(tokens)),
         time_only=bool(named.times) and is_about_nothing_else(named.rest),
         many=asks_for_many(text),

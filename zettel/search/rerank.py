@@ -159,7 +159,7 @@ def _applied(
     if isinstance(values, ModelError):
         return ranking._replace(scorer=f"{ranking.scorer} (not {name}: {values})")
     last = repeats(ranking.candidates, shortlist.rows, insights=Kind.INSIGHT.value in request.filter.kinds)
-    rows, score = reordered(shortlist, values, ranking.question.today, last)
+    rows, score = reordered(shortlist, values, ranking.question.valid_at, last)
     by_row = dict(zip(shortlist.rows.tolist(), values.tolist(), strict=True))
     return ranking._replace(
         rows=rows + ranking.rows[len(rows) :],

@@ -97,7 +97,7 @@ class Searcher:
         candidates = await self._with_archive(scope, request, question, candidates)
         scores = scorer.score(question, candidates)
         least = request.min_score or 0.0
-        old = outdated(candidates, question.today) & request.current_only
+        old = outdated(candidates, question.valid_at) & request.current_only
         insights = Kind.INSIGHT.value in request.filter.kinds
         k = max(request.k, reads, _answer_depth(question, scorer))
         best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
@@ -180,7 +180,7 @@ class Searcher:
     def _hits(self, scope: Scope, request: SearchRequest, ranked: Ranked, notes: Mapping[str, Note]) -> list[Hit]:
         """The hits, logged on request, without notes deleted since the ranking."""
         candidates, scores, scorer = ranked.candidates, ranked.scores, ranked.scorer
-        today = ranked.question.today
+        today = ranked.question.valid_at
         search = new_id("s") if request.log else None
         rows = [row for row in ranked.rows if candidates.ids[row] in notes][: request.k]
         hits = [
@@ -250,9 +250,13 @@ class Searcher:
 def _parsed(requests: Sequence[SearchRequest], vectors: Floats, latest: int) -> list[Question]:
     questions = []
     for request, vector in zip(requests, vectors, strict=True):
-        today = request.now or request.as_of
-        micros, zone = (latest, None) if today is None else (to_micros(today), today.tzinfo)
-        questions.append(parse_question(request.text, vector=vector if vector.any() else None, today=micros, zone=zone))
+        row, today = vector if vector.any() else None, request.now or request.as_of
+        if today is not None:
+            question = parse_question(request.text, vector=row, today=to_micros(today), zone=today.tzinfo)
+        else:  # an undated replacement is valid from when it was recorded, which may be after the last event
+            valid_at = max(latest, to_micros(datetime.now(timezone.utc)))
+            question = parse_question(request.text, vector=row, today=latest, valid_at=valid_at)
+        questions.append(question)
     return questions
 
 
