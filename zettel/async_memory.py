@@ -330,10 +330,12 @@ class AsyncMemory:
         scope: Scope | None = None,
         **search: Any,
     ) -> str:
-        """Pack the hits of ``search`` for a prompt: in time order, with dates and speakers, within ``max_tokens``.
+        """Pack the hits of ``search`` for a prompt, within ``max_tokens``: facts, then messages by day, with speakers.
 
-        A long hit that does not fit is replaced by its passage. A line "> Ann asked: …" precedes an answer if it fits
-        and the text does not contain the question itself.
+        Repeated statements and facts whose messages are packed appear once. Outdated notes are left out unless the
+        question is about the past, or ``as_of`` or ``current_only=False`` is set. A long hit that does not fit is
+        replaced by its passage. A line "> Ann asked: …" precedes an answer if it fits and the text does not contain the
+        question itself.
 
         ``profile`` puts the profile of the speakers, which ``evolve`` derives, first. The profile describes the
         present, so it is left out with ``as_of`` or ``known_at``. ``search`` are arguments of ``search``.

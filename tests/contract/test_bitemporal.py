@@ -63,6 +63,18 @@ def test_valid_to_is_derived_so_nothing_needs_repair(memory: Memory) -> None:
     assert memory.get(old).valid_to is None
 
 
+def test_a_context_contains_outdated_notes_only_for_questions_about_the_past(memory: Memory) -> None:
+    old = memory.add("Ann lives in Bergen.", occurred_at="2024-01-01")
+    new = memory.add("Ann lives in Oslo.", occurred_at="2024-05-01")
+    memory.flush()
+    memory.link(new, old, LinkType.SUPERSEDES)
+    assert memory.context("Where does Ann live?") == "## Wednesday, 2024-05-01\n- Ann lives in Oslo."
+    assert "valid since 2024-05-01)" in memory.context("Where did Ann live before?")
+    assert "Bergen." in memory.context("Where does Ann live?", current_only=False)
+    assert memory.context("Where does Ann live?", as_of="2024-02-01").endswith("- Ann lives in Bergen.")
+    assert "Bergen" not in memory.answer_context("Where does Ann live?").text
+
+
 def test_known_at_returns_the_recorded_state(memory: Memory) -> None:
     first = memory.add("The key hangs behind the door.", occurred_at="2020-01-01")
     memory.flush()
