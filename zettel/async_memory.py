@@ -266,7 +266,7 @@ class AsyncMemory:
         All filters apply before ranking:
         ``as_of`` selects by valid time and ``known_at`` by transaction time. ``since`` (inclusive) and ``until``
         (exclusive) bound ``occurred_at``. ``now`` is the reference date for words such as "yesterday", in its time
-        zone. ``filter`` matches metadata values. ``current_only`` leaves out superseded notes. ``archived`` and
+        zone. ``filter`` matches metadata values. ``current_only`` leaves out outdated notes. ``archived`` and
         ``quarantined`` include those notes; such a search reads page by page and takes longer.
 
         A decayed note that alone contains a rare word of the question is found too and is restored for good, unless

@@ -97,7 +97,7 @@ class Searcher:
         candidates = await self._with_archive(scope, request, question, candidates)
         scores = scorer.score(question, candidates)
         least = request.min_score or 0.0
-        old = outdated(candidates, question.today) & request.current_only
+        old = outdated(candidates, _present(request, question)) & request.current_only
         insights = Kind.INSIGHT.value in request.filter.kinds
         k = max(request.k, reads, _answer_depth(question, scorer))
         best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
@@ -180,7 +180,7 @@ class Searcher:
     def _hits(self, scope: Scope, request: SearchRequest, ranked: Ranked, notes: Mapping[str, Note]) -> list[Hit]:
         """The hits, logged on request, without notes deleted since the ranking."""
         candidates, scores, scorer = ranked.candidates, ranked.scores, ranked.scorer
-        today = ranked.question.today
+        today = _present(request, ranked.question)
         search = new_id("s") if request.log else None
         rows = [row for row in ranked.rows if candidates.ids[row] in notes][: request.k]
         hits = [
@@ -254,6 +254,13 @@ def _parsed(requests: Sequence[SearchRequest], vectors: Floats, latest: int) -> 
         micros, zone = (latest, None) if today is None else (to_micros(today), today.tzinfo)
         questions.append(parse_question(request.text, vector=vector if vector.any() else None, today=micros, zone=zone))
     return questions
+
+
+def _present(request: SearchRequest, question: Question) -> int | None:
+    """The time at which notes may be outdated: that of the request, else the clock or a later event."""
+    if request.now is not None or request.as_of is not None:
+        return question.today
+    return max(question.today or TIME_MIN, to_micros(datetime.now(timezone.utc)))
 
 
 def _answer_depth(question: Question, scorer: Scorer) -> int:
