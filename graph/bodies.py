@@ -42,15 +42,12 @@ def read_body(model: type[Model], body: str) -> Model:
         raise StoreError(f"{damage}: run `zettel doctor --repair`, or restore a copy of the store") from error
 
 
-def note_body(note: Note) -> str:
-    """Encode a note as JSON, without ``valid_to``, which every read derives."""
-    return body_of(note if note.valid_to is None else note.model_copy(update={"valid_to": None}))
-
-
 def read_note(body: str, valid_to: int = TIME_MAX) -> Note:
-    """Decode a note from its JSON and ``valid_to`` in microseconds."""
+    """Decode a note from its JSON; ``valid_to`` in microseconds is the end by links, unless a person set another."""
     note = read_body(Note, body)
-    return note if valid_to >= TIME_MAX else note.model_copy(update={"valid_to": from_micros(valid_to)})
+    if note.valid_to is not None or valid_to >= TIME_MAX:
+        return note
+    return note.model_copy(update={"valid_to": from_micros(valid_to)})
 
 
 def uses_body(uses: tuple[TermUse, ...]) -> str:
@@ -66,6 +63,11 @@ def read_uses(body: str) -> tuple[TermUse, ...]:
 def micros_or_min(moment: datetime | None) -> int:
     """Convert to microseconds, TIME_MIN for None."""
     return TIME_MIN if moment is None else to_micros(moment)
+
+
+def micros_or_max(moment: datetime | None) -> int:
+    """Convert to microseconds, TIME_MAX for None."""
+    return TIME_MAX if moment is None else to_micros(moment)
 
 
 def _plain(value: Any) -> str:

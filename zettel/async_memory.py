@@ -266,7 +266,7 @@ class AsyncMemory:
         All filters apply before ranking:
         ``as_of`` selects by valid time and ``known_at`` by transaction time. ``since`` (inclusive) and ``until``
         (exclusive) bound ``occurred_at``. ``now`` is the reference date for words such as "yesterday", in its time
-        zone. ``filter`` matches metadata values. ``current_only`` leaves out superseded notes. ``archived`` and
+        zone. ``filter`` matches metadata values. ``current_only`` leaves out outdated notes. ``archived`` and
         ``quarantined`` include those notes; such a search reads page by page and takes longer.
 
         A decayed note that alone contains a rare word of the question is found too and is restored for good, unless
@@ -330,10 +330,12 @@ class AsyncMemory:
         scope: Scope | None = None,
         **search: Any,
     ) -> str:
-        """Pack the hits of ``search`` for a prompt: in time order, with dates and speakers, within ``max_tokens``.
+        """Pack the hits of ``search`` for a prompt, within ``max_tokens``: facts, then messages by day, with speakers.
 
-        A long hit that does not fit is replaced by its passage. A line "> Ann asked: …" precedes an answer if it fits
-        and the text does not contain the question itself.
+        Repeated statements and facts whose messages are packed appear once. Outdated notes are left out unless the
+        question is about the past, or ``as_of`` or ``current_only=False`` is set. A long hit that does not fit is
+        replaced by its passage. A line "> Ann asked: …" precedes an answer if it fits and the text does not contain the
+        question itself.
 
         ``profile`` puts the profile of the speakers, which ``evolve`` derives, first. The profile describes the
         present, so it is left out with ``as_of`` or ``known_at``. ``search`` are arguments of ``search``.

@@ -164,9 +164,10 @@ def _terms(columns: Columns, view: View, chosen: Ints, pool: Ints, named: Ints) 
 
 
 def _valid_to(columns: Columns, query: Query, chosen: Ints) -> Ints:
-    """Return for each row the earliest ``valid_from`` of the notes that supersede it.
+    """Return for each row the end that a person set, else the earliest ``valid_from`` of the notes that supersede it.
 
-    An unknown ``valid_from`` counts as the link's ``recorded_at``. With ``as_of``, notes not yet valid are ignored.
+    An unknown ``valid_from`` counts as the link's ``recorded_at``. With ``as_of``, later ends are ignored, and so are
+    notes not yet valid.
     """
     valid_to = np.full(len(chosen), TIME_MAX, np.int64)
     replaced, source, link = columns.linking.find_many(chosen)
@@ -176,4 +177,6 @@ def _valid_to(columns: Columns, query: Query, chosen: Ints) -> Ints:
         replaces &= start <= query.as_of
     start = np.where(start == TIME_MIN, link["recorded_at"], start)
     np.minimum.at(valid_to, replaced[replaces], start[replaces])
-    return valid_to
+    by_hand = columns.notes["valid_to"][chosen]
+    ends = by_hand if query.as_of is None else np.where(by_hand <= query.as_of, by_hand, TIME_MAX)
+    return np.where(by_hand < TIME_MAX, ends, valid_to)

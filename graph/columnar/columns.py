@@ -88,8 +88,8 @@ class Columns:
         self.ids: list[str] = []
         self.notes = Table(
             number=_INT, seq=_INT, event=_INT, event_seq=_INT, part=_SMALL, kind=_TINY, speaker=_SMALL, role=_TINY,
-            session=_SMALL, occurred_at=_INT, valid_from=_INT, recorded_at=_INT, length=_SMALL, stamp=_INT,
-            asks=_FLAG, shown=_FLAG, alive=_FLAG,
+            session=_SMALL, occurred_at=_INT, valid_from=_INT, valid_to=_INT, recorded_at=_INT, length=_SMALL,
+            stamp=_INT, asks=_FLAG, shown=_FLAG, alive=_FLAG,
         )  # fmt: skip
         self.ivf = ivf
         """The saved inverted lists of a large scope."""

@@ -22,18 +22,18 @@ def take_notes(columns: Columns, fetched: Sequence[tuple[Any, ...]]) -> set[int]
     """Add new notes as rows and update changed ones. Returns their former and present sessions.
 
     ``fetched`` contains for each note: number, ``seq``, the event's number and ``seq``, part, ``occurred_at``,
-    ``valid_from`` and ``recorded_at`` in microseconds, length, ``asks``, ``archived``, id, kind, speaker, role,
-    session, entries and terms packed by ``zettel.graph.keys``, and its vector as float32 or None. New notes have higher
-    numbers than existing ones and are in ascending order.
+    ``valid_from``, ``valid_to`` (as set by a person) and ``recorded_at`` in microseconds, length, ``asks``,
+    ``archived``, id, kind, speaker, role, session, entries and terms packed by ``zettel.graph.keys``, and its vector as
+    float32 or None. New notes have higher numbers than existing ones and are in ascending order.
     """
     *numeric, ids, kinds, speakers, roles, sessions, entries, terms, vectors = zip(*fetched, strict=True)
-    (number, seq, event, event_seq, part, occurred_at, valid_from, recorded_at, length, asks, archived) = map(
+    (number, seq, event, event_seq, part, occurred_at, valid_from, valid_to, recorded_at, length, asks, archived) = map(
         as_ints, numeric
     )
     fields = {
         "number": number, "seq": seq, "event": event, "event_seq": event_seq, "part": part,
-        "occurred_at": occurred_at, "valid_from": valid_from, "recorded_at": recorded_at, "length": length,
-        "asks": asks.astype(bool), "shown": archived == 0, "alive": np.ones(len(fetched), bool),
+        "occurred_at": occurred_at, "valid_from": valid_from, "valid_to": valid_to, "recorded_at": recorded_at,
+        "length": length, "asks": asks.astype(bool), "shown": archived == 0, "alive": np.ones(len(fetched), bool),
         "kind": as_ints([_KIND_NUMBERS[kind] for kind in kinds]),
         "speaker": columns.speakers.numbers(speakers),
         "role": as_ints([ROLE_NUMBERS[role] for role in roles]),

@@ -14,7 +14,7 @@ from typing import Any
 
 from zettel.core.fold import fold
 from zettel.errors import StoreError, StoreTooNew
-from zettel.graph.bodies import micros_or_min, note_body, read_note, uses_body
+from zettel.graph.bodies import body_of, micros_or_max, micros_or_min, read_note, uses_body
 from zettel.graph.embedded import maintenance, reads, snapshots, words
 from zettel.graph.embedded.connections import Connections
 from zettel.graph.embedded.scopes import RESTORING
@@ -156,7 +156,7 @@ class _ScopeCheck:
         if not _is_state(body, note):
             yield (
                 "its state differs from its history",
-                lambda: self._do("UPDATE texts SET body = ? WHERE note = ?", note_body(note), number),
+                lambda: self._do("UPDATE texts SET body = ? WHERE note = ?", body_of(note), number),
             )
         events = [
             self._sql.execute(
@@ -188,13 +188,14 @@ class _ScopeCheck:
         if note.archived:
             entries, terms, names = [], [], {}
         *columns, stored_entries, stored_terms = self._sql.execute(
-            """SELECT event, event_seq, part, kind, speaker, role, session, occurred_at, valid_from, recorded_at,
-            length, asks, archived, titled, entries, terms FROM notes WHERE number = ?""",
+            """SELECT event, event_seq, part, kind, speaker, role, session, occurred_at, valid_from, valid_to,
+            recorded_at, length, asks, archived, titled, entries, terms FROM notes WHERE number = ?""",
             (number,),
         ).fetchone()
         wanted = [
             events[0][0], events[0][1], note.part, note.kind.value, note.speaker, note.role, note.session,
-            micros_or_min(note.occurred_at), micros_or_min(note.valid_from), to_micros(note.recorded_at),
+            micros_or_min(note.occurred_at), micros_or_min(note.valid_from), micros_or_max(note.valid_to),
+            to_micros(note.recorded_at),
             index.length, int(is_question(note.content)), int(note.archived),
             int(any(count == TITLE for _, count in entries)),
         ]  # fmt: skip
@@ -203,8 +204,8 @@ class _ScopeCheck:
                 "its columns differ from its text",
                 lambda: self._do(
                     """UPDATE notes SET event = ?, event_seq = ?, part = ?, kind = ?, speaker = ?, role = ?,
-                session = ?, occurred_at = ?, valid_from = ?, recorded_at = ?, length = ?, asks = ?, archived = ?,
-                titled = ? WHERE number = ?""",
+                session = ?, occurred_at = ?, valid_from = ?, valid_to = ?, recorded_at = ?, length = ?, asks = ?,
+                archived = ?, titled = ? WHERE number = ?""",
                     *wanted,
                     number,
                 ),

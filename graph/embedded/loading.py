@@ -34,9 +34,9 @@ READ_AT_ONCE = 5_000
 """Notes fetched at once: about 8 MB."""
 
 _CHANGED = "SELECT number FROM notes WHERE scope = ? AND changed > ?"
-_NOTES = """SELECT n.number, n.seq, n.event, n.event_seq, n.part, n.occurred_at, n.valid_from, n.recorded_at, n.length,
-    n.asks, n.archived, n.id, n.kind, n.speaker, n.role, n.session, n.entries, n.terms, v.vector
-    FROM json_each(?) CROSS JOIN notes n ON n.number = value
+_NOTES = """SELECT n.number, n.seq, n.event, n.event_seq, n.part, n.occurred_at, n.valid_from, n.valid_to,
+    n.recorded_at, n.length, n.asks, n.archived, n.id, n.kind, n.speaker, n.role, n.session, n.entries,
+    n.terms, v.vector FROM json_each(?) CROSS JOIN notes n ON n.number = value
     LEFT JOIN vectors v ON v.note = n.number AND v.space = ?"""
 _LINKS = """SELECT l.source, l.target, l.owner, l.recorded_at, l.type, l.weight
     FROM notes n JOIN links l ON l.source = n.number WHERE n.scope = ? AND n.changed > ?"""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zettel.core.fold import fold
-from zettel.graph.bodies import micros_or_min, read_note
+from zettel.graph.bodies import micros_or_max, micros_or_min, read_note
 from zettel.graph.columnar.columns import KINDS, LINK_TYPES, MISSING, ROLE_NUMBERS, Columns, as_ints
 from zettel.graph.embedded import reads
 from zettel.graph.keys import Entry, Keys
@@ -94,8 +94,8 @@ def _restore_fields(columns: Columns, former: PastNote) -> None:
         "kind": KINDS.index(note.kind.value), "speaker": columns.speakers.number(note.speaker),
         "role": ROLE_NUMBERS[note.role],
         "session": columns.sessions.number(note.session), "occurred_at": micros_or_min(note.occurred_at),
-        "valid_from": micros_or_min(note.valid_from), "length": index_note(note).length,
-        "asks": is_question(note.content), "shown": not note.archived,
+        "valid_from": micros_or_min(note.valid_from), "valid_to": micros_or_max(note.valid_to),
+        "length": index_note(note).length, "asks": is_question(note.content), "shown": not note.archived,
     }.items():  # fmt: skip
         notes[name][row] = value
 

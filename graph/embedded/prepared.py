@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from zettel.graph.bodies import body_of, note_body, uses_body
+from zettel.graph.bodies import body_of, uses_body
 from zettel.graph.keys import Entry, Keys
 from zettel.model import NoteIndex
 from zettel.ports.operations import Batch, Op, PutEvent, PutNote, PutRevision, RestoreNote
@@ -37,9 +37,9 @@ def _prepared(op: Op, keys: Keys) -> Prepared:
     if isinstance(op, PutEvent):
         return Prepared(op, body_of(op.event))
     if isinstance(op, (PutNote, RestoreNote)):
-        return Prepared(op, note_body(op.note), _indexed(op.index, keys))
+        return Prepared(op, body_of(op.note), _indexed(op.index, keys))
     if isinstance(op, PutRevision):
-        return Prepared(op, note_body(op.note), _indexed(op.index, keys) if op.index else None)
+        return Prepared(op, body_of(op.note), _indexed(op.index, keys) if op.index else None)
     return Prepared(op)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from zettel.errors import EmbedderMismatch, StoreError
-from zettel.graph.bodies import body_of, micros_or_min, note_body
+from zettel.graph.bodies import body_of, micros_or_max, micros_or_min
 from zettel.graph.embedded import erasing, feedback, llm_answers, words
 from zettel.graph.embedded.prepared import Indexed, Prepared
 from zettel.graph.keys import FACET, TITLE, Entry, Keys, packed, unpacked
@@ -60,8 +60,8 @@ _STATEMENTS = {
     "events": """INSERT INTO events (number, scope, id, seq, identity, session, occurred_at, source, body)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
     "notes": """INSERT INTO notes (number, scope, id, event, event_seq, part, kind, speaker, role, session, occurred_at,
-        valid_from, length, asks, archived, titled, changed, entries, terms, seq, recorded_at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        valid_from, valid_to, length, asks, archived, titled, changed, entries, terms, seq, recorded_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
     "texts": "INSERT INTO texts (note, body, terms, base) VALUES (?, ?, ?, ?)",
     "note_events": "INSERT OR IGNORE INTO note_events (event, note) VALUES (?, ?)",
     "facets": "INSERT INTO facets (scope, key, note, count) VALUES (?, ?, ?, ?)",
@@ -162,7 +162,7 @@ class BatchWriter:
         columns = self._columns(note, index.length, events[0], entries, terms)
         recorded_at = to_micros(note.recorded_at)
         self._rows["notes"].append((number, self._scope, note.id, *columns, note.seq, recorded_at))
-        base = note_body(op.base) if isinstance(op, RestoreNote) and op.revisions else None
+        base = body_of(op.base) if isinstance(op, RestoreNote) and op.revisions else None
         self._rows["texts"].append((number, prepared.body, index.uses, base))
         self._rows["note_events"].extend((event.number, number) for event in events)
         self._post(number, note.seq, [*entries, *terms], index)
@@ -275,8 +275,8 @@ class BatchWriter:
         columns = self._columns(note, length, events[0], entries, terms)
         self._sql.execute(
             """UPDATE notes SET event = ?, event_seq = ?, part = ?, kind = ?, speaker = ?, role = ?, session = ?,
-            occurred_at = ?, valid_from = ?, length = ?, asks = ?, archived = ?, titled = ?, changed = ?, entries = ?,
-            terms = ? WHERE number = ?""",
+            occurred_at = ?, valid_from = ?, valid_to = ?, length = ?, asks = ?, archived = ?, titled = ?, changed = ?,
+            entries = ?, terms = ? WHERE number = ?""",
             (*columns, number),
         )
         self._sql.execute(
@@ -366,7 +366,7 @@ class BatchWriter:
         titled = any(count == TITLE for _, count in entries)
         return (
             event.number, event.seq, note.part, note.kind.value, note.speaker, note.role, note.session,
-            micros_or_min(note.occurred_at), micros_or_min(note.valid_from), length,
+            micros_or_min(note.occurred_at), micros_or_min(note.valid_from), micros_or_max(note.valid_to), length,
             is_question(note.content), note.archived, titled, self._changed,
             packed(entries), packed(terms),
         )  # fmt: skip

@@ -31,7 +31,7 @@ KINDS = {kind.value: number for number, kind in enumerate(Kind)}
 LINK_TYPES = {type.value: number for number, type in enumerate(LinkType)}
 ROLE_NUMBERS: Mapping[str, int] = {role: number for number, role in enumerate(ROLES)}
 EPISODIC = Kind.EPISODIC.value
-_PACKED, _SPEAKER = 10, 3
+_PACKED, _SPEAKER = 11, 3
 """Number of values in a packed row that candidates need, and the place of the speaker among them."""
 
 
@@ -49,6 +49,8 @@ class NoteFields(NamedTuple):
     valid_from: int
     is_question: bool
     role: str | None
+    valid_to: int
+    """As set by a person, else TIME_MAX."""
     length: int
     vector: bytes | str
     """Half floats; "" without a vector."""
@@ -78,7 +80,7 @@ async def gather(connection: Neo4jConnection, query: Query, keys: Keys, dim: int
         "note_fields", scope=query.scope.key, space=query.space, ids=answer["columns"]["id"]
     )
     packed = hashes.unpack_rows([row[0] for row in fields])
-    read = [NoteFields(*_with_role(known), *rest) for known, (_, *rest) in zip(packed, fields, strict=True)]
+    read = [NoteFields(*_complete(known), *rest) for known, (_, *rest) in zip(packed, fields, strict=True)]
     notes = {note.id: note for note in read}
     names = _shared_terms(answer, notes, query)
     superseded = sorted(id for id, note in notes.items() if note.superseded)
@@ -147,10 +149,17 @@ def _flags(query: Query, *, indexed: bool, cypher25: bool) -> list[str]:
     return [name for name, is_set in flags.items() if is_set]
 
 
-def _with_role(fields: Sequence[Any]) -> Sequence[Any]:
-    """Return the first fields of a packed row with the role, which rows of zettel 0.1 lack."""
+def _complete(fields: Sequence[Any]) -> Sequence[Any]:
+    """Return the fields of a packed row with the role, which rows of zettel 0.1 lack, and an end if it has none."""
     packed = fields[:_PACKED]
-    return packed if len(packed) == _PACKED else [*packed, implied_role(packed[_SPEAKER])]
+    later = (implied_role(packed[_SPEAKER]), TIME_MAX)
+    return [*packed, *later[len(packed) + len(later) - _PACKED :]]
+
+
+def _valid_to(by_links: Ints, by_hand: Ints, query: Query) -> Ints:
+    """Return the ends that a person set, else those by links; with ``as_of``, later ends are ignored, (n,)."""
+    ends = by_hand if query.as_of is None else np.where(by_hand <= query.as_of, by_hand, TIME_MAX)
+    return np.where(by_hand < TIME_MAX, ends, by_links)
 
 
 def _shared_terms(answer: Mapping[str, Any], notes: Mapping[str, NoteFields], query: Query) -> list[str]:
@@ -189,8 +198,8 @@ def _candidates(
     )
     n, q = len(rows), len(query.tokens)
     fields = zip(*[row[0] for row in rows], strict=True) if n else iter([()] * len(NoteFields._fields))
-    (seqs, ids, kinds, speaker_of, session_of, events, occurred_at, valid_from, is_question, roles, lengths, vectors, _,
-     links_of, _) = fields  # fmt: skip
+    (seqs, ids, kinds, speaker_of, session_of, events, occurred_at, valid_from, is_question, roles, by_hand, lengths,
+     vectors, _, links_of, _) = fields  # fmt: skip
     row_of = {seq: row for row, seq in enumerate(seqs)}
     speakers, sessions = numbering(speaker_of), numbering(session_of)
     wholes = [event if kind == EPISODIC else id for event, kind, id in zip(events, kinds, ids, strict=True)]
@@ -236,7 +245,7 @@ def _candidates(
         next=following,
         occurred_at=as_ints(occurred_at),
         valid_from=as_ints(valid_from),
-        valid_to=numbered(ids, ends, TIME_MAX),
+        valid_to=_valid_to(numbered(ids, ends, TIME_MAX), as_ints(by_hand), query),
         length=as_ints(lengths),
         is_question=np.array(is_question, bool),
         tf=tf,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from zettel.graph.bodies import micros_or_min
 from zettel.graph.keys import Keys
-from zettel.model import TIME_MIN, Note, NoteIndex
+from zettel.model import TIME_MIN, Note, NoteIndex, to_micros
 from zettel.text.extraction import is_question
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ def index_row(note: Note, keys: Keys, scope: str) -> dict[str, Any]:
     valid_from = micros_or_min(note.valid_from)
     fields = [note.seq, note.id, note.kind.value, note.speaker, prefix and session_of(prefix), note.event_ids[0],
               micros_or_min(note.occurred_at), valid_from, is_question(note.content), note.role]  # fmt: skip
+    if note.valid_to is not None:
+        fields.append(to_micros(note.valid_to))
     return {
         "id": note.id,
         "events": list(note.event_ids),

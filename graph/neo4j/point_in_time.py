@@ -85,9 +85,12 @@ def _candidates(
     links = [x for x in links if {x.source, x.target} <= notes.keys() and to_micros(x.recorded_at) <= query.known_at]
     valid_from = {id: micros_or_min(former.note.valid_from) for id, former in notes.items()}
     begun = {id for id, start in valid_from.items() if query.as_of is None or start <= query.as_of}
-    valid_to = dict.fromkeys(notes, TIME_MAX)
+    by_hand = {id: to_micros(former.note.valid_to) for id, former in notes.items() if former.note.valid_to}
+    valid_to = dict.fromkeys(notes, TIME_MAX) | {
+        id: end for id, end in by_hand.items() if query.as_of is None or end <= query.as_of
+    }
     for link in links:
-        if link.type is LinkType.SUPERSEDES and link.source in begun:
+        if link.type is LinkType.SUPERSEDES and link.source in begun and link.target not in by_hand:
             start = valid_from[link.source]
             end = to_micros(link.recorded_at) if start == TIME_MIN else start
             valid_to[link.target] = min(valid_to[link.target], end)

@@ -36,14 +36,11 @@ from zettel.ports.operations import PutAnswer
 NOTE_TIMES = ("occurred_at", "valid_from", "valid_to", "recorded_at")
 _DEFAULTS = {name: field.get_default(call_default_factory=True) for name, field in Note.model_fields.items()}
 _ALWAYS = frozenset({"kind", "importance", "confidence", "version"})
-_OWN_FORM = frozenset({"metadata", "valid_to"})
+_OWN_FORM = frozenset({"metadata"})
 
 
 def note_row(note: Note, scope: str) -> dict[str, Any]:
-    """Return a note's properties: its fields that differ from their defaults, and ``_ALWAYS`` those that queries use.
-
-    The end of its validity is left out, because each read derives it.
-    """
+    """Return a note's properties: fields that differ from their defaults, and ``_ALWAYS`` those that queries use."""
     row: dict[str, Any] = {"scope": scope}
     for name, default in _DEFAULTS.items():
         value = getattr(note, name)

@@ -21,7 +21,7 @@ from zettel.graph.columnar.tables import StringTable, Table
 from zettel.graph.keys import ENTRY, FACET, TITLE, Keys
 from zettel.graph.neo4j import hashes
 from zettel.graph.neo4j.connection import Neo4jConnection
-from zettel.model import TIME_MIN, implied_role
+from zettel.model import TIME_MAX, TIME_MIN, implied_role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -210,6 +210,7 @@ def _note(scope: Neo4jScope, fields: Sequence[Any], row: Sequence[Any], keys: Ke
     """Return a note in the form that ``take_notes`` requires."""
     seq, id, kind, speaker, _, event, occurred_at, valid_from, is_question, *written = fields
     role = written[0] if written else implied_role(speaker)  # rows of zettel 0.1 contain no role
+    valid_to = written[1] if len(written) > 1 else TIME_MAX
     _, place, length, words, often, session, tags, metadata, files, vector, terms, titles, _ = row
     scope.names.update((keys.term(name), name) for name in terms)
     others = [(keys.title(name), TITLE) for name in titles]
@@ -218,7 +219,7 @@ def _note(scope: Neo4jScope, fields: Sequence[Any], row: Sequence[Any], keys: Ke
     others += [(keys.source(file), FACET) for file in files or ()]
     uses = np.array([(keys.term(name), 1) for name in terms], ENTRY)
     return (
-        seq, seq, scope.events.number(event), hashes.event_seq(place), 0, occurred_at, valid_from, TIME_MIN,
+        seq, seq, scope.events.number(event), hashes.event_seq(place), 0, occurred_at, valid_from, valid_to, TIME_MIN,
         length or 0, is_question, words is None, id, kind, speaker, role, session,
         _word_entries(words, often) + np.array(others, ENTRY).tobytes(), uses.tobytes(), vector,
     )  # fmt: skip

@@ -63,6 +63,88 @@ def test_valid_to_is_derived_so_nothing_needs_repair(memory: Memory) -> None:
     assert memory.get(old).valid_to is None
 
 
+def test_a_context_contains_outdated_notes_only_for_questions_about_the_past(memory: Memory) -> None:
+    old = memory.add("Ann lives in Bergen.", occurred_at="2024-01-01")
+    new = memory.add("Ann lives in Oslo.", occurred_at="2024-05-01")
+    memory.flush()
+    memory.link(new, old, LinkType.SUPERSEDES)
+    assert memory.context("Where does Ann live?") == "## Wednesday, 2024-05-01\n- Ann lives in Oslo."
+    assert "valid since 2024-05-01)" in memory.context("Where did Ann live before?")
+    assert "Bergen." in memory.context("Where does Ann live?", current_only=False)
+    assert memory.context("Where does Ann live?", as_of="2024-02-01").endswith("- Ann lives in Bergen.")
+    assert "Bergen" not in memory.answer_context("Where does Ann live?").text
+
+
+def test_an_end_set_by_hand_wins_until_reverted(memory: Memory) -> None:
+    old = memory.add("Ann lives in Bergen.", occurred_at="2024-01-01")
+    new = memory.add("Ann lives in Oslo.", occurred_at="2024-05-01")
+    memory.flush()
+    memory.link(new, old, LinkType.SUPERSEDES)
+    linked = memory.get(old).version
+    assert memory.update(old, valid_to="2024-03-01").valid_to == datetime(2024, 3, 1, tzinfo=timezone.utc)
+    for end in ("2024-03-01", "2024-07-01"):  # before and after that by the link
+        memory.update(old, valid_to=end)
+        moment = datetime.fromisoformat(end).replace(tzinfo=timezone.utc)
+        assert memory.get(old).valid_to == moment
+        assert [note.valid_to for note in memory.list().notes] == [moment, None]
+        assert _ends(memory)[old] == moment
+        before, after = moment - timedelta(days=1), moment + timedelta(days=1)
+        assert _ends(memory, as_of=before)[old] is None
+        assert _ends(memory, as_of=after)[old] == moment
+        assert old in _current(memory, as_of=before)
+        assert old not in _current(memory, as_of=after)
+        assert old not in _current(memory)
+    memory.revert(old, linked)
+    assert memory.get(old).valid_to == datetime(2024, 5, 1, tzinfo=timezone.utc)
+    memory.update(old, valid_to="2024-03-01")
+    memory.update(old, valid_to=None)
+    assert memory.get(old).valid_to == datetime(2024, 5, 1, tzinfo=timezone.utc)
+
+
+def test_a_statement_without_a_successor_ends_by_hand(memory: Memory) -> None:
+    id = memory.add("Ann has a library card.", occurred_at="2024-01-01")
+    memory.add("Ann likes the library.", occurred_at="2024-02-01")
+    memory.flush()
+    moment = memory.get(id).recorded_at + timedelta(microseconds=1)
+    _wait_past(moment)
+    memory.update(id, valid_to="2024-05-01")
+    assert id not in _current(memory, "library")  # the last event is older than the end
+    assert id in _current(memory, "library", now="2024-04-01")
+    assert id in _current(memory, "library", known_at=moment)
+    assert id not in _current(memory, "library", known_at=memory.history(id)[-1].recorded_at)
+    (hit,) = memory.search("library card", k=1)
+    assert (hit.why.time[-10:], hit.why.superseded_by) == ("2024-05-01", None)
+    memory.update(id, valid_to="2999-01-01")
+    assert id in _current(memory, "library")
+    assert memory.search("library card", k=1)[0].why.time == "valid until 2999-01-01"
+    memory.update(id, content="Ann has a library card, a blue one.")
+    assert memory.get(id).valid_to == datetime(2999, 1, 1, tzinfo=timezone.utc)
+
+
+def test_a_start_set_by_hand_moves_the_note_and_the_end_of_its_predecessor(memory: Memory) -> None:
+    old = memory.add("Ann lives in Bergen.", occurred_at="2024-01-01")
+    new = memory.add("Ann lives in Oslo.", occurred_at="2024-05-01")
+    memory.flush()
+    memory.link(new, old, LinkType.SUPERSEDES)
+    memory.update(new, valid_from="2024-03-01")
+    assert memory.get(old).valid_to == datetime(2024, 3, 1, tzinfo=timezone.utc)
+    assert _current(memory, as_of="2024-04-01") == [new]
+    assert _current(memory, as_of="2024-02-01") == [old]
+    with pytest.raises(InvalidInput, match="is before valid_from"):
+        memory.update(new, valid_to="2024-02-01")
+
+
+def _ends(memory: Memory, **search: object) -> dict[str, datetime | None]:
+    """Return the end of validity of each hit, by id."""
+    hits = memory.search("Where does Ann live?", **search)  # type: ignore[arg-type]
+    return {hit.note.id: hit.note.valid_to for hit in hits}
+
+
+def _current(memory: Memory, question: str = "Where does Ann live?", **search: object) -> list[str]:
+    """Return the ids of the notes that are not outdated, best first."""
+    return [hit.note.id for hit in memory.search(question, current_only=True, **search)]  # type: ignore[arg-type]
+
+
 def test_known_at_returns_the_recorded_state(memory: Memory) -> None:
     first = memory.add("The key hangs behind the door.", occurred_at="2020-01-01")
     memory.flush()

@@ -51,6 +51,7 @@ changes = st.fixed_dictionaries(
         "metadata": st.just({"room": "2"}),
         "archived": st.booleans(),
         "valid_from": times.map(lambda moment: moment.isoformat() if moment else None),
+        "valid_to": times.map(lambda moment: moment.isoformat() if moment else None),
         "kind": st.sampled_from(["semantic", "episodic"]),
         "session": st.sampled_from([None, "a", "c"]),
     },

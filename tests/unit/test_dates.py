@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.text.dates import find_dates
+from zettel.text.dates import find_dates, placed_dates
 
 WEDNESDAY = datetime(2024, 5, 1, 9, 30, tzinfo=timezone.utc)
 
 
 def _days(text: str, anchor: datetime | None = WEDNESDAY) -> list[tuple[str, str]]:
     """Return the first and last day of each date range."""
-    return [
-        (f"{date.start:%Y-%m-%d}", f"{date.end - timedelta(days=1):%Y-%m-%d}") for date in find_dates(text, anchor)
-    ]
+    return [(f"{date.start:%Y-%m-%d}", f"{date.end - timedelta(days=1):%Y-%m-%d}") for date in find_dates(text, anchor)]
 
 
 @pytest.mark.parametrize(
@@ -117,6 +118,54 @@ def test_a_phrase_names_its_days(text: str, first: str, last: str) -> None:
 )
 def test_other_numbers_are_not_dates(text: str) -> None:
     assert find_dates(text, WEDNESDAY) == []
+
+
+@pytest.mark.parametrize(("name", "floor"), [("fit", 1.0), ("held-out", 0.93)])
+def test_a_date_without_a_year_is_past_or_future_by_its_verbs(name: str, floor: float) -> None:
+    lines = (Path(__file__).parents[1] / f"data/dates/{name}.jsonl").read_text().splitlines()
+    cases = [json.loads(line) for line in lines]
+    right = sum(_dates_at(case) == [case["date"]] for case in cases)
+    assert len(cases) == 100
+    assert right / len(cases) >= floor
+
+
+def _dates_at(case: dict[str, str]) -> list[str]:
+    """Return the dates found within the mention of a case, as its ``date`` is written."""
+    said_at = datetime.fromisoformat(case["said_at"]).replace(hour=12, tzinfo=timezone.utc)
+    start = case["text"].index(case["mention"])
+    end = start + len(case["mention"])
+    found = placed_dates(case["text"], said_at)
+    return [
+        time.start.date().isoformat()[: len(case["date"])]
+        for at, time in found
+        if at < end and start < at + len(time.text)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("The exhibition was on until 14 June.", "2023-06-14"),
+        ("On 14 June we're flying to Japan.", "2024-06-14"),
+        ("On 14 June I sold the bike.", "2023-06-14"),
+        ("They moved the exam to 12 October.", "2024-10-12"),
+        ("We moved to Leeds on 12 October.", "2023-10-12"),
+        ("The 12 October invoice is still unpaid.", "2023-10-12"),
+        ("My sister's having her knee done on 12 October.", "2024-10-12"),
+        ("What did I order on 12 October?", "2023-10-12"),
+        ("The plumber came on the 2nd.", "2024-04-02"),
+        ("The plumber comes on the 2nd.", "2024-05-02"),
+        ("28/03 ERROR disk full", "2024-03-28"),
+    ],
+)
+def test_the_nearest_verb_decides(text: str, first: str) -> None:
+    assert _days(text) == [(first, first)]
+
+
+def test_a_long_text_with_many_dates_is_read_without_delay() -> None:
+    start = process_time()
+    assert len(find_dates("14 June, rain; " * 4000, WEDNESDAY)) == 4000
+    assert process_time() - start < 3
 
 
 def test_several_dates_are_in_textual_order_with_their_phrases() -> None:

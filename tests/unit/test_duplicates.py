@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.evolve.duplicates import duplicate_key, normalized
+from zettel.evolve.duplicates import duplicate_key
 from zettel.model import Kind, Note
+from zettel.text.wording import normalized
 
 DAY = datetime(2024, 5, 1, 9, tzinfo=timezone.utc)
 

@@ -34,13 +34,70 @@ def test_hits_are_in_time_order_under_dated_headings() -> None:
         hit("Good for you!", 2, speaker="Bob", session="s1", occurred_at=NOON.replace(minute=1)),
     ]
     assert pack(hits, 800) == (
-        "## Wednesday, 2024-05-01, session s1\n"
+        "## Wednesday, 2024-05-01\n"
         "- 12:00 Ann: I moved to Oslo.\n"
         "- 12:01 Bob: Good for you!\n"
         "\n"
-        "## Thursday, 2024-05-02, session s2\n"
+        "## Thursday, 2024-05-02\n"
         "- 12:00 Bob: It rained."
     )
+
+
+def test_the_sessions_of_a_day_share_a_heading() -> None:
+    midnight = NOON.replace(hour=0)
+    hits = [
+        hit("It rained all day.", 3, session="b", occurred_at=NOON),
+        hit("The ferry was late.", 1, session="a", occurred_at=NOON.replace(hour=9)),
+        hit("We went to see the fair.", 2, session="c", occurred_at=midnight),  # a date without a time
+    ]
+    assert pack(hits, 800) == (
+        "## Wednesday, 2024-05-01\n- We went to see the fair.\n- 09:00 The ferry was late.\n- 12:00 It rained all day."
+    )
+
+
+def test_facts_precede_messages() -> None:
+    hits = [
+        hit("Hello Bob, how are you?", 1, speaker="Ann", session="s", occurred_at=NOON),
+        hit("Ann moved to Oslo.", 2, kind="semantic", event_ids=("e_9",), occurred_at=NOON),
+        hit("Ann is fond of rye bread.", 3, kind="insight", event_ids=("e_8",)),
+    ]
+    assert pack(hits, 800) == (
+        "## Facts\n- 2024-05-01 Ann moved to Oslo.\n- Ann is fond of rye bread.\n\n"
+        "## Wednesday, 2024-05-01\n- 12:00 Ann: Hello Bob, how are you?"
+    )
+
+
+def test_a_statement_is_packed_once_with_its_other_days() -> None:
+    def bread(seq: int, day: int, text: str = "I love rye bread.", speaker: str = "Ann") -> Hit:
+        return hit(text, seq, speaker=speaker, occurred_at=NOON.replace(day=day), event_ids=(f"e_{seq}",))
+
+    first, again, later = bread(1, 1), bread(2, 1), bread(3, 4, "I really love rye bread!")
+    assert pack([first, again], 800) == "## Wednesday, 2024-05-01\n- Ann: I love rye bread. (2 times)"
+    assert pack([later, first, again], 800) == (
+        "## Saturday, 2024-05-04\n- Ann: I really love rye bread! (also 2024-05-01)"
+    )
+    many = [bread(seq, seq) for seq in range(1, 7)]
+    assert pack(many, 800).endswith("- Ann: I love rye bread. (6 times, 2024-05-01 to 2024-05-06)")
+    different = [first, bread(2, 1, speaker="Bob"), bread(3, 1, "I don't love rye bread."), bread(4, 1, "Yes, please.")]
+    assert pack([*different, bread(5, 1, "Yes, please.")], 800).count("\n- ") == 5
+
+
+def test_a_fact_is_left_out_if_its_message_is_packed() -> None:
+    message = hit("I moved to Oslo, by the way.", 1, event_ids=("e_1",))
+    fact = hit("Ann moved to Oslo.", 2, kind="semantic", event_ids=("e_1",))
+    for hits in ([message, fact], [fact, message]):
+        assert pack(hits, 800) == "- I moved to Oslo, by the way."
+    assert pack([fact], 800) == "## Facts\n- Ann moved to Oslo."
+    long = message.model_copy(update={"note": message.note.model_copy(update={"content": f"{SAND} " * 20})})
+    assert "Ann moved to Oslo." in pack([fact, long], 40)
+    conclusion = hit("Ann likes to move.", 3, kind="insight", event_ids=("e_1",))
+    assert "Ann likes to move." in pack([message, conclusion], 800)
+
+
+def test_a_line_of_the_opening_is_not_repeated() -> None:
+    opening = "Lasting\n- Ann: I love rye bread. (2 days, 2024-05-01 to 2024-05-04)"
+    hits = [hit("I love rye bread.", 1, speaker="Ann"), hit("I love rye bread.", 2, speaker="Bob")]
+    assert pack(hits, 800, opening) == f"{opening}\n\n- Bob: I love rye bread."
 
 
 def test_documents_have_no_heading() -> None:
@@ -165,6 +222,11 @@ def test_a_question_in_the_text_is_not_repeated() -> None:
     question, answer = _answered()
     text = "## session s\n- Ann: How do I oil the\n  hull?\n- Bot: With linseed oil."
     assert pack([answer, question], 800, questions={"n_1": question.note}) == text
+
+
+def test_an_outdated_question_is_left_out() -> None:
+    question, answer = _answered(valid_to=NOON)
+    assert pack([answer], 800, questions={"n_1": question.note}) == "## session s\n- Bot: With linseed oil."
 
 
 def test_a_question_that_looks_like_instructions_is_left_out() -> None:

@@ -38,7 +38,7 @@ def search(
     min_score: float | None = typer.Option(
         None, "--min-score", min=0, max=1, help="Leave out hits with a lower score (0 to 1)."
     ),
-    current: bool = typer.Option(False, "--current", help="Leave out superseded notes."),
+    current: bool = typer.Option(False, "--current", help="Leave out outdated notes."),
     archived: bool = typer.Option(False, "--archived", help="Search archived notes too."),
     quarantined: bool = typer.Option(False, "--quarantined", help="Search quarantined notes too."),
     scorer: str | None = typer.Option(None, "--scorer", metavar="NAME", help=_SCORER_HELP),

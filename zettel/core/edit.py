@@ -138,6 +138,8 @@ def _valid(before: Note, fields: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(text, str):
                 require_storable(name, text)
                 require_size(text, name)
+    if after.valid_from and after.valid_to and after.valid_to < after.valid_from:
+        raise InvalidInput(f"valid_to={after.valid_to} is before valid_from={after.valid_from}")
     require_metadata(after.metadata)
     if not after.content.strip():
         raise InvalidInput("a note must say something: content is empty")

@@ -34,6 +34,7 @@ from zettel.memory import Memory
 from zettel.model import Event, Hit, Note, Scope, event_text
 from zettel.model.hits import DEFAULT_TOKENS
 from zettel.search.pack import pack
+from zettel.search.question_kind import asks_about_past
 
 R = TypeVar("R")
 HITS = 5
@@ -128,7 +129,7 @@ class ZettelMemory(core.Memory, Component[ZettelMemoryConfig]):  # type: ignore[
         hits: list[Hit] = []
         if question:
             context = normalized(" ".join(str(message.content) for message in messages))
-            candidates = await self._search(question)
+            candidates = await self._search(question, current_only=not asks_about_past(question))
             new = [hit for hit in candidates if not hit.note.flags and not self._is_in(hit, context)]
             packed = pack(new, self._hit_tokens)
             if packed:

@@ -25,6 +25,7 @@ from zettel.integrations.recalled_text import MIN_WORDS, RecalledNotes, normaliz
 from zettel.model import MAX_CONTENT_BYTES, Hit, Role, Scope
 from zettel.model.hits import CONTEXT_HITS
 from zettel.search.pack import OPENING_SHARE, estimate_tokens, is_asked_line, pack
+from zettel.search.question_kind import asks_about_past
 
 HEAD = (
     "# Memory\n"
@@ -89,7 +90,10 @@ class Conversation:
         question = _question(texts)
         hits: list[Hit] = []
         if question.strip():
-            hits = await memory.search(question, CONTEXT_HITS, now=now, log=False, scope=self._scope)
+            current = not asks_about_past(question)
+            hits = await memory.search(
+                question, CONTEXT_HITS, now=now, current_only=current, log=False, scope=self._scope
+            )
         core = await acore(memory, max(1, int(self._max_tokens * OPENING_SHARE)), scope=self._scope)
         present = "\n".join(normalized(text) for text in [*(message.text for message in texts), core])
         new = [hit for hit in hits if not hit.note.flags and normalized(hit.note.content) not in present]
@@ -162,7 +166,7 @@ class RecalledContext:
     @cached_property
     def _lines(self) -> set[str]:
         """The lines of the packed prompt, verbatim and normalized."""
-        packed = [pack([hit], MAX_CONTENT_BYTES) for hit in self._hits]
+        packed = [pack(hits, MAX_CONTENT_BYTES) for hits in (self._hits, *([hit] for hit in self._hits))]
         lines = [line for text in [*packed, self._core] for line in text.splitlines()]
         return {*map(str.strip, lines), *map(normalized, lines)} - {""}
 

@@ -6,6 +6,7 @@ It is the first of three tiers of memory. Search results are the second tier, th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from functools import partial
 
 from zettel.async_memory import AsyncMemory
@@ -43,7 +44,8 @@ async def _core(max_tokens: int, scope: Scope | None, memory: AsyncMemory) -> st
     if max_tokens < 1:
         raise InvalidInput(f"max_tokens={max_tokens} is too small: use 1 or more")
     pinned = all_notes(memory, tags=[PINNED], scope=scope)
-    notes = [note async for note in pinned if note.valid_to is None and not note.flags]
+    now = datetime.now(timezone.utc)
+    notes = [note async for note in pinned if (note.valid_to is None or note.valid_to > now) and not note.flags]
     notes.sort(key=lambda note: (-note.importance, -note.seq))
     profiles = (await memory.list(kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
     lines = _fitting([PINNED_HEAD, *map(_line, notes)], max_tokens)

@@ -31,6 +31,7 @@ from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_asy
 from zettel.model import Event, Hit, Scope
 from zettel.model.hits import CONTEXT_HITS, DEFAULT_TOKENS
 from zettel.search.pack import estimate_tokens, pack
+from zettel.search.question_kind import asks_about_past
 
 HITS = 10
 """Default number of notes that a retriever returns."""
@@ -109,7 +110,8 @@ class ZettelMemoryBlock(BaseMemoryBlock[str]):  # type: ignore[misc]
         if not question:
             return ""
         now = datetime.now(timezone.utc)
-        hits = await memory.search(question, CONTEXT_HITS, now=now, log=False, scope=self._scope)
+        current = not asks_about_past(question)
+        hits = await memory.search(question, CONTEXT_HITS, now=now, current_only=current, log=False, scope=self._scope)
         history = "\n".join(normalized(message.content or "") for message in messages)
         new = [hit for hit in hits if not hit.note.flags and normalized(hit.note.content) not in history]
         packed = pack(new, self._max_tokens)

@@ -33,8 +33,17 @@ if TYPE_CHECKING:
     from zettel.scoring import Effort, ScorerSpec
     from zettel.scoring.tuning import TraitRecorder
     from zettel.search.gather import Gathered
-_PACKED: dict[str, Any] = {"k": CONTEXT_HITS, "log": False}
-"""Arguments of a search whose hits are packed, unless the caller sets them."""
+
+
+def _packed(question: str, search: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a search whose hits are packed: those of the caller, and the defaults.
+
+    Outdated notes are left out unless the question or ``as_of`` is about the past.
+    """
+    from zettel.search.question_kind import asks_about_past
+
+    about_past = search.get("as_of") is not None or (isinstance(question, str) and asks_about_past(question))
+    return {"k": CONTEXT_HITS, "log": False, "current_only": not about_past} | search
 
 
 async def search_many(
@@ -90,7 +99,7 @@ async def context(
 
     from zettel.search.pack import pack
 
-    (hits,) = await search_many(memory, [question], scope=scope, **_PACKED | search)
+    (hits,) = await search_many(memory, [question], scope=scope, **_packed(question, search))
     questions = await _questions(memory, hits, scope, search)
     if not profile or search.get("as_of") is not None or search.get("known_at") is not None:
         return pack(hits, max_tokens, questions=questions)
@@ -125,9 +134,10 @@ async def answer_context(
     require_tokens(max_tokens)
     engine, scope = memory.use(scope)
     questions: dict[str, Note] = {}
+    arguments = _packed(question, search)
 
     async def find(texts: Sequence[str]) -> list[list[Hit]]:
-        results = await search_many(memory, texts, scope=scope, **_PACKED | search)
+        results = await search_many(memory, texts, scope=scope, **arguments)
         questions.update(await _questions(memory, chain.from_iterable(results), scope, search))
         return results
 

@@ -43,9 +43,9 @@ class Note(Spoken):
     ``Event``. ``flags`` name signs of instructions to a model, such as "override"; ``trust`` follows from ``role`` and
     ``flags``.
 
-    Time: the statement is true from ``valid_from`` until ``valid_to``, which follows from SUPERSEDES links at each
-    read. ``seq`` is the order of arrival in the scope, ``recorded_at`` the time of storing. ``version`` starts at 1 and
-    grows by 1 with each revision.
+    Time: the statement is true from ``valid_from`` until ``valid_to``, which a person sets or which follows from
+    SUPERSEDES links at each read. ``seq`` is the order of arrival in the scope, ``recorded_at`` the time of storing.
+    ``version`` starts at 1 and grows by 1 with each revision.
 
     State: searches and lists leave out ``archived`` notes unless the caller includes them. ``merged_into`` is the note
     that replaces a merged duplicate. ``faded`` is True if decay archived the note, and ``quarantined`` is the reason
@@ -74,7 +74,7 @@ class Note(Spoken):
     session: str | None = None
     occurred_at: Moment | None = None
     valid_from: Annotated[Moment | None, Trait.EDITABLE] = None
-    valid_to: Moment | None = None
+    valid_to: Annotated[Moment | None, Trait.EDITABLE] = None
     metadata: Annotated[dict[str, JsonValue], Trait.EDITABLE] = Field(default_factory=dict)
     authored: tuple[str, ...] = ()
     archived: Annotated[bool, Trait.INDEXED] = False

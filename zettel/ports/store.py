@@ -366,7 +366,7 @@ class StoreMaintenance(Protocol):
         by ``seq`` of the source, then by target; all tombstones by identity, in one or more PutTombstones; a PutNoteUse
         of each note with feedback, by ``seq``; each PutJob in queue order, running ones as queued and without token.
 
-        ``valid_to`` of a base and ``live`` of a revision are derived and may have any value. The stream omits cached
+        ``live`` of a revision is derived and may have any value. The stream omits cached
         model answers, model costs and the search log. A scope that was never written to yields nothing.
         Raises ``StoreBusy`` if the store has no snapshot reads and the scope was written to in between.
         """

@@ -14,13 +14,14 @@ from datetime import date, timedelta
 from typing import TypeAlias
 
 from zettel.model import TimeRange
-from zettel.text.dates import COUNT, DAY_NAME, MONTH, SEASON, YEAR
+from zettel.text.dates import COUNT, DAY_NAME, ENDS_PHRASE, MONTH, SEASON, SHORT_DAY, YEAR
 from zettel.text.days import (
     DAY_NAMES,
     SEASON_STARTS,
     DateContext,
     Days,
     count_of,
+    days_of_month,
     month_near,
     month_number,
     nearest,
@@ -31,7 +32,6 @@ from zettel.text.days import (
     whole_weekend,
     whole_year,
 )
-from zettel.text.stopwords import ENGLISH
 
 PlacedDate: TypeAlias = tuple[int, TimeRange]
 """A time range with its position in the text."""
@@ -39,8 +39,6 @@ _Match: TypeAlias = re.Match[str]
 
 # ------------------------------------------------------------------------------------------------------------- patterns
 
-_ENDS_PHRASE = rf"(?=\s?(?:$|[^\w\s'\u2019-])|\s(?:{'|'.join(sorted(ENGLISH))}|discuss|talk|mention)\b)"
-"""The end of a noun phrase: "at Christmas", but not "the Christmas tree"."""
 _NO_DAY = r"(?!,?\s(?:the\s|of\s)?[0-9])"
 _PERIOD = rf"""(?:the\s(?:month|year)\sof\s)?(?:
     (?P<month>{MONTH})(?:,?\s(?:of\s|in\s)?(?P<month_year>{YEAR})|{_NO_DAY})(?!\s(?:be|have|not)\b)
@@ -98,10 +96,7 @@ _FEASTS: dict[str, Callable[[int], Days]] = {
 _FEAST = "|".join(f"(?P<feast{number}>{pattern})" for number, pattern in enumerate(_FEASTS))
 _FEAST_DAYS = list(_FEASTS.values())
 
-_SHORT_DAY = r"(?:mon|tues?|wed(?:nes|s)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?"
 _DAY_NUMBER = r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th)"
-_DAY_LEADS = rf"on|since|until|till|before|after|by|from|around|about|for|and|to|between|of|{_SHORT_DAY}"
-""" "On the 3rd" is a day, "the 3rd attempt" is not."""
 _OTHER_DAYS = {"day": 7, "night": 7, "morning": 7, "afternoon": 7, "evening": 7, "week": 28, "weekend": 28, "month": 92}
 """ "The other day" is one of the last seven days."""
 
@@ -224,26 +219,8 @@ def _ordinal_day(match: _Match, context: DateContext) -> Days | None:
     return whole_day(month[0].replace(day=_ORDINALS[match["ordinal"].replace(" ", "-")])) if month else None
 
 
-def _day_of_month(match: _Match, context: DateContext) -> Days | None:
-    """ "On the 3rd": the last one, or the next one in a question about the future."""
-    return _near_days_of_month(int(match["day"]), int(match["day"]), context)
-
-
 def _days_of_month(match: _Match, context: DateContext) -> Days | None:
-    return _near_days_of_month(int(match["day"]), int(match["last"]), context)
-
-
-def _near_days_of_month(first: int, last: int, context: DateContext) -> Days | None:
-    today = context.today
-    if today is None or not 1 <= first <= last <= 31:
-        return None
-    months = [whole_month(today.year, today.month + shift)[0] for shift in (-2, -1, 0, 1, 2)]
-    options = [
-        (month.replace(day=first), month.replace(day=last) + timedelta(days=1))
-        for month in months
-        if last <= monthrange(month.year, month.month)[1]
-    ]
-    return nearest(options, context)
+    return days_of_month(int(match["day"]), int(match["last"]), context)
 
 
 def _day_of_relative_month(match: _Match, context: DateContext) -> Days | None:
@@ -335,14 +312,13 @@ _NAMED_TIMES: dict[str, tuple[str, Callable[[_Match, DateContext], Days | None]]
         rf"(?P<time>(?P<ordinal>{_ORDINAL})\s(?:day\s)?of\s(?P<month>{MONTH})(?:,?\s(?:of\s)?(?P<month_year>{YEAR}))?)",
         _ordinal_day,
     ),
-    "day_of_month": (rf"(?:{_DAY_LEADS},?)\sthe\s(?P<time>{_DAY_NUMBER}){_ENDS_PHRASE}(?!\sof\b)", _day_of_month),
     "day_of_this_month": (
         rf"(?P<time>{_DAY_NUMBER}\sof\s(?P<relative>the|this|last|next)\s(?P<unit>month))\b",
         _day_of_relative_month,
     ),
     "days_of_month": (
         rf"(?:between|from)\sthe\s(?P<time>{_DAY_NUMBER}\s(?:and|to|until|till)\s(?:the\s)?(?P<last>[0-9]{{1,2}})(?:st|nd|rd|th))"
-        rf"{_ENDS_PHRASE}(?!\sof\b)",
+        rf"{ENDS_PHRASE}(?!\sof\b)",
         _days_of_month,
     ),
     "month": (
@@ -357,7 +333,7 @@ _NAMED_TIMES: dict[str, tuple[str, Callable[[_Match, DateContext], Days | None]]
     ),
     "season": (
         r"(?:in|during|over|since|until|till|before|for|from|through|throughout|by|around|this\spast|to)\s(?:the\s)?"
-        rf"(?P<time>(?P<season>{SEASON})){_ENDS_PHRASE}(?!\s(?:of|in)\s(?:1[89]|20)[0-9])",
+        rf"(?P<time>(?P<season>{SEASON})){ENDS_PHRASE}(?!\s(?:of|in)\s(?:1[89]|20)[0-9])",
         _season,
     ),
     "this_season": (rf"(?P<time>this\s(?P<unit>{SEASON}|(?!may|mar){MONTH})){_NO_DAY}", _this_season),
@@ -374,7 +350,7 @@ _NAMED_TIMES: dict[str, tuple[str, Callable[[_Match, DateContext], Days | None]]
     ),
     "feast": (
         rf"(?<!merry\s)(?<!happy\s)(?P<time>(?:(?P<which>last|past|previous|this|next|coming)\s)?(?:{_FEAST})"
-        rf"(?:,?\s(?:of\s|in\s)?(?P<feast_year>{YEAR}))?){_ENDS_PHRASE}",
+        rf"(?:,?\s(?:of\s|in\s)?(?P<feast_year>{YEAR}))?){ENDS_PHRASE}",
         _feast,
     ),
 }
@@ -382,7 +358,7 @@ _NAMED_TIMES: dict[str, tuple[str, Callable[[_Match, DateContext], Days | None]]
 _COMPILED = [
     (re.compile(rf"\b(?:{pattern})", re.VERBOSE | re.ASCII), resolver) for pattern, resolver in _NAMED_TIMES.values()
 ]
-_WEEKDAY_OF_DATE = re.compile(rf"\b(?P<weekday>{_SHORT_DAY})[.,]?\s(?:the\s)?", re.ASCII)
+_WEEKDAY_OF_DATE = re.compile(rf"\b(?P<weekday>{SHORT_DAY})[.,]?\s(?:the\s)?", re.ASCII)
 """ "Monday 7 October": one date, not two."""
 _WEEK_OF_DATE = re.compile(
     r"\b(?P<unit>weekend|week)\s(?P<way>of|around|beginning|starting|commencing|from)\s(?:the\s)?", re.ASCII

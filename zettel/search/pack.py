@@ -1,18 +1,21 @@
-"""Packs hits into a token budget as text for a prompt, in order of time, with dates and speakers."""
+"""Packs hits into a token budget as text for a prompt: facts, then messages by day, with speakers; nothing twice."""
 
 from __future__ import annotations
 
 import math
 import re
+from datetime import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from zettel.llm.prompt_lines import clip
+from zettel.model import Kind
 from zettel.search.passage import CUT, marked_passage
 from zettel.text.tokens import UNSPACED
+from zettel.text.wording import normalized
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
     from zettel.model import Hit, Note
 
@@ -26,7 +29,14 @@ ASKED_CHARS = 120
 """Longest question before its answer."""
 SPEAKER_CHARS = 60
 """Longest speaker in the text. Longer strings are not names."""
+MIN_WORDS = 3
+"""Shorter statements ("Yes, please") depend on the message before, so each of them is packed."""
+LISTED_DAYS = 3
+"""Most other days of a repeated statement that are listed; more become a count and a period."""
+FACTS = "## Facts"
+"""Heading of facts and conclusions, which precede messages."""
 
+_OPENING_LINE = re.compile(r"- (?P<text>.*?)(?: \([^()]*\))?")
 _ASKED_LINE = re.compile(r"> (?:.{1,60} )?asked: ")
 _UNSPACED_SIGN = re.compile(f"[{UNSPACED}]")
 
@@ -40,42 +50,90 @@ def estimate_tokens(text: str) -> int:
 def pack(
     hits: Sequence[Hit], max_tokens: int, opening: str = "", questions: Mapping[str, Note] = MappingProxyType({})
 ) -> str:
-    """The ``hits`` (best first) that fit into ``max_tokens``, under a heading for each day and session.
+    """The ``hits`` (best first) that fit into ``max_tokens``: facts first, then messages under a heading for each day.
 
     A hit that does not fit is replaced by its passage, or else skipped; the best hit is shortened further. The first
     lines of ``opening`` that fit its share come first. ``questions`` are the notes that hits answer, by id. A line with
     the question precedes its answer if it fits and the question is not in the text itself.
+
+    Of hits of a speaker with the same wording only the first is packed, with the days of the others. Left out are facts
+    whose messages are packed, and hits that repeat a line of ``opening``.
     """
-    if opening and (head := _first_lines(opening, int(OPENING_SHARE * max_tokens))):
-        rest = pack(hits, max(max_tokens - estimate_tokens(f"{head}\n\n"), 0), questions=questions)
+    head = _first_lines(opening, int(OPENING_SHARE * max_tokens)) if opening else ""
+    if head:
+        rest = _pack(_without(hits, head), max(max_tokens - estimate_tokens(f"{head}\n\n"), 0), questions)
         return f"{head}\n\n{rest}" if rest else head
+    return _pack(hits, max_tokens, questions)
+
+
+def _pack(hits: Sequence[Hit], max_tokens: int, questions: Mapping[str, Note]) -> str:
     if not hits:
         return ""
-    chosen = list(hits)
-    if estimate_tokens(_render([_entry(chosen[0])])) > max_tokens:
-        most = int(BEST_SHARE * max_tokens) if len(chosen) > 1 else max_tokens - 1  # 1 for rounding
-        chosen[:1] = _shortened(chosen[0], most)
+    statements = _statements(hits)
+    best = statements[0]
+    if estimate_tokens(_render([_entry(best)])) > max_tokens:
+        most = int(BEST_SHARE * max_tokens) if len(statements) > 1 else max_tokens - 1  # 1 for rounding
+        statements[:1] = _shortened(best, most)
     entries: list[_Entry] = []
-    for hit in chosen:
-        for entry in _forms(hit, questions):
-            if estimate_tokens(_render([*entries, entry])) <= max_tokens:
-                entries.append(entry)
+    for statement in statements:
+        for entry in _forms(statement, questions):
+            others = [other for other in entries if not other.is_in([entry])]
+            if entry.is_in(others):
+                break
+            if estimate_tokens(_render([*others, entry])) <= max_tokens:
+                entries = [*others, entry]
                 break
     if not entries:
-        return _cut(_render([_entry((chosen or hits)[0])]), max_tokens)
+        return _cut(_render([_entry((statements or [best])[0])]), max_tokens)
     events = {entry.event for entry in entries}
     return _render([entry._replace(asked="") if entry.question_event in events else entry for entry in entries])
 
 
-def _forms(hit: Hit, questions: Mapping[str, Note]) -> Iterator[_Entry]:
-    """The entries of a hit, longest first: with its question, without it, with its passage only."""
-    entry = _entry(hit)
+class _Statement(NamedTuple):
+    """A hit, and further hits with the same wording. ``is_whole``: the content is not shortened."""
+
+    hit: Hit
+    repeats: tuple[Note, ...] = ()
+    is_whole: bool = True
+
+    def with_content(self, content: str) -> _Statement:
+        note = self.hit.note.model_copy(update={"content": content})
+        return self._replace(hit=self.hit.model_copy(update={"note": note, "passage": ""}), is_whole=False)
+
+
+def _statements(hits: Sequence[Hit]) -> list[_Statement]:
+    """The hits without repeated ones, in order."""
+    groups: dict[Hashable, list[Hit]] = {}
+    for hit in hits:
+        groups.setdefault(_wording(hit.note), []).append(hit)
+    return [_Statement(group[0], tuple(hit.note for hit in group[1:])) for group in groups.values()]
+
+
+def _wording(note: Note) -> Hashable:
+    """The speaker and the wording that repeated statements share; the id of a short one."""
+    wording = normalized(note.content)
+    if len(wording) < MIN_WORDS:
+        return note.id
+    return (note.speaker or "").casefold(), normalized(note.title or ""), wording, note.valid_to
+
+
+def _without(hits: Sequence[Hit], opening: str) -> list[Hit]:
+    """The hits that no line of the opening repeats."""
+    lines = [match["text"] for line in opening.splitlines() if (match := _OPENING_LINE.fullmatch(line))]
+    wordings: Collection[tuple[str, ...]] = {normalized(line) for line in lines}
+    return [hit for hit in hits if normalized(f"{hit.note.speaker or ''}: {hit.note.content}") not in wordings]
+
+
+def _forms(statement: _Statement, questions: Mapping[str, Note]) -> Iterator[_Entry]:
+    """The entries of a statement, longest first: with its question, without it, with its passage only."""
+    hit = statement.hit
+    entry = _entry(statement)
     question = questions.get(hit.answers or "")
-    if question is not None and not question.flags and (asked := _asked(question)):
+    if question is not None and not question.flags and question.valid_to is None and (asked := _asked(question)):
         yield entry._replace(asked=asked, question_event=question.event_ids[0])
     yield entry
     if hit.passage and len(hit.passage) < len(hit.note.content.strip()):
-        yield _entry(_with_content(hit, marked_passage(hit.passage, hit.note.content)))
+        yield _entry(statement.with_content(marked_passage(hit.passage, hit.note.content)))
 
 
 def is_asked_line(line: str) -> bool:
@@ -90,23 +148,19 @@ def _asked(question: Note) -> str:
     return f"> {speaker}asked: {text}" if text else ""
 
 
-def _shortened(hit: Hit, max_tokens: int) -> list[Hit]:
-    """The hit with as much of its content as fits with heading, time and speaker; empty if nothing fits.
+def _shortened(statement: _Statement, max_tokens: int) -> list[_Statement]:
+    """The statement with as much of its content as fits with heading, time and speaker; empty if nothing fits.
 
     The content begins with the passage, or with its own beginning if that fits with the whole passage.
     """
-    content, passage = hit.note.content, hit.passage.strip()
-    most = max_tokens - estimate_tokens(_render([_entry(hit)])) + estimate_tokens(content)
+    content, passage = statement.hit.note.content, statement.hit.passage.strip()
+    most = max_tokens - estimate_tokens(_render([_entry(statement)])) + estimate_tokens(content)
     text = _cut(content, most)
     if passage and passage not in text:
         place = content.find(passage)
         rest = marked_passage(passage, content) if place < 0 else f"{CUT if place else ''}{content[place:].rstrip()}"
         text = rest if estimate_tokens(rest) <= most else _cut(rest, most)
-    return [_with_content(hit, text)] if text.strip(CUT) else []
-
-
-def _with_content(hit: Hit, content: str) -> Hit:
-    return hit.model_copy(update={"note": hit.note.model_copy(update={"content": content}), "passage": ""})
+    return [statement.with_content(text)] if text.strip(CUT) else []
 
 
 def _first_lines(text: str, max_tokens: int) -> str:
@@ -122,53 +176,85 @@ def _first_lines(text: str, max_tokens: int) -> str:
 
 
 class _Entry(NamedTuple):
-    place: tuple[bool, float, str, int, int]
+    place: tuple[bool, bool, float, str, int, int]
     heading: str
     line: str
     event: str
+    sources: tuple[frozenset[str], ...] = ()
+    """The events of a fact, and of each repeat of it; empty for messages."""
+    is_whole_message: bool = False
     asked: str = ""
     question_event: str = ""
 
+    def is_in(self, entries: Sequence[_Entry]) -> bool:
+        """Return whether this is a fact of these messages."""
+        events = {entry.event for entry in entries if entry.is_whole_message}
+        return bool(self.sources) and all(not events.isdisjoint(source) for source in self.sources)
 
-def _entry(hit: Hit) -> _Entry:
-    note = hit.note
-    return _Entry(_place(note), _heading(note), _line(note, hit.why.time if note.valid_to else ""), note.event_ids[0])
+
+def _entry(statement: _Statement) -> _Entry:
+    hit, note = statement.hit, statement.hit.note
+    is_fact = note.kind is not Kind.EPISODIC
+    notes = (note, *statement.repeats)
+    return _Entry(
+        place=_place(note, is_fact),
+        heading=FACTS if is_fact else _heading(note),
+        line=_line(note, is_fact, [text for text in (hit.why.time if note.valid_to else "", _repeated(notes)) if text]),
+        event=note.event_ids[0],
+        sources=tuple(frozenset(each.event_ids) for each in notes) if note.kind is Kind.SEMANTIC else (),
+        is_whole_message=not is_fact and note.parts == 1 and statement.is_whole,
+    )
 
 
 def _render(entries: Sequence[_Entry]) -> str:
     lines: list[str] = []
     heading = ""
     for entry in sorted(entries):
-        if entry.heading != heading:
+        if entry.heading != heading or not lines:
             heading = entry.heading
-            lines += ["", heading] if lines and heading else [heading]
+            lines += [""] if lines else []
+            lines += [heading] if heading else []
         if entry.asked:
             lines.append(entry.asked)
         lines.append(entry.line)
     return "\n".join(lines)
 
 
-def _place(note: Note) -> tuple[bool, float, str, int, int]:
-    """Sort key: dated notes by time, then the others by session, each in order of arrival."""
+def _place(note: Note, is_fact: bool) -> tuple[bool, bool, float, str, int, int]:
+    """Sort key: facts, dated messages by time, then the others by session, each in order of arrival."""
     moment = note.occurred_at.timestamp() if note.occurred_at else 0.0
-    session = "" if note.occurred_at else note.session or ""
-    return note.occurred_at is None, moment, session, note.seq, note.part
+    return not is_fact, note.occurred_at is None, moment, note.session or "", note.seq, note.part
 
 
 def _heading(note: Note) -> str:
-    day = note.occurred_at.strftime("%A, ") + note.occurred_at.date().isoformat() if note.occurred_at else ""
-    session = f"session {_on_one_line(note.session)}" if note.session else ""
-    parts = ", ".join(part for part in (day, session) if part)
-    return f"## {parts}" if parts else ""
+    """The day, so that the sessions of a day share a heading; the session of an undated message."""
+    if note.occurred_at:
+        return f"## {note.occurred_at:%A}, {note.occurred_at.date().isoformat()}"
+    return f"## session {_on_one_line(note.session)}" if note.session else ""
 
 
-def _line(note: Note, validity: str) -> str:
-    clock = f"{note.occurred_at:%H:%M} " if note.occurred_at and note.session else ""
+def _line(note: Note, is_fact: bool, remarks: Sequence[str]) -> str:
+    when = ""
+    if note.occurred_at and is_fact:
+        when = f"{note.occurred_at.date().isoformat()} "
+    elif note.occurred_at and note.session and note.occurred_at.time() != time():  # midnight is a date without a time
+        when = f"{note.occurred_at:%H:%M} "
     speaker = f"{clip(note.speaker, SPEAKER_CHARS)}: " if note.speaker else ""
     title = f"{_on_one_line(note.title)}: " if note.title and not note.content.startswith(note.title) else ""
-    ended = f" ({validity})" if validity else ""
     body = note.content.strip().replace("\n", "\n  ")
-    return f"- {clock}{speaker}{title}{body}{ended}"
+    return f"- {when}{speaker}{title}{body}{''.join(f' ({remark})' for remark in remarks)}"
+
+
+def _repeated(notes: Sequence[Note]) -> str:
+    """The other days of a repeated statement, or how often it is repeated; "" for a single one."""
+    first = notes[0].occurred_at
+    days = sorted({note.occurred_at.date().isoformat() for note in notes if note.occurred_at})
+    others = [day for day in days if first is None or day != first.date().isoformat()]
+    if 0 < len(others) <= LISTED_DAYS:
+        return f"also {', '.join(others)}"
+    if others:
+        return f"{len(notes)} times, {days[0]} to {days[-1]}"
+    return f"{len(notes)} times" if len(notes) > 1 else ""
 
 
 def _on_one_line(text: str) -> str:

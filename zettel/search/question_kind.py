@@ -1,9 +1,10 @@
-"""Kinds of questions: about a time and nothing else, and for several different things."""
+"""Kinds of questions: about a time and nothing else, for several different things, and about the past."""
 
 from __future__ import annotations
 
 import re
 
+from zettel.text.days import has_past
 from zettel.text.tokens import tokenize
 
 _GENERIC_WORDS = frozenset(
@@ -124,3 +125,17 @@ _READ_CHARACTERS = 1_000
 def asks_for_many(text: str) -> bool:
     """Return whether a question asks for several different things: a list, a count of events, an order, a summary."""
     return bool(_ASKS_FOR_MANY.search(" ".join(text[:_READ_CHARACTERS].lower().split())))
+
+
+# ------------------------------------------------------------------------------------------------------------- the past
+
+_FORMER = re.compile(
+    r"\b(?:before|previous(?:ly)?|former(?:ly)?|earlier|original(?:ly)?|initial(?:ly)?|at\sfirst|first|old|past|until|since"
+    r"|ever|been|changes?|history|timeline|(?:1[89]|20)[0-9]{2})\b"
+)
+
+
+def asks_about_past(question: str) -> bool:
+    """Return whether notes that are outdated by now may answer: "Where did Ann live before?". English only."""
+    text = question.lower()
+    return has_past(text) or _FORMER.search(text) is not None

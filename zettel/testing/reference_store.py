@@ -50,9 +50,12 @@ class ScopeView:
         self.links = sorted(links, key=lambda link: (link.source, link.type.value, link.target))
         self.start = {id: to_micros(n.valid_from) if n.valid_from else TIME_MIN for id, n in self.notes.items()}
         valid = {id for id in self.notes if as_of is None or self.start[id] <= as_of}
-        self.end = dict.fromkeys(self.notes, TIME_MAX)
+        by_hand = {id: to_micros(note.valid_to) for id, note in self.notes.items() if note.valid_to}
+        self.end = dict.fromkeys(self.notes, TIME_MAX) | {
+            id: end for id, end in by_hand.items() if as_of is None or end <= as_of
+        }
         for link in self.links:
-            if link.type is LinkType.SUPERSEDES and link.source in valid:
+            if link.type is LinkType.SUPERSEDES and link.source in valid and link.target not in by_hand:
                 start = self.start[link.source]  # an undated source replaces from its recording on
                 start = to_micros(link.recorded_at) if start == TIME_MIN else start
                 self.end[link.target] = min(self.end[link.target], start)

@@ -328,6 +328,7 @@ class StoreConformance:
         await writer.change(ids[3], links=[(ids[0], LinkType.RELATES)], inputs=[ids[0]])
         await writer.mention(ids[1], ids[2])
         await writer.change(ids[1], content="The ferry to Bergen.", vector=vector(0.2, 1))
+        await writer.change(ids[0], valid_to="2024-01-03T00:00:00Z")
         erased = await writer.add("To be erased.", identity="y")
         await writer.erase(erased)
         return ids

@@ -13,6 +13,7 @@ from datetime import datetime
 
 from zettel.model import TimeRange
 from zettel.text.days import DAY_NAMES, RESOLVERS, DateContext
+from zettel.text.stopwords import ENGLISH
 
 MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
@@ -25,6 +26,11 @@ _DAY = r"(?:3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)?"
 _DAY_ENDS = r"(?![\w:%]|[.,][0-9])"
 _GERMAN_DOT = r"(?:\.(?=\s(?:april|august|september|november)\b))?"
 """After the day, before the months that have the same name in both languages."""
+SHORT_DAY = r"(?:mon|tues?|wed(?:nes|s)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?"
+_DAY_LEADS = rf"on|since|until|till|before|after|by|from|around|about|for|and|to|between|of|{SHORT_DAY}"
+""" "On the 3rd" is a day, "the 3rd attempt" is not."""
+ENDS_PHRASE = rf"(?=\s?(?:$|[^\w\s'\u2019-])|\s(?:{'|'.join(sorted(ENGLISH))}|discuss|talk|mention)\b)"
+"""The end of a noun phrase: "at Christmas", but not "the Christmas tree"."""
 _TO_DAY = r"(?:\s?(?:-|\u2013|to|until)\s?"
 COUNT = (
     r"(?:an?\scouple(?:\sof)?|couple(?:\sof)?|a\sfew|few|several|an?|one|two|three|four|five|six|seven|eight|nine|ten"
@@ -45,6 +51,7 @@ _DATES = re.compile(
   | (?P<numeric>(?P<num_a>[0-9]{{1,2}})(?P<num_s>[/.])(?P<num_b>[0-9]{{1,2}})(?P=num_s)(?P<num_y>{YEAR})(?![./][0-9]))
   | (?P<day_month>(?P<dm_d>{_DAY}){_TO_DAY}(?P<dm_e>{_DAY}))?{_GERMAN_DOT}\s?(?:of\s)?
         (?P<dm_m>{MONTH})(?:,?\s(?:of\s)?(?P<dm_y>{YEAR}))?)
+  | (?P<slashed>(?P<sl_d>1[3-9]|2[0-9]|3[01])/(?P<sl_m>0[1-9]|1[0-2])(?![0-9]|[/.,%][0-9]))
   | (?P<decade>(?P<de_y>(?:1[89]|20)?[0-9]0)'?s)\b
   | (?<![-$\u20ac\u00a3\#./:,+])(?P<years>(?P<ys_a>{YEAR})(?:\s?[-\u2013]\s?(?P<ys_b>{YEAR}))?){_NOT_A_YEAR})
   | (?=[jfmasond])(?:
@@ -62,8 +69,11 @@ _DATES = re.compile(
     (?P<current>this\s(?P<cu_u>morning|afternoon|evening|weekend|week|month|year|{DAY_NAME}|{SEASON}))\b
   | (?P<within>in\s(?P<wi_c>{COUNT})\s(?P<wi_u>{_UNIT})s?)\b(?!'|\sof))
   | (?=[dty])(?P<near>day\s(?:before\syesterday|after\stomorrow)|yesterday|today|tonight|tomorrow)\b
-  | (?=[isutdbaflem])(?:in|since|until|till|during|of|by|before|after|from|through|early|late|mid)[\s-]
+  | (?=[isutdbaflemr])(?:in|since|until|till|during|by|before|after|from|through|early|late|mid
+        |(?:end|start|beginning|middle|rest)\sof)[\s-]
         (?:early\s|late\s|mid[\s-])?(?P<month>(?P<mo_m>{MONTH}))(?!,?\s(?:the\s|of\s)?[0-9])
+  | (?=[osutbafmw])(?:{_DAY_LEADS}),?\sthe\s(?P<day_of_month>[0-9]{{1,2}}(?:st|nd|rd|th))
+        {ENDS_PHRASE}(?!\s(?:of\b|{MONTH}|(?:to|until|till)\s(?:the\s)?[0-9]))
   | (?=[jfsond])(?P<plain_month>january|february|july|september|october|november|december)\b
   | (?=[mtwfs])(?P<weekday>{DAY_NAME})\b
     )""",
@@ -87,7 +97,8 @@ def find_dates(text: str, anchor: datetime | None) -> list[TimeRange]:
     """Return the time ranges that ``text`` names, in order of the text; UTC, ends not included.
 
     ``anchor`` is the time of the text, and days are in its time zone (default UTC). Without an anchor, only dates with
-    a year are found. A day or month without a year is the nearest one, unless the verbs indicate past or future.
+    a year are found. A day or month without a year is the last or next one if the words around it indicate past or
+    future (:mod:`zettel.text.direction`), else the nearest one.
     """
     return [time for _, time in placed_dates(text, anchor)]
 
@@ -95,7 +106,8 @@ def find_dates(text: str, anchor: datetime | None) -> list[TimeRange]:
 def placed_dates(text: str, anchor: datetime | None, *, direction: int | None = None) -> list[tuple[int, TimeRange]]:
     """Return the same, each with its position in ``text``.
 
-    ``direction`` replaces the tense of the verbs: -1 for the past, 1 for the future, 0 for the nearest date.
+    ``direction`` replaces the direction by the words around each date: -1 for the past, 1 for the future, 0 for the
+    nearest date.
     """
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters grow when lowered, and spans must fit the text

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from zettel.model import TimeRange
+from zettel.text.direction import direction_at
 
 Days: TypeAlias = tuple[date, date]
 """First day, and the day after the last."""
@@ -73,6 +74,12 @@ class DateContext:
     def direction(self) -> int:
         return self.tense if self._direction is None else self._direction
 
+    def direction_of(self, match: re.Match[str]) -> int:
+        """Return the direction of the date of a match, by the words around it."""
+        if self._direction is not None:
+            return self._direction
+        return direction_at(self.text, *match.span(match.lastgroup or 0))
+
 
 def has_future(text: str) -> bool:
     """Return whether a text in lower case contains a form of the future."""
@@ -126,14 +133,18 @@ def count_of(text: str) -> tuple[int, int]:
     return (int(text) if text.isdecimal() else _COUNTS[text]), 0
 
 
-def nearest(options: list[Days], context: DateContext) -> Days | None:
-    """Choose the last, next or nearest of several years or weeks (in order), by the direction."""
+def nearest(options: list[Days], context: DateContext, match: re.Match[str] | None = None) -> Days | None:
+    """Choose the last, next or nearest of several years, months or weeks (in order), by the direction.
+
+    The words around the date of ``match`` decide the direction; without a match, all verbs of the text.
+    """
     today = context.today
     if today is None:
         return None
-    if context.direction < 0:
+    direction = context.direction if match is None else context.direction_of(match)
+    if direction < 0:
         options = [days for days in options if days[0] <= today] or options
-    elif context.direction > 0:
+    elif direction > 0:
         options = [days for days in options if days[1] > today] or options
     return min(options, key=lambda days: abs((days[0] - today).days))
 
@@ -154,27 +165,53 @@ def _numeric(match: re.Match[str], context: DateContext) -> Days:
 
 def _ideographic(match: re.Match[str], context: DateContext) -> Days | None:
     if match["only_m"]:
-        return day_of(int(match["only_m"]), int(match["only_d"]), None, None, context)
+        return day_of(match, int(match["only_m"]), int(match["only_d"]), None, None, context)
     if match["d"]:
         return whole_day(date(int(match["y"]), int(match["m"]), int(match["d"])))
     return whole_month(int(match["y"]), int(match["m"])) if match["m"] else whole_year(int(match["y"]))
 
 
 def _day_month(match: re.Match[str], context: DateContext) -> Days | None:
-    return _named_day(match["dm_m"], match["dm_d"], match["dm_e"], match["dm_y"], context)
+    return _named_day(match, "dm", context)
 
 
 def _month_day(match: re.Match[str], context: DateContext) -> Days | None:
-    return _named_day(match["md_m"], match["md_d"], match["md_e"], match["md_y"], context)
+    return _named_day(match, "md", context)
 
 
-def _named_day(month: str, day: str, last: str | None, year: str | None, context: DateContext) -> Days | None:
-    return day_of(
-        month_number(month), _number(day), _number(last) if last else None, int(year) if year else None, context
-    )
+def _named_day(match: re.Match[str], prefix: str, context: DateContext) -> Days | None:
+    month, day, last, year = (match[f"{prefix}_{part}"] for part in "mdey")
+    numbers = _number(day), _number(last) if last else None, int(year) if year else None
+    return day_of(match, month_number(month), *numbers, context)
 
 
-def day_of(month: int, day: int, last: int | None, year: int | None, context: DateContext) -> Days | None:
+def _slashed(match: re.Match[str], context: DateContext) -> Days | None:
+    return day_of(match, int(match["sl_m"]), int(match["sl_d"]), None, None, context)
+
+
+def _day_of_month(match: re.Match[str], context: DateContext) -> Days | None:
+    """ "On the 3rd"."""
+    day = _number(match["day_of_month"])
+    return days_of_month(day, day, context, match)
+
+
+def days_of_month(first: int, last: int, context: DateContext, match: re.Match[str] | None = None) -> Days | None:
+    """Return the last, next or nearest days with these numbers."""
+    today = context.today
+    if today is None or not 1 <= first <= last <= 31:
+        return None
+    months = [whole_month(today.year, today.month + shift) for shift in (-2, -1, 0, 1, 2)]
+    options = [
+        (start + timedelta(days=first - 1), start + timedelta(days=last))
+        for start, end in months
+        if last <= (end - start).days
+    ]
+    return nearest(options, context, match)
+
+
+def day_of(
+    match: re.Match[str], month: int, day: int, last: int | None, year: int | None, context: DateContext
+) -> Days | None:
     def in_year(number: int) -> Days:
         return date(number, month, day), date(number, month, last or day) + timedelta(days=1)
 
@@ -184,7 +221,7 @@ def day_of(month: int, day: int, last: int | None, year: int | None, context: Da
         return None
     near = range(context.today.year - 1, context.today.year + 2)
     options = [in_year(number) for number in near if (month, day) != (2, 29) or isleap(number)]
-    return nearest(options, context) if options else None
+    return nearest(options, context, match) if options else None
 
 
 def _month_year(match: re.Match[str], context: DateContext) -> Days:
@@ -192,19 +229,19 @@ def _month_year(match: re.Match[str], context: DateContext) -> Days:
 
 
 def _month(match: re.Match[str], context: DateContext) -> Days | None:
-    return month_near(match["mo_m"], context)
+    return month_near(match["mo_m"], context, match)
 
 
 def _plain_month(match: re.Match[str], context: DateContext) -> Days | None:
-    return month_near(match["plain_month"], context)
+    return month_near(match["plain_month"], context, match)
 
 
-def month_near(name: str, context: DateContext) -> Days | None:
+def month_near(name: str, context: DateContext, match: re.Match[str] | None = None) -> Days | None:
     """Return the last, next or nearest month of a name."""
     if context.today is None:
         return None
     number, year = month_number(name), context.today.year
-    return nearest([whole_month(near, number) for near in (year - 1, year, year + 1)], context)
+    return nearest([whole_month(near, number) for near in (year - 1, year, year + 1)], context, match)
 
 
 def _season(match: re.Match[str], context: DateContext) -> Days:
@@ -236,7 +273,7 @@ def _weekday(match: re.Match[str], context: DateContext) -> Days | None:
     if context.today is None:
         return None
     ahead = (DAY_NAMES.index(match["weekday"]) - context.today.weekday()) % 7
-    return nearest([whole_day(context.today + timedelta(days=ahead + week)) for week in (-7, 0)], context)
+    return nearest([whole_day(context.today + timedelta(days=ahead + week)) for week in (-7, 0)], context, match)
 
 
 def _current(match: re.Match[str], context: DateContext) -> Days | None:
@@ -333,6 +370,8 @@ RESOLVERS: dict[str, Callable[[re.Match[str], DateContext], Days | None]] = {
     "numeric": _numeric,
     "day_month": _day_month,
     "month_day": _month_day,
+    "slashed": _slashed,
+    "day_of_month": _day_of_month,
     "month_year": _month_year,
     "season": _season,
     "span": _span,
