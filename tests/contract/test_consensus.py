@@ -12,9 +12,9 @@ from tests.contract.support import noted, search_texts
 from zettel import LinkType, Memory, Note
 
 NAMES = ("Ann", "Bob", "Cy", "Di", "Eve", "Flo")
-TOLD = (
+STATED = (
     "The vault code is 1234.", "The code for the vault is 1234.", "The code of the vault is 1234.",
-    "As far as I know, the vault code is 1234.",
+    "I believe that the vault code is 1234.",
 )  # fmt: skip
 QUESTION = "What is the vault code?"
 
@@ -23,7 +23,7 @@ def four(memory: Memory) -> list[str]:
     """Four people state the same in other words."""
     return [
         memory.add(text, speaker=name, session=name, occurred_at=f"2024-05-0{day}")
-        for day, (name, text) in enumerate(zip(NAMES, TOLD, strict=False), 1)
+        for day, (name, text) in enumerate(zip(NAMES, STATED, strict=False), 1)
     ]
 
 
@@ -44,15 +44,15 @@ def by_note(memory: Memory) -> dict[str, float]:
 
 
 def test_four_people_outvote_a_page_and_a_later_person(memory: Memory) -> None:
-    told = four(memory)
+    stated = four(memory)
     page = memory.add("The vault code is 9999.", speaker="browser", role="tool", occurred_at="2024-05-06")
-    contradict(memory, page, told)
+    contradict(memory, page, stated)
     eve = memory.add("The vault code is 5678.", speaker="Eve", occurred_at="2024-05-08")
-    contradict(memory, eve, [*told, page])
-    confidence = [noted(memory, id).confidence for id in (*told, page, eve)]
+    contradict(memory, eve, [*stated, page])
+    confidence = [noted(memory, id).confidence for id in (*stated, page, eve)]
     assert min(confidence[:4]) > 0.9 > 0.1 > max(confidence[4:])
-    assert by_note(memory) == {noted(memory, id).content: noted(memory, id).confidence for id in (*told, page, eve)}
-    assert set(search_texts(memory, QUESTION, k=4)) == set(TOLD)
+    assert by_note(memory) == {noted(memory, id).content: noted(memory, id).confidence for id in (*stated, page, eve)}
+    assert set(search_texts(memory, QUESTION, k=4)) == set(STATED)
     assert {pair.note.confidence for pair in memory.conflicts()} <= set(confidence)
     correction = memory.add("Correction: the vault code is 4321 now.", speaker="Ann", occurred_at="2024-05-10")
     memory.flush()
@@ -60,27 +60,27 @@ def test_four_people_outvote_a_page_and_a_later_person(memory: Memory) -> None:
 
 
 def test_deleting_or_reverting_support_changes_the_vote(memory: Memory) -> None:
-    told = four(memory)
+    stated = four(memory)
     eve = memory.add("The vault code is 5678.", speaker="Eve", occurred_at="2024-05-08")
-    contradict(memory, eve, told)
-    before = noted(memory, told[3]).confidence
-    memory.delete(told[0])
-    memory.archive(told[1])
+    contradict(memory, eve, stated)
+    before = noted(memory, stated[3]).confidence
+    memory.delete(stated[0])
+    memory.archive(stated[1])
     memory.flush()
-    after = noted(memory, told[3]).confidence
+    after = noted(memory, stated[3]).confidence
     assert 0.5 < after < before
-    memory.delete(told[2])
+    memory.delete(stated[2])
     memory.flush()
-    assert noted(memory, told[3]).confidence < 0.55
+    assert noted(memory, stated[3]).confidence < 0.55
     memory.delete(eve)
-    assert noted(memory, told[3]).confidence == 1.0
+    assert noted(memory, stated[3]).confidence == 1.0
 
 
 def test_a_contradiction_counts_from_when_it_was_recorded(memory: Memory) -> None:
-    told = four(memory)
+    stated = four(memory)
     memory.flush()
-    before = max(noted(memory, id).recorded_at for id in told)
-    contradict(memory, memory.add("The vault code is 5678.", speaker="Eve", occurred_at="2024-05-08"), told)
+    before = max(noted(memory, id).recorded_at for id in stated)
+    contradict(memory, memory.add("The vault code is 5678.", speaker="Eve", occurred_at="2024-05-08"), stated)
     then = memory.search(QUESTION, known_at=before)
     assert {hit.note.confidence for hit in then} == {1.0}
     now = {hit.note.speaker: hit.note.confidence for hit in memory.search(QUESTION)}
@@ -88,10 +88,10 @@ def test_a_contradiction_counts_from_when_it_was_recorded(memory: Memory) -> Non
 
 
 def test_a_person_may_set_less_confidence(memory: Memory) -> None:
-    told = four(memory)
-    contradict(memory, memory.add("The vault code is 5678.", speaker="Eve", occurred_at="2024-05-08"), told)
-    memory.update(told[0], confidence=0.3)
-    assert noted(memory, told[0]).confidence == 0.3
+    stated = four(memory)
+    contradict(memory, memory.add("The vault code is 5678.", speaker="Eve", occurred_at="2024-05-08"), stated)
+    memory.update(stated[0], confidence=0.3)
+    assert noted(memory, stated[0]).confidence == 0.3
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
@@ -150,17 +150,17 @@ _TOPICS: tuple[tuple[str, tuple[str, ...], Callable[[int], str], str, str], ...]
 @pytest.mark.slow
 def test_four_witnesses_against_one_in_a_hundred_disputes(tmp_path: Path) -> None:
     first = corrected = cases = 0
-    for topic, (question, told, value, other, correction) in enumerate(_TOPICS):
+    for topic, (question, stated, value, other, correction) in enumerate(_TOPICS):
         for number in range(20):
             subject, cases = f"{('east', 'west')[number // 10]} {_SUBJECTS[number % 10]}", cases + 1
             right, wrong, new = (value(number + shift) for shift in (0, 1, 3))
             liar = number % 5  # who arrives when: before, among or after the witnesses
-            texts = [text.format(s=subject, v=right) for text in told]
-            said = [*texts[:liar], other.format(s=subject, v=wrong), *texts[liar:]]
+            texts = [text.format(s=subject, v=right) for text in stated]
+            texts_in_order = [*texts[:liar], other.format(s=subject, v=wrong), *texts[liar:]]
             with Memory(tmp_path / f"{topic}-{number}.db") as memory:
                 ids = [
                     memory.add(text, speaker=NAMES[place], session=NAMES[place], occurred_at=f"2024-05-0{place + 1}")
-                    for place, text in enumerate(said)
+                    for place, text in enumerate(texts_in_order)
                 ]
                 memory.add("The weather was fine and we had lunch outside.", speaker="Flo", occurred_at="2024-05-07")
                 contradict(memory, ids[liar], ids[:liar] + ids[liar + 1 :])

@@ -381,7 +381,7 @@ def test_erasing_one_statement_keeps_the_others(memory: Memory) -> None:
     memory.delete(noted(memory, ids[1]).event_ids[0])
     memory.flush()
     memory.evolve()
-    (note,) = memory.list().notes
+    (note,) = memory.list(kinds=[Kind.EPISODIC]).notes
     assert [when.month for when in note.occurrences] == [5, 7]
     assert memory.check() == []
 
@@ -421,3 +421,10 @@ def test_a_contradicted_statement_is_merged_with_its_contradictions(memory: Memo
     assert memory.evolve().merged == 2
     assert {end for pair in memory.conflicts() for end in (pair.note.id, pair.other.id)} == {ids[0], other}
     assert noted(memory, ids[0]).confidence > 0.8 > 0.2 > noted(memory, other).confidence
+
+
+def test_every_day_of_a_merged_statement_counts_in_the_profile(memory: Memory) -> None:
+    memory.add_many(stated("I love salt glazes.", *DAYS))
+    assert memory.evolve().merged == 2
+    (profile,) = memory.list(tags=["profile"]).notes
+    assert "(3 days, 2024-05-01 to 2024-07-03)" in profile.content

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from zettel.evolve.consensus import Statement, confidences, dispute_of, ranking_factor, weighed_link
 from zettel.model import EventRecord, Link, LinkType, Note
+from zettel.scoring.consensus import Statement, confidences, dispute_of, ranking_factor, weighed_link
 
 DAY = datetime(2024, 5, 1, tzinfo=timezone.utc)
 
@@ -25,7 +25,7 @@ def statement(speaker: str | None, trust: float = 1.0, times: int = 1, **fields:
 
 def against(ours: list[Statement], theirs: list[Statement]) -> tuple[float, float]:
     """Return the confidence of either side."""
-    statements = {f"a{n}": said for n, said in enumerate(ours)} | {f"b{n}": said for n, said in enumerate(theirs)}
+    statements = {f"a{n}": each for n, each in enumerate(ours)} | {f"b{n}": each for n, each in enumerate(theirs)}
     pairs = [(a, b) for a in statements for b in statements if a[0] == "a" and b[0] == "b"]
     result = confidences(dispute_of(pairs), statements)
     return result["a0"], result["b0"]
@@ -62,13 +62,13 @@ def test_newer_statements_weigh_more() -> None:
 
 
 def test_the_order_does_not_matter() -> None:
-    said = {"a": statement("Ann"), "b": statement("Bob"), "x": statement("Eve"), "y": statement("Flo", trust=0.5)}
+    statements = {"a": statement("Ann"), "b": statement("Bob"), "x": statement("Eve"), "y": statement("Flo", trust=0.5)}
     pairs = [("x", "a"), ("x", "b"), ("y", "a"), ("y", "b"), ("y", "x")]
-    results = {str(confidences(dispute_of(order), said)) for order in permutations(pairs)}
+    results = {str(confidences(dispute_of(order), statements)) for order in permutations(pairs)}
     assert len(results) == 1
-    three = confidences(dispute_of(pairs), said)
+    three = confidences(dispute_of(pairs), statements)
     assert three["a"] > three["x"] > three["y"]
-    assert confidences(dispute_of(pairs), {"a": said["a"]}) == {}
+    assert confidences(dispute_of(pairs), {"a": statements["a"]}) == {}
 
 
 def test_the_factor_is_mild() -> None:
@@ -76,7 +76,7 @@ def test_the_factor_is_mild() -> None:
 
 
 @pytest.mark.parametrize(
-    ("speaker", "role", "text", "kept"),
+    ("speaker", "role", "text", "stays"),
     [
         ("Ann", None, "The code is 5678.", True),
         ("Eve", None, "The code is 5678.", False),
@@ -85,10 +85,10 @@ def test_the_factor_is_mild() -> None:
         ("page", "tool", "The code is 5678 now.", False),
     ],
 )
-def test_who_may_replace_a_statement(speaker: str, role: str | None, text: str, kept: bool) -> None:
+def test_who_may_replace_a_statement(speaker: str, role: str | None, text: str, stays: bool) -> None:
     def note(id: str, content: str, **fields: Any) -> Note:
         return Note(id=id, content=content, event_ids=("e",), seq=1, recorded_at=DAY, **fields)
 
     link = Link(source="n", target="o", type=LinkType.SUPERSEDES, recorded_at=DAY)
     newer, older = note("n", text, speaker=speaker, role=role), note("o", "The code is 1234.", speaker="Ann")
-    assert weighed_link(link, newer, older).type is (LinkType.SUPERSEDES if kept else LinkType.CONTRADICTS)
+    assert weighed_link(link, newer, older).type is (LinkType.SUPERSEDES if stays else LinkType.CONTRADICTS)

@@ -25,7 +25,6 @@ from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidModelItem, InvalidModelOutput
 from zettel.evolve.claims import concern_same_matter, may_change_facts
-from zettel.evolve.consensus import weighed_link
 from zettel.evolve.fact_changes import change_links
 from zettel.jobs.annotation_writer import is_outdated
 from zettel.jobs.spec import JobHandler, JobLane, JobSpec, Pause
@@ -43,6 +42,7 @@ from zettel.ports.language_model import (
 )
 from zettel.ports.operations import Op, StaleLease
 from zettel.ports.query import Filter, SearchRequest
+from zettel.scoring.consensus import weighed_link
 from zettel.search.searcher import Searcher
 from zettel.text.index import vector_text
 

@@ -3,7 +3,7 @@
 The job reads the scope page by page, and keeps only a key per note in memory, some 150 bytes. Each commit compares the
 notes again. The job needs no model, because it changes no text.
 
-A state may end and return: "I live in Bergen" in January and in June, and a later import says "I live in Oslo" in
+A state may end and return: "I live in Bergen" in January and in June, and a later import contains "I live in Oslo" in
 March. Then the job separates the notes that it merged, so that only January's statement ends in March. So the result
 does not depend on the order of arrival.
 """
@@ -237,8 +237,6 @@ def _by_end(links: Iterable[Link]) -> dict[str, list[Link]]:
 
 JOB = JobSpec(
     JobKind.MERGE,
-    lambda context: MergeJob(
-        context.store, context.commits, context.vectors, context.follow_ups, context.counters
-    ),
+    lambda context: MergeJob(context.store, context.commits, context.vectors, context.follow_ups, context.counters),
     round=2,
 )

@@ -300,7 +300,9 @@ class _ScopeView:
             self.spoken[event] = note.id, note.speaker, note.occurred_at
         if note.session:
             self.turns.setdefault(note.session, []).append((note.seq, note.id))
-        self.statements += statements(note)
+        made = statements(note)
+        times = note.occurrences or (note.occurred_at,)  # of a merged note, every day counts
+        self.statements += [statement._replace(when=when) for when in times for statement in made]
         if may_report_outcome(note):
             self.reports.append(note)
 

@@ -1,6 +1,6 @@
 """Computes the confidence of notes that others contradict, and ranks them by it.
 
-The votes are those of :mod:`zettel.evolve.consensus`. A note that nothing contradicts keeps its confidence and score.
+The votes are those of :mod:`zettel.scoring.consensus`. A note that nothing contradicts keeps its confidence and score.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zettel.evolve.consensus import (
+from zettel.model import Link, LinkType, Note, Scope
+from zettel.scoring.consensus import (
     OUTVOTED,
     Statement,
     confidences,
@@ -19,7 +20,6 @@ from zettel.evolve.consensus import (
     ranking_factor,
     trust,
 )
-from zettel.model import Link, LinkType, Note, Scope
 from zettel.scoring.ranking import LIFT, outdated
 
 if TYPE_CHECKING:

@@ -166,9 +166,16 @@ def _line(note: Note, validity: str) -> str:
     clock = f"{note.occurred_at:%H:%M} " if note.occurred_at and note.session else ""
     speaker = f"{clip(note.speaker, SPEAKER_CHARS)}: " if note.speaker else ""
     title = f"{_on_one_line(note.title)}: " if note.title and not note.content.startswith(note.title) else ""
-    ended = f" ({validity})" if validity else ""
+    notices = "; ".join(filter(None, (repetition(note), validity)))
+    ended = f" ({notices})" if notices else ""
     body = note.content.strip().replace("\n", "\n  ")
     return f"- {clock}{speaker}{title}{body}{ended}"
+
+
+def repetition(note: Note) -> str:
+    """How often and when a merged statement was made: "3 times, last on 2024-07-03"; "" if it was made on one day."""
+    days = sorted({moment.date() for moment in note.occurrences})
+    return f"{len(note.event_ids)} times, last on {days[-1].isoformat()}" if len(days) > 1 else ""
 
 
 def _on_one_line(text: str) -> str:

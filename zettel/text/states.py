@@ -24,7 +24,7 @@ MAX_WORDS = 16
 
 _PASSING = re.compile(
     r"\b(?:today|tonight|tomorrow|yesterday|now|nowadays|currently|moment|soon|later|again|yet|still|already|just|finally"
-    r"|recently|lately|ago|last|next|since|until|till|ever|this|these|those|so far|any ?more|no longer|new|first|second"
+    r"|recently|lately|ago|last|next|since|until|till|ever|this|these|those|so far|any ?more|longer|new|first|second"
     r"|morning|afternoon|evening|weekend|week|month|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february"
     r"|march|april|june|july|august|september|october|november|december)\b"
 )
@@ -42,7 +42,7 @@ _JOINS = re.compile(
     r"\b(?:but|because|cause|while|if|when|whenever|unless|after|before|although|though|then)\b|[;:(\n]"
 )
 _PAST = re.compile(
-    r"\b(?:was|were|did|didn't|had|went|got|took|made|met|saw|came|said|told|bought|found|left|lost|won|ran|ate|gave|felt"
+    r"\b(?:was|were|did|didn't|had|went|got|made|met|sa(?:w|id)|came|to(?:ok|ld)|bought|found|left|lost|won|ran|ate|gave|felt"
     r"|(?!married|divorced|retired|called|named|need|bed|red|speed|handed)[a-z]{2,}ed)\b"
 )
 _UNREAL = re.compile(

@@ -11,9 +11,9 @@ with the votes S against O is right with the chance 1 / (1 + odds ** (O - S)), w
 - **Recency** scales it too: a vote halves for every ``HALF_LIFE`` before the latest statement of the dispute.
 
 A statement is supported by all statements that contradict the same statement, but not the supported one. So sides
-follow from the CONTRADICTS links alone, in any number of words. All functions are pure, and nothing is stored: whoever
-reads a note computes its confidence from the notes and links of that moment. So it does not depend on the order of
-jobs, and a deleted or reverted note no longer counts.
+follow from the CONTRADICTS links alone, in any number of words. All functions are pure, and nothing is stored: every
+read computes the confidence from the notes and links of that moment. So it does not depend on the order of
+jobs, and a deleted or reverted note does not count.
 """
 
 from __future__ import annotations
@@ -76,9 +76,7 @@ def confidences(dispute: Mapping[str, frozenset[str]], statements: Mapping[str, 
 
     Example: four people against one have 0.98, the one has 0.02; one against one is 0.5 each.
     """
-    opponents = {
-        id: frozenset(others & statements.keys()) for id, others in dispute.items() if id in statements
-    }
+    opponents = {id: frozenset(others & statements.keys()) for id, others in dispute.items() if id in statements}
     return {
         id: min(_confidence(*sides(opponents, id, other), statements) for other in sorted(others))
         for id, others in sorted(opponents.items())
@@ -86,9 +84,7 @@ def confidences(dispute: Mapping[str, frozenset[str]], statements: Mapping[str, 
     }
 
 
-def sides(
-    dispute: Mapping[str, frozenset[str]], first: str, second: str
-) -> tuple[frozenset[str], frozenset[str]]:
+def sides(dispute: Mapping[str, frozenset[str]], first: str, second: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the notes that support each of two contradicting notes, themselves included."""
     for_first, for_second = dispute[second] - dispute[first], dispute[first] - dispute[second]
     return for_first | {first}, for_second | {second}
@@ -96,7 +92,9 @@ def sides(
 
 def _confidence(ours: Iterable[str], theirs: Iterable[str], statements: Mapping[str, Statement]) -> float:
     sided = [[statements[id] for id in sorted(ids)] for ids in (ours, theirs)]
-    times = [event.occurred_at for side in sided for said in side for event in said.events if event.occurred_at]
+    times = [
+        event.occurred_at for side in sided for statement in side for event in statement.events if event.occurred_at
+    ]
     latest = max(times, default=None)
     support, opposition = (votes(side, latest) for side in sided)
     odds = ACCURACY / (1 - ACCURACY)
@@ -131,8 +129,8 @@ def ranking_factor(confidence: float) -> float:
 def weighed_link(link: Link, newer: Note, older: Note) -> Link:
     """Return a SUPERSEDES link that the rules found, as CONTRADICTS if the newer note may not replace the older one.
 
-    A note replaces no note of higher trust. A statement replaces that of another speaker only if it says that
-    something changed: "The code is 5678." of Eve contradicts Ann's "The code is 1234.", and a vote decides.
+    A note replaces no note of higher trust. A statement replaces that of another speaker only if it states a
+    change: "The code is 5678." of Eve contradicts Ann's "The code is 1234.", and a vote decides.
     """
     if link.type is not LinkType.SUPERSEDES:
         return link
@@ -160,7 +158,7 @@ def _source(event: EventRecord) -> tuple[str | None, ...]:
 
 
 def _occasion(event: EventRecord) -> tuple[str, ...]:
-    """Return what a source says once: in one session, on one day, in one file."""
+    """Return the occasion of an event: its session, day and file. A source has one vote per occasion."""
     day = event.occurred_at.date().isoformat() if event.occurred_at else ""
     return event.session or "", day, event.source.file if event.source else ""
 
