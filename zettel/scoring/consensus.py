@@ -8,7 +8,7 @@ with the votes S against O is right with the chance 1 / (1 + odds ** (O - S)), w
   on other days and in other files count half, a quarter, ..., so that no source has more than two votes.
 - **Trust** scales a vote: a person 1, an assistant 0.75, a tool or a document 0.5, a text that looks like instructions
   half of that.
-- **Recency** scales it too: a vote halves for every ``HALF_LIFE`` before the latest statement of the dispute.
+- **Recency** scales it too: a vote halves for every ``HALF_LIFE_DAYS`` before the latest statement of the dispute.
 
 A statement is supported by all statements that contradict the same statement, but not the supported one. So sides
 follow from the CONTRADICTS links alone, in any number of words. All functions are pure, and nothing is stored: every
@@ -30,7 +30,7 @@ from zettel.text.statements import parse_sentences
 
 ACCURACY = 0.8
 """The chance that a person's statement is right. Three votes ahead mean a confidence of 0.98."""
-HALF_LIFE = timedelta(days=730)
+HALF_LIFE_DAYS = 730
 """The age at which a vote counts half. Facts in dispute rarely change within months without a word of correction."""
 TRUST = {"assistant": 0.75, "tool": 0.5, "document": 0.5}
 """Votes of roles; the others have 1."""
@@ -164,4 +164,4 @@ def _occasion(event: EventRecord) -> tuple[str, ...]:
 
 
 def _recency(when: datetime | None, latest: datetime | None) -> float:
-    return math.pow(0.5, (latest - when) / HALF_LIFE) if when and latest else 1.0
+    return math.pow(0.5, (latest - when) / timedelta(days=HALF_LIFE_DAYS)) if when and latest else 1.0
