@@ -55,6 +55,7 @@ def read_note(row: Mapping[str, Any]) -> Note:
     """The inverse of :func:`note_row`; times are microseconds."""
     fields = {name: row[name] for name in Note.model_fields if row.get(name) is not None}
     fields.update((name, from_micros(fields[name])) for name in NOTE_TIMES if name in fields)
+    fields["occurrences"] = [from_micros(time) for time in fields.get("occurrences", ())]
     fields["metadata"] = json.loads(row["metadata_json"]) if row.get("metadata_json") else {}
     return Note(**fields)
 

@@ -94,7 +94,7 @@ def test_a_later_duplicate_joins_the_merged_note(memory: Memory) -> None:
     assert len(noted(memory, first).event_ids) == 3
     assert {r.cause.by for r in memory.history(first)} >= {"merge"}
     merging = [r for r in memory.history(first) if r.cause.by == "merge" and r.live]
-    assert [set(r.change) for r in merging] == [{"event_ids"}]
+    assert [set(r.change) for r in merging] == [{"event_ids", "occurrences"}]
     assert {read.note for read in merging[0].inputs} == {first, second, third}
 
 
@@ -340,3 +340,91 @@ def test_any_history_of_merges_can_be_reverted(
             assert memory.check() == []
 
     walk()
+
+
+STATES = ("I'm vegan.", "Call me Bo.", "I'm allergic to nuts.", "The vault code is 1234.", "I prefer tea.")
+DAYS = ("2024-05-01T09:00Z", "2024-06-02T09:00Z", "2024-07-03T09:00Z")
+
+
+def stated(text: str, *days: str, **fields: Any) -> list[Event]:
+    """Return a statement of Ida on each of these days, each in its own session."""
+    return [event(n, text, **{"id": f"{text}{day}", "occurred_at": day, "session": day} | fields)
+            for n, day in enumerate(days)]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
+def test_a_state_on_three_days_is_one_note_with_its_dates(memory: Memory, order: tuple[int, ...]) -> None:
+    for text in STATES:
+        memory.add_many([stated(text, *DAYS)[place] for place in order])
+    assert memory.evolve().merged == 2 * len(STATES)
+    for text in STATES:
+        (hit,) = (hit for hit in memory.search(text) if hit.note.content == text)
+        assert len(hit.note.event_ids) == 3
+        assert [when.date().isoformat() for when in hit.note.occurrences] == [day[:10] for day in DAYS]
+        assert hit.note.valid_from == hit.note.occurrences[0]
+        assert [h.note.content for h in memory.search(text, as_of="2024-05-15")].count(text) == 1
+    assert not any(memory.evolve())
+    assert memory.check() == []
+
+
+@pytest.mark.parametrize(
+    "text", ["Went running this morning.", "I'm tired.", "I ate at Tove's.", "Where do I live?", "Thanks a lot!"]
+)
+def test_events_moods_and_questions_are_not_merged_across_days(memory: Memory, text: str) -> None:
+    memory.add_many(stated(text, *DAYS))
+    assert memory.evolve().merged == 0
+
+
+def test_erasing_one_statement_keeps_the_others(memory: Memory) -> None:
+    ids = memory.add_many(stated("I'm vegan.", *DAYS))
+    memory.evolve()
+    memory.delete(noted(memory, ids[1]).event_ids[0])
+    memory.flush()
+    memory.evolve()
+    (note,) = memory.list(kinds=[Kind.EPISODIC]).notes
+    assert [when.month for when in note.occurrences] == [5, 7]
+    assert memory.check() == []
+
+
+def test_reverting_a_merge_of_states_restores_each_statement(memory: Memory) -> None:
+    ids = memory.add_many(reversed(stated("I'm vegan.", *DAYS)))
+    memory.evolve()
+    memory.revert(ids[0], 1)
+    notes = [noted(memory, id) for id in ids]
+    assert [note.valid_from for note in notes] == [note.occurred_at for note in notes]
+    assert [note.occurrences for note in notes] == [()] * 3
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
+def test_a_state_that_ended_and_returned_is_two_notes(memory: Memory, order: tuple[int, ...]) -> None:
+    homes = stated("I live in Bergen.", DAYS[0], DAYS[2])
+    arrivals = [homes[0], event(9, "I live in Oslo now.", id="o", occurred_at=DAYS[1], session="o"), homes[1]]
+    for place in order:
+        memory.add_many([arrivals[place]])
+        memory.flush()
+        memory.evolve()
+    memory.flush()
+    memory.evolve()
+    assert search_texts(memory, "Where does Ida live?", k=1) == ["I live in Bergen."]
+    assert search_texts(memory, "Where does Ida live?", k=1, as_of="2024-06-15") == ["I live in Oslo now."]
+    assert search_texts(memory, "Where does Ida live?", k=1, as_of="2024-05-15") == ["I live in Bergen."]
+    ends = {note.occurred_at: note.valid_to for note in memory.list().notes}
+    assert [end and end.month for _, end in sorted(ends.items(), key=str)] == [6, 7, None]
+    assert memory.check() == []
+
+
+def test_a_contradicted_statement_is_merged_with_its_contradictions(memory: Memory) -> None:
+    ids = memory.add_many(stated("The vault code is 1234.", *DAYS))
+    other = memory.add("The vault code is 9999.", speaker="page", role="tool", occurred_at=DAYS[2])
+    memory.flush()
+    memory.link(other, ids[2], "CONTRADICTS", reason="I see two codes")
+    assert memory.evolve().merged == 2
+    assert {end for pair in memory.conflicts() for end in (pair.note.id, pair.other.id)} == {ids[0], other}
+    assert noted(memory, ids[0]).confidence > 0.8 > 0.2 > noted(memory, other).confidence
+
+
+def test_every_day_of_a_merged_statement_counts_in_the_profile(memory: Memory) -> None:
+    memory.add_many(stated("I love salt glazes.", *DAYS))
+    assert memory.evolve().merged == 2
+    (profile,) = memory.list(tags=["profile"]).notes
+    assert "(3 days, 2024-05-01 to 2024-07-03)" in profile.content

@@ -77,9 +77,19 @@ def test_a_word_a_number_or_a_name_makes_it_another_statement(first: str, second
     ],
 )  # fmt: skip
 def test_speaker_time_and_kind_matter(fields: dict[str, Any]) -> None:
-    assert not same(note("I keep two hens in the garden."), note("I keep two hens in the garden.", **fields))
-    later = DAY.replace(hour=15)
-    assert same(note("I keep two hens in the garden."), note("I keep two hens in the garden.", occurred_at=later))
+    text = "I fed two hens in the garden."
+    assert not same(note(text), note(text, **fields))
+    assert same(note(text), note(text, occurred_at=DAY.replace(hour=15)))
+
+
+@pytest.mark.parametrize("text", ["I keep two hens in the garden.", "I'm vegan.", "Call me Bo.", "I'm a nurse!"])
+def test_a_state_is_the_same_on_every_day_and_in_every_session(text: str) -> None:
+    for fields in ({"occurred_at": DAY.replace(day=2)}, {"occurred_at": None}, {"session": "another"}):
+        assert same(note(text), note(text, **fields))
+    for fields in ({"speaker": "Bob"}, {"metadata": {"mood": "fine"}}, {"role": "assistant"}):
+        assert not same(note(text), note(text, **fields))
+    assert not same(note(text, role="tool"), note(text, role="tool", session="another"))
+    assert not same(note(text, speaker=None), note(text, speaker=None, session="another"))
 
 
 @pytest.mark.parametrize("text", ["Thanks a lot!", "In Oslo.", "Yes, I do.", "Where are the two hens now?", "🎉", ""])

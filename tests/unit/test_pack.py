@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zettel.model import Hit, Note, Why
-from zettel.search.pack import estimate_tokens, pack
+from zettel.search.pack import estimate_tokens, pack, repetition
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
 
@@ -243,3 +243,10 @@ def test_the_budget_is_not_exceeded_with_passages_and_questions(contents: list[s
     ]
     questions = {each.note.id: each.note for each in notes}
     assert estimate_tokens(pack(hits[::2], budget, questions=questions)) <= budget
+
+
+def test_a_merged_statement_shows_its_count_and_last_date() -> None:
+    days = [NOON.replace(month=month) for month in (5, 6, 7)]
+    merged = hit("I'm vegan.", 1, event_ids=("e_1", "e_2", "e_3"), occurrences=days, speaker="Ann", occurred_at=NOON)
+    assert pack([merged], 100).endswith("- Ann: I'm vegan. (3 times, last on 2024-07-01)")
+    assert repetition(merged.note.model_copy(update={"occurrences": (NOON,) * 3})) == ""

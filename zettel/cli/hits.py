@@ -22,6 +22,8 @@ def show_hits(out: Console, hits: Sequence[Hit], *, explained: int) -> None:
     """Print hits in order, the first ``explained`` ones with explanations."""
     from rich.text import Text
 
+    from zettel.search.pack import repetition
+
     dates, names = column(when(hit.note) for hit in hits), column(who(hit.note) for hit in hits)
     for place, hit in enumerate(hits):
         note, why = hit.note, hit.why
@@ -37,6 +39,10 @@ def show_hits(out: Console, hits: Sequence[Hit], *, explained: int) -> None:
             (note.id, "dim"),
         )
         paragraph(out, note_text(note, text=hit_text(hit)), indent=INDENT)
+        if repeated := repetition(note):
+            paragraph(out, Text(repeated, style="dim"), indent=INDENT)
+        if note.confidence < 1:
+            paragraph(out, Text(f"confidence {note.confidence:.2f}", style="yellow"), indent=INDENT)
         if why.superseded_by:
             paragraph(out, Text(f"superseded by {why.superseded_by}", style="yellow"), indent=INDENT)
         if note.archived:

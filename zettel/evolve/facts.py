@@ -268,6 +268,7 @@ def _thing(
         return None
     person: frozenset[str] = frozenset()
     kept: list[str] = []
+    joining = language.qualifying | language.determiners
     for place, word in enumerate(words):
         low = word.lower()
         bare = language.genitive.sub("", word)
@@ -281,7 +282,7 @@ def _thing(
             person = _name_tokens(bare)
         elif place and words[place - 1].lower() in language.owned_by and word[:1].isupper():
             person = _name_tokens(word)
-        elif low in language.first or (low in language.common and low not in language.qualifying | language.determiners):
+        elif low in language.first or (low in language.common and low not in joining):
             return None  # a sentence, not a thing: "I think that it"
         elif low not in language.determiners and low not in language.descriptions and low not in language.qualifying:
             kept.append(bare)

@@ -43,7 +43,7 @@ FACT_WEIGHT = 0.0
 SIMILAR, PENALTY = 0.3, 4.0
 """A statement loses this weight per further part of the shorter one's words that it shares with a shown one."""
 SAME = 0.5
-"""From this share of common words on, two statements count as one that was repeated. Repetition raises the weight by log(days)."""
+"""From this share of common words on, two statements are one that was repeated. It weighs more by log(days)."""
 RECENT_SPAN = timedelta(days=30)
 """The longest time from a recent statement to the scope's latest event."""
 MIN_STATEMENT, MAX_STATEMENT = 8, 160
@@ -65,6 +65,11 @@ class Statement(NamedTuple):
     facts: tuple[Fact, ...]
     weight: float
     tokens: frozenset[str]
+
+    @property
+    def times(self) -> tuple[datetime, ...]:
+        """When it was said; of a merged note, more than once."""
+        return self.note.occurrences or ((self.note.occurred_at,) if self.note.occurred_at else ())
 
     @property
     def is_instruction(self) -> bool:
@@ -228,9 +233,7 @@ def _likeness(one: Statement, other: Statement) -> float:
 def _said_on(spoken: Sequence[Statement], likeness: Sequence[float]) -> list[datetime]:
     """Return the first time of each day of nearly the same statements."""
     times = sorted(
-        each.note.occurred_at
-        for each, overlap in zip(spoken, likeness, strict=True)
-        if overlap >= SAME and each.note.occurred_at
+        time for each, overlap in zip(spoken, likeness, strict=True) if overlap >= SAME for time in each.times
     )
     return list({time.date(): time for time in reversed(times)}.values())[::-1]
 
@@ -257,5 +260,5 @@ def _bullet(line: _Line) -> str:
 
 
 def _order(statement: Statement) -> tuple[float, int, str]:
-    when = statement.note.occurred_at
-    return when.timestamp() if when else 0.0, statement.note.seq, statement.text
+    last = max((time.timestamp() for time in statement.times), default=0.0)
+    return last, statement.note.seq, statement.text

@@ -9,6 +9,7 @@ from typing import Any
 
 from zettel.llm.prompt_lines import clip
 from zettel.model import Hit, Link, LinkType, Note, Revision
+from zettel.search.pack import repetition
 from zettel.search.passage import marked_passage
 
 SHOWN_CHARS = 600
@@ -55,7 +56,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
 
 
 def summary(note: Note, max_chars: int | None = None) -> dict[str, Any]:
-    """Return the text of a note with speaker, date and tags."""
+    """Return the text of a note with speaker, date and tags, and its repetitions and confidence if it has any."""
     text = note.content if max_chars is None or len(note.content) <= max_chars else clip(note.content, max_chars)
     return without_empty(
         id=note.id,
@@ -63,6 +64,8 @@ def summary(note: Note, max_chars: int | None = None) -> dict[str, Any]:
         text=text,
         who=note.speaker,
         when=moment(note.occurred_at),
+        repeated=repetition(note),
+        confidence=None if note.confidence == 1 else round(note.confidence, 2),
         true_until=moment(note.valid_to),
         tags=list(note.tags),
         archived=note.archived,

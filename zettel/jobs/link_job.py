@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
 from zettel.core.commit import Clock, Commits
-from zettel.core.decisions import not_reverted, reverted, set_by_people, versions_by
+from zettel.core.decisions import not_reverted, reverted, versions_by
 from zettel.core.fold import live_revisions
 from zettel.core.follow_ups import (
     UnfinishedJobs,
@@ -32,7 +32,7 @@ from zettel.jobs.annotation_writer import is_outdated
 from zettel.jobs.spec import JobHandler, JobLane, JobSpec, Pause
 from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_cosines, near_links, speakers
 from zettel.link.neighbors import is_older
-from zettel.model import Cause, Hit, Input, Job, JobKind, Kind, Link, LinkType, Note, Scope
+from zettel.model import Cause, Hit, Input, Job, JobKind, Kind, Link, Note, Scope
 from zettel.ports import GraphStore, NearestNotes, NoteHistory, ScopeState
 from zettel.ports.language_model import (
     AskFactory,
@@ -44,6 +44,7 @@ from zettel.ports.language_model import (
 )
 from zettel.ports.operations import Op, StaleLease
 from zettel.ports.query import Filter, SearchRequest
+from zettel.scoring.consensus import weighed_link
 from zettel.search.searcher import Searcher
 from zettel.text.index import vector_text
 
@@ -53,8 +54,6 @@ SEARCH_HITS = 20
 """Search hits for the text of a note; a request contains the best older ones."""
 DECIDED_WEIGHT = 0.9
 """The weight of a link that a model decided."""
-DOUBTED = 0.5
-"""The highest confidence of a note that contradicts an older one, while both are valid."""
 EMBEDDING = Pause(timedelta(seconds=0.2), "pending: older notes have no vectors yet")
 """Links to notes without vectors would be missed."""
 
@@ -206,7 +205,8 @@ class LinkJob(JobHandler):
             targets = {link.target for made in links.values() for link in made} - notes.keys()
             notes |= await self._store.notes(scope, sorted(targets))
             for id, changed in (await self._changes(scope, nearest, notes, clock)).items():
-                links[id] = (*links.get(id, ()), *changed)
+                weighed = (weighed_link(link, notes[link.source], notes[link.target]) for link in changed)
+                links[id] = (*links.get(id, ()), *weighed)
             for id, (decisions, _) in decided.items():
                 links[id] = _joined(links.get(id, ()), decisions, clock)
             changing = [id for id, made in links.items() if id in notes and (made or notes[id].version > 1)]
@@ -223,11 +223,8 @@ class LinkJob(JobHandler):
                 if id in decided:
                     sources.update(note.id for note in shown)
                 inputs = tuple(Input(source, notes[source].version) for source in sorted(sources))
-                is_doubted = any(link.type is LinkType.CONTRADICTS and link.source == id for link in own)
-                is_doubted = is_doubted and "confidence" not in set_by_people(history)
-                change = {"confidence": min(notes[id].confidence, DOUBTED)} if is_doubted else {}
                 undoes = versions_by(history, JobKind.LINK)
-                ops.append(revised(history, clock, cause, change, links=own, undoes=undoes, inputs=inputs))
+                ops.append(revised(history, clock, cause, {}, links=own, undoes=undoes, inputs=inputs))
             return ops + (finish(job for job in jobs if job.note in notes) if done else [])
 
         await self._commits.commit(scope, plan)

@@ -29,7 +29,10 @@ async def get(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> No
     if id.startswith("e_"):
         records = await engine.store.events(scope, [id])
     else:
-        records = await engine.store.notes(scope, [id])
+        from zettel.search.disputed import with_confidence
+
+        notes = await with_confidence(engine.store, scope, list((await engine.store.notes(scope, [id])).values()))
+        records = {note.id: note for note in notes}
     if id not in records:
         raise NotFound(scope, [id])
     return records[id]
@@ -121,9 +124,13 @@ async def graph(
 
 async def conflicts(memory: LocalMemory, *, scope: Scope | None = None) -> list[Conflict]:
     from zettel.link.conflicts import conflicts
+    from zettel.search.disputed import with_confidence
 
     engine, scope = memory.use(scope)
-    return await conflicts(engine.store, scope)
+    pairs = await conflicts(engine.store, scope)
+    notes = {note.id: note for pair in pairs for note in (pair.note, pair.other)}
+    notes = {note.id: note for note in await with_confidence(engine.store, scope, list(notes.values()))}
+    return [pair.model_copy(update={"note": notes[pair.note.id], "other": notes[pair.other.id]}) for pair in pairs]
 
 
 async def terms(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> list[Term]:

@@ -43,6 +43,9 @@ class Note(Spoken):
     ``Event``. ``flags`` name signs of instructions to a model, such as "override"; ``trust`` follows from ``role`` and
     ``flags``.
 
+    Repetition: a merged note has the events of all its duplicates, so ``len(event_ids)`` counts how often the statement
+    was made. ``occurrences`` are the known times of these events, oldest first; empty for a note that is not merged.
+
     Time: the statement is true from ``valid_from`` until ``valid_to``, which a person sets or which follows from
     SUPERSEDES links at each read. ``seq`` is the order of arrival in the scope, ``recorded_at`` the time of storing.
     ``version`` starts at 1 and grows by 1 with each revision.
@@ -73,6 +76,7 @@ class Note(Spoken):
     role: Role | None = None
     session: str | None = None
     occurred_at: Moment | None = None
+    occurrences: tuple[Moment, ...] = ()
     valid_from: Annotated[Moment | None, Trait.EDITABLE] = None
     valid_to: Annotated[Moment | None, Trait.EDITABLE] = None
     metadata: Annotated[dict[str, JsonValue], Trait.EDITABLE] = Field(default_factory=dict)

@@ -156,12 +156,14 @@ def order_answers(
     notes: Sequence[Note],
     speakers: Collection[str] = (),
     replaced: Mapping[int, int] | None = None,
+    outvoted: Collection[int] = (),
 ) -> AnswerOrder | None:
     """Move the notes that answer a question to the front; None if no note answers.
 
     ``speakers`` are the speakers of the scope. ``replaced`` maps the place of a note to that of its replacement. The
-    replacement of an answer is an answer. Facts rank before turns. In a chat with an assistant, the first note only
-    gives way if it certainly does not answer.
+    replacement of an answer is an answer. ``outvoted`` are the places of notes that more sources contradict: they rank
+    after other answers. Facts rank before turns. In a chat with an assistant, the first note only gives way if it
+    certainly does not answer.
     """
     question = parse_state_question(text)
     if question is None or len(notes) < 2:
@@ -184,17 +186,18 @@ def order_answers(
     if not answers:
         return None
     most = max(answer.matched for answer in answers)  # "garden gate": the gate of the house is another gate
+    weaker = replaced.keys() | set(outvoted)
     facts = {
         place
         for place, judgement in enumerate(judgements)
-        if judgement == (Verdict.ANSWERS, most) and notes[place].kind is Kind.SEMANTIC and place not in replaced
+        if judgement == (Verdict.ANSWERS, most) and notes[place].kind is Kind.SEMANTIC and place not in weaker
     }
 
     def rank(place: int) -> tuple[int, float, int]:
         valid_from, (verdict, matched) = notes[place].valid_from, judgements[place]
         if verdict is not Verdict.ANSWERS:
             return 2, 0.0, place
-        if matched < most or place in replaced or (facts and place not in facts):
+        if matched < most or place in weaker or (facts and place not in facts):
             return 1, 0.0, place
         return 0, -valid_from.timestamp() if valid_from else 0.0, place
 

@@ -21,7 +21,7 @@ from zettel.scoring.calibrate import answer_features, calibrate, chance
 from zettel.scoring.features import NOTE_FEATURES, NOTE_NAMES, AblationGroup, FeatureTable, feature_table
 from zettel.scoring.names import similar_terms, unknown_names
 from zettel.scoring.networks import ScoreModels, shipped_models
-from zettel.scoring.ranking import outdated
+from zettel.scoring.ranking import LIFT, outdated
 from zettel.scoring.walk import NO_STEPS, Walk, graph_of, walk
 
 if TYPE_CHECKING:
@@ -51,8 +51,6 @@ OUTSIDE_TIME = 20.0
 """Log-odds against a note outside the time, if the question names nothing else: it ranks after all others."""
 TAIL = 1e-6
 """Factor on the local score beside the graph score. It ranks notes that the walk does not reach, after all others."""
-LIFT = 1.05
-"""Least ratio between the score of a replacement and that of the note it replaces."""
 OUTDATED = 0.5
 """Factor on the score of an outdated note."""
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from zettel.ports.query import Bools, Candidates, Ints, Question, Scores
 
 
+LIFT = 1.05
+"""Least ratio between the score of a replacement and that of the note it replaces, or that it outvotes."""
 _INSIGHT = tuple(Kind).index(Kind.INSIGHT)
 
 
@@ -20,7 +22,7 @@ class Ranked(NamedTuple):
     """The best rows for a question, with the candidates and scores that they come from.
 
     ``scorer`` names the scorer and rerankers. ``strengths`` are those of decayed rows. ``extra_features`` are values of
-    rerankers by name and row.
+    rerankers by name and row. ``confidences`` are those of rows that other rows contradict.
     """
 
     question: Question
@@ -30,6 +32,7 @@ class Ranked(NamedTuple):
     scorer: str
     strengths: Mapping[int, float]
     extra_features: Mapping[str, Mapping[int, float]] = {}
+    confidences: Mapping[int, float] = {}
 
 
 def rank(

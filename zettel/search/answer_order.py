@@ -5,7 +5,7 @@ Scorers know words, vectors and links. This step reads the notes themselves, see
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,13 +28,15 @@ def reorder_by_answer(
     rows: Sequence[int],
     notes: Mapping[str, Note],
     most: int,
+    outvoted: Collection[int] = (),
     *,
     insights: bool = False,
 ) -> tuple[list[int], Floats, dict[int, float]]:
     """The rows in the new order, all scores reassigned to that order, and the verdict on each row.
 
     A verdict is 1 if the note answers, -1 if it certainly does not, else 0. Examines the first ``most`` rows. Drops
-    rows whose note is not in ``notes`` (by id). Insights come last unless ``insights`` were requested.
+    rows whose note is not in ``notes`` (by id). The ``outvoted`` rows rank after other answers. Insights come last
+    unless ``insights`` were requested.
     """
     rows = [row for row in rows if candidates.ids[row] in notes]
     last = repeats(candidates, np.array(rows, np.int64), insights=insights)
@@ -44,6 +46,7 @@ def reorder_by_answer(
         [notes[candidates.ids[row]] for row in examined],
         candidates.speaker_names,
         replaced(candidates, examined, question.valid_at),
+        {place for place, row in enumerate(examined) if row in outvoted},
     )
     if answers is None:
         return rows, score, {}

@@ -196,10 +196,11 @@ def _entry(statement: _Statement) -> _Entry:
     hit, note = statement.hit, statement.hit.note
     is_fact = note.kind is not Kind.EPISODIC
     notes = (note, *statement.repeats)
+    validity = hit.why.time if note.valid_to else ""
     return _Entry(
         place=_place(note, is_fact),
         heading=FACTS if is_fact else _heading(note),
-        line=_line(note, is_fact, [text for text in (hit.why.time if note.valid_to else "", _repeated(notes)) if text]),
+        line=_line(note, is_fact, [text for text in (validity, _repeated(notes) or repetition(note)) if text]),
         event=note.event_ids[0],
         sources=tuple(frozenset(each.event_ids) for each in notes) if note.kind is Kind.SEMANTIC else (),
         is_whole_message=not is_fact and note.parts == 1 and statement.is_whole,
@@ -255,6 +256,12 @@ def _repeated(notes: Sequence[Note]) -> str:
     if others:
         return f"{len(notes)} times, {days[0]} to {days[-1]}"
     return f"{len(notes)} times" if len(notes) > 1 else ""
+
+
+def repetition(note: Note) -> str:
+    """How often and when a merged statement was made: "3 times, last on 2024-07-03"; "" if it was made on one day."""
+    days = sorted({moment.date() for moment in note.occurrences})
+    return f"{len(note.event_ids)} times, last on {days[-1].isoformat()}" if len(days) > 1 else ""
 
 
 def _on_one_line(text: str) -> str:

@@ -28,6 +28,7 @@ from zettel.scoring.strength import FAINTEST, FRESH, strength, weights
 from zettel.search.answer_order import reorder_by_answer
 from zettel.search.archived import PAGE, ArchiveCandidates, is_requested
 from zettel.search.decayed import DecayedNotes, RestoreDecayed
+from zettel.search.disputed import disputes, doubted, is_outvoted, votes_on, weighed
 from zettel.search.explain import explain
 from zettel.search.passage import select_passage
 from zettel.search.question import parse_question
@@ -96,6 +97,10 @@ class Searcher:
         )
         candidates = await self._with_archive(scope, request, question, candidates)
         scores = scorer.score(question, candidates)
+        confidences: Mapping[int, float] = {}
+        if pairs := disputes(candidates, question.today):
+            confidences = await self._confidences(scope, request, candidates, pairs)
+            scores = replace(scores, score=weighed(scores.score, pairs, confidences))
         least = request.min_score or 0.0
         old = outdated(candidates, question.valid_at) & request.current_only
         insights = Kind.INSIGHT.value in request.filter.kinds
@@ -111,7 +116,19 @@ class Searcher:
             score[list(strengths)] *= weights(list(strengths.values()))
             scores = replace(scores, score=score)
             best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
-        return Ranked(question, candidates, scores, best, scorer.name, strengths)
+        return Ranked(question, candidates, scores, best, scorer.name, strengths, confidences=confidences)
+
+    async def _confidences(
+        self, scope: Scope, request: SearchRequest, candidates: Candidates, pairs: Sequence[tuple[int, int]]
+    ) -> dict[int, float]:
+        """The confidence of the rows in these pairs, at the request's time."""
+        rows = {candidates.ids[row]: row for pair in pairs for row in pair}
+        known_at = request.known_at
+        notes = await (self._store.notes(scope, list(rows)) if known_at is None
+                       else self._known_then(scope, list(rows), known_at))  # fmt: skip
+        ids = [(candidates.ids[first], candidates.ids[second]) for first, second in pairs]
+        votes = await votes_on(self._store, scope, ids, notes)
+        return {rows[id]: confidence for id, confidence in votes.items()}
 
     async def _with_archive(
         self, scope: Scope, request: SearchRequest, question: Question, candidates: Candidates
@@ -185,7 +202,7 @@ class Searcher:
         rows = [row for row in ranked.rows if candidates.ids[row] in notes][: request.k]
         hits = [
             Hit(
-                note=notes[candidates.ids[row]],
+                note=doubted(notes[candidates.ids[row]], ranked.confidences.get(row)),
                 score=float(scores.score[row]),
                 why=explain(row, candidates, scores, scorer, today, ranked.strengths.get(row), full=request.explain),
                 passage=select_passage(notes[candidates.ids[row]].content, ranked.question),
@@ -275,8 +292,9 @@ def _reordered(
         return ranked
     question, candidates, scores = ranked.question, ranked.candidates, ranked.scores
     insights = Kind.INSIGHT.value in request.filter.kinds
+    outvoted = {row for row, confidence in ranked.confidences.items() if is_outvoted(confidence)}
     rows, score, answer_scores = reorder_by_answer(
-        question, candidates, scores.score, ranked.rows, notes, most, insights=insights
+        question, candidates, scores.score, ranked.rows, notes, most, outvoted, insights=insights
     )
     rows = rows[: max(request.k, reads)]
     return ranked._replace(rows=rows, scores=replace(scores, score=score), extra_features={"statement": answer_scores})

@@ -48,7 +48,8 @@ EVERY_FIELD: dict[str, Any] = {
     "kind": Kind.PROCEDURAL, "title": "Harbours", "caption": "A harbour", "context": "Ann: a harbour",
     "keywords": ("harbour", "ferry"), "tags": ("place",), "importance": 0.25, "confidence": 0.75,
     "external_id": "turn/7", "part": 1, "parts": 3, "speaker": "Ann", "role": "user", "session": "s",
-    "occurred_at": MOMENT, "valid_from": MOMENT + timedelta(days=1), "metadata": {"team": {"red": [1, None]}},
+    "occurred_at": MOMENT, "occurrences": (MOMENT, MOMENT + timedelta(days=9)),
+    "valid_from": MOMENT + timedelta(days=1), "metadata": {"team": {"red": [1, None]}},
     "authored": ("context",), "archived": True, "merged_into": "n_9", "faded": True, "quarantined": "spam",
     "flags": ("instruction",), "trust": 0.5,
 }  # fmt: skip

@@ -1,0 +1,167 @@
+"""Confidence of statements that contradict each other: a weighted vote of independent sources.
+
+The model is the vote of truth discovery (Li et al. 2016, "A Survey on Truth Discovery"; the formula is that of Dong et
+al. 2009, "Integrating Conflicting Data", without copying): if each source is right with the chance ``ACCURACY``, a side
+with the votes S against O is right with the chance 1 / (1 + odds ** (O - S)), where odds = ACCURACY / (1 - ACCURACY).
+
+- A **source** is a speaker, or the file or session of a statement without a speaker. Its repetitions in other sessions,
+  on other days and in other files count half, a quarter, ..., so that no source has more than two votes.
+- **Trust** scales a vote: a person 1, an assistant 0.75, a tool or a document 0.5, a text that looks like instructions
+  half of that.
+- **Recency** scales it too: a vote halves for every ``HALF_LIFE_DAYS`` before the latest statement of the dispute.
+
+A statement is supported by all statements that contradict the same statement, but not the supported one. So sides
+follow from the CONTRADICTS links alone, in any number of words. All functions are pure, and nothing is stored: every
+read computes the confidence from the notes and links of that moment. So it does not depend on the order of
+jobs, and a deleted or reverted note does not count.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple, TypeVar
+
+from zettel.model import EventRecord, Link, LinkType, Note
+from zettel.text.statements import parse_sentences
+
+ACCURACY = 0.8
+"""The chance that a person's statement is right. Three votes ahead mean a confidence of 0.98."""
+HALF_LIFE_DAYS = 730
+"""The age at which a vote counts half. Facts in dispute rarely change within months without a word of correction."""
+TRUST = {"assistant": 0.75, "tool": 0.5, "document": 0.5}
+"""Votes of roles; the others have 1."""
+OUTVOTED = 0.45
+"""The confidence below which other answers rank first. An equal vote is not a verdict, even if one side is older."""
+LEAST_FACTOR = 0.5
+"""The factor on the score of a note with a confidence of 0."""
+
+
+_CORRECTS = re.compile(r"\b(?:actually|correct(?:ion|ed|ing)|i was wrong|my mistake|scratch that|not .* but)\b")
+
+
+class Statement(NamedTuple):
+    """A statement in a dispute: its trust (0..1), and the events that made it."""
+
+    trust: float
+    events: tuple[EventRecord, ...]
+
+
+Id = TypeVar("Id", str, int)
+"""The id or the row of a note."""
+
+
+def dispute_of(pairs: Iterable[tuple[Id, Id]]) -> dict[Id, frozenset[Id]]:
+    """Return the notes that contradict each note, from pairs in either direction."""
+    opponents: dict[Id, set[Id]] = defaultdict(set)
+    for first, second in pairs:
+        opponents[first].add(second)
+        opponents[second].add(first)
+    return {id: frozenset(others) for id, others in opponents.items()}
+
+
+def is_disputable(note: Note) -> bool:
+    """Return whether a note counts in a dispute: it is neither archived nor superseded."""
+    return not note.archived and note.valid_to is None
+
+
+def confidences(dispute: Mapping[str, frozenset[str]], statements: Mapping[str, Statement]) -> dict[str, float]:
+    """Return the confidence of each note in the dispute, 0 .. 1, rounded to two digits.
+
+    Notes without a statement, such as archived ones, do not count. Of several contradicting notes the strongest
+    counts.
+
+    Example: four people against one have 0.98, the one has 0.02; one against one is 0.5 each.
+    """
+    opponents = {id: frozenset(others & statements.keys()) for id, others in dispute.items() if id in statements}
+    return {
+        id: min(_confidence(*sides(opponents, id, other), statements) for other in sorted(others))
+        for id, others in sorted(opponents.items())
+        if others
+    }
+
+
+def sides(dispute: Mapping[str, frozenset[str]], first: str, second: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the notes that support each of two contradicting notes, themselves included."""
+    for_first, for_second = dispute[second] - dispute[first], dispute[first] - dispute[second]
+    return for_first | {first}, for_second | {second}
+
+
+def _confidence(ours: Iterable[str], theirs: Iterable[str], statements: Mapping[str, Statement]) -> float:
+    sided = [[statements[id] for id in sorted(ids)] for ids in (ours, theirs)]
+    times = [
+        event.occurred_at for side in sided for statement in side for event in statement.events if event.occurred_at
+    ]
+    latest = max(times, default=None)
+    support, opposition = (votes(side, latest) for side in sided)
+    odds = ACCURACY / (1 - ACCURACY)
+    return round(1 / (1 + math.pow(odds, opposition - support)), 2)
+
+
+def votes(statements: Sequence[Statement], latest: datetime | None) -> float:
+    """Return the votes of statements that support each other; ``latest`` is the time of the whole dispute.
+
+    An event without a time has no age.
+    """
+    by_source: dict[tuple[str | None, ...], dict[tuple[str, ...], float]] = defaultdict(dict)
+    for statement in statements:
+        for event in statement.events:
+            weight = statement.trust * _recency(event.occurred_at, latest)
+            repetitions = by_source[_source(event)]
+            occasion = _occasion(event)
+            repetitions[occasion] = max(repetitions.get(occasion, 0.0), weight)
+    # The best repetition counts fully, the next ones half, a quarter, ...
+    return sum(
+        weight * 0.5**place
+        for _, repetitions in sorted(by_source.items(), key=lambda item: str(item[0]))
+        for place, weight in enumerate(sorted(repetitions.values(), reverse=True))
+    )
+
+
+def ranking_factor(confidence: float) -> float:
+    """Return the factor on the score of a note in a dispute: 1 for a certain one, at least LEAST_FACTOR."""
+    return LEAST_FACTOR + (1 - LEAST_FACTOR) * confidence
+
+
+def weighed_link(link: Link, newer: Note, older: Note) -> Link:
+    """Return a SUPERSEDES link that the rules found, as CONTRADICTS if the newer note may not replace the older one.
+
+    A note replaces no note of higher trust. A statement replaces that of another speaker only if it states a
+    change: "The code is 5678." of Eve contradicts Ann's "The code is 1234.", and a vote decides.
+    """
+    if link.type is not LinkType.SUPERSEDES:
+        return link
+    is_entitled = trust(newer) >= trust(older)
+    is_same_speaker = (newer.speaker or "").casefold() == (older.speaker or "").casefold()
+    if is_entitled and (is_same_speaker or _states_change(newer)):
+        return link
+    return link.model_copy(update={"type": LinkType.CONTRADICTS})
+
+
+def trust(note: Note) -> float:
+    """Return the trust in a note's vote, from its role and flags."""
+    return min(note.trust, TRUST.get(note.role or "", 1.0))
+
+
+def _states_change(note: Note) -> bool:
+    return any(sentence.changed or _CORRECTS.search(sentence.low) for sentence in parse_sentences(note.content))
+
+
+def _source(event: EventRecord) -> tuple[str | None, ...]:
+    """Return the source of an event: its speaker, else its file, else its session."""
+    if event.speaker:
+        return "speaker", event.speaker.casefold(), event.role
+    return ("file", event.source.file) if event.source else ("session", event.session)
+
+
+def _occasion(event: EventRecord) -> tuple[str, ...]:
+    """Return the occasion of an event: its session, day and file. A source has one vote per occasion."""
+    day = event.occurred_at.date().isoformat() if event.occurred_at else ""
+    return event.session or "", day, event.source.file if event.source else ""
+
+
+def _recency(when: datetime | None, latest: datetime | None) -> float:
+    return math.pow(0.5, (latest - when) / timedelta(days=HALF_LIFE_DAYS)) if when and latest else 1.0
