@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from itertools import permutations
 from typing import Any, cast
 
@@ -11,6 +13,9 @@ import anyio.to_thread
 import pytest
 
 from tests.contract.support import decide, search_texts
+from tests.contract.test_annotation import model
+from tests.model_server import ModelServer
+from tests.scripted_model import reply
 from zettel import LinkType, Memory, Note, Scope
 from zettel.graph import open_store
 from zettel.link.conflicts import conflicts
@@ -158,3 +163,45 @@ def test_a_concurrent_delete_is_not_listed_as_a_conflict(url: Any) -> None:
                 await store.close()
 
         assert anyio.run(read) == []
+
+
+def test_an_announced_change_takes_effect_on_its_day(memory: Memory) -> None:
+    old = memory.add("The rent is 1,150 euros.", role="user", occurred_at="2024-03-01T10:00Z")
+    new = memory.add("The rent goes up to 1,240 euros from January.", role="user", occurred_at="2024-10-05T10:00Z")
+    memory.flush()
+    assert note(memory, new).valid_from == note(memory, old).valid_to == datetime(2025, 1, 1, tzinfo=timezone.utc)
+    question = "How much is the rent?"
+    assert [hit.note.id for hit in memory.search(question, as_of="2024-11-01")] == [old]
+    assert {hit.note.id for hit in memory.search(question, current_only=True, now="2024-11-01")} == {old, new}
+    assert [hit.note.id for hit in memory.search(question, current_only=True, now="2025-02-01")] == [new]
+    memory.revert(new, 1)
+    assert note(memory, old).valid_to is None
+    assert note(memory, new).valid_from == datetime(2024, 10, 5, 10, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_model_judges_what_the_rules_propose(url: Any, accepted: bool) -> None:
+    """What it declines is not linked, though the rules are certain of it."""
+    offered: list[str] = []
+
+    def answer(request: dict[str, Any]) -> str:
+        prompt = request["messages"][-1]["content"]
+        if not prompt.startswith("notes:"):
+            return reply(request)
+        cards = [json.loads(line) for line in prompt.splitlines() if line.startswith("{")]
+        links = []
+        for card in cards:
+            offered.extend(card.get("to", []))
+            targets = card.get("to", [])
+            links += [{"from": card["id"], "to": to, "type": "SUPERSEDES", "reason": "changed"} for to in targets]
+        return json.dumps({"links": links if accepted else []})
+
+    with ModelServer(answer) as server, Memory(url, llm=model(server)) as memory:
+        old = memory.add("The vault code is 4711.", speaker="Ann", occurred_at="2024-01-10")
+        memory.flush(timeout=60)
+        new = memory.add("The vault code was changed to 8012.", speaker="Ann", occurred_at="2024-02-10")
+        memory.flush(timeout=60)
+        assert offered
+        replaced = [link.target for link in memory.links(new) if link.type is LinkType.SUPERSEDES]
+        assert replaced == ([old] if accepted else [])
+        assert (note(memory, old).valid_to is not None) is accepted

@@ -138,7 +138,7 @@ def test_resolve_settles_a_conflict(memory: Memory, keeps_older: bool) -> None:
     first, second = contradicting(memory)
     (conflict,) = memory.conflicts()
     assert (conflict.other.id, conflict.note.id) == (first, second)
-    assert (conflict.note.confidence, conflict.other.confidence) == (0.5, 1.0)
+    assert (conflict.note.confidence, conflict.other.confidence) == (0.5, 0.5)
     assert (conflict.source, str(conflict.other_source)) == (None, "chat.txt:3")
     keep, over = (first, second) if keeps_older else (second, first)
     link = memory.resolve(keep, over, reason="I asked Ann")

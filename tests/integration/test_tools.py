@@ -188,7 +188,7 @@ def test_no_argument_changes_the_scope(memory: Memory) -> None:
 
 def test_tools_have_openai_and_anthropic_schemas(tools: MemoryTools) -> None:
     names = [tool.name for tool in tools]
-    assert len(tools) == 7
+    assert len(tools) == 8
     for schema, tool in zip(tools.openai(), tools, strict=True):
         function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         assert schema == {"type": "function", "function": function}

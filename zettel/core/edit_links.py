@@ -10,7 +10,7 @@ from zettel.core.fold import fold
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.errors import InvalidInput, NotFound
-from zettel.model import Input, JobKind, Link, LinkKey, LinkType, Note, Scope
+from zettel.model import Input, Link, LinkKey, LinkType, Scope
 from zettel.ports import GraphStore, NoteHistory, ScopeState
 from zettel.ports.operations import Op, PutRevision
 
@@ -74,14 +74,13 @@ class LinkEditor:
         made: list[Link] = []
 
         async def make(pair: Pair, clock: Clock) -> list[PutRevision]:
-            notes = await self._require_shown(scope, pair)
+            await self._require_shown(scope, pair)
             if not any(link.type in (LinkType.CONTRADICTS, LinkType.SUPERSEDES) for link in _links(pair)):
                 raise InvalidInput(f"{keep} and {over} do not contradict each other: see `conflicts`, or link them")
             puts = _unlinked(pair, opposite, clock)
             history = next((_after(pair[keep], put) for put in puts if put.note.id == keep), pair[keep])
             made[:] = [_new_link(key, reason or RESOLVED, clock)]
-            change = await self._confidence(scope, notes[keep], history, over)
-            put = revised(history, clock, BY_HAND, change, links=tuple(made), inputs=_inputs(pair))
+            put = revised(history, clock, BY_HAND, {}, links=tuple(made), inputs=_inputs(pair))
             return [*puts, put]
 
         await self._revise(scope, keep, over, make)
@@ -99,24 +98,12 @@ class LinkEditor:
 
         await self._commits.commit(scope, plan)
 
-    async def _require_shown(self, scope: Scope, pair: Pair) -> dict[str, Note]:
+    async def _require_shown(self, scope: Scope, pair: Pair) -> None:
         notes = Rows(await self._store.notes(scope, sorted(pair)))
         for id in pair:
             if notes[id].archived:
                 raise InvalidInput(f"{id} is in the archive, or was merged: link what is not put away")
-        return notes
 
-    async def _confidence(self, scope: Scope, note: Note, history: NoteHistory, over: str) -> dict[str, float]:
-        """Return the confidence that a contradiction cost a note, unless another one is open."""
-        _, links = fold(*history)
-        others = [link.target for link in links if link.type is LinkType.CONTRADICTS and link.target != over]
-        open_notes = (await self._store.notes(scope, others)).values() if others else ()
-        if any(other.valid_to is None and not other.archived for other in open_notes):
-            return {}
-        jobs = [r for r in history.revisions if isinstance(r.cause.by, JobKind)]
-        doubting = {r.version for r in jobs if "confidence" in r.change}
-        undoubted, _ = fold(history.base, [r for r in history.revisions if r.version not in doubting])
-        return {"confidence": undoubted.confidence} if undoubted.confidence > note.confidence else {}
 
 
 def _links(pair: Pair) -> list[Link]:

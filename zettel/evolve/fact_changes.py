@@ -40,8 +40,8 @@ class _Statement(NamedTuple):
 
 def in_time(first: Note, second: Note) -> tuple[Note, Note, bool]:
     """Return the earlier note, the later note, and whether this is their order by date."""
-    if first.occurred_at and second.occurred_at and first.occurred_at != second.occurred_at:
-        return (first, second, True) if first.occurred_at < second.occurred_at else (second, first, True)
+    if first.valid_from and second.valid_from and first.valid_from != second.valid_from:
+        return (first, second, True) if first.valid_from < second.valid_from else (second, first, True)
     return (first, second, False) if first.seq < second.seq else (second, first, False)
 
 
@@ -64,6 +64,11 @@ def change_of(earlier: Note, later: Note, dated: bool) -> FactChange | None:
         if any(_is_denied(old, earlier, denial, later) for denial in denials(later))
     ]
     return min(changes, key=lambda change: change.type is not LinkType.SUPERSEDES, default=None)
+
+
+def announced(note: Note) -> datetime | None:
+    """Return the future time from which a note's change is true: 1 January for "goes up to 90 euros from January"."""
+    return next((fact.effective for fact in facts(note) if fact.marked and fact.effective), None)
 
 
 def replaces(new: Fact, later: Note, old: Fact, earlier: Note) -> bool:
@@ -118,7 +123,8 @@ def _change(old: _Statement, new: _Statement, dated: bool) -> FactChange | None:
     if _is_certain(old, new, dated):
         reason = f"says that {subject} changed: {before.value.text} \u2192 {after.value.text}"
         return FactChange(LinkType.SUPERSEDES, reason, after.effective)
-    if after.exclusive in ("always", "dated"):
+    is_known = after.exclusive == "known" and are_known_towns(before.value, after.value)
+    if is_known or after.exclusive in ("always", "dated"):
         reason = f"says otherwise of {subject}: {before.value.text} / {after.value.text}"
         return FactChange(LinkType.CONTRADICTS, reason)
     return None

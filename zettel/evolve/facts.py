@@ -93,7 +93,8 @@ def facts_are_read(note: Note) -> bool:
     role = note.role or implied_role(note.speaker)
     if note.kind is Kind.SEMANTIC and not note.speaker:
         return True
-    return note.kind is Kind.EPISODIC and role in (None, "user") and bool(note.speaker or role)
+    is_document = role is None and not note.speaker and bool(note.title)
+    return note.kind is Kind.EPISODIC and role in (None, "user") and not is_document
 
 
 class Denial(NamedTuple):

@@ -23,14 +23,17 @@ CORE_TOKENS = 400
 """Default size of the core memory in tokens."""
 PINNED_CHARS = 300
 """Characters shown of a pinned note."""
-PINNED_HEAD, PROFILE_HEAD = "## Always to be known", "## Of the people who speak"
+PROVEN = 0.7
+"""The lowest confidence of a lesson in the core memory: four successes and no more than one failure."""
+PINNED_HEAD, PROFILE_HEAD, LESSONS_HEAD = "## Always to be known", "## Of the people who speak", "## What worked"
 
 
 def core(memory: AnyMemory, max_tokens: int = CORE_TOKENS, *, scope: Scope | None = None) -> str:
     """Return the core memory in at most ``max_tokens``; "" if it is empty.
 
-    Notes tagged ``pinned`` come first, ordered by importance and then by age, newest first. The profile follows.
-    Superseded notes and notes flagged as instructions to a model are left out. Raises ``InvalidInput``.
+    Notes tagged ``pinned`` come first, ordered by importance and then by age, newest first. The profile follows, with
+    the standing instructions, and then the lessons with a confidence of at least PROVEN. Superseded notes and notes
+    flagged as instructions to a model are left out. Raises ``InvalidInput``.
     """
     return run_sync(memory, partial(_core, max_tokens, scope))
 
@@ -52,6 +55,10 @@ async def _core(max_tokens: int, scope: Scope | None, memory: AsyncMemory) -> st
     if profiles:
         profile = [line for line in profiles[0].content.splitlines() if line.strip()]
         lines = _fitting([*lines, PROFILE_HEAD, *profile], max_tokens)
+    learned = all_notes(memory, kinds=[Kind.PROCEDURAL.value], scope=scope)
+    lessons = [note async for note in learned if note.confidence >= PROVEN and note.valid_to is None and not note.flags]
+    lessons.sort(key=lambda note: (-note.confidence, -note.seq))
+    lines = _fitting([*lines, LESSONS_HEAD, *(f"- {clip(note.content, PINNED_CHARS)}" for note in lessons)], max_tokens)
     return "\n".join(lines)
 
 

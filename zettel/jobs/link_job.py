@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
 from zettel.core.commit import Clock, Commits
-from zettel.core.decisions import not_reverted, reverted, versions_by
+from zettel.core.decisions import not_reverted, reverted, set_by_people, versions_by
 from zettel.core.fold import live_revisions
 from zettel.core.follow_ups import (
     UnfinishedJobs,
@@ -25,14 +25,14 @@ from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidModelItem, InvalidModelOutput
-from zettel.evolve.fact_changes import change_links
+from zettel.evolve.fact_changes import announced, change_links
 from zettel.evolve.facts import facts
 from zettel.evolve.same_matter import concern_same_matter
 from zettel.jobs.annotation_writer import is_outdated
 from zettel.jobs.spec import JobHandler, JobLane, JobSpec, Pause
 from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_cosines, near_links, speakers
 from zettel.link.neighbors import is_older
-from zettel.model import Cause, Hit, Input, Job, JobKind, Kind, Link, Note, Scope
+from zettel.model import Cause, Hit, Input, Job, JobKind, Kind, Link, LinkType, Note, Scope
 from zettel.ports import GraphStore, NearestNotes, NoteHistory, ScopeState
 from zettel.ports.language_model import (
     AskFactory,
@@ -147,10 +147,11 @@ class LinkJob(JobHandler):
         return [UnfinishedJobs([jobs[id]], errors(f"not valid in the answer: {why}")) for id, why in flaws.items()]
 
     async def _choices(self, scope: Scope, group: Sequence[Note], offered: int) -> CandidateBatch:
-        """Return for each note the older notes that a search for its text finds."""
+        """Return for each note the older notes that the rules would replace, and those that a search for it finds."""
         from zettel.scoring.fusion import FusionScorer
 
         scorer = FusionScorer()
+        proposed = await self._proposed(scope, group)
         results: list[list[Hit]] = []
         for note in group:  # one after another, so that concurrent calls wait for one search only
             # Only facts replace facts; a fact has a link to its source already.
@@ -164,12 +165,25 @@ class LinkJob(JobHandler):
             older = [hit.note for hit in hits if is_older(hit.note, note)]
             if note.kind is Kind.SEMANTIC:
                 older = [other for other in older if concern_same_matter(note, other)][:FACTS_OFFERED]
-            older = older[:offered]
+            by_rules = proposed.get(note.id, ())
+            older = [*by_rules, *(other for other in older if other.id not in {each.id for each in by_rules})][:offered]
             for other in older:
                 positions.setdefault(other.id, len(positions))
                 others[other.id] = other
             candidates.append(NoteCandidates(note, tuple(positions[other.id] for other in older)))
         return CandidateBatch(tuple(candidates), tuple(others[id] for id in positions))
+
+    async def _proposed(self, scope: Scope, group: Sequence[Note]) -> dict[str, list[Note]]:
+        """Return by note the older notes that it replaces or contradicts by the rules, which a model then judges."""
+        space = await self._vectors.space()
+        nearest = await self._store.near(scope, [note.id for note in group], space.id, NEIGHBOURS_ASKED)
+        others = await self._store.notes(scope, sorted({id for near in nearest for id, _ in near.others}))
+        near_notes = {near.note: [others[id] for id, _ in near.others if id in others] for near in nearest}
+        proposed: dict[str, list[Note]] = {}
+        for note in group:
+            links = change_links(note, near_notes.get(note.id, ()), note.recorded_at)
+            proposed[note.id] = [others[link.target] for link in links if link.source == note.id]
+        return proposed
 
     async def _commit(
         self,
@@ -205,6 +219,8 @@ class LinkJob(JobHandler):
             targets = {link.target for made in links.values() for link in made} - notes.keys()
             notes |= await self._store.notes(scope, sorted(targets))
             for id, changed in (await self._changes(scope, nearest, notes, clock)).items():
+                if id in decided:  # the model has judged these pairs
+                    changed = tuple(link for link in changed if link.source != id)
                 weighed = (weighed_link(link, notes[link.source], notes[link.target]) for link in changed)
                 links[id] = (*links.get(id, ()), *weighed)
             for id, (decisions, _) in decided.items():
@@ -224,7 +240,12 @@ class LinkJob(JobHandler):
                     sources.update(note.id for note in shown)
                 inputs = tuple(Input(source, notes[source].version) for source in sorted(sources))
                 undoes = versions_by(history, JobKind.LINK)
-                ops.append(revised(history, clock, cause, {}, links=own, undoes=undoes, inputs=inputs))
+                change = {}
+                if any(link.type is LinkType.SUPERSEDES and link.source == id for link in own):
+                    start = announced(notes[id])
+                    if start is not None and "valid_from" not in set_by_people(history):
+                        change["valid_from"] = start
+                ops.append(revised(history, clock, cause, change, links=own, undoes=undoes, inputs=inputs))
             return ops + (finish(job for job in jobs if job.note in notes) if done else [])
 
         await self._commits.commit(scope, plan)
