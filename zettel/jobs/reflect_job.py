@@ -31,7 +31,18 @@ from zettel.evolve.lessons import (
     may_report_outcome,
     outcomes,
 )
-from zettel.evolve.profile import PROFILE, Statement, profile, statements
+from zettel.evolve.profile import (
+    LEAST_WEIGHT,
+    PROFILE,
+    SHOWN_WEIGHT,
+    Statement,
+    current,
+    profile,
+    render,
+    statements,
+    weightiest,
+)
+from zettel.evolve.profile_by_model import LiteLLMProfiler
 from zettel.jobs.counters import Counters
 from zettel.jobs.derived_notes import DerivedNote, DerivedNotes, Draft, derived_note, text_version
 from zettel.jobs.retry_limit import RetryLimit
@@ -48,6 +59,8 @@ PAGE = 500
 """Notes per page."""
 BATCH = 10
 """Notes per transaction."""
+SHOWN = 240
+"""Statements in a request for a profile, those with the highest weights: some 7,000 tokens."""
 THEME = "theme"
 """The tag of an insight about a community."""
 LESSON = "lesson"
@@ -67,6 +80,7 @@ class ReflectJob(JobHandler):
         vectors: Vectors,
         counters: Counters,
         reflector: ModelReflector | None,
+        profiler: LiteLLMProfiler | None,
         ask_about: AskFactory,
     ) -> None:
         self._store = store
@@ -74,6 +88,7 @@ class ReflectJob(JobHandler):
         self._counters = counters
         self._writer = DerivedNotes(store, vectors)
         self._reflector = reflector
+        self._profiler = profiler
         self._ask_about = ask_about
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs]:
@@ -100,7 +115,7 @@ class ReflectJob(JobHandler):
     # reading ---------------------------------------------------------------------------------------------------
 
     async def _load_view(self, scope: Scope) -> _ScopeView:
-        view = _ScopeView()
+        view = _ScopeView(LEAST_WEIGHT if self._profiler is None else SHOWN_WEIGHT)
         async for page in pages(self._store, scope, PAGE):
             await self._add(scope, view, page)
         async for page in archived_pages(self._store, scope, PAGE):
@@ -133,12 +148,24 @@ class ReflectJob(JobHandler):
         if existing is not None and existing.is_settled:
             return []
         latest = max((when for _, _, when in view.spoken.values() if when is not None), default=None)
-        new = profile(view.statements, view.speakers, latest)
+        likely = [statement for statement in view.statements if statement.weight >= LEAST_WEIGHT]
+        new, model = profile(likely, view.speakers, latest), None
         if new is None:
             return [] if existing is None else await self._archive_all(scope, [existing])
-        notes = await self._notes(scope, new.sources)
+        shown: list[Statement] = []
+        if self._profiler is not None:
+            described = current(view.statements, view.speakers)
+            shown = [one for spoken in described.values() for one in weightiest(spoken, SHOWN // len(described))]
+            notes = await self._notes(scope, {statement.note.id for statement in shown})
+            lines, model = await self._profiler.lines(shown, self._ask_about(scope, list(notes.values())))
+            new = render(lines) or new
+        # Everything that the model saw is a source: its lines may contain any of it.
+        notes = await self._notes(scope, {*new.sources, *(statement.note.id for statement in shown if model)})
         caption = f"Profile of {', '.join(new.people)}"
-        return [Draft(Kind.INSIGHT, PROFILE, new.content, caption, (), tuple(notes.values()), existing)]
+        draft = Draft(Kind.INSIGHT, PROFILE, new.content, caption, (), tuple(notes.values()), existing)
+        if model is not None and self._profiler is not None:
+            draft = draft._replace(model=model, prompt=self._profiler.prompt.name)
+        return [draft]
 
     # lessons ---------------------------------------------------------------------------------------------------
 
@@ -270,10 +297,12 @@ class _Region(NamedTuple):
 class _ScopeView:
     """The fields of a scope that the job needs.
 
-    ``spoken``: the note, speaker and time of each event. ``turns``: the turns of each session, in order. ``reports``:
-    notes that may report outcomes. ``ties``: link weights between events. ``tied``: the linked events of each event.
+    ``least``: the lowest weight of statements. ``spoken``: the note, speaker and time of each event. ``turns``: the
+    turns of each session, in order. ``reports``: notes that may report outcomes. ``ties``: link weights between events.
+    ``tied``: the linked events of each event.
     """
 
+    least: float
     event_of: dict[str, str] = field(default_factory=dict)
     notes_of: dict[str, list[str]] = field(default_factory=dict)
     keys: dict[str, bytes] = field(default_factory=dict)
@@ -303,7 +332,7 @@ class _ScopeView:
             self.spoken[event] = note.id, note.speaker, note.occurred_at
         if note.session:
             self.turns.setdefault(note.session, []).append((note.seq, note.id))
-        self.statements += statements(note)
+        self.statements += statements(note, self.least)
         if may_report_outcome(note):
             self.reports.append(note)
 
@@ -352,7 +381,7 @@ def _key(note: Note) -> bytes:
 def _make(context: JobContext) -> ReflectJob:
     return ReflectJob(
         context.store, context.commits, context.vectors, context.counters,
-        context.models.reflector, context.ask_about,
+        context.models.reflector, context.models.profiler, context.ask_about,
     )  # fmt: skip
 
 

@@ -212,6 +212,7 @@ def _annotators(
     # Imported here: these modules take a tenth of a second, which a memory without a model should not spend.
     from zettel.annotate.by_model import LiteLLMAnnotator
     from zettel.evolve.by_model import LiteLLMEvolver
+    from zettel.evolve.profile_by_model import LiteLLMProfiler
     from zettel.evolve.reflect_by_model import LiteLLMReflector
     from zettel.link.by_model import LiteLLMLinker
     from zettel.llm.lite import load_model
@@ -221,7 +222,7 @@ def _annotators(
         by_model = LiteLLMAnnotator()
     if by_model is None or not by_model.links:
         return local, Models(model, by_model)
-    return local, Models(model, by_model, LiteLLMLinker(), LiteLLMEvolver(), LiteLLMReflector())
+    return local, Models(model, by_model, LiteLLMLinker(), LiteLLMEvolver(), LiteLLMReflector(), LiteLLMProfiler())
 
 
 def _llm_client(store: GraphStore, commits: Commits, model: LanguageModel, budget: SpendingLimit | None) -> CachedLLM:
