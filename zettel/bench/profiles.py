@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -23,12 +23,27 @@ from zettel.errors import BadRecord, InvalidInput
 from zettel.evolve.about import NUMBERS, Place, inputs
 from zettel.evolve.facts import own_words
 from zettel.evolve.frames import Language, languages
-from zettel.evolve.profile import MAX_STATEMENT, MIN_STATEMENT, PROFILE
+from zettel.evolve.profile import (
+    MAX_STATEMENT,
+    MIN_STATEMENT,
+    PROFILE,
+    SHOWN_WEIGHT,
+    Statement,
+    current,
+    render,
+    statements,
+    weightiest,
+)
+from zettel.evolve.profile_by_model import LiteLLMProfiler
+from zettel.jobs.reflect_job import SHOWN
+from zettel.llm.lite import LiteLLM
 from zettel.llm.prompt_lines import clip
 from zettel.model import Event, Kind, Scope
 from zettel.text.extraction import sentences
 
 from . import chats
+from .changes import MODEL
+from .completions import CompletionServer
 from .evaluation import Collection, Progress, run_settings, store, temporary_memory
 from .results import Cell, Result, file_hashes
 
@@ -72,9 +87,16 @@ class _Outcome(NamedTuple):
 
 
 async def run(
-    paths: Sequence[Path], sheets: Path, progress: Progress, embedder: str | None = None, fit: Path | None = None
+    paths: Sequence[Path],
+    sheets: Path,
+    progress: Progress,
+    embedder: str | None = None,
+    fit: Path | None = None,
+    recorded: Path | None = None,
 ) -> Result:
     """Measure the profile of each chat's user after ``evolve``; or ``fit`` the weights of this language file.
+
+    ``recorded`` is a folder with a model's lines for each chat, ``NAME.json``, which a local HTTP server replays.
 
     Raises ``InvalidInput`` without chats or sheets, ``BadRecord`` for a damaged file.
     """
@@ -91,7 +113,15 @@ async def run(
     async with temporary_memory(embedder=model) as memory:
         for collection in collections:
             progress("profiles", len(outcomes), len(collections))
-            outcomes.append(await _measure(memory, collection, read[collection.name], progress))
+            scope = Scope(user=collection.name)
+            await store(memory, collection, scope, progress)
+            if recorded is None:
+                await memory.evolve(scope=scope)
+                profiles = (await memory.list(kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
+                content = profiles[0].content if profiles else ""
+            else:
+                content = await _by_model(memory, scope, recorded / f"{collection.name}.json")
+            outcomes.append(_judged(collection, read[collection.name], content))
     rows: list[list[Cell]] = [_row(outcome) for outcome in outcomes]
     total = _Outcome("all", *(sum(values) for values in zip(*(outcome[1:] for outcome in outcomes), strict=True)))
     return Result(
@@ -118,12 +148,48 @@ def read_sheet(folder: Path, name: str) -> FactSheet:
         raise BadRecord(f"{path} is not a fact sheet: {error}") from error
 
 
-async def _measure(memory: AsyncMemory, collection: Collection, sheet: FactSheet, progress: Progress) -> _Outcome:
-    scope = Scope(user=collection.name)
-    await store(memory, collection, scope, progress)
-    await memory.evolve(scope=scope)
-    profiles = (await memory.list(kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
-    lines = [match for line in profiles[0].content.splitlines() if (match := _LINE.match(line))] if profiles else []
+async def _by_model(memory: AsyncMemory, scope: Scope, path: Path) -> str:
+    """Return the profile that a model writes, whose recorded lines name statements by their words."""
+    recorded = _recorded_lines(path)
+    found: list[Statement] = []
+    cursor = None
+    while True:
+        page = await memory.list(kinds=[Kind.EPISODIC], limit=500, cursor=cursor, scope=scope)
+        found += [statement for note in page.notes for statement in statements(note, SHOWN_WEIGHT)]
+        cursor = page.cursor
+        if cursor is None:
+            break
+
+    def reply(request: dict[str, Any]) -> str:
+        shown = [json.loads(line) for line in request["messages"][-1]["content"].splitlines()[1:]]
+        ids = {each["said"]: each["id"] for each in shown}
+        lines = [
+            {**line, "by": shown[0]["by"], "of": [ids[said] for said in line["said"] if said in ids]}
+            for line in recorded
+        ]
+        return json.dumps({"profile": lines})
+
+    spoken = current(found, {statement.person for statement in found})
+    seen = [one for own in spoken.values() for one in weightiest(own, SHOWN // len(spoken))]
+    with CompletionServer(reply) as server:
+        model = LiteLLM(MODEL, api_base=server.url)
+        lines, _ = await LiteLLMProfiler().lines(seen, lambda request, _: model.complete(request))
+    profile = render(lines)
+    return profile.content if profile else ""
+
+
+def _recorded_lines(path: Path) -> list[dict[str, Any]]:
+    try:
+        lines: list[dict[str, Any]] = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no recorded profile {path}") from None
+    except ValueError as error:
+        raise BadRecord(f"{path} is no JSON: {error}") from error
+    return lines
+
+
+def _judged(collection: Collection, sheet: FactSheet, content: str) -> _Outcome:
+    lines = [match for line in content.splitlines() if (match := _LINE.match(line))]
     days = {str(event.external_id): _day(event) for event in collection.events}
 
     def stated(fact: SheetFact, line: re.Match[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Kinds of questions: about a time and nothing else, for several different things, and about the past."""
+"""Kinds of questions: about a time and nothing else, for several things, about the past, and about the present."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import re
 from zettel.text.days import has_past
 from zettel.text.tokens import tokenize
 
+_PRESENT = re.compile(
+    r"\b(?:now|nowadays|current(?:ly)?|latest|these days|still|today|at the moment|at present|new)\b", re.IGNORECASE
+)
+_FORMER = re.compile(r"\b(?:before|used to|previous(?:ly)?|original(?:ly)?|at first|until now)\b", re.IGNORECASE)
 _GENERIC_WORDS = frozenset(
     tokenize(
         "talk talked discuss discussion ask tell mention say speak spoke spoken write wrote written answer reply chat"
@@ -139,3 +143,11 @@ def asks_about_past(question: str) -> bool:
     """Return whether notes that are outdated by now may answer: "Where did Ann live before?". English only."""
     text = question.lower()
     return has_past(text) or _FORMER.search(text) is not None
+
+
+# --------------------------------------------------------------------------------------------------------- the present
+
+
+def asks_for_present(text: str) -> bool:
+    """Return whether a question asks for the present state in so many words: "Where do I live now?"."""
+    return _PRESENT.search(text) is not None and _FORMER.search(text) is None
