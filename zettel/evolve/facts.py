@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
-from zettel.evolve.frames import Exclusive, Frame, Language, Pattern, Sense, language_of, places
-from zettel.evolve.values import Value, read_value
+from zettel.evolve.frames import Exclusive, Frame, Language, Pattern, Sense, language_of, towns
+from zettel.evolve.values import Value, day_end, liking, read_value
 from zettel.model import Kind, Note, implied_role
-from zettel.text.dates import find_dates
+from zettel.text.dates import placed_dates
 from zettel.text.extraction import is_question, sentences
 from zettel.text.tokens import tokenize
 
@@ -26,28 +26,33 @@ MAX_SENTENCE = 300
 """Longer sentences are lists or badly punctuated; their clauses depend on each other."""
 MAX_THING = 6
 """The most tokens of a thing."""
+MAX_APPOSITION = 5
+"""The most spaces in the value of a thing named just before: "I have a new boss, Ivan."."""
 SOON = timedelta(hours=20)
 """A date further ahead is in the future of a statement."""
 CACHED = 8192
 """Notes whose facts are cached, because jobs soon compare other notes with them."""
+ANY = "any"
+"""The attribute of an end that names only a value: "I've cancelled Netflix."."""
 
 _WORD = re.compile(r"[^\W\d_]+")
-_QUOTED = re.compile('["\u201c\u00ab\u201e][^"\u201d\u00bb\u201c]*["\u201d\u00bb]|(?<!\\w)\'[^\']{8,}\'(?!\\w)')
+_NAME = re.compile(r"[A-Z\u00c0-\u00de][\w'-]*(?=\s+[a-z])")
+_QUOTED = re.compile('["\u201c\u00ab\u201e][^"\u201d\u00bb\u201c]*["\u201d\u00bb\u201c]|(?<!\\w)\'[^\']{8,}\'(?!\\w)')
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _BLOCK = re.compile(r"^\s*(?:>|\||[-*+]\s|\d+[.)]\s|#).*$|^\s{4,}\S.*$", re.MULTILINE)
 """Quoted lines, tables, lists, headings and indented code."""
-_LETTER = re.compile(r"^\s*(?:dear|subject:|hi \w+,\s*$|re:).*", re.IGNORECASE | re.MULTILINE | re.DOTALL)
-"""A draft of a letter, to the end."""
 
 
 class Owner(NamedTuple):
     """Whose fact it is: the tokens of a person's name, and the path from there: ("wife", "boss").
 
-    Without tokens it is a thing that the conversation is about: "the rent".
+    Without tokens it is a thing that the conversation is about: "the rent". ``relation`` is what the name comes with:
+    {"sister"} of "my sister Laura".
     """
 
     person: frozenset[str]
     path: tuple[str, ...] = ()
+    relation: frozenset[str] = frozenset()
 
 
 _NOBODY = Owner(frozenset())
@@ -57,8 +62,9 @@ class Fact(NamedTuple):
     """A stated fact.
 
     ``thing`` are the tokens that say of what: {"rent"} of a value. ``sense`` tells a change or an end from a state.
-    ``former`` is the old value in the words of the sentence, or "". ``marked``: the sentence reports a change.
-    ``effective``: the time from which it is true, if that is later than the statement.
+    ``marked``: the sentence reports a change; ``corrects``: it corrects an error; ``adds``: the value is a further one.
+    ``qualifiers`` are tokens after the value: {"garage"} of "for the garage". ``effective``: the time from which it is
+    true, if that is later than the statement. ``expires``: the end of the day that the value names.
     """
 
     owner: Owner
@@ -68,12 +74,12 @@ class Fact(NamedTuple):
     sense: Sense
     exclusive: Exclusive
     marked: bool
-    former: str
     corrects: bool
     temporary: bool
     adds: bool
     qualifiers: frozenset[str]
     effective: datetime | None
+    expires: datetime | None
     text: str
 
 
@@ -96,39 +102,12 @@ def facts_are_read(note: Note) -> bool:
     return note.kind is Kind.EPISODIC and role in (None, "user") and bool(note.speaker or role)
 
 
-class Denial(NamedTuple):
-    """A sentence which says that something is no longer so: its words, in lower case, and its tokens."""
-
-    text: str
-    tokens: frozenset[str]
-    in_first_person: bool
-
-
-def denials(note: Note) -> tuple[Denial, ...]:
-    """Return the sentences of a person which say that something is no longer so: "I don't live in Porto any more."."""
-    return _denials(note.content) if facts_are_read(note) else ()
-
-
-@lru_cache(maxsize=CACHED)
-def _denials(content: str) -> tuple[Denial, ...]:
-    found = []
-    language, texts = _asserted(content)
-    for sentence in texts:
-        if language is not None and language.denies.search(sentence) and not language.unasserted.search(sentence):
-            words = frozenset(_WORD.findall(sentence.lower()))
-            first = not words.isdisjoint(language.first | language.mine)
-            found.append(Denial(f" {sentence.lower()} ", frozenset(tokenize(sentence)), first))
-    return tuple(found)
-
-
 @lru_cache(maxsize=CACHED)
 def _facts(content: str, speaker: str, said_at: datetime | None) -> tuple[Fact, ...]:
-    found: list[Fact] = []
     language, texts = _asserted(content)
-    for sentence in texts:
-        assert language is not None
-        found += _of_sentence(sentence, speaker, said_at, language)
-    return tuple(found)
+    if language is None:
+        return ()
+    return tuple(fact for text in texts for fact in _Sentence(text, speaker, said_at, language).facts())
 
 
 def _asserted(content: str) -> tuple[Language | None, list[str]]:
@@ -136,13 +115,13 @@ def _asserted(content: str) -> tuple[Language | None, list[str]]:
     if len(content) > MAX_CHARS or content.isupper():
         return None, []
     text = content.replace("\u2019", "'")
-    for hidden in (_CODE, _LETTER, _BLOCK, _QUOTED):
-        text = hidden.sub(" ", text)
-    if text.islower():  # "i live in porto"
-        text = _WORD.sub(lambda word: word[0].title() if word[0] in places() else word[0], text)
     language = language_of(text)
     if language is None or language.quotes.search(text):
         return None, []
+    for hidden in (_CODE, language.letter, _BLOCK, _QUOTED):
+        text = hidden.sub(" ", text)
+    if text.islower():  # "i live in porto"
+        text = _WORD.sub(lambda word: word[0].title() if word[0] in towns() else word[0], text)
     kept = []
     for sentence in sentences(text):
         if len(sentence) <= MAX_SENTENCE and not is_question(sentence):
@@ -153,85 +132,209 @@ def _asserted(content: str) -> tuple[Language | None, list[str]]:
     return language, kept
 
 
-def _of_sentence(sentence: str, speaker: str, said_at: datetime | None, language: Language) -> Iterator[Fact]:
-    marked, corrects = bool(language.now.search(sentence)), bool(language.corrects.search(sentence))
-    effective = _effective(sentence, said_at, language)
-    subject = ""
-    pieces = language.breaks.split(sentence)
-    is_opened_temporarily = bool(language.temporary.search(pieces[0]))  # "This week only, the course is on Monday."
-    for piece in pieces:
-        clause = language.adverb.sub(" ", language.opening.sub("", piece)).strip(" .!\u2026")
-        if not clause or language.unasserted.search(clause) or language.former.search(clause):
-            continue
-        if effective is None and language.future.search(clause):  # a plan without a date
-            continue
-        forms = [clause]
-        if subject or speaker:  # "Moved to Braga." has no subject
-            forms.append(f"{subject or language.me} {clause}")
-        for form in forms:
-            matched = _match(form, speaker, language)
-            if matched is None:
-                continue
-            frame, pattern, match, owner, value, thing = matched
-            groups = match.groupdict()
-            subject = (groups.get("subject") or subject).strip() if frame.owner == "person" else subject
-            rest = form[match.end() :] if frame.value not in ("rest", "day", "sentence") else ""
-            yield Fact(
-                owner, frame.attribute, thing, value, pattern.sense, frame.exclusive,
-                marked or pattern.sense != "states", groups.get("former") or "", corrects,
-                is_opened_temporarily or bool(language.temporary.search(clause)), bool(language.adds.search(clause)),
-                _qualifiers(rest, language), effective, piece.strip(),
-            )  # fmt: skip
-            break
-
-
 class _Match(NamedTuple):
     frame: Frame
     pattern: Pattern
-    match: re.Match[str]
+    groups: dict[str, str | None]
     owner: Owner
     value: Value
     thing: frozenset[str]
+    rest: str
 
 
-def _match(clause: str, speaker: str, language: Language) -> _Match | None:
-    """Return the first frame that a clause fills completely."""
-    for frame in language.frames:
-        for pattern in frame.patterns:
-            match = pattern.regex.match(clause)
-            if match is None:
-                continue
-            groups = match.groupdict()
-            value = read_value(frame, pattern, groups, speaker, language)
-            holder = _owner(groups.get("subject") or groups.get("person") or language.me, speaker, language)
-            owned = _thing(groups.get("thing"), speaker, holder, language) if frame.thing else (_NOBODY, frozenset())
-            if value is None or owned is None:
-                continue
-            owner = holder if frame.owner == "person" else owned[0]
-            if owner is not None:
-                return _Match(frame, pattern, match, owner, value, owned[1])
-    return None
+class _Sentence:
+    """Reads the clauses of a sentence in order, because they share subjects, topics and marks of a change."""
 
+    def __init__(self, text: str, speaker: str, said_at: datetime | None, language: Language) -> None:
+        self._text = text
+        self._speaker = speaker
+        self._said_at = said_at
+        self._language = language
+        self._is_marked = bool(language.now.search(text))
+        self._corrects = bool(language.corrects.search(text))
+        self._subject = ""
+        self._topic = ""
+        self._is_introduced = False  # whether the last clause named the topic only
 
-def _owner(subject: str | None, speaker: str, language: Language) -> Owner | None:
-    """Return the person that a subject names, or None for a thing or a pronoun."""
-    words = (subject or "").split()
-    if not words:
+    def facts(self) -> Iterator[Fact]:
+        language = self._language
+        pieces = language.breaks.split(self._text)
+        is_temporary = bool(language.temporary.search(pieces[0]))  # "This week only, the course is on Monday."
+        for piece in pieces:
+            yield from self._of_clause(piece, is_temporary)
+
+    def _of_clause(self, piece: str, is_temporary: bool) -> Iterator[Fact]:
+        language = self._language
+        lead = language.opening.match(piece)
+        opening = lead.group() if lead else ""
+        clause = language.adverb.sub("", piece[len(opening) :]).strip(" .!,\u2026")
+        if not clause or language.unasserted.search(clause) or language.former.search(clause):
+            return
+        positive = self._without_negation(clause)
+        matches = (self._match(form, positive is not None) for form in self._forms(positive or clause))
+        matched = next((match for match in matches if match is not None), None)
+        if matched is None:
+            self._is_introduced = False
+            named = _NAME.match(clause)
+            self._subject = self._subject or (named.group() if named else "")
+            return
+        self._remember(matched)
+        if matched.pattern.sense == "topics":
+            if matched.rest.startswith(":"):  # "I have a new door code: 4711"
+                yield from self._of_clause(matched.rest[1:], is_temporary)
+            return
+        fact = self._fact(matched, piece.strip(), opening, is_temporary)
+        if positive is not None:
+            yield fact._replace(sense="ends", marked=True)
+        elif fact.effective or not language.future.search(clause):  # else a plan without a date
+            yield fact
+
+    def _remember(self, matched: _Match) -> None:
+        """Keep the subject and topic of a clause for the next ones."""
+        subject = matched.groups.get("subject") or ""
+        if matched.frame.owner == "person":
+            self._subject = subject or self._subject
+        self._topic = matched.groups.get("thing") or self._topic
+        self._is_introduced = matched.pattern.sense == "topics"
+        if self._is_introduced:
+            self._is_marked = True
+            if subject.lower() in self._language.first:  # "I have a new boss, Ivan."
+                self._topic = f"{self._language.my} {self._topic}"
+            elif subject and subject.lower() not in self._language.common:
+                self._topic = f"{subject}{self._language.possessive} {self._topic}"
+
+    def _without_negation(self, clause: str) -> str | None:
+        """Return "Ann lives in Porto" for "Ann no longer lives in Porto"; None for other clauses."""
+        for negation, words in self._language.negations:
+            positive, count = negation.subn(words, clause)
+            if count:
+                return positive
         return None
+
+    def _forms(self, clause: str) -> Iterator[str]:
+        """Return a clause, with the subject or topic of earlier clauses in place of a pronoun, and where it has none."""
+        language = self._language
+        word, _, rest = clause.partition(" ")
+        low = word.lower()
+        if low in language.pronouns and self._subject:
+            yield f"{self._subject} {rest}"
+        elif low in language.it and self._topic:
+            yield f"{self._topic} {rest}"
+        if self._is_introduced and clause.count(" ") < MAX_APPOSITION:
+            yield f"{self._topic} {language.copula} {clause}"
+        yield clause
+        if low in language.first | language.determiners | language.mine | language.pronouns | language.it:
+            return
+        if self._subject or self._speaker:  # "Moved to Braga." has no subject
+            yield f"{self._subject or language.me} {clause}"
+
+    def _match(self, clause: str, is_negated: bool) -> _Match | None:
+        """Return the first frame that a clause fills, or else a topic."""
+        language = self._language
+        topic: _Match | None = None
+        low = clause.lower()
+        is_numeric = bool(language.numeric.search(low))
+        for frame in language.frames:
+            for pattern in frame.patterns:
+                if pattern.is_numeric and not is_numeric or is_negated and pattern.sense != "states":
+                    continue
+                if pattern.cues and not any(cue in low for cue in pattern.cues):
+                    continue
+                match = pattern.regex.match(clause)
+                found = self._filled(frame, pattern, match) if match else None
+                if found is not None and pattern.sense != "topics":
+                    return found
+                topic = topic or found
+        return topic
+
+    def _filled(self, frame: Frame, pattern: Pattern, match: re.Match[str]) -> _Match | None:
+        """Return the fact in a match; None if a part is not what the pattern requires."""
+        language, speaker = self._language, self._speaker
+        groups = match.groupdict()
+        holder = _owner(groups.get("subject") or language.me, speaker, language)
+        owned = _thing(groups["thing"], speaker, holder, language) if "thing" in groups else (_NOBODY, frozenset())
+        if owned is None:
+            return None
+        owner = holder if frame.owner == "person" else owned[0]
+        kind = next((name for name in groups if groups[name] and name not in ("subject", "thing")), "")
+        text = groups.get(kind) or ""
+        value: Value | None = Value("", frozenset())
+        if pattern.positive is not None:
+            value = liking(pattern.positive)
+        elif pattern.sense != "topics":
+            value = read_value(kind, text, frame.attribute, speaker, language)
+        if owner is None or value is None:
+            return None
+        end = match.start("day") + day_end(text, language) if kind == "day" else match.end()
+        return _Match(frame, pattern, groups, owner, value, owned[1], match.string[end:])
+
+    def _fact(self, matched: _Match, piece: str, opening: str, is_temporary: bool) -> Fact:
+        language = self._language
+        frame, pattern, groups, owner, value, thing, rest = matched
+        is_day = groups.get("day") is not None
+        days = placed_dates(_in_english(value.text, language), self._said_at, direction=1) if is_day else []
+        around = " ".join((opening, value.text if is_day else "", rest))
+        return Fact(
+            owner=owner,
+            attribute=frame.attribute,
+            thing=thing,
+            value=value,
+            sense=pattern.sense,
+            exclusive=frame.exclusive,
+            marked=self._is_marked or pattern.sense != "states",
+            corrects=self._corrects,
+            temporary=is_temporary
+            or bool(language.temporary.search(around))
+            or pattern.sense == "states" and bool(language.today.search(piece)),
+            adds=bool(language.adds.search(piece)),
+            qualifiers=_qualifiers(rest, language),
+            effective=self._effective(f"{opening}{rest}" if is_day else self._text),
+            expires=days[0][1].end if days else None,
+            text=piece,
+        )
+
+    def _effective(self, text: str) -> datetime | None:
+        """Return the start of a time in the future from which a statement is true: "from January"."""
+        text = _in_english(text, self._language)
+        if self._said_at is None:
+            return None
+        direction = 1 if self._language.future.search(text) else None
+        for place, time in placed_dates(text, self._said_at, direction=direction):
+            if time.start > self._said_at + SOON and self._language.effective.search(f"{text[:place]}|{time.text}"):
+                return time.start
+        return None
+
+
+def _in_english(text: str, language: Language) -> str:
+    """Return a text with English names of months."""
+    return language.month.sub(lambda month: language.english_months[month.group().lower()], text)
+
+
+def _owner(subject: str, speaker: str, language: Language) -> Owner | None:
+    """Return the person that a subject names, or None for a thing or a pronoun."""
+    words = subject.split()
     low = [word.lower() for word in words]
     if len(words) == 1 and (low[0] in language.first or low[0] in language.mine):
         return Owner(_name_tokens(speaker))
-    if low[0] in language.mine:
-        if len(words) > 2 and words[-1][:1].isupper():  # "my son Alfie"
-            return Owner(_name_tokens(words[-1]))
-        return Owner(_name_tokens(speaker), _path(low[1:], language))
-    if not words[0][:1].isupper() or low[0] in language.determiners or low[0] in language.common:
+    if any(word in language.common - language.mine for word in low):
         return None
-    name: list[str] = []
-    path_words: list[str] = []
-    for word in words:
-        (name if word[:1].isupper() and not path_words else path_words).append(language.genitive.sub("", word))
-    return Owner(_name_tokens(" ".join(name)), _path(path_words, language))
+    if low[0] in language.mine:
+        if _is_named(words, language):  # "my son Alfie"
+            return Owner(_name_tokens(words[-1]), relation=frozenset(_path(low[1:-1], language)))
+        return Owner(_name_tokens(speaker), _path(low[1:], language))
+    if not words[0][:1].isupper() or low[0] in language.determiners:
+        return None
+    name = [language.genitive.sub("", word) for word in words if word[:1].isupper()]
+    if language.capital_nouns:  # "Annas Chefin"
+        name = name[:1] if language.genitive.search(words[0]) else name
+    return Owner(_name_tokens(" ".join(name)), _path(words[len(name) :], language))
+
+
+def _is_named(words: list[str], language: Language) -> bool:
+    """Return whether a phrase ends with a name: "my son Alfie"."""
+    if not words[-1][:1].isupper() or len(words) < 3:
+        return False
+    return not language.capital_nouns or words[-2][:1].isupper()
 
 
 def _path(words: Iterable[str], language: Language) -> tuple[str, ...]:
@@ -252,10 +355,10 @@ def _thing(
     ``holder`` is whom "his" or "her" means: the subject of the clause.
     """
     words = (text or "").split()
-    if not words:
-        return None
     person: frozenset[str] = frozenset()
     kept: list[str] = []
+    dates: list[str] = []
+    ignored = language.determiners | language.articles | language.descriptions | language.of
     for place, word in enumerate(words):
         low = word.lower()
         bare = language.genitive.sub("", word)
@@ -265,36 +368,27 @@ def _thing(
             if holder is None or holder.path:
                 return None
             person = holder.person
-        elif word[:1].isupper() and bare != word:  # Ann's
+        elif word[:1].isupper() and bare != word and not place:  # Ann's
             person = _name_tokens(bare)
         elif place and words[place - 1].lower() in language.owned_by and word[:1].isupper():
             person = _name_tokens(word)
-        elif low in language.first or low in language.common - language.qualifying - language.determiners - language.mine:
+        elif low in language.first or low in language.common - language.of - language.determiners - language.articles:
             return None  # a sentence, not a thing: "I think that it"
-        elif low not in language.determiners and low not in language.descriptions and low not in language.qualifying:
-            kept.append(bare)
-    tokens = frozenset(token for word in kept for token in tokenize(word))
+        elif low not in ignored:
+            (dates if low in language.months or low in language.weekdays else kept).append(bare)
+    tokens = frozenset(token for word in kept or dates for token in tokenize(word))
     tokens = tokens - language.neutral or tokens
     return (Owner(person), tokens) if tokens and len(tokens) <= MAX_THING else None
 
 
 def _qualifiers(rest: str, language: Language) -> frozenset[str]:
     """Return the tokens of the phrases with a preposition after a value: {"garage"} of "for the garage"."""
-    words = rest.split()
-    ignored = language.calendar | language.determiners | language.qualifying
     tokens: set[str] = set()
     inside = False
-    for word in words:
+    for word in rest.split():
         low = word.lower().strip(",.")
         inside = inside or low in language.qualifying
-        if inside and low not in ignored:
-            tokens.update(tokenize(low))
+        if inside and low not in language.months and low not in language.determiners | language.of:
+            if low not in language.weekdays or low in language.recurring:
+                tokens.update(tokenize(low))
     return frozenset(tokens) - language.neutral
-
-
-def _effective(sentence: str, said_at: datetime | None, language: Language) -> datetime | None:
-    """Return the start of a time in the future from which a sentence is true."""
-    if said_at is None or not language.effective.search(sentence):
-        return None
-    starts = [time.start for time in find_dates(sentence, said_at)]
-    return next((start for start in starts if start > said_at + SOON), None)
