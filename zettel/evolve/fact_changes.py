@@ -101,6 +101,8 @@ def _change(old: _Statement, new: _Statement, dated: bool) -> FactChange | None:
         return None
     if after.exclusive == "never" or not exclude(before.value, after.value):
         return None
+    if not after.marked and before.expires and new.note.occurred_at and before.expires < new.note.occurred_at:
+        return None  # another appointment of the same name
     subject = _wording(after)
     if _is_certain(old, new, dated):
         reason = f"says that {subject} changed: {before.value.text} \u2192 {after.value.text}"
@@ -151,8 +153,6 @@ def _is_certain(old: _Statement, new: _Statement, dated: bool) -> bool:
         return False
     if after.exclusive == "known" and not (is_town(before.value) and is_town(after.value)):
         return False
-    if before.expires and new.note.occurred_at and before.expires < new.note.occurred_at:
-        return False  # another appointment of the same name
     return dated and not _in_one_conversation(old.note, new.note) and old.note.speaker == new.note.speaker
 
 

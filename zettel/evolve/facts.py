@@ -36,7 +36,7 @@ ANY = "any"
 """The attribute of an end that names only a value: "I've cancelled Netflix."."""
 
 _WORD = re.compile(r"[^\W\d_]+")
-_NAME = re.compile(r"[A-Z\u00c0-\u00de][\w'-]*(?=\s+[a-z])")
+_NAME = re.compile(r"[A-Z\u00c0-\u00de][\w'-]*(?=\s+[a-z]|$)")
 _QUOTED = re.compile('["\u201c\u00ab\u201e][^"\u201d\u00bb\u201c]*["\u201d\u00bb\u201c]|(?<!\\w)\'[^\']{8,}\'(?!\\w)')
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _BLOCK = re.compile(r"^\s*(?:>|\||[-*+]\s|\d+[.)]\s|#).*$|^\s{4,}\S.*$", re.MULTILINE)
@@ -154,36 +154,42 @@ class _Sentence:
         self._corrects = bool(language.corrects.search(text))
         self._subject = ""
         self._topic = ""
+        self._is_temporary = False
         self._is_introduced = False  # whether the last clause named the topic only
 
     def facts(self) -> Iterator[Fact]:
         language = self._language
         pieces = language.breaks.split(self._text)
-        is_temporary = bool(language.temporary.search(pieces[0]))  # "This week only, the course is on Monday."
-        for piece in pieces:
-            yield from self._of_clause(piece, is_temporary)
+        for piece, mark in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
+            yield from self._of_clause(piece)
+            if mark == ":" and not self._is_introduced and piece.count(" ") < MAX_APPOSITION:
+                self._topic, self._is_introduced = piece.strip(), True  # "Rent: 900 euros"
+            elif mark not in (":", ",", "("):
+                self._is_introduced = False
 
-    def _of_clause(self, piece: str, is_temporary: bool) -> Iterator[Fact]:
+    def _of_clause(self, piece: str) -> Iterator[Fact]:
         language = self._language
         lead = language.opening.match(piece)
         opening = lead.group() if lead else ""
         clause = language.adverb.sub("", piece[len(opening) :]).strip(" .!,\u2026")
-        if not clause or language.unasserted.search(clause) or language.former.search(clause):
+        if not clause or language.unasserted.search(clause):
             return
+        is_former = bool(language.former.search(clause))
         positive = self._without_negation(clause)
         matches = (self._match(form, positive is not None) for form in self._forms(positive or clause))
         matched = next((match for match in matches if match is not None), None)
         if matched is None:
             self._is_introduced = False
+            # "This week only, the course is on Monday."
+            is_short = piece.strip().count(" ") < MAX_APPOSITION
+            self._is_temporary |= is_short and bool(language.temporary.search(piece) or language.today.search(piece))
             named = _NAME.match(clause)
             self._subject = self._subject or (named.group() if named else "")
             return
         self._remember(matched)
-        if matched.pattern.sense == "topics":
-            if matched.rest.startswith(":"):  # "I have a new door code: 4711"
-                yield from self._of_clause(matched.rest[1:], is_temporary)
+        if matched.pattern.sense == "topics" or is_former:
             return
-        fact = self._fact(matched, piece.strip(), opening, is_temporary)
+        fact = self._fact(matched, piece.strip(), opening)
         if positive is not None:
             yield fact._replace(sense="ends", marked=True)
         elif fact.effective or not language.future.search(clause):  # else a plan without a date
@@ -220,9 +226,9 @@ class _Sentence:
             yield f"{self._subject} {rest}"
         elif low in language.it and self._topic:
             yield f"{self._topic} {rest}"
+        yield clause
         if self._is_introduced and clause.count(" ") < MAX_APPOSITION:
             yield f"{self._topic} {language.copula} {clause}"
-        yield clause
         if low in language.first | language.determiners | language.mine | language.pronouns | language.it:
             return
         if self._subject or self._speaker:  # "Moved to Braga." has no subject
@@ -251,11 +257,14 @@ class _Sentence:
         """Return the fact in a match; None if a part is not what the pattern requires."""
         language, speaker = self._language, self._speaker
         groups = match.groupdict()
-        holder = _owner(groups.get("subject") or language.me, speaker, language)
+        subject = groups.get("subject") or ""
+        if subject.lower() in language.theirs:
+            subject = self._subject  # "Ann moved. Her new boss is Ivan."
+        holder = _owner(subject or language.me, speaker, language)
         owned = _thing(groups["thing"], speaker, holder, language) if "thing" in groups else (_NOBODY, frozenset())
         if owned is None:
             return None
-        owner = holder if frame.owner == "person" else owned[0]
+        owner = holder if frame.owner == "person" or subject and not owned[0].person else owned[0]
         kind = next((name for name in groups if groups[name] and name not in ("subject", "thing")), "")
         text = groups.get(kind) or ""
         value: Value | None = Value("", frozenset())
@@ -268,7 +277,7 @@ class _Sentence:
         end = match.start("day") + day_end(text, language) if kind == "day" else match.end()
         return _Match(frame, pattern, groups, owner, value, owned[1], match.string[end:])
 
-    def _fact(self, matched: _Match, piece: str, opening: str, is_temporary: bool) -> Fact:
+    def _fact(self, matched: _Match, piece: str, opening: str) -> Fact:
         language = self._language
         frame, pattern, groups, owner, value, thing, rest = matched
         is_day = groups.get("day") is not None
@@ -283,11 +292,11 @@ class _Sentence:
             exclusive=frame.exclusive,
             marked=self._is_marked or pattern.sense != "states",
             corrects=self._corrects,
-            temporary=is_temporary
+            temporary=self._is_temporary
             or bool(language.temporary.search(around))
             or pattern.sense == "states" and bool(language.today.search(piece)),
             adds=bool(language.adds.search(piece)),
-            qualifiers=_qualifiers(rest, language),
+            qualifiers=frozenset() if thing and frame.owner == "person" else _qualifiers(rest, language),
             effective=self._effective(f"{opening}{rest}" if is_day else self._text),
             expires=days[0][1].end if days else None,
             text=piece,
@@ -358,6 +367,8 @@ def _thing(
     person: frozenset[str] = frozenset()
     kept: list[str] = []
     dates: list[str] = []
+    if not words or words[0].lower() in language.of:
+        return None
     ignored = language.determiners | language.articles | language.descriptions | language.of
     for place, word in enumerate(words):
         low = word.lower()
@@ -385,10 +396,10 @@ def _qualifiers(rest: str, language: Language) -> frozenset[str]:
     """Return the tokens of the phrases with a preposition after a value: {"garage"} of "for the garage"."""
     tokens: set[str] = set()
     inside = False
-    for word in rest.split():
+    for word in language.contrast.sub("", rest).split():
         low = word.lower().strip(",.")
         inside = inside or low in language.qualifying
-        if inside and low not in language.months and low not in language.determiners | language.of:
+        if inside and low not in language.months and low not in language.determiners | language.articles | language.of | language.descriptions:
             if low not in language.weekdays or low in language.recurring:
                 tokens.update(tokenize(low))
     return frozenset(tokens) - language.neutral

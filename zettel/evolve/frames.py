@@ -15,11 +15,11 @@ of the same file: ``{months}``, ``{weekdays}``, ``{numbers}``, ``{units}``, ``{c
 - ``joins``: words inside names ("of"). ``capital_nouns``: true if all nouns are capitalised, as in German.
 - ``contractions``: [expression, replacement] for a sentence. ``negations``: the same for a clause; they turn "no longer
   lives" into "lives", and the clause ends the fact.
-- Expressions that find something in a sentence or clause: ``breaks`` (between clauses), ``phrase_end`` (words after a
+- Expressions that find something in a sentence or clause: ``breaks`` (between clauses, without groups), ``contrast`` ("instead of …"), ``phrase_end`` (words after a
   value), ``lead`` (words before a clause), ``adverb`` (words to skip), ``future``, ``now`` (marks of a change),
   ``adds`` ("also"), ``temporary``, ``today`` (on this day only), ``unasserted`` ("if"), ``reported`` ("said"), ``former`` ("used to"), ``corrects``,
   ``quotes`` (requests about a text), ``letter`` (the start of a letter), ``effective`` (words before a starting day),
-  ``clock`` (with groups named ``hour…`` and ``minute…``).
+  ``clock`` (with groups named ``hour…`` and ``minute…``, or ``halfpast`` or ``halfto`` an hour).
 - ``day_lead``: words before a day ("next"). ``months``, ``weekdays``: in order, with their forms; every day of the week may end in "s". ``numbers``: from two. ``per``: "a" in "5 euros a day".
 - ``units``, ``currencies``: forms by English name or code.
 - ``classes``: members by class, with other forms after ``=``; two members of a class exclude each other. ``heads``: last
@@ -136,6 +136,8 @@ class Language:
     opening: re.Pattern[str]
     adverb: re.Pattern[str]
     breaks: re.Pattern[str]
+    """Finds the end of a clause, as a group."""
+    contrast: re.Pattern[str]
     phrase_end: re.Pattern[str]
     future: re.Pattern[str]
     now: re.Pattern[str]
@@ -257,7 +259,8 @@ def _language(data: dict[str, Any]) -> Language:
         negations=replacements("negations"),
         opening=expression(rf"^\W*(?:(?:{data['lead']})\b[\s,]*)*"),
         adverb=expression(rf"\s*\b(?:{data['adverb']})\b(?=\s|$)"),
-        breaks=expression(data["breaks"]),
+        breaks=expression(f"({data['breaks']})"),
+        contrast=expression(data["contrast"]),
         phrase_end=expression(rf"\s(?:{data['phrase_end']})\b.*|[.!?,;].*", re.IGNORECASE | re.DOTALL),
         future=expression(data["future"]),
         now=expression(data["now"]),
@@ -322,13 +325,17 @@ def _parts(data: dict[str, Any], lists: Mapping[str, str]) -> dict[str, str]:
     unit = rf"(?:(?:\s|-)?(?:{lists['units']})\b)"
     currency = rf"(?:(?:{lists['currencies']})\b|[\u20ac$\u00a3])"
     digits = rf"{_DIGITS}(?:\s?k\b)?"
+    institution = data["lists"]["institution"]
+    date = (
+        rf"(?:{lists['weekdays']})\b(?:,?\s)?|{_DAY_NUMBER}\s(?:of\s)?(?:{lists['months']})|(?:{lists['months']})\s{_DAY_NUMBER}"
+    )
     amount = rf"(?:[$\u20ac\u00a3]\s?{digits}|{digits}\s?{currency}|(?:{numbers})\s{currency})"
     dose = "|".join(data["units"][name] for name in _DOSES)
     parts = {
         "subject": rf"(?P<subject>(?:{_WORD}\s+){{0,4}}?{_WORD})",
         "first": rf"(?P<subject>{first})",
         "mine": rf"(?P<subject>(?:{mine}))",
-        "owner": rf"(?P<subject>(?:{mine})|{name}(?:{genitive}))",
+        "owner": rf"(?P<subject>(?:{mine}|{data['theirs']})|{name}(?:{genitive}))",
         "person": rf"(?P<subject>{name})",
         "thing": rf"(?P<thing>(?:{_WORD}\s+){{0,7}}?{_WORD})",
         "last_thing": rf"(?P<thing>(?:{_WORD}\s+){{0,7}}?{_WORD}){end}",
@@ -337,12 +344,15 @@ def _parts(data: dict[str, Any], lists: Mapping[str, str]) -> dict[str, str]:
         "words": rf"(?:{_WORD}\s+){{0,3}}?{_WORD}",
         "end": end,
         "name": rf"(?P<name>(?:(?:{data['titles']})\b\.?\s)?{name})",
-        "name_or_me": rf"(?P<name>{name}|(?:{first}))",
+        "holder": rf"(?P<holder>{name}|(?:{first}))",
         "fullname": rf"(?P<fullname>{name})",
         "place": rf"(?P<place>{article}?{name})",
         "town": rf"(?P<town>{name})",
         "company": rf"(?P<organisation>{name})",
-        "organisation": rf"(?P<organisation>{article}?{name}|{article}(?:{_WORD}\s){{0,2}}?{_WORD}{end})",
+        "organisation": (
+            rf"(?P<organisation>{article}(?:{_WORD}\s){{0,2}}?(?:{institution})|{article}?{name}(?:\s(?:{institution}))?"
+            rf"|{article}(?:{_WORD}\s){{0,2}}?{_WORD}{end})"
+        ),
         "title": rf"(?P<title>(?:{_WORD}\s+){{0,4}}?{_WORD}){end}",
         "phrase": rf"(?P<phrase>(?:{_WORD}\s+){{0,6}}?{_WORD}){end}",
         "rest": r"(?P<rest>.+)",
@@ -358,6 +368,7 @@ def _parts(data: dict[str, Any], lists: Mapping[str, str]) -> dict[str, str]:
         "model": rf"(?P<model>(?:{_WORD}\s){{0,3}}?{_CAPITAL}[\w-]*(?:\s[\w-]*\d[\w-]*)?)",
         "amount": rf"(?P<amount>{amount}{rate})",
         "sum": rf"(?P<amount>(?:{amount}|{digits}(?![\w%]|[.,:]\d|\s?(?:{lists['units']})\b)){rate})",
+        "date": rf"(?P<day>{date})",
         "day": rf"(?P<day>(?:(?:{data['day_lead']})\s)*(?:(?:{lists['weekdays']}|{lists['months']}|{numbers})\b|\d).*)",
     }
     classes = {name: members.replace("=", "|") for name, members in data["classes"].items()}
@@ -365,7 +376,7 @@ def _parts(data: dict[str, Any], lists: Mapping[str, str]) -> dict[str, str]:
     parts |= {name: f"(?:{members})" for name, members in (*lists.items(), *data["lists"].items())}
     of = rf"(?:\s(?:{data['of']})\s(?:{_WORD}\s+){{0,3}}?{_WORD})?"
     parts |= {
-        name: rf"(?P<thing>(?:{_WORD}\s+){{0,3}}?(?:{members})\b{of})" for name, members in data["heads"].items()
+        name: rf"(?P<thing>(?:{_WORD}\s+){{0,3}}?(?:{members})\b(?!\s(?:{members})\b){of})" for name, members in data["heads"].items()
     }
     parts["class"] = rf"(?P<class>{'|'.join(classes.values())})\b"
     return parts

@@ -51,7 +51,7 @@ def read_value(kind: str, text: str, attribute: str, speaker: str, language: Lan
         return None
     if kind in ("amount", "number"):
         return _quantity(kind, text, language)
-    if kind == "name" and text.lower() in language.first:
+    if kind == "holder" and text.lower() in language.first | language.mine:
         text = speaker
     if kind == "day":
         text = text[: day_end(text, language)].strip()
@@ -110,7 +110,7 @@ def _by_kind(facets: frozenset[tuple[str, str]]) -> dict[str, set[str]]:
 
 def _name(text: str, language: Language) -> set[tuple[str, str]]:
     words = [word.strip(".").lower() for word in language.genitive.sub("", text).split()]
-    tokens = {word for word in words if word not in language.common and word not in language.titles}
+    tokens = {word for word in words if word not in language.common | language.first and word not in language.titles}
     is_time = not tokens.isdisjoint(language.months.keys() | language.weekdays.keys())
     return set() if is_time else {("name", token) for token in tokens}
 
@@ -191,8 +191,10 @@ def _day(text: str, language: Language) -> set[tuple[str, str]]:
     facets |= {("weekday", str(language.weekdays[match.group()])) for match in language.weekday.finditer(low)}
     for match in language.clock.finditer(low):
         named = {name.rstrip("0123456789"): found for name, found in match.groupdict().items() if found}
-        hour = language.numbers.get(named["hour"]) or int(named["hour"])
-        facets.add(("clock", f"{hour % 12}:{named.get('minute', '00')}"))  # "at 4" may be 16:00
+        word = named.get("hour") or named.get("halfpast") or named["halfto"]
+        hour = (language.numbers.get(word) or int(word)) - ("halfto" in named)
+        minute = named.get("minute", "00" if "hour" in named else "30")
+        facets.add(("clock", f"{hour % 12}:{minute}"))  # "at 4" may be 16:00
     return facets
 
 
@@ -218,6 +220,6 @@ def _version(text: str, language: Language) -> set[tuple[str, str]]:
 
 _MONTH_DAY = re.compile(r"\bthe (\d{1,2})(?:st|nd|rd|th)\b", re.IGNORECASE)
 _READERS = {
-    "place": _place, "town": _town, "name": _name, "fullname": _full_name, "organisation": _organisation,
+    "place": _place, "town": _town, "name": _name, "holder": _name, "fullname": _full_name, "organisation": _organisation,
     "day": _day, "class": _class, "code": _code, "email": _code, "version": _version, "title": _title,
 }  # fmt: skip
