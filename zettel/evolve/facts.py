@@ -122,14 +122,13 @@ def _asserted(content: str) -> tuple[Language | None, list[str]]:
         text = hidden.sub(" ", text)
     if text.islower():  # "i live in porto"
         text = _WORD.sub(lambda word: word[0].title() if word[0] in towns() else word[0], text)
-    kept = []
-    for sentence in sentences(text):
-        if len(sentence) <= MAX_SENTENCE and not is_question(sentence):
-            for contraction, words in language.contractions:
-                sentence = contraction.sub(words, sentence)
-            if not language.reported.search(sentence):
-                kept.append(sentence)
-    return language, kept
+    for contraction, words in language.contractions:
+        text = contraction.sub(words, text)
+    return language, [
+        sentence
+        for sentence in sentences(text)
+        if len(sentence) <= MAX_SENTENCE and not is_question(sentence) and not language.reported.search(sentence)
+    ]
 
 
 class _Match(NamedTuple):
@@ -150,8 +149,7 @@ class _Sentence:
         self._speaker = speaker
         self._said_at = said_at
         self._language = language
-        self._is_marked = bool(language.now.search(text))
-        self._corrects = bool(language.corrects.search(text))
+        self._is_marked = False
         self._subject = ""
         self._topic = ""
         self._is_temporary = False
@@ -162,19 +160,15 @@ class _Sentence:
         pieces = language.breaks.split(self._text)
         for piece, mark in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
             yield from self._of_clause(piece)
-            if mark == ":" and not self._is_introduced and piece.count(" ") < MAX_APPOSITION:
-                self._topic, self._is_introduced = piece.strip(), True  # "Rent: 900 euros"
-            elif mark not in (":", ",", "("):
-                self._is_introduced = False
+            self._is_introduced &= mark in (":", ",", "(")
 
     def _of_clause(self, piece: str) -> Iterator[Fact]:
         language = self._language
         lead = language.opening.match(piece)
         opening = lead.group() if lead else ""
         clause = language.adverb.sub("", piece[len(opening) :]).strip(" .!,\u2026")
-        if not clause or language.unasserted.search(clause):
+        if not clause:
             return
-        is_former = bool(language.former.search(clause))
         positive = self._without_negation(clause)
         matches = (self._match(form, positive is not None) for form in self._forms(positive or clause))
         matched = next((match for match in matches if match is not None), None)
@@ -186,8 +180,10 @@ class _Sentence:
             named = _NAME.match(clause)
             self._subject = self._subject or (named.group() if named else "")
             return
+        if language.unasserted.search(clause):
+            return
         self._remember(matched)
-        if matched.pattern.sense == "topics" or is_former:
+        if matched.pattern.sense == "topics" or language.former.search(clause):
             return
         fact = self._fact(matched, piece.strip(), opening)
         if positive is not None:
@@ -236,21 +232,15 @@ class _Sentence:
 
     def _match(self, clause: str, is_negated: bool) -> _Match | None:
         """Return the first frame that a clause fills, or else a topic."""
-        language = self._language
         topic: _Match | None = None
-        low = clause.lower()
-        is_numeric = bool(language.numeric.search(low))
-        for frame in language.frames:
-            for pattern in frame.patterns:
-                if pattern.is_numeric and not is_numeric or is_negated and pattern.sense != "states":
-                    continue
-                if pattern.cues and not any(cue in low for cue in pattern.cues):
-                    continue
-                match = pattern.regex.match(clause)
-                found = self._filled(frame, pattern, match) if match else None
-                if found is not None and pattern.sense != "topics":
-                    return found
-                topic = topic or found
+        for frame, pattern in self._language.candidates(clause):
+            if is_negated and pattern.sense != "states":
+                continue
+            match = pattern.regex.match(clause)
+            found = self._filled(frame, pattern, match) if match else None
+            if found is not None and pattern.sense != "topics":
+                return found
+            topic = topic or found
         return topic
 
     def _filled(self, frame: Frame, pattern: Pattern, match: re.Match[str]) -> _Match | None:
@@ -262,7 +252,7 @@ class _Sentence:
             subject = self._subject  # "Ann moved. Her new boss is Ivan."
         holder = _owner(subject or language.me, speaker, language)
         owned = _thing(groups["thing"], speaker, holder, language) if "thing" in groups else (_NOBODY, frozenset())
-        if owned is None:
+        if owned is None or frame.owner == "thing" and (groups.get("thing") or "").lower() in language.weekdays:
             return None
         owner = holder if frame.owner == "person" or subject and not owned[0].person else owned[0]
         kind = next((name for name in groups if groups[name] and name not in ("subject", "thing")), "")
@@ -290,8 +280,8 @@ class _Sentence:
             value=value,
             sense=pattern.sense,
             exclusive=frame.exclusive,
-            marked=self._is_marked or pattern.sense != "states",
-            corrects=self._corrects,
+            marked=self._is_marked or pattern.sense != "states" or bool(language.now.search(self._text)),
+            corrects=bool(language.corrects.search(self._text)),
             temporary=self._is_temporary
             or bool(language.temporary.search(around))
             or pattern.sense == "states" and bool(language.today.search(piece)),

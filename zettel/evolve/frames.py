@@ -43,9 +43,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -65,9 +66,11 @@ _WORD = r"[\w'./+&#-]+"
 _CAPITAL = r"(?-i:[A-Z\u00c0-\u00de])"
 _DIGITS = r"\d+(?:[.,]\d+)*"
 _DAY_NUMBER = r"\d{1,2}(?:st|nd|rd|th|\.)?"
+_DIGIT = re.compile(r"\d")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _GROUPS = re.compile(r"\{([a-z_]+)\}")
-_PIECES = re.compile(r"\\.|\[[^]]*\]|\{[^}]*\}|(?P<run>[^\W\d_]+(?![?*]))|.")
-"""A run of letters, or what is none: an escape, a set of characters, a part."""
+_PIECES = re.compile(r"\\.|\[[^]]*\]|\{[^}]*\}|_(?P<run>[^\W\d_]+(?![?*]))|.")
+"""The beginning of a word, or what is none: an escape, a set of characters, a part."""
 _GROUP_NAME = re.compile(r"^\?(?:P<\w+>|:)")
 _OPTIONAL = re.compile(r"[?*]|\{\d")
 _ENGLISH_MONTHS = (
@@ -82,7 +85,7 @@ _NUMERIC = re.compile(r"\(\?P<(?:amount|number|version|code|day)>")
 class Pattern(NamedTuple):
     """A pattern, compiled when first needed. ``positive`` is None but for likings.
 
-    Every matching clause contains one of the ``cues`` in lower case; without cues, this is not known.
+    A word of every matching clause begins with one of the ``cues``; without cues, this is not known.
     """
 
     expression: str
@@ -154,8 +157,6 @@ class Language:
     date: re.Pattern[str]
     weekday: re.Pattern[str]
     month: re.Pattern[str]
-    numeric: re.Pattern[str]
-    """Finds a digit, number word, month or weekday."""
     months: Mapping[str, int]
     english_months: Mapping[str, str]
     weekdays: Mapping[str, int]
@@ -168,6 +169,31 @@ class Language:
     copula: str
     today: re.Pattern[str]
     frames: tuple[Frame, ...]
+
+    def candidates(self, clause: str) -> list[tuple[Frame, Pattern]]:
+        """Return the patterns that may match a clause, in order."""
+        by_cue, words = self._by_cue, _LETTERS.findall(clause.lower())
+        cues = {word[:end] for word in words for end in range(1, len(word) + 1)} & by_cue.keys()
+        places = set(by_cue[""]).union(*(by_cue[cue] for cue in cues))
+        is_numeric = bool(_DIGIT.search(clause)) or not self._counted.isdisjoint(words)
+        patterns = (self._patterns[place] for place in sorted(places))
+        return [(frame, pattern) for frame, pattern in patterns if is_numeric or not pattern.is_numeric]
+
+    @cached_property
+    def _patterns(self) -> tuple[tuple[Frame, Pattern], ...]:
+        return tuple((frame, pattern) for frame in self.frames for pattern in frame.patterns)
+
+    @cached_property
+    def _by_cue(self) -> dict[str, list[int]]:
+        by_cue: defaultdict[str, list[int]] = defaultdict(list)
+        for place, (_, pattern) in enumerate(self._patterns):
+            for cue in pattern.cues or ("",):
+                by_cue[cue].append(place)
+        return by_cue
+
+    @cached_property
+    def _counted(self) -> frozenset[str]:
+        return frozenset((*self.numbers, *self.months, *self.weekdays))
 
 
 @lru_cache(maxsize=1)
@@ -185,7 +211,7 @@ def language(code: str) -> Language:
 
 def language_of(text: str) -> Language | None:
     """Return the language of a text by its frequent words; None if it has no frames."""
-    words = re.findall(r"[^\W\d_]+", text.lower())
+    words = _LETTERS.findall(text.lower())
     counts = [(sum(word in frequent for word in words), code) for code, frequent in _frequent_words().items()]
     count, code = max(counts, key=lambda counted: counted[0], default=(0, ""))
     return language(code) if count and code in language_codes() else None
@@ -258,7 +284,7 @@ def _language(data: dict[str, Any]) -> Language:
         contractions=replacements("contractions"),
         negations=replacements("negations"),
         opening=expression(rf"^\W*(?:(?:{data['lead']})\b[\s,]*)*"),
-        adverb=expression(rf"\s*\b(?:{data['adverb']})\b(?=\s|$)"),
+        adverb=expression(rf"(?:^|\s)(?:{data['adverb']})(?=\s|$)"),
         breaks=expression(f"({data['breaks']})"),
         contrast=expression(data["contrast"]),
         phrase_end=expression(rf"\s(?:{data['phrase_end']})\b.*|[.!?,;].*", re.IGNORECASE | re.DOTALL),
@@ -280,9 +306,6 @@ def _language(data: dict[str, Any]) -> Language:
             re.IGNORECASE,
         ),
         weekday=re.compile(rf"\b(?:{alternatives['weekdays']})\b", re.IGNORECASE),
-        numeric=re.compile(
-            rf"\d|\b(?:{alternatives['numbers']}|{alternatives['weekdays']}|{month})\b", re.IGNORECASE
-        ),
         month=re.compile(rf"\b(?:{month})\b", re.IGNORECASE),
         months=months,
         english_months={form: _ENGLISH_MONTHS[number - 1] for form, number in months.items()},
@@ -406,11 +429,11 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 
 def _cues(pattern: str) -> tuple[str, ...]:
-    """Return literals of a pattern, one of which every match contains; () if there are none."""
+    """Return beginnings of words of a pattern, one of which every match contains; () if there are none."""
     cues: list[str] = []
     for alternative in _split(pattern):
         best = max(_literals(alternative), key=lambda literals: min(map(len, literals), default=0), default=())
-        if not all(best) or not best:
+        if not best:
             return ()
         cues += best
     return tuple(dict.fromkeys(cues))
@@ -429,9 +452,9 @@ def _split(pattern: str) -> list[str]:
 
 
 def _literals(pattern: str) -> list[tuple[str, ...]]:
-    """Return for each group and run of letters in a pattern without alternatives the literals it requires."""
+    """Return for each group and run of letters in a pattern without alternatives the beginnings it requires."""
     found: list[tuple[str, ...]] = []
-    outside = ""
+    outside = "_"
     depth = start = 0
     for place, character in enumerate(pattern):
         if character == "(":
@@ -440,9 +463,12 @@ def _literals(pattern: str) -> list[tuple[str, ...]]:
         elif character == ")":
             depth -= 1
             group = _GROUP_NAME.sub("", pattern[start:place])
-            if not depth and not _OPTIONAL.match(pattern, place + 1) and not group.startswith("?"):
+            if depth:
+                continue
+            if outside[-1] == "_" and not _OPTIONAL.match(pattern, place + 1) and not group.startswith("?"):
                 found.append(_cues(group))
-            outside += ")"
+            ends_word = all(alternative in ("", "_") or alternative[-1] == "_" for alternative in _split(group))
+            outside += "_" if ends_word and outside[-1] == "_" else ")"
         elif not depth:
-            outside += character
+            outside += "_" if character == " " else character
     return found + [(piece["run"].lower(),) for piece in _PIECES.finditer(outside) if piece["run"]]
