@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from zettel.evolve.frames import Exclusive, Frame, Language, Pattern, Sense, language_of, towns
@@ -37,6 +38,7 @@ ANY = "any"
 
 _WORD = re.compile(r"[^\W\d_]+")
 _NAME = re.compile(r"[A-Z\u00c0-\u00de][\w'-]*(?=\s+[a-z]|$)")
+_APOSTROPHE = re.compile("'s?$")
 _QUOTED = re.compile('["\u201c\u00ab\u201e][^"\u201d\u00bb\u201c]*["\u201d\u00bb\u201c]|(?<!\\w)\'[^\']{8,}\'(?!\\w)')
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _BLOCK = re.compile(r"^\s*(?:>|\||[-*+]\s|\d+[.)]\s|#).*$|^\s{4,}\S.*$", re.MULTILINE)
@@ -166,7 +168,7 @@ class _Sentence:
         language = self._language
         lead = language.opening.match(piece)
         opening = lead.group() if lead else ""
-        clause = language.adverb.sub("", piece[len(opening) :]).strip(" .!,\u2026")
+        clause = language.adverb.sub("", piece[len(opening) :].strip(" .!,\u2026")).strip()
         if not clause:
             return
         positive = self._without_negation(clause)
@@ -249,9 +251,14 @@ class _Sentence:
         groups = match.groupdict()
         subject = groups.get("subject") or ""
         if subject.lower() in language.theirs:
-            subject = self._subject  # "Ann moved. Her new boss is Ivan."
+            subject = self._subject  # "Ann moved, her new boss is Ivan."
+        named = _NAME.match(match.string)
+        antecedent = subject or self._subject or (named.group() if named else "")
+        other = _owner(antecedent, speaker, language) if antecedent else None
+        if antecedent.lower() in language.first:
+            other = None
         holder = _owner(subject or language.me, speaker, language)
-        owned = _thing(groups["thing"], speaker, holder, language) if "thing" in groups else (_NOBODY, frozenset())
+        owned = _thing(groups["thing"], speaker, other, language) if "thing" in groups else (_NOBODY, frozenset())
         if owned is None or frame.owner == "thing" and (groups.get("thing") or "").lower() in language.weekdays:
             return None
         owner = holder if frame.owner == "person" or subject and not owned[0].person else owned[0]
@@ -305,8 +312,15 @@ class _Sentence:
 
 
 def _in_english(text: str, language: Language) -> str:
-    """Return a text with English names of months."""
-    return language.month.sub(lambda month: language.english_months[month.group().lower()], text)
+    """Return a text with English names of months, so that its dates are found."""
+
+    def english(match: re.Match[str]) -> str:
+        name = language.english_months[match["month"].lower()]
+        if name == match["month"].lower():
+            return match.group()
+        return f"{match['day'].replace('.', '')}{name}" if match["day"] else f"in {name}"
+
+    return language.month.sub(english, text)
 
 
 def _owner(subject: str, speaker: str, language: Language) -> Owner | None:
@@ -318,22 +332,16 @@ def _owner(subject: str, speaker: str, language: Language) -> Owner | None:
     if any(word in language.common - language.mine for word in low):
         return None
     if low[0] in language.mine:
-        if _is_named(words, language):  # "my son Alfie"
+        is_named = len(words) > 2 and words[-1][:1].isupper()
+        if is_named and (not language.capital_nouns or low[-2] in language.relations):  # "my son Alfie"
             return Owner(_name_tokens(words[-1]), relation=frozenset(_path(low[1:-1], language)))
         return Owner(_name_tokens(speaker), _path(low[1:], language))
-    if not words[0][:1].isupper() or low[0] in language.determiners:
+    name = list(takewhile(lambda word: word[:1].isupper() and word.lower() not in language.relations, words))
+    if not name or low[0] in language.determiners:
         return None
-    name = [language.genitive.sub("", word) for word in words if word[:1].isupper()]
-    if language.capital_nouns:  # "Annas Chefin"
-        name = name[:1] if language.genitive.search(words[0]) else name
-    return Owner(_name_tokens(" ".join(name)), _path(words[len(name) :], language))
-
-
-def _is_named(words: list[str], language: Language) -> bool:
-    """Return whether a phrase ends with a name: "my son Alfie"."""
-    if not words[-1][:1].isupper() or len(words) < 3:
-        return False
-    return not language.capital_nouns or words[-2][:1].isupper()
+    path = words[len(name) :]
+    name[-1] = (language.genitive if path else _APOSTROPHE).sub("", name[-1])
+    return Owner(_name_tokens(" ".join(name)), _path(path, language))
 
 
 def _path(words: Iterable[str], language: Language) -> tuple[str, ...]:
@@ -351,13 +359,13 @@ def _thing(
 ) -> tuple[Owner, frozenset[str]] | None:
     """Return whose thing a phrase names, and its tokens: "the rent of my garage", "Ann's door code".
 
-    ``holder`` is whom "his" or "her" means: the subject of the clause.
+    ``holder`` is whom "his" or "her" means: the subject of the clause, if it is not the speaker.
     """
     words = (text or "").split()
     person: frozenset[str] = frozenset()
     kept: list[str] = []
     dates: list[str] = []
-    if not words or words[0].lower() in language.of:
+    if not words or words[0].lower() in language.of - language.articles:
         return None
     ignored = language.determiners | language.articles | language.descriptions | language.of
     for place, word in enumerate(words):
@@ -369,7 +377,7 @@ def _thing(
             if holder is None or holder.path:
                 return None
             person = holder.person
-        elif word[:1].isupper() and bare != word and not place:  # Ann's
+        elif not place and _is_possessor(words, language):  # Ann's
             person = _name_tokens(bare)
         elif place and words[place - 1].lower() in language.owned_by and word[:1].isupper():
             person = _name_tokens(word)
@@ -380,6 +388,14 @@ def _thing(
     tokens = frozenset(token for word in kept or dates for token in tokenize(word))
     tokens = tokens - language.neutral or tokens
     return (Owner(person), tokens) if tokens and len(tokens) <= MAX_THING else None
+
+
+def _is_possessor(words: list[str], language: Language) -> bool:
+    """Return whether a phrase begins with a name in the genitive: "Ann's rent", "Annas Miete"."""
+    if not words[0][:1].isupper() or not language.genitive.search(words[0]):
+        return False
+    is_article = words[0].lower() in language.articles | language.determiners
+    return not is_article and (not language.capital_nouns or len(words) > 1 and words[1][:1].isupper())
 
 
 def _qualifiers(rest: str, language: Language) -> frozenset[str]:

@@ -1,7 +1,8 @@
 r"""Loads the frames of a language: patterns of statements about home, work, diet, prices, deadlines and so on.
 
 ``languages/`` has one JSON file per language, so a new language is a file. ``others.json`` has common words of languages
-without frames, by which their texts are recognised, and ``places.json`` well-known towns and regions.
+without frames, by which their texts are recognised; ``places.json`` well-known towns and regions; ``products.json``
+classes of products, which all languages share.
 
 **Language file.** Words of a list are separated by ``|``, or by spaces in ``common`` and ``frequent``. Names in braces stand for lists
 of the same file: ``{months}``, ``{weekdays}``, ``{numbers}``, ``{units}``, ``{currencies}``.
@@ -12,7 +13,8 @@ of the same file: ``{months}``, ``{weekdays}``, ``{numbers}``, ``{units}``, ``{c
 - ``of``: prepositions inside things. ``qualifying``: those whose phrases say which thing a value belongs to ("8 euros for
   children"). ``owned_by``: "of" before an owner's name. ``genitive``, ``possessive``: "'s", to find and to write.
 - ``descriptions``, ``neutral``: words that do not tell things apart ("new", "date"). ``titles``: "Dr".
-- ``joins``: words inside names ("of"). ``capital_nouns``: true if all nouns are capitalised, as in German.
+- ``joins``: words inside names ("of"). ``capital_nouns``: true if all nouns are capitalised, as in German. There
+  ``relations`` are the nouns that may follow a name or come before it ("Annas Chefin", "mein Sohn Tom").
 - ``contractions``: [expression, replacement] for a sentence. ``negations``: the same for a clause; they turn "no longer
   lives" into "lives", and the clause ends the fact.
 - Expressions that find something in a sentence or clause: ``breaks`` (between clauses, without groups), ``contrast`` ("instead of …"), ``phrase_end`` (words after a
@@ -61,7 +63,7 @@ for two well-known towns; ``never``: a person may have several.
 Sense: TypeAlias = Literal["changes", "ends", "states", "topics"]
 """A pattern reports a change to a value, its end, or the value; or it names a thing for a following clause."""
 
-_FOLDER, _PLACES, _OTHERS = "languages", "places.json", "others.json"
+_FOLDER, _PLACES, _PRODUCTS, _OTHERS = "languages", "places.json", "products.json", "others.json"
 _WORD = r"[\w'./+&#-]+"
 _CAPITAL = r"(?-i:[A-Z\u00c0-\u00de])"
 _DIGITS = r"\d+(?:[.,]\d+)*"
@@ -133,6 +135,7 @@ class Language:
     """The tokens of ``neutral``."""
     titles: frozenset[str]
     capital_nouns: bool
+    relations: frozenset[str]
     genitive: re.Pattern[str]
     contractions: tuple[tuple[re.Pattern[str], str], ...]
     negations: tuple[tuple[re.Pattern[str], str], ...]
@@ -242,6 +245,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _language(data: dict[str, Any]) -> Language:
+    data["classes"] |= _read(_PRODUCTS)
     months, weekdays = _by_form(data["months"]), _by_form(data["weekdays"])
     weekdays |= {f"{form}s": day for form, day in weekdays.items()}  # "Mondays", "montags"
     numbers = _by_form(data["numbers"], 2)
@@ -280,6 +284,7 @@ def _language(data: dict[str, Any]) -> Language:
         neutral=frozenset(token for word in data["neutral"].split("|") for token in tokenize(word)),
         titles=words("titles"),
         capital_nouns=data["capital_nouns"],
+        relations=words("relations"),
         genitive=re.compile(rf"(?:{data['genitive']})$"),
         contractions=replacements("contractions"),
         negations=replacements("negations"),
@@ -306,7 +311,7 @@ def _language(data: dict[str, Any]) -> Language:
             re.IGNORECASE,
         ),
         weekday=re.compile(rf"\b(?:{alternatives['weekdays']})\b", re.IGNORECASE),
-        month=re.compile(rf"\b(?:{month})\b", re.IGNORECASE),
+        month=re.compile(rf"(?P<day>\d\.?\s)?\b(?P<month>{month})\b", re.IGNORECASE),
         months=months,
         english_months={form: _ENGLISH_MONTHS[number - 1] for form, number in months.items()},
         weekdays=weekdays,
@@ -358,7 +363,7 @@ def _parts(data: dict[str, Any], lists: Mapping[str, str]) -> dict[str, str]:
         "subject": rf"(?P<subject>(?:{_WORD}\s+){{0,4}}?{_WORD})",
         "first": rf"(?P<subject>{first})",
         "mine": rf"(?P<subject>(?:{mine}))",
-        "owner": rf"(?P<subject>(?:{mine}|{data['theirs']})|{name}(?:{genitive}))",
+        "owner": rf"(?P<subject>(?:{mine}|{data['theirs']})\b|{name}(?=(?:{genitive})\s))(?:{genitive})?",
         "person": rf"(?P<subject>{name})",
         "thing": rf"(?P<thing>(?:{_WORD}\s+){{0,7}}?{_WORD})",
         "last_thing": rf"(?P<thing>(?:{_WORD}\s+){{0,7}}?{_WORD}){end}",
