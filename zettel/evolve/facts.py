@@ -37,7 +37,8 @@ ANY = "any"
 """The attribute of an end that names only a value: "I've cancelled Netflix."."""
 
 _WORD = re.compile(r"[^\W\d_]+")
-_NAME = re.compile(r"[A-Z\u00c0-\u00de][\w'-]*(?=\s+[a-z]|$)")
+_NAME = re.compile(r"([A-Z\u00c0-\u00de][\w'-]*)(?:\s+([a-z]+)|$)")
+"""A name at the beginning of a clause, and the word after it."""
 _APOSTROPHE = re.compile("'s?$")
 _QUOTED = re.compile('["\u201c\u00ab\u201e][^"\u201d\u00bb\u201c]*["\u201d\u00bb\u201c]|(?<!\\w)\'[^\']{8,}\'(?!\\w)')
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
@@ -155,6 +156,7 @@ class _Sentence:
         self._subject = ""
         self._topic = ""
         self._is_temporary = False
+        self._is_first = True
         self._is_introduced = False  # whether the last clause named the topic only
 
     def facts(self) -> Iterator[Fact]:
@@ -162,6 +164,7 @@ class _Sentence:
         pieces = language.breaks.split(self._text)
         for piece, mark in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
             yield from self._of_clause(piece)
+            self._is_first &= not piece.strip()
             self._is_introduced &= mark in (":", ",", "(")
 
     def _of_clause(self, piece: str) -> Iterator[Fact]:
@@ -172,15 +175,13 @@ class _Sentence:
         if not clause:
             return
         positive = self._without_negation(clause)
-        matches = (self._match(form, positive is not None) for form in self._forms(positive or clause))
-        matched = next((match for match in matches if match is not None), None)
+        matched = self._match(positive or clause, positive is not None)
         if matched is None:
             self._is_introduced = False
             # "This week only, the course is on Monday."
             is_short = piece.strip().count(" ") < MAX_APPOSITION
             self._is_temporary |= is_short and bool(language.temporary.search(piece) or language.today.search(piece))
-            named = _NAME.match(clause)
-            self._subject = self._subject or (named.group() if named else "")
+            self._subject = self._subject or self._name(clause)
             return
         if language.unasserted.search(clause):
             return
@@ -207,6 +208,11 @@ class _Sentence:
             elif subject and subject.lower() not in self._language.common:
                 self._topic = f"{subject}{self._language.possessive} {self._topic}"
 
+    def _name(self, clause: str) -> str:
+        """Return the name that a clause begins with, or ""."""
+        named = _NAME.match(clause)
+        return named[1] if named and (named[2] is None or named[2] in self._language.after_name) else ""
+
     def _without_negation(self, clause: str) -> str | None:
         """Return "Ann lives in Porto" for "Ann no longer lives in Porto"; None for other clauses."""
         for negation, words in self._language.negations:
@@ -215,29 +221,35 @@ class _Sentence:
                 return positive
         return None
 
-    def _forms(self, clause: str) -> Iterator[str]:
-        """Return a clause, with the subject or topic of earlier clauses in place of a pronoun, and where it has none."""
+    def _match(self, clause: str, is_negated: bool) -> _Match | None:
+        """Match a clause; else with the subject or topic of earlier clauses in place of a pronoun or of nothing."""
         language = self._language
         word, _, rest = clause.partition(" ")
         low = word.lower()
+        forms = [clause]
         if low in language.pronouns and self._subject:
-            yield f"{self._subject} {rest}"
+            forms.insert(0, f"{self._subject} {rest}")
         elif low in language.it and self._topic:
-            yield f"{self._topic} {rest}"
-        yield clause
-        if self._is_introduced and clause.count(" ") < MAX_APPOSITION:
-            yield f"{self._topic} {language.copula} {clause}"
-        if low in language.first | language.determiners | language.mine | language.pronouns | language.it:
-            return
-        if self._subject or self._speaker:  # "Moved to Braga." has no subject
-            yield f"{self._subject or language.me} {clause}"
+            forms.insert(0, f"{self._topic} {rest}")
+        elif self._is_introduced and clause.count(" ") < MAX_APPOSITION:
+            forms.append(f"{self._topic} {language.copula} {clause}")
+        is_bare = low not in language.starting
+        if is_bare and self._subject:
+            forms.append(f"{self._subject} {clause}")
+        candidates = language.candidates(" ".join(forms) if len(forms) > 1 else clause)
+        if is_negated:
+            candidates = [(frame, pattern) for frame, pattern in candidates if pattern.sense == "states"]
+        matched = next((match for form in forms if (match := self._first(form, candidates)) is not None), None)
+        if matched is None and is_bare and self._is_first and self._speaker and not self._subject:  # "Moved to Braga."
+            # Not for states: "Take care!"
+            changes = [each for each in candidates if is_negated or each[1].sense in ("changes", "ends")]
+            matched = self._first(f"{language.me} {clause}", changes)
+        return matched
 
-    def _match(self, clause: str, is_negated: bool) -> _Match | None:
-        """Return the first frame that a clause fills, or else a topic."""
+    def _first(self, clause: str, candidates: Iterable[tuple[Frame, Pattern]]) -> _Match | None:
+        """Return the first pattern that a clause fills, or else a topic."""
         topic: _Match | None = None
-        for frame, pattern in self._language.candidates(clause):
-            if is_negated and pattern.sense != "states":
-                continue
+        for frame, pattern in candidates:
             match = pattern.regex.match(clause)
             found = self._filled(frame, pattern, match) if match else None
             if found is not None and pattern.sense != "topics":
@@ -252,11 +264,13 @@ class _Sentence:
         subject = groups.get("subject") or ""
         if subject.lower() in language.theirs:
             subject = self._subject  # "Ann moved, her new boss is Ivan."
-        named = _NAME.match(match.string)
-        antecedent = subject or self._subject or (named.group() if named else "")
+        antecedent = subject or self._subject or self._name(match.string)
         other = _owner(antecedent, speaker, language) if antecedent else None
         if antecedent.lower() in language.first:
             other = None
+        after = match.string[match.end("subject") :].split(maxsplit=1) if subject else []
+        if after and after[0] in language.plain_verbs and subject.lower().split()[0] not in language.first | language.mine:
+            return None  # "Sounds like rain"
         holder = _owner(subject or language.me, speaker, language)
         owned = _thing(groups["thing"], speaker, other, language) if "thing" in groups else (_NOBODY, frozenset())
         if owned is None or frame.owner == "thing" and (groups.get("thing") or "").lower() in language.weekdays:

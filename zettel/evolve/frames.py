@@ -9,7 +9,8 @@ of the same file: ``{months}``, ``{weekdays}``, ``{numbers}``, ``{units}``, ``{c
 
 - ``common``: words that never name a person or thing. ``frequent``: more words, which also identify the language.
 - ``first``, ``mine``: "I" and "my"; the first word of ``first`` completes clauses without a subject. ``copula``: "is". ``pronouns``: "he";
-  ``theirs``: "his"; ``it``: pronouns of things. ``articles``, ``determiners``: words before nouns. ``negators``: "not".
+  ``theirs``: "his"; ``it``: pronouns of things. ``after_name``: verbs after a name that later clauses may refer to.
+  ``plain_verbs``: verbs that do not follow the name of one person ("live"; "Sounds like rain"). ``articles``, ``determiners``: words before nouns. ``negators``: "not".
 - ``of``: prepositions inside things. ``qualifying``: those whose phrases say which thing a value belongs to ("8 euros for
   children"). ``owned_by``: "of" before an owner's name. ``genitive``, ``possessive``: "'s", to find and to write.
 - ``descriptions``, ``neutral``: words that do not tell things apart ("new", "date"). ``titles``: "Dr".
@@ -34,8 +35,8 @@ thing whose new value a following clause states of "it" (``topics``); ``examples
 value], …]], which the tests check.
 
 **Pattern.** A regular expression that matches a clause from its first word. ``_`` stands for spaces and ``{part}`` for a
-part of the fact: a value of a kind (``{place}``, ``{amount}``, ``{day}``, see :mod:`zettel.evolve.values`, or the name
-of a class), ``{thing}`` or the name of a list in ``heads``, or whose it is (``{subject}``, ``{first}``, ``{mine}``,
+part of the fact: a value of a kind (``{place}``, ``{amount}``, ``{day}``, see :mod:`zettel.evolve.values`; the name of
+a class, or ``{class}`` for all products), ``{thing}`` or the name of a list in ``heads``, or whose it is (``{subject}``, ``{first}``, ``{mine}``,
 ``{owner}``). ``{words}`` are up to four words that do not matter.
 
 Example: ``{subject}_lives?_(in|at)_{place}`` matches "my wife lives in Porto".
@@ -123,6 +124,8 @@ class Language:
     theirs: frozenset[str]
     pronouns: frozenset[str]
     it: frozenset[str]
+    after_name: frozenset[str]
+    plain_verbs: frozenset[str]
     articles: frozenset[str]
     determiners: frozenset[str]
     negators: frozenset[str]
@@ -181,6 +184,11 @@ class Language:
         is_numeric = bool(_DIGIT.search(clause)) or not self._counted.isdisjoint(words)
         patterns = (self._patterns[place] for place in sorted(places))
         return [(frame, pattern) for frame, pattern in patterns if is_numeric or not pattern.is_numeric]
+
+    @cached_property
+    def starting(self) -> frozenset[str]:
+        """Words that begin a clause with a subject."""
+        return self.first | self.determiners | self.articles | self.mine | self.pronouns | self.it
 
     @cached_property
     def _patterns(self) -> tuple[tuple[Frame, Pattern], ...]:
@@ -273,6 +281,8 @@ def _language(data: dict[str, Any]) -> Language:
         theirs=words("theirs"),
         pronouns=words("pronouns"),
         it=words("it"),
+        after_name=words("after_name"),
+        plain_verbs=words("plain_verbs"),
         articles=words("articles"),
         determiners=words("determiners") | words("articles"),
         negators=words("negators"),
@@ -406,7 +416,8 @@ def _parts(data: dict[str, Any], lists: Mapping[str, str]) -> dict[str, str]:
     parts |= {
         name: rf"(?P<thing>(?:{_WORD}\s+){{0,3}}?(?:{members})\b(?!\s(?:{members})\b){of})" for name, members in data["heads"].items()
     }
-    parts["class"] = rf"(?P<class>{'|'.join(classes.values())})\b"
+    products = [members for name, members in classes.items() if name in _read(_PRODUCTS)]
+    parts["class"] = rf"(?P<class>{'|'.join(products)})\b"
     return parts
 
 
