@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from zettel.evolve.facts import ANY, Fact, facts
-from zettel.evolve.values import contain, exclude, is_named, is_time, is_town
+from zettel.evolve.values import exclude, is_named, is_time, is_town
 from zettel.model import Link, LinkType, Note
 
 CHANGE_WEIGHT = 0.9
@@ -128,8 +128,11 @@ def _ends(before: Fact, after: Fact) -> bool:
     """Return whether the later fact says that the earlier one has ended."""
     if after.attribute == ANY:
         return is_named(before.value, after.value)
-    is_same = before.attribute == after.attribute and (before.thing == after.thing or not after.thing)
-    return is_same and contain(before.value, after.value)
+    if before.attribute != after.attribute or after.thing and before.thing != after.thing:
+        return False
+    if before.thing and before.value.facets <= after.value.facets:  # "Helen Barlow is no longer my boss"
+        return True
+    return after.value.facets <= before.value.facets
 
 
 def _have_one_thing(before: Fact, after: Fact) -> bool:

@@ -198,7 +198,7 @@ class _Sentence:
         """Keep the subject and topic of a clause for the next ones."""
         subject = matched.groups.get("subject") or ""
         if matched.frame.owner == "person":
-            self._subject = subject or self._subject
+            self._subject = "" if subject.lower() in self._language.mine else subject or self._subject
         self._topic = matched.groups.get("thing") or self._topic
         self._is_introduced = matched.pattern.sense == "topics"
         if self._is_introduced:

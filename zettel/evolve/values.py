@@ -67,11 +67,6 @@ def exclude(old: Value, new: Value) -> bool:
     return _differ(old.facets, new.facets)
 
 
-def contain(old: Value, new: Value) -> bool:
-    """Return whether one value contains the facets of the other."""
-    return old.facets <= new.facets or new.facets <= old.facets
-
-
 def is_named(value: Value, phrase: Value) -> bool:
     """Return whether a phrase consists of words of a value; False for numbers and times."""
     if is_time(value) or any(kind.partition(" ")[0] in _MEASURES for kind, _ in value.facets):
