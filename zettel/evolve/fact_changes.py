@@ -128,7 +128,7 @@ def _ends(before: Fact, after: Fact) -> bool:
     """Return whether the later fact says that the earlier one has ended."""
     if after.attribute == ANY:
         return is_named(before.value, after.value)
-    if before.attribute != after.attribute or after.thing and before.thing != after.thing:
+    if before.attribute != after.attribute or (after.thing and before.thing != after.thing):
         return False
     if before.thing and before.value.facets <= after.value.facets:  # "Helen Barlow is no longer my boss"
         return True
@@ -139,7 +139,7 @@ def _have_one_thing(before: Fact, after: Fact) -> bool:
     """Return whether two facts concern one thing, described alike: not "12 euros" and "8 euros for children"."""
     if not before.thing or not after.thing:
         is_reported = after.marked and not after.thing
-        return is_reported or before.thing == after.thing and before.qualifiers == after.qualifiers
+        return is_reported or (before.thing == after.thing and before.qualifiers == after.qualifiers)
     if before.thing | before.qualifiers == after.thing | after.qualifiers:
         return True
     is_moved = after.sense == "changes" and is_time(after.value) and not after.qualifiers
@@ -150,8 +150,8 @@ def _is_certain(old: _Statement, new: _Statement, dated: bool) -> bool:
     """Return whether the later statement certainly replaces the earlier one."""
     before, after = old.fact, new.fact
     if after.marked or after.corrects:
-        # "Berlin", then "Neuk\u00f6lln now"
-        return after.exclusive != "known" or after.sense == "changes" or not is_town(before.value) or is_town(after.value)
+        is_within = is_town(before.value) and not is_town(after.value)  # "Berlin", then "Neuk\u00f6lln now"
+        return after.exclusive != "known" or after.sense == "changes" or not is_within
     if "marked" in (before.exclusive, after.exclusive):
         return False
     if after.exclusive == "known" and not (is_town(before.value) and is_town(after.value)):

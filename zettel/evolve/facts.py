@@ -40,7 +40,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _NAME = re.compile(r"([A-Z\u00c0-\u00de][\w'-]*)(?:\s+([a-z]+)|$)")
 """A name at the beginning of a clause, and the word after it."""
 _APOSTROPHE = re.compile("'s?$")
-_QUOTED = re.compile('["\u201c\u00ab\u201e][^"\u201d\u00bb\u201c]*["\u201d\u00bb\u201c]|(?<!\\w)\'[^\']{8,}\'(?!\\w)')
+_QUOTED = re.compile("[\"\u201c\u00ab\u201e][^\"\u201d\u00bb\u201c]*[\"\u201d\u00bb\u201c]|(?<!\\w)'[^']{8,}'(?!\\w)")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _BLOCK = re.compile(r"^\s*(?:>|\||[-*+]\s|\d+[.)]\s|#).*$|^\s{4,}\S.*$", re.MULTILINE)
 """Quoted lines, tables, lists, headings and indented code."""
@@ -173,15 +173,15 @@ class _Sentence:
         opening = lead.group() if lead else ""
         clause = language.adverb.sub("", piece[len(opening) :].strip(" .!,\u2026")).strip()
         if not clause:
+            self._read_other(piece)
             return
         positive = self._without_negation(clause)
         matched = self._match(positive or clause, positive is not None)
         if matched is None:
-            self._is_introduced = False
-            # "This week only, the course is on Monday."
-            is_short = piece.strip().count(" ") < MAX_APPOSITION
-            self._is_temporary |= is_short and bool(language.temporary.search(piece) or language.today.search(piece))
-            self._subject = self._subject or self._name(clause)
+            self._read_other(piece)
+            named = _NAME.match(clause)
+            if named and (named[2] is None or named[2] in language.after_name):  # "Ann has left, …"
+                self._subject = self._subject or named[1]
             return
         if language.unasserted.search(clause):
             return
@@ -208,10 +208,12 @@ class _Sentence:
             elif subject and subject.lower() not in self._language.common:
                 self._topic = f"{subject}{self._language.possessive} {self._topic}"
 
-    def _name(self, clause: str) -> str:
-        """Return the name that a clause begins with, or ""."""
-        named = _NAME.match(clause)
-        return named[1] if named and (named[2] is None or named[2] in self._language.after_name) else ""
+    def _read_other(self, piece: str) -> None:
+        """Read a clause without a fact: "This week only, the course is on Monday."."""
+        language = self._language
+        self._is_introduced = False
+        if piece.strip().count(" ") < MAX_APPOSITION:
+            self._is_temporary |= bool(language.temporary.search(piece) or language.today.search(piece))
 
     def _without_negation(self, clause: str) -> str | None:
         """Return "Ann lives in Porto" for "Ann no longer lives in Porto"; None for other clauses."""
@@ -240,8 +242,8 @@ class _Sentence:
         if is_negated:
             candidates = [(frame, pattern) for frame, pattern in candidates if pattern.sense == "states"]
         matched = next((match for form in forms if (match := self._first(form, candidates)) is not None), None)
-        if matched is None and is_bare and self._is_first and self._speaker and not self._subject:  # "Moved to Braga."
-            # Not for states: "Take care!"
+        if matched is None and is_bare and self._is_first and self._speaker and not self._subject:
+            # "Moved to Braga.", but no states: "Take care!"
             changes = [each for each in candidates if is_negated or each[1].sense in ("changes", "ends")]
             matched = self._first(f"{language.me} {clause}", changes)
         return matched
@@ -264,18 +266,17 @@ class _Sentence:
         subject = groups.get("subject") or ""
         if subject.lower() in language.theirs:
             subject = self._subject  # "Ann moved, her new boss is Ivan."
-        antecedent = subject or self._subject or self._name(match.string)
-        other = _owner(antecedent, speaker, language) if antecedent else None
-        if antecedent.lower() in language.first:
-            other = None
-        after = match.string[match.end("subject") :].split(maxsplit=1) if subject else []
-        if after and after[0] in language.plain_verbs and subject.lower().split()[0] not in language.first | language.mine:
-            return None  # "Sounds like rain"
+        named = _NAME.match(match.string)
+        antecedent = subject or self._subject or (named[1] if named else "")
+        is_other = antecedent and antecedent.lower() not in language.first
+        other = _owner(antecedent, speaker, language) if is_other else None
+        if subject and self._is_plain(match):
+            return None
         holder = _owner(subject or language.me, speaker, language)
         owned = _thing(groups["thing"], speaker, other, language) if "thing" in groups else (_NOBODY, frozenset())
-        if owned is None or frame.owner == "thing" and (groups.get("thing") or "").lower() in language.weekdays:
+        if owned is None or (frame.owner == "thing" and (groups.get("thing") or "").lower() in language.weekdays):
             return None
-        owner = holder if frame.owner == "person" or subject and not owned[0].person else owned[0]
+        owner = holder if frame.owner == "person" or (subject and not owned[0].person) else owned[0]
         kind = next((name for name in groups if groups[name] and name not in ("subject", "thing")), "")
         text = groups.get(kind) or ""
         value: Value | None = Value("", frozenset())
@@ -288,12 +289,19 @@ class _Sentence:
         end = match.start("day") + day_end(text, language) if kind == "day" else match.end()
         return _Match(frame, pattern, groups, owner, value, owned[1], match.string[end:])
 
+    def _is_plain(self, match: re.Match[str]) -> bool:
+        """Return whether the subject cannot be a person, because of the verb: "Sounds like rain"."""
+        language = self._language
+        subject, verb = match["subject"].lower().split(), match.string[match.end("subject") :].split(maxsplit=1)
+        return subject[0] not in language.first | language.mine and verb[:1] != [] and verb[0] in language.plain_verbs
+
     def _fact(self, matched: _Match, piece: str, opening: str) -> Fact:
         language = self._language
         frame, pattern, groups, owner, value, thing, rest = matched
         is_day = groups.get("day") is not None
         days = placed_dates(_in_english(value.text, language), self._said_at, direction=1) if is_day else []
         around = " ".join((opening, value.text if is_day else "", rest))
+        is_temporary = self._is_temporary or bool(language.temporary.search(around))
         return Fact(
             owner=owner,
             attribute=frame.attribute,
@@ -303,9 +311,7 @@ class _Sentence:
             exclusive=frame.exclusive,
             marked=self._is_marked or pattern.sense != "states" or bool(language.now.search(self._text)),
             corrects=bool(language.corrects.search(self._text)),
-            temporary=self._is_temporary
-            or bool(language.temporary.search(around))
-            or pattern.sense == "states" and bool(language.today.search(piece)),
+            temporary=is_temporary or (pattern.sense == "states" and bool(language.today.search(piece))),
             adds=bool(language.adds.search(piece)),
             qualifiers=frozenset() if thing and frame.owner == "person" else _qualifiers(rest, language),
             effective=self._effective(f"{opening}{rest}" if is_day else self._text),
@@ -381,7 +387,7 @@ def _thing(
     dates: list[str] = []
     if not words or words[0].lower() in language.of - language.articles:
         return None
-    ignored = language.determiners | language.articles | language.descriptions | language.of
+    ignored = language.determiners | language.descriptions | language.of
     for place, word in enumerate(words):
         low = word.lower()
         bare = language.genitive.sub("", word)
@@ -395,7 +401,7 @@ def _thing(
             person = _name_tokens(bare)
         elif place and words[place - 1].lower() in language.owned_by and word[:1].isupper():
             person = _name_tokens(word)
-        elif low in language.first or low in language.common - language.of - language.determiners - language.articles:
+        elif low in language.first or low in language.common - language.of - language.determiners:
             return None  # a sentence, not a thing: "I think that it"
         elif low not in ignored:
             (dates if low in language.months or low in language.weekdays else kept).append(bare)
@@ -408,18 +414,19 @@ def _is_possessor(words: list[str], language: Language) -> bool:
     """Return whether a phrase begins with a name in the genitive: "Ann's rent", "Annas Miete"."""
     if not words[0][:1].isupper() or not language.genitive.search(words[0]):
         return False
-    is_article = words[0].lower() in language.articles | language.determiners
-    return not is_article and (not language.capital_nouns or len(words) > 1 and words[1][:1].isupper())
+    is_article = words[0].lower() in language.determiners
+    return not is_article and (not language.capital_nouns or (len(words) > 1 and words[1][:1].isupper()))
 
 
 def _qualifiers(rest: str, language: Language) -> frozenset[str]:
     """Return the tokens of the phrases with a preposition after a value: {"garage"} of "for the garage"."""
+    ignored = language.determiners | language.of | language.descriptions
     tokens: set[str] = set()
     inside = False
     for word in language.contrast.sub("", rest).split():
         low = word.lower().strip(",.")
         inside = inside or low in language.qualifying
-        if inside and low not in language.months and low not in language.determiners | language.articles | language.of | language.descriptions:
-            if low not in language.weekdays or low in language.recurring:
-                tokens.update(tokenize(low))
+        is_date = low in language.months or (low in language.weekdays and low not in language.recurring)
+        if inside and not is_date and low not in ignored:
+            tokens.update(tokenize(low))
     return frozenset(tokens) - language.neutral

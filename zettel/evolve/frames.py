@@ -1,43 +1,51 @@
 r"""Loads the frames of a language: patterns of statements about home, work, diet, prices, deadlines and so on.
 
-``languages/`` has one JSON file per language, so a new language is a file. ``others.json`` has common words of languages
-without frames, by which their texts are recognised; ``places.json`` well-known towns and regions; ``products.json``
+``languages/`` has one JSON file per language, so a new language is a file. ``others.json`` has frequent words of
+languages without frames, which identify their texts; ``places.json`` well-known towns and regions; ``products.json``
 classes of products, which all languages share.
 
-**Language file.** Words of a list are separated by ``|``, or by spaces in ``common`` and ``frequent``. Names in braces stand for lists
-of the same file: ``{months}``, ``{weekdays}``, ``{numbers}``, ``{units}``, ``{currencies}``.
+**Language file.** ``|`` separates the words of a list, spaces those of ``common`` and ``frequent``. In expressions
+``{months}``, ``{weekdays}``, ``{numbers}``, ``{units}`` and ``{currencies}`` stand for the lists of the same file.
 
-- ``common``: words that never name a person or thing. ``frequent``: more words, which also identify the language.
-- ``first``, ``mine``: "I" and "my"; the first word of ``first`` completes clauses without a subject. ``copula``: "is". ``pronouns``: "he";
-  ``theirs``: "his"; ``it``: pronouns of things. ``after_name``: verbs after a name that later clauses may refer to.
-  ``plain_verbs``: verbs that do not follow the name of one person ("live"; "Sounds like rain"). ``articles``, ``determiners``: words before nouns. ``negators``: "not".
-- ``of``: prepositions inside things. ``qualifying``: those whose phrases say which thing a value belongs to ("8 euros for
+Words:
+
+- ``common``: words that never name a person or thing. ``frequent``: more words that identify the language.
+- ``first``, ``mine``: "I", "my". The first of them complete clauses without a subject, with ``copula`` ("is").
+- ``theirs``: "his". ``pronouns``: "he". ``it``: pronouns of things. ``articles``, ``determiners``: "the", "this".
+- ``after_name``: verbs after a name that later clauses may refer to. ``plain_verbs``: verbs that do not follow the name
+  of one person ("live"), so that "Sounds like rain" is not about somebody called Sounds.
+- ``negators``: "not". ``titles``: "Dr". ``joins``: words inside names ("of").
+- ``of``: prepositions inside things. ``qualifying``: those that say which thing a value belongs to ("8 euros for
   children"). ``owned_by``: "of" before an owner's name. ``genitive``, ``possessive``: "'s", to find and to write.
-- ``descriptions``, ``neutral``: words that do not tell things apart ("new", "date"). ``titles``: "Dr".
-- ``joins``: words inside names ("of"). ``capital_nouns``: true if all nouns are capitalised, as in German. There
-  ``relations`` are the nouns that may follow a name or come before it ("Annas Chefin", "mein Sohn Tom").
-- ``contractions``: [expression, replacement] for a sentence. ``negations``: the same for a clause; they turn "no longer
-  lives" into "lives", and the clause ends the fact.
-- Expressions that find something in a sentence or clause: ``breaks`` (between clauses, without groups), ``contrast`` ("instead of …"), ``phrase_end`` (words after a
-  value), ``lead`` (words before a clause), ``adverb`` (words to skip), ``future``, ``now`` (marks of a change),
-  ``adds`` ("also"), ``temporary``, ``today`` (on this day only), ``unasserted`` ("if"), ``reported`` ("said"), ``former`` ("used to"), ``corrects``,
-  ``quotes`` (requests about a text), ``letter`` (the start of a letter), ``effective`` (words before a starting day),
-  ``clock`` (with groups named ``hour…`` and ``minute…``, or ``halfpast`` or ``halfto`` an hour).
-- ``day_lead``: words before a day ("next"). ``months``, ``weekdays``: in order, with their forms; every day of the week may end in "s". ``numbers``: from two. ``per``: "a" in "5 euros a day".
-- ``units``, ``currencies``: forms by English name or code.
-- ``classes``: members by class, with other forms after ``=``; two members of a class exclude each other. ``heads``: last
-  words of things. ``lists``: alternatives that patterns use by name.
+- ``descriptions``, ``neutral``: words that do not tell things apart ("new", "date").
+- ``capital_nouns``: true if all nouns are capitalised, as in German. There ``relations`` are the nouns that may come
+  after or before a name ("Annas Chefin", "mein Sohn Tom").
+- ``day_lead``: words before a day ("next"). ``months``, ``weekdays``: in order, each with its forms; a weekday may end
+  in "s". ``numbers``: from two. ``per``: "a" in "5 euros a day". ``units``, ``currencies``: forms by English name.
+- ``classes``: members by class, other forms after ``=``; two members exclude each other. ``heads``: last words of
+  things. ``lists``: alternatives that patterns use by name.
+
+Expressions:
+
+- ``contractions``: [expression, replacement] for a text. ``negations``: the same for a clause: "no longer lives"
+  becomes "lives", and the clause ends the fact.
+- ``breaks`` (between clauses, without groups), ``lead`` (words before a clause), ``adverb`` (words to skip),
+  ``phrase_end`` (words after a value), ``contrast`` ("instead of Ann"), ``letter`` (the start of a letter).
+- ``now`` (marks of a change), ``corrects``, ``adds`` ("also"), ``future``, ``former`` ("used to"), ``temporary``,
+  ``today`` (on this day only), ``unasserted`` ("if"), ``reported`` ("said"), ``quotes`` (requests about a text).
+- ``effective``: what precedes a starting day, searched in the text before the day, ``|`` and the day.
+- ``clock``: a time of day, with groups named ``hour…`` and ``minute…``, or ``halfpast`` or ``halfto`` an hour.
 
 **Frame.** ``attribute``; ``owner``: "person" (the subject) or "thing" (whose the thing is); ``exclusive``: when
 different values exclude each other (:data:`Exclusive`); patterns that state the value (``states``), report a change to
 it (``changes``) or its end (``ends``), say that the person likes a thing or not (``positive``, ``negative``), or name a
-thing whose new value a following clause states of "it" (``topics``); ``examples``: [text, [[owner, attribute, thing,
-value], …]], which the tests check.
+thing whose new value the next clause states (``topics``); ``examples``: [text, [[owner, attribute, thing, value], …]].
+The attribute "any" is for ends that name only a value ("I cancelled Netflix").
 
-**Pattern.** A regular expression that matches a clause from its first word. ``_`` stands for spaces and ``{part}`` for a
-part of the fact: a value of a kind (``{place}``, ``{amount}``, ``{day}``, see :mod:`zettel.evolve.values`; the name of
-a class, or ``{class}`` for all products), ``{thing}`` or the name of a list in ``heads``, or whose it is (``{subject}``, ``{first}``, ``{mine}``,
-``{owner}``). ``{words}`` are up to four words that do not matter.
+**Pattern.** A regular expression that matches a clause from its first word. ``_`` stands for spaces, and ``{part}`` for
+a part of the fact: a value of a kind (``{place}``, ``{amount}``, ``{day}``, see :mod:`zettel.evolve.values`), the name
+of a class, ``{class}`` for any product, ``{thing}``, the name of a list in ``heads``, or whose the fact is
+(``{subject}``, ``{first}``, ``{mine}``, ``{owner}``, ``{person}``). ``{words}`` are one to four other words.
 
 Example: ``{subject}_lives?_(in|at)_{place}`` matches "my wife lives in Porto".
 """
@@ -49,7 +57,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -188,7 +196,7 @@ class Language:
     @cached_property
     def starting(self) -> frozenset[str]:
         """Words that begin a clause with a subject."""
-        return self.first | self.determiners | self.articles | self.mine | self.pronouns | self.it
+        return self.first | self.determiners | self.mine | self.pronouns | self.it
 
     @cached_property
     def _patterns(self) -> tuple[tuple[Frame, Pattern], ...]:
@@ -207,14 +215,14 @@ class Language:
         return frozenset((*self.numbers, *self.months, *self.weekdays))
 
 
-@lru_cache(maxsize=1)
+@cache
 def language_codes() -> tuple[str, ...]:
     """Return the codes of the languages that have frames."""
     names = sorted(file.name for file in files("zettel.evolve").joinpath(_FOLDER).iterdir())
     return tuple(name.removesuffix(".json") for name in names if re.fullmatch(r"[a-z]{2,3}\.json", name))
 
 
-@lru_cache(maxsize=None)
+@cache
 def language(code: str) -> Language:
     """Return a language by its code, such as "en"; the first call takes some 50 ms."""
     return _language(_read(f"{code}.json"))
@@ -228,19 +236,19 @@ def language_of(text: str) -> Language | None:
     return language(code) if count and code in language_codes() else None
 
 
-@lru_cache(maxsize=1)
+@cache
 def towns() -> frozenset[str]:
     """Return well-known towns, in lower case: two of them are two homes."""
     return frozenset(name.lower() for name in _read(_PLACES)["towns"])
 
 
-@lru_cache(maxsize=1)
+@cache
 def regions() -> frozenset[str]:
     """Return countries and parts of them, in lower case: a home in a town may be in one of them."""
     return frozenset(name.lower() for name in _read(_PLACES)["regions"])
 
 
-@lru_cache(maxsize=1)
+@cache
 def _frequent_words() -> dict[str, frozenset[str]]:
     """Return the words by which languages are recognised; those with frames come first."""
     words = {code: "{common} {frequent}".format_map(_read(f"{code}.json")) for code in language_codes()}
@@ -258,7 +266,13 @@ def _language(data: dict[str, Any]) -> Language:
     weekdays |= {f"{form}s": day for form, day in weekdays.items()}  # "Mondays", "montags"
     numbers = _by_form(data["numbers"], 2)
     units, currencies = _inverse(data["units"]), _inverse(data["currencies"])
-    lists = {"months": months, "weekdays": weekdays, "numbers": numbers, "units": units, "currencies": currencies}
+    lists: dict[str, Iterable[str]] = {
+        "months": months,
+        "weekdays": weekdays,
+        "numbers": numbers,
+        "units": units,
+        "currencies": currencies,
+    }
     alternatives = {name: _alternatives(forms) for name, forms in lists.items()}
 
     def expression(text: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
@@ -355,6 +369,7 @@ def _alternatives(forms: Iterable[str]) -> str:
 def _parts(data: dict[str, Any], lists: Mapping[str, str]) -> dict[str, str]:
     """Return the expressions that the parts of patterns stand for."""
     first, mine, genitive, numbers = data["first"], data["mine"], data["genitive"], lists["numbers"]
+    articles = f"{data['articles']}|{data['determiners']}"
     article = rf"(?:(?:{data['articles']})\s)"
     name_word = rf"{_CAPITAL}[\w'.&-]*"
     name = rf"{name_word}(?:\s(?:(?:{data['joins']})\s)*{_CAPITAL}[\w'&-]*){{0,3}}"
@@ -364,9 +379,8 @@ def _parts(data: dict[str, Any], lists: Mapping[str, str]) -> dict[str, str]:
     currency = rf"(?:(?:{lists['currencies']})\b|[\u20ac$\u00a3])"
     digits = rf"{_DIGITS}(?:\s?k\b)?"
     institution = data["lists"]["institution"]
-    date = (
-        rf"(?:{lists['weekdays']})\b(?:,?\s)?|{_DAY_NUMBER}\s(?:of\s)?(?:{lists['months']})|(?:{lists['months']})\s{_DAY_NUMBER}"
-    )
+    month = rf"(?:{lists['months']})"
+    date = rf"(?:{lists['weekdays']})\b(?:,?\s)?|{_DAY_NUMBER}\s(?:of\s)?{month}|{month}\s{_DAY_NUMBER}"
     amount = rf"(?:[$\u20ac\u00a3]\s?{digits}|{digits}\s?{currency}|(?:{numbers})\s{currency})"
     dose = "|".join(data["units"][name] for name in _DOSES)
     parts = {
@@ -377,7 +391,7 @@ def _parts(data: dict[str, Any], lists: Mapping[str, str]) -> dict[str, str]:
         "person": rf"(?P<subject>{name})",
         "thing": rf"(?P<thing>(?:{_WORD}\s+){{0,7}}?{_WORD})",
         "last_thing": rf"(?P<thing>(?:{_WORD}\s+){{0,7}}?{_WORD}){end}",
-        "the_thing": rf"(?P<thing>(?:(?:{data['articles']}|{data['determiners']})\s)(?:{_WORD}\s+){{0,6}}?{_WORD}){end}",
+        "the_thing": rf"(?P<thing>(?:{articles})\s(?:{_WORD}\s+){{0,6}}?{_WORD}){end}",
         "product": rf"(?P<thing>{_CAPITAL}[\w.+#-]*(?:\s{_CAPITAL}[\w.+#-]*)?|[a-z][\w.+#-]{{2,}})",
         "words": rf"(?:{_WORD}\s+){{0,3}}?{_WORD}",
         "end": end,
@@ -399,9 +413,7 @@ def _parts(data: dict[str, Any], lists: Mapping[str, str]) -> dict[str, str]:
         "count": rf"(?P<number>\d+|(?:{numbers})\b)",
         "dose": rf"(?P<number>{_DIGITS}\s?(?:{dose})\b)",
         "version": r"(?P<version>v?\d+(?:\.\d+)*)",
-        "code": (
-            r"(?P<code>(?:\+?\d[\d\s()/-]{2,}\d|[A-Z]{0,3}-?\d[\w-]*|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\S*\d\S*))(?!\S*\w)"
-        ),
+        "code": (r"(?P<code>(?:\+?\d[\d\s()/-]{2,}\d|[A-Z]{0,3}-?\d[\w-]*|\S*\d\S*))(?!\S*\w)"),
         "telephone": r"(?P<code>\+?\d[\d\s()/-]{5,}\d)",
         "model": rf"(?P<model>(?:{_WORD}\s){{0,3}}?{_CAPITAL}[\w-]*(?:\s[\w-]*\d[\w-]*)?)",
         "amount": rf"(?P<amount>{amount}{rate})",
@@ -413,9 +425,8 @@ def _parts(data: dict[str, Any], lists: Mapping[str, str]) -> dict[str, str]:
     parts |= {name: rf"(?P<class>{members})\b" for name, members in classes.items()}
     parts |= {name: f"(?:{members})" for name, members in (*lists.items(), *data["lists"].items())}
     of = rf"(?:\s(?:{data['of']})\s(?:{_WORD}\s+){{0,3}}?{_WORD})?"
-    parts |= {
-        name: rf"(?P<thing>(?:{_WORD}\s+){{0,3}}?(?:{members})\b(?!\s(?:{members})\b){of})" for name, members in data["heads"].items()
-    }
+    for name, members in data["heads"].items():
+        parts[name] = rf"(?P<thing>(?:{_WORD}\s+){{0,3}}?(?:{members})\b(?!\s(?:{members})\b){of})"
     products = [members for name, members in classes.items() if name in _read(_PRODUCTS)]
     parts["class"] = rf"(?P<class>{'|'.join(products)})\b"
     return parts
@@ -426,9 +437,7 @@ def _frame(frame: dict[str, Any], parts: Mapping[str, str]) -> Frame:
         ("changes", "changes", None), ("ends", "ends", None), ("states", "states", None),
         ("positive", "states", True), ("negative", "states", False), ("topics", "topics", None),
     )  # fmt: skip
-    patterns = (
-        _pattern(text, sense, positive, parts) for key, sense, positive in kinds for text in frame.get(key, ())
-    )
+    patterns = (_pattern(text, sense, positive, parts) for key, sense, positive in kinds for text in frame.get(key, ()))
     return Frame(frame["attribute"], frame["owner"], frame["exclusive"], tuple(patterns))
 
 
@@ -439,7 +448,7 @@ def _pattern(text: str, sense: Sense, positive: bool | None, parts: Mapping[str,
     return Pattern(rf"{filled}(?!\w)", sense, positive, _cues(text), bool(_NUMERIC.search(filled)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _compiled(expression: str) -> re.Pattern[str]:
     return re.compile(expression, re.IGNORECASE)
 

@@ -43,11 +43,11 @@ def liking(is_positive: bool) -> Value:
 
 
 def read_value(kind: str, text: str, attribute: str, speaker: str, language: Language) -> Value | None:
-    """Return the value in a text, read as a kind (the name of a pattern's part); None if it is not of this kind."""
+    """Return the value in a text; None if the text is not of the kind, which is the name of a pattern's group."""
     text = text.strip(" .,!")
     if kind == "rest":
         text = language.phrase_end.sub("", f"{text}.").strip(" .")
-    if not text or kind not in ("sentence", "class") and not language.negators.isdisjoint(text.lower().split()):
+    if not text or (kind not in ("sentence", "class") and not language.negators.isdisjoint(text.lower().split())):
         return None
     if kind in ("amount", "number"):
         return _quantity(kind, text, language)
@@ -132,7 +132,7 @@ def _organisation(text: str, language: Language) -> set[tuple[str, str]]:
     words = text.split()
     if words[0].lower() not in language.determiners:
         return _name(text, language)
-    if len(words) > 1 and (words[1][:1].isupper() and not language.capital_nouns or len(words) > 2):
+    if len(words) > 1 and ((words[1][:1].isupper() and not language.capital_nouns) or len(words) > 2):
         return {("name", token) for token in tokenize(" ".join(words[1:]))}
     return set()  # "the bank" may be any
 
@@ -215,6 +215,7 @@ def _version(text: str, language: Language) -> set[tuple[str, str]]:
 
 _MONTH_DAY = re.compile(r"\bthe (\d{1,2})(?:st|nd|rd|th)\b", re.IGNORECASE)
 _READERS = {
-    "place": _place, "town": _town, "name": _name, "holder": _name, "fullname": _full_name, "organisation": _organisation,
-    "day": _day, "class": _class, "code": _code, "email": _code, "version": _version, "title": _title,
+    "place": _place, "town": _town, "name": _name, "holder": _name, "fullname": _full_name,
+    "organisation": _organisation, "day": _day, "class": _class, "code": _code, "email": _code, "version": _version,
+    "title": _title,
 }  # fmt: skip
