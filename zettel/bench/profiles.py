@@ -22,7 +22,7 @@ from zettel.embed import load_embedder
 from zettel.errors import BadRecord, InvalidInput
 from zettel.evolve.about import NUMBERS, Place, inputs
 from zettel.evolve.facts import own_words
-from zettel.evolve.frames import Language, languages
+from zettel.evolve.frames import Language, language
 from zettel.evolve.profile import (
     MAX_STATEMENT,
     MIN_STATEMENT,
@@ -103,7 +103,7 @@ async def run(
     collections = [collection for path in paths for collection in chats.read(path)]
     read = {collection.name: read_sheet(sheets, collection.name) for collection in collections}
     if fit is not None:
-        write_weights(fit, *fitted(collections, read, languages()[_place_of(fit)]))
+        write_weights(fit, *fitted(collections, read, language(fit.stem)))
         return Result(
             bench="profile fit", ran_on=file_hashes(paths), settings={"ridge": RIDGE}, columns=["chats"],
             rows=[[len(collections)]], notes=[f"weights written to {fit}"],
@@ -218,7 +218,7 @@ def _row(outcome: _Outcome) -> list[Cell]:
 
 
 def fitted(
-    collections: Sequence[Collection], sheets: dict[str, FactSheet], language: Language
+    collections: Sequence[Collection], sheets: dict[str, FactSheet], of: Language
 ) -> tuple[list[float], float]:
     """Fit the weights of the cues and numbers, and the bias, to the sentences that state a current fact.
 
@@ -231,10 +231,10 @@ def fitted(
         for event in collection.events:
             if event.role != "user":
                 continue
-            spoken = sentences(own_words(event.content or ""))
+            spoken = sentences(own_words(event.content or "", of))
             for number, sentence in enumerate(spoken):
                 if len(sentence) >= MIN_STATEMENT:
-                    rows.append(inputs(sentence, Place(number, len(spoken)), language))
+                    rows.append(inputs(sentence, Place(number, len(spoken)), of))
                     facts = sheets[collection.name].current
                     shown = clip(sentence, MAX_STATEMENT)
                     is_fact.append(any(event.external_id in fact.evidence and fact.is_in(shown) for fact in facts))
@@ -250,10 +250,6 @@ def fitted(
         weights += np.linalg.solve(curvature, gradient)
     plain = weights[:-1] / scale
     return plain.tolist(), float(weights[-1] - plain @ mean)
-
-
-def _place_of(path: Path) -> int:
-    return sorted(language.code for language in languages()).index(path.stem)
 
 
 def write_weights(path: Path, weights: Sequence[float], bias: float) -> None:

@@ -125,10 +125,10 @@ def statements(note: Note, least: float = LEAST_WEIGHT) -> list[Statement]:
     role = note.role or implied_role(speaker)
     if role not in (None, "user") or not (speaker or role) or len(note.content) > MAX_NOTE:
         return []
-    text = own_words(note.content)
-    language = language_of(text)
+    language = language_of(note.content)
     if language is None:
         return []
+    text = own_words(note.content, language)
     stated = facts(note)
     spoken = sentences(text)
     found = []
