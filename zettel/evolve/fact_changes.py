@@ -119,8 +119,7 @@ def _change(old: _Statement, new: _Statement, dated: bool) -> FactChange | None:
     if _is_certain(old, new, dated):
         reason = f"says that {subject} changed: {before.value.text} \u2192 {after.value.text}"
         return FactChange(LinkType.SUPERSEDES, reason, after.effective)
-    is_known = after.exclusive == "known" and is_town(before.value) and is_town(after.value)
-    if is_known or after.exclusive == "dated":
+    if after.exclusive == "dated" or (after.exclusive == "known" and is_town(before.value) and is_town(after.value)):
         reason = f"says otherwise of {subject}: {before.value.text} / {after.value.text}"
         return FactChange(LinkType.CONTRADICTS, reason)
     return None
@@ -143,7 +142,7 @@ def _ends(before: Fact, after: Fact) -> bool:
         return is_named(before.value, after.value)
     if before.attribute != after.attribute or (after.thing and before.thing != after.thing):
         return False
-    if before.thing and before.value.facets <= after.value.facets:  # "Helen Barlow is no longer my boss"
+    if before.thing and before.value.facets <= after.value.facets:  # "Helen Barlow is not my boss any more"
         return True
     return after.value.facets <= before.value.facets
 

@@ -64,7 +64,7 @@ _NOBODY = Owner(frozenset())
 class Fact(NamedTuple):
     """A stated fact.
 
-    ``thing`` are the tokens that say of what: {"rent"} of a value. ``sense`` tells a change or an end from a state.
+    ``thing`` are the tokens that say of what: {"rent"} of a value. ``sense``: state, change or end.
     ``marked``: the sentence reports a change; ``corrects``: it corrects an error; ``adds``: the value is a further one.
     ``qualifiers`` are tokens after the value: {"garage"} of "for the garage". ``effective``: the time from which it is
     true, if that is later than the statement. ``expires``: the end of the day that the value names.
@@ -93,25 +93,25 @@ def facts(note: Note) -> tuple[Fact, ...]:
     """
     if not facts_are_read(note):
         return ()
-    speaker = note.speaker or ("" if note.kind is Kind.SEMANTIC else "user")
+    speaker = note.speaker or note.role or ""
     return _facts(note.content, speaker, note.occurred_at)
 
 
 def facts_are_read(note: Note) -> bool:
     """Return whether a note is the statement of a person, or a fact that a model wrote."""
-    role = note.role or implied_role(note.speaker)
     if note.kind is Kind.SEMANTIC and not note.speaker:
         return True
+    role = note.role or implied_role(note.speaker)
     is_document = role is None and not note.speaker and bool(note.title)
     return note.kind is Kind.EPISODIC and role in (None, "user") and not is_document
 
 
 @lru_cache(maxsize=CACHED)
-def _facts(content: str, speaker: str, said_at: datetime | None) -> tuple[Fact, ...]:
+def _facts(content: str, speaker: str, stated_at: datetime | None) -> tuple[Fact, ...]:
     language, texts = _asserted(content)
     if language is None:
         return ()
-    return tuple(fact for text in texts for fact in _Sentence(text, speaker, said_at, language).facts())
+    return tuple(fact for text in texts for fact in _Sentence(text, speaker, stated_at, language).facts())
 
 
 def _asserted(content: str) -> tuple[Language | None, list[str]]:
@@ -160,10 +160,10 @@ class _Match(NamedTuple):
 class _Sentence:
     """Reads the clauses of a sentence in order, because they share subjects, topics and marks of a change."""
 
-    def __init__(self, text: str, speaker: str, said_at: datetime | None, language: Language) -> None:
+    def __init__(self, text: str, speaker: str, stated_at: datetime | None, language: Language) -> None:
         self._text = text
         self._speaker = speaker
-        self._said_at = said_at
+        self._stated_at = stated_at
         self._language = language
         self._is_marked = False
         self._subject = ""
@@ -231,7 +231,7 @@ class _Sentence:
             self._is_temporary |= bool(language.temporary.search(piece) or language.today.search(piece))
 
     def _without_negation(self, clause: str) -> str | None:
-        """Return "Ann lives in Porto" for "Ann no longer lives in Porto"; None for other clauses."""
+        """Return "Ann lives in Porto" for "Ann does not live in Porto any more"; None for other clauses."""
         for negation, words in self._language.negations:
             positive, count = negation.subn(words, clause)
             if count:
@@ -314,7 +314,7 @@ class _Sentence:
         language = self._language
         frame, pattern, groups, owner, value, thing, rest = matched
         is_day = groups.get("day") is not None
-        days = placed_dates(_in_english(value.text, language), self._said_at, direction=1) if is_day else []
+        days = placed_dates(_in_english(value.text, language), self._stated_at, direction=1) if is_day else []
         around = " ".join((opening, value.text if is_day else "", rest, self._break))
         is_temporary = self._is_temporary or bool(language.temporary.search(around))
         return Fact(
@@ -337,11 +337,11 @@ class _Sentence:
     def _effective(self, text: str) -> datetime | None:
         """Return the start of a time in the future from which a statement is true: "from January"."""
         text = _in_english(text, self._language)
-        if self._said_at is None:
+        if self._stated_at is None:
             return None
         direction = 1 if self._language.future.search(text) else None
-        for place, time in placed_dates(text, self._said_at, direction=direction):
-            if time.start > self._said_at + SOON and self._language.effective.search(f"{text[:place]}|{time.text}"):
+        for place, time in placed_dates(text, self._stated_at, direction=direction):
+            if time.start > self._stated_at + SOON and self._language.effective.search(f"{text[:place]}|{time.text}"):
                 return time.start
         return None
 
@@ -398,7 +398,7 @@ def _thing(
     """
     words = (text or "").split()
     person: frozenset[str] = frozenset()
-    kept: list[str] = []
+    own_words: list[str] = []
     dates: list[str] = []
     if not words or words[0].lower() in language.of - language.articles:
         return None
@@ -419,8 +419,8 @@ def _thing(
         elif low in language.first or low in language.common - language.of - language.determiners:
             return None  # a sentence, not a thing: "I think that it"
         elif low not in ignored:
-            (dates if low in language.months or low in language.weekdays else kept).append(bare)
-    tokens = frozenset(token for word in kept or dates for token in tokenize(word))
+            (dates if low in language.months or low in language.weekdays else own_words).append(bare)
+    tokens = frozenset(token for word in own_words or dates for token in tokenize(word))
     tokens = tokens - language.neutral or tokens
     return (Owner(person), tokens) if tokens and len(tokens) <= MAX_THING else None
 

@@ -27,12 +27,12 @@ Words:
 
 Expressions:
 
-- ``contractions``: [expression, replacement] for a text. ``negations``: the same for a clause: "no longer lives"
-  becomes "lives", and the clause ends the fact.
+- ``contractions``: [expression, replacement] for a text. ``negations``: the same for a clause: "does not live … any
+  more" becomes "live …", and the clause ends the fact.
 - ``breaks`` (between clauses, without groups), ``lead`` (words before a clause), ``adverb`` (words to skip),
   ``phrase_end`` (words after a value), ``contrast`` ("instead of Ann"), ``letter`` (the start of a letter).
 - ``now`` (marks of a change), ``corrects``, ``adds`` ("also"), ``future``, ``former`` ("used to"), ``temporary``,
-  ``today`` (on this day only), ``unasserted`` ("if"), ``reported`` ("said"), ``quotes`` (requests about a text).
+  ``today`` (on this day only), ``unasserted`` ("if"), ``reported`` ("thinks"), ``quotes`` (requests about a text).
 - ``effective``: what precedes a starting day, searched in the text before the day, ``|`` and the day.
 - ``clock``: a time of day, with groups named ``hour…`` and ``minute…``, or ``halfpast`` or ``halfto`` an hour.
 
@@ -42,7 +42,7 @@ it (``changes``) or its end (``ends``), say that the person likes a thing or not
 thing whose new value the next clause states (``topics``); ``examples``: [text, [[owner, attribute, thing, value], …]].
 The attribute "any" is for ends that name only a value ("I cancelled Netflix").
 
-**Pattern.** A regular expression that matches a clause from its first word. ``_`` stands for spaces, and ``{part}`` for
+**Pattern.** A regular expression that matches a clause from its first word. ``_`` is for spaces, and ``{part}`` for
 a part of the fact: a value of a kind (``{place}``, ``{amount}``, ``{day}``, see :mod:`zettel.evolve.values`), the name
 of a class, ``{class}`` for any product, ``{thing}``, the name of a list in ``heads``, or whose the fact is
 (``{subject}``, ``{first}``, ``{mine}``, ``{owner}``, ``{person}``). ``{words}`` are one to four other words.
