@@ -14,6 +14,7 @@ from typing import NamedTuple
 from zettel.evolve.facts import ANY, Fact, facts
 from zettel.evolve.values import exclude, is_named, is_time, is_town
 from zettel.model import Link, LinkType, Note
+from zettel.text.tokens import tokenize
 
 CHANGE_WEIGHT = 0.9
 """The weight of these links: the newer note is nearly as good an answer as the older one."""
@@ -180,5 +181,7 @@ def _in_one_conversation(earlier: Note, later: Note) -> bool:
 def _wording(fact: Fact) -> str:
     """Return "home", or "user's wife's work"."""
     owner = "'s ".join([" ".join(sorted(fact.owner.person)).title(), *fact.owner.path])
-    what = " ".join(sorted(fact.thing)) if fact.thing else fact.attribute
+    said = [word.strip(".,;:!?\"'") for word in fact.text.split()]
+    named = dict.fromkeys(word for word in said if not fact.thing.isdisjoint(tokenize(word)))
+    what = " ".join(named) if fact.thing else fact.attribute
     return f"{owner}'s {what}" if owner.strip() else what
