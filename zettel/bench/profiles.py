@@ -23,9 +23,10 @@ from zettel.errors import BadRecord, InvalidInput
 from zettel.evolve.about import NUMBERS, Place, inputs
 from zettel.evolve.facts import own_words
 from zettel.evolve.frames import Language, languages
-from zettel.evolve.profile import MAX_STATEMENT, MIN_STATEMENT, PROFILE
+from zettel.evolve.profile import MAX_STATEMENT, MIN_STATEMENT
 from zettel.llm.prompt_lines import clip
 from zettel.model import Event, Kind, Scope
+from zettel.model.tags import PROFILE
 from zettel.text.extraction import sentences
 
 from . import chats

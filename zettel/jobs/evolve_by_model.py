@@ -24,11 +24,12 @@ from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidModelOutput
 from zettel.evolve.neighborhood import strongest_ties
-from zettel.jobs.annotation_writer import is_outdated
+from zettel.jobs.annotation_writer import is_outdated, own_tags
 from zettel.jobs.counters import Counters
 from zettel.jobs.retry_limit import RetryLimit
 from zettel.link.neighbors import is_older
 from zettel.model import Cause, Input, JobKind, Kind, Link, LinkType, Note, Scope
+from zettel.model.tags import without_reserved
 from zettel.ports import GraphStore, NoteHistory, ScopeState
 from zettel.ports.language_model import (
     AskFactory,
@@ -245,7 +246,7 @@ def _change(history: NoteHistory, rewrite: Rewrite) -> dict[str, Any]:
     """Return the fields to set; the note keeps its own tags."""
     note, _ = fold(*history)
     written = rewrite.written
-    tags = tuple(dict.fromkeys((*note.tags, *written.tags)))
+    tags = tuple(dict.fromkeys((*own_tags(note), *without_reserved(written.tags))))
     change: dict[str, Any] = {"context": written.context, "keywords": written.keywords, "tags": tags}
     if written.importance is not None:
         change["importance"] = written.importance

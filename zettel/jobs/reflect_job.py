@@ -31,13 +31,14 @@ from zettel.evolve.lessons import (
     may_report_outcome,
     outcomes,
 )
-from zettel.evolve.profile import PROFILE, Statement, profile, statements
+from zettel.evolve.profile import Statement, profile, statements
 from zettel.jobs.counters import Counters
 from zettel.jobs.derived_notes import DerivedNote, DerivedNotes, Draft, derived_note, text_version
 from zettel.jobs.retry_limit import RetryLimit
 from zettel.jobs.spec import JobContext, JobHandler, JobSpec
 from zettel.link.near import Binding, binding
 from zettel.model import Input, Job, JobKind, Kind, LinkType, Note, Scope
+from zettel.model.tags import LESSON, PROFILE, THEME
 from zettel.ports import GraphStore, ScopeState
 from zettel.ports.language_model import AskFactory, InvalidItem, ModelReflector
 from zettel.ports.operations import Op, StaleLease
@@ -48,10 +49,6 @@ PAGE = 500
 """Notes per page."""
 BATCH = 10
 """Notes per transaction."""
-THEME = "theme"
-"""The tag of an insight about a community."""
-LESSON = "lesson"
-"""The tag of a lesson."""
 _SOURCE_KINDS = frozenset({Kind.EPISODIC, Kind.SEMANTIC})
 """The kinds of source notes: other kinds are derived. Notes that look like instructions are skipped, too."""
 _TIES = frozenset({LinkType.RELATES, LinkType.MENTIONS, LinkType.SUPERSEDES, LinkType.CONTRADICTS})
