@@ -22,7 +22,7 @@ def trust(of: Note | Event) -> float:
 
 
 def is_trusted(note: Note) -> bool:
-    """Return whether a note has full trust: a person said it, and it does not look like instructions."""
+    """Return whether a note has full trust: it is by a person, and does not look like instructions."""
     return trust(note) >= FULL_TRUST
 
 

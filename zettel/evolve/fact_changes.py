@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
+from zettel.core.authority import may_replace
 from zettel.evolve.facts import Denial, Fact, denials, facts
 from zettel.evolve.values import are_known_towns, exclude, share
 from zettel.model import Link, LinkType, Note
@@ -75,7 +76,7 @@ def replaces(new: Fact, later: Note, old: Fact, earlier: Note) -> bool:
     """Return whether a fact of a later note certainly replaces, or ends, one of an earlier note."""
     dated = in_time(earlier, later)[2]
     change = _change(_Statement(old, earlier), _Statement(new, later), dated)
-    return change is not None and change.type is LinkType.SUPERSEDES
+    return change is not None and change.type is LinkType.SUPERSEDES and may_replace(later, earlier)
 
 
 def change_links(note: Note, others: Iterable[Note], recorded_at: datetime) -> tuple[Link, ...]:

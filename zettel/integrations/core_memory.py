@@ -72,8 +72,8 @@ async def _is_pinned(memory: AsyncMemory, scope: Scope | None, note: Note) -> bo
     if "tags" not in note.authored or is_trusted(note):
         return "tags" in note.authored
     changes = [revision for revision in await memory.history(note.id, scope=scope) if revision.live]
-    by_callers = [revision.change for revision in changes if revision.cause.by is CallKind.PERSON]
-    return any(PINNED in (change.get("tags") or ()) for change in by_callers)
+    tags = [revision.change.get("tags") for revision in changes if revision.cause.by is CallKind.PERSON]
+    return any(isinstance(written, list) and PINNED in written for written in tags)
 
 
 def _fitting(lines: Sequence[str], max_tokens: int) -> list[str]:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import first_complaint, moment_of, require_storable
-from zettel.core.authority import is_trusted
+from zettel.core.authority import is_trusted, may_replace
 from zettel.errors import EventDeleted, InvalidInput, ZettelError
 from zettel.integrations import tool_answers, tool_arguments
 from zettel.integrations.recalled_text import RecalledNotes, contains_line, normalized
@@ -183,8 +183,9 @@ class _Operations:
         return {"deleted": count}
 
     async def link(self, memory: AsyncMemory, args: tool_arguments.Link) -> Answer:
-        for id in (args.source, args.target):
-            await self._note(memory, id)
+        source, target = [await self._note(memory, id) for id in (args.source, args.target)]
+        if args.type == "supersedes" and not may_replace(source, target):
+            raise InvalidInput(f"{source.id} has less trust than {target.id}: link them with contradicts")
         link = await memory.link(args.source, args.target, args.type, reason=args.reason, scope=self._scope)
         return {"linked": True, "from": link.source, "to": link.target, "type": args.type}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from zettel.core.authority import trust
 from zettel.core.commit import Clock
 from zettel.core.decisions import BY_HAND, is_reverted, versions_by
 from zettel.core.fold import fold, live_revisions
@@ -167,7 +168,7 @@ def _written(draft: Draft, histories: Mapping[str, NoteHistory], clock: Clock) -
         "caption": draft.caption,
         "keywords": draft.keywords,
         "confidence": draft.confidence,
-        "trust": min(source.trust for source in sources),
+        "trust": min(map(trust, sources)),
         "event_ids": tuple(dict.fromkeys(event for source in sources for event in source.event_ids)),
         "occurred_at": next((source.occurred_at for source in reversed(sources) if source.occurred_at), None),
         "valid_from": max(starts, default=None),

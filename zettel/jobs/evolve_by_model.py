@@ -2,7 +2,7 @@
 
 Each note counts as new once: a revision records that the model has seen it. The job does not change fields that a
 person wrote, or repeat reverted changes. It rewrites a note at most a few times a day, and the vector of the note must
-stay close to the original. The content never changes.
+stay close to the original. The content never changes, and a new note changes no note of higher trust.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from zettel.core.authority import may_replace
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import is_reverted, not_reverted, set_by_people, versions_by
 from zettel.core.fold import fold, live_revisions, worded_at
@@ -262,7 +263,9 @@ def _as_changed(note: Note, change: Mapping[str, Any]) -> Note:
 
 
 def _is_candidate(other: Note, note: Note) -> bool:
-    return is_older(other, note) and not other.archived and other.kind is not Kind.INSIGHT
+    """Return whether a new note may change another one: an older one of no higher trust."""
+    is_open = not other.archived and other.kind is not Kind.INSIGHT
+    return is_open and is_older(other, note) and may_replace(note, other)
 
 
 def _related(links: Iterable[Link]) -> set[str]:
