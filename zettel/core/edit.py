@@ -39,7 +39,7 @@ class NoteEditor:
         self._vectors = vectors
         self._follow_ups = follow_ups
 
-    async def update(self, scope: Scope, note_id: str, fields: Mapping[str, Any]) -> Note:
+    async def update(self, scope: Scope, note_id: str, fields: Mapping[str, Any], cause: Cause = BY_HAND) -> Note:
         """Set fields of a note. New content is annotated again, except fields that a person or model wrote.
 
         Raises ``NotFound``, and ``InvalidInput`` for a field that cannot be set or a value that it cannot have.
@@ -59,7 +59,7 @@ class NoteEditor:
             return revised(
                 history,
                 clock,
-                BY_HAND,
+                cause,
                 {**extracted, **change},
                 extracted=tuple(extracted),
                 inputs=(Input(note_id, before.version),),

@@ -11,11 +11,12 @@ from functools import partial
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.authority import is_trusted
+from zettel.core.decisions import BY_PEOPLE
 from zettel.errors import InvalidInput
 from zettel.integrations.note_access import all_notes
 from zettel.integrations.sync_or_async import AnyMemory, run_async, run_sync
 from zettel.llm.prompt_lines import clip, date_of
-from zettel.model import CallKind, Kind, Note, Scope
+from zettel.model import Kind, Note, Scope
 from zettel.model.tags import LESSON, PINNED, PROFILE
 from zettel.search.pack import SPEAKER_CHARS, estimate_tokens
 
@@ -72,7 +73,7 @@ async def _is_pinned(memory: AsyncMemory, scope: Scope | None, note: Note) -> bo
     if "tags" not in note.authored or is_trusted(note):
         return "tags" in note.authored
     changes = [revision for revision in await memory.history(note.id, scope=scope) if revision.live]
-    tags = [revision.change.get("tags") for revision in changes if revision.cause.by is CallKind.PERSON]
+    tags = [revision.change.get("tags") for revision in changes if revision.cause.by in BY_PEOPLE]
     return any(isinstance(written, list) and PINNED in written for written in tags)
 
 
