@@ -26,7 +26,6 @@ from zettel.evolve.frames import Language, language
 from zettel.evolve.profile import (
     MAX_STATEMENT,
     MIN_STATEMENT,
-    PROFILE,
     SHOWN_WEIGHT,
     Statement,
     current,
@@ -39,6 +38,7 @@ from zettel.jobs.reflect_job import SHOWN
 from zettel.llm.lite import LiteLLM
 from zettel.llm.prompt_lines import clip
 from zettel.model import Event, Kind, Scope
+from zettel.model.tags import PROFILE
 from zettel.text.extraction import sentences
 
 from . import chats

@@ -75,6 +75,9 @@ def import_(
     scope_by: str | None = typer.Option(
         None, "--scope-by", metavar="RULE", help="user: one scope per speaker. channel: one scope per channel."
     ),
+    edits: bool = typer.Option(
+        False, "--edits", help="Apply edited notes of an exported vault, and newer versions of records of other files."
+    ),
     runner: str | None = typer.Option(
         None, "--runner", metavar="NAME", help="Runner of the jobs that follow: here, process, ray or ray:ADDRESS."
     ),
@@ -116,7 +119,7 @@ def import_(
     selection: dict[str, Any] = {
         "conversation": conversation, "tz": tz, "columns": _pairs(column, "--column"), "since": since, "until": until,
         "speakers": speaker, "map_user": _pairs(map_user, "--map-user"), "session_gap": session_gap,
-        "redact": redact, "redact_region": redact_region, "scope_by": scope_by,
+        "redact": redact, "redact_region": redact_region, "scope_by": scope_by, "edits": edits,
     }  # fmt: skip
     import_filter = import_options(**selection)
     if scope_by is not None and options.user is not None:

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from zettel.model import Event, EventRecord, Note, Scope, event_text
+from zettel.model.tags import without_reserved
 from zettel.ports import Annotation, Annotator, GraphStore, LookupQuery, LookupResult, Passage, TermStats
 from zettel.text.instructions import flags_of, trust_of
 from zettel.text.parts import split_parts
@@ -74,9 +75,10 @@ async def annotate(
     passages: Sequence[Passage],
     known: LookupResult | None = None,
 ) -> list[Annotation]:
-    """Return the annotation of each passage, with the scope's token statistics."""
+    """Return the annotation of each passage, with the scope's token statistics and without reserved tags."""
     result = known or await store.lookup(scope, LookupQuery(tokens=tokens_of(passages)))
-    return await annotator.annotate(passages, TermStats(result.notes, result.df))
+    annotations = await annotator.annotate(passages, TermStats(result.notes, result.df))
+    return [annotation._replace(tags=without_reserved(annotation.tags)) for annotation in annotations]
 
 
 def tokens_of(passages: Iterable[Passage]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
+from zettel.core.authority import may_replace
 from zettel.evolve.facts import ANY, Fact, facts
 from zettel.evolve.values import exclude, is_named, is_time, is_town
 from zettel.model import Link, LinkType, Note
@@ -68,7 +69,7 @@ def replaces(new: Fact, later: Note, old: Fact, earlier: Note) -> bool:
     """Return whether a fact of a later note certainly replaces, or ends, one of an earlier note."""
     dated = in_time(earlier, later)[2]
     change = _change(_Statement(old, earlier), _Statement(new, later), dated)
-    return change is not None and change.type is LinkType.SUPERSEDES
+    return change is not None and change.type is LinkType.SUPERSEDES and may_replace(later, earlier)
 
 
 def change_links(note: Note, others: Iterable[Note], recorded_at: datetime) -> tuple[Link, ...]:

@@ -28,8 +28,6 @@ from zettel.model import Kind, Note, implied_role
 from zettel.text.extraction import is_question, sentences
 from zettel.text.tokens import tokenize
 
-PROFILE = "profile"
-"""The tag of a profile."""
 PEOPLE = 3
 """The most people in a profile, those with the most statements first."""
 LINES = 60

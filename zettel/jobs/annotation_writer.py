@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from zettel.core.authority import trust
 from zettel.core.commit import Clock
 from zettel.core.decisions import is_reverted, set_by_people
 from zettel.core.drafts import annotate
 from zettel.core.identity import new_id
 from zettel.core.revise import revised
 from zettel.model import Cause, Input, JobKind, Kind, Link, LinkType, Note, Scope
+from zettel.model.tags import without_reserved
 from zettel.ports import Annotator, GraphStore, NoteHistory, Passage
 from zettel.ports.language_model import AnnotationResult, ModelAnnotation
 from zettel.ports.operations import Op, PutNote, PutRevision
 from zettel.text.index import index_note, vector_text
-from zettel.text.instructions import flags_of
+from zettel.text.instructions import flags_of, lowered
 
 
 class AnnotationWriter:
@@ -84,7 +86,7 @@ class AnnotationWriter:
         last = origins[-1]
         passage = Passage(content, None, None, last.occurred_at)
         (fields,) = await annotate(self._store, self._scope, self._extractive, [passage])
-        recorded_at = self._clock.recorded_at
+        recorded_at, flags = self._clock.recorded_at, flags_of(content)
         note = Note(
             id=new_id("n"),
             kind=kind,
@@ -94,8 +96,8 @@ class AnnotationWriter:
             valid_from=origins[0].valid_from,
             seq=self._clock.next(),
             recorded_at=recorded_at,
-            flags=flags_of(content),
-            trust=min(origin.trust for origin in origins),
+            flags=flags,
+            trust=lowered(min(map(trust, origins)), flags),
             **fields._asdict(),
         )
         links = tuple(
@@ -118,7 +120,12 @@ def _is_fact_of(note: Note, history: NoteHistory) -> bool:
 
 def _tags(note: Note, annotation: ModelAnnotation) -> tuple[str, ...]:
     """Return the extracted tags and the model's tags."""
-    return tuple(dict.fromkeys((*note.tags, *annotation.tags)))
+    return tuple(dict.fromkeys((*own_tags(note), *without_reserved(annotation.tags))))
+
+
+def own_tags(note: Note) -> tuple[str, ...]:
+    """Return the tags of a note that a model keeps: all that somebody wrote, but no reserved tag of its text."""
+    return note.tags if "tags" in note.authored else without_reserved(note.tags)
 
 
 def is_outdated(current: Note | None, before: Note) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from zettel.core.authority import trust
 from zettel.core.commit import Clock
-from zettel.core.decisions import BY_HAND, is_reverted, versions_by
+from zettel.core.decisions import BY_PEOPLE, is_reverted, versions_by
 from zettel.core.fold import fold, live_revisions
 from zettel.core.follow_ups import new_job
 from zettel.core.identity import new_id
@@ -83,7 +84,7 @@ def derived_note(history: NoteHistory) -> DerivedNote | None:
     if not written:
         return None
     live = [r for r in live_revisions(history.revisions, JobKind.REFLECT) if r.inputs]
-    by_hand = any(r.change for r in live_revisions(history.revisions, BY_HAND.by))
+    by_hand = any(r.change and r.cause.by in BY_PEOPLE for r in live_revisions(history.revisions))
     note, _ = fold(*history)
     is_settled = by_hand or note.quarantined is not None or is_reverted(history, JobKind.REFLECT)
     return DerivedNote(note, history.base.tags[0], (live or written)[-1].inputs, is_settled)
@@ -167,7 +168,7 @@ def _written(draft: Draft, histories: Mapping[str, NoteHistory], clock: Clock) -
         "caption": draft.caption,
         "keywords": draft.keywords,
         "confidence": draft.confidence,
-        "trust": min(source.trust for source in sources),
+        "trust": min(map(trust, sources)),
         "event_ids": tuple(dict.fromkeys(event for source in sources for event in source.event_ids)),
         "occurred_at": next((source.occurred_at for source in reversed(sources) if source.occurred_at), None),
         "valid_from": max(starts, default=None),

@@ -33,7 +33,6 @@ from zettel.evolve.lessons import (
 )
 from zettel.evolve.profile import (
     LEAST_WEIGHT,
-    PROFILE,
     SHOWN_WEIGHT,
     Statement,
     current,
@@ -49,6 +48,7 @@ from zettel.jobs.retry_limit import RetryLimit
 from zettel.jobs.spec import JobContext, JobHandler, JobSpec
 from zettel.link.near import Binding, binding
 from zettel.model import Input, Job, JobKind, Kind, LinkType, Note, Scope
+from zettel.model.tags import LESSON, PROFILE, THEME
 from zettel.ports import GraphStore, ScopeState
 from zettel.ports.language_model import AskFactory, InvalidItem, ModelReflector
 from zettel.ports.operations import Op, StaleLease
@@ -61,10 +61,6 @@ BATCH = 10
 """Notes per transaction."""
 SHOWN = 240
 """Statements in a request for a profile, those with the highest weights: some 7,000 tokens."""
-THEME = "theme"
-"""The tag of an insight about a community."""
-LESSON = "lesson"
-"""The tag of a lesson."""
 _SOURCE_KINDS = frozenset({Kind.EPISODIC, Kind.SEMANTIC})
 """The kinds of source notes: other kinds are derived. Notes that look like instructions are skipped, too."""
 _TIES = frozenset({LinkType.RELATES, LinkType.MENTIONS, LinkType.SUPERSEDES, LinkType.CONTRADICTS})

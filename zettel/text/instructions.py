@@ -115,5 +115,9 @@ def flags_of(*texts: str | None) -> tuple[str, ...]:
 
 def trust_of(role: Role | None, flags: tuple[str, ...]) -> float:
     """Return the trust in a note, 0 .. 1, from its role and flags."""
-    trust = TOOL_TRUST if role == "tool" else CONVERSATION_TRUST
+    return lowered(TOOL_TRUST if role == "tool" else CONVERSATION_TRUST, flags)
+
+
+def lowered(trust: float, flags: tuple[str, ...]) -> float:
+    """Return the trust in a text that would have this trust without its flags."""
     return trust * FLAGGED_FACTOR if flags else trust

@@ -3,7 +3,7 @@
 A mail's id is its Message-ID, its title the subject, its speaker the sender's name, or address. A thread is a session,
 named by Gmail's number or by the Message-ID of its first mail. References, In-Reply-To or else the subject of an answer
 identify the thread. Quoted mails, signatures and HTML markup are removed; forwarded mails stay. Attached files become
-``[file: plan.pdf]``. A mail that the file contains twice is one event.
+``[file: plan.pdf]``. A mail that the file contains twice, with the same id and sender, is one event.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from zettel.model import Source
-from zettel.transcripts import Record
+from zettel.transcripts import ReadRecord
 from zettel.transcripts.archive_tree import files
 from zettel.transcripts.parsing.content_blocks import with_files
 from zettel.transcripts.parsing.lines import MAX_LINE
@@ -61,8 +61,8 @@ def sniff(path: Path, head: bytes) -> bool:
     return _FROM.fullmatch(first) is not None and _HEADER.match(rest.removeprefix(b">")) is not None
 
 
-def read(path: Path) -> Iterator[Record]:
-    """Yield the mails in order; one mail at a time is in memory."""
+def read(path: Path) -> Iterator[ReadRecord]:
+    """Yield the mails in order, None for repeated and empty ones; one mail at a time is in memory."""
     threads = _Threads()
     keys = ContentKeys()
     for file in files(path):
@@ -78,8 +78,7 @@ def read(path: Path) -> Iterator[Record]:
                     reason = " ".join(str(error).split()) or type(error).__name__
                     yield rejected(source, f"the mail cannot be read: {reason}")
                     continue
-                if parsed is not None:
-                    yield parsed
+                yield parsed
 
 
 def _mails(stream: IO[bytes], *, single: bool) -> Iterator[tuple[int, bytes | None]]:
@@ -109,13 +108,15 @@ def _is_separator(line: bytes, following: bytes) -> bool:
     return _FROM.fullmatch(line) is not None and _HEADER.match(following.removeprefix(b">")) is not None
 
 
-def _mail(mail: Message, source: Source, threads: _Threads, keys: ContentKeys) -> Record | None:
+def _mail(mail: Message, source: Source, threads: _Threads, keys: ContentKeys) -> ReadRecord:
     """Return the event of a mail; None for a repeated or empty mail."""
     if not mail.keys():
         return rejected(source, "the mail has no header")
     ids = _ID.findall(_first(mail, "message-id"))
     id = ids[0] if ids else None
-    if id is not None and threads.has_seen(id):
+    senders = _people(mail, "from") or _people(mail, "sender")
+    speaker, address = senders[0] if senders else (None, None)
+    if id is not None and threads.has_seen(id, address or speaker or ""):
         return None
     subject = _decoded(_first(mail, "subject"))
     text, names = _body(mail)
@@ -123,8 +124,6 @@ def _mail(mail: Message, source: Source, threads: _Threads, keys: ContentKeys) -
     content = with_files(own_text(text, forwards=forwards), names) or subject
     if not content:
         return None
-    senders = _people(mail, "from") or _people(mail, "sender")
-    speaker, address = senders[0] if senders else (None, None)
     metadata: dict[str, Any] = {"address": address} if address else {}
     if receivers := [name or address for name, address in [*_people(mail, "to"), *_people(mail, "cc")]]:
         metadata["to"] = ", ".join(receivers[:_MAX_RECEIVERS])
@@ -154,9 +153,9 @@ class _Threads:
         self._by_subject: dict[str, str] = {}
         self._seen: dict[int, None] = {}
 
-    def has_seen(self, id: str) -> bool:
-        """Return whether a mail with this id came before."""
-        key = hash(id)
+    def has_seen(self, id: str, sender: str) -> bool:
+        """Return whether a mail with this id came before from this sender. Others may choose the same id."""
+        key = hash((id, sender.casefold()))
         known = key in self._seen
         _remember(self._seen, key, None)
         return known
