@@ -25,6 +25,9 @@ MAX_ITEMS = 200
 _NESTING = ("[", "{", "- ", "? ")  # beginnings of nested values
 _MAX_NESTS = 200  # a depth that fits every thread's stack
 
+_MAX_GROWTH = 3
+"""Longest texts, as a multiple of the front matter: only aliases multiply texts."""
+
 Properties: TypeAlias = dict[str, list[str]]
 """Values of each property by its lower-case name."""
 
@@ -64,7 +67,15 @@ def _properties(block: str) -> Properties | None:
         return {}
     if not isinstance(loaded, dict):
         return None
-    return {key.strip().casefold(): _texts(value) for key, value in loaded.items() if isinstance(key, str)}
+    properties: Properties = {}
+    room = _MAX_GROWTH * len(block)
+    for key, value in loaded.items():
+        if isinstance(key, str):
+            properties[key.strip().casefold()] = texts = _texts(value)
+            room -= sum(map(len, texts))
+            if room < 0:  # aliases (*list) repeat the same text
+                return None
+    return properties
 
 
 def _texts(value: Any) -> list[str]:
