@@ -116,7 +116,6 @@ def _cues(file: File) -> Iterator[Cue | Rejected]:
                 if stray is not None and timing is None:
                     yield stray
                 cue, cue_lines, stray, is_skipping = None, [], None, False
-            source = Source(file=file.where, position=str(number))
             if timing is not None:
                 parts = timing.groups()
                 cue = Cue(number, _seconds(parts[:4]), _seconds(parts[4:]), None, "")
@@ -124,12 +123,14 @@ def _cues(file: File) -> Iterator[Cue | Rejected]:
                 if len(cue_lines) < _MAX_LINES:
                     cue_lines.append(line)
             elif "-->" in line:
+                source = Source(file=file.where, position=str(number))
                 yield rejected(source, f"{line.strip()[:60]!r} is not a time")
                 is_skipping = True
             elif line.strip() and not is_skipping:
                 is_skipping = line.startswith(_SECTIONS)
                 # A number or a name may precede a time.
                 is_valid = is_skipping or line.strip().isdecimal()
+                source = Source(file=file.where, position=str(number))
                 stray = None if is_valid else rejected(source, "a text without a time")
     if cue is not None:
         yield cue._replace(text="\n".join(cue_lines))

@@ -22,8 +22,12 @@ MAX_CHARACTERS = 65_536
 MAX_ITEMS = 200
 """Items of a list at most."""
 
-_NESTING = ("[", "{", "- ", "? ")  # beginnings of nested values
-_MAX_NESTS = 200  # a depth that fits every thread's stack
+_MAX_DEPTH = 100
+"""Depth of nested lists and maps that fits every thread's stack."""
+_MAX_BRACKETS = 1000
+"""Lists and maps in brackets at most."""
+_MARKERS = re.compile(r"^ *(?:[-?] +)*", re.MULTILINE)
+"""Indentation and beginnings of nested values; each level of a block takes a character."""
 
 _MAX_GROWTH = 3
 """Longest texts, as a multiple of the front matter: only aliases multiply texts."""
@@ -57,10 +61,12 @@ def _properties(block: str) -> Properties | None:
     import yaml
 
     # Base loaders return only texts, lists and maps. The C loader is ten times as fast, but its recursion is unbounded.
-    nests = sum(map(block.count, _NESTING))
-    fast = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    brackets = block.count("[") + block.count("{")
+    if brackets > _MAX_BRACKETS:
+        return None
+    is_deep = brackets > _MAX_DEPTH or any(len(found) > _MAX_DEPTH for found in _MARKERS.findall(block))
     try:
-        loaded = yaml.load(block, Loader=fast if nests <= _MAX_NESTS else yaml.BaseLoader)
+        loaded = yaml.load(block, Loader=yaml.BaseLoader if is_deep else getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     except (yaml.YAMLError, RecursionError, ValueError):  # ValueError: an invalid escape
         return None
     if not loaded:  # empty, or only comments
