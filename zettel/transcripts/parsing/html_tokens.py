@@ -74,7 +74,7 @@ def unescaped(text: str) -> str:
 
 
 def _tag(html: str, match: re.Match[str], last: Mapping[str, int]) -> tuple[StartTag | EndTag, int]:
-    """Return the tag at a match of ``_TAG`` and its end. ``last`` contains the last place of each quote and of ``>``."""
+    """Return the tag at a match of ``_TAG``, and its end; ``last`` contains the last place of each quote."""
     name, at = match[1].lower(), match.end()
     if html[match.start() + 1] == "/":
         return EndTag(name), html.find(">", at) + 1
