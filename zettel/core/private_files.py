@@ -30,7 +30,7 @@ def private(path: str, flags: int) -> int:
 
 
 def require_no_link(path: Path) -> None:
-    """Raise ``InvalidInput`` for a symbolic link: whoever can write beside it chooses what is written."""
+    """Raise ``InvalidInput`` for a symbolic link: another person may choose its target."""
     with suppress(FileNotFoundError, NotADirectoryError):
         if stat.S_ISLNK(path.lstat().st_mode):
             raise _link(path)

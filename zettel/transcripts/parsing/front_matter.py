@@ -74,12 +74,12 @@ def _properties(block: str) -> Properties | None:
     if not isinstance(loaded, dict):
         return None
     properties: Properties = {}
-    room = _MAX_GROWTH * len(block)
+    remaining = _MAX_GROWTH * len(block)
     for key, value in loaded.items():
         if isinstance(key, str):
             properties[key.strip().casefold()] = texts = _texts(value)
-            room -= sum(map(len, texts))
-            if room < 0:  # aliases (*list) repeat the same text
+            remaining -= sum(map(len, texts))
+            if remaining < 0:  # aliases (*list) repeat the same text
                 return None
     return properties
 
