@@ -16,6 +16,7 @@ from zipfile import is_zipfile
 
 import typer
 
+from zettel.core.private_files import private
 from zettel.errors import BadRecord, InvalidInput, JobFailed, UnknownFormat
 
 from . import model_costs
@@ -323,7 +324,7 @@ def _callbacks(what: str, rejected: Path | None) -> Iterator[dict[str, Any]]:
         if rejected is None:
             yield {"on_progress": progress}
             return
-        with rejected.open("w", encoding="utf-8") as file:
+        with open(rejected, "w", encoding="utf-8", opener=private) as file:
 
             def write(records: Sequence[Rejected]) -> None:
                 lines = ({"file": row.file, "place": row.position, "reason": row.reason} for row in records)

@@ -25,7 +25,7 @@ from zettel.errors import EventDeleted, InvalidInput, ZettelError
 from zettel.integrations import tool_answers, tool_arguments
 from zettel.integrations.recalled_text import RecalledNotes, contains_line, normalized
 from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async, run_sync
-from zettel.integrations.whole_events import correct, whole_of
+from zettel.integrations.whole_events import correct, parts_of, whole_of
 from zettel.model import Link, Note, Scope
 from zettel.model.tags import PINNED, RESERVED_TAGS, without_reserved
 
@@ -55,17 +55,26 @@ class Tool:
 class MemoryTools:
     """The tools of one scope of a memory, in a fixed order; ``read_only`` leaves out those that change it.
 
+    Without ``allow_delete``, ``archive_memory``, which can be undone, replaces ``delete_memory``.
+
     ``memory`` is a ``Memory`` or an ``AsyncMemory``; the tools of an ``AsyncMemory`` must be awaited. ``session`` is
     the session of added events. Raises ``InvalidInput``.
     """
 
     def __init__(
-        self, memory: AnyMemory, *, scope: Scope | None = None, session: str | None = None, read_only: bool = False
+        self,
+        memory: AnyMemory,
+        *,
+        scope: Scope | None = None,
+        session: str | None = None,
+        read_only: bool = False,
+        allow_delete: bool = True,
     ) -> None:
         require_memory(memory)
         self._memory = memory
         self._operations = _Operations(scope or memory.scope, session, read_only)
-        chosen = [spec for spec in SPECS if spec.reads_only or not read_only]
+        specs = [spec if allow_delete or not spec.destroys else ARCHIVE for spec in SPECS]
+        chosen = [spec for spec in specs if spec.reads_only or not read_only]
         self._specs = {spec.name: spec for spec in chosen}
 
     def __iter__(self) -> Iterator[Tool]:
@@ -181,6 +190,15 @@ class _Operations:
         count = await memory.delete(args.id, scope=self._scope)
         self._recalled.remove(args.id)
         return {"deleted": count}
+
+    async def archive(self, memory: AsyncMemory, args: tool_arguments.Archive) -> Answer:
+        parts = await parts_of(await self._note(memory, args.id), self._scope, memory)
+        for part in reversed(parts):  # the first part last: until then a search finds the memory
+            if not part.archived:
+                await memory.archive(part.id, scope=self._scope)
+        for id in (parts[0].id, args.id):
+            self._recalled.remove(id)
+        return {"archived": True, "id": parts[0].id}
 
     async def link(self, memory: AsyncMemory, args: tool_arguments.Link) -> Answer:
         source, target = [await self._note(memory, id) for id in (args.source, args.target)]
@@ -312,6 +330,17 @@ SPECS = (
 """All tools, in the order in which they are listed."""
 READ_TOOLS = frozenset(spec.name for spec in SPECS if spec.reads_only)
 """Names of the tools whose answers contain stored memories."""
+
+
+ARCHIVE = Spec(
+    "archive_memory",
+    "Remove one memory from searches, when somebody asks to have something forgotten or it was stored by mistake; use "
+    "update_memory for outdated or wrong memories. It stays in the archive, and a person can restore it or delete it "
+    "for good.",
+    tool_arguments.Archive,
+    _Operations.archive,
+)
+"""Replaces the tool that destroys."""
 
 
 def _checked(spec: Spec, arguments: Mapping[str, Any] | str) -> tool_arguments.Arguments:

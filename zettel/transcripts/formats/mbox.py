@@ -15,6 +15,7 @@ from email import message_from_bytes
 from email.errors import HeaderParseError, MessageError
 from email.header import decode_header
 from email.message import Message
+from email.policy import Compat32
 from email.utils import getaddresses, mktime_tz, parsedate_tz
 from pathlib import Path
 from typing import IO, Any
@@ -36,6 +37,12 @@ _ONE_MAIL = ".eml"
 
 MAX_MAIL = 50_000_000
 """Longest mail with attachments, in bytes: more than any provider accepts."""
+
+MAX_HEADER = 4_000
+"""Characters of a header that are read; Python's email package needs quadratic time for some."""
+_MAX_BOUNDARY_TESTS = 10_000_000
+"""Lines of a mail times its boundaries: Python's email package may test each line for each boundary."""
+_BOUNDARY = re.compile(rb"boundary", re.IGNORECASE)
 
 _FROM = re.compile(rb"From (?:\S+.* \d{4}(?: [+-]\d{4})?)?\r?\n?")  # newer Thunderbirds write a bare "From "
 _QUOTED_FROM = re.compile(rb">+From ")
@@ -72,13 +79,27 @@ def read(path: Path) -> Iterator[ReadRecord]:
                 if data is None:
                     yield rejected(source, f"the mail is longer than {MAX_MAIL:,} bytes")
                     continue
+                if len(_BOUNDARY.findall(data)) * data.count(b"\n") > _MAX_BOUNDARY_TESTS:
+                    yield rejected(source, "the mail has too many parts for its length")
+                    continue
                 try:
-                    parsed = _mail(message_from_bytes(data), source, threads, keys)
+                    parsed = _mail(message_from_bytes(data, policy=_SHORT_HEADERS), source, threads, keys)
                 except _BROKEN as error:
                     reason = " ".join(str(error).split()) or type(error).__name__
                     yield rejected(source, f"the mail cannot be read: {reason}")
                     continue
                 yield parsed
+
+
+class _ShortHeaders(Compat32):
+    """Python's default policy with headers of at most ``MAX_HEADER`` characters."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:MAX_HEADER]
+
+
+_SHORT_HEADERS = _ShortHeaders()
 
 
 def _mails(stream: IO[bytes], *, single: bool) -> Iterator[tuple[int, bytes | None]]:
