@@ -75,8 +75,7 @@ class AnnotationWriter:
             if history.base.content in facts:
                 unchanged.add(history.base.content)
             elif not is_reverted(history, JobKind.ANNOTATE):
-                inputs = (Input(note.id, note.version),)
-                self.ops.append(revised(history, self._clock, cause, {"archived": True}, inputs=inputs))
+                self.ops.append(revised(history, self._clock, cause, {"archived": True}, inputs=self._inputs))
         return unchanged
 
     async def _derive(self, origins: Sequence[Note], content: str, kind: Kind, cause: Cause) -> None:

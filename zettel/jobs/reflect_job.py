@@ -227,12 +227,13 @@ class ReflectJob(JobHandler):
         self, scope: Scope, reflector: ModelReflector, drafts: Sequence[Draft], central: Sequence[Sequence[Note]]
     ) -> list[Draft]:
         """Return the drafts in a model's words; a draft without a valid insight stays extractive."""
-        shown = [notes[: reflector.shown] for notes in central]
-        result = await reflector.reflect(shown, self._ask_about(scope, [note for notes in shown for note in notes]))
+        groups = [notes[: reflector.shown] for notes in central]
+        shown = tuple(note for notes in groups for note in notes)
+        result = await reflector.reflect(groups, self._ask_about(scope, shown))
         return [
             draft
             if isinstance(insight, InvalidItem)
-            else draft._replace(content=insight, model=result.model, prompt=result.prompt)
+            else draft._replace(content=insight, model=result.model, prompt=result.prompt, shown=shown)
             for draft, insight in zip(drafts, result.insights, strict=True)
         ]
 
@@ -335,7 +336,7 @@ class _ScopeView:
 
 
 def _is_changed(existing: DerivedNote, notes: Sequence[str], inputs: Mapping[str, Input]) -> bool:
-    return set(existing.inputs) != {inputs[id] for id in notes if id in inputs}
+    return set(existing.sources) != {inputs[id] for id in notes if id in inputs}
 
 
 def _binding(note: Note) -> Binding:
