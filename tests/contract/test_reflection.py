@@ -570,12 +570,13 @@ def test_quarantine_archives_what_a_model_copied_into_another_theme(url: Any, se
         assert memory.check() == []
 
 
-def test_the_trust_of_an_insight_is_that_of_its_least_trusted_input(url: Any, server: ModelServer) -> None:
+def test_themes_of_different_trust_never_share_a_request(url: Any, server: ModelServer) -> None:
     with Memory(url, llm=model(server)) as memory:
-        region(memory, KILN, speaker="Ann")
-        region(memory, BOAT, role="tool")
+        kiln = region(memory, KILN, speaker="Ann")
+        boat = region(memory, BOAT, role="tool")
         memory.evolve()
-        assert [note.trust for note in themes(memory)] == [0.5, 0.5]  # one request showed both themes
+        trust = {note.trust: {read.note for read in memory.history(note.id)[-1].inputs} for note in themes(memory)}
+        assert trust == {1.0: {*kiln}, 0.5: {*boat}}
 
 
 def test_rules_replace_invalid_insights_of_a_model(url: Any, server: ModelServer) -> None:

@@ -21,7 +21,7 @@ from zettel.errors import InvalidInput, NotFound
 from zettel.model import EDITABLE, CallKind, Cause, Input, Note, Revision, Scope, Trait, fields_with
 from zettel.ports import Annotator, GraphStore, NoteHistory, Passage, ScopeState
 from zettel.ports.operations import Op, PutRevision
-from zettel.text.instructions import flags_of, trust_of
+from zettel.text.instructions import authored_flags, trust_of
 
 Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
 
@@ -122,7 +122,7 @@ class NoteEditor:
     async def _extract(self, scope: Scope, note: Note, change: Mapping[str, Any]) -> dict[str, Any]:
         passage = Passage(note.content, note.title, note.speaker, note.occurred_at)
         (made,) = await annotate(self._store, scope, self._annotator, [passage])
-        flags = flags_of(note.speaker, note.title, note.content)
+        flags = authored_flags(note)
         extracted = {**made._asdict(), "flags": flags, "trust": trust_of(note.role, flags)}
         return {name: value for name, value in extracted.items() if name not in (*note.authored, *change)}
 

@@ -24,6 +24,7 @@ from zettel.model import Cause, Input, JobKind, Kind, Link, LinkType, Note, Revi
 from zettel.ports import GraphStore, NoteHistory
 from zettel.ports.operations import DropMentions, Op, PutNote, StaleLease
 from zettel.text.index import index_note
+from zettel.text.instructions import derived_trust, flags_of
 
 SOURCE_FIELDS = frozenset({"content", "title", "speaker", "occurred_at", "session"})
 """The fields that reflection reads. It ignores fields that a model wrote, so that their words do not spread."""
@@ -178,13 +179,15 @@ def _written(draft: Draft, histories: Mapping[str, NoteHistory], clock: Clock) -
     if draft.existing is not None and draft.archived:
         put = revised(histories[draft.existing.note.id], clock, cause, {"archived": True}, inputs=inputs)
         return [put], put.note
+    flags = flags_of(draft.content)
     starts = [source.valid_from for source in sources if source.valid_from is not None]
     fields: dict[str, Any] = {
         "content": draft.content,
         "caption": draft.caption,
         "keywords": draft.keywords,
         "confidence": draft.confidence,
-        "trust": min(note.trust for note in draft.inputs),
+        "flags": flags,
+        "trust": derived_trust(draft.inputs, flags),
         "event_ids": tuple(dict.fromkeys(event for source in sources for event in source.event_ids)),
         "occurred_at": next((source.occurred_at for source in reversed(sources) if source.occurred_at), None),
         "valid_from": max(starts, default=None),

@@ -8,10 +8,11 @@ job calls it outside of any transaction. Each commit checks its sources again: i
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
+from itertools import groupby
 from typing import NamedTuple
 
 import anyio
@@ -88,14 +89,20 @@ class ReflectJob(JobHandler):
         unsupported = [region.existing for region in regions if region.existing is not None and region.is_too_small]
         await self._write(scope, await self._archive_all(scope, unsupported))
         regions = [region for region in regions if not region.is_too_small]
-        batch = BATCH if self._reflector is None else self._reflector.batch
         retry_limit = RetryLimit()
-        for start in range(0, len(regions), batch):
+        for batch in self._batches(view, regions):
             with retry_limit:
-                await self._write(scope, await self._insights(scope, view, regions[start : start + batch]))
+                await self._write(scope, await self._insights(scope, view, batch))
         retry_limit.raise_last()
         await self._commits.commit(scope, finish_plan(jobs))
         return []
+
+    def _batches(self, view: _ScopeView, regions: Sequence[_Region]) -> Iterator[Sequence[_Region]]:
+        """Split regions into requests. Those of different trust never share one, because it limits the trust of all."""
+        size = BATCH if self._reflector is None else self._reflector.batch
+        for _, group in groupby(sorted(regions, key=view.trust), key=view.trust):
+            level = [*group]
+            yield from (level[start : start + size] for start in range(0, len(level), size))
 
     # reading ---------------------------------------------------------------------------------------------------
 
@@ -273,6 +280,7 @@ class _ScopeView:
 
     ``spoken``: the note, speaker and time of each event. ``turns``: the turns of each session, in order. ``reports``:
     notes that may report outcomes. ``ties``: link weights between events. ``tied``: the linked events of each event.
+    ``doubted``: the trust of notes without full trust.
     """
 
     event_of: dict[str, str] = field(default_factory=dict)
@@ -287,6 +295,7 @@ class _ScopeView:
     links: dict[tuple[str, str], float] = field(default_factory=dict)
     ties: dict[tuple[str, str], float] = field(default_factory=dict)
     tied: dict[str, dict[str, float]] = field(default_factory=dict)
+    doubted: dict[str, float] = field(default_factory=dict)
 
     def add(self, note: Note) -> None:
         """Add a note."""
@@ -295,6 +304,8 @@ class _ScopeView:
             return
         if note.valid_to is not None or note.flags:
             return
+        if note.trust < 1:
+            self.doubted[note.id] = note.trust
         event = note.event_ids[0]
         self.event_of[note.id] = event
         self.notes_of.setdefault(event, []).append(note.id)
@@ -307,6 +318,10 @@ class _ScopeView:
         self.statements += statements(note)
         if may_report_outcome(note):
             self.reports.append(note)
+
+    def trust(self, region: _Region) -> float:
+        """Return the lowest trust in a note of a region."""
+        return min(self.doubted.get(id, 1.0) for id in region.notes)
 
     def before(self, note: Note) -> list[str]:
         """Return the ids of the turns just before a note in its session, the latest last."""

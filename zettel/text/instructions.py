@@ -8,9 +8,10 @@ overrides in some other languages. An attacker who knows the rules can avoid the
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from zettel.model import Role
+from zettel.model import Note, Role
 
 CONVERSATION_TRUST = 1.0
 """Trust in texts of people and of the agent itself."""
@@ -117,3 +118,20 @@ def trust_of(role: Role | None, flags: tuple[str, ...]) -> float:
     """Return the trust in a note, 0 .. 1, from its role and flags."""
     trust = TOOL_TRUST if role == "tool" else CONVERSATION_TRUST
     return trust * FLAGGED_FACTOR if flags else trust
+
+
+def derived_trust(inputs: Sequence[Note], flags: tuple[str, ...]) -> float:
+    """Return the trust in a text that a job derived from some notes: at most the lowest of theirs.
+
+    Flags of the text that none of the notes has halve it.
+    """
+    least = min(note.trust for note in inputs)
+    inherited = {flag for note in inputs for flag in note.flags}
+    return least if inherited.issuperset(flags) else least * FLAGGED_FACTOR
+
+
+def authored_flags(note: Note) -> tuple[str, ...]:
+    """Return the flags of a note, including those of the context, keywords and tags that a model or person wrote."""
+    written = [getattr(note, name) for name in note.authored]
+    texts = [text for value in written for text in (value if isinstance(value, tuple) else (value,))]
+    return flags_of(note.speaker, note.title, note.content, *texts)
