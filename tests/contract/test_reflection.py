@@ -515,6 +515,70 @@ def test_a_model_writes_the_insights(url: Any, server: ModelServer, traces: Call
         assert memory.check() == []
 
 
+def _copying(secret: str) -> Callable[[dict[str, Any]], str]:
+    """Return a model that copies a secret of one theme into the insights of all themes of the request."""
+
+    def answer(request: dict[str, Any]) -> str:
+        text = reply(request)
+        shown = secret in request["messages"][-1]["content"]
+        return text.replace("In short:", f"In short, as in {secret}:") if shown else text
+
+    return answer
+
+
+def test_a_secret_that_a_model_copies_into_another_theme_is_deleted(
+    url: Any, server: ModelServer, traces: Callable[..., list[str]]
+) -> None:
+    secret = SECRETS[0]
+    server.reply = _copying(secret)
+    with Memory(url, llm=model(server)) as memory:
+        (source, *others) = region(memory, (f"The kiln of {secret} is cold.", *KILN), speaker="Ann")
+        boats = region(memory, BOAT)
+        assert memory.evolve().insights == 2
+        copied = next(note for note in themes(memory) if "rudder" in note.content)
+        assert secret in copied.content
+        (written,) = [r for r in memory.history(copied.id) if r.cause.by == "reflect"]
+        assert {read.note for read in written.inputs} == {source, *others, *boats}
+        assert sources(memory, copied.id) == set(boats)
+        assert memory.evolve().insights == 0
+        memory.delete(source)
+        memory.flush(timeout=TIMEOUT)
+        assert traces(secret) == []
+        assert memory.evolve().insights == 2  # from the remaining notes
+        assert traces(secret) == []
+        assert memory.evolve().insights == 0
+        assert memory.check() == []
+
+
+def test_quarantine_archives_what_a_model_copied_into_another_theme(url: Any, server: ModelServer) -> None:
+    secret = SECRETS[0]
+    server.reply = _copying(secret)
+    with Memory(url, llm=model(server)) as memory:
+        (source, *_) = region(memory, (f"The kiln of {secret} is cold.", *KILN), speaker="Ann")
+        region(memory, BOAT)
+        memory.evolve()
+        before = {note.id for note in themes(memory)}
+        memory.quarantine(source)
+        assert themes(memory) == []
+        memory.evolve()
+        assert len(themes(memory)) == 2
+        assert not any(secret in note.content for note in themes(memory))
+        memory.release(source)
+        memory.evolve()
+        assert {note.id for note in themes(memory)} == before  # the released insights replace the later ones
+        assert memory.evolve().insights == 0
+        assert memory.check() == []
+
+
+def test_themes_of_different_trust_never_share_a_request(url: Any, server: ModelServer) -> None:
+    with Memory(url, llm=model(server)) as memory:
+        kiln = region(memory, KILN, speaker="Ann")
+        boat = region(memory, BOAT, role="tool")
+        memory.evolve()
+        trust = {note.trust: {read.note for read in memory.history(note.id)[-1].inputs} for note in themes(memory)}
+        assert trust == {1.0: {*kiln}, 0.5: {*boat}}
+
+
 def test_rules_replace_invalid_insights_of_a_model(url: Any, server: ModelServer) -> None:
     def answer(request: dict[str, Any]) -> str:
         text = reply(request)

@@ -26,6 +26,10 @@ FOUND = {"Where does the keeper live?": [LET, KEEPER], "Where does Jonas live?":
 SHORT = short_ids(item.id for item in (LET, KEEPER, TOWN))
 
 
+asked_about: list[list[str]] = []
+"""The ids of the notes behind each request of the last run."""
+
+
 def need(cards: Sequence[Note], search: str, text: str = "where Jonas lives") -> dict[str, Any]:
     return {"need": text, "cards": [SHORT[item.id] for item in cards], "search": search}
 
@@ -33,6 +37,7 @@ def need(cards: Sequence[Note], search: str, text: str = "where Jonas lives") ->
 def run(*answers: Any, rounds: int = 3, model: bool = True, cached: bool = False) -> tuple[Gathered, list[Request]]:
     """Run gather with a model that returns these answers; an exception among them is raised."""
     remaining, requests = list(answers), []
+    asked_about.clear()
 
     async def find(questions: Sequence[str]) -> list[list[Hit]]:
         return [
@@ -44,6 +49,7 @@ def run(*answers: Any, rounds: int = 3, model: bool = True, cached: bool = False
         async def ask(request: Request, notes: Sequence[str]) -> Answer:
             assert list(notes) == [item.id for item in shown]
             requests.append(request)
+            asked_about.append([*notes])
             answer = remaining.pop(0)
             if isinstance(answer, Exception):
                 raise answer
@@ -56,6 +62,13 @@ def run(*answers: Any, rounds: int = 3, model: bool = True, cached: bool = False
 
     gathered = asyncio.run(gather("Where does the keeper live?", rounds, find, asker if model else None, packed))
     return gathered, requests
+
+
+def test_a_request_depends_on_the_notes_of_all_earlier_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search in the model's words may quote a note that later requests do not show."""
+    monkeypatch.setattr("zettel.search.gather.SHOWN", 1)
+    run([need([], "Where does Jonas live?")], [need([TOWN], "")])
+    assert asked_about == [[LET.id], [LET.id, TOWN.id]]
 
 
 def test_missing_facts_are_searched_until_none_is_left() -> None:

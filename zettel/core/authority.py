@@ -6,8 +6,10 @@ that may not can only contradict.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from zettel.model import Event, Note, Role
-from zettel.text.instructions import flags_of, trust_of
+from zettel.text.instructions import flags_of, lowered, trust_of
 
 FULL_TRUST = 1.0
 """The trust in a person, or in a text without a role, that does not look like instructions."""
@@ -19,6 +21,16 @@ def trust(of: Note | Event) -> float:
     """Return the trust in a note or an event, 0 .. 1, from its role and flags; a derived note has its own, too."""
     own = of.trust if isinstance(of, Note) else trust_of(of.role, flags_of(of.speaker, of.title, of.content))
     return min(own, ROLE_TRUST.get(of.role, FULL_TRUST))
+
+
+def derived_trust(inputs: Sequence[Note], flags: tuple[str, ...]) -> float:
+    """Return the trust in a text that a job derived from some notes: at most the lowest of theirs.
+
+    Flags of the text that none of the notes has halve it.
+    """
+    least = min(map(trust, inputs))
+    inherited = {flag for note in inputs for flag in note.flags}
+    return least if inherited.issuperset(flags) else lowered(least, flags)
 
 
 def is_trusted(note: Note) -> bool:

@@ -22,7 +22,7 @@ from zettel.errors import InvalidInput, NotFound
 from zettel.model import EDITABLE, CallKind, Cause, Input, Note, Revision, Scope, Trait, fields_with
 from zettel.ports import Annotator, GraphStore, NoteHistory, Passage, ScopeState
 from zettel.ports.operations import Op, PutRevision
-from zettel.text.instructions import FLAGGED_FACTOR, flags_of, lowered
+from zettel.text.instructions import FLAGGED_FACTOR, authored_flags, lowered
 
 Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
 
@@ -123,7 +123,7 @@ class NoteEditor:
     async def _extract(self, scope: Scope, note: Note, change: Mapping[str, Any]) -> dict[str, Any]:
         passage = Passage(note.content, note.title, note.speaker, note.occurred_at)
         (made,) = await annotate(self._store, scope, self._annotator, [passage])
-        flags = flags_of(note.speaker, note.title, note.content)
+        flags = authored_flags(note)
         # A derived note has no role: new words do not raise it above its sources.
         unflagged = min(note.trust / FLAGGED_FACTOR, FULL_TRUST) if note.flags else note.trust
         extracted = {**made._asdict(), "flags": flags, "trust": lowered(unflagged, flags)}

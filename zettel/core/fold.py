@@ -35,7 +35,7 @@ def worded_at(base: Note, revisions: Sequence[Revision]) -> int:
 
 
 def _rewords(revision: Revision) -> bool:
-    return revision.cause.by.rewords or "context" in revision.change
+    return revision.cause.by.rewords or not EXTRACTED.isdisjoint(revision.change)
 
 
 def live_revisions(revisions: Sequence[Revision], by: CauseKind | None = None) -> list[Revision]:

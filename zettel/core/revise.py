@@ -10,11 +10,12 @@ from pydantic_core import to_jsonable_python
 
 from zettel.core.commit import Clock
 from zettel.core.decisions import not_reverted
-from zettel.core.fold import fold
+from zettel.core.fold import EXTRACTED, fold
 from zettel.model import Cause, Input, JobKind, Link, LinkKey, Note, Revision, Trait, fields_with
 from zettel.ports import NoteHistory
 from zettel.ports.operations import PutRevision
 from zettel.text.index import index_note, searchable_text
+from zettel.text.instructions import FLAGGED_FACTOR, authored_flags
 
 
 def revised(
@@ -57,6 +58,18 @@ def revised(
     bare = vars(before) | {"version": note.version} == vars(note)
     reindex = not bare and _index_changes(before, note)
     return PutRevision(revision, note, index_note(note) if reindex else None, decided, bare)
+
+
+def flagged(note: Note, change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a change of texts by a model together with the flags and the trust that follow from it."""
+    authored = tuple(sorted({*note.authored, *(change.keys() & EXTRACTED)}))
+    flags = authored_flags(note.model_copy(update={**change, "authored": authored}))
+    if flags == note.flags:
+        return dict(change)
+    trust = note.trust
+    if bool(flags) != bool(note.flags):
+        trust = trust * FLAGGED_FACTOR if flags else min(1.0, trust / FLAGGED_FACTOR)
+    return {**change, "flags": flags, "trust": trust}
 
 
 def _index_changes(before: Note, after: Note) -> bool:

@@ -19,7 +19,7 @@ from zettel.core.vectors import Vectors
 from zettel.errors import InvalidModelItem, InvalidModelOutput
 from zettel.jobs.annotation_writer import AnnotationWriter
 from zettel.jobs.spec import JobContext, JobHandler, JobLane, JobSpec
-from zettel.model import EventRecord, Input, Job, JobKind, Kind, Note, Scope
+from zettel.model import EventRecord, Job, JobKind, Kind, Note, Scope
 from zettel.ports import Annotator, GraphStore, Passage, ScopeState
 from zettel.ports.language_model import (
     AnnotationItem,
@@ -82,18 +82,21 @@ class AnnotateJob(JobHandler):
     # grouping -----------------------------------------------------------------------------------------------
 
     async def _groups(self, scope: Scope, notes: Mapping[str, Note], jobs: Mapping[str, Job]) -> list[_Group]:
-        """Group the notes by session and topic; a note that an earlier answer omitted gets its own group."""
+        """Group the notes by session, topic and trust; a note that an earlier answer omitted gets its own group.
+
+        Notes of different trust never share a request, so that none affects what a model writes about a trusted one.
+        """
         ordered = sorted(notes.values(), key=lambda note: note.seq)
-        sessions: dict[str | None, list[Note]] = {}
+        sessions: dict[tuple[float, str | None], list[Note]] = {}
         stretches: list[list[Note]] = []
         for note in ordered:
             if needs_own_request(jobs[note.id]):
                 stretches.append([note])
             else:
-                sessions.setdefault(note.session, []).append(note)
+                sessions.setdefault((note.trust, note.session), []).append(note)
         for turns in sessions.values():
             for start, end in await self._cuts(turns):
-                if stretches and start == 0 and self._fits(stretches[-1], end, jobs):
+                if stretches and start == 0 and self._fits(stretches[-1], turns[:end], jobs):
                     stretches[-1] += turns[:end]  # short sessions share a request at the same cost
                 else:
                     stretches.append(turns[start:end])
@@ -109,16 +112,19 @@ class AnnotateJob(JobHandler):
             return segments(rows, most=limit)
         return [(start, min(start + limit, len(notes))) for start in range(0, len(notes), limit)]
 
-    def _fits(self, stretch: Sequence[Note], more: int, jobs: Mapping[str, Job]) -> bool:
-        return len(stretch) + more <= self._annotator.batch and not needs_own_request(jobs[stretch[-1].id])
+    def _fits(self, stretch: Sequence[Note], more: Sequence[Note], jobs: Mapping[str, Job]) -> bool:
+        last = stretch[-1]
+        is_short = len(stretch) + len(more) <= self._annotator.batch
+        return is_short and last.trust == more[0].trust and not needs_own_request(jobs[last.id])
 
     async def _before(self, scope: Scope, first: Note) -> list[Note]:
-        """Return the turns of a note's session that arrived just before it."""
+        """Return the turns of a note's session that arrived just before it, apart from less trusted ones."""
         if first.session is None or not self._annotator.before:
             return []
         turns = Filter(session=first.session, kinds=(Kind.EPISODIC.value,))
         page = await self._store.page(scope, turns, max(0, first.seq - LOOK_BACK), LOOK_BACK)
-        return [note for note in page if note.seq < first.seq][-self._annotator.before :]
+        turns_before = [note for note in page if note.seq < first.seq and note.trust >= first.trust]
+        return turns_before[-self._annotator.before :]
 
     # writing --------------------------------------------------------------------------------------------------
 
@@ -132,11 +138,12 @@ class AnnotateJob(JobHandler):
             current = await self._store.notes(scope, list(group.shown))
             if any(_wording(current.get(id)) != _wording(note) for id, note in group.shown.items()):
                 raise StaleLease("a note changed while the model processed it")
-            writer = AnnotationWriter(self._store, self._extractive, scope, clock, group.inputs)
+            writer = AnnotationWriter(self._store, self._extractive, scope, clock, [*group.shown.values()])
             histories = Rows(await self._store.histories(scope, [note.id for note in group.stretch]))
             for note, annotation in annotations:
                 if isinstance(annotation, ModelAnnotation):
-                    await writer.write(note, histories[note.id], annotation, result)
+                    before = group.before(note, self._annotator.before)
+                    await writer.write(note, histories[note.id], annotation, before, result)
             if result.summary and group.has_one_topic and not is_useless:
                 await writer.summarize(group.stretch, result)
             ops: list[Op] = [EraseAnswers(tuple(flaws))] if is_useless else []  # else the cache would return it again
@@ -165,10 +172,15 @@ class _Group:
         self.shown = {note.id: note for note in (*before, *stretch)}
         sessions = {note.session for note in stretch}
         self.has_one_topic = len(stretch) >= MIN_SUMMARY_TURNS and len(sessions) == 1 and None not in sessions
-        self.inputs = tuple(Input(note.id, note.version) for note in self.shown.values())
         self.request = AnnotationRequest(
             tuple(_turn(note, events) for note in stretch), tuple(_turn(note, events) for note in before)
         )
+
+    def before(self, note: Note, most: int) -> list[Passage]:
+        """Return at most so many turns of its session that the request shows before a note."""
+        earlier = [other for other in self.shown.values() if other.session == note.session and other.seq < note.seq]
+        turns = earlier[max(0, len(earlier) - most) :] if note.session is not None else []
+        return [Passage(turn.content, turn.title, turn.speaker, turn.occurred_at) for turn in turns]
 
 
 def _turn(note: Note, events: Mapping[str, EventRecord]) -> AnnotationItem:

@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from zettel.core.authority import trust
+from zettel.annotate.grounding import is_supported
+from zettel.core.authority import derived_trust
 from zettel.core.commit import Clock
 from zettel.core.decisions import is_reverted, set_by_people
 from zettel.core.drafts import annotate
 from zettel.core.identity import new_id
-from zettel.core.revise import revised
+from zettel.core.revise import flagged, revised
 from zettel.model import Cause, Input, JobKind, Kind, Link, LinkType, Note, Scope
 from zettel.model.tags import without_reserved
 from zettel.ports import Annotator, GraphStore, NoteHistory, Passage
 from zettel.ports.language_model import AnnotationResult, ModelAnnotation
 from zettel.ports.operations import Op, PutNote, PutRevision
 from zettel.text.index import index_note, vector_text
-from zettel.text.instructions import flags_of, lowered
+from zettel.text.instructions import flags_of
 
 
 class AnnotationWriter:
     """Collects the operations of one answer in ``ops``, and the notes that they change or create in ``notes``.
 
-    ``inputs`` are the notes of the request with their versions.
+    ``shown`` are all notes of the request. They are the inputs of everything that the answer contains.
     """
 
     def __init__(
-        self, store: GraphStore, extractive: Annotator, scope: Scope, clock: Clock, inputs: tuple[Input, ...]
+        self, store: GraphStore, extractive: Annotator, scope: Scope, clock: Clock, shown: Sequence[Note]
     ) -> None:
         self.ops: list[Op] = []
         self.notes: list[Note] = []
@@ -35,12 +36,24 @@ class AnnotationWriter:
         self._extractive = extractive
         self._scope = scope
         self._clock = clock
-        self._inputs = inputs
+        self._shown = shown
+        self._inputs = tuple(Input(note.id, note.version) for note in shown)
 
     async def write(
-        self, note: Note, history: NoteHistory, annotation: ModelAnnotation, result: AnnotationResult
+        self,
+        note: Note,
+        history: NoteHistory,
+        annotation: ModelAnnotation,
+        before: Sequence[Passage],
+        result: AnnotationResult,
     ) -> None:
-        """Revise a note and replace its facts."""
+        """Revise a note and replace its facts. Facts that neither it nor the turns ``before`` it support are dropped.
+
+        Dropped, because the note itself stays searchable, while a low trust would not keep an invented fact out of a
+        search. The reason of the revision counts them.
+        """
+        turn = Passage(note.content, note.title, note.speaker, note.occurred_at)
+        facts = [fact for fact in dict.fromkeys(annotation.facts) if is_supported(fact, turn, before)]
         cause = Cause(by=JobKind.ANNOTATE, note=note.id, model=result.model, prompt=result.prompt)
         tags = _tags(note, annotation)
         change: dict[str, Any] = {"context": annotation.context, "keywords": annotation.keywords, "tags": tags}
@@ -50,10 +63,13 @@ class AnnotationWriter:
             del change["keywords"]  # the extracted keywords stay
         for name in set_by_people(history):
             change.pop(name, None)
-        self._put(revised(history, self._clock, cause, change, inputs=self._inputs))
-        unchanged = await self._archive_facts(note, annotation.facts, cause)
+        dropped = len({*annotation.facts}) - len(facts)
+        why = f"{dropped} facts dropped: the note does not support them" if dropped else ""
+        because = cause.model_copy(update={"reason": why})
+        self._put(revised(history, self._clock, because, flagged(note, change), inputs=self._inputs))
+        unchanged = await self._archive_facts(note, facts, cause)
         kind = annotation.kind if annotation.kind in (Kind.SEMANTIC, Kind.PROCEDURAL) else Kind.SEMANTIC
-        for fact in dict.fromkeys(annotation.facts):
+        for fact in facts:
             if fact not in unchanged:
                 await self._derive([note], fact, kind, cause)
 
@@ -77,8 +93,7 @@ class AnnotationWriter:
             if history.base.content in facts:
                 unchanged.add(history.base.content)
             elif not is_reverted(history, JobKind.ANNOTATE):
-                inputs = (Input(note.id, note.version),)
-                self.ops.append(revised(history, self._clock, cause, {"archived": True}, inputs=inputs))
+                self.ops.append(revised(history, self._clock, cause, {"archived": True}, inputs=self._inputs))
         return unchanged
 
     async def _derive(self, origins: Sequence[Note], content: str, kind: Kind, cause: Cause) -> None:
@@ -86,7 +101,8 @@ class AnnotationWriter:
         last = origins[-1]
         passage = Passage(content, None, None, last.occurred_at)
         (fields,) = await annotate(self._store, self._scope, self._extractive, [passage])
-        recorded_at, flags = self._clock.recorded_at, flags_of(content)
+        recorded_at = self._clock.recorded_at
+        flags = flags_of(content)
         note = Note(
             id=new_id("n"),
             kind=kind,
@@ -97,7 +113,7 @@ class AnnotationWriter:
             seq=self._clock.next(),
             recorded_at=recorded_at,
             flags=flags,
-            trust=lowered(min(map(trust, origins)), flags),
+            trust=derived_trust(self._shown, flags),
             **fields._asdict(),
         )
         links = tuple(

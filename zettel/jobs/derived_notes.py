@@ -1,7 +1,8 @@
 """Writes the derived notes of the reflect job: a draft becomes a new note or a revision of an existing note.
 
 A derived note has the events of all its sources and a DERIVED_FROM link to each source. All sources are inputs of the
-revision, so that reverting or deleting a source reaches the derived note.
+revision, so that reverting or deleting a source reaches the derived note. If a model wrote it, the inputs also include
+every other note that the model saw in the request, because the model may have copied their words.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from zettel.core.authority import trust
+from zettel.core.authority import derived_trust
 from zettel.core.commit import Clock
 from zettel.core.decisions import BY_PEOPLE, is_reverted, versions_by
 from zettel.core.fold import fold, live_revisions
@@ -24,29 +25,34 @@ from zettel.model import Cause, Input, JobKind, Kind, Link, LinkType, Note, Revi
 from zettel.ports import GraphStore, NoteHistory
 from zettel.ports.operations import DropMentions, Op, PutNote, StaleLease
 from zettel.text.index import index_note
+from zettel.text.instructions import flags_of
 
 SOURCE_FIELDS = frozenset({"content", "title", "speaker", "occurred_at", "session"})
 """The fields that reflection reads. It ignores fields that a model wrote, so that their words do not spread."""
 
 
 class DerivedNote(NamedTuple):
-    """An existing derived note with its tag and inputs. ``is_settled``: a person decided on it, so jobs skip it."""
+    """An existing derived note with its tag and its source notes, in the versions that the job read.
+
+    ``is_settled``: a person decided on it, so jobs skip it.
+    """
 
     note: Note
     tag: str
-    inputs: tuple[Input, ...]
+    sources: tuple[Input, ...]
     is_settled: bool
 
     @property
     def source_ids(self) -> set[str]:
         """The ids of the source notes."""
-        return {source.note for source in self.inputs}
+        return {source.note for source in self.sources}
 
 
 class Draft(NamedTuple):
     """The target state of a derived note. ``sources`` are its source notes, in the versions that the job read.
 
-    ``existing``: the note to revise. ``archived``: archive the existing note with its old content.
+    ``existing``: the note to revise. ``archived``: archive the existing note with its old content. ``shown``: all notes
+    in the request to the model that wrote the content.
     """
 
     kind: Kind
@@ -60,6 +66,7 @@ class Draft(NamedTuple):
     archived: bool = False
     model: str | None = None
     prompt: str | None = None
+    shown: tuple[Note, ...] = ()
 
     @property
     def is_changed(self) -> bool:
@@ -77,6 +84,11 @@ class Draft(NamedTuple):
         """The ids of the source notes."""
         return {source.id for source in self.sources}
 
+    @property
+    def inputs(self) -> tuple[Note, ...]:
+        """The sources and the shown notes, each once."""
+        return tuple({note.id: note for note in (*self.sources, *self.shown)}.values())
+
 
 def derived_note(history: NoteHistory) -> DerivedNote | None:
     """Return a note that the reflect job wrote, else None. A note that a person changed or reverted is settled."""
@@ -87,7 +99,13 @@ def derived_note(history: NoteHistory) -> DerivedNote | None:
     by_hand = any(r.change and r.cause.by in BY_PEOPLE for r in live_revisions(history.revisions))
     note, _ = fold(*history)
     is_settled = by_hand or note.quarantined is not None or is_reverted(history, JobKind.REFLECT)
-    return DerivedNote(note, history.base.tags[0], (live or written)[-1].inputs, is_settled)
+    return DerivedNote(note, history.base.tags[0], _sources((live or written)[-1]), is_settled)
+
+
+def _sources(revision: Revision) -> tuple[Input, ...]:
+    """Return the inputs of a revision that are sources. A revision that archives a note has no other inputs."""
+    linked = {link.target for link in revision.links if link.type is LinkType.DERIVED_FROM}
+    return tuple(read for read in revision.inputs if not linked or read.note in linked)
 
 
 class DerivedNotes:
@@ -98,8 +116,8 @@ class DerivedNotes:
         self._vectors = vectors
 
     async def ops(self, scope: Scope, drafts: Sequence[Draft], clock: Clock) -> list[Op]:
-        """Return the operations that write these drafts. Raises ``StaleLease`` if their sources have changed."""
-        read = {source.id: source for draft in drafts for source in draft.sources}
+        """Return the operations that write these drafts. Raises ``StaleLease`` if their inputs have changed."""
+        read = {note.id: note for draft in drafts for note in draft.inputs}
         existing = {draft.existing.note.id: draft.existing.note for draft in drafts if draft.existing is not None}
         now = await self._store.notes(scope, sorted(read.keys() | existing.keys()))
         for id, note in read.items():
@@ -156,19 +174,21 @@ def source_state(note: Note) -> tuple[Any, ...]:
 def _written(draft: Draft, histories: Mapping[str, NoteHistory], clock: Clock) -> tuple[list[Op], Note]:
     """Return the operations of one draft, and the resulting note."""
     sources = sorted(draft.sources, key=place)
-    inputs = tuple(Input(source.id, text_version(histories[source.id])) for source in sources)
+    inputs = tuple(Input(note.id, text_version(histories[note.id])) for note in sorted(draft.inputs, key=place))
     newest = max(sources, key=lambda source: source.seq)
     cause = Cause(by=JobKind.REFLECT, note=newest.id, model=draft.model, prompt=draft.prompt)
     if draft.existing is not None and draft.archived:
         put = revised(histories[draft.existing.note.id], clock, cause, {"archived": True}, inputs=inputs)
         return [put], put.note
+    flags = flags_of(draft.content)
     starts = [source.valid_from for source in sources if source.valid_from is not None]
     fields: dict[str, Any] = {
         "content": draft.content,
         "caption": draft.caption,
         "keywords": draft.keywords,
         "confidence": draft.confidence,
-        "trust": min(map(trust, sources)),
+        "flags": flags,
+        "trust": derived_trust(draft.inputs, flags),
         "event_ids": tuple(dict.fromkeys(event for source in sources for event in source.event_ids)),
         "occurred_at": next((source.occurred_at for source in reversed(sources) if source.occurred_at), None),
         "valid_from": max(starts, default=None),

@@ -20,7 +20,7 @@ from zettel.core.fold import fold, live_revisions, worded_at
 from zettel.core.follow_ups import erase_answers_plan
 from zettel.core.mentions import mention_ops
 from zettel.core.paging import pages
-from zettel.core.revise import revised
+from zettel.core.revise import flagged, revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidModelOutput
@@ -150,8 +150,10 @@ class ModelEvolution:
         for rewrite in rewrites:
             if rewrite.note in histories:
                 history = histories[rewrite.note]
+                note, _ = fold(*history)
                 change, _ = not_reverted(history, _change(history, rewrite), ())
-                after = _as_changed(fold(*history)[0], change)
+                change = flagged(note, change) if change else change
+                after = _as_changed(note, change)
                 changes.append((rewrite, change, vector_text(_original(history)), vector_text(after)))
         texts = [text for _, _, before, after in changes for text in (before, after)]
         rows = await self._vectors.embedder.embed(texts) if texts else np.empty((0, 0), np.float32)

@@ -8,10 +8,11 @@ job calls it outside of any transaction. Each commit checks its sources again: i
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
+from itertools import groupby
 from typing import NamedTuple
 
 import anyio
@@ -99,14 +100,20 @@ class ReflectJob(JobHandler):
         unsupported = [region.existing for region in regions if region.existing is not None and region.is_too_small]
         await self._write(scope, await self._archive_all(scope, unsupported))
         regions = [region for region in regions if not region.is_too_small]
-        batch = BATCH if self._reflector is None else self._reflector.batch
         retry_limit = RetryLimit()
-        for start in range(0, len(regions), batch):
+        for batch in self._batches(view, regions):
             with retry_limit:
-                await self._write(scope, await self._insights(scope, view, regions[start : start + batch]))
+                await self._write(scope, await self._insights(scope, view, batch))
         retry_limit.raise_last()
         await self._commits.commit(scope, finish_plan(jobs))
         return []
+
+    def _batches(self, view: _ScopeView, regions: Sequence[_Region]) -> Iterator[Sequence[_Region]]:
+        """Split regions into requests. Those of different trust never share one, because it limits the trust of all."""
+        size = BATCH if self._reflector is None else self._reflector.batch
+        for _, group in groupby(sorted(regions, key=view.trust), key=view.trust):
+            level = [*group]
+            yield from (level[start : start + size] for start in range(0, len(level), size))
 
     # reading ---------------------------------------------------------------------------------------------------
 
@@ -148,19 +155,18 @@ class ReflectJob(JobHandler):
         new, model = profile(likely, view.speakers, latest), None
         if new is None:
             return [] if existing is None else await self._archive_all(scope, [existing])
-        shown: list[Statement] = []
+        shown: tuple[Note, ...] = ()
         if self._profiler is not None:
             described = current(view.statements, view.speakers)
-            shown = [one for spoken in described.values() for one in weightiest(spoken, SHOWN // len(described))]
-            notes = await self._notes(scope, {statement.note.id for statement in shown})
-            lines, model = await self._profiler.lines(shown, self._ask_about(scope, list(notes.values())))
+            asked = [one for spoken in described.values() for one in weightiest(spoken, SHOWN // len(described))]
+            shown = tuple((await self._notes(scope, {statement.note.id for statement in asked})).values())
+            lines, model = await self._profiler.lines(asked, self._ask_about(scope, shown))
             new = render(lines) or new
-        # Everything that the model saw is a source: its lines may contain any of it.
-        notes = await self._notes(scope, {*new.sources, *(statement.note.id for statement in shown if model)})
+        notes = await self._notes(scope, new.sources)
         caption = f"Profile of {', '.join(new.people)}"
         draft = Draft(Kind.INSIGHT, PROFILE, new.content, caption, (), tuple(notes.values()), existing)
         if model is not None and self._profiler is not None:
-            draft = draft._replace(model=model, prompt=self._profiler.prompt.name)
+            draft = draft._replace(model=model, prompt=self._profiler.prompt.name, shown=shown)
         return [draft]
 
     # lessons ---------------------------------------------------------------------------------------------------
@@ -250,12 +256,13 @@ class ReflectJob(JobHandler):
         self, scope: Scope, reflector: ModelReflector, drafts: Sequence[Draft], central: Sequence[Sequence[Note]]
     ) -> list[Draft]:
         """Return the drafts in a model's words; a draft without a valid insight stays extractive."""
-        shown = [notes[: reflector.shown] for notes in central]
-        result = await reflector.reflect(shown, self._ask_about(scope, [note for notes in shown for note in notes]))
+        groups = [notes[: reflector.shown] for notes in central]
+        shown = tuple(note for notes in groups for note in notes)
+        result = await reflector.reflect(groups, self._ask_about(scope, shown))
         return [
             draft
             if isinstance(insight, InvalidItem)
-            else draft._replace(content=insight, model=result.model, prompt=result.prompt)
+            else draft._replace(content=insight, model=result.model, prompt=result.prompt, shown=shown)
             for draft, insight in zip(drafts, result.insights, strict=True)
         ]
 
@@ -295,7 +302,7 @@ class _ScopeView:
 
     ``least``: the lowest weight of statements. ``spoken``: the note, speaker and time of each event. ``turns``: the
     turns of each session, in order. ``reports``: notes that may report outcomes. ``ties``: link weights between events.
-    ``tied``: the linked events of each event.
+    ``tied``: the linked events of each event. ``doubted``: the trust of notes without full trust.
     """
 
     least: float
@@ -311,6 +318,7 @@ class _ScopeView:
     links: dict[tuple[str, str], float] = field(default_factory=dict)
     ties: dict[tuple[str, str], float] = field(default_factory=dict)
     tied: dict[str, dict[str, float]] = field(default_factory=dict)
+    doubted: dict[str, float] = field(default_factory=dict)
 
     def add(self, note: Note) -> None:
         """Add a note."""
@@ -319,6 +327,8 @@ class _ScopeView:
             return
         if note.valid_to is not None or note.flags:
             return
+        if note.trust < 1:
+            self.doubted[note.id] = note.trust
         event = note.event_ids[0]
         self.event_of[note.id] = event
         self.notes_of.setdefault(event, []).append(note.id)
@@ -331,6 +341,10 @@ class _ScopeView:
         self.statements += statements(note, self.least)
         if may_report_outcome(note):
             self.reports.append(note)
+
+    def trust(self, region: _Region) -> float:
+        """Return the lowest trust in a note of a region."""
+        return min(self.doubted.get(id, 1.0) for id in region.notes)
 
     def before(self, note: Note) -> list[str]:
         """Return the ids of the turns just before a note in its session, the latest last."""
@@ -360,7 +374,7 @@ class _ScopeView:
 
 
 def _is_changed(existing: DerivedNote, notes: Sequence[str], inputs: Mapping[str, Input]) -> bool:
-    return set(existing.inputs) != {inputs[id] for id in notes if id in inputs}
+    return set(existing.sources) != {inputs[id] for id in notes if id in inputs}
 
 
 def _binding(note: Note) -> Binding:

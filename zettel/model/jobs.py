@@ -14,7 +14,7 @@ class JobKind(str, Enum):
     ``priority``: higher runs first: 0 for jobs about single notes, -1 for purges, -2 for jobs about a whole scope, -3
     for jobs about a whole store. ``order_free``: jobs of one scope may run in any order and in parallel, because each
     reads only its own and earlier notes; other jobs build on the jobs before them. ``rewords``: a revision by this job
-    changes the wording of a note; revisions by other jobs do so only if they set ``context``.
+    changes the wording of a note; revisions by other jobs do so only if they set a caption, context, keywords or tags.
     """
 
     priority: int

@@ -105,6 +105,7 @@ async def gather(
     Raises the errors of ``find``, and ``InvalidInput`` of the model. Other errors of the model end the search.
     """
     done: list[_Search] = []
+    seen: dict[str, Note] = {}  # the searches in a prompt quote the model, which may have copied these
     needs: list[Need] = []
     new, calls, ended = [question], 0, "no language model to check what is missing"
     for number in range(1, rounds + 1):
@@ -113,7 +114,8 @@ async def gather(
             break
         shown = _shown(done, needs)
         try:
-            answer = await asker(shown)(_request(question, done, shown, today), [note.id for note in shown])
+            seen.update({note.id: note for note in shown})
+            answer = await asker([*seen.values()])(_request(question, done, shown, today), [*seen])
             calls += not answer.cached
             needs = _needs(items(answer.text, answer.cut), shown)
         except ModelError as error:

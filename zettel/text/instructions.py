@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from zettel.model import Role
+from zettel.model import Note, Role
 
 CONVERSATION_TRUST = 1.0
 """Trust in texts of people and of the agent itself."""
@@ -121,3 +121,10 @@ def trust_of(role: Role | None, flags: tuple[str, ...]) -> float:
 def lowered(trust: float, flags: tuple[str, ...]) -> float:
     """Return the trust in a text that would have this trust without its flags."""
     return trust * FLAGGED_FACTOR if flags else trust
+
+
+def authored_flags(note: Note) -> tuple[str, ...]:
+    """Return the flags of a note, including those of the context, keywords and tags that a model or person wrote."""
+    written = [getattr(note, name) for name in note.authored]
+    texts = [text for value in written for text in (value if isinstance(value, tuple) else (value,))]
+    return flags_of(note.speaker, note.title, note.content, *texts)
