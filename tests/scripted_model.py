@@ -100,7 +100,7 @@ def _profile(prompt: str) -> str:
     return json.dumps(
         {
             "profile": [
-                {"head": "lasting", "by": each["by"], "line": f"Once said: {each['said']}", "of": [each["id"]]}
+                {"head": "lasting", "by": each["by"], "line": f"Once stated: {each['text']}", "of": [each["id"]]}
                 for each in statements
             ]
         }

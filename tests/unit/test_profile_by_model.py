@@ -51,7 +51,7 @@ def test_the_example_has_the_format_of_requests_and_answers() -> None:
     ((question, answer),) = load_prompt("profile").examples
     assert question.startswith("statements:\n")
     shown = [json.loads(line) for line in question.splitlines()[1:]]
-    assert all(set(each) == {"id", "on", "by", "said"} for each in shown)
+    assert all(set(each) == {"id", "on", "by", "text"} for each in shown)
     lines = items(answer)
     assert all(set(line) == {"head", "by", "line", "of"} for line in lines)
     assert {id for line in lines for id in line["of"]} <= {each["id"] for each in shown}

@@ -70,7 +70,7 @@ class SheetFact(BaseModel):
 
 
 class FactSheet(BaseModel):
-    """What is true of a user at the end of a chat, and what no longer is."""
+    """The facts that are true of a user at the end of a chat, and those that were."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -143,7 +143,7 @@ def read_sheet(folder: Path, name: str) -> FactSheet:
     try:
         return FactSheet.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise InvalidInput(f"there is no fact sheet {path} for the chat {name}") from None
+        raise InvalidInput(f"the chat {name} has no fact sheet: {path} is missing") from None
     except ValidationError as error:
         raise BadRecord(f"{path} is not a fact sheet: {error}") from error
 
@@ -162,9 +162,9 @@ async def _by_model(memory: AsyncMemory, scope: Scope, path: Path) -> str:
 
     def reply(request: dict[str, Any]) -> str:
         shown = [json.loads(line) for line in request["messages"][-1]["content"].splitlines()[1:]]
-        ids = {each["said"]: each["id"] for each in shown}
+        ids = {each["text"]: each["id"] for each in shown}
         lines = [
-            {**line, "by": shown[0]["by"], "of": [ids[said] for said in line["said"] if said in ids]}
+            {**line, "by": shown[0]["by"], "of": [ids[text] for text in line["statements"] if text in ids]}
             for line in recorded
         ]
         return json.dumps({"profile": lines})
@@ -182,9 +182,9 @@ def _recorded_lines(path: Path) -> list[dict[str, Any]]:
     try:
         lines: list[dict[str, Any]] = json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise InvalidInput(f"there is no recorded profile {path}") from None
+        raise InvalidInput(f"the recorded profile {path} is missing") from None
     except ValueError as error:
-        raise BadRecord(f"{path} is no JSON: {error}") from error
+        raise BadRecord(f"{path} contains invalid JSON: {error}") from error
     return lines
 
 

@@ -1,6 +1,6 @@
 """Decides whether an imported record is a new version of a stored event: an id alone does not identify an event.
 
-Ids in mails, notes and JSON lines are chosen by whoever wrote them. So a record changes the stored event of its id only
+Ids in mails, notes and JSON lines are chosen by their writers. So a record changes the stored event of its id only
 if it comes from the same sender and the same file, and has no lower trust. Otherwise it is a separate event, unless it
 repeats the stored one.
 """
@@ -44,7 +44,7 @@ class Origin:
 
 
 def repeats(event: Event, stored: Event) -> bool:
-    """Return whether a record says the same as a stored event: same sender, time and text. Sessions may differ."""
+    """Return whether a record equals a stored event: same sender, time and text. Sessions may differ."""
     return sender_of(event) == sender_of(stored) and _statement(event) == _statement(stored)
 
 

@@ -139,7 +139,7 @@ def _have_one_owner(old: _Statement, new: _Statement) -> bool:
 
 
 def _ends(before: Fact, after: Fact) -> bool:
-    """Return whether the later fact says that the earlier one has ended."""
+    """Return whether the later fact ends the earlier one."""
     if after.attribute == ANY:
         return is_named(before.value, after.value)
     if before.attribute != after.attribute or (after.thing and before.thing != after.thing):
@@ -182,7 +182,7 @@ def _in_one_conversation(earlier: Note, later: Note) -> bool:
 def _wording(fact: Fact) -> str:
     """Return "home", or "user's wife's work"."""
     owner = "'s ".join([" ".join(sorted(fact.owner.person)).title(), *fact.owner.path])
-    said = [word.strip(".,;:!?\"'") for word in fact.text.split()]
-    named = dict.fromkeys(word for word in said if not fact.thing.isdisjoint(tokenize(word)))
+    words = [word.strip(".,;:!?\"'") for word in fact.text.split()]
+    named = dict.fromkeys(word for word in words if not fact.thing.isdisjoint(tokenize(word)))
     what = " ".join(named) if fact.thing else fact.attribute
     return f"{owner}'s {what}" if owner.strip() else what

@@ -184,7 +184,7 @@ class Language:
     today: re.Pattern[str]
     frames: tuple[Frame, ...]
     about: tuple[tuple[re.Pattern[str], float], ...]
-    """Cues of a sentence about the person who says it, with their weights (:mod:`zettel.evolve.about`)."""
+    """Cues of a sentence about its speaker, with their weights (:mod:`zettel.evolve.about`)."""
     about_numbers: tuple[float, ...]
     about_bias: float
 

@@ -3,7 +3,7 @@
 After PAMU (Sun et al. 2025, "Preference-Aware Memory Update for Long-Term LLM Agents", arXiv:2510.09720), which keeps a
 long-term and a short-term tendency side by side, so that a new preference does not overwrite an old one. PAMU averages
 numbers; zettel quotes statements, so that each one can be traced. A statement is **recent** if it is from the scope's
-last weeks and nothing like it was said before, else **lasting**. One mention suffices. A fact that a later statement
+last weeks and nothing like it was stated before, else **lasting**. One mention suffices. A fact that a later statement
 replaced is left out, and of similar statements only the best is shown.
 
 Statements are sentences with a fact (:mod:`zettel.evolve.facts`) or many cues of one (:mod:`zettel.evolve.about`), and
@@ -52,7 +52,7 @@ MAX_CHARS = 4800
 """The most characters of a profile, some 1,200 tokens."""
 INSTRUCTIONS_HEAD, LASTING_HEAD, RECENT_HEAD = "Instructions", "Lasting", "Recent"
 _ABOUT_OTHERS = frozenset({"value", "responsible", "version", "identifier"})
-"""Attributes of things, which a profile shows only if the sentence itself says much about the person."""
+"""Attributes of things, which a profile shows only if the sentence has many cues of its own."""
 _INSTRUCTION = "instruction"
 
 
@@ -68,7 +68,7 @@ class Statement(NamedTuple):
 
     @property
     def times(self) -> tuple[datetime, ...]:
-        """When it was said; of a merged note, more than once."""
+        """Its times; a merged note has several."""
         return self.note.occurrences or ((self.note.occurred_at,) if self.note.occurred_at else ())
 
     @property
@@ -248,7 +248,7 @@ def _likeness(one: Statement, other: Statement) -> float:
     return len(one.tokens & other.tokens) / max(len(one.tokens | other.tokens), 1)
 
 
-def _said_on(spoken: Sequence[Statement], likeness: Sequence[float]) -> list[datetime]:
+def _stated_on(spoken: Sequence[Statement], likeness: Sequence[float]) -> list[datetime]:
     """Return the first time of each day of nearly the same statements."""
     times = sorted(
         time for each, overlap in zip(spoken, likeness, strict=True) if overlap >= SAME for time in each.times
@@ -257,13 +257,13 @@ def _said_on(spoken: Sequence[Statement], likeness: Sequence[float]) -> list[dat
 
 
 def _days(spoken: Sequence[Statement], likeness: Sequence[float]) -> int:
-    return max(len(_said_on(spoken, likeness)), 1)
+    return max(len(_stated_on(spoken, likeness)), 1)
 
 
 def _line(
     person: str, spoken: Sequence[Statement], place: int, likeness: Sequence[float], latest: datetime | None
 ) -> ProfileLine:
-    statement, times = spoken[place], _said_on(spoken, likeness)
+    statement, times = spoken[place], _stated_on(spoken, likeness)
     is_recent = bool(times) and len(times) == 1 and latest is not None and latest - times[0] <= RECENT_SPAN
     head = INSTRUCTIONS_HEAD if statement.is_instruction else RECENT_HEAD if is_recent else LASTING_HEAD
     dates = f" ({len(times)} days, {span([times[0], times[-1]])})" if len(times) > 1 else ""

@@ -71,7 +71,7 @@ class LiteLLMProfiler:
 
     def _request(self, statements: Sequence[Statement], ids: Sequence[str]) -> Request:
         lines = [
-            line(id=id, on=date_of(each.note), by=each.person, said=one_line(each.text))
+            line(id=id, on=date_of(each.note), by=each.person, text=one_line(each.text))
             for id, each in zip(ids, statements, strict=True)
         ]
         return Request(

@@ -34,7 +34,7 @@ _OWN_LINE = re.compile(rf"- (?:{'|'.join(kind.value for kind in LinkType)}|in) \
 async def edits(store: GraphStore, scope: Scope, events: Sequence[Event]) -> dict[int, dict[str, Any] | None]:
     """Return the edits by index for events that are notes of this scope.
 
-    {} stands for an unedited file, None for a file without the version of its note, whose edits are unknown.
+    {} means an unedited file, None for a file without the version of its note, whose edits are unknown.
     """
     files = {place: event.file for place, event in enumerate(events) if isinstance(event, VaultEvent)}
     if not files:
