@@ -101,21 +101,21 @@ def _cues(file: File) -> Iterator[Cue | Rejected]:
     """Yield the cues of a file with their markup."""
     cue: Cue | None = None
     cue_lines: list[str] = []
-    stray: Rejected | None = None
+    stray = 0  # the number of a line without a time
     is_skipping = False
     with file.open() as stream:
         for number, line in lines(stream, file.where):
             if isinstance(line, Rejected):
                 yield line
                 continue
-            timing = _TIMING.fullmatch(line)
+            timing = _TIMING.fullmatch(line) if "-->" in line else None
             # A line of blanks does not end a cue without text: automatic captions begin with one.
             if timing is not None or not (line if cue is not None and not cue_lines else line.strip()):
                 if cue is not None:
                     yield cue._replace(text="\n".join(cue_lines))
-                if stray is not None and timing is None:
-                    yield stray
-                cue, cue_lines, stray, is_skipping = None, [], None, False
+                if stray and timing is None:
+                    yield rejected(Source(file=file.where, position=str(stray)), "a text without a time")
+                cue, cue_lines, stray, is_skipping = None, [], 0, False
             if timing is not None:
                 parts = timing.groups()
                 cue = Cue(number, _seconds(parts[:4]), _seconds(parts[4:]), None, "")
@@ -130,8 +130,7 @@ def _cues(file: File) -> Iterator[Cue | Rejected]:
                 is_skipping = line.startswith(_SECTIONS)
                 # A number or a name may precede a time.
                 is_valid = is_skipping or line.strip().isdecimal()
-                source = Source(file=file.where, position=str(number))
-                stray = None if is_valid else rejected(source, "a text without a time")
+                stray = 0 if is_valid else number
     if cue is not None:
         yield cue._replace(text="\n".join(cue_lines))
 
