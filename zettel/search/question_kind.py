@@ -149,5 +149,9 @@ def asks_about_past(question: str) -> bool:
 
 
 def asks_for_present(text: str) -> bool:
-    """Return whether a question asks for the present state in so many words: "Where do I live now?"."""
-    return _PRESENT.search(text) is not None and _FORMER.search(text) is None
+    """Return whether a question asks for the present state in so many words: "Where do I live now?".
+
+    "What did I do today?" asks for the past.
+    """
+    words = {word.lower() for word in _PRESENT.findall(text)}
+    return bool(words) and _FORMER.search(text) is None and not (words == {"today"} and has_past(text.lower()))
