@@ -12,7 +12,8 @@ from zettel.search.question_kind import asks_for_present
     ("question", "expected"),
     [("Where do I live now?", True), ("What are my current hours?", True), ("Who is my new boss?", True),
      ("Which pills do I take these days?", True), ("Where do I live?", False),
-     ("Which bread did we bake today?", False), ("What is my weight today?", True), ("Where did I live before now?", False),
+     ("Which bread did we bake today?", False), ("What is my weight today?", True),
+     ("my current hours", False), ("Ann drinks tea now.", False), ("Where did I live before now?", False),
      ("What did I use to drink at first?", False), ("What was my previous job, before the new one?", False)],
 )  # fmt: skip
 def test_a_question_about_the_present_says_so(question: str, expected: bool) -> None:

@@ -127,12 +127,12 @@ def statements(note: Note, least: float = LEAST_WEIGHT) -> list[Statement]:
     if language is None:
         return []
     text = own_words(note.content, language)
-    stated = facts(note)
+    stated, names = facts(note), {"user", *speaker.lower().split()}
     spoken = sentences(text)
     found = []
     for number, sentence in enumerate(spoken):
         full = expanded(sentence, language)
-        own = tuple(fact for fact in stated if fact.text in full)
+        own = tuple(fact for fact in stated if fact.text in full and fact.owner.person <= names)
         weight = FACT_WEIGHT if any(fact.attribute not in _ABOUT_OTHERS for fact in own) else float("-inf")
         is_own = not (language.first | language.mine).isdisjoint(full.lower().split())
         if language.about and (own or is_own):

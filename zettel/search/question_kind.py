@@ -10,6 +10,11 @@ from zettel.text.tokens import tokenize
 _PRESENT = re.compile(
     r"\b(?:now|nowadays|current(?:ly)?|latest|these days|still|today|at the moment|at present|new)\b", re.IGNORECASE
 )
+_ASKS = re.compile(
+    r"\?\s*$|^\W*(?:what|where|who|whom|whose|which|how|when|do|does|is|are|am|have|has|can|will|remind|tell|list|show)\b",
+    re.IGNORECASE,
+)
+"""A question or request, which a statement with "now" is not."""
 _FORMER = re.compile(r"\b(?:before|used to|previous(?:ly)?|original(?:ly)?|at first|until now)\b", re.IGNORECASE)
 _GENERIC_WORDS = frozenset(
     tokenize(
@@ -133,6 +138,11 @@ def asks_for_many(text: str) -> bool:
 
 # ------------------------------------------------------------------------------------------------------------- the past
 
+_ASKS = re.compile(
+    r"\?\s*$|^\W*(?:what|where|who|whom|whose|which|how|when|do|does|is|are|am|have|has|can|will|remind|tell|list|show)\b",
+    re.IGNORECASE,
+)
+"""A question or request, which a statement with "now" is not."""
 _FORMER = re.compile(
     r"\b(?:before|previous(?:ly)?|former(?:ly)?|earlier|original(?:ly)?|initial(?:ly)?|at\sfirst|first|old|past|until|since"
     r"|ever|been|changes?|history|timeline|(?:1[89]|20)[0-9]{2})\b"
@@ -154,4 +164,6 @@ def asks_for_present(text: str) -> bool:
     "What did I do today?" asks for the past.
     """
     words = {word.lower() for word in _PRESENT.findall(text)}
-    return bool(words) and _FORMER.search(text) is None and not (words == {"today"} and has_past(text.lower()))
+    if not words or not _ASKS.search(text) or _FORMER.search(text):
+        return False
+    return words != {"today"} or not has_past(text.lower())
