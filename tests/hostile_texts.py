@@ -28,7 +28,7 @@ from zettel.annotate.extractive import ExtractiveAnnotator
 from zettel.core import mentions
 from zettel.core.drafts import passages_of
 from zettel.errors import BadRecord, ZettelError
-from zettel.evolve.facts import denials, facts
+from zettel.evolve.facts import facts
 from zettel.evolve.lessons import outcomes
 from zettel.evolve.profile import statements
 from zettel.llm.answer_parsing import items
@@ -239,7 +239,7 @@ FUNCTIONS: dict[str, Callable[[str], Any]] = {
     "flags": flags_of,
     "filler": is_filler,
     "states": is_state,
-    "facts": lambda text: (facts(_note(text)), denials(_note(text))),
+    "facts": lambda text: facts(_note(text)),
     "statements": lambda text: statements(_note(text)),
     "lessons": lambda text: outcomes(_note(text), [("n_0", text)]),
     "clauses": lambda text: [parse_clauses(text), find_owner(text)],
