@@ -327,5 +327,5 @@ def test_the_example_prints_its_answers(run_example: Callable[..., str]) -> None
         "  Remember: Ann is allergic to walnuts.",
         "ben: What is Ann allergic to?",
         "  I do not know.",
-        "remembered for ann: Ann is allergic to walnuts.",
+        "remembered for ann: Remember: Ann is allergic to walnuts.",
     ]

@@ -74,13 +74,13 @@ def test_annotations_of_a_small_model_are_searchable(small_model: str, tmp_path:
             (by_model,) = [r for r in memory.history(note.id) if r.cause.by == JobKind.ANNOTATE.value]
             assert (by_model.cause.model, by_model.cause.prompt) == ("openai/smollm2", "annotate-lean/1")
             assert note.id in {source.note for source in by_model.inputs}
-            hits = memory.search(" ".join((note.context, *note.keywords)), k=1)
-            assert [hit.note.id for hit in hits] == [note.id]
+            hits = memory.search(" ".join((note.context, *note.keywords)), k=2)  # the model may name the other one too
+            assert note.id in {hit.note.id for hit in hits}
         new = {note.id: words(" ".join((note.context, *note.keywords))) - words(note.content) for note in written}
         assert any(new.values()), "the model has added no word of its own"
         for id, added in new.items():
             if added:
-                assert id in {hit.note.id for hit in memory.search(" ".join(sorted(added)), k=6)}
+                assert id in {hit.note.id for hit in memory.search(" ".join(sorted(added)), k=3)}
         assert memory.check() == []
 
         reverted = memory.revert(written[0].id, 1)

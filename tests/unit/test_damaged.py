@@ -128,7 +128,7 @@ def _require_one_line_reasons(path: Path, format: str) -> None:
     reasons = []
     try:
         for record in choose(path, format).read(path):
-            assert isinstance(record, (Event, Rejected))
+            assert record is None or isinstance(record, (Event, Rejected))
             if isinstance(record, Rejected):
                 reasons.append(record.reason)
     except ZettelError as error:
