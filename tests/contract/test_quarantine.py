@@ -142,7 +142,8 @@ def picture(memory: Memory) -> list[tuple[Any, ...]]:
 def test_notes_annotated_in_its_context_are_annotated_again(url: Any, server: ModelServer) -> None:
     model = LiteLLM("openai/scripted", api_base=server.url, api_key="none", timeout=5.0)
     with Memory(url, llm=model) as memory:
-        ids = memory.add_many([*LIFE[:3], {"id": "bad", "speaker": "Mallory", "session": "a", "content": "The cello is mine."}])
+        bad = {"id": "bad", "speaker": "Mallory", "session": "a", "content": "The cello is mine."}
+        ids = memory.add_many([*LIFE[:3], bad])
         memory.flush(timeout=60)
         assert all("noteworthy" in noted(memory, id).keywords for id in ids)
         request_count = len(server.requests)
