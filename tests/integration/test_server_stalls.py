@@ -158,6 +158,10 @@ def attacked(port: int, key: str, attack: Attack, seconds: float) -> subprocess.
 def ratio(url: str, keys: tuple[str, str], attack: Attack, seconds: float) -> float:
     """Return the p95 of another key during an attack, divided by that before it."""
     port = int(url.rpartition(":")[2])
+    busy_client = Asker(port, keys[0])
+    while busy_client("POST", "/v1/flush", {"timeout": 60}).status == 429:  # jobs of an earlier attack
+        time.sleep(1)
+    busy_client.close()
     quiet = p95(delays(port, keys[1], lambda done: done >= 80))
     process = attacked(port, keys[0], attack, seconds)
     try:
@@ -193,20 +197,22 @@ def test_the_worst_bodies_do_not_delay_other_keys_for_long(
     assert ratio(url, keys, ACCEPTED["events"], 2.0) <= 4 * MOST_DELAY
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", [*REFUSED, *ACCEPTED])
 def test_one_key_does_not_delay_other_keys(
     stalled: tuple[str, tuple[str, str], subprocess.Popen[str]],
     name: str,
+    soak_scale: Callable[[int], int],
     record_property: Callable[[str, object], None],
 ) -> None:
     url, keys, process = stalled
     attack = (REFUSED | ACCEPTED)[name]
-    ratios = sorted(ratio(url, keys, attack, 5.0) for _ in range(3))
-    record_property("ratio", ratios[1])
-    print(f"{name}: {ratios[1]:.1f}")
-    assert ratios[1] <= MOST_DELAY, ratios  # the median: the machine may be busy
+    rounds = soak_scale(3)
+    ratios = sorted(ratio(url, keys, attack, 5.0 if rounds > 1 else 2.0) for _ in range(rounds))
+    record_property("ratio", ratios[rounds // 2])
+    assert ratios[rounds // 2] <= MOST_DELAY * (1 if rounds > 1 else 2), ratios  # a busy machine delays single rounds
     if sys.platform == "linux":
         peak = Path(f"/proc/{process.pid}/status").read_text().partition("VmHWM:")[2].split()[0]
         assert int(peak) <= 700_000, f"{int(peak):,} KB"
