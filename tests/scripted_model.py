@@ -18,6 +18,8 @@ def reply(request: dict[str, Any]) -> str:
         return _needs(prompt)
     if prompt.startswith("news:"):
         return _changes(prompt)
+    if prompt.startswith("statements:"):
+        return _profile(prompt)
     if prompt.startswith("themes:"):
         return _insights(prompt)
     return _links(prompt) if prompt.startswith("notes:") else _notes(prompt)
@@ -90,6 +92,19 @@ def _insights(prompt: str) -> str:
     themes = [json.loads(line) for line in prompt.splitlines() if line.startswith("{")]
     insights = [{"id": theme["id"], "insight": f"In short: {theme['notes'][0]}"} for theme in themes]
     return json.dumps({"insights": insights})
+
+
+def _profile(prompt: str) -> str:
+    """Repeat the statements of each person in the third person."""
+    statements = [json.loads(line) for line in prompt.splitlines() if line.startswith("{")]
+    return json.dumps(
+        {
+            "profile": [
+                {"head": "lasting", "by": each["by"], "line": f"Once stated: {each['text']}", "of": [each["id"]]}
+                for each in statements
+            ]
+        }
+    )
 
 
 def _changes(prompt: str) -> str:

@@ -6,10 +6,11 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from zettel.core.open_files import register, unregister
+from zettel.core.private_files import create_private
 from zettel.errors import MemoryClosed, NotAStore, StoreBusy, StoreError, StoreFull, StoreReadOnly
 from zettel.graph.embedded.schema import migrate, require_ours
 
@@ -53,6 +54,8 @@ class Connections:
         for place in (file.parent, *(file,) * file.exists()):
             if not os.access(place, os.W_OK):
                 raise StoreReadOnly(f"{place} cannot be written: its permissions forbid it")
+        with suppress(OSError):  # SQLite reports why no file can be created
+            create_private(os.path.realpath(self._file))  # its log gets the same mode
         with self._translated():
             writer = self._connect()
             try:

@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 from zettel.errors import InvalidQuestion
 
 if TYPE_CHECKING:
-    from neo4j import AsyncBookmarkManager, AsyncDriver
+    from neo4j import AsyncBookmarkManager, AsyncDriver, AsyncResult
 
 SECONDS = 30.0
 """Timeout of a query on the server."""
 ROWS = 10_000
 """Most rows of a result, all of which are in memory."""
+BYTES = 32 * 2**20
+"""Most bytes of a result, about: those of its texts, and a few for each other value."""
+FETCHED_ROWS = 100
+"""Rows that are fetched at once."""
 
 ALLOWED_PROCEDURES = frozenset(
     {
@@ -34,12 +38,16 @@ ALLOWED_PROCEDURES = frozenset(
     }
 )
 """Procedures that only read this database, in lower case."""
+ALLOWED_APOC = frozenset("coll convert date map number temporal text".split())
+"""Packages of APOC whose functions only compute; others run Cypher from a text, or read settings and files."""
 
+_VALUE_BYTES = 8
 _READS = "r"
 _TIMED_OUT = "Neo.ClientError.Transaction.TransactionTimedOut"
 _NAME = re.compile(r"\s*([\w.`]+)")
 # A subquery inside an expression has no operator in the plan, only its text.
 _HIDDEN = re.compile(r"\b(LOAD CSV|ResolvedCall\(|CALL )")
+_APOC = re.compile(r"\b(apoc\s*\.\s*(\w+)[\w.]*)", re.IGNORECASE)
 
 
 async def ask(
@@ -52,13 +60,14 @@ async def ask(
     """Return the rows of a query, each a dict by column.
 
     Raises ``InvalidQuestion`` for a query that is invalid, writes, reads files or URLs, calls a procedure outside
-    ``ALLOWED_PROCEDURES``, takes longer than ``SECONDS`` or returns more than ``ROWS`` rows.
+    ``ALLOWED_PROCEDURES``, calls a function of APOC outside ``ALLOWED_APOC``, takes longer than ``SECONDS`` or returns
+    more than ``ROWS`` rows or ``BYTES`` bytes.
     """
     from neo4j import READ_ACCESS
     from neo4j.exceptions import ClientError
 
     session = driver.session(
-        database=database, default_access_mode=READ_ACCESS, bookmark_manager=bookmarks, fetch_size=ROWS + 1
+        database=database, default_access_mode=READ_ACCESS, bookmark_manager=bookmarks, fetch_size=FETCHED_ROWS
     )
     try:
         async with session, await session.begin_transaction(timeout=SECONDS) as transaction:
@@ -69,13 +78,36 @@ async def ask(
             summary = await explained.consume()
             require_harmless(summary.query_type, summary.plan)
             answer = await transaction.run(query, dict(parameters))
-            columns = answer.keys()
-            rows = await answer.fetch(ROWS + 1)
+            rows = await _bounded_rows(answer)
     except ClientError as error:
         raise InvalidQuestion(_message(error)) from error
-    if len(rows) > ROWS:
-        raise InvalidQuestion(f"the query returns more than {ROWS:,} rows: end it with LIMIT")
-    return [{key: plain(value) for key, value in zip(columns, row, strict=True)} for row in rows]
+    return rows
+
+
+async def _bounded_rows(answer: AsyncResult) -> list[dict[str, Any]]:
+    """Return the rows of a result. Raises ``InvalidQuestion`` as soon as there are too many."""
+    columns = answer.keys()
+    rows: list[dict[str, Any]] = []
+    size = 0
+    async for record in answer:
+        row = {key: plain(value) for key, value in zip(columns, record.values(), strict=True)}
+        size += _size(row)
+        if len(rows) == ROWS:
+            raise InvalidQuestion(f"the query returns more than {ROWS:,} rows: end it with LIMIT")
+        if size > BYTES:
+            raise InvalidQuestion(f"the query returns more than {BYTES:,} bytes: end it with LIMIT, or return less")
+        rows.append(row)
+    return rows
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str | bytes | bytearray):
+        return _VALUE_BYTES + len(value)
+    if isinstance(value, dict):
+        return _VALUE_BYTES + sum(len(key) + _size(item) for key, item in value.items())
+    if isinstance(value, list):
+        return _VALUE_BYTES + sum(map(_size, value))
+    return _VALUE_BYTES
 
 
 def require_harmless(kind: str | None, plan: Mapping[str, Any] | None) -> None:
@@ -94,11 +126,17 @@ def require_harmless(kind: str | None, plan: Mapping[str, Any] | None) -> None:
             raise InvalidQuestion("server commands may not be used here: only queries of the graph are allowed")
         elif operator.startswith("Transaction"):
             raise InvalidQuestion("IN TRANSACTIONS may not be used here: a query runs in one read transaction")
+        elif apoc := next((each for each in _APOC.finditer(details.replace("`", "")) if not _computes(each)), None):
+            raise InvalidQuestion(f"{apoc[1]} may not be called here: of APOC only functions that compute are allowed")
         elif hidden := _HIDDEN.search(details):
             what = "LOAD CSV" if hidden[1] == "LOAD CSV" else "CALL of a procedure"
             raise InvalidQuestion(f"{what} may not be used inside an expression here")
     if kind != _READS:
         raise InvalidQuestion("the query would write: only queries that read are allowed here")
+
+
+def _computes(apoc: re.Match[str]) -> bool:
+    return apoc[2].lower() in ALLOWED_APOC
 
 
 def plain(value: Any) -> Any:

@@ -181,7 +181,7 @@ def test_an_announced_change_takes_effect_on_its_day(memory: Memory) -> None:
 
 @pytest.mark.parametrize("accepted", [True, False])
 def test_a_model_judges_what_the_rules_propose(url: Any, accepted: bool) -> None:
-    """What it declines is not linked, though the rules are certain of it."""
+    """Declined pairs are not linked, though the rules are certain of them."""
     offered: list[str] = []
 
     def answer(request: dict[str, Any]) -> str:

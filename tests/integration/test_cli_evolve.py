@@ -27,7 +27,8 @@ def test_changes_are_reported_once(zettel: Zettel) -> None:
     assert "merged" in result.out
     assert zettel("evolve", "--json").json() == {"revised": 0, "merged": 0, "insights": 0, "archived": 0}
     assert zettel("evolve").out == "nothing to change\n"
-    assert len(zettel("search", TURNS[0], "--json").json()) == len(TURNS)
+    hits = zettel("search", TURNS[0], "--json").json()
+    assert [hit["note"]["kind"] for hit in hits] == ["episodic"] * len(TURNS) + ["insight"]
 
 
 def test_a_missing_store_is_an_error(zettel: Zettel) -> None:

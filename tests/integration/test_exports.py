@@ -304,17 +304,55 @@ def test_old_unfinished_files_are_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
-def test_an_export_preserves_file_modes_and_links(tmp_path: Path) -> None:
-    (tmp_path / "large").mkdir()
-    target, link = tmp_path / "large" / "all.zettel", tmp_path / "all.zettel"
-    target.touch(mode=0o600)
+def test_an_export_preserves_the_mode_of_a_file_and_new_files_are_private(tmp_path: Path) -> None:
+    shared = tmp_path / "all.zettel"
+    shared.touch(mode=0o640)
+    shared.chmod(0o640)
+    with Memory(tmp_path / "store.db") as memory:
+        memory.add("The sails are at the loft. #sails", session="s1")
+        memory.add("The sails are mended. #sails", session="s1")
+        memory.export(shared, "zettel")
+        memory.export(tmp_path / "new.jsonl")
+        memory.export(tmp_path / "new.graphml")
+        memory.export(tmp_path / "vault", "markdown")
+    assert b"at the loft" in shared.read_bytes()
+    modes = {path.relative_to(tmp_path).as_posix(): path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert modes.pop("all.zettel") == 0o640
+    folders = {"vault", *(name for name in modes if (tmp_path / name).is_dir())}
+    assert {name: mode for name, mode in modes.items() if mode != (0o700 if name in folders else 0o600)} == {}
+    assert {"vault/.zettel-export.jsonl", "store.db"} <= modes.keys()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows needs a privilege for links")
+@pytest.mark.parametrize("format", ["jsonl", "graphml", "zettel"])
+def test_an_export_follows_no_link(tmp_path: Path, format: str) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("keep")
+    link.symlink_to(target)
+    with Memory(":memory:") as memory, pytest.raises(InvalidInput, match=f"{link} is a symbolic link"):
+        memory.export(link, format)
+    assert target.read_text() == "keep"
+    assert link.is_symlink()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows needs a privilege for links")
+@pytest.mark.parametrize("place", ["", ".zettel-export.jsonl", "Sessions", "Tags"])
+def test_a_vault_export_follows_no_link(tmp_path: Path, place: str) -> None:
+    vault, target = tmp_path / "vault", tmp_path / "target"
+    link = vault / place
+    if place:
+        vault.mkdir()
+    if place.startswith("."):
+        target.write_text("keep\n")
+    else:
+        target.mkdir()
     link.symlink_to(target)
     with Memory(":memory:") as memory:
-        memory.add("The sails are at the loft.")
-        memory.export(link, "zettel")
-    assert link.is_symlink()
-    assert b"at the loft" in target.read_bytes()
-    assert target.stat().st_mode & 0o777 == 0o600
+        memory.add("The sails are at the loft.", session="s1")
+        memory.add("The sails are mended.", session="s1")
+        with pytest.raises(InvalidInput, match=f"{link} is a symbolic link"):
+            memory.export(vault, "markdown")
+    assert target.read_text() == "keep\n" if target.is_file() else not list(target.iterdir())
 
 
 def test_an_empty_store_can_be_exported(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ async def test_tools_resources_and_prompts_work_over_every_transport(transport: 
 async def check_tools(client: Client, fact: str) -> None:
     listed = (await client.ask("list_tools"))["tools"]
     assert [tool["name"] for tool in listed] == [
-        "add_memory", "search_memories", "get_memory", "update_memory", "delete_memory", "link_memories",
+        "add_memory", "search_memories", "get_memory", "update_memory", "archive_memory", "link_memories",
         "unlink_memories", "memory_history",
     ]  # fmt: skip
     for tool in listed:
@@ -91,7 +91,7 @@ async def check_tools(client: Client, fact: str) -> None:
         assert all(len(parameter["description"]) > 20 for parameter in schema["properties"].values())
         assert len(tool["description"]) > 100
         assert tool["annotations"]["readOnlyHint"] is (tool["name"] in READING)
-        assert tool["annotations"]["destructiveHint"] is (tool["name"] == "delete_memory")
+        assert tool["annotations"]["destructiveHint"] is False
     added = await client.call("add_memory", text=fact, who="Ann", when="2024-05-01")
     hits = await client.call("search_memories", query="Where is Ann's cello?", limit=1)
     assert hits["memories"][0]["id"] == added["id"]
@@ -101,10 +101,10 @@ async def check_tools(client: Client, fact: str) -> None:
     assert (await client.call("get_memory", id=added["id"]))["links"]
     assert (await client.call("update_memory", id=other, importance=0.9, pinned=True))["version"] >= 2
     assert (await client.call("memory_history", id=other))["versions"][0]["by"] == "add"
-    assert await client.call("delete_memory", id=added["id"]) == {"deleted": 1}
-    assert await client.call("get_memory", id=added["id"]) == (
-        f"{added['id']!r} is not in user='ann': run a search to see valid ids"
-    )
+    assert "unknown tool 'delete_memory'" in await client.call("delete_memory", id=added["id"])
+    assert await client.call("archive_memory", id=added["id"]) == {"archived": True, "id": added["id"]}
+    hits = await client.call("search_memories", query="Where is Ann's cello?", limit=5)
+    assert added["id"] not in [hit["id"] for hit in hits["memories"]]
     assert "does not take 'user'" in await client.call("search_memories", query="safe", user="bob")
     assert "unknown tool 'cypher'" in await client.call("cypher", query="MATCH (n) RETURN n")
 
@@ -198,10 +198,20 @@ async def test_a_read_only_server_offers_no_changes(store: Path) -> None:
         assert {tool["name"] for tool in (await client.ask("list_tools"))["tools"]} == READING
         assert [prompt["name"] for prompt in (await client.ask("list_prompts"))["prompts"]] == ["recall", "core"]
         assert "add_memory" not in client.greeting["instructions"]
-        for name in ("add_memory", "delete_memory", "update_memory", "link_memories"):
+        for name in ("add_memory", "delete_memory", "archive_memory", "update_memory", "link_memories"):
             assert "unknown tool" in await client.call(name, text="x", id="n_0")
         with pytest.raises(Exception, match="unknown prompt"):
             await client.ask("get_prompt", "remember")
+
+
+async def test_a_server_deletes_for_good_only_if_the_user_allows_it(store: Path) -> None:
+    async with over_stdio(store, "--user", "ann", "--allow-delete") as client:
+        tools = {tool["name"]: tool for tool in (await client.ask("list_tools"))["tools"]}
+        assert "archive_memory" not in tools
+        assert tools["delete_memory"]["annotations"]["destructiveHint"] is True
+        id = (await client.call("add_memory", text="The cello is sold."))["id"]
+        assert await client.call("delete_memory", id=id) == {"deleted": 1}
+        assert await client.call("get_memory", id=id) == f"{id!r} is not in user='ann': run a search to see valid ids"
 
 
 async def test_two_scopes_never_show_each_other(tmp_path: Path, soak_scale: Callable[[int], int]) -> None:
@@ -226,7 +236,7 @@ async def test_two_scopes_never_show_each_other(tmp_path: Path, soak_scale: Call
                     ("memory_history", {"id": id}),
                     ("update_memory", {"id": id, "text": f"{marks[user]} sold it, number {n}."}),
                     ("link_memories", {"source": id, "target": chance.choice(all_ids or ["n_0"]), "reason": "x"}),
-                    ("delete_memory", {"id": id}),
+                    ("archive_memory", {"id": id}),
                     ("list_resources", {}),
                     ("core", {}),
                 ]

@@ -132,6 +132,39 @@ def test_rows_and_time_are_limited(graph: Server, monkeypatch: pytest.MonkeyPatc
         ask(graph, "UNWIND range(1, 100000000) AS i UNWIND range(1, 1000) AS j RETURN sum(i * j)")
 
 
+def test_the_bytes_of_an_answer_are_limited(graph: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_queries, "BYTES", 100_000)
+    query = "UNWIND range(1, $rows) AS n RETURN reduce(text = '', x IN range(1, 100) | text + '0123456789') AS text"
+    assert len(ask(graph, query, {"rows": 90})) == 90
+    with pytest.raises(InvalidQuestion, match="more than 100,000 bytes"):
+        ask(graph, query, {"rows": 1000})
+
+
+@pytest.mark.parametrize(
+    ("details", "refused"),
+    [
+        ("apoc.text.join(list, $sep) AS text", None),
+        ("apoc.coll.sum(values) AS total, apoc.Convert.toJson(n) AS json", None),
+        ("apoc.cypher.runFirstColumnSingle($statement, {}) AS value", "apoc.cypher.runFirstColumnSingle"),
+        ("apoc.text.join(list, $sep) AS a, `apoc`.`static`.`get`($key) AS b", "apoc.static.get"),
+    ],
+)
+def test_functions_of_apoc_that_do_not_only_compute_are_refused(details: str, refused: str | None) -> None:
+    plan = {"operatorType": "Projection@neo4j", "args": {"Details": details}, "children": []}
+    if refused is None:
+        read_queries.require_harmless("r", plan)
+    else:
+        with pytest.raises(InvalidQuestion, match=f"{refused} may not be called"):
+            read_queries.require_harmless("r", plan)
+
+
+@pytest.mark.parametrize("name", ["apoc.load.json", "apoc.cypher.doIt", "apoc.export.csv.all", "apoc.periodic.commit"])
+def test_procedures_of_apoc_are_refused(name: str) -> None:
+    plan = {"operatorType": "ProcedureCall@neo4j", "args": {"Details": f"{name}($x) :: (value)"}, "children": []}
+    with pytest.raises(InvalidQuestion, match=f"the procedure {name} may not be called"):
+        read_queries.require_harmless("r", {"operatorType": "ProduceResults", "args": {}, "children": [plan]})
+
+
 def test_unsupported_parameter_values_are_refused(graph: Server) -> None:
     for value in (object(), 2**70):
         with pytest.raises(InvalidQuestion, match="unsupported type or value"):

@@ -93,22 +93,21 @@ def test_files_can_be_imported_and_exported(server: Served, tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
-def test_an_export_preserves_file_modes_and_links(server: Served, tmp_path: Path) -> None:
-    (tmp_path / "large").mkdir()
-    target, link = tmp_path / "large" / "all.jsonl", tmp_path / "all.jsonl"
+def test_an_export_preserves_file_modes_and_follows_no_link(server: Served, tmp_path: Path) -> None:
+    target, link = tmp_path / "all.jsonl", tmp_path / "link.jsonl"
     target.touch()
     target.chmod(0o640)
     link.symlink_to(target)
     with Memory(server.url, key=server.key("links", Scope(user="links"))) as memory:
         memory.add("The sails are at the loft.")
-        memory.export(link)
+        with pytest.raises(InvalidInput, match="is a symbolic link"):
+            memory.export(link)
+        memory.export(target)
         memory.export(tmp_path / "new.jsonl")
-    assert link.is_symlink()
     assert b"at the loft" in target.read_bytes()
     assert target.stat().st_mode & 0o777 == 0o640
-    (tmp_path / "plain").touch()
-    assert (tmp_path / "new.jsonl").stat().st_mode == (tmp_path / "plain").stat().st_mode
-    assert {path.name for path in tmp_path.iterdir()} == {"large", "all.jsonl", "new.jsonl", "plain"}
+    assert (tmp_path / "new.jsonl").stat().st_mode & 0o777 == 0o600
+    assert {path.name for path in tmp_path.iterdir()} == {"all.jsonl", "link.jsonl", "new.jsonl"}
 
 
 def test_unsupported_calls_raise_clear_errors(server: Served) -> None:

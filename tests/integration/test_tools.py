@@ -42,7 +42,7 @@ def shared_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 
 def add_memory(tools: MemoryTools, text: str, **more: Any) -> str:
     answer = tools.call("add_memory", {"text": text, **more})
-    assert answer == {"stored": True, "id": answer["id"]}
+    assert (answer["stored"], answer.keys() - {"pinned", "why"}) == (True, {"stored", "id"})
     return str(answer["id"])
 
 
@@ -95,6 +95,17 @@ def test_recalled_memories_are_not_stored_again(tools: MemoryTools, memory: Memo
     tools.call("get_memory", {"id": other})
     tools.call("delete_memory", {"id": other})
     add_memory(tools, "Bo plays the tuba at night.")
+
+
+def test_without_deletion_a_memory_of_several_parts_is_archived_whole(memory: Memory) -> None:
+    tools = MemoryTools(memory, scope=ANN, allow_delete=False)
+    assert [tool.name for tool in tools if tool.destroys] == []
+    id = add_memory(tools, " ".join(f"Ida counted {n} gulls on the pier." for n in range(200)))
+    assert memory.get(id, scope=ANN).parts > 1
+    assert tools.call("archive_memory", {"id": id}) == {"archived": True, "id": id}
+    assert tools.call("search_memories", {"query": "gulls on the pier"})["memories"] == []
+    assert tools.call("archive_memory", {"id": id}) == {"archived": True, "id": id}  # again
+    assert len(memory.list(scope=ANN, archived=True).notes) == memory.get(id, scope=ANN).parts
 
 
 def test_read_only_tools_change_nothing(memory: Memory) -> None:

@@ -48,11 +48,20 @@ def test_repetitions_of_one_source_count_at_most_twice() -> None:
 
 def test_trust_decides_between_equal_numbers() -> None:
     person, tool = against([statement("Ann")], [statement("page", trust=0.5)])
-    assert person > 0.6 > 0.4 > tool
-    pages = [statement(None, trust=0.5, source=f"{n}.html") for n in range(3)]
-    assert against([statement("Ann")], pages)[0] < 0.5
+    assert (person, tool) == (1.0, 0.33)
+    page = statement("page", trust=0.5)
+    others = [statement(None, trust=0.5, source=f"{n}.html") for n in range(3)]
+    assert against([page], others)[0] < 0.3
     copies = [statement(None, trust=0.5, source="1.html") for _ in range(3)]
-    assert against([statement("Ann")], copies)[0] > 0.5
+    assert against([page], others)[0] < against([page], copies)[0]
+
+
+def test_lower_trust_never_lowers_confidence() -> None:
+    pages = [statement(None, trust=0.5, source=f"{n}.html") for n in range(50)]
+    assert against([statement("Ann")], pages) == (1.0, 0.33)
+    assert against([statement("Ann")], [*pages, statement("Bob"), statement("Cy")])[1] > 0.8
+    assert against([statement("Ann")], [*pages, statement("Bob")])[0] == 0.5
+    assert against([statement("assistant", trust=0.75)], pages)[0] == 1.0
 
 
 def test_newer_statements_weigh_more() -> None:

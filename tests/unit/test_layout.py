@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 from rich.console import Console
 from rich.text import Text
 
+from zettel.cli import common
 from zettel.cli.benchmark_output import bands
 from zettel.cli.hits import path_text
 from zettel.cli.layout import heading, labelled, paragraph
@@ -40,6 +42,18 @@ def test_labels_are_aligned() -> None:
     out, sink = on(30)
     labelled(out, [("id", "n_1"), ("content", "one two three four five six")])
     assert sink.getvalue().splitlines() == ["id       n_1", "content  one two three four", "         five six"]
+
+
+def test_answers_contain_no_control_characters(capfd: pytest.CaptureFixture[str]) -> None:
+    hostile = "Ann\x1b[2J\x9b31m\x07\u202e \x1b]0;title\x07\r\nand\x7f\ttab\n"
+    common.echo(hostile)
+    common.notify(hostile)
+    common.console().print(hostile, Text(hostile, style="bold"))
+    common.print_json({"text": hostile})
+    out, err = capfd.readouterr()
+    assert {sign for sign in out + err if not sign.isprintable()} == {"\n", "\t"}
+    assert "Ann\u241b[2J\ufffd31m\u2407\ufffd \u241b]0;title\u2407\nand\u2421\ttab" in err
+    assert json.loads(out[out.index("{") :]) == {"text": hostile}
 
 
 def test_control_characters_are_escaped() -> None:

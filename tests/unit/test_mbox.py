@@ -18,7 +18,7 @@ UTC = timezone.utc
 
 
 def read(path: Path) -> list[Event]:
-    records = list(mbox.read(path))
+    records = [record for record in mbox.read(path) if record is not None]
     assert all(isinstance(record, Event) for record in records), records
     return [record for record in records if isinstance(record, Event)]
 

@@ -32,7 +32,7 @@ def test_personal_statements_are_detected(text: str) -> None:
 @pytest.mark.parametrize(
     ("speaker", "text"),
     [("Ann", "I'd love to see the bread."), ("Ann", "Do I love rye bread?"), ("assistant", "I love rye bread."),
-     (None, "I love rye bread."), ("Ann", "The bread is rye.")],
+     (None, "I love rye bread."), ("Ann", "The bread is rye."), ("Ann", "Ben lives in Turin.")],
 )  # fmt: skip
 def test_other_sentences_are_not_personal_statements(speaker: str | None, text: str) -> None:
     assert statements(note(speaker, 1, text)) == []

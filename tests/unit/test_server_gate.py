@@ -87,6 +87,36 @@ def arriving(body: bytes) -> Any:
     return receive
 
 
+async def status_of_headers(app: Any, path: str, *headers: tuple[bytes, bytes]) -> int:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(http_scope("GET", path, [(b"host", b"localhost"), *headers]), arriving(b""), send)
+    status: int = sent[0]["status"]
+    return status
+
+
+async def test_without_keys_requests_of_other_sites_are_refused() -> None:
+    app = application(Stub(), None)  # type: ignore[arg-type]
+    sites = {"cross-site": 403, "same-site": 403, "Cross-Site": 403, "same-origin": 200, "none": 200}
+    for site, status in sites.items():
+        assert await status_of_headers(app, "/v1/stats", (b"sec-fetch-site", site.encode())) == status, site
+    assert await status_of_headers(app, "/v1/stats") == 200  # a program
+    assert await status_of_headers(app, "/health", (b"sec-fetch-site", b"cross-site")) == 200  # a link
+
+
+async def test_ambiguous_headers_are_refused(keys: Keys) -> None:
+    app = application(Stub(), keys)  # type: ignore[arg-type]
+    key = f"Bearer {keys.create('ann', 'read', [ANN])[1]}".encode()
+    assert await status_of_headers(app, "/v1/stats", (b"authorization", key)) == 200
+    assert await status_of_headers(app, "/v1/stats", (b"authorization", b"Bearer x"), (b"authorization", key)) == 400
+    lengths = (b"content-length", b"0"), (b"transfer-encoding", b"chunked")
+    assert await status_of_headers(app, "/v1/stats", (b"authorization", key), *lengths) == 400
+    assert await status_of_headers(app, "/v1/stats", (b"authorization", key), (b"host", b"other")) == 400
+
+
 def test_all_routes_but_the_listed_ones_require_a_key() -> None:
     assert not any(map(is_guarded, ("/", "/health", "/ready", "/openapi.json", "/index.html")))
     assert all(map(is_guarded, ("/v1/notes", "/metrics", "/metrics\n", "/health/", "//health", "/x", "", "*")))

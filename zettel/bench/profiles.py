@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -22,13 +22,28 @@ from zettel.embed import load_embedder
 from zettel.errors import BadRecord, InvalidInput
 from zettel.evolve.about import NUMBERS, Place, inputs
 from zettel.evolve.facts import own_words
-from zettel.evolve.frames import Language, languages
-from zettel.evolve.profile import MAX_STATEMENT, MIN_STATEMENT, PROFILE
+from zettel.evolve.frames import Language, language
+from zettel.evolve.profile import (
+    MAX_STATEMENT,
+    MIN_STATEMENT,
+    SHOWN_WEIGHT,
+    Statement,
+    current,
+    render,
+    statements,
+    weightiest,
+)
+from zettel.evolve.profile_by_model import LiteLLMProfiler
+from zettel.jobs.reflect_job import SHOWN
+from zettel.llm.lite import LiteLLM
 from zettel.llm.prompt_lines import clip
 from zettel.model import Event, Kind, Scope
+from zettel.model.tags import PROFILE
 from zettel.text.extraction import sentences
 
 from . import chats
+from .changes import MODEL
+from .completions import CompletionServer
 from .evaluation import Collection, Progress, run_settings, store, temporary_memory
 from .results import Cell, Result, file_hashes
 
@@ -55,7 +70,7 @@ class SheetFact(BaseModel):
 
 
 class FactSheet(BaseModel):
-    """What is true of a user at the end of a chat, and what no longer is."""
+    """The facts that are true of a user at the end of a chat, and those that were."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -72,16 +87,23 @@ class _Outcome(NamedTuple):
 
 
 async def run(
-    paths: Sequence[Path], sheets: Path, progress: Progress, embedder: str | None = None, fit: Path | None = None
+    paths: Sequence[Path],
+    sheets: Path,
+    progress: Progress,
+    embedder: str | None = None,
+    fit: Path | None = None,
+    recorded: Path | None = None,
 ) -> Result:
     """Measure the profile of each chat's user after ``evolve``; or ``fit`` the weights of this language file.
+
+    ``recorded`` is a folder with a model's lines for each chat, ``NAME.json``, which a local HTTP server replays.
 
     Raises ``InvalidInput`` without chats or sheets, ``BadRecord`` for a damaged file.
     """
     collections = [collection for path in paths for collection in chats.read(path)]
     read = {collection.name: read_sheet(sheets, collection.name) for collection in collections}
     if fit is not None:
-        write_weights(fit, *fitted(collections, read, languages()[_place_of(fit)]))
+        write_weights(fit, *fitted(collections, read, language(fit.stem)))
         return Result(
             bench="profile fit", ran_on=file_hashes(paths), settings={"ridge": RIDGE}, columns=["chats"],
             rows=[[len(collections)]], notes=[f"weights written to {fit}"],
@@ -91,7 +113,15 @@ async def run(
     async with temporary_memory(embedder=model) as memory:
         for collection in collections:
             progress("profiles", len(outcomes), len(collections))
-            outcomes.append(await _measure(memory, collection, read[collection.name], progress))
+            scope = Scope(user=collection.name)
+            await store(memory, collection, scope, progress)
+            if recorded is None:
+                await memory.evolve(scope=scope)
+                profiles = (await memory.list(kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
+                content = profiles[0].content if profiles else ""
+            else:
+                content = await _by_model(memory, scope, recorded / f"{collection.name}.json")
+            outcomes.append(_judged(collection, read[collection.name], content))
     rows: list[list[Cell]] = [_row(outcome) for outcome in outcomes]
     total = _Outcome("all", *(sum(values) for values in zip(*(outcome[1:] for outcome in outcomes), strict=True)))
     return Result(
@@ -113,17 +143,53 @@ def read_sheet(folder: Path, name: str) -> FactSheet:
     try:
         return FactSheet.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise InvalidInput(f"there is no fact sheet {path} for the chat {name}") from None
+        raise InvalidInput(f"the chat {name} has no fact sheet: {path} is missing") from None
     except ValidationError as error:
         raise BadRecord(f"{path} is not a fact sheet: {error}") from error
 
 
-async def _measure(memory: AsyncMemory, collection: Collection, sheet: FactSheet, progress: Progress) -> _Outcome:
-    scope = Scope(user=collection.name)
-    await store(memory, collection, scope, progress)
-    await memory.evolve(scope=scope)
-    profiles = (await memory.list(kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
-    lines = [match for line in profiles[0].content.splitlines() if (match := _LINE.match(line))] if profiles else []
+async def _by_model(memory: AsyncMemory, scope: Scope, path: Path) -> str:
+    """Return the profile that a model writes, whose recorded lines name statements by their words."""
+    recorded = _recorded_lines(path)
+    found: list[Statement] = []
+    cursor = None
+    while True:
+        page = await memory.list(kinds=[Kind.EPISODIC], limit=500, cursor=cursor, scope=scope)
+        found += [statement for note in page.notes for statement in statements(note, SHOWN_WEIGHT)]
+        cursor = page.cursor
+        if cursor is None:
+            break
+
+    def reply(request: dict[str, Any]) -> str:
+        shown = [json.loads(line) for line in request["messages"][-1]["content"].splitlines()[1:]]
+        ids = {each["text"]: each["id"] for each in shown}
+        lines = [
+            {**line, "by": shown[0]["by"], "of": [ids[text] for text in line["statements"] if text in ids]}
+            for line in recorded
+        ]
+        return json.dumps({"profile": lines})
+
+    spoken = current(found, {statement.person for statement in found})
+    seen = [one for own in spoken.values() for one in weightiest(own, SHOWN // len(spoken))]
+    with CompletionServer(reply) as server:
+        model = LiteLLM(MODEL, api_base=server.url)
+        lines, _ = await LiteLLMProfiler().lines(seen, lambda request, _: model.complete(request))
+    profile = render(lines)
+    return profile.content if profile else ""
+
+
+def _recorded_lines(path: Path) -> list[dict[str, Any]]:
+    try:
+        lines: list[dict[str, Any]] = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InvalidInput(f"the recorded profile {path} is missing") from None
+    except ValueError as error:
+        raise BadRecord(f"{path} contains invalid JSON: {error}") from error
+    return lines
+
+
+def _judged(collection: Collection, sheet: FactSheet, content: str) -> _Outcome:
+    lines = [match for line in content.splitlines() if (match := _LINE.match(line))]
     days = {str(event.external_id): _day(event) for event in collection.events}
 
     def stated(fact: SheetFact, line: re.Match[str]) -> bool:
@@ -152,7 +218,7 @@ def _row(outcome: _Outcome) -> list[Cell]:
 
 
 def fitted(
-    collections: Sequence[Collection], sheets: dict[str, FactSheet], language: Language
+    collections: Sequence[Collection], sheets: dict[str, FactSheet], of: Language
 ) -> tuple[list[float], float]:
     """Fit the weights of the cues and numbers, and the bias, to the sentences that state a current fact.
 
@@ -165,10 +231,10 @@ def fitted(
         for event in collection.events:
             if event.role != "user":
                 continue
-            spoken = sentences(own_words(event.content or ""))
+            spoken = sentences(own_words(event.content or "", of))
             for number, sentence in enumerate(spoken):
                 if len(sentence) >= MIN_STATEMENT:
-                    rows.append(inputs(sentence, Place(number, len(spoken)), language))
+                    rows.append(inputs(sentence, Place(number, len(spoken)), of))
                     facts = sheets[collection.name].current
                     shown = clip(sentence, MAX_STATEMENT)
                     is_fact.append(any(event.external_id in fact.evidence and fact.is_in(shown) for fact in facts))
@@ -184,10 +250,6 @@ def fitted(
         weights += np.linalg.solve(curvature, gradient)
     plain = weights[:-1] / scale
     return plain.tolist(), float(weights[-1] - plain @ mean)
-
-
-def _place_of(path: Path) -> int:
-    return sorted(language.code for language in languages()).index(path.stem)
 
 
 def write_weights(path: Path, weights: Sequence[float], bias: float) -> None:

@@ -277,6 +277,9 @@ def profile(
     fit: Path | None = typer.Option(
         None, "--fit", metavar="FILE", help="Fit the cues of this language file to the chats instead."
     ),
+    recorded: Path | None = typer.Option(
+        None, "--model", metavar="FOLDER", help="Recorded profiles of a model, replayed over HTTP: NAME.json."
+    ),
     json: JsonFile = None,
 ) -> None:
     """Measure the facts of fact sheets in the profile of a user, and outdated lines.
@@ -289,7 +292,7 @@ def profile(
     require_readable(sheets, json, folder=True)
     from zettel.bench import profiles as bench
 
-    measure(lambda progress: bench.run(paths, sheets, progress, options.embedder, fit), options, json)
+    measure(lambda progress: bench.run(paths, sheets, progress, options.embedder, fit, recorded), options, json)
 
 
 @app.command(epilog=EVERYWHERE)

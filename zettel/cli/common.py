@@ -17,6 +17,8 @@ import typer
 
 from zettel.errors import InvalidInput, StoreError
 
+from .terminal import printable, printable_json
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -187,26 +189,34 @@ def move_common_options_first(arguments: Sequence[str]) -> list[str]:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console for tables; it prints plain text if the stream is not a terminal."""
+    """Return a console for tables, which prints control characters of texts as visible ones.
+
+    It prints plain text if the stream is not a terminal.
+    """
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False)
+    class SafeConsole(Console):
+        def render(self, renderable: Any, options: Any = None) -> Iterator[Any]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+    return SafeConsole(stderr=stderr, highlight=False)
 
 
 def echo(text: str) -> None:
-    """Print a line of the answer on stdout."""
-    typer.echo(text)
+    """Print a line of the answer on stdout, with control characters as visible ones."""
+    typer.echo(printable(text.replace("\r\n", "\n")))
 
 
 def notify(text: str) -> None:
-    """Print a message on stderr."""
-    typer.echo(text, err=True)
+    """Print a message on stderr, with control characters as visible ones."""
+    typer.echo(printable(text.replace("\r\n", "\n")), err=True)
 
 
 def print_json(value: Any) -> None:
     """Print the answer as JSON, escaped to ASCII if stdout is not UTF-8."""
     unicode = codecs.lookup(sys.stdout.encoding).name == "utf-8"
-    echo(json.dumps(plain(value), indent=2, ensure_ascii=not unicode))
+    typer.echo(printable_json(plain(value), ascii_only=not unicode))
 
 
 def plain(value: Any) -> Any:

@@ -16,6 +16,7 @@ from zipfile import is_zipfile
 
 import typer
 
+from zettel.core.private_files import private
 from zettel.errors import BadRecord, InvalidInput, JobFailed, UnknownFormat
 
 from . import model_costs
@@ -75,6 +76,9 @@ def import_(
     scope_by: str | None = typer.Option(
         None, "--scope-by", metavar="RULE", help="user: one scope per speaker. channel: one scope per channel."
     ),
+    edits: bool = typer.Option(
+        False, "--edits", help="Apply edited notes of an exported vault, and newer versions of records of other files."
+    ),
     runner: str | None = typer.Option(
         None, "--runner", metavar="NAME", help="Runner of the jobs that follow: here, process, ray or ray:ADDRESS."
     ),
@@ -116,7 +120,7 @@ def import_(
     selection: dict[str, Any] = {
         "conversation": conversation, "tz": tz, "columns": _pairs(column, "--column"), "since": since, "until": until,
         "speakers": speaker, "map_user": _pairs(map_user, "--map-user"), "session_gap": session_gap,
-        "redact": redact, "redact_region": redact_region, "scope_by": scope_by,
+        "redact": redact, "redact_region": redact_region, "scope_by": scope_by, "edits": edits,
     }  # fmt: skip
     import_filter = import_options(**selection)
     if scope_by is not None and options.user is not None:
@@ -320,7 +324,7 @@ def _callbacks(what: str, rejected: Path | None) -> Iterator[dict[str, Any]]:
         if rejected is None:
             yield {"on_progress": progress}
             return
-        with rejected.open("w", encoding="utf-8") as file:
+        with open(rejected, "w", encoding="utf-8", opener=private) as file:
 
             def write(records: Sequence[Rejected]) -> None:
                 lines = ({"file": row.file, "place": row.position, "reason": row.reason} for row in records)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .common import day_and_time
+from .terminal import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
 INDENT = 6  # columns of text below a heading: the width of a score and its gap
 NARROWEST = 20  # least columns of text in a narrow terminal
 WIDEST_NAME = 20  # columns of a speaker's name
-
-_VISIBLE = (
-    {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
-    | {0x7F: 0x2421}
-    | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-)
-"""Visible substitutes for control characters, which a terminal would execute."""
 
 
 def paragraph(out: Console, text: Text, *, indent: int = 0, hang: int = 0) -> None:
@@ -52,7 +46,7 @@ def heading(out: Console, *parts: tuple[str, str]) -> None:
     """Print one line of (text, style) parts, two columns apart; padded parts keep their width."""
     from rich.text import Text
 
-    line = Text("  ").join([Text(text.translate(_VISIBLE), style=style) for text, style in parts if text])
+    line = Text("  ").join([Text(printable(text), style=style) for text, style in parts if text])
     line.rstrip()
     out.print(line, soft_wrap=True)
 
@@ -104,7 +98,7 @@ def in_line(value: Any) -> str:
 def _lines(out: Console, text: Text, margin: int) -> Iterable[Any]:
     """Wrap the text into lines that fit beside a margin."""
     text = text.copy()
-    text.plain = text.plain.translate(_VISIBLE)  # one character each, so that styles keep their positions
+    text.plain = printable(text.plain)  # before lines are measured and wrapped
     lines = text.wrap(out, max(out.width - margin, NARROWEST), tab_size=4)
     for line in lines:
         line.rstrip()

@@ -21,6 +21,9 @@ def mcp(
         None, "--port", min=0, max=65_535, help="With --http: the port, by default 8765; 0 chooses a free port."
     ),
     read_only: bool = typer.Option(False, "--read-only", help="Leave out every tool that changes the memory."),
+    allow_delete: bool = typer.Option(
+        False, "--allow-delete", help="Offer delete_memory, which destroys for good, in place of archive_memory."
+    ),
 ) -> None:
     """Serve this memory to MCP clients, over stdio or HTTP.
 
@@ -47,6 +50,8 @@ def mcp(
     options = common(ctx)
     if not http and (host is not None or port is not None):
         raise InvalidInput("--host and --port require --http: add --http, or leave them out")
+    if read_only and allow_delete:
+        raise InvalidInput("--read-only leaves out every tool that changes the memory: leave out --allow-delete")
     require_mcp()
     import anyio
 
@@ -56,7 +61,7 @@ def mcp(
         else:
             wire = stack.enter_context(claimed_stdout())
         memory = stack.enter_context(options.memory(create=not read_only, run_llm_jobs=not read_only))
-        server = mcp_server(memory, read_only=read_only)
+        server = mcp_server(memory, read_only=read_only, allow_delete=allow_delete)
         stack.enter_context(stopped_by_signals())
         if http:
             notify(f"zettel: MCP at {address_of(at)}")

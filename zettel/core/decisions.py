@@ -14,6 +14,8 @@ from zettel.ports import NoteHistory
 
 BY_HAND = Cause(by=CallKind.PERSON)
 """A person did it: jobs do not decide otherwise."""
+BY_PEOPLE = frozenset({CallKind.PERSON, CallKind.EDIT})
+"""The kinds of causes with which people write fields."""
 
 
 class Reverted(NamedTuple):
@@ -87,7 +89,7 @@ def versions_by(history: NoteHistory, by: JobKind) -> tuple[int, ...]:
 
 def set_by_people(history: NoteHistory) -> set[str]:
     """Return the fields of a note that a person wrote; extracted fields do not count."""
-    revisions = live_revisions(history.revisions, BY_HAND.by)
+    revisions = [revision for revision in live_revisions(history.revisions) if revision.cause.by in BY_PEOPLE]
     return {name for revision in revisions for name in revision.change.keys() - set(revision.extracted)}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from zettel.core.pacing import paced
 from zettel.model import Event, EventRecord, Note, Scope, event_text
+from zettel.model.tags import without_reserved
 from zettel.ports import Annotation, Annotator, GraphStore, LookupQuery, LookupResult, Passage, TermStats
 from zettel.text.instructions import flags_of, trust_of
 from zettel.text.parts import split_parts
@@ -78,7 +79,7 @@ async def annotate(
     passages: Sequence[Passage],
     known: LookupResult | None = None,
 ) -> list[Annotation]:
-    """Return the annotation of each passage, with the scope's token statistics."""
+    """Return the annotation of each passage, with the scope's token statistics and without reserved tags."""
     if known is None:
         tokens: set[str] = set()
         async for passage in paced(passages):
@@ -88,7 +89,7 @@ async def annotate(
     annotations: list[Annotation] = []
     async for start in paced(range(0, len(passages), PIECE)):
         annotations += await annotator.annotate(passages[start : start + PIECE], stats)
-    return annotations
+    return [annotation._replace(tags=without_reserved(annotation.tags)) for annotation in annotations]
 
 
 def tokens_of(passages: Iterable[Passage]) -> tuple[str, ...]:

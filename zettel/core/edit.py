@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from zettel.core.arguments import first_complaint, require_metadata, require_size, require_storable
+from zettel.core.authority import FULL_TRUST
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import BY_HAND
 from zettel.core.drafts import annotate
@@ -21,7 +22,7 @@ from zettel.errors import InvalidInput, NotFound
 from zettel.model import EDITABLE, CallKind, Cause, Input, Note, Revision, Scope, Trait, fields_with
 from zettel.ports import Annotator, GraphStore, NoteHistory, Passage, ScopeState
 from zettel.ports.operations import Op, PutRevision
-from zettel.text.instructions import authored_flags, trust_of
+from zettel.text.instructions import FLAGGED_FACTOR, authored_flags, lowered
 
 Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
 
@@ -38,7 +39,7 @@ class NoteEditor:
         self._vectors = vectors
         self._follow_ups = follow_ups
 
-    async def update(self, scope: Scope, note_id: str, fields: Mapping[str, Any]) -> Note:
+    async def update(self, scope: Scope, note_id: str, fields: Mapping[str, Any], cause: Cause = BY_HAND) -> Note:
         """Set fields of a note. New content is annotated again, except fields that a person or model wrote.
 
         Raises ``NotFound``, and ``InvalidInput`` for a field that cannot be set or a value that it cannot have.
@@ -58,7 +59,7 @@ class NoteEditor:
             return revised(
                 history,
                 clock,
-                BY_HAND,
+                cause,
                 {**extracted, **change},
                 extracted=tuple(extracted),
                 inputs=(Input(note_id, before.version),),
@@ -123,7 +124,9 @@ class NoteEditor:
         passage = Passage(note.content, note.title, note.speaker, note.occurred_at)
         (made,) = await annotate(self._store, scope, self._annotator, [passage])
         flags = authored_flags(note)
-        extracted = {**made._asdict(), "flags": flags, "trust": trust_of(note.role, flags)}
+        # A derived note has no role: new words do not raise it above its sources.
+        unflagged = min(note.trust / FLAGGED_FACTOR, FULL_TRUST) if note.flags else note.trust
+        extracted = {**made._asdict(), "flags": flags, "trust": lowered(unflagged, flags)}
         return {name: value for name, value in extracted.items() if name not in (*note.authored, *change)}
 
 

@@ -1,7 +1,8 @@
 """Identities of events: a second import adds nothing, and a deleted event stays deleted.
 
 Identity is ``Event.external_id`` if set; else session, speaker, time, title, content, payload and the ordinal among
-identical events of the same file or call. Identity does not cover source, role and scope.
+identical events of the same file or call. Identity does not cover source, role and scope. If an imported record has the
+id of an event of another sender or origin (see :mod:`zettel.core.origin`), id, sender and content identify it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import secrets
 from collections import Counter
 
+from zettel.core.origin import sender_of
 from zettel.model import Event
 
 _encode = json.JSONEncoder(sort_keys=True).encode
@@ -48,6 +50,11 @@ def identity_bytes(event: Event, ordinal: int) -> bytes:
 def external_id_bytes(id: str) -> bytes:
     """Return the identity bytes of an event with this ``Event.external_id``."""
     return json.dumps(["id", id]).encode()
+
+
+def separate_bytes(event: Event) -> bytes:
+    """Return the identity bytes of an imported event whose id belongs to an event of another sender or origin."""
+    return json.dumps(["separate", event.external_id, sender_of(event)]).encode() + _content_bytes(event)
 
 
 def identity_of(data: bytes, secret: bytes) -> str:

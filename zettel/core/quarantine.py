@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from zettel.core.commit import Clock, Commits
+from zettel.core.decisions import BY_PEOPLE
 from zettel.core.fold import fold, live_revisions
 from zettel.core.follow_ups import FollowUps
 from zettel.core.merges import followers, histories_after, merge_versions, rests_on
@@ -133,7 +134,7 @@ class Quarantiner:
 
 
 def _is_decision(revision: Revision) -> bool:
-    return bool(revision.change or revision.links) and revision.cause.by not in (CallKind.PERSON, CallKind.QUARANTINE)
+    return bool(revision.change or revision.links) and revision.cause.by not in {*BY_PEOPLE, CallKind.QUARANTINE}
 
 
 def _merges_among(history: NoteHistory, lifted: Sequence[Revision]) -> set[int]:

@@ -8,14 +8,16 @@ finds the note.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from zettel.core.commit import Clock, Commits
 from zettel.core.drafts import EventDraft, draft, passages_of, tokens_of
 from zettel.core.fold import fold
 from zettel.core.follow_ups import FollowUps
-from zettel.core.identity import Ordinals, identity_bytes, identity_of, new_id, same_content
+from zettel.core.identity import Ordinals, identity_bytes, identity_of, new_id, same_content, separate_bytes
 from zettel.core.mentions import mention_ops, names_in, title_lookups
 from zettel.core.merges import apply_planned, followers, merge_versions, rests_on
+from zettel.core.origin import Origin, repeats
 from zettel.core.pacing import paced
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
@@ -45,11 +47,17 @@ class EventWriter:
         self._follow_ups = follow_ups
 
     async def remember(
-        self, scope: Scope, events: Sequence[Event], on_conflict: OnConflict, ordinals: Ordinals
+        self,
+        scope: Scope,
+        events: Sequence[Event],
+        on_conflict: OnConflict,
+        ordinals: Ordinals,
+        origin: Origin | None = None,
     ) -> list[Remembered]:
         """Store events in one transaction, and return the outcome of each, in order.
 
-        With ``on_conflict="revise"``, a repeated identity takes a transaction of its own.
+        With ``on_conflict="revise"``, a repeated identity takes a transaction of its own. With an ``origin``, only new
+        versions of a stored event revise it; other events with its id are stored separately, and counted there.
         Raises ``IdentityConflict`` under ``"error"``; then none of the events was stored.
         """
         if on_conflict not in ("error", "skip", "revise"):
@@ -57,18 +65,61 @@ class EventWriter:
         keys = [identity_bytes(event, ordinals.next(event)) for event in events]
         outcome: dict[int, Remembered] = {}
         for places in _rounds(events, keys, on_conflict):
-            await self._round(scope, {place: (events[place], keys[place]) for place in places}, on_conflict, outcome)
+            keyed_events = {place: (events[place], keys[place]) for place in places}
+            await self._round(scope, keyed_events, on_conflict, outcome, origin)
         return [outcome[place] for place in range(len(events))]
 
-    async def foresee(self, scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> list[tuple[str, Status]]:
+    async def foresee(
+        self, scope: Scope, events: Sequence[Event], ordinals: Ordinals, origin: Origin | None = None
+    ) -> list[tuple[str, Status]]:
         """Return the identity of each event, and its outcome if ``remember`` stored it alone with ``"revise"``."""
-        secret = (await self._store.state(scope)).secret
-        identities = [identity_of(identity_bytes(event, ordinals.next(event)), secret) for event in events]
-        found = await self._store.lookup(scope, LookupQuery(identities=tuple(identities)))
+        state = await self._store.state(scope)
+        secret = state.secret
+        identities = {
+            place: identity_of(identity_bytes(event, ordinals.next(event)), secret)
+            for place, event in enumerate(events)
+        }
+        found = await self._store.lookup(scope, LookupQuery(identities=tuple(identities.values())))
+        if origin is not None:
+            origin.since = state.seq
+            own, found = await self._separated(scope, dict(enumerate(events)), identities, found, secret, origin)
+            identities |= own
+            origin.foreign += len(own)
         return [
-            (identity, _status(event, found, identity, "revise"))
-            for event, identity in zip(events, identities, strict=True)
+            (identities[place], _status(event, found, identities[place], "revise", origin))
+            for place, event in enumerate(events)
         ]
+
+    async def _separated(
+        self,
+        scope: Scope,
+        events: Mapping[int, Event],
+        identities: Mapping[int, str],
+        found: LookupResult,
+        secret: bytes,
+        origin: Origin,
+    ) -> tuple[dict[int, str], LookupResult]:
+        """Return identities of their own for the events with a foreign id, and ``found`` with their lookup."""
+        own: dict[int, str] = {}
+        for place, event in events.items():
+            known = found.events.get(identities[place])
+            if known is not None and await self._is_foreign(scope, event, known[0], origin):
+                own[place] = identity_of(separate_bytes(event), secret)
+        if not own:
+            return own, found
+        more = await self._store.lookup(scope, LookupQuery(identities=tuple(own.values())))
+        tombstones = found.tombstones | more.tombstones
+        return own, replace(found, events={**found.events, **more.events}, tombstones=tombstones)
+
+    async def _is_foreign(self, scope: Scope, event: Event, stored: EventRecord, origin: Origin) -> bool:
+        """Return whether an event is neither a new version of the stored event with its id nor a known version."""
+        if same_content(stored, event) or origin.may_revise(event, stored):
+            return False
+        version: EventRecord | None = stored
+        while version is not None and not repeats(event, version):
+            earlier = version.revises
+            version = (await self._store.events(scope, [earlier])).get(earlier) if earlier else None
+        return version is None
 
     async def _round(
         self,
@@ -76,11 +127,13 @@ class EventWriter:
         keyed_events: Mapping[int, tuple[Event, bytes]],
         on_conflict: OnConflict,
         outcome: dict[int, Remembered],
+        origin: Origin | None,
     ) -> None:
         events = {place: event for place, (event, _) in keyed_events.items()}
         length = sum(len(event_text(event)) for event in events.values())
         single_lookup = len(events) <= MAX_SINGLE_LOOKUP and length <= MAX_SINGLE_CHARS
         result: LookupResult
+        foreign = 0
 
         def query(secret: bytes) -> LookupQuery:
             identities = tuple(identity_of(key, secret) for _, key in keyed_events.values())
@@ -92,21 +145,28 @@ class EventWriter:
             return state
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            nonlocal foreign
             identities = {place: identity_of(key, state.secret) for place, (_, key) in keyed_events.items()}
             lookup = result if single_lookup else None
+            found = result
+            if origin is not None:
+                origin.since = state.seq if origin.since is None else origin.since
+                own, found = await self._separated(scope, events, identities, result, state.secret, origin)
+                identities |= own
+                foreign = len(own)
             new_events: dict[int, Event] = {}
             for place, event in events.items():
-                status = _status(event, result, identities[place], on_conflict)
+                status = _status(event, found, identities[place], on_conflict, origin)
                 if status in ("added", "revised"):
                     new_events[place] = event
-                known = result.events.get(identities[place])
+                known = found.events.get(identities[place])
                 outcome[place] = Remembered(known[1][0] if known else None, status)
             drafts = await draft(self._store, scope, self._annotator, list(new_events.values()), lookup)
             ops: list[Op] = []
             written: list[Note] = []
             again: list[str] = []
             async for place, made in paced(zip(new_events, drafts, strict=True)):
-                known = result.events.get(identities[place])
+                known = found.events.get(identities[place])
                 record = _record(made.event, clock, known[0] if known else None)
                 ops.append(PutEvent(record, identities[place]))
                 old = await self._parts(scope, *known) if known else {}
@@ -129,6 +189,8 @@ class EventWriter:
             return ops
 
         await self._commits.commit(scope, plan, look)
+        if origin is not None:
+            origin.foreign += foreign
 
     async def _parts(self, scope: Scope, event: EventRecord, notes: Sequence[str]) -> dict[str, NoteHistory]:
         """Return the notes that are parts of an event, without notes that its parts were merged into."""
@@ -206,12 +268,15 @@ def _rounds(events: Sequence[Event], keys: Sequence[bytes], on_conflict: OnConfl
     return rounds
 
 
-def _status(event: Event, found: LookupResult, identity: str, on_conflict: OnConflict) -> Status:
+def _status(
+    event: Event, found: LookupResult, identity: str, on_conflict: OnConflict, origin: Origin | None = None
+) -> Status:
     if identity in found.tombstones:
         return "deleted"
     if identity not in found.events:
         return "added"
-    if same_content(found.events[identity][0], event):
+    stored = found.events[identity][0]
+    if same_content(stored, event) or (origin is not None and not origin.may_revise(event, stored)):
         return "existing"
     if on_conflict == "error":
         raise _conflict(event)

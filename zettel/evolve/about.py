@@ -1,4 +1,4 @@
-"""Weighs how much a sentence says about the person who says it, for the profile.
+"""Weighs how much a sentence states about its speaker, for the profile.
 
 The weight is the log-odds of a logistic regression: is the sentence on a fact sheet that somebody made of the person?
 Its inputs are cues ("my wife", "I'm allergic", "from now on"), length and position. Cues and weights are in the
@@ -13,13 +13,13 @@ from typing import NamedTuple
 from zettel.evolve.frames import Language
 
 LONG = 100
-"""Characters from which a longer sentence weighs no more: it says more, but also of other matters."""
+"""Characters from which a longer sentence weighs no more: it is about more, but also about other matters."""
 NUMBERS = ("length", "follows", "sentences")
 """Names of the inputs that are no cues."""
 
 
 class Place(NamedTuple):
-    """Where a sentence stands: its number in the message from 0, and how many there are."""
+    """The place of a sentence: its number in the message from 0, and how many there are."""
 
     number: int
     sentences: int

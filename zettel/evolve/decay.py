@@ -12,10 +12,8 @@ from datetime import datetime, timedelta
 from zettel.errors import InvalidInput
 from zettel.evolve.profile import FACT_WEIGHT, statements
 from zettel.model import Kind, Note, NoteUse
+from zettel.model.tags import PINNED
 from zettel.scoring.strength import FRESH, strength
-
-PINNED = "pinned"
-"""Tag of notes that never decay."""
 
 
 @dataclass(frozen=True, slots=True)

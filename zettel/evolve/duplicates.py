@@ -3,7 +3,7 @@
 Two notes are duplicates if their keys are equal. So the groups do not depend on the order of arrival, and every store
 finds the same groups. A cosine would depend on both, and it hardly distinguishes numbers, names or a "not".
 
-The key contains the wording (:mod:`zettel.text.wording`), speaker, role, kind, title and metadata. It also contains
+The key contains the wording (:mod:`zettel.text.wording`), speaker, role, trust, kind, title and metadata. It contains
 day and session, because an event that somebody reports again happened again. Only a lasting state ("I'm vegan.", see
 :mod:`zettel.text.states`) is the same fact on every day and in every session; without a speaker, each session may be
 another person.
@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 from hashlib import blake2b
 
+from zettel.core.authority import trust
 from zettel.model import Kind, Note
 from zettel.text.extraction import is_question
 from zettel.text.filler import is_filler
@@ -49,6 +50,6 @@ def duplicate_key(note: Note) -> bytes | None:
     day = note.occurred_at.date().isoformat() if note.occurred_at and not lasts else None
     fields = [
         note.kind.value, (note.speaker or "").casefold(), note.role, normalized(note.title or ""), session, lasts, day,
-        wording, json.dumps(note.metadata, sort_keys=True),
+        wording, json.dumps(note.metadata, sort_keys=True), trust(note),
     ]  # fmt: skip
     return blake2b(json.dumps(fields).encode(), digest_size=16).digest()

@@ -7,19 +7,18 @@ claim the present, or no link. All functions are pure.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from zettel.evolve.facts import Denial, Fact, denials, facts
-from zettel.evolve.values import are_known_towns, exclude, share
+from zettel.core.authority import may_replace
+from zettel.evolve.facts import ANY, Fact, facts
+from zettel.evolve.values import exclude, is_named, is_time, is_town
 from zettel.model import Link, LinkType, Note
+from zettel.text.tokens import tokenize
 
 CHANGE_WEIGHT = 0.9
 """The weight of these links: the newer note is nearly as good an answer as the older one."""
-LEAST_VALUE = 2
-"""The fewest characters of a value that a denial can name."""
 
 
 class FactChange(NamedTuple):
@@ -58,11 +57,6 @@ def change_of(earlier: Note, later: Note, dated: bool) -> FactChange | None:
         for old in facts(earlier)
         if (change := _change(_Statement(old, earlier), _Statement(new, later), dated)) is not None
     ]
-    changes += [
-        FactChange(LinkType.SUPERSEDES, f"says that this ended: {old.value.text}")
-        for old in facts(earlier)
-        if any(_is_denied(old, earlier, denial, later) for denial in denials(later))
-    ]
     return min(changes, key=lambda change: change.type is not LinkType.SUPERSEDES, default=None)
 
 
@@ -75,7 +69,7 @@ def replaces(new: Fact, later: Note, old: Fact, earlier: Note) -> bool:
     """Return whether a fact of a later note certainly replaces, or ends, one of an earlier note."""
     dated = in_time(earlier, later)[2]
     change = _change(_Statement(old, earlier), _Statement(new, later), dated)
-    return change is not None and change.type is LinkType.SUPERSEDES
+    return change is not None and change.type is LinkType.SUPERSEDES and may_replace(later, earlier)
 
 
 def change_links(note: Note, others: Iterable[Note], recorded_at: datetime) -> tuple[Link, ...]:
@@ -112,61 +106,70 @@ def _link(source: Note, target: Note, change: FactChange, recorded_at: datetime)
 
 def _change(old: _Statement, new: _Statement, dated: bool) -> FactChange | None:
     before, after = old.fact, new.fact
-    if not _same_matter(old, new) or before.sense == "ends" or after.adds or before.temporary or after.temporary:
+    if before.sense == "ends" or before.temporary or after.temporary or not _have_one_owner(old, new):
         return None
     if after.sense == "ends":
-        ended = share(before.value, after.value)
-        return FactChange(LinkType.SUPERSEDES, f"says that this ended: {before.value.text}") if ended else None
-    if after.exclusive == "never" or not exclude(before.value, after.value) or _differ_in_qualifiers(before, after):
+        reason = f"says that this ended: {before.value.text}"
+        return FactChange(LinkType.SUPERSEDES, reason, after.effective) if _ends(before, after) else None
+    if before.attribute != after.attribute or after.adds or not _have_one_thing(before, after):
         return None
+    if after.exclusive == "never" or not exclude(before.value, after.value):
+        return None
+    if not after.marked and before.expires and new.note.occurred_at and before.expires < new.note.occurred_at:
+        return None  # another appointment of the same name
     subject = _wording(after)
     if _is_certain(old, new, dated):
         reason = f"says that {subject} changed: {before.value.text} \u2192 {after.value.text}"
         return FactChange(LinkType.SUPERSEDES, reason, after.effective)
-    is_known = after.exclusive == "known" and are_known_towns(before.value, after.value)
-    if is_known or after.exclusive in ("always", "dated"):
+    if after.exclusive == "dated" or (after.exclusive == "known" and is_town(before.value) and is_town(after.value)):
         reason = f"says otherwise of {subject}: {before.value.text} / {after.value.text}"
         return FactChange(LinkType.CONTRADICTS, reason)
     return None
 
 
-def _is_denied(old: Fact, earlier: Note, denial: Denial, later: Note) -> bool:
-    """Return whether a sentence names a fact's value and owner or thing, and says that it is no longer so."""
-    value = old.value.text.lower().strip()
-    if old.sense == "ends" or len(value) < LEAST_VALUE or not re.search(rf"\W{re.escape(value)}\W", denial.text):
+def _have_one_owner(old: _Statement, new: _Statement) -> bool:
+    before, after = old.fact.owner, new.fact.owner
+    if before.path != after.path:
         return False
-    person = old.owner.person
-    is_own = earlier.speaker == later.speaker and denial.in_first_person and person <= _words(earlier.speaker)
-    names = bool(person) and (is_own or any(f" {name}" in denial.text for name in person))
-    if old.thing:
-        return old.thing <= denial.tokens and (names or not person)
-    return names and set(old.owner.path) <= denial.tokens
+    if before.relation and after.relation and before.relation != after.relation:
+        return False  # "my sister Laura", "my cousin Laura"
+    if before.person and after.person:
+        return not before.person.isdisjoint(after.person)
+    return not (before.person or after.person) or old.note.speaker == new.note.speaker  # "my rent", "the rent"
 
 
-def _words(speaker: str | None) -> frozenset[str]:
-    return frozenset((speaker or "").lower().split()) or frozenset({"user"})
-
-
-def _same_matter(old: _Statement, new: _Statement) -> bool:
-    """Return whether two facts have the same owner, attribute and thing."""
-    before, after = old.fact, new.fact
-    if before.attribute != after.attribute or before.thing != after.thing or before.owner.path != after.owner.path:
+def _ends(before: Fact, after: Fact) -> bool:
+    """Return whether the later fact ends the earlier one."""
+    if after.attribute == ANY:
+        return is_named(before.value, after.value)
+    if before.attribute != after.attribute or (after.thing and before.thing != after.thing):
         return False
-    persons = before.owner.person, after.owner.person
-    if all(persons):
-        return not persons[0].isdisjoint(persons[1])
-    return not any(persons) or old.note.speaker == new.note.speaker  # "my rent", "the rent"
+    if before.thing and before.value.facets <= after.value.facets:  # "Helen Barlow is not my boss any more"
+        return True
+    return after.value.facets <= before.value.facets
+
+
+def _have_one_thing(before: Fact, after: Fact) -> bool:
+    """Return whether two facts concern one thing, described alike: not "12 euros" and "8 euros for children"."""
+    if not before.thing or not after.thing:
+        is_reported = after.marked and not after.thing
+        return is_reported or (before.thing == after.thing and before.qualifiers == after.qualifiers)
+    if before.thing | before.qualifiers == after.thing | after.qualifiers:
+        return True
+    is_moved = after.sense == "changes" and is_time(after.value) and not after.qualifiers
+    return is_moved and before.thing == after.thing
 
 
 def _is_certain(old: _Statement, new: _Statement, dated: bool) -> bool:
     """Return whether the later statement certainly replaces the earlier one."""
     before, after = old.fact, new.fact
-    if after.exclusive == "marked":
-        return after.marked
     if after.marked or after.corrects:
-        return True
-    if after.exclusive == "known" and not are_known_towns(before.value, after.value):
-        return False  # "Berlin", then "Neukölln"
+        is_within = is_town(before.value) and not is_town(after.value)  # "Berlin", then "Neuk\u00f6lln now"
+        return after.exclusive != "known" or after.sense == "changes" or not is_within
+    if "marked" in (before.exclusive, after.exclusive):
+        return False
+    if after.exclusive == "known" and not (is_town(before.value) and is_town(after.value)):
+        return False
     return dated and not _in_one_conversation(old.note, new.note) and old.note.speaker == new.note.speaker
 
 
@@ -176,13 +179,10 @@ def _in_one_conversation(earlier: Note, later: Note) -> bool:
     return earlier.session == later.session and days[0] == days[1]
 
 
-def _differ_in_qualifiers(before: Fact, after: Fact) -> bool:
-    """Return whether a phrase qualifies only one value, or both differently: "12 euros", "8 euros for children"."""
-    return bool(before.thing) and before.attribute == "value" and before.qualifiers != after.qualifiers
-
-
 def _wording(fact: Fact) -> str:
     """Return "home", or "user's wife's work"."""
     owner = "'s ".join([" ".join(sorted(fact.owner.person)).title(), *fact.owner.path])
-    what = " ".join(sorted(fact.thing)) if fact.thing else fact.attribute
+    words = [word.strip(".,;:!?\"'") for word in fact.text.split()]
+    named = dict.fromkeys(word for word in words if not fact.thing.isdisjoint(tokenize(word)))
+    what = " ".join(named) if fact.thing else fact.attribute
     return f"{owner}'s {what}" if owner.strip() else what

@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
-from zettel.evolve.frames import Exclusive, Frame, Language, Pattern, Sense, language_of, places
-from zettel.evolve.values import Value, read_value
+from zettel.evolve.frames import Exclusive, Frame, Language, Pattern, Sense, language_of, towns
+from zettel.evolve.values import Value, day_end, liking, read_value
 from zettel.model import Kind, Note, implied_role
-from zettel.text.dates import find_dates
+from zettel.text.dates import placed_dates
 from zettel.text.extraction import is_question, sentences
 from zettel.text.tokens import tokenize
 
@@ -26,28 +27,35 @@ MAX_SENTENCE = 300
 """Longer sentences are lists or badly punctuated; their clauses depend on each other."""
 MAX_THING = 6
 """The most tokens of a thing."""
+MAX_APPOSITION = 5
+"""The most spaces in the value of a thing named just before: "I have a new boss, Ivan."."""
 SOON = timedelta(hours=20)
 """A date further ahead is in the future of a statement."""
 CACHED = 8192
 """Notes whose facts are cached, because jobs soon compare other notes with them."""
+ANY = "any"
+"""The attribute of an end that names only a value: "I've cancelled Netflix."."""
 
 _WORD = re.compile(r"[^\W\d_]+")
-_QUOTED = re.compile('["\u201c\u00ab\u201e][^"\u201d\u00bb\u201c]*["\u201d\u00bb]|(?<!\\w)\'[^\']{8,}\'(?!\\w)')
+_NAME = re.compile(r"([A-Z\u00c0-\u00de][\w'-]*)(?:\s+([a-z]+)|$)")
+"""A name at the beginning of a clause, and the word after it."""
+_APOSTROPHE = re.compile("'s?$")
+_QUOTED = re.compile("[\"\u201c\u00ab\u201e][^\"\u201d\u00bb\u201c]*[\"\u201d\u00bb\u201c]|(?<!\\w)'[^']{8,}'(?!\\w)")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _BLOCK = re.compile(r"^\s*(?:>|\||[-*+]\s|\d+[.)]\s|#).*$|^\s{4,}\S.*$", re.MULTILINE)
 """Quoted lines, tables, lists, headings and indented code."""
-_LETTER = re.compile(r"^\s*(?:dear|subject:|hi \w+,\s*$|re:).*", re.IGNORECASE | re.MULTILINE | re.DOTALL)
-"""A draft of a letter, to the end."""
 
 
 class Owner(NamedTuple):
     """Whose fact it is: the tokens of a person's name, and the path from there: ("wife", "boss").
 
-    Without tokens it is a thing that the conversation is about: "the rent".
+    Without tokens it is a thing that the conversation is about: "the rent". ``relation`` is what the name comes with:
+    {"sister"} of "my sister Laura".
     """
 
     person: frozenset[str]
     path: tuple[str, ...] = ()
+    relation: frozenset[str] = frozenset()
 
 
 _NOBODY = Owner(frozenset())
@@ -56,9 +64,10 @@ _NOBODY = Owner(frozenset())
 class Fact(NamedTuple):
     """A stated fact.
 
-    ``thing`` are the tokens that say of what: {"rent"} of a value. ``sense`` tells a change or an end from a state.
-    ``former`` is the old value in the words of the sentence, or "". ``marked``: the sentence reports a change.
-    ``effective``: the time from which it is true, if that is later than the statement.
+    ``thing`` are the tokens that say of what: {"rent"} of a value. ``sense``: state, change or end.
+    ``marked``: the sentence reports a change; ``corrects``: it corrects an error; ``adds``: the value is a further one.
+    ``qualifiers`` are tokens after the value: {"garage"} of "for the garage". ``effective``: the time from which it is
+    true, if that is later than the statement. ``expires``: the end of the day that the value names.
     """
 
     owner: Owner
@@ -68,12 +77,12 @@ class Fact(NamedTuple):
     sense: Sense
     exclusive: Exclusive
     marked: bool
-    former: str
     corrects: bool
     temporary: bool
     adds: bool
     qualifiers: frozenset[str]
     effective: datetime | None
+    expires: datetime | None
     text: str
 
 
@@ -84,167 +93,290 @@ def facts(note: Note) -> tuple[Fact, ...]:
     """
     if not facts_are_read(note):
         return ()
-    speaker = note.speaker or ("" if note.kind is Kind.SEMANTIC else "user")
+    speaker = note.speaker or note.role or ""
     return _facts(note.content, speaker, note.occurred_at)
 
 
 def facts_are_read(note: Note) -> bool:
     """Return whether a note is the statement of a person, or a fact that a model wrote."""
-    role = note.role or implied_role(note.speaker)
     if note.kind is Kind.SEMANTIC and not note.speaker:
         return True
+    role = note.role or implied_role(note.speaker)
     is_document = role is None and not note.speaker and bool(note.title)
     return note.kind is Kind.EPISODIC and role in (None, "user") and not is_document
 
 
-class Denial(NamedTuple):
-    """A sentence which says that something is no longer so: its words, in lower case, and its tokens."""
-
-    text: str
-    tokens: frozenset[str]
-    in_first_person: bool
-
-
-def denials(note: Note) -> tuple[Denial, ...]:
-    """Return the sentences of a person which say that something is no longer so: "I don't live in Porto any more."."""
-    return _denials(note.content) if facts_are_read(note) else ()
-
-
 @lru_cache(maxsize=CACHED)
-def _denials(content: str) -> tuple[Denial, ...]:
-    found = []
+def _facts(content: str, speaker: str, stated_at: datetime | None) -> tuple[Fact, ...]:
     language, texts = _asserted(content)
-    for sentence in texts:
-        if language is not None and language.denies.search(sentence) and not language.unasserted.search(sentence):
-            words = frozenset(_WORD.findall(sentence.lower()))
-            first = not words.isdisjoint(language.first | language.mine)
-            found.append(Denial(f" {sentence.lower()} ", frozenset(tokenize(sentence)), first))
-    return tuple(found)
-
-
-@lru_cache(maxsize=CACHED)
-def _facts(content: str, speaker: str, said_at: datetime | None) -> tuple[Fact, ...]:
-    found: list[Fact] = []
-    language, texts = _asserted(content)
-    for sentence in texts:
-        assert language is not None
-        found += _of_sentence(sentence, speaker, said_at, language)
-    return tuple(found)
+    if language is None:
+        return ()
+    return tuple(fact for text in texts for fact in _Sentence(text, speaker, stated_at, language).facts())
 
 
 def _asserted(content: str) -> tuple[Language | None, list[str]]:
     """Return the language of a text and its sentences that are neither asked, quoted nor reported."""
     if len(content) > MAX_CHARS or content.isupper():
         return None, []
-    text = own_words(content)
-    if text.islower():  # "i live in porto"
-        text = _WORD.sub(lambda word: word[0].title() if word[0] in places() else word[0], text)
-    language = language_of(text)
-    if language is None or language.quotes.search(text):
+    language = language_of(content)
+    if language is None or language.quotes.search(content.replace("\u2019", "'")):
         return None, []
-    kept = []
-    for sentence in sentences(text):
-        if len(sentence) <= MAX_SENTENCE and not is_question(sentence):
-            full = expanded(sentence, language)
-            if not language.reported.search(full):
-                kept.append(full)
-    return language, kept
+    text = own_words(content, language)
+    if text.islower():  # "i live in porto"
+        text = _WORD.sub(lambda word: word[0].title() if word[0] in towns() else word[0], text)
+    text = expanded(text, language)
+    return language, [
+        sentence
+        for sentence in sentences(text)
+        if len(sentence) <= MAX_SENTENCE and not is_question(sentence) and not language.reported.search(sentence)
+    ]
 
 
-def expanded(sentence: str, language: Language) -> str:
-    """Return a sentence with its contractions in full: "I am" for "I'm"."""
-    for contraction, words in language.contractions:
-        sentence = contraction.sub(words, sentence)
-    return sentence
-
-
-def own_words(content: str) -> str:
+def own_words(content: str, language: Language) -> str:
     """Return a text without code, quotations, lists, tables and drafts of letters."""
     text = content.replace("\u2019", "'")
-    for hidden in (_CODE, _LETTER, _BLOCK, _QUOTED):
+    for hidden in (_CODE, language.letter, _BLOCK, _QUOTED):
         text = hidden.sub(" ", text)
     return text
 
 
-def _of_sentence(sentence: str, speaker: str, said_at: datetime | None, language: Language) -> Iterator[Fact]:
-    marked, corrects = bool(language.now.search(sentence)), bool(language.corrects.search(sentence))
-    effective = _effective(sentence, said_at, language)
-    subject = ""
-    pieces = language.breaks.split(sentence)
-    is_opened_temporarily = bool(language.temporary.search(pieces[0]))  # "This week only, the course is on Monday."
-    for piece in pieces:
-        clause = language.adverb.sub(" ", language.opening.sub("", piece)).strip(" .!\u2026")
-        if not clause or language.unasserted.search(clause) or language.former.search(clause):
-            continue
-        if effective is None and language.future.search(clause):  # a plan without a date
-            continue
-        forms = [clause]
-        if subject or speaker:  # "Moved to Braga." has no subject
-            forms.append(f"{subject or language.me} {clause}")
-        for form in forms:
-            matched = _match(form, speaker, language)
-            if matched is None:
-                continue
-            frame, pattern, match, owner, value, thing = matched
-            groups = match.groupdict()
-            subject = (groups.get("subject") or subject).strip() if frame.owner == "person" else subject
-            rest = form[match.end() :] if frame.value not in ("rest", "day", "sentence") else ""
-            yield Fact(
-                owner, frame.attribute, thing, value, pattern.sense, frame.exclusive,
-                marked or pattern.sense != "states", groups.get("former") or "", corrects,
-                is_opened_temporarily or bool(language.temporary.search(clause)), bool(language.adds.search(clause)),
-                _qualifiers(rest, language), effective, piece.strip(),
-            )  # fmt: skip
-            break
+def expanded(text: str, language: Language) -> str:
+    """Return a text with its contractions in full: "I am" for "I'm"."""
+    for contraction, words in language.contractions:
+        text = contraction.sub(words, text)
+    return text
 
 
 class _Match(NamedTuple):
     frame: Frame
     pattern: Pattern
-    match: re.Match[str]
+    groups: dict[str, str | None]
     owner: Owner
     value: Value
     thing: frozenset[str]
+    rest: str
 
 
-def _match(clause: str, speaker: str, language: Language) -> _Match | None:
-    """Return the first frame that a clause fills completely."""
-    for frame in language.frames:
-        for pattern in frame.patterns:
-            match = pattern.regex.match(clause)
-            if match is None:
-                continue
-            groups = match.groupdict()
-            value = read_value(frame, pattern, groups, speaker, language)
-            holder = _owner(groups.get("subject") or groups.get("person") or language.me, speaker, language)
-            owned = _thing(groups.get("thing"), speaker, holder, language) if frame.thing else (_NOBODY, frozenset())
-            if value is None or owned is None:
-                continue
-            owner = holder if frame.owner == "person" else owned[0]
-            if owner is not None:
-                return _Match(frame, pattern, match, owner, value, owned[1])
-    return None
+class _Sentence:
+    """Reads the clauses of a sentence in order, because they share subjects, topics and marks of a change."""
 
+    def __init__(self, text: str, speaker: str, stated_at: datetime | None, language: Language) -> None:
+        self._text = text
+        self._speaker = speaker
+        self._stated_at = stated_at
+        self._language = language
+        self._is_marked = False
+        self._subject = ""
+        self._topic = ""
+        self._is_temporary = False
+        self._is_first = True
+        self._break = ""  # what follows the clause: "while"
+        self._is_introduced = False  # whether the last clause named the topic only
 
-def _owner(subject: str | None, speaker: str, language: Language) -> Owner | None:
-    """Return the person that a subject names, or None for a thing or a pronoun."""
-    words = (subject or "").split()
-    if not words:
+    def facts(self) -> Iterator[Fact]:
+        language = self._language
+        pieces = language.breaks.split(self._text)
+        for piece, mark in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
+            self._break = mark
+            yield from self._of_clause(piece)
+            self._is_first &= not piece.strip()
+            self._is_introduced &= mark in (":", ",", "(")
+
+    def _of_clause(self, piece: str) -> Iterator[Fact]:
+        language = self._language
+        lead = language.opening.match(piece)
+        opening = lead.group() if lead else ""
+        clause = language.adverb.sub("", piece[len(opening) :].strip(" .!,\u2026")).strip()
+        if not clause:
+            self._read_other(piece)
+            return
+        positive = self._without_negation(clause)
+        matched = self._match(positive or clause, positive is not None)
+        if matched is None:
+            self._read_other(piece)
+            named = _NAME.match(clause)
+            if named and (named[2] is None or named[2] in language.after_name):  # "Ann has left, …"
+                self._subject = self._subject or named[1]
+            return
+        if language.unasserted.search(clause):
+            return
+        self._remember(matched)
+        if matched.pattern.sense == "topics" or language.former.search(clause):
+            return
+        fact = self._fact(matched, piece.strip(), opening)
+        if positive is not None:
+            yield fact._replace(sense="ends", marked=True)
+        elif fact.effective or not language.future.search(clause):  # else a plan without a date
+            yield fact
+
+    def _remember(self, matched: _Match) -> None:
+        """Keep the subject and topic of a clause for the next ones."""
+        subject = matched.groups.get("subject") or ""
+        if matched.frame.owner == "person":
+            self._subject = "" if subject.lower() in self._language.mine else subject or self._subject
+        self._topic = matched.groups.get("thing") or self._topic
+        self._is_introduced = matched.pattern.sense == "topics"
+        if self._is_introduced:
+            self._is_marked = True
+            if subject.lower() in self._language.first:  # "I have a new boss, Ivan."
+                self._topic = f"{self._language.my} {self._topic}"
+            elif subject and subject.lower() not in self._language.common:
+                self._topic = f"{subject}{self._language.possessive} {self._topic}"
+
+    def _read_other(self, piece: str) -> None:
+        """Read a clause without a fact: "This week only, the course is on Monday."."""
+        language = self._language
+        self._is_introduced = False
+        if piece.strip().count(" ") < MAX_APPOSITION:
+            self._is_temporary |= bool(language.temporary.search(piece) or language.today.search(piece))
+
+    def _without_negation(self, clause: str) -> str | None:
+        """Return "Ann lives in Porto" for "Ann does not live in Porto any more"; None for other clauses."""
+        for negation, words in self._language.negations:
+            positive, count = negation.subn(words, clause)
+            if count:
+                return positive
         return None
+
+    def _match(self, clause: str, is_negated: bool) -> _Match | None:
+        """Match a clause; else with the subject or topic of earlier clauses in place of a pronoun or of nothing."""
+        language = self._language
+        word, _, rest = clause.partition(" ")
+        low = word.lower()
+        forms = [clause]
+        if low in language.pronouns and self._subject:
+            forms.insert(0, f"{self._subject} {rest}")
+        elif low in language.it and self._topic:
+            forms.insert(0, f"{self._topic} {rest}")
+        elif self._is_introduced and clause.count(" ") < MAX_APPOSITION:
+            forms.append(f"{self._topic} {language.copula} {clause}")
+        is_bare = low not in language.starting
+        if is_bare and self._subject:
+            forms.append(f"{self._subject} {clause}")
+        candidates = language.candidates(" ".join(forms) if len(forms) > 1 else clause)
+        if is_negated:
+            candidates = [(frame, pattern) for frame, pattern in candidates if pattern.sense == "states"]
+        matched = next((match for form in forms if (match := self._first(form, candidates)) is not None), None)
+        if matched is None and is_bare and self._is_first and self._speaker and not self._subject:
+            # "Moved to Braga.", but no states: "Take care!"
+            changes = [each for each in candidates if is_negated or each[1].sense in ("changes", "ends")]
+            matched = self._first(f"{language.me} {clause}", changes)
+        return matched
+
+    def _first(self, clause: str, candidates: Iterable[tuple[Frame, Pattern]]) -> _Match | None:
+        """Return the first pattern that a clause fills, or else a topic."""
+        topic: _Match | None = None
+        for frame, pattern in candidates:
+            match = pattern.regex.match(clause)
+            found = self._filled(frame, pattern, match) if match else None
+            if found is not None and pattern.sense != "topics":
+                return found
+            topic = topic or found
+        return topic
+
+    def _filled(self, frame: Frame, pattern: Pattern, match: re.Match[str]) -> _Match | None:
+        """Return the fact in a match; None if a part is not what the pattern requires."""
+        language, speaker = self._language, self._speaker
+        groups = match.groupdict()
+        subject = groups.get("subject") or ""
+        if subject.lower() in language.theirs:
+            subject = self._subject  # "Ann moved, her new boss is Ivan."
+        named = _NAME.match(match.string)
+        antecedent = subject or self._subject or (named[1] if named else "")
+        is_other = antecedent and antecedent.lower() not in language.first
+        other = _owner(antecedent, speaker, language) if is_other else None
+        if subject and self._is_plain(match):
+            return None
+        holder = _owner(subject or language.me, speaker, language)
+        owned = _thing(groups["thing"], speaker, other, language) if "thing" in groups else (_NOBODY, frozenset())
+        if owned is None or (frame.owner == "thing" and (groups.get("thing") or "").lower() in language.weekdays):
+            return None
+        owner = holder if frame.owner == "person" or (subject and not owned[0].person) else owned[0]
+        kind = next((name for name in groups if groups[name] and name not in ("subject", "thing")), "")
+        text = groups.get(kind) or ""
+        value: Value | None = Value("", frozenset())
+        if pattern.positive is not None:
+            value = liking(pattern.positive)
+        elif pattern.sense != "topics":
+            value = read_value(kind, text, frame.attribute, speaker, language)
+        if owner is None or value is None:
+            return None
+        end = match.start("day") + day_end(text, language) if kind == "day" else match.end()
+        return _Match(frame, pattern, groups, owner, value, owned[1], match.string[end:])
+
+    def _is_plain(self, match: re.Match[str]) -> bool:
+        """Return whether the subject cannot be a person, because of the verb: "Sounds like rain"."""
+        language = self._language
+        subject, verb = match["subject"].lower().split(), match.string[match.end("subject") :].split(maxsplit=1)
+        return subject[0] not in language.first | language.mine and verb[:1] != [] and verb[0] in language.plain_verbs
+
+    def _fact(self, matched: _Match, piece: str, opening: str) -> Fact:
+        language = self._language
+        frame, pattern, groups, owner, value, thing, rest = matched
+        is_day = groups.get("day") is not None
+        days = placed_dates(_in_english(value.text, language), self._stated_at, direction=1) if is_day else []
+        around = " ".join((opening, value.text if is_day else "", rest, self._break))
+        is_temporary = self._is_temporary or bool(language.temporary.search(around))
+        return Fact(
+            owner=owner,
+            attribute=frame.attribute,
+            thing=thing,
+            value=value,
+            sense=pattern.sense,
+            exclusive=frame.exclusive,
+            marked=self._is_marked or pattern.sense != "states" or bool(language.now.search(self._text)),
+            corrects=bool(language.corrects.search(self._text)),
+            temporary=is_temporary or (pattern.sense == "states" and bool(language.today.search(piece))),
+            adds=bool(language.adds.search(piece)),
+            qualifiers=frozenset() if thing and frame.owner == "person" else _qualifiers(rest, language),
+            effective=self._effective(f"{opening}{rest}" if is_day else self._text),
+            expires=days[0][1].end if days else None,
+            text=piece,
+        )
+
+    def _effective(self, text: str) -> datetime | None:
+        """Return the start of a time in the future from which a statement is true: "from January"."""
+        text = _in_english(text, self._language)
+        if self._stated_at is None:
+            return None
+        direction = 1 if self._language.future.search(text) else None
+        for place, time in placed_dates(text, self._stated_at, direction=direction):
+            if time.start > self._stated_at + SOON and self._language.effective.search(f"{text[:place]}|{time.text}"):
+                return time.start
+        return None
+
+
+def _in_english(text: str, language: Language) -> str:
+    """Return a text with English names of months, so that its dates are found."""
+
+    def english(match: re.Match[str]) -> str:
+        name = language.english_months[match["month"].lower()]
+        if name == match["month"].lower():
+            return match.group()
+        return f"{match['day'].replace('.', '')}{name}" if match["day"] else f"in {name}"
+
+    return language.month.sub(english, text)
+
+
+def _owner(subject: str, speaker: str, language: Language) -> Owner | None:
+    """Return the person that a subject names, or None for a thing or a pronoun."""
+    words = subject.split()
     low = [word.lower() for word in words]
     if len(words) == 1 and (low[0] in language.first or low[0] in language.mine):
         return Owner(_name_tokens(speaker))
-    if low[0] in language.mine:
-        if len(words) > 2 and words[-1][:1].isupper():  # "my son Alfie"
-            return Owner(_name_tokens(words[-1]))
-        return Owner(_name_tokens(speaker), _path(low[1:], language))
-    if not words[0][:1].isupper() or low[0] in language.determiners or low[0] in language.common:
+    if any(word in language.common - language.mine for word in low):
         return None
-    name: list[str] = []
-    path_words: list[str] = []
-    for word in words:
-        (name if word[:1].isupper() and not path_words else path_words).append(language.genitive.sub("", word))
-    return Owner(_name_tokens(" ".join(name)), _path(path_words, language))
+    if low[0] in language.mine:
+        is_named = len(words) > 2 and words[-1][:1].isupper()
+        if is_named and (not language.capital_nouns or low[-2] in language.relations):  # "my son Alfie"
+            return Owner(_name_tokens(words[-1]), relation=frozenset(_path(low[1:-1], language)))
+        return Owner(_name_tokens(speaker), _path(low[1:], language))
+    name = list(takewhile(lambda word: word[:1].isupper() and word.lower() not in language.relations, words))
+    if not name or low[0] in language.determiners:
+        return None
+    path = words[len(name) :]
+    name[-1] = (language.genitive if path else _APOSTROPHE).sub("", name[-1])
+    return Owner(_name_tokens(" ".join(name)), _path(path, language))
 
 
 def _path(words: Iterable[str], language: Language) -> tuple[str, ...]:
@@ -262,14 +394,15 @@ def _thing(
 ) -> tuple[Owner, frozenset[str]] | None:
     """Return whose thing a phrase names, and its tokens: "the rent of my garage", "Ann's door code".
 
-    ``holder`` is whom "his" or "her" means: the subject of the clause.
+    ``holder`` is whom "his" or "her" means: the subject of the clause, if it is not the speaker.
     """
     words = (text or "").split()
-    if not words:
-        return None
     person: frozenset[str] = frozenset()
-    kept: list[str] = []
-    joining = language.qualifying | language.determiners
+    own_words: list[str] = []
+    dates: list[str] = []
+    if not words or words[0].lower() in language.of - language.articles:
+        return None
+    ignored = language.determiners | language.descriptions | language.of
     for place, word in enumerate(words):
         low = word.lower()
         bare = language.genitive.sub("", word)
@@ -279,36 +412,36 @@ def _thing(
             if holder is None or holder.path:
                 return None
             person = holder.person
-        elif word[:1].isupper() and bare != word:  # Ann's
+        elif not place and _is_possessor(words, language):  # Ann's
             person = _name_tokens(bare)
         elif place and words[place - 1].lower() in language.owned_by and word[:1].isupper():
             person = _name_tokens(word)
-        elif low in language.first or (low in language.common and low not in joining):
+        elif low in language.first or low in language.common - language.of - language.determiners:
             return None  # a sentence, not a thing: "I think that it"
-        elif low not in language.determiners and low not in language.descriptions and low not in language.qualifying:
-            kept.append(bare)
-    tokens = frozenset(token for word in kept for token in tokenize(word))
+        elif low not in ignored:
+            (dates if low in language.months or low in language.weekdays else own_words).append(bare)
+    tokens = frozenset(token for word in own_words or dates for token in tokenize(word))
     tokens = tokens - language.neutral or tokens
     return (Owner(person), tokens) if tokens and len(tokens) <= MAX_THING else None
 
 
+def _is_possessor(words: list[str], language: Language) -> bool:
+    """Return whether a phrase begins with a name in the genitive: "Ann's rent", "Annas Miete"."""
+    if not words[0][:1].isupper() or not language.genitive.search(words[0]):
+        return False
+    is_article = words[0].lower() in language.determiners
+    return not is_article and (not language.capital_nouns or (len(words) > 1 and words[1][:1].isupper()))
+
+
 def _qualifiers(rest: str, language: Language) -> frozenset[str]:
     """Return the tokens of the phrases with a preposition after a value: {"garage"} of "for the garage"."""
-    words = rest.split()
-    ignored = language.calendar | language.determiners | language.qualifying
+    ignored = language.determiners | language.of | language.descriptions
     tokens: set[str] = set()
     inside = False
-    for word in words:
+    for word in language.contrast.sub("", rest).split():
         low = word.lower().strip(",.")
         inside = inside or low in language.qualifying
-        if inside and low not in ignored:
+        is_date = low in language.months or (low in language.weekdays and low not in language.recurring)
+        if inside and not is_date and low not in ignored:
             tokens.update(tokenize(low))
     return frozenset(tokens) - language.neutral
-
-
-def _effective(sentence: str, said_at: datetime | None, language: Language) -> datetime | None:
-    """Return the start of a time in the future from which a sentence is true."""
-    if said_at is None or not language.effective.search(sentence):
-        return None
-    starts = [time.start for time in find_dates(sentence, said_at)]
-    return next((start for start in starts if start > said_at + SOON), None)

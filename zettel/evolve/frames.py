@@ -1,94 +1,161 @@
-"""Loads the frames of a language: patterns of statements about home, work, diet, prices, deadlines and so on.
+r"""Loads the frames of a language: patterns of statements about home, work, diet, prices, deadlines and so on.
 
-``languages/`` has one JSON file per language, so a new language needs no code. Each frame names an attribute, the
-patterns of clauses that state it, and when two of its values exclude each other. A pattern is a regular expression in
-which ``_`` stands for spaces, and a name in braces for a part of the fact, such as ``{subject}`` or ``{place}``. It
-matches a clause from its first word, without adverbs ("now") and opening words ("well", "since May").
+``languages/`` has one JSON file per language, so a new language is a file. ``others.json`` has frequent words of
+languages without frames, which identify their texts; ``places.json`` well-known towns and regions; ``products.json``
+classes of products, which all languages share.
+
+**Language file.** ``|`` separates the words of a list, spaces those of ``common`` and ``frequent``. In expressions
+``{months}``, ``{weekdays}``, ``{numbers}``, ``{units}`` and ``{currencies}`` stand for the lists of the same file.
+
+Words:
+
+- ``common``: words that never name a person or thing. ``frequent``: more words that identify the language.
+- ``first``, ``mine``: "I", "my". The first of them complete clauses without a subject, with ``copula`` ("is").
+- ``theirs``: "his". ``pronouns``: "he". ``it``: pronouns of things. ``articles``, ``determiners``: "the", "this".
+- ``after_name``: verbs after a name that later clauses may refer to. ``plain_verbs``: verbs that do not follow the name
+  of one person ("live"), so that "Sounds like rain" is not about somebody called Sounds.
+- ``negators``: "not". ``titles``: "Dr". ``joins``: words inside names ("of").
+- ``of``: prepositions inside things. ``qualifying``: those that say which thing a value belongs to ("8 euros for
+  children"). ``owned_by``: "of" before an owner's name. ``genitive``, ``possessive``: "'s", to find and to write.
+- ``descriptions``, ``neutral``: words that do not tell things apart ("new", "date").
+- ``capital_nouns``: true if all nouns are capitalised, as in German. There ``relations`` are the nouns that may come
+  after or before a name ("Annas Chefin", "mein Sohn Tom").
+- ``day_lead``: words before a day ("next"). ``months``, ``weekdays``: in order, each with its forms; a weekday may end
+  in "s". ``numbers``: from two. ``per``: "a" in "5 euros a day". ``units``, ``currencies``: forms by English name.
+- ``classes``: members by class, other forms after ``=``; two members exclude each other. ``heads``: last words of
+  things. ``lists``: alternatives that patterns use by name.
+
+Expressions:
+
+- ``contractions``: [expression, replacement] for a text. ``negations``: the same for a clause: "does not live … any
+  more" becomes "live …", and the clause ends the fact.
+- ``breaks`` (between clauses, without groups), ``lead`` (words before a clause), ``adverb`` (words to skip),
+  ``phrase_end`` (words after a value), ``contrast`` ("instead of Ann"), ``letter`` (the start of a letter).
+- ``now`` (marks of a change), ``corrects``, ``adds`` ("also"), ``future``, ``former`` ("used to"), ``temporary``,
+  ``today`` (on this day only), ``unasserted`` ("if"), ``reported`` ("thinks"), ``quotes`` (requests about a text).
+- ``effective``: what precedes a starting day, searched in the text before the day, ``|`` and the day.
+- ``clock``: a time of day, with groups named ``hour…`` and ``minute…``, or ``halfpast`` or ``halfto`` an hour.
+
+**Frame.** ``attribute``; ``owner``: "person" (the subject) or "thing" (whose the thing is); ``exclusive``: when
+different values exclude each other (:data:`Exclusive`); patterns that state the value (``states``), report a change to
+it (``changes``) or its end (``ends``), say that the person likes a thing or not (``positive``, ``negative``), or name a
+thing whose new value the next clause states (``topics``); ``examples``: [text, [[owner, attribute, thing, value], …]].
+The attribute "any" is for ends that name only a value ("I cancelled Netflix").
+
+**Pattern.** A regular expression that matches a clause from its first word. ``_`` is for spaces, and ``{part}`` for
+a part of the fact: a value of a kind (``{place}``, ``{amount}``, ``{day}``, see :mod:`zettel.evolve.values`), the name
+of a class, ``{class}`` for any product, ``{thing}``, the name of a list in ``heads``, or whose the fact is
+(``{subject}``, ``{first}``, ``{mine}``, ``{owner}``, ``{person}``). ``{words}`` are one to four other words.
+
+Example: ``{subject}_lives?_(in|at)_{place}`` matches "my wife lives in Porto".
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from zettel.text.tokens import tokenize
 
-Exclusive: TypeAlias = Literal["always", "dated", "marked", "known", "never"]
+Exclusive: TypeAlias = Literal["dated", "marked", "known", "never"]
 """When different values of an attribute exclude each other.
 
-``always``; ``dated``: if their times give the order; ``marked``: if the later one reports a change; ``known``: as
-``marked``, and for two well-known towns; ``never``: a person may have several.
+``dated``: if their times give the order; ``marked``: if the later one reports a change; ``known``: as ``marked``, and
+for two well-known towns; ``never``: a person may have several.
 """
-Sense: TypeAlias = Literal["states", "changes", "ends"]
-"""A pattern states a value, reports a change to it, or its end."""
-_FOLDER, _PLACES = "languages", "places.json"
-_NAME = r"(?-i:[A-Z\u00c0-\u00de][\w'.-]*(?:\s(?:(?:de|da|van|von|der|of|and|&)\s)?[A-Z\u00c0-\u00de][\w'-]*){0,3})"
+Sense: TypeAlias = Literal["changes", "ends", "states", "topics"]
+"""A pattern reports a change to a value, its end, or the value; or it names a thing for a following clause."""
+
+_FOLDER, _PLACES, _PRODUCTS, _OTHERS = "languages", "places.json", "products.json", "others.json"
 _WORD = r"[\w'./+&#-]+"
-_PARTS: dict[str, str] = {
-    "subject": rf"(?P<subject>(?:{_WORD}\s+){{0,4}}?{_WORD})",
-    "thing": rf"(?P<thing>(?:{_WORD}\s+){{0,7}}?{_WORD})",
-    "person": rf"(?P<person>{_NAME})",
-    "name": rf"(?P<value>(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s)?{_NAME})",
-    "place": rf"(?P<value>(?:the\s)?{_NAME})",
-    "organisation": rf"(?P<value>(?:the\s)?{_NAME}|the\s(?:[a-z-]+\s){{0,2}}[a-z-]+)",
-    "former": rf"(?P<former>(?:{_WORD}\s+){{0,4}}?{_WORD})",
-    "words": rf"(?:{_WORD}\s+){{0,3}}?{_WORD}",
-    "rest": r"(?P<value>.+)",
-    "number": r"(?P<value>(?:v|version\s)?\d[\d.,:/]*(?:\s?(?:{units})\b)?)",
-    "version": r"(?P<value>v?\d+(?:\.\d+)*)",
-    "product": r"(?P<thing>(?-i:[A-Z][\w.+#-]*(?:\s[A-Z][\w.+#-]*)?)|[a-z][\w.+#-]{2,})",
-    "code": r"(?P<value>(?:\+?\d[\d\s()/-]{2,}\d|[A-Z]{0,3}-?\d[\w-]*|\S+@\S+\.\w+|\S*\d\S*))",
-    "model": rf"(?P<value>(?:{_WORD}\s){{0,3}}?(?-i:[A-Z])[\w-]*(?:\s[\w-]*\d[\w-]*)?)",
-}
-"""Parts of a fact in patterns that need no words of the language."""
+_CAPITAL = r"(?-i:[A-Z\u00c0-\u00de])"
+_DIGITS = r"\d+(?:[.,]\d+)*"
+_DAY_NUMBER = r"\d{1,2}(?:st|nd|rd|th|\.)?"
+_DIGIT = re.compile(r"\d")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_GROUPS = re.compile(r"\{([a-z_]+)\}")
+_PIECES = re.compile(r"\\.|\[[^]]*\]|\{[^}]*\}|_(?P<run>[^\W\d_]+(?![?*]))|.")
+"""The beginning of a word, or what is none: an escape, a set of characters, a part."""
+_GROUP_NAME = re.compile(r"^\?(?:P<\w+>|:)")
+_OPTIONAL = re.compile(r"[?*]|\{\d")
+_ENGLISH_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_DOSES = ("microgram", "milligram", "gram", "milliliter", "unit", "drop", "puff", "tablet")
+_NUMERIC = re.compile(r"\(\?P<(?:amount|number|version|code|day)>")
+"""Kinds of values with digits, number words, weekdays or months."""
 
 
 class Pattern(NamedTuple):
-    """A compiled pattern, and its sense. ``positive`` is None but for likings."""
+    """A pattern, compiled when first needed. ``positive`` is None but for likings.
 
-    regex: re.Pattern[str]
+    A word of every matching clause begins with one of the ``cues``; without cues, this is not known.
+    """
+
+    expression: str
     sense: Sense
-    positive: bool | None = None
+    positive: bool | None
+    cues: tuple[str, ...]
+    is_numeric: bool
+
+    @property
+    def regex(self) -> re.Pattern[str]:
+        return _compiled(self.expression)
 
 
 @dataclass(frozen=True)
 class Frame:
-    """An attribute of a person or thing, with its patterns. ``value`` and ``thing`` are kinds of parts."""
+    """An attribute of a person or thing, with its patterns: changes first, then ends and states."""
 
     attribute: str
-    owner: Literal["person", "thing", "none"]
-    value: str
-    thing: str
+    owner: Literal["person", "thing"]
     exclusive: Exclusive
     patterns: tuple[Pattern, ...]
 
 
 @dataclass(frozen=True)
 class Language:
-    """The words and frames of one language. The expressions ignore case."""
+    """The words and frames of one language. The expressions ignore case. See the module for the fields."""
 
-    code: str
     common: frozenset[str]
     me: str
-    """"I", for a clause without a subject."""
+    my: str
     first: frozenset[str]
     mine: frozenset[str]
+    theirs: frozenset[str]
+    pronouns: frozenset[str]
+    it: frozenset[str]
+    after_name: frozenset[str]
+    plain_verbs: frozenset[str]
+    articles: frozenset[str]
     determiners: frozenset[str]
+    negators: frozenset[str]
     descriptions: frozenset[str]
     owned_by: frozenset[str]
+    of: frozenset[str]
     qualifying: frozenset[str]
+    possessive: str
+    neutral: frozenset[str]
+    """The tokens of ``neutral``."""
+    titles: frozenset[str]
+    capital_nouns: bool
+    relations: frozenset[str]
     genitive: re.Pattern[str]
     contractions: tuple[tuple[re.Pattern[str], str], ...]
+    negations: tuple[tuple[re.Pattern[str], str], ...]
     opening: re.Pattern[str]
     adverb: re.Pattern[str]
     breaks: re.Pattern[str]
+    """Finds the end of a clause, as a group."""
+    contrast: re.Pattern[str]
     phrase_end: re.Pattern[str]
-    neutral: frozenset[str]
-    """Tokens that do not tell things apart: "deadline" in "the report's deadline"."""
     future: re.Pattern[str]
     now: re.Pattern[str]
     adds: re.Pattern[str]
@@ -96,153 +163,345 @@ class Language:
     unasserted: re.Pattern[str]
     reported: re.Pattern[str]
     former: re.Pattern[str]
-    theirs: frozenset[str]
-    denies: re.Pattern[str]
     corrects: re.Pattern[str]
     quotes: re.Pattern[str]
+    letter: re.Pattern[str]
     effective: re.Pattern[str]
-    calendar: frozenset[str]
-    titles: frozenset[str]
-    weekday: re.Pattern[str]
+    clock: re.Pattern[str]
     date: re.Pattern[str]
-    classes: dict[str, str]
-    """The class of each member: {"vim": "editor"}."""
-    class_forms: tuple[tuple[re.Pattern[str], str], ...]
-    """Classes of members that are patterns: "iphone 15"."""
+    weekday: re.Pattern[str]
+    month: re.Pattern[str]
+    months: Mapping[str, int]
+    english_months: Mapping[str, str]
+    weekdays: Mapping[str, int]
+    recurring: frozenset[str]
+    numbers: Mapping[str, int]
+    units: Mapping[str, str]
+    currencies: Mapping[str, str]
+    classes: tuple[tuple[str, str, re.Pattern[str]], ...]
+    """(class, member, its forms)."""
+    copula: str
+    today: re.Pattern[str]
     frames: tuple[Frame, ...]
     about: tuple[tuple[re.Pattern[str], float], ...]
-    """Cues of a sentence about the person who says it, with their weights (:mod:`zettel.evolve.about`)."""
+    """Cues of a sentence about its speaker, with their weights (:mod:`zettel.evolve.about`)."""
     about_numbers: tuple[float, ...]
     about_bias: float
 
+    def candidates(self, clause: str) -> list[tuple[Frame, Pattern]]:
+        """Return the patterns that may match a clause, in order."""
+        by_cue, words = self._by_cue, _LETTERS.findall(clause.lower())
+        cues = {word[:end] for word in words for end in range(1, len(word) + 1)} & by_cue.keys()
+        places = set(by_cue[""]).union(*(by_cue[cue] for cue in cues))
+        is_numeric = bool(_DIGIT.search(clause)) or not self._counted.isdisjoint(words)
+        patterns = (self._patterns[place] for place in sorted(places))
+        return [(frame, pattern) for frame, pattern in patterns if is_numeric or not pattern.is_numeric]
 
-@lru_cache(maxsize=1)
-def languages() -> tuple[Language, ...]:
-    """Return all languages. Compiling their patterns takes some 50 ms, once."""
-    folder = files("zettel.evolve").joinpath(_FOLDER)
-    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".json"))
-    read = (json.loads(folder.joinpath(name).read_text("utf-8")) for name in names if name != _PLACES)
-    return tuple(map(_language, read))
+    @cached_property
+    def starting(self) -> frozenset[str]:
+        """Words that begin a clause with a subject."""
+        return self.first | self.determiners | self.mine | self.pronouns | self.it
+
+    @cached_property
+    def _patterns(self) -> tuple[tuple[Frame, Pattern], ...]:
+        return tuple((frame, pattern) for frame in self.frames for pattern in frame.patterns)
+
+    @cached_property
+    def _by_cue(self) -> dict[str, list[int]]:
+        by_cue: defaultdict[str, list[int]] = defaultdict(list)
+        for place, (_, pattern) in enumerate(self._patterns):
+            for cue in pattern.cues or ("",):
+                by_cue[cue].append(place)
+        return by_cue
+
+    @cached_property
+    def _counted(self) -> frozenset[str]:
+        return frozenset((*self.numbers, *self.months, *self.weekdays))
+
+
+@cache
+def language_codes() -> tuple[str, ...]:
+    """Return the codes of the languages that have frames."""
+    names = sorted(file.name for file in files("zettel.evolve").joinpath(_FOLDER).iterdir())
+    return tuple(name.removesuffix(".json") for name in names if re.fullmatch(r"[a-z]{2,3}\.json", name))
+
+
+@cache
+def language(code: str) -> Language:
+    """Return a language by its code, such as "en"; the first call takes some 50 ms."""
+    return _language(_read(f"{code}.json"))
 
 
 def language_of(text: str) -> Language | None:
-    """Return the language with the most common words in ``text``; None without any."""
-    words = re.findall(r"[^\W\d_]+", text.lower())
-    counts = [(sum(word in language.common for word in words), language) for language in languages()]
-    count, best = max(counts, key=lambda counted: counted[0])
-    return best if count else None
+    """Return the language of a text by its frequent words; None if it has no frames."""
+    words = _LETTERS.findall(text.lower())
+    counts = [(sum(word in frequent for word in words), code) for code, frequent in _frequent_words().items()]
+    count, code = max(counts, key=lambda counted: counted[0], default=(0, ""))
+    return language(code) if count and code in language_codes() else None
 
 
-@lru_cache(maxsize=1)
-def places() -> frozenset[str]:
-    """Return well-known towns, in lower case: two of them are two homes. Regions are not among them."""
-    content = files("zettel.evolve").joinpath(_FOLDER).joinpath(_PLACES).read_text("utf-8")
-    return frozenset(name.lower() for name in json.loads(content)["towns"])
+@cache
+def towns() -> frozenset[str]:
+    """Return well-known towns, in lower case: two of them are two homes."""
+    return frozenset(name.lower() for name in _read(_PLACES)["towns"])
+
+
+@cache
+def regions() -> frozenset[str]:
+    """Return countries and parts of them, in lower case: a home in a town may be in one of them."""
+    return frozenset(name.lower() for name in _read(_PLACES)["regions"])
+
+
+@cache
+def _frequent_words() -> dict[str, frozenset[str]]:
+    """Return the words by which languages are recognised; those with frames come first."""
+    words = {code: "{common} {frequent}".format_map(_read(f"{code}.json")) for code in language_codes()}
+    return {code: frozenset(text.split()) for code, text in (words | _read(_OTHERS)).items()}
+
+
+def _read(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(files("zettel.evolve").joinpath(_FOLDER).joinpath(name).read_text("utf-8"))
+    return content
 
 
 def _language(data: dict[str, Any]) -> Language:
-    def ignoring_case(name: str) -> re.Pattern[str]:
-        return re.compile(data[name], re.IGNORECASE)
+    data["classes"] |= _read(_PRODUCTS)
+    months, weekdays = _by_form(data["months"]), _by_form(data["weekdays"])
+    weekdays |= {f"{form}s": day for form, day in weekdays.items()}  # "Mondays", "montags"
+    numbers = _by_form(data["numbers"], 2)
+    units, currencies = _inverse(data["units"]), _inverse(data["currencies"])
+    lists: dict[str, Iterable[str]] = {
+        "months": months,
+        "weekdays": weekdays,
+        "numbers": numbers,
+        "units": units,
+        "currencies": currencies,
+    }
+    alternatives = {name: _alternatives(forms) for name, forms in lists.items()}
+
+    def expression(text: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
+        return re.compile(_GROUPS.sub(lambda name: f"(?:{alternatives[name[1]]})", text), flags)
 
     def words(name: str) -> frozenset[str]:
         return frozenset(data[name].split("|"))
 
-    members = [(value, name) for name, values in data["classes"].items() for value in values.split("|")]
-    classes = {value.lower(): name for value, name in members if "\\" not in value}
-    forms = tuple((re.compile(value), name) for value, name in members if "\\" in value)
-    numbers = data.get("about_numbers", {})
-    months, weekdays = data["months"], data["weekdays"]
-    day = r"\d{1,2}(?:st|nd|rd|th|\.)?"
+    about = data.get("about_numbers", {})
+    def replacements(name: str) -> tuple[tuple[re.Pattern[str], str], ...]:
+        return tuple((expression(old), new) for old, new in data[name])
+
+    parts = _parts(data, alternatives)
+    month, day = alternatives["months"], _DAY_NUMBER
     return Language(
-        code=data["language"],
         common=frozenset(data["common"].split()),
         me=data["first"].partition("|")[0],
+        my=data["mine"].partition("|")[0],
         first=words("first"),
         mine=words("mine"),
-        determiners=words("determiners"),
+        theirs=words("theirs"),
+        pronouns=words("pronouns"),
+        it=words("it"),
+        after_name=words("after_name"),
+        plain_verbs=words("plain_verbs"),
+        articles=words("articles"),
+        determiners=words("determiners") | words("articles"),
+        negators=words("negators"),
         descriptions=words("descriptions"),
         owned_by=words("owned_by"),
-        qualifying=words("of"),
-        genitive=re.compile(rf"(?:{data['genitive']})$"),
-        contractions=tuple((re.compile(old, re.IGNORECASE), new) for old, new in data["contractions"]),
-        opening=re.compile(rf"^\W*(?:(?:{data['lead']})\b[\s,]*)*", re.IGNORECASE),
-        adverb=re.compile(rf"\s*\b(?:{data['adverb']})\b(?=\s|$)", re.IGNORECASE),
-        breaks=ignoring_case("breaks"),
-        phrase_end=re.compile(rf"\s(?:{data['phrase_end']})\b.*|[.!?,;].*", re.IGNORECASE | re.DOTALL),
+        of=words("of"),
+        qualifying=words("qualifying"),
+        possessive=data["possessive"],
         neutral=frozenset(token for word in data["neutral"].split("|") for token in tokenize(word)),
-        future=ignoring_case("future"),
-        now=ignoring_case("now"),
-        adds=ignoring_case("adds"),
-        temporary=ignoring_case("temporary"),
-        unasserted=ignoring_case("unasserted"),
-        reported=ignoring_case("reported"),
-        former=ignoring_case("former"),
-        theirs=words("theirs"),
-        denies=ignoring_case("denies"),
-        corrects=ignoring_case("corrects"),
-        quotes=ignoring_case("quotes"),
-        effective=ignoring_case("effective"),
-        calendar=frozenset([*months.split("|"), *weekdays.split("|")]),
         titles=words("titles"),
-        weekday=re.compile(rf"\b(?:{weekdays})\b"),
+        capital_nouns=data["capital_nouns"],
+        relations=words("relations"),
+        genitive=re.compile(rf"(?:{data['genitive']})$"),
+        contractions=replacements("contractions"),
+        negations=replacements("negations"),
+        opening=expression(rf"^\W*(?:(?:{data['lead']})\b[\s,]*)*"),
+        adverb=expression(rf"(?:^|\s)(?:{data['adverb']})(?=\s|$)"),
+        breaks=expression(f"({data['breaks']})"),
+        contrast=expression(data["contrast"]),
+        phrase_end=expression(rf"\s(?:{data['phrase_end']})\b.*|[.!?,;].*", re.IGNORECASE | re.DOTALL),
+        future=expression(data["future"]),
+        now=expression(data["now"]),
+        adds=expression(data["adds"]),
+        temporary=expression(data["temporary"]),
+        unasserted=expression(data["unasserted"]),
+        reported=expression(data["reported"]),
+        former=expression(data["former"]),
+        corrects=expression(data["corrects"]),
+        quotes=expression(data["quotes"]),
+        letter=expression(data["letter"], re.IGNORECASE | re.MULTILINE | re.DOTALL),
+        effective=expression(data["effective"]),
+        clock=expression(data["clock"]),
         date=re.compile(
-            rf"\b(?P<day>{day})\s(?:of\s)?(?P<month>{months})\b|\b(?P<month2>{months})\s(?:the\s)?(?P<day2>{day})\b"
+            rf"\b(?P<day>{day})\s(?:of\s)?(?P<month>{month})\b|\b(?P<month2>{month})\s(?:the\s)?(?P<day2>{day})\b"
+            r"|\b(?:\d{4}-(?P<month3>\d\d)-(?P<day3>\d\d)|(?P<day4>\d{1,2})\.(?P<month4>\d{1,2})\.)",
+            re.IGNORECASE,
         ),
-        classes=classes,
-        class_forms=forms,
-        frames=tuple(_frame(frame, data) for frame in data["frames"]),
+        weekday=re.compile(rf"\b(?:{alternatives['weekdays']})\b", re.IGNORECASE),
+        month=re.compile(rf"(?P<day>\d\.?\s)?\b(?P<month>{month})\b", re.IGNORECASE),
+        months=months,
+        english_months={form: _ENGLISH_MONTHS[number - 1] for form, number in months.items()},
+        weekdays=weekdays,
+        recurring=frozenset(f"{form}s" for form in weekdays),
+        numbers=numbers,
+        units=units,
+        currencies=currencies,
+        classes=tuple(
+            (name, forms.partition("=")[0], re.compile(forms.replace("=", "|")))
+            for name, members in data["classes"].items()
+            for forms in members.split("|")
+        ),
+        copula=data["copula"],
+        today=expression(data["today"]),
+        frames=tuple(_frame(frame, parts) for frame in data["frames"]),
         about=tuple((re.compile(cue, re.IGNORECASE), weight) for cue, weight in data.get("about", ())),
-        about_numbers=tuple(numbers[name] for name in ("length", "follows", "sentences")) if numbers else (),
-        about_bias=numbers.get("bias", 0.0),
+        about_numbers=tuple(about[name] for name in ("length", "follows", "sentences")) if about else (),
+        about_bias=about.get("bias", 0.0),
     )
 
 
-def _amount(data: dict[str, Any]) -> str:
-    number = r"\d[\d.,]*(?<=\d)(?:\s?k\b)?"
-    return rf"[$\u20ac\u00a3]\s?{number}|{number}\s?(?:(?:{data['currencies']})\b|[\u20ac$\u00a3])"
+def _by_form(lines: Iterable[str], first: int = 1) -> dict[str, int]:
+    return {form: number for number, forms in enumerate(lines, first) for form in forms.split("|")}
 
 
-def _frame(frame: dict[str, Any], data: dict[str, Any]) -> Frame:
-    kind = frame["value"]
-    classes = data["classes"]
-    chosen = classes[kind.partition(":")[2]] if ":" in kind else "|".join(classes.values())
-    first = rf"(?P<subject>{data['first']})"
-    end = rf"(?=\s(?:{data['phrase_end']})\b|\s*[.!?,;]|\s*$)"
-    parts = _PARTS | {
-        "class": rf"(?P<value>(?:{chosen}))\b",
-        "first": first,
-        "mine": rf"(?P<subject>(?:{data['mine']}))",
-        "owner": rf"(?P<subject>(?:{data['mine']})|{_NAME}(?:{data['genitive']}))",
-        "role": rf"(?P<thing>(?:{_WORD}\s){{0,2}}?(?:{data['roles']}))",
-        "name_or_me": rf"(?P<value>(?-i:[A-Z][\w'-]+)|(?:{data['first']}))",
-        "amount": rf"(?P<value>{_amount(data)})",
-        "day": r"(?P<value>\S.*)",
+def _inverse(lists: Mapping[str, str]) -> dict[str, str]:
+    return {form: name for name, forms in lists.items() for form in forms.split("|")}
+
+
+def _alternatives(forms: Iterable[str]) -> str:
+    return "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
+
+
+def _parts(data: dict[str, Any], lists: Mapping[str, str]) -> dict[str, str]:
+    """Return the expressions that the parts of patterns stand for."""
+    first, mine, genitive, numbers = data["first"], data["mine"], data["genitive"], lists["numbers"]
+    articles = f"{data['articles']}|{data['determiners']}"
+    article = rf"(?:(?:{data['articles']})\s)"
+    name_word = rf"{_CAPITAL}[\w'.&-]*"
+    name = rf"{name_word}(?:\s(?:(?:{data['joins']})\s)*{_CAPITAL}[\w'&-]*){{0,3}}"
+    end = rf"(?=\s(?:{data['phrase_end']})\b|\s*[.!?,;:]|\s*$)"
+    rate = rf"(?:(?:\s?/\s?|\s(?:{data['per']})\s)(?:{lists['units']})\b)?"
+    unit = rf"(?:(?:\s|-)?(?:{lists['units']})\b)"
+    currency = rf"(?:(?:{lists['currencies']})\b|[\u20ac$\u00a3])"
+    digits = rf"{_DIGITS}(?:\s?k\b)?"
+    institution = data["lists"]["institution"]
+    month = rf"(?:{lists['months']})"
+    date = rf"(?:{lists['weekdays']})\b(?:,?\s)?|{_DAY_NUMBER}\s(?:of\s)?{month}|{month}\s{_DAY_NUMBER}"
+    amount = rf"(?:[$\u20ac\u00a3]\s?{digits}|{digits}\s?{currency}|(?:{numbers})\s{currency})"
+    dose = "|".join(data["units"][name] for name in _DOSES)
+    parts = {
+        "subject": rf"(?P<subject>(?:{_WORD}\s+){{0,4}}?{_WORD})",
+        "first": rf"(?P<subject>{first})",
+        "mine": rf"(?P<subject>(?:{mine}))",
+        "owner": rf"(?P<subject>(?:{mine}|{data['theirs']})\b|{name}(?=(?:{genitive})\s))(?:{genitive})?",
+        "person": rf"(?P<subject>{name})",
+        "thing": rf"(?P<thing>(?:{_WORD}\s+){{0,7}}?{_WORD})",
         "last_thing": rf"(?P<thing>(?:{_WORD}\s+){{0,7}}?{_WORD}){end}",
-        "phrase": rf"(?P<value>(?:{_WORD}\s+){{0,6}}?{_WORD}){end}",
-        "number": _PARTS["number"].replace("{units}", data["units"]),
-        "identifier": rf"(?P<thing>(?:{_WORD}\s+){{0,4}}?(?:{data['things']['identifier']}))",
+        "the_thing": rf"(?P<thing>(?:{articles})\s(?:{_WORD}\s+){{0,6}}?{_WORD}){end}",
+        "product": rf"(?P<thing>{_CAPITAL}[\w.+#-]*(?:\s{_CAPITAL}[\w.+#-]*)?|[a-z][\w.+#-]{{2,}})",
+        "words": rf"(?:{_WORD}\s+){{0,3}}?{_WORD}",
+        "end": end,
+        "name": rf"(?P<name>(?:(?:{data['titles']})\b\.?\s)?{name})",
+        "holder": rf"(?P<holder>{name}|(?:{first}))",
+        "fullname": rf"(?P<fullname>{name})",
+        "place": rf"(?P<place>{article}?{name})",
+        "town": rf"(?P<town>{name})",
+        "company": rf"(?P<organisation>{name})",
+        "organisation": (
+            rf"(?P<organisation>{article}(?:{_WORD}\s){{0,2}}?(?:{institution})|{article}?{name}(?:\s(?:{institution}))?"
+            rf"|{article}(?:{_WORD}\s){{0,2}}?{_WORD}{end})"
+        ),
+        "title": rf"(?P<title>(?:{_WORD}\s+){{0,4}}?{_WORD}){end}",
+        "phrase": rf"(?P<phrase>(?:{_WORD}\s+){{0,6}}?{_WORD}){end}",
+        "rest": r"(?P<rest>.+)",
+        "sentence": r"(?P<sentence>.+)",
+        "number": rf"(?P<number>{_DIGITS}{unit}?{rate}|(?:{numbers}){unit}{rate})",
+        "count": rf"(?P<number>\d+|(?:{numbers})\b)",
+        "dose": rf"(?P<number>{_DIGITS}\s?(?:{dose})\b)",
+        "version": r"(?P<version>v?\d+(?:\.\d+)*)",
+        "code": (r"(?P<code>(?:\+?\d[\d\s()/-]{2,}\d|[A-Z]{0,3}-?\d[\w-]*|\S*\d\S*))(?!\S*\w)"),
+        "telephone": r"(?P<code>\+?\d[\d\s()/-]{5,}\d)",
+        "model": rf"(?P<model>(?:{_WORD}\s){{0,3}}?{_CAPITAL}[\w-]*(?:\s[\w-]*\d[\w-]*)?)",
+        "amount": rf"(?P<amount>{amount}{rate})",
+        "sum": rf"(?P<amount>(?:{amount}|{digits}(?![\w%]|[.,:]\d|\s?(?:{lists['units']})\b)){rate})",
+        "date": rf"(?P<day>{date})",
+        "day": rf"(?P<day>(?:(?:{data['day_lead']})\s)*(?:(?:{lists['weekdays']}|{lists['months']}|{numbers})\b|\d).*)",
     }
-    if frame.get("thing") == "identifier":
-        parts["thing"] = parts["identifier"]
-    senses = (
-        ("states", "states", None), ("changes", "changes", None), ("ends", "ends", None),
-        ("positive", "states", True), ("negative", "states", False),
+    classes = {name: members.replace("=", "|") for name, members in data["classes"].items()}
+    parts |= {name: rf"(?P<class>{members})\b" for name, members in classes.items()}
+    parts |= {name: f"(?:{members})" for name, members in (*lists.items(), *data["lists"].items())}
+    of = rf"(?:\s(?:{data['of']})\s(?:{_WORD}\s+){{0,3}}?{_WORD})?"
+    for name, members in data["heads"].items():
+        parts[name] = rf"(?P<thing>(?:{_WORD}\s+){{0,3}}?(?:{members})\b(?!\s(?:{members})\b){of})"
+    products = [members for name, members in classes.items() if name in _read(_PRODUCTS)]
+    parts["class"] = rf"(?P<class>{'|'.join(products)})\b"
+    return parts
+
+
+def _frame(frame: dict[str, Any], parts: Mapping[str, str]) -> Frame:
+    kinds: tuple[tuple[str, Sense, bool | None], ...] = (
+        ("changes", "changes", None), ("ends", "ends", None), ("states", "states", None),
+        ("positive", "states", True), ("negative", "states", False), ("topics", "topics", None),
     )  # fmt: skip
-    compiled = [
-        Pattern(_compiled(pattern, parts), sense, positive)  # type: ignore[arg-type]
-        for key, sense, positive in senses
-        for pattern in frame.get(key, ())
-    ]
-    compiled.sort(key=lambda pattern: ("changes", "ends", "states").index(pattern.sense))
-    return Frame(
-        frame["attribute"], frame["owner"], kind, frame.get("thing", ""), frame["exclusive"], tuple(compiled)
-    )
+    patterns = (_pattern(text, sense, positive, parts) for key, sense, positive in kinds for text in frame.get(key, ()))
+    return Frame(frame["attribute"], frame["owner"], frame["exclusive"], tuple(patterns))
 
 
-def _compiled(pattern: str, parts: dict[str, str]) -> re.Pattern[str]:
-    pattern = re.sub(r"\{thing\}$", "{last_thing}", pattern)
-    pieces = re.split(r"\{([a-z_]+)\}", pattern)  # words of the pattern and names of parts alternate
-    filled = "".join(
-        parts[piece] if place % 2 else piece.replace("_", r"\s+") for place, piece in enumerate(pieces)
-    )
-    return re.compile(f"{filled}(?!\\w)", re.IGNORECASE)
+def _pattern(text: str, sense: Sense, positive: bool | None, parts: Mapping[str, str]) -> Pattern:
+    whole = re.sub(r"\{thing\}$", "{last_thing}", text)
+    pieces = _GROUPS.split(whole)  # words of the pattern and names of parts alternate
+    filled = "".join(parts[piece] if place % 2 else piece.replace("_", r"\s+") for place, piece in enumerate(pieces))
+    return Pattern(rf"{filled}(?!\w)", sense, positive, _cues(text), bool(_NUMERIC.search(filled)))
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression, re.IGNORECASE)
+
+
+def _cues(pattern: str) -> tuple[str, ...]:
+    """Return beginnings of words of a pattern, one of which every match contains; () if there are none."""
+    cues: list[str] = []
+    for alternative in _split(pattern):
+        best = max(_literals(alternative), key=lambda literals: min(map(len, literals), default=0), default=())
+        if not best:
+            return ()
+        cues += best
+    return tuple(dict.fromkeys(cues))
+
+
+def _split(pattern: str) -> list[str]:
+    """Return the alternatives of a pattern."""
+    alternatives, depth = [""], 0
+    for character in pattern:
+        depth += (character == "(") - (character == ")")
+        if character == "|" and not depth:
+            alternatives.append("")
+        else:
+            alternatives[-1] += character
+    return alternatives
+
+
+def _literals(pattern: str) -> list[tuple[str, ...]]:
+    """Return for each group and run of letters in a pattern without alternatives the beginnings it requires."""
+    found: list[tuple[str, ...]] = []
+    outside = "_"
+    depth = start = 0
+    for place, character in enumerate(pattern):
+        if character == "(":
+            start = start if depth else place + 1
+            depth += 1
+        elif character == ")":
+            depth -= 1
+            group = _GROUP_NAME.sub("", pattern[start:place])
+            if depth:
+                continue
+            if outside[-1] == "_" and not _OPTIONAL.match(pattern, place + 1) and not group.startswith("?"):
+                found.append(_cues(group))
+            ends_word = all(alternative in ("", "_") or alternative[-1] == "_" for alternative in _split(group))
+            outside += "_" if ends_word and outside[-1] == "_" else ")"
+        elif not depth:
+            outside += "_" if character == " " else character
+    return found + [(piece["run"].lower(),) for piece in _PIECES.finditer(outside) if piece["run"]]

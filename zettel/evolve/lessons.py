@@ -45,14 +45,14 @@ MAX_ACT_WORDS = 8
 _THIS = r"it|this|that|the (?:problem|issue|bug|error|trouble)"
 _NEVER = r"(?:never|(?:has|have|had)(?:n't| not))(?: really)?"
 _WELL = re.compile(
-    r"^(?P<act>.{2,}?)\s+(?:has |have |finally |really |just |also |then )*"
+    r"^(?P<act>.+?\S)\s+(?:has |have |finally |really |just |also |then )*"
     r"(?:(?:fixed|solved|resolved|cured|cleared up)\s+(?P<what>[^.,;!]+)"
     r"|(?:worked|works now|helped|did the trick|did it))"
     r"(?P<rest>[^.,;!]*)[.,;!]?",
     re.IGNORECASE,
 )
 _BADLY = re.compile(
-    r"^(?P<act>.{2,}?)\s+(?:has |have |then |just |also )*"
+    r"^(?P<act>.+?\S)\s+(?:has |have |then |just |also )*"
     r"(?:(?:broke|did not fix|didn't fix|did not solve|didn't solve"
     rf"|{_NEVER} (?:fixed|solved|resolved|cured|cleared up))\s+(?P<what>[^.,;!]+)"
     rf"|(?:failed|(?:did not|didn't|does not|doesn't) (?:work|help)|{_NEVER} (?:worked|helped)"

@@ -3,7 +3,7 @@
 After PAMU (Sun et al. 2025, "Preference-Aware Memory Update for Long-Term LLM Agents", arXiv:2510.09720), which keeps a
 long-term and a short-term tendency side by side, so that a new preference does not overwrite an old one. PAMU averages
 numbers; zettel quotes statements, so that each one can be traced. A statement is **recent** if it is from the scope's
-last weeks and nothing like it was said before, else **lasting**. One mention suffices. A fact that a later statement
+last weeks and nothing like it was stated before, else **lasting**. One mention suffices. A fact that a later statement
 replaced is left out, and of similar statements only the best is shown.
 
 Statements are sentences with a fact (:mod:`zettel.evolve.facts`) or many cues of one (:mod:`zettel.evolve.about`), and
@@ -28,8 +28,6 @@ from zettel.model import Kind, Note, implied_role
 from zettel.text.extraction import is_question, sentences
 from zettel.text.tokens import tokenize
 
-PROFILE = "profile"
-"""The tag of a profile."""
 PEOPLE = 3
 """The most people in a profile, those with the most statements first."""
 LINES = 60
@@ -38,6 +36,8 @@ COMPARED = 600
 """The most statements of a person that are compared, those with the highest weights."""
 LEAST_WEIGHT = -2.2
 """The lowest weight of a statement without a fact, in log-odds: one in ten such sentences is on a sheet."""
+SHOWN_WEIGHT = -4.0
+"""The same for statements that a model sees."""
 FACT_WEIGHT = 0.0
 """The lowest weight of a statement with a fact about the person, and of a fact that a model wrote."""
 SIMILAR, PENALTY = 0.3, 4.0
@@ -52,7 +52,7 @@ MAX_CHARS = 4800
 """The most characters of a profile, some 1,200 tokens."""
 INSTRUCTIONS_HEAD, LASTING_HEAD, RECENT_HEAD = "Instructions", "Lasting", "Recent"
 _ABOUT_OTHERS = frozenset({"value", "responsible", "version", "identifier"})
-"""Attributes of things, which a profile shows only if the sentence itself says much about the person."""
+"""Attributes of things, which a profile shows only if the sentence has many cues of its own."""
 _INSTRUCTION = "instruction"
 
 
@@ -68,7 +68,7 @@ class Statement(NamedTuple):
 
     @property
     def times(self) -> tuple[datetime, ...]:
-        """When it was said; of a merged note, more than once."""
+        """Its times; a merged note has several."""
         return self.note.occurrences or ((self.note.occurred_at,) if self.note.occurred_at else ())
 
     @property
@@ -84,7 +84,9 @@ class Profile(NamedTuple):
     sources: tuple[str, ...]
 
 
-class _Line(NamedTuple):
+class ProfileLine(NamedTuple):
+    """A line of a profile, with its heading, its person and the ids of its notes."""
+
     head: str
     person: str
     text: str
@@ -108,9 +110,10 @@ class _Speakers:
         return self._by_full_name.get(key) or self._by_first_name.get(key)
 
 
-def statements(note: Note) -> list[Statement]:
+def statements(note: Note, least: float = LEAST_WEIGHT) -> list[Statement]:
     """Return the statements of a note about its speaker, or of a model's fact about the person at its start.
 
+    Statements without a fact have at least the weight ``least``.
     Example: for "Hi! I'm allergic to nuts. Any ideas for lunch?" the statement "I'm allergic to nuts."
     """
     speaker = (note.speaker or "").strip()
@@ -120,21 +123,21 @@ def statements(note: Note) -> list[Statement]:
     role = note.role or implied_role(speaker)
     if role not in (None, "user") or not (speaker or role) or len(note.content) > MAX_NOTE:
         return []
-    text = own_words(note.content)
-    language = language_of(text)
+    language = language_of(note.content)
     if language is None:
         return []
-    stated = facts(note)
+    text = own_words(note.content, language)
+    stated, names = facts(note), {"user", *speaker.lower().split()}
     spoken = sentences(text)
     found = []
     for number, sentence in enumerate(spoken):
         full = expanded(sentence, language)
-        own = tuple(fact for fact in stated if fact.text in full)
+        own = tuple(fact for fact in stated if fact.text in full and fact.owner.person <= names)
         weight = FACT_WEIGHT if any(fact.attribute not in _ABOUT_OTHERS for fact in own) else float("-inf")
         is_own = not (language.first | language.mine).isdisjoint(full.lower().split())
         if language.about and (own or is_own):
             weight = max(weight, weight_about(sentence, Place(number, len(spoken)), language))
-        if weight >= LEAST_WEIGHT and len(sentence) >= MIN_STATEMENT and not (is_question(sentence) and not own):
+        if weight >= least and len(sentence) >= MIN_STATEMENT and not (is_question(sentence) and not own):
             found.append(_statement(note, speaker or "user", sentence, own, weight))
     return found
 
@@ -144,16 +147,30 @@ def profile(statements: Iterable[Statement], speakers: Collection[str], latest: 
 
     ``latest`` is the time of the scope's last event.
     """
+    described = current(statements, speakers)
+    limit = MAX_CHARS // max(len(described), 1), LINES // max(len(described), 1)
+    return render([line for person, spoken in described.items() for line in _lines(person, spoken, latest, *limit)])
+
+
+def current(statements: Iterable[Statement], speakers: Collection[str]) -> dict[str, list[Statement]]:
+    """Return by person, for the PEOPLE with the most, the statements that are still true, oldest first."""
     by_person: dict[str, list[Statement]] = {}
     known = _Speakers(speakers)
     for statement in sorted(statements, key=_order):
         if person := known.resolve(statement.person):
-            by_person.setdefault(person, []).append(statement)
+            by_person.setdefault(person, []).append(statement._replace(person=person))
     people = sorted(by_person, key=lambda person: (-len(by_person[person]), person))[:PEOPLE]
-    lines: list[_Line] = []
-    for person in people:
-        limit = MAX_CHARS // len(people), LINES // len(people)
-        lines += _lines(person, _current(by_person[person]), latest, *limit)
+    return {person: _current(by_person[person]) for person in people}
+
+
+def weightiest(spoken: Sequence[Statement], count: int) -> list[Statement]:
+    """Return the ``count`` statements with the highest weights, instructions first, in their order."""
+    places = sorted(range(len(spoken)), key=lambda place: (spoken[place].is_instruction, spoken[place].weight, place))
+    return [spoken[place] for place in sorted(places[-count:])]
+
+
+def render(lines: Sequence[ProfileLine]) -> Profile | None:
+    """Return the profile with these lines under their headings, None without any."""
     if not lines:
         return None
     content = "\n".join(
@@ -162,8 +179,8 @@ def profile(statements: Iterable[Statement], speakers: Collection[str], latest: 
         if (under := [line for line in lines if line.head == head])
         for text in (head, *map(_bullet, under))
     )
-    described = tuple(person for person in people if any(line.person == person for line in lines))
-    return Profile(content, described, tuple(sorted({source for line in lines for source in line.sources})))
+    people = tuple(dict.fromkeys(line.person for line in lines))
+    return Profile(content, people, tuple(sorted({source for line in lines for source in line.sources})))
 
 
 def _statement(note: Note, person: str, text: str, stated: tuple[Fact, ...], weight: float) -> Statement:
@@ -199,17 +216,18 @@ def _current(spoken: Sequence[Statement]) -> list[Statement]:
     return [statement for statement in spoken if id(statement) not in old | ended]
 
 
-def _lines(person: str, spoken: Sequence[Statement], latest: datetime | None, chars: int, count: int) -> list[_Line]:
+def _lines(
+    person: str, spoken: Sequence[Statement], latest: datetime | None, chars: int, count: int
+) -> list[ProfileLine]:
     """Return lines for the best statements that differ, in order of time."""
-    places = sorted(range(len(spoken)), key=lambda place: (spoken[place].is_instruction, spoken[place].weight, place))
-    spoken = [spoken[place] for place in sorted(places[-COMPARED:])]
+    spoken = weightiest(spoken, COMPARED)
     alike = [[_likeness(one, other) for other in spoken] for one in spoken]
     rank = [
         (each.is_instruction, each.weight + log(_days(spoken, likeness)))
         for each, likeness in zip(spoken, alike, strict=True)
     ]
     penalty = [0.0] * len(spoken)
-    lines: dict[int, _Line] = {}
+    lines: dict[int, ProfileLine] = {}
     remaining = list(range(len(spoken)))
     while remaining and len(lines) < count:
         best = max(remaining, key=lambda place: (rank[place][0], rank[place][1] - penalty[place], place))
@@ -230,7 +248,7 @@ def _likeness(one: Statement, other: Statement) -> float:
     return len(one.tokens & other.tokens) / max(len(one.tokens | other.tokens), 1)
 
 
-def _said_on(spoken: Sequence[Statement], likeness: Sequence[float]) -> list[datetime]:
+def _stated_on(spoken: Sequence[Statement], likeness: Sequence[float]) -> list[datetime]:
     """Return the first time of each day of nearly the same statements."""
     times = sorted(
         time for each, overlap in zip(spoken, likeness, strict=True) if overlap >= SAME for time in each.times
@@ -239,23 +257,23 @@ def _said_on(spoken: Sequence[Statement], likeness: Sequence[float]) -> list[dat
 
 
 def _days(spoken: Sequence[Statement], likeness: Sequence[float]) -> int:
-    return max(len(_said_on(spoken, likeness)), 1)
+    return max(len(_stated_on(spoken, likeness)), 1)
 
 
 def _line(
     person: str, spoken: Sequence[Statement], place: int, likeness: Sequence[float], latest: datetime | None
-) -> _Line:
-    statement, times = spoken[place], _said_on(spoken, likeness)
+) -> ProfileLine:
+    statement, times = spoken[place], _stated_on(spoken, likeness)
     is_recent = bool(times) and len(times) == 1 and latest is not None and latest - times[0] <= RECENT_SPAN
     head = INSTRUCTIONS_HEAD if statement.is_instruction else RECENT_HEAD if is_recent else LASTING_HEAD
     dates = f" ({len(times)} days, {span([times[0], times[-1]])})" if len(times) > 1 else ""
     if len(times) == 1:
         dates = f" ({times[0].date().isoformat()})"
     sources = (statement.note.id, *sorted(e.note.id for e, o in zip(spoken, likeness, strict=True) if o >= SAME))
-    return _Line(head, person, f"{statement.text}{dates}", tuple(dict.fromkeys(sources)))
+    return ProfileLine(head, person, f"{statement.text}{dates}", tuple(dict.fromkeys(sources)))
 
 
-def _bullet(line: _Line) -> str:
+def _bullet(line: ProfileLine) -> str:
     return f"- {clip(line.person, MAX_TERM)}: {line.text}"
 
 

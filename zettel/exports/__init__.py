@@ -18,6 +18,7 @@ from typing import BinaryIO, NamedTuple
 import anyio.to_thread
 
 from zettel.core.open_files import is_open
+from zettel.core.private_files import private, require_no_link
 from zettel.errors import InvalidInput, UnknownFormat
 from zettel.model import Scope
 from zettel.ports import GraphStore
@@ -125,15 +126,13 @@ def require_writable(path: Path) -> None:
 async def replacing(path: Path) -> AsyncIterator[BinaryIO]:
     """Open a file that atomically replaces the one at a path on success, with its mode.
 
-    Raises ``InvalidInput`` for a path that must not be replaced, and ``OSError``.
+    A new file is readable by its owner only. Raises ``InvalidInput`` for a path that must not be replaced, and
+    ``OSError``.
     """
     require_replaceable(path)
-    path = Path(await anyio.to_thread.run_sync(os.path.realpath, path))  # a link keeps its target
     part = temporary_name(path)
     try:
-        with part.open("xb") as file:
-            if path.exists():
-                shutil.copymode(path, part)
+        with await anyio.to_thread.run_sync(_created, part, path) as file:
             yield file
             file.flush()
             await anyio.to_thread.run_sync(os.fsync, file.fileno())
@@ -142,8 +141,17 @@ async def replacing(path: Path) -> AsyncIterator[BinaryIO]:
         part.unlink(missing_ok=True)
 
 
+def _created(part: Path, path: Path) -> BinaryIO:
+    """Create the file that will replace the one at ``path``."""
+    file = open(part, "xb", opener=private)  # noqa: SIM115
+    if path.exists():
+        shutil.copymode(path, part)
+    return file
+
+
 def require_replaceable(path: Path) -> None:
-    """Raise ``InvalidInput`` if the path cannot be replaced: a folder, device, pipe or database."""
+    """Raise ``InvalidInput`` if the path cannot be replaced: a folder, link, device, pipe or database."""
+    require_no_link(path)
     require_writable(path)
     if path.exists() and not path.is_file():  # it would be replaced by a file
         raise InvalidInput(f"{path} is a device or a pipe: write to stdout (-), or pass an open file")

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from zettel.core.private_files import FOLDER_MODE, private, require_no_link
 from zettel.errors import InvalidInput
 from zettel.transcripts.parsing.wikilinks import without_suffix
 
@@ -40,10 +43,13 @@ class TrackedFiles:
     """The files of one export, by names without suffix such as ``Tags/music``.
 
     Call ``name`` for all files, then ``write``; ``end`` removes files of an earlier export that were not written again.
-    ``folders`` are the allowed subfolders. Raises ``OSError``.
+    ``folders`` are the allowed subfolders. Raises ``OSError``, and ``InvalidInput`` for a folder or index that is a
+    symbolic link.
     """
 
     def __init__(self, path: Path, folders: tuple[str, ...]) -> None:
+        for folder in folders:
+            require_no_link(path / folder)
         self._path = path
         self._temporary = temporary_name(path / "zettel-export")
         self._own = dict(_read_index(path, folders))
@@ -90,7 +96,8 @@ class TrackedFiles:
             return False
         else:
             self._record(name, of, hash)
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(exist_ok=True, mode=FOLDER_MODE)
+            require_no_link(path.parent)
             self._replace(path, data)
             self._current[name] = _TrackedFile(of, (hash,))
             self.changed += 1
@@ -136,25 +143,29 @@ class TrackedFiles:
 
     def _record(self, name: str, of: str, hash: str) -> None:
         if self._index is None:
-            self._index = (self._path / INDEX_FILE).open("a", encoding="utf-8")
+            self._index = open(self._path / INDEX_FILE, "a", encoding="utf-8", opener=private)  # noqa: SIM115
             self._index.write("\n")  # the line before may be truncated
         self._index.write(_line(name, of, hash))
         self._index.flush()
 
     def _replace(self, path: Path, data: bytes) -> None:
         try:
-            self._temporary.write_bytes(data)
+            with open(self._temporary, "xb", opener=private) as file:
+                file.write(data)
+                if path.is_file() and not path.is_symlink():
+                    shutil.copymode(path, self._temporary)
             self._temporary.replace(path)
         finally:
             self._temporary.unlink(missing_ok=True)
 
 
 def require_folder(path: Path) -> None:
-    """Create the folder. Raises ``InvalidInput`` if that is impossible."""
+    """Create the folder. Raises ``InvalidInput`` if that is impossible, and for a symbolic link."""
+    require_no_link(path)
     if path.exists() and not path.is_dir():
         raise InvalidInput(f"{path} is a file, and this format writes a folder: name a folder")
     require_parent(path)
-    path.mkdir(exist_ok=True)
+    path.mkdir(exist_ok=True, mode=FOLDER_MODE)
 
 
 def require_parent(path: Path) -> None:
@@ -166,10 +177,10 @@ def require_parent(path: Path) -> None:
 def _read_index(path: Path, folders: tuple[str, ...]) -> Iterator[tuple[str, _TrackedFile]]:
     """Yield the valid entries of the index."""
     index = path / INDEX_FILE
-    if not index.exists():
+    if not os.path.lexists(index):
         return
     tracked: dict[str, _TrackedFile] = {}
-    with index.open(encoding="utf-8", errors="replace") as lines:
+    with open(index, encoding="utf-8", errors="replace", opener=private) as lines:
         for line in lines:
             try:
                 raw = json.loads(line)
@@ -205,7 +216,8 @@ def _read(path: Path) -> bytes | None:
     if path.is_symlink() or path.is_dir():
         return b"\0"
     try:
-        return path.read_bytes()
+        with open(path, "rb", opener=private) as file:
+            return file.read()
     except FileNotFoundError:
         return None
 

@@ -10,13 +10,14 @@ from datetime import datetime, timezone
 from functools import partial
 
 from zettel.async_memory import AsyncMemory
+from zettel.core.authority import is_trusted
+from zettel.core.decisions import BY_PEOPLE
 from zettel.errors import InvalidInput
-from zettel.evolve.decay import PINNED
-from zettel.evolve.profile import PROFILE
 from zettel.integrations.note_access import all_notes
 from zettel.integrations.sync_or_async import AnyMemory, run_async, run_sync
 from zettel.llm.prompt_lines import clip, date_of
 from zettel.model import Kind, Note, Scope
+from zettel.model.tags import LESSON, PINNED, PROFILE
 from zettel.search.pack import SPEAKER_CHARS, estimate_tokens
 
 CORE_TOKENS = 400
@@ -32,8 +33,9 @@ def core(memory: AnyMemory, max_tokens: int = CORE_TOKENS, *, scope: Scope | Non
     """Return the core memory in at most ``max_tokens``; "" if it is empty.
 
     Notes tagged ``pinned`` come first, ordered by importance and then by age, newest first. The profile follows, with
-    the standing instructions, and then the lessons with a confidence of at least PROVEN. Superseded notes and notes
-    flagged as instructions to a model are left out. Raises ``InvalidInput``.
+    the standing instructions, and then the lessons with a confidence of at least PROVEN. Superseded notes, notes
+    flagged as instructions to a model, and notes that no caller pinned are left out: a hashtag in a text pins nothing.
+    Raises ``InvalidInput``.
     """
     return run_sync(memory, partial(_core, max_tokens, scope))
 
@@ -48,18 +50,31 @@ async def _core(max_tokens: int, scope: Scope | None, memory: AsyncMemory) -> st
         raise InvalidInput(f"max_tokens={max_tokens} is too small: use 1 or more")
     pinned = all_notes(memory, tags=[PINNED], scope=scope)
     now = datetime.now(timezone.utc)
-    notes = [note async for note in pinned if (note.valid_to is None or note.valid_to > now) and not note.flags]
+    notes = [
+        note
+        async for note in pinned
+        if (note.valid_to is None or note.valid_to > now) and not note.flags and await _is_pinned(memory, scope, note)
+    ]
     notes.sort(key=lambda note: (-note.importance, -note.seq))
     profiles = (await memory.list(kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
     lines = _fitting([PINNED_HEAD, *map(_line, notes)], max_tokens)
     if profiles:
         profile = [line for line in profiles[0].content.splitlines() if line.strip()]
         lines = _fitting([*lines, PROFILE_HEAD, *profile], max_tokens)
-    learned = all_notes(memory, kinds=[Kind.PROCEDURAL.value], scope=scope)
+    learned = all_notes(memory, kinds=[Kind.PROCEDURAL.value], tags=[LESSON], scope=scope)
     lessons = [note async for note in learned if note.confidence >= PROVEN and note.valid_to is None and not note.flags]
     lessons.sort(key=lambda note: (-note.confidence, -note.seq))
     lines = _fitting([*lines, LESSONS_HEAD, *(f"- {clip(note.content, PINNED_CHARS)}" for note in lessons)], max_tokens)
     return "\n".join(lines)
+
+
+async def _is_pinned(memory: AsyncMemory, scope: Scope | None, note: Note) -> bool:
+    """Return whether a caller pinned the note; in stores of older versions, its text or a model may have done so."""
+    if "tags" not in note.authored or is_trusted(note):
+        return "tags" in note.authored
+    changes = [revision for revision in await memory.history(note.id, scope=scope) if revision.live]
+    tags = [revision.change.get("tags") for revision in changes if revision.cause.by in BY_PEOPLE]
+    return any(isinstance(written, list) and PINNED in written for written in tags)
 
 
 def _fitting(lines: Sequence[str], max_tokens: int) -> list[str]:

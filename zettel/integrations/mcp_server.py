@@ -56,17 +56,19 @@ def require_mcp() -> None:
         raise MissingExtra("the MCP server", "mcp") from error
 
 
-def mcp_server(memory: AnyMemory, *, scope: Scope | None = None, read_only: bool = False) -> Any:
+def mcp_server(
+    memory: AnyMemory, *, scope: Scope | None = None, read_only: bool = False, allow_delete: bool = False
+) -> Any:
     """Return the SDK's low-level ``Server`` for one scope of a memory.
 
-    No request can change the scope. ``read_only`` leaves out every operation that changes the memory. Raises
-    ``MissingExtra``, ``InvalidInput``.
+    No request can change the scope. ``read_only`` leaves out every operation that changes the memory. Clients can
+    archive memories, and with ``allow_delete`` delete them for good. Raises ``MissingExtra``, ``InvalidInput``.
     """
     require_memory(memory)
     require_mcp()
     from mcp.server.lowlevel import Server
 
-    content = Content(memory, scope, read_only)
+    content = Content(memory, scope, read_only, allow_delete)
     server: Any = Server("zettel", version=VERSION, instructions=content.instructions)
     register = _register_2 if hasattr(server, "add_request_handler") else _register_1
     for method, answer in content.methods.items():

@@ -20,15 +20,19 @@ from pydantic import ValidationError
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import first_complaint, moment_of, require_storable
+from zettel.core.authority import is_trusted, may_replace
 from zettel.errors import EventDeleted, InvalidInput, ZettelError
-from zettel.evolve.decay import PINNED
 from zettel.integrations import tool_answers, tool_arguments
 from zettel.integrations.recalled_text import RecalledNotes, contains_line, normalized
 from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async, run_sync
-from zettel.integrations.whole_events import correct, whole_of
+from zettel.integrations.whole_events import correct, parts_of, whole_of
 from zettel.model import Link, Note, Scope
+from zettel.model.tags import PINNED, RESERVED_TAGS, without_reserved
 
 Answer = dict[str, Any]
+
+UNPINNABLE = "it is not by a person, or it looks like instructions, so only a person can pin it"
+"""Why a tool does not pin a memory."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +55,26 @@ class Tool:
 class MemoryTools:
     """The tools of one scope of a memory, in a fixed order; ``read_only`` leaves out those that change it.
 
+    Without ``allow_delete``, ``archive_memory``, which can be undone, replaces ``delete_memory``.
+
     ``memory`` is a ``Memory`` or an ``AsyncMemory``; the tools of an ``AsyncMemory`` must be awaited. ``session`` is
     the session of added events. Raises ``InvalidInput``.
     """
 
     def __init__(
-        self, memory: AnyMemory, *, scope: Scope | None = None, session: str | None = None, read_only: bool = False
+        self,
+        memory: AnyMemory,
+        *,
+        scope: Scope | None = None,
+        session: str | None = None,
+        read_only: bool = False,
+        allow_delete: bool = True,
     ) -> None:
         require_memory(memory)
         self._memory = memory
         self._operations = _Operations(scope or memory.scope, session, read_only)
-        chosen = [spec for spec in SPECS if spec.reads_only or not read_only]
+        specs = [spec if allow_delete or not spec.destroys else ARCHIVE for spec in SPECS]
+        chosen = [spec for spec in specs if spec.reads_only or not read_only]
         self._specs = {spec.name: spec for spec in chosen}
 
     def __iter__(self) -> Iterator[Tool]:
@@ -128,10 +141,11 @@ class _Operations:
             )  # fmt: skip
         except EventDeleted:
             raise EventDeleted("this memory was deleted on request: do not store it again") from None
-        if args.tags or args.pinned:
-            tags = dict.fromkeys([*(args.tags or ()), *([PINNED] if args.pinned else ())])
+        is_pinned = args.pinned and is_trusted(await self._note(memory, id))
+        if tags := dict.fromkeys([*without_reserved(args.tags or ()), *([PINNED] if is_pinned else ())]):
             await memory.update(id, tags=list(tags), scope=self._scope)
-        return {"stored": True, "id": id}
+        refused = {"pinned": False, "why": UNPINNABLE} if args.pinned and not is_pinned else {}
+        return {"stored": True, "id": id, **refused}
 
     async def search(self, memory: AsyncMemory, args: tool_arguments.Search) -> Answer:
         hits = await memory.search(
@@ -157,9 +171,12 @@ class _Operations:
         given = {"content": args.text, "title": args.title, "importance": args.importance}
         fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if args.tags is not None or args.pinned is not None:
-            is_pinned = PINNED in note.tags if args.pinned is None else args.pinned
-            tags = dict.fromkeys(note.tags if args.tags is None else args.tags)
-            fields["tags"] = [tag for tag in tags if tag != PINNED] + ([PINNED] if is_pinned else [])
+            if args.pinned and not is_trusted(note):
+                raise InvalidInput(f"{note.id} cannot be pinned: {UNPINNABLE}")
+            own = [tag for tag in note.tags if tag in RESERVED_TAGS and tag != PINNED]
+            is_pinned = "tags" in note.authored and PINNED in note.tags if args.pinned is None else args.pinned
+            tags = without_reserved(note.tags if args.tags is None else args.tags)
+            fields["tags"] = [*dict.fromkeys([*tags, *own]), *([PINNED] if is_pinned else [])]
         if not fields:
             raise InvalidInput("nothing to change: give text, title, tags, importance or pinned")
         changed = await correct(note.id, fields, self._scope, memory)
@@ -174,9 +191,19 @@ class _Operations:
         self._recalled.remove(args.id)
         return {"deleted": count}
 
+    async def archive(self, memory: AsyncMemory, args: tool_arguments.Archive) -> Answer:
+        parts = await parts_of(await self._note(memory, args.id), self._scope, memory)
+        for part in reversed(parts):  # the first part last: until then a search finds the memory
+            if not part.archived:
+                await memory.archive(part.id, scope=self._scope)
+        for id in (parts[0].id, args.id):
+            self._recalled.remove(id)
+        return {"archived": True, "id": parts[0].id}
+
     async def link(self, memory: AsyncMemory, args: tool_arguments.Link) -> Answer:
-        for id in (args.source, args.target):
-            await self._note(memory, id)
+        source, target = [await self._note(memory, id) for id in (args.source, args.target)]
+        if args.type == "supersedes" and not may_replace(source, target):
+            raise InvalidInput(f"{source.id} has less trust than {target.id}: link them with contradicts")
         link = await memory.link(args.source, args.target, args.type, reason=args.reason, scope=self._scope)
         return {"linked": True, "from": link.source, "to": link.target, "type": args.type}
 
@@ -303,6 +330,17 @@ SPECS = (
 """All tools, in the order in which they are listed."""
 READ_TOOLS = frozenset(spec.name for spec in SPECS if spec.reads_only)
 """Names of the tools whose answers contain stored memories."""
+
+
+ARCHIVE = Spec(
+    "archive_memory",
+    "Remove one memory from searches, when somebody asks to have something forgotten or it was stored by mistake; use "
+    "update_memory for outdated or wrong memories. It stays in the archive, and a person can restore it or delete it "
+    "for good.",
+    tool_arguments.Archive,
+    _Operations.archive,
+)
+"""Replaces the tool that destroys."""
 
 
 def _checked(spec: Spec, arguments: Mapping[str, Any] | str) -> tool_arguments.Arguments:

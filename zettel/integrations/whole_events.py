@@ -8,7 +8,7 @@ from typing import Any
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import require_size, require_storable
-from zettel.core.decisions import BY_HAND
+from zettel.core.decisions import BY_PEOPLE
 from zettel.model import Kind, Note, Scope
 from zettel.text.parts import split_parts
 
@@ -101,4 +101,4 @@ def _is_complete(parts: dict[int, Note]) -> bool:
 async def _is_corrected(head: Note, scope: Scope, memory: AsyncMemory) -> bool:
     """Return whether the content was last set by a caller and not by the event."""
     changes = [rev for rev in await memory.history(head.id, scope=scope) if rev.live and "content" in rev.change]
-    return bool(changes) and changes[-1].cause == BY_HAND
+    return bool(changes) and changes[-1].cause.by in BY_PEOPLE

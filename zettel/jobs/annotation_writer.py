@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from zettel.annotate.grounding import is_supported
+from zettel.core.authority import derived_trust
 from zettel.core.commit import Clock
 from zettel.core.decisions import is_reverted, set_by_people
 from zettel.core.drafts import annotate
 from zettel.core.identity import new_id
 from zettel.core.revise import flagged, revised
 from zettel.model import Cause, Input, JobKind, Kind, Link, LinkType, Note, Scope
+from zettel.model.tags import without_reserved
 from zettel.ports import Annotator, GraphStore, NoteHistory, Passage
 from zettel.ports.language_model import AnnotationResult, ModelAnnotation
 from zettel.ports.operations import Op, PutNote, PutRevision
 from zettel.text.index import index_note, vector_text
-from zettel.text.instructions import derived_trust, flags_of
+from zettel.text.instructions import flags_of
 
 
 class AnnotationWriter:
@@ -134,7 +136,12 @@ def _is_fact_of(note: Note, history: NoteHistory) -> bool:
 
 def _tags(note: Note, annotation: ModelAnnotation) -> tuple[str, ...]:
     """Return the extracted tags and the model's tags."""
-    return tuple(dict.fromkeys((*note.tags, *annotation.tags)))
+    return tuple(dict.fromkeys((*own_tags(note), *without_reserved(annotation.tags))))
+
+
+def own_tags(note: Note) -> tuple[str, ...]:
+    """Return the tags of a note that a model keeps: all that somebody wrote, but no reserved tag of its text."""
+    return note.tags if "tags" in note.authored else without_reserved(note.tags)
 
 
 def is_outdated(current: Note | None, before: Note) -> bool:

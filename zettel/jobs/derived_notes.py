@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from zettel.core.authority import derived_trust
 from zettel.core.commit import Clock
-from zettel.core.decisions import BY_HAND, is_reverted, versions_by
+from zettel.core.decisions import BY_PEOPLE, is_reverted, versions_by
 from zettel.core.fold import fold, live_revisions
 from zettel.core.follow_ups import new_job
 from zettel.core.identity import new_id
@@ -24,7 +25,7 @@ from zettel.model import Cause, Input, JobKind, Kind, Link, LinkType, Note, Revi
 from zettel.ports import GraphStore, NoteHistory
 from zettel.ports.operations import DropMentions, Op, PutNote, StaleLease
 from zettel.text.index import index_note
-from zettel.text.instructions import derived_trust, flags_of
+from zettel.text.instructions import flags_of
 
 SOURCE_FIELDS = frozenset({"content", "title", "speaker", "occurred_at", "session"})
 """The fields that reflection reads. It ignores fields that a model wrote, so that their words do not spread."""
@@ -95,7 +96,7 @@ def derived_note(history: NoteHistory) -> DerivedNote | None:
     if not written:
         return None
     live = [r for r in live_revisions(history.revisions, JobKind.REFLECT) if r.inputs]
-    by_hand = any(r.change for r in live_revisions(history.revisions, BY_HAND.by))
+    by_hand = any(r.change and r.cause.by in BY_PEOPLE for r in live_revisions(history.revisions))
     note, _ = fold(*history)
     is_settled = by_hand or note.quarantined is not None or is_reverted(history, JobKind.REFLECT)
     return DerivedNote(note, history.base.tags[0], _sources((live or written)[-1]), is_settled)

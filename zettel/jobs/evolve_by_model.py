@@ -2,7 +2,7 @@
 
 Each note counts as new once: a revision records that the model has seen it. The job does not change fields that a
 person wrote, or repeat reverted changes. It rewrites a note at most a few times a day, and the vector of the note must
-stay close to the original. The content never changes.
+stay close to the original. The content never changes, and a new note changes no note of higher trust.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from zettel.core.authority import may_replace
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import is_reverted, not_reverted, set_by_people, versions_by
 from zettel.core.fold import fold, live_revisions, worded_at
@@ -24,11 +25,12 @@ from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidModelOutput
 from zettel.evolve.neighborhood import strongest_ties
-from zettel.jobs.annotation_writer import is_outdated
+from zettel.jobs.annotation_writer import is_outdated, own_tags
 from zettel.jobs.counters import Counters
 from zettel.jobs.retry_limit import RetryLimit
 from zettel.link.neighbors import is_older
 from zettel.model import Cause, Input, JobKind, Kind, Link, LinkType, Note, Scope
+from zettel.model.tags import without_reserved
 from zettel.ports import GraphStore, NoteHistory, ScopeState
 from zettel.ports.language_model import (
     AskFactory,
@@ -247,7 +249,7 @@ def _change(history: NoteHistory, rewrite: Rewrite) -> dict[str, Any]:
     """Return the fields to set; the note keeps its own tags."""
     note, _ = fold(*history)
     written = rewrite.written
-    tags = tuple(dict.fromkeys((*note.tags, *written.tags)))
+    tags = tuple(dict.fromkeys((*own_tags(note), *without_reserved(written.tags))))
     change: dict[str, Any] = {"context": written.context, "keywords": written.keywords, "tags": tags}
     if written.importance is not None:
         change["importance"] = written.importance
@@ -263,7 +265,9 @@ def _as_changed(note: Note, change: Mapping[str, Any]) -> Note:
 
 
 def _is_candidate(other: Note, note: Note) -> bool:
-    return is_older(other, note) and not other.archived and other.kind is not Kind.INSIGHT
+    """Return whether a new note may change another one: an older one of no higher trust."""
+    is_open = not other.archived and other.kind is not Kind.INSIGHT
+    return is_open and is_older(other, note) and may_replace(note, other)
 
 
 def _related(links: Iterable[Link]) -> set[str]:

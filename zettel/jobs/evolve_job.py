@@ -1,6 +1,7 @@
 """The evolve job: updates notes from their neighbours, by rules and, if configured, by a model.
 
-The rules add terms that the neighbours of a note share to its keywords, and derive its importance from its links. They
+The rules add terms that the neighbours of a note share to its keywords, and derive its importance from its links.
+Neighbours of lower trust do not count. The rules
 do not change content, context, vector, or fields that a person or a model wrote. People and prompts read these
 keywords; searches do not. The model part is in ``evolve_by_model``.
 """
@@ -11,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from zettel.core.authority import may_replace
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import is_reverted, not_reverted
 from zettel.core.fold import fold, live_revisions, worded_at
@@ -94,10 +96,10 @@ class EvolveJob(JobHandler):
         notes = Rows(await self._store.notes(scope, sorted(others.union(ids))))
         # Insights only repeat their notes.
         visible = {id for id, note in notes.items() if not note.archived and note.kind is not Kind.INSIGHT}
-        neighbours = {
-            id: sorted(ties.keys() & visible, key=lambda other: (-ties[other], notes[other].seq))[:NEIGHBOURS]
-            for id, ties in strongest.items()
-        }
+        neighbours: dict[str, list[str]] = {}
+        for id, ties in strongest.items():
+            entitled = [other for other in ties.keys() & visible if may_replace(notes[other], notes[id])]
+            neighbours[id] = sorted(entitled, key=lambda other: (-ties[other], notes[other].seq))[:NEIGHBOURS]
         uses = await self._store.uses(scope, sorted(set().union(*neighbours.values())))
         bindings = Rows({id: binding(terms) for id, terms in uses.items()})
         tokens = {token for terms in bindings.values() for term in terms.values() for token in tokens_of(term)}

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
+from zettel.core.authority import may_replace
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import not_reverted, reverted, set_by_people, versions_by
 from zettel.core.fold import live_revisions
@@ -44,7 +45,7 @@ from zettel.ports.language_model import (
 )
 from zettel.ports.operations import Op, StaleLease
 from zettel.ports.query import Filter, SearchRequest
-from zettel.scoring.consensus import weighed_link
+from zettel.scoring.consensus import as_contradiction, weighed_link
 from zettel.search.searcher import Searcher
 from zettel.text.index import vector_text
 
@@ -227,7 +228,7 @@ class LinkJob(JobHandler):
                 weighed = (weighed_link(link, notes[link.source], notes[link.target]) for link in changed)
                 links[id] = (*links.get(id, ()), *weighed)
             for id, (decisions, _) in decided.items():
-                links[id] = _joined(links.get(id, ()), decisions, clock)
+                links[id] = _joined(links.get(id, ()), decisions, notes, clock)
             changing = [id for id, made in links.items() if id in notes and (made or notes[id].version > 1)]
             starts = {link.source for id in changing for link in links[id]}  # a late note's successor starts its link
             histories = Rows(await self._store.histories(scope, sorted(starts.union(changing))))
@@ -279,11 +280,16 @@ def _is_worded(note: Note) -> bool:
     return "context" in note.authored or note.kind is Kind.SEMANTIC
 
 
-def _joined(near: Sequence[Link], decisions: Sequence[LinkDecision], clock: Clock) -> tuple[Link, ...]:
-    """Join near links and the links of a model, which replaces near links of the same pair and type."""
+def _joined(
+    near: Sequence[Link], decisions: Sequence[LinkDecision], notes: Mapping[str, Note], clock: Clock
+) -> tuple[Link, ...]:
+    """Join near links and the links of a model, which replaces near links of the same pair and type.
+
+    A model decides no more than a note may: SUPERSEDES over a note of higher trust becomes CONTRADICTS.
+    """
     links = {(link.type, link.target): link for link in near}
     for decision in decisions:
-        links[decision.type, decision.target] = Link(
+        link = Link(
             source=decision.source,
             target=decision.target,
             type=decision.type,
@@ -291,6 +297,9 @@ def _joined(near: Sequence[Link], decisions: Sequence[LinkDecision], clock: Cloc
             reason=decision.reason,
             recorded_at=clock.recorded_at,
         )
+        if not may_replace(notes[link.source], notes[link.target]):
+            link = as_contradiction(link)
+        links[link.type, link.target] = link
     return tuple(links.values())
 
 

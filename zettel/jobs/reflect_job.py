@@ -32,13 +32,24 @@ from zettel.evolve.lessons import (
     may_report_outcome,
     outcomes,
 )
-from zettel.evolve.profile import PROFILE, Statement, profile, statements
+from zettel.evolve.profile import (
+    LEAST_WEIGHT,
+    SHOWN_WEIGHT,
+    Statement,
+    current,
+    profile,
+    render,
+    statements,
+    weightiest,
+)
+from zettel.evolve.profile_by_model import LiteLLMProfiler
 from zettel.jobs.counters import Counters
 from zettel.jobs.derived_notes import DerivedNote, DerivedNotes, Draft, derived_note, text_version
 from zettel.jobs.retry_limit import RetryLimit
 from zettel.jobs.spec import JobContext, JobHandler, JobSpec
 from zettel.link.near import Binding, binding
 from zettel.model import Input, Job, JobKind, Kind, LinkType, Note, Scope
+from zettel.model.tags import LESSON, PROFILE, THEME
 from zettel.ports import GraphStore, ScopeState
 from zettel.ports.language_model import AskFactory, InvalidItem, ModelReflector
 from zettel.ports.operations import Op, StaleLease
@@ -49,10 +60,8 @@ PAGE = 500
 """Notes per page."""
 BATCH = 10
 """Notes per transaction."""
-THEME = "theme"
-"""The tag of an insight about a community."""
-LESSON = "lesson"
-"""The tag of a lesson."""
+SHOWN = 240
+"""Statements in a request for a profile, those with the highest weights: some 7,000 tokens."""
 _SOURCE_KINDS = frozenset({Kind.EPISODIC, Kind.SEMANTIC})
 """The kinds of source notes: other kinds are derived. Notes that look like instructions are skipped, too."""
 _TIES = frozenset({LinkType.RELATES, LinkType.MENTIONS, LinkType.SUPERSEDES, LinkType.CONTRADICTS})
@@ -68,6 +77,7 @@ class ReflectJob(JobHandler):
         vectors: Vectors,
         counters: Counters,
         reflector: ModelReflector | None,
+        profiler: LiteLLMProfiler | None,
         ask_about: AskFactory,
     ) -> None:
         self._store = store
@@ -75,6 +85,7 @@ class ReflectJob(JobHandler):
         self._counters = counters
         self._writer = DerivedNotes(store, vectors)
         self._reflector = reflector
+        self._profiler = profiler
         self._ask_about = ask_about
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs]:
@@ -107,7 +118,7 @@ class ReflectJob(JobHandler):
     # reading ---------------------------------------------------------------------------------------------------
 
     async def _load_view(self, scope: Scope) -> _ScopeView:
-        view = _ScopeView()
+        view = _ScopeView(LEAST_WEIGHT if self._profiler is None else SHOWN_WEIGHT)
         async for page in pages(self._store, scope, PAGE):
             await self._add(scope, view, page)
         async for page in archived_pages(self._store, scope, PAGE):
@@ -140,12 +151,23 @@ class ReflectJob(JobHandler):
         if existing is not None and existing.is_settled:
             return []
         latest = max((when for _, _, when in view.spoken.values() if when is not None), default=None)
-        new = profile(view.statements, view.speakers, latest)
+        likely = [statement for statement in view.statements if statement.weight >= LEAST_WEIGHT]
+        new, model = profile(likely, view.speakers, latest), None
         if new is None:
             return [] if existing is None else await self._archive_all(scope, [existing])
+        shown: tuple[Note, ...] = ()
+        if self._profiler is not None:
+            described = current(view.statements, view.speakers)
+            asked = [one for spoken in described.values() for one in weightiest(spoken, SHOWN // len(described))]
+            shown = tuple((await self._notes(scope, {statement.note.id for statement in asked})).values())
+            lines, model = await self._profiler.lines(asked, self._ask_about(scope, shown))
+            new = render(lines) or new
         notes = await self._notes(scope, new.sources)
         caption = f"Profile of {', '.join(new.people)}"
-        return [Draft(Kind.INSIGHT, PROFILE, new.content, caption, (), tuple(notes.values()), existing)]
+        draft = Draft(Kind.INSIGHT, PROFILE, new.content, caption, (), tuple(notes.values()), existing)
+        if model is not None and self._profiler is not None:
+            draft = draft._replace(model=model, prompt=self._profiler.prompt.name, shown=shown)
+        return [draft]
 
     # lessons ---------------------------------------------------------------------------------------------------
 
@@ -278,11 +300,12 @@ class _Region(NamedTuple):
 class _ScopeView:
     """The fields of a scope that the job needs.
 
-    ``spoken``: the note, speaker and time of each event. ``turns``: the turns of each session, in order. ``reports``:
-    notes that may report outcomes. ``ties``: link weights between events. ``tied``: the linked events of each event.
-    ``doubted``: the trust of notes without full trust.
+    ``least``: the lowest weight of statements. ``spoken``: the note, speaker and time of each event. ``turns``: the
+    turns of each session, in order. ``reports``: notes that may report outcomes. ``ties``: link weights between events.
+    ``tied``: the linked events of each event. ``doubted``: the trust of notes without full trust.
     """
 
+    least: float
     event_of: dict[str, str] = field(default_factory=dict)
     notes_of: dict[str, list[str]] = field(default_factory=dict)
     keys: dict[str, bytes] = field(default_factory=dict)
@@ -315,7 +338,7 @@ class _ScopeView:
             self.spoken[event] = note.id, note.speaker, note.occurred_at
         if note.session:
             self.turns.setdefault(note.session, []).append((note.seq, note.id))
-        self.statements += statements(note)
+        self.statements += statements(note, self.least)
         if may_report_outcome(note):
             self.reports.append(note)
 
@@ -368,7 +391,7 @@ def _key(note: Note) -> bytes:
 def _make(context: JobContext) -> ReflectJob:
     return ReflectJob(
         context.store, context.commits, context.vectors, context.counters,
-        context.models.reflector, context.ask_about,
+        context.models.reflector, context.models.profiler, context.ask_about,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from zettel.core.commit import Commits
     from zettel.core.follow_ups import FollowUps, UnfinishedJobs
     from zettel.core.vectors import Vectors
+    from zettel.evolve.profile_by_model import LiteLLMProfiler
     from zettel.jobs.counters import Counters
     from zettel.model import Job, JobKind, Scope
     from zettel.ports import Annotator, GraphStore
@@ -52,6 +53,7 @@ class Models(NamedTuple):
     linker: ModelLinker | None = None
     evolver: ModelEvolver | None = None
     reflector: ModelReflector | None = None
+    profiler: LiteLLMProfiler | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ _FENCE = re.compile(r"```(?:\w*\n)?(.*?)(?:```|\Z)", re.DOTALL)
 _BRACKET = re.compile(r"[{}\[\]]")
 MAX_DEPTH = 50
 """Open brackets, those inside strings included. Repairing deeper JSON takes seconds, and no real answer is deeper."""
+MAX_REPAIRED = 200_000
+"""Characters of broken JSON that is repaired; repairing takes some 7 seconds for a million."""
 _THOUGHT_ENDS = "</think>"
 """The end of the visible reasoning of some models."""
 
@@ -58,6 +60,8 @@ def _repaired(body: str, cut: bool) -> list[Any]:
         raise InvalidModelOutput("the answer contains no JSON")
     ended = body[: max(body.rfind("}"), body.rfind("]")) + 1][start.start() :]
     broken = body[start.start() :] if cut else ended or body[start.start() :]
+    if len(broken) > MAX_REPAIRED:
+        raise InvalidModelOutput("the answer contains no readable JSON")
     depths = accumulate(1 if sign in "{[" else -1 for sign in _BRACKET.findall(broken))
     if max(depths) > MAX_DEPTH:
         raise InvalidModelOutput("the answer contains no readable JSON")

@@ -12,12 +12,14 @@ import anyio
 from zettel.annotate.extractive import ExtractiveAnnotator
 from zettel.core.archive import Archiver
 from zettel.core.commit import Commits
+from zettel.core.decisions import BY_HAND
 from zettel.core.edit import NoteEditor
 from zettel.core.edit_links import LinkEditor
 from zettel.core.erase import Eraser
 from zettel.core.feedback import FeedbackRecorder
 from zettel.core.follow_ups import FollowUps
 from zettel.core.identity import Ordinals
+from zettel.core.origin import Origin
 from zettel.core.quarantine import Quarantiner
 from zettel.core.remember import EventWriter
 from zettel.core.restore import ScopeRestorer
@@ -35,7 +37,7 @@ from zettel.jobs.reembed_job import ReembedJob
 from zettel.jobs.registry import JOBS
 from zettel.jobs.spec import JobContext, Models
 from zettel.jobs.work import Work
-from zettel.model import Event, Note, OnConflict, Remembered, Scope, Status
+from zettel.model import Cause, Event, Note, OnConflict, Remembered, Scope, Status
 from zettel.ports import Annotator, Embedder, GraphStore, Runner
 from zettel.ports.language_model import ModelAnnotator, no_model
 from zettel.ports.settings import Settings
@@ -75,20 +77,27 @@ class Engine:
     feedback: FeedbackRecorder
 
     async def remember(
-        self, scope: Scope, events: Sequence[Event], on_conflict: OnConflict, ordinals: Ordinals
+        self,
+        scope: Scope,
+        events: Sequence[Event],
+        on_conflict: OnConflict,
+        ordinals: Ordinals,
+        origin: Origin | None = None,
     ) -> list[Remembered]:
         """Store events, and return the outcome of each, in order."""
-        outcomes = await self.remembering.remember(scope, events, on_conflict, ordinals)
+        outcomes = await self.remembering.remember(scope, events, on_conflict, ordinals, origin)
         self.loop.wake()
         return outcomes
 
-    async def foresee(self, scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> list[tuple[str, Status]]:
+    async def foresee(
+        self, scope: Scope, events: Sequence[Event], ordinals: Ordinals, origin: Origin | None = None
+    ) -> list[tuple[str, Status]]:
         """Return the identity and the outcome of each event that ``remember`` would produce; stores nothing."""
-        return await self.remembering.foresee(scope, events, ordinals)
+        return await self.remembering.foresee(scope, events, ordinals, origin)
 
-    async def update(self, scope: Scope, note_id: str, changes: Mapping[str, Any]) -> Note:
+    async def update(self, scope: Scope, note_id: str, changes: Mapping[str, Any], cause: Cause = BY_HAND) -> Note:
         """Revise a note. Raises ``InvalidInput``, ``NotFound``."""
-        note = await self.editing.update(scope, note_id, changes)
+        note = await self.editing.update(scope, note_id, changes, cause)
         self.loop.wake()
         return note
 
@@ -212,6 +221,7 @@ def _annotators(
     # Imported here: these modules take a tenth of a second, which a memory without a model should not spend.
     from zettel.annotate.by_model import LiteLLMAnnotator
     from zettel.evolve.by_model import LiteLLMEvolver
+    from zettel.evolve.profile_by_model import LiteLLMProfiler
     from zettel.evolve.reflect_by_model import LiteLLMReflector
     from zettel.link.by_model import LiteLLMLinker
     from zettel.llm.lite import load_model
@@ -221,7 +231,7 @@ def _annotators(
         by_model = LiteLLMAnnotator()
     if by_model is None or not by_model.links:
         return local, Models(model, by_model)
-    return local, Models(model, by_model, LiteLLMLinker(), LiteLLMEvolver(), LiteLLMReflector())
+    return local, Models(model, by_model, LiteLLMLinker(), LiteLLMEvolver(), LiteLLMReflector(), LiteLLMProfiler())
 
 
 def _llm_client(store: GraphStore, commits: Commits, model: LanguageModel, budget: SpendingLimit | None) -> CachedLLM:

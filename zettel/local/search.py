@@ -104,7 +104,7 @@ async def context(
     if not profile or search.get("as_of") is not None or search.get("known_at") is not None:
         return pack(hits, max_tokens, questions=questions)
 
-    from zettel.evolve.profile import PROFILE
+    from zettel.model.tags import PROFILE
 
     profiles = (await list_(memory, kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
     others = [hit for hit in hits if hit.note.id not in {note.id for note in profiles}]

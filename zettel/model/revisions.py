@@ -20,7 +20,7 @@ def _upgrade(change: Any) -> Any:
 class CallKind(str, Enum):
     """A call that writes revisions; jobs have a ``JobKind`` instead. ``rewords``: see ``JobKind``.
 
-    ``PERSON`` covers update, link, unlink, resolve, archive and revert.
+    ``PERSON`` covers update, link, unlink, resolve, archive and revert, ``EDIT`` an edited file of an exported vault.
     """
 
     rewords: bool
@@ -37,6 +37,7 @@ class CallKind(str, Enum):
     ADD = "add"
     IMPORT = "import"
     PERSON = "user"
+    EDIT = "edit"
     DELETE = "delete"
     QUARANTINE = "quarantine"
     RELEASE = "release"

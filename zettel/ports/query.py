@@ -186,6 +186,7 @@ class Question:
     time_tokens: Bools  # (q,)
     time_only: bool
     many: bool
+    present: bool
 
 
 @dataclass(frozen=True, slots=True)

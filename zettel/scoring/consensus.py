@@ -6,8 +6,9 @@ with the votes S against O is right with the chance 1 / (1 + odds ** (O - S)), w
 
 - A **source** is a speaker, or the file or session of a statement without a speaker. Its repetitions in other sessions,
   on other days and in other files count half, a quarter, ..., so that no source has more than two votes.
-- **Trust** scales a vote: a person 1, an assistant 0.75, a tool or a document 0.5, a text that looks like instructions
-  half of that.
+- **Trust** scales a vote, see :mod:`zettel.core.authority`: a person 1, an assistant 0.75, a tool or a document 0.5, a
+  text that looks like instructions half of that. A statement of lower trust counts neither against one of higher trust,
+  nor for another one that a statement of higher trust contradicts.
 - **Recency** scales it too: a vote halves for every ``HALF_LIFE_DAYS`` before the latest statement of the dispute.
 
 A statement is supported by all statements that contradict the same statement, but not the supported one. So sides
@@ -25,6 +26,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
+from zettel.core.authority import may_replace
 from zettel.model import EventRecord, Link, LinkType, Note
 from zettel.text.statements import parse_sentences
 
@@ -32,8 +34,6 @@ ACCURACY = 0.8
 """The chance that a person's statement is right. Three votes ahead mean a confidence of 0.98."""
 HALF_LIFE_DAYS = 730
 """The age at which a vote counts half. Facts in dispute rarely change within months without a word of correction."""
-TRUST = {"assistant": 0.75, "tool": 0.5, "document": 0.5}
-"""Votes of roles; the others have 1."""
 OUTVOTED = 0.45
 """The confidence below which other answers rank first. An equal vote is not a verdict, even if one side is older."""
 LEAST_FACTOR = 0.5
@@ -74,11 +74,12 @@ def confidences(dispute: Mapping[str, frozenset[str]], statements: Mapping[str, 
     Notes without a statement, such as archived ones, do not count. Of several contradicting notes the strongest
     counts.
 
-    Example: four people against one have 0.98, the one has 0.02; one against one is 0.5 each.
+    Example: four people against one have 0.98, the one has 0.02; one against one is 0.5 each. Against any number of
+    pages, a person has 1.
     """
     opponents = {id: frozenset(others & statements.keys()) for id, others in dispute.items() if id in statements}
     return {
-        id: min(_confidence(*sides(opponents, id, other), statements) for other in sorted(others))
+        id: min(_confidence(id, *sides(opponents, id, other), statements) for other in sorted(others))
         for id, others in sorted(opponents.items())
         if others
     }
@@ -90,8 +91,14 @@ def sides(dispute: Mapping[str, frozenset[str]], first: str, second: str) -> tup
     return for_first | {first}, for_second | {second}
 
 
-def _confidence(ours: Iterable[str], theirs: Iterable[str], statements: Mapping[str, Statement]) -> float:
-    sided = [[statements[id] for id in sorted(ids)] for ids in (ours, theirs)]
+def _confidence(id: str, ours: Iterable[str], theirs: Iterable[str], statements: Mapping[str, Statement]) -> float:
+    entitled = [other for other in theirs if statements[other].trust >= statements[id].trust]
+    if not entitled:
+        return 1.0
+    level = max(statements[other].trust for other in entitled)
+    if statements[id].trust < level:  # copies of a page do not outvote a person
+        ours = [each for each in ours if each == id or statements[each].trust >= level]
+    sided = [[statements[each] for each in sorted(ids)] for ids in (ours, entitled)]
     times = [
         event.occurred_at for side in sided for statement in side for event in statement.events if event.occurred_at
     ]
@@ -132,18 +139,15 @@ def weighed_link(link: Link, newer: Note, older: Note) -> Link:
     A note replaces no note of higher trust. A statement replaces that of another speaker only if it states a
     change: "The code is 5678." of Eve contradicts Ann's "The code is 1234.", and a vote decides.
     """
-    if link.type is not LinkType.SUPERSEDES:
-        return link
-    is_entitled = trust(newer) >= trust(older)
     is_same_speaker = (newer.speaker or "").casefold() == (older.speaker or "").casefold()
-    if is_entitled and (is_same_speaker or _states_change(newer)):
+    if may_replace(newer, older) and (is_same_speaker or _states_change(newer)):
         return link
-    return link.model_copy(update={"type": LinkType.CONTRADICTS})
+    return as_contradiction(link)
 
 
-def trust(note: Note) -> float:
-    """Return the trust in a note's vote, from its role and flags."""
-    return min(note.trust, TRUST.get(note.role or "", 1.0))
+def as_contradiction(link: Link) -> Link:
+    """Return a SUPERSEDES link as CONTRADICTS, and any other link as it is."""
+    return link.model_copy(update={"type": LinkType.CONTRADICTS}) if link.type is LinkType.SUPERSEDES else link
 
 
 def _states_change(note: Note) -> bool:

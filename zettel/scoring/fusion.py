@@ -21,6 +21,7 @@ from zettel.scoring.calibrate import answer_features, calibrate, chance
 from zettel.scoring.features import NOTE_FEATURES, NOTE_NAMES, AblationGroup, FeatureTable, feature_table
 from zettel.scoring.names import similar_terms, unknown_names
 from zettel.scoring.networks import ScoreModels, shipped_models
+from zettel.scoring.newest import newest_first
 from zettel.scoring.ranking import LIFT, outdated
 from zettel.scoring.walk import NO_STEPS, Walk, graph_of, walk
 
@@ -89,7 +90,8 @@ class FusionScorer:
             return Scores(zeros, zeros, zeros, features, NOTE_NAMES, lambda _: -1, lambda _: {})
         scored = self._scored(question, candidates)
         features[scored.rows] = scored.table.notes
-        order = prefer_replacements(scored.order, candidates, question.valid_at)
+        order = newest_first(scored.order, candidates) if question.present else scored.order
+        order = prefer_replacements(order, candidates, question.valid_at)
         return Scores(
             score=calibrate(order, chance(self.models.calibration, _evidence(scored)), candidates.pool),
             local_score=scatter(scored.local, scored.rows, n).astype(np.float32),

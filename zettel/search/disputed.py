@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zettel.core.authority import trust
 from zettel.model import Link, LinkType, Note, Scope
 from zettel.scoring.consensus import (
     OUTVOTED,
@@ -18,7 +19,6 @@ from zettel.scoring.consensus import (
     dispute_of,
     is_disputable,
     ranking_factor,
-    trust,
 )
 from zettel.scoring.ranking import LIFT, outdated
 

@@ -13,7 +13,7 @@ from zettel.model import TIME_MAX, TIME_MIN, TimeRange, from_micros, to_micros
 from zettel.ports.query import Question
 from zettel.search.foreign_dates import foreign_dates
 from zettel.search.named_times import named_times
-from zettel.search.question_kind import asks_for_many, is_about_nothing_else
+from zettel.search.question_kind import asks_for_many, asks_for_present, is_about_nothing_else
 from zettel.search.tense import direction_of
 from zettel.text.background import background_rarity
 from zettel.text.dates import COUNT, find_dates, placed_dates
@@ -111,6 +111,7 @@ def parse_question(
         time_tokens=np.fromiter((token not in other_tokens for token in tokens), bool, len(tokens)),
         time_only=bool(named.times) and is_about_nothing_else(named.rest),
         many=asks_for_many(text),
+        present=asks_for_present(text),
     )
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import ExitStack, nullcontext
 from time import perf_counter
 from typing import Any
@@ -43,6 +44,10 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 REFUSED = "this needs a valid key: send `Authorization: Bearer zk_…`, in Python key=, in the shell ZETTEL_KEY"
 """One message for every invalid key, so that it reveals nothing about existing keys."""
+_ONCE = (b"authorization", b"host", b"content-length", b"transfer-encoding", b"origin", b"sec-fetch-site")
+"""Headers that decide about a request."""
+_OWN_SITES = (b"same-origin", b"none")
+"""Values of Sec-Fetch-Site for the server's own page and for what a person typed."""
 _READ = [route for route in (*ROUTES.values(), *COMPOSED.values()) if route.right == "read" and route.verb == "POST"]
 READ = frozenset(route.path for route in _READ)
 """Paths of POST requests that only read."""
@@ -112,10 +117,10 @@ class Gate:
 
     async def _answer(self, scope: Scope, incoming: RequestBody, send: Send) -> None:
         path = scope["path"]
-        headers = dict(scope["headers"])
+        headers = _unambiguous(scope["headers"])
         incoming.require(_length(headers))
         if self._keys is None:
-            _require_local(headers)
+            _require_local(headers, is_guarded(path))
         if not is_guarded(path):
             with self._open.total():
                 await self._app(scope, await incoming.read_all(), send)
@@ -157,11 +162,28 @@ class Gate:
         return key
 
 
-def _require_local(headers: dict[bytes, bytes]) -> None:
-    """Raise ``PermissionDenied`` for requests of web pages and of other machines."""
+def _unambiguous(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Return the headers by name. Raises ``BadRequest`` for those that a proxy may read in another way."""
+    pairs = list(pairs)
+    names = Counter(name for name, _ in pairs)
+    for name in _ONCE:
+        if names[name] > 1:
+            raise BadRequest(f"the header {name.decode()} is given more than once: send it once")
+    if names[b"content-length"] and names[b"transfer-encoding"]:
+        raise BadRequest("content-length and transfer-encoding exclude each other: send one of them")
+    return dict(pairs)
+
+
+def _require_local(headers: dict[bytes, bytes], guarded: bool) -> None:
+    """Raise ``PermissionDenied`` for requests of web pages and of other machines.
+
+    Browsers send no Origin with a GET of an image or a script, but Sec-Fetch-Site with every request. Other sites may
+    link to the page itself, which is not ``guarded``.
+    """
     host = headers.get(b"host", b"").decode("latin-1")
     origin = headers.get(b"origin")
     foreign = origin is not None and origin.decode("latin-1").partition("://")[2].lower() != host.lower()
+    foreign = foreign or (guarded and headers.get(b"sec-fetch-site", b"none").lower() not in _OWN_SITES)
     if not is_loopback(_host(f"//{host}")) or foreign:
         raise PermissionDenied(
             "without keys this server answers only programs on its own machine, addressed as localhost"

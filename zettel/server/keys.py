@@ -23,6 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from zettel.core.private_files import create_private
 from zettel.errors import InvalidInput, StoreBusy, StoreError
 from zettel.model import Scope
 from zettel.remote.routes import Right
@@ -78,8 +79,8 @@ class Keys:
     def __init__(self, path: Path, *, create: bool = False) -> None:
         if not create and not path.is_file():
             raise StoreError(f"the key file {path} does not exist: create a key with `zettel keys create`")
-        if create and not path.exists():
-            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))  # hashes, but also the names of keys
+        if create:
+            create_private(os.path.realpath(path))  # it contains hashes, but also the names of keys
         self.path = path
         self._file = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from itertools import islice
 
 from zettel.model import TimeRange
 from zettel.text.days import DAY_NAMES, RESOLVERS, DateContext
@@ -85,6 +86,8 @@ _HINTS = (
 ).split()
 """Every date contains one of these, or a digit; this check takes a tenth of the pattern's time."""
 _DIGIT = re.compile("[0-9]")
+MAX_DATES = 10_000
+"""Dates of a text that are found."""
 _IDEOGRAPHIC = re.compile(
     "(?P<ideographic>(?:(?P<y>[0-9]{4})\\s?[年년]\\s?)(?:(?P<m>1[0-2]|0?[1-9])\\s?[月월]\\s?"
     "(?:(?P<d>3[01]|[12][0-9]|0?[1-9])\\s?[日일号號])?)?"
@@ -115,9 +118,9 @@ def placed_dates(text: str, anchor: datetime | None, *, direction: int | None = 
     if not _may_name_date(lowered):
         return []
     context = DateContext(lowered, anchor, direction)
-    named = [(match, match.lastgroup or "") for match in _DATES.finditer(lowered)]
+    named = [(match, match.lastgroup or "") for match in islice(_DATES.finditer(lowered), MAX_DATES)]
     if not lowered.isascii() and _IDEOGRAPHS.search(lowered):
-        named += [(match, "ideographic") for match in _IDEOGRAPHIC.finditer(lowered)]
+        named += [(match, "ideographic") for match in islice(_IDEOGRAPHIC.finditer(lowered), MAX_DATES)]
         named.sort(key=lambda pair: pair[0].start())
     dates = []
     for match, group in named:

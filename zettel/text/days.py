@@ -27,6 +27,9 @@ _COUNTS = {
     for count, row in enumerate("a,an,one two three four five six seven eight nine ten eleven twelve".split(), 1)
     for word in row.split(",")
 }
+MAX_DIRECTIONS = 20
+"""Dates of a text whose direction is read from the words around them; it takes a tenth of a millisecond each."""
+
 _VAGUE = {"couple": 2, "few": 3, "several": 4}
 """Counts that may be off by one."""
 
@@ -57,6 +60,7 @@ class DateContext:
         self.today: date | None = anchor.date() if anchor else None
         self.anchor = anchor
         self._direction = direction
+        self._directions = 0
 
     def midnight(self, day: date) -> datetime:
         return datetime.combine(day, time(), self.zone).astimezone(timezone.utc)
@@ -75,9 +79,10 @@ class DateContext:
         return self.tense if self._direction is None else self._direction
 
     def direction_of(self, match: re.Match[str]) -> int:
-        """Return the direction of the date of a match, by the words around it."""
-        if self._direction is not None:
-            return self._direction
+        """Return the direction of the date of a match, by the words around it; after many dates, by all verbs."""
+        self._directions += 1
+        if self._direction is not None or self._directions > MAX_DIRECTIONS:
+            return self.direction
         return direction_at(self.text, *match.span(match.lastgroup or 0))
 
 

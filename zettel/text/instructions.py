@@ -8,7 +8,6 @@ overrides in some other languages. An attacker who knows the rules can avoid the
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from zettel.model import Note, Role
@@ -116,18 +115,12 @@ def flags_of(*texts: str | None) -> tuple[str, ...]:
 
 def trust_of(role: Role | None, flags: tuple[str, ...]) -> float:
     """Return the trust in a note, 0 .. 1, from its role and flags."""
-    trust = TOOL_TRUST if role == "tool" else CONVERSATION_TRUST
+    return lowered(TOOL_TRUST if role == "tool" else CONVERSATION_TRUST, flags)
+
+
+def lowered(trust: float, flags: tuple[str, ...]) -> float:
+    """Return the trust in a text that would have this trust without its flags."""
     return trust * FLAGGED_FACTOR if flags else trust
-
-
-def derived_trust(inputs: Sequence[Note], flags: tuple[str, ...]) -> float:
-    """Return the trust in a text that a job derived from some notes: at most the lowest of theirs.
-
-    Flags of the text that none of the notes has halve it.
-    """
-    least = min(note.trust for note in inputs)
-    inherited = {flag for note in inputs for flag in note.flags}
-    return least if inherited.issuperset(flags) else least * FLAGGED_FACTOR
 
 
 def authored_flags(note: Note) -> tuple[str, ...]:

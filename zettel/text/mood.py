@@ -11,6 +11,8 @@ from enum import IntEnum
 
 SHORT_CLAUSE = 3
 """Spaces in a clause too short for a statement: "In that case, ...". """
+MAX_SENTENCE = 1000
+"""Characters of a sentence that are read."""
 
 
 class Mood(IntEnum):
@@ -71,7 +73,8 @@ _DENIED = re.compile(
 
 
 def mood_of(low: str) -> Mood:
-    """Return the mood of a sentence in lower case."""
+    """Return the mood of a sentence in lower case, by its first ``MAX_SENTENCE`` characters."""
+    low = low[:MAX_SENTENCE]
     if any(form.search(low) for form in (_SUPPOSING, _NEARLY, _DENIED, _PERHAPS)):
         return Mood.SUPPOSED
     if " if " in f" {low}" and _UNREAL.search(low):

@@ -48,6 +48,9 @@ class Rejected(Frozen):
 Record: TypeAlias = Event | Rejected
 """An event with its ``source``, or a rejected record."""
 
+ReadRecord: TypeAlias = Record | None
+"""A record, or None for one that the format skips because the file repeats it or it is empty."""
+
 
 class Format(Protocol):
     """Reads one kind of transcript. A module with these three names is a format."""
@@ -61,7 +64,7 @@ class Format(Protocol):
         """Return whether this format recognises the file; ``head`` is its first ``HEAD_BYTES`` bytes, or fewer."""
         ...
 
-    def read(self, path: Path) -> Iterator[Record]:
+    def read(self, path: Path) -> Iterator[ReadRecord]:
         """Yield the records in order. Raises ``BadRecord`` if the rest of the file cannot be read."""
         ...
 

@@ -20,8 +20,9 @@ import anyio
 from zettel.core import memory_file as whole
 from zettel.core.drafts import passages_of
 from zettel.core.identity import Ordinals
+from zettel.core.origin import Origin, sender_of
 from zettel.errors import BadRecord, InvalidInput, NotFound
-from zettel.model import Event, Remembered, Scope, Source
+from zettel.model import CallKind, Cause, Event, Remembered, Scope, Source
 from zettel.ports.unread import Unread
 
 from . import HEAD_BYTES, Rejected, require_file, vault_edits
@@ -45,7 +46,11 @@ BATCH = 1000
 Progress: TypeAlias = Callable[[int, int], None]
 """Called after each batch with the number of records read and the total."""
 
-Store: TypeAlias = Callable[[Scope, Sequence[Event], Ordinals], Awaitable[Sequence[Remembered | Rejected]]]
+BY_EDIT = Cause(by=CallKind.EDIT)
+
+Store: TypeAlias = Callable[
+    [Scope, Sequence[Event], Ordinals, "Origin | None"], Awaitable[Sequence[Remembered | Rejected]]
+]
 """Handles a batch of events of one file and scope, and returns one result per event."""
 
 
@@ -56,16 +61,23 @@ class Destination(Protocol):
     def store(self) -> GraphStore: ...
 
     async def remember(
-        self, scope: Scope, events: Sequence[Event], on_conflict: OnConflict, ordinals: Ordinals
+        self,
+        scope: Scope,
+        events: Sequence[Event],
+        on_conflict: OnConflict,
+        ordinals: Ordinals,
+        origin: Origin | None = None,
     ) -> list[Remembered]:
         """Store events and return one result per event, in order."""
         ...
 
-    async def update(self, scope: Scope, note_id: str, changes: Mapping[str, Any]) -> Note:
+    async def update(self, scope: Scope, note_id: str, changes: Mapping[str, Any], cause: Cause) -> Note:
         """Revise a note. Raises ``InvalidInput``, ``NotFound``."""
         ...
 
-    async def foresee(self, scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> Sequence[tuple[str, Status]]:
+    async def foresee(
+        self, scope: Scope, events: Sequence[Event], ordinals: Ordinals, origin: Origin | None = None
+    ) -> Sequence[tuple[str, Status]]:
         """Return the identity of each event and its status if it were stored; store nothing."""
         ...
 
@@ -75,7 +87,8 @@ class TranscriptImport:
     """One import of a transcript; it fills ``report``.
 
     Each batch is one transaction, so an interrupted import keeps its batches, and another run continues. Changed
-    records and edited vault files revise their notes.
+    records of the same file and sender revise their notes. With the option ``edits``, so do edited vault files, and
+    records of other files.
     """
 
     destination: Destination
@@ -99,17 +112,22 @@ class TranscriptImport:
 
         Raises what ``run`` raises. It caches one hash per record to recognise repeated records.
         """
-        seen: dict[int, int] = {}
+        seen: dict[int, tuple[int, int]] = {}
 
-        async def preview(scope: Scope, events: Sequence[Event], ordinals: Ordinals) -> Sequence[Remembered]:
+        async def preview(
+            scope: Scope, events: Sequence[Event], ordinals: Ordinals, origin: Origin | None
+        ) -> Sequence[Remembered]:
             edited = await vault_edits.edits(self.destination.store, scope, events)
-            outcome = [Remembered(None, "revised" if edits else "existing") for edits in edited.values()]
+            outcome = [Remembered(None, "revised" if self._applies(edits) else "existing") for edits in edited.values()]
             events = [event for place, event in enumerate(events) if place not in edited]
-            foreseen = await self.destination.foresee(scope, events, ordinals)
+            foreseen = await self.destination.foresee(scope, events, ordinals, origin)
             for event, (identity, status) in zip(events, foreseen, strict=True):
-                digest = hash(repr(event.model_copy(update={"source": None})))
+                digest = hash(repr(event.model_copy(update={"source": None}))), hash(sender_of(event))
                 known = hash((scope.key, identity))
                 before = seen.get(known)
+                if before is not None and before[1] != digest[1] and origin is not None:  # the id of another sender
+                    known = hash((known, digest))
+                    origin.foreign, before = origin.foreign + 1, seen.get(known)
                 if status in ("added", "revised"):
                     if before is not None:
                         status = "existing" if before == digest else "revised"
@@ -122,23 +140,29 @@ class TranscriptImport:
         await self._import_each(preview)
 
     async def _store(
-        self, scope: Scope, events: Sequence[Event], ordinals: Ordinals
+        self, scope: Scope, events: Sequence[Event], ordinals: Ordinals, origin: Origin | None
     ) -> Sequence[Remembered | Rejected]:
         edited = await vault_edits.edits(self.destination.store, scope, events)
         new_events = [event for place, event in enumerate(events) if place not in edited]
-        done = iter(await self.destination.remember(scope, new_events, "revise", ordinals))
+        done = iter(await self.destination.remember(scope, new_events, "revise", ordinals, origin))
         return [
             await self._apply_edits(scope, event, edited[place]) if place in edited else next(done)
             for place, event in enumerate(events)
         ]
 
-    async def _apply_edits(self, scope: Scope, event: Event, edits: Mapping[str, Any]) -> Remembered | Rejected:
+    def _applies(self, edits: Mapping[str, Any] | None) -> bool:
+        """Return whether the edits of an exported file are to be applied; count those that are not."""
+        is_unapplied = edits is None or (bool(edits) and not self.options.edits)
+        self.report.unapplied_edits += is_unapplied
+        return bool(edits) and not is_unapplied
+
+    async def _apply_edits(self, scope: Scope, event: Event, edits: Mapping[str, Any] | None) -> Remembered | Rejected:
         """Apply the edits of an exported file to its note in this scope."""
         assert isinstance(event, VaultEvent)
-        if not edits:
+        if not self._applies(edits):
             return Remembered(event.file.note, "existing")
         try:
-            note = await self.destination.update(scope, event.file.note, edits)
+            note = await self.destination.update(scope, event.file.note, edits or {}, BY_EDIT)
         except (InvalidInput, NotFound) as error:  # NotFound: another process has just deleted it
             return rejected(event.source or Source(file=""), str(error))
         return Remembered(note.id, "revised", flagged=bool(note.flags))
@@ -158,7 +182,7 @@ class TranscriptImport:
         for part in transcript.parts:
             file = FileReport(file=part.where, format=part.format.name)
             report.files.append(file)
-            storing = _BatchStore(store, self.scope, options.scope_by is not None, file, counter)
+            storing = _BatchStore(store, self.scope, options, file, counter)
             with closing(_BatchReader(part, options, counter)) as batches:
                 while batch := await anyio.to_thread.run_sync(batches.next_batch):
                     await storing.add([record for record in batch if isinstance(record, ScopedEvent)])
@@ -168,6 +192,7 @@ class TranscriptImport:
                     if self.on_progress is not None:
                         self.on_progress(read, max(read, total))
                 await storing.end()
+                report.foreign_ids += storing.foreign
                 if batches.error is not None:
                     if not transcript.walked:
                         raise batches.error
@@ -182,14 +207,29 @@ class TranscriptImport:
 class _BatchStore:
     """Stores the events of a part in batches of one scope each, and counts the results."""
 
-    def __init__(self, store: Store, scope: Scope, by_rule: bool, file: FileReport, counter: ImportCounter) -> None:
+    def __init__(
+        self,
+        store: Store,
+        scope: Scope,
+        options: ImportOptions,
+        file: FileReport,
+        counter: ImportCounter,
+    ) -> None:
+        by_rule = options.scope_by is not None
         self._store = store
         self._scope = scope
         self._by_rule = by_rule
+        self._edits = options.edits
         self._file = file
         self._counter = counter
         self._buffer = ScopeBuffer(BATCH, MAX_BUFFERED if by_rule else 0)
         self._ordinals: dict[str | None, Ordinals] = defaultdict(Ordinals)
+        self._origins: dict[str | None, Origin] = defaultdict(lambda: Origin(file.file))
+
+    @property
+    def foreign(self) -> int:
+        """The number of records with the id of an event of another sender or file."""
+        return sum(origin.foreign for origin in self._origins.values())
 
     async def add(self, batch: list[ScopedEvent]) -> None:
         """Add the next events; with a scope rule they wait for more events of their scope."""
@@ -203,7 +243,8 @@ class _BatchStore:
     async def _store_batches(self, due: Iterable[tuple[str | None, list[Event]]]) -> None:
         for user, events in due:
             scope = scope_of(self._scope, user)
-            outcome = await self._store(scope, events, self._ordinals[user])
+            origin = None if self._edits else self._origins[user]
+            outcome = await self._store(scope, events, self._ordinals[user], origin)
             done = [item for item in outcome if isinstance(item, Remembered)]
             self._counter.count(self._file, done, scope if self._by_rule else None)
             self._counter.reject(self._file, [item for item in outcome if isinstance(item, Rejected)])

@@ -44,6 +44,8 @@ class ImportOptions(NamedTuple):
     region: str | None = None
     """The region whose national phone numbers are redacted too."""
     scope_by: ScopeBy | None = None
+    edits: bool = False
+    """Lets records change what is stored under their id, whatever file they come from."""
 
     def check_columns(self, transcript: Transcript) -> None:
         """Raise ``InvalidInput`` if columns are named and no part is a table."""
@@ -58,6 +60,9 @@ class ImportOptions(NamedTuple):
         label = part.where if redactor is None else redactor.file(part.where)
         splitter = SessionSplitter.for_part(part._replace(where=label), self.gap, self.zone or timezone.utc)
         for record in read(part, self.zone, self.columns):
+            if record is None:
+                yield None
+                continue
             if self.conversation is not None and not _is_in_conversation(record, self.conversation):
                 continue
             if isinstance(record, Rejected):
@@ -106,6 +111,7 @@ def import_options(
     redact: bool = False,
     redact_region: str | None = None,
     scope_by: str | None = None,
+    edits: bool = False,
 ) -> ImportOptions:
     """Validate the options of an import. Raises ``InvalidInput``, and ``MissingExtra`` without the extra ``redact``."""
     for name, text in (("tz", tz), ("redact_region", redact_region)):
@@ -138,6 +144,7 @@ def import_options(
         redact=redact or region is not None,
         region=region,
         scope_by=cast("ScopeBy | None", scope_by),
+        edits=bool(edits),
     )
 
 

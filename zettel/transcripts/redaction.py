@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import JsonValue
@@ -200,8 +202,10 @@ class Redactor:
                     before = text[match.start - 1 : match.start + 1] == "00"
                     spans.append((match.start - before + linked, match.end))
         if self._region is not None:
+            international = list(spans)  # in order, without overlaps
             for match in _matches(text, self._region):
-                overlaps = any(start < match.end and match.start < end for start, end in spans)
+                place = bisect_left(international, match.end, key=itemgetter(0))  # after those that start earlier
+                overlaps = place > 0 and match.start < international[place - 1][1]
                 if not overlaps and not _PLUS.search(match.raw_string) and _is_phone(text, match, is_name):
                     spans.append((match.start, match.end))
         yield from (_Match(PHONE, *span) for span in sorted(spans))

@@ -64,7 +64,11 @@ class ImportReport(BaseModel):
     deleted: int = 0
     """Not stored, because somebody deleted them from this scope."""
     skipped: int = 0
-    """Not selected: of another time or speaker."""
+    """Not selected: of another time or speaker; or repeated in the file, or empty."""
+    foreign_ids: int = 0
+    """Records with the id of a stored event of another sender or file: they are stored separately."""
+    unapplied_edits: int = 0
+    """Edited files of notes that this memory has, which are not imported without ``edits=True``."""
     flagged: int = 0
     """Written records whose text looks like instructions to a model."""
     redacted: dict[str, int] = Field(default_factory=dict)

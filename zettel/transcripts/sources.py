@@ -24,6 +24,7 @@ from . import (
     FolderSniffFormat,
     Format,
     LocalTimeFormat,
+    ReadRecord,
     Record,
     Rejected,
     choose,
@@ -93,7 +94,7 @@ def find_parts(path: Path, format: str = "auto", *, tables: bool = False, called
 
 def read(
     part: TranscriptPart, zone: tzinfo | None = None, columns: Mapping[str, str] | None = None
-) -> Iterator[Record]:
+) -> Iterator[ReadRecord]:
     """Yield the records of a part, with sources under the name of the part.
 
     ``zone`` applies to formats with local times, ``columns`` to tables. Raises ``BadRecord`` if the rest cannot be
@@ -108,11 +109,11 @@ def read(
         options["place"] = part.place
     if part.folder and _takes("called", part.format):
         options["called"] = part.called
-    reading: Callable[..., Iterator[Record]] = part.format.read
+    reading: Callable[..., Iterator[ReadRecord]] = part.format.read
     with _on_disk(part) as path:
         try:
             for record in reading(path, **options):
-                yield _relabel(record, str(path), part.where)
+                yield None if record is None else _relabel(record, str(path), part.where)
         except InvalidInput as error:  # also BadRecord
             raise BadRecord(str(error).replace(str(path), part.where)) from None
 

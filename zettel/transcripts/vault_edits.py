@@ -1,8 +1,8 @@
 """Edits of exported note files, for import into the memory that exported them.
 
 A note file states its note and the version at the export. If the memory has that note, differences from that version
-become a revision of the note. So an unedited file changes nothing, however old it is. Each edit is applied once, even
-if it was reverted.
+become a revision of the note, but only if the import applies edits: otherwise any file could rewrite a note. So an
+unedited file changes nothing, however old it is. Each edit is applied once, even if it was reverted.
 
 Missing properties, and changes to derived or immutable ones (dates, validity, role, links), are ignored.
 """
@@ -31,8 +31,11 @@ _OWN_LINE = re.compile(rf"- (?:{'|'.join(kind.value for kind in LinkType)}|in) \
 """The start of each line that zettel writes below a note."""
 
 
-async def edits(store: GraphStore, scope: Scope, events: Sequence[Event]) -> dict[int, dict[str, Any]]:
-    """Return the edits by index for events that are notes of this scope; {} for an unedited file."""
+async def edits(store: GraphStore, scope: Scope, events: Sequence[Event]) -> dict[int, dict[str, Any] | None]:
+    """Return the edits by index for events that are notes of this scope.
+
+    {} means an unedited file, None for a file without the version of its note, whose edits are unknown.
+    """
     files = {place: event.file for place, event in enumerate(events) if isinstance(event, VaultEvent)}
     if not files:
         return {}
@@ -40,10 +43,10 @@ async def edits(store: GraphStore, scope: Scope, events: Sequence[Event]) -> dic
     return {place: edits_of(file, histories[file.note]) for place, file in files.items() if file.note in histories}
 
 
-def edits_of(file: NoteFile, history: NoteHistory) -> dict[str, Any]:
-    """Return the edited fields of a note file that the memory has not imported yet."""
+def edits_of(file: NoteFile, history: NoteHistory) -> dict[str, Any] | None:
+    """Return the edited fields of a note file that the memory has not imported yet; None without a version."""
     if file.version is None:
-        return {}
+        return None
     return _new_edits(file, history, *_exported_version(file.version, history))
 
 

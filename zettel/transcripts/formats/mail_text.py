@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
+
+from zettel.transcripts.parsing.html_tokens import StartTag, html_tokens
 
 MAX_HTML = 2_000_000
 """Characters of HTML that are parsed at most."""
@@ -143,11 +144,13 @@ def _attribution(above: list[str]) -> int:
 def text_of_html(html: str) -> str:
     """Return the text of HTML with a line for each block; lines of quoted mails begin with ``>``."""
     reader = _Html()
-    try:
-        reader.feed(html[:MAX_HTML])
-        reader.close()
-    except AssertionError:  # Python's parser raises it for some invalid declarations
-        return re.sub(r"<[^<>]*>", " ", html[:MAX_HTML]).strip()
+    for token in html_tokens(html[:MAX_HTML]):
+        if isinstance(token, str):
+            reader.add_text(token)
+        elif isinstance(token, StartTag):
+            reader.open(token)
+        else:
+            reader.close(token.name)
     lines = (" ".join(line.split()) for line in "".join(reader.parts).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
@@ -161,9 +164,10 @@ _EDGES = re.compile(
 _EDGE = "-----Original Message-----"
 
 
-class _Html(HTMLParser):
+class _Html:
+    """Collects the text of HTML."""
+
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self._has_edge = False
         self._skipped = ""  # the tag that is skipped, and its depth
@@ -174,11 +178,11 @@ class _Html(HTMLParser):
     def _break(self) -> None:
         self.parts.append("\n> " if self._quoted else "\n")
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def open(self, start: StartTag) -> None:
+        tag, attributes = start
         if self._skipped:
             self._depth += tag == self._skipped
             return
-        attributes = {key: value or "" for key, value in attrs}
         marks = f"{attributes.get('class', '')} {attributes.get('id', '')}"
         if tag in _INVISIBLE:
             self._skipped, self._depth = tag, 1
@@ -198,7 +202,7 @@ class _Html(HTMLParser):
         elif tag in ("td", "th"):
             self.parts.append(" ")
 
-    def handle_endtag(self, tag: str) -> None:
+    def close(self, tag: str) -> None:
         if self._skipped:
             self._depth -= tag == self._skipped
             if not self._depth:
@@ -212,6 +216,6 @@ class _Html(HTMLParser):
         if tag in _BLOCKS:
             self._break()
 
-    def handle_data(self, data: str) -> None:
+    def add_text(self, text: str) -> None:
         if not self._skipped:
-            self.parts.append(re.sub(r"\s+", " ", data))
+            self.parts.append(re.sub(r"\s+", " ", text))

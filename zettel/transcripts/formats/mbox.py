@@ -3,7 +3,7 @@
 A mail's id is its Message-ID, its title the subject, its speaker the sender's name, or address. A thread is a session,
 named by Gmail's number or by the Message-ID of its first mail. References, In-Reply-To or else the subject of an answer
 identify the thread. Quoted mails, signatures and HTML markup are removed; forwarded mails stay. Attached files become
-``[file: plan.pdf]``. A mail that the file contains twice is one event.
+``[file: plan.pdf]``. A mail that the file contains twice, with the same id and sender, is one event.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from email import message_from_bytes
 from email.errors import HeaderParseError, MessageError
 from email.header import decode_header
 from email.message import Message
+from email.policy import Compat32
 from email.utils import getaddresses, mktime_tz, parsedate_tz
 from pathlib import Path
 from typing import IO, Any
 
 from zettel.model import Source
-from zettel.transcripts import Record
+from zettel.transcripts import ReadRecord
 from zettel.transcripts.archive_tree import files
 from zettel.transcripts.parsing.content_blocks import with_files
 from zettel.transcripts.parsing.lines import MAX_LINE
@@ -36,6 +37,12 @@ _ONE_MAIL = ".eml"
 
 MAX_MAIL = 50_000_000
 """Longest mail with attachments, in bytes: more than any provider accepts."""
+
+MAX_HEADER = 4_000
+"""Characters of a header that are read; Python's email package needs quadratic time for some."""
+_MAX_BOUNDARY_TESTS = 10_000_000
+"""Lines of a mail times its boundaries: Python's email package may test each line for each boundary."""
+_BOUNDARY = re.compile(rb"boundary", re.IGNORECASE)
 
 _FROM = re.compile(rb"From (?:\S+.* \d{4}(?: [+-]\d{4})?)?\r?\n?")  # newer Thunderbirds write a bare "From "
 _QUOTED_FROM = re.compile(rb">+From ")
@@ -61,8 +68,8 @@ def sniff(path: Path, head: bytes) -> bool:
     return _FROM.fullmatch(first) is not None and _HEADER.match(rest.removeprefix(b">")) is not None
 
 
-def read(path: Path) -> Iterator[Record]:
-    """Yield the mails in order; one mail at a time is in memory."""
+def read(path: Path) -> Iterator[ReadRecord]:
+    """Yield the mails in order, None for repeated and empty ones; one mail at a time is in memory."""
     threads = _Threads()
     keys = ContentKeys()
     for file in files(path):
@@ -72,14 +79,27 @@ def read(path: Path) -> Iterator[Record]:
                 if data is None:
                     yield rejected(source, f"the mail is longer than {MAX_MAIL:,} bytes")
                     continue
+                if len(_BOUNDARY.findall(data)) * data.count(b"\n") > _MAX_BOUNDARY_TESTS:
+                    yield rejected(source, "the mail has too many parts for its length")
+                    continue
                 try:
-                    parsed = _mail(message_from_bytes(data), source, threads, keys)
+                    parsed = _mail(message_from_bytes(data, policy=_SHORT_HEADERS), source, threads, keys)
                 except _BROKEN as error:
                     reason = " ".join(str(error).split()) or type(error).__name__
                     yield rejected(source, f"the mail cannot be read: {reason}")
                     continue
-                if parsed is not None:
-                    yield parsed
+                yield parsed
+
+
+class _ShortHeaders(Compat32):
+    """Python's default policy with headers of at most ``MAX_HEADER`` characters."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:MAX_HEADER]
+
+
+_SHORT_HEADERS = _ShortHeaders()
 
 
 def _mails(stream: IO[bytes], *, single: bool) -> Iterator[tuple[int, bytes | None]]:
@@ -109,13 +129,15 @@ def _is_separator(line: bytes, following: bytes) -> bool:
     return _FROM.fullmatch(line) is not None and _HEADER.match(following.removeprefix(b">")) is not None
 
 
-def _mail(mail: Message, source: Source, threads: _Threads, keys: ContentKeys) -> Record | None:
+def _mail(mail: Message, source: Source, threads: _Threads, keys: ContentKeys) -> ReadRecord:
     """Return the event of a mail; None for a repeated or empty mail."""
     if not mail.keys():
         return rejected(source, "the mail has no header")
     ids = _ID.findall(_first(mail, "message-id"))
     id = ids[0] if ids else None
-    if id is not None and threads.has_seen(id):
+    senders = _people(mail, "from") or _people(mail, "sender")
+    speaker, address = senders[0] if senders else (None, None)
+    if id is not None and threads.has_seen(id, address or speaker or ""):
         return None
     subject = _decoded(_first(mail, "subject"))
     text, names = _body(mail)
@@ -123,8 +145,6 @@ def _mail(mail: Message, source: Source, threads: _Threads, keys: ContentKeys) -
     content = with_files(own_text(text, forwards=forwards), names) or subject
     if not content:
         return None
-    senders = _people(mail, "from") or _people(mail, "sender")
-    speaker, address = senders[0] if senders else (None, None)
     metadata: dict[str, Any] = {"address": address} if address else {}
     if receivers := [name or address for name, address in [*_people(mail, "to"), *_people(mail, "cc")]]:
         metadata["to"] = ", ".join(receivers[:_MAX_RECEIVERS])
@@ -154,9 +174,9 @@ class _Threads:
         self._by_subject: dict[str, str] = {}
         self._seen: dict[int, None] = {}
 
-    def has_seen(self, id: str) -> bool:
-        """Return whether a mail with this id came before."""
-        key = hash(id)
+    def has_seen(self, id: str, sender: str) -> bool:
+        """Return whether a mail with this id came before from this sender. Others may choose the same id."""
+        key = hash((id, sender.casefold()))
         known = key in self._seen
         _remember(self._seen, key, None)
         return known

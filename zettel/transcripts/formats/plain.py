@@ -66,7 +66,6 @@ def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
     message: _Message | None = None
     with path.open("rb") as file:
         for number, text in lines(file, str(path)):
-            source = Source(file=str(path), position=str(number))
             if isinstance(text, Rejected):
                 yield text
                 continue
@@ -75,11 +74,12 @@ def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
                 if message is not None:
                     message.lines.append(text.strip())
                 elif text.strip():
+                    source = Source(file=str(path), position=str(number))
                     yield rejected(source, "no speaker: a message begins with 'Name: '")
                 continue
             if message is not None:
                 yield message.record(path, keys, zone)
-            message = _Message(start, source)
+            message = _Message(start, Source(file=str(path), position=str(number)))
         if message is not None:
             yield message.record(path, keys, zone)
 

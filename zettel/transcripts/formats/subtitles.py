@@ -7,7 +7,6 @@ seconds. ``occurred_at`` is set only if the file, its name or its folder contain
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from datetime import timedelta, timezone, tzinfo
@@ -16,6 +15,7 @@ from pathlib import Path
 from zettel.model import Source
 from zettel.transcripts import Record, Rejected
 from zettel.transcripts.archive_tree import File, files
+from zettel.transcripts.parsing.html_tokens import unescaped
 from zettel.transcripts.parsing.lines import head_text, lines
 from zettel.transcripts.records import ContentKeys, record, rejected
 
@@ -29,7 +29,7 @@ _PAUSE = 3.0  # seconds of silence between two events
 _ENOUGH, _MAX = 200, 1000  # characters from which an event ends with its sentence, and with any cue
 _CLOCK = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMING = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?:\s.*)?")
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+(?P<name>[^>]+)>")
+_VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s(?P<name>[^<>]+)>")
 _VOICES = re.compile(r"(?<=[\n>])\s*(?=<v[\s.])")
 _TAG = re.compile(
     r"</?(?:v|c|i|b|u|s|em|strong|font|lang|ruby|rt)(?:[\s.][^<>]*)?>|<[\d:.]+>|\{\\[^{}]*\}", re.IGNORECASE
@@ -74,7 +74,7 @@ def _speaker_cues(file: File) -> Iterator[Cue | Rejected]:
         cue_lines: list[str] = []
         for part in _VOICES.split(cue.text):  # a cue may have several speakers
             voice = _VOICE.search(part)
-            speaker = " ".join(html.unescape(voice["name"]).split()) if voice else None
+            speaker = " ".join(unescaped(voice["name"]).split()) or None if voice else None
             part_lines = [line for line in map(_clean, part.split("\n")) if line]
             cue_lines += part_lines
             text = "\n".join(line for line in part_lines if not is_rolling or line not in lines_before)
@@ -101,22 +101,21 @@ def _cues(file: File) -> Iterator[Cue | Rejected]:
     """Yield the cues of a file with their markup."""
     cue: Cue | None = None
     cue_lines: list[str] = []
-    stray: Rejected | None = None
+    stray = 0  # the number of a line without a time
     is_skipping = False
     with file.open() as stream:
         for number, line in lines(stream, file.where):
             if isinstance(line, Rejected):
                 yield line
                 continue
-            timing = _TIMING.fullmatch(line)
+            timing = _TIMING.fullmatch(line) if "-->" in line else None
             # A line of blanks does not end a cue without text: automatic captions begin with one.
             if timing is not None or not (line if cue is not None and not cue_lines else line.strip()):
                 if cue is not None:
                     yield cue._replace(text="\n".join(cue_lines))
-                if stray is not None and timing is None:
-                    yield stray
-                cue, cue_lines, stray, is_skipping = None, [], None, False
-            source = Source(file=file.where, position=str(number))
+                if stray and timing is None:
+                    yield rejected(Source(file=file.where, position=str(stray)), "a text without a time")
+                cue, cue_lines, stray, is_skipping = None, [], 0, False
             if timing is not None:
                 parts = timing.groups()
                 cue = Cue(number, _seconds(parts[:4]), _seconds(parts[4:]), None, "")
@@ -124,13 +123,14 @@ def _cues(file: File) -> Iterator[Cue | Rejected]:
                 if len(cue_lines) < _MAX_LINES:
                     cue_lines.append(line)
             elif "-->" in line:
+                source = Source(file=file.where, position=str(number))
                 yield rejected(source, f"{line.strip()[:60]!r} is not a time")
                 is_skipping = True
             elif line.strip() and not is_skipping:
                 is_skipping = line.startswith(_SECTIONS)
                 # A number or a name may precede a time.
                 is_valid = is_skipping or line.strip().isdecimal()
-                stray = None if is_valid else rejected(source, "a text without a time")
+                stray = 0 if is_valid else number
     if cue is not None:
         yield cue._replace(text="\n".join(cue_lines))
 
@@ -141,7 +141,7 @@ def _seconds(clock: tuple[str | None, ...]) -> float:
 
 
 def _clean(text: str) -> str:
-    return " ".join(html.unescape(_TAG.sub("", text)).split())
+    return " ".join(unescaped(_TAG.sub("", text)).split())
 
 
 def _events(cues: Iterator[Cue | Rejected], file: File, recording: RecordingStart) -> Iterator[Record]:

@@ -99,15 +99,15 @@ def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
             if isinstance(line, Rejected):
                 yield line
                 continue
-            source = Source(file=chat.where, position=str(number))
             begin = _begin(line)
             if begin is not None and begin.bracketed == bracketed:
                 if message is not None:
                     yield from message.records(order, zone, channel)
-                message = _Message(begin, source)
+                message = _Message(begin, Source(file=chat.where, position=str(number)))
             elif message is not None:
                 message.add(line)
             elif line.strip():
+                source = Source(file=chat.where, position=str(number))
                 yield rejected(source, "no date: a message begins with one, as '31/12/2023, 21:05 - Ann: ' does")
     if message is not None:
         yield from message.records(order, zone, channel)

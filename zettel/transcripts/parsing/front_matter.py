@@ -22,8 +22,15 @@ MAX_CHARACTERS = 65_536
 MAX_ITEMS = 200
 """Items of a list at most."""
 
-_NESTING = ("[", "{", "- ", "? ")  # beginnings of nested values
-_MAX_NESTS = 200  # a depth that fits every thread's stack
+_MAX_DEPTH = 100
+"""Depth of nested lists and maps that fits every thread's stack."""
+_MAX_BRACKETS = 1000
+"""Lists and maps in brackets at most."""
+_MARKERS = re.compile(r"^ *(?:[-?] +)*", re.MULTILINE)
+"""Indentation and beginnings of nested values; each level of a block takes a character."""
+
+_MAX_GROWTH = 3
+"""Longest texts, as a multiple of the front matter: only aliases multiply texts."""
 
 Properties: TypeAlias = dict[str, list[str]]
 """Values of each property by its lower-case name."""
@@ -54,17 +61,27 @@ def _properties(block: str) -> Properties | None:
     import yaml
 
     # Base loaders return only texts, lists and maps. The C loader is ten times as fast, but its recursion is unbounded.
-    nests = sum(map(block.count, _NESTING))
-    fast = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    brackets = block.count("[") + block.count("{")
+    if brackets > _MAX_BRACKETS:
+        return None
+    is_deep = brackets > _MAX_DEPTH or any(len(found) > _MAX_DEPTH for found in _MARKERS.findall(block))
     try:
-        loaded = yaml.load(block, Loader=fast if nests <= _MAX_NESTS else yaml.BaseLoader)
+        loaded = yaml.load(block, Loader=yaml.BaseLoader if is_deep else getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     except (yaml.YAMLError, RecursionError, ValueError):  # ValueError: an invalid escape
         return None
     if not loaded:  # empty, or only comments
         return {}
     if not isinstance(loaded, dict):
         return None
-    return {key.strip().casefold(): _texts(value) for key, value in loaded.items() if isinstance(key, str)}
+    properties: Properties = {}
+    remaining = _MAX_GROWTH * len(block)
+    for key, value in loaded.items():
+        if isinstance(key, str):
+            properties[key.strip().casefold()] = texts = _texts(value)
+            remaining -= sum(map(len, texts))
+            if remaining < 0:  # aliases (*list) repeat the same text
+                return None
+    return properties
 
 
 def _texts(value: Any) -> list[str]:

@@ -29,17 +29,20 @@ def lines(stream: IO[bytes], where: str, longest: int = MAX_LINE) -> Iterator[tu
         return
     number, line = 1, first.removeprefix(codecs.BOM_UTF8)
     while line:
-        source = Source(file=where, position=str(number))
         if len(line) >= longest and not line.endswith(b"\n"):
             while line and not line.endswith(b"\n"):
                 line = stream.readline(longest)
-            yield number, rejected(source, f"the line is longer than {longest:,} bytes")
+            yield number, rejected(_source(where, number), f"the line is longer than {longest:,} bytes")
         else:
             try:
                 yield number, line.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
-                yield number, rejected(source, f"byte {error.start} of the line is not UTF-8")
+                yield number, rejected(_source(where, number), f"byte {error.start} of the line is not UTF-8")
         number, line = number + 1, stream.readline(longest)
+
+
+def _source(where: str, number: int) -> Source:
+    return Source(file=where, position=str(number))
 
 
 def _wide_lines(first: bytes, stream: IO[bytes], where: str, longest: int) -> Iterator[tuple[int, str | Rejected]]:
