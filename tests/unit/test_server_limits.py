@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 
 from zettel.errors import InvalidInput, RequestTimeout, ServerBusy, TooLarge
 from zettel.remote.sockets import is_loopback
-from zettel.server.limits import BURST_SECONDS, SLOWEST, ClientDisconnected, ConcurrencyLimit, RateLimiter, RequestBody
+from zettel.server.limits import (
+    ACTIVE_SECONDS,
+    BURST_SECONDS,
+    LONGEST_DEBT,
+    PAUSE_OF_SHARED,
+    RUNNING,
+    SLOWEST,
+    ClientDisconnected,
+    ConcurrencyLimit,
+    RateLimiter,
+    RequestBody,
+)
 from zettel.server.routes_files import file_name
 from zettel.server.serving import MOST_CONNECTIONS, Safety, most_connections, require_safe
 from zettel.server.uvicorn_protocol import BufferedTransport
@@ -41,6 +52,50 @@ def test_a_client_that_waits_is_served_and_keys_have_separate_buckets() -> None:
     assert buckets.take("two", 5.0) == 0.0
     assert buckets.take("one", 6.0) == 0.0
     assert [RateLimiter(0.0).take("one", 0.0) for _ in range(1000)] == [0.0] * 1000
+
+
+def test_a_large_body_costs_as_much_as_several_requests() -> None:
+    buckets = RateLimiter(10.0)
+    assert buckets.take("one", 0.0) == 0.0
+    buckets.charge("one", 29.0)  # 20 - 1 - 29 = -10
+    assert buckets.take("one", 0.0) == pytest.approx(1.1)
+    assert buckets.take("one", 1.2) == 0.0
+    buckets.charge("one", 10**9)
+    assert buckets.take("one", 1.2) == pytest.approx(LONGEST_DEBT + 0.1)
+    assert buckets.take("two", 1.2) == 0.0
+
+
+async def test_requests_of_a_key_wait_in_its_queue_and_not_in_that_of_another() -> None:
+    limit = ConcurrencyLimit(128)
+    running: list[str] = []
+    ended = anyio.Event()
+
+    async def request(key: str) -> None:
+        with limit.per_key(key):
+            async with limit.queue(key):
+                running.append(key)
+                await ended.wait()
+
+    async with anyio.create_task_group() as group:
+        for key in ["busy"] * 10 + ["other"]:
+            group.start_soon(request, key)
+        await anyio.wait_all_tasks_blocked()
+        assert sorted(running) == ["busy"] * RUNNING + ["other"]
+        ended.set()
+    assert len(running) == 11
+
+
+def test_work_pauses_only_while_another_key_is_active(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("zettel.server.limits.time", SimpleNamespace(monotonic=lambda: now))
+    limit = ConcurrencyLimit(128)
+    busy = limit.begin("busy")
+    limit.begin("busy")
+    assert busy() == 0.0
+    other = limit.begin("other")
+    assert (busy(), other()) == (PAUSE_OF_SHARED, PAUSE_OF_SHARED)
+    now += ACTIVE_SECONDS
+    assert (busy(), other()) == (0.0, 0.0)
 
 
 def arriving(messages: Iterable[Any]) -> Any:

@@ -29,7 +29,8 @@ def serve(
     ),
     rate: float = typer.Option(100, "--rate", metavar="N", min=0, help="Requests per second and key; 0: unlimited."),
     at_once: int = typer.Option(128, "--at-once", metavar="N", min=1, help="Concurrent requests."),
-    max_body: int = typer.Option(16, "--max-body", metavar="MB", min=1, help="Largest request."),
+    max_body: int = typer.Option(4, "--max-body", metavar="MB", min=1, help="Largest request."),
+    max_values: int = typer.Option(20_000, "--max-values", metavar="N", min=1000, help="JSON values of a request."),
     max_import: int = typer.Option(1024, "--max-import", metavar="MB", min=1, help="Largest file to import."),
     scorers: Path | None = typer.Option(
         None, "--scorers", metavar="FOLDER", help="Folder for scorers that clients tune."
@@ -65,7 +66,9 @@ def serve(
     from zettel.server.limits import Limits
     from zettel.server.serving import address_of, run
 
-    limits = Limits(body=max_body * MEGABYTE, upload=max_import * MEGABYTE, rate=rate, at_once=at_once)
+    limits = Limits(
+        body=max_body * MEGABYTE, values=max_values, upload=max_import * MEGABYTE, rate=rate, at_once=at_once
+    )
     with ExitStack() as stack:
         at = stack.enter_context(listening(host, DEFAULT_PORT if port is None else port))
         file = stack.enter_context(opened(options, keys)) if keyed else None

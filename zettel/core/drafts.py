@@ -8,12 +8,16 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from zettel.core.pacing import paced
 from zettel.model import Event, EventRecord, Note, Scope, event_text
 from zettel.model.tags import without_reserved
 from zettel.ports import Annotation, Annotator, GraphStore, LookupQuery, LookupResult, Passage, TermStats
 from zettel.text.instructions import flags_of, trust_of
 from zettel.text.parts import split_parts
 from zettel.text.tokens import tokenize
+
+PIECE = 16
+"""Passages per call of the annotator."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ async def draft(
 
     ``known`` is the result of a lookup of ``tokens_of`` the events' passages; None does the lookup here.
     """
-    parts = [passages_of(event) for event in events]
+    parts = [passages_of(event) async for event in paced(events)]
     passages = [passage for own in parts for passage in own]
     annotations = iter(await annotate(store, scope, annotator, passages, known))
     return [
@@ -76,8 +80,15 @@ async def annotate(
     known: LookupResult | None = None,
 ) -> list[Annotation]:
     """Return the annotation of each passage, with the scope's token statistics and without reserved tags."""
-    result = known or await store.lookup(scope, LookupQuery(tokens=tokens_of(passages)))
-    annotations = await annotator.annotate(passages, TermStats(result.notes, result.df))
+    if known is None:
+        tokens: set[str] = set()
+        async for passage in paced(passages):
+            tokens.update(tokenize(passage.content))
+        known = await store.lookup(scope, LookupQuery(tokens=tuple(sorted(tokens))))
+    stats = TermStats(known.notes, known.df)
+    annotations: list[Annotation] = []
+    async for start in paced(range(0, len(passages), PIECE)):
+        annotations += await annotator.annotate(passages[start : start + PIECE], stats)
     return [annotation._replace(tags=without_reserved(annotation.tags)) for annotation in annotations]
 
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from zettel.core.pacing import paced
 from zettel.model import Link, LinkType, Note, Scope
 from zettel.ports import GraphStore, LookupQuery, LookupResult
 from zettel.ports.operations import DropMentions, Op, PutMention
@@ -126,7 +127,7 @@ async def mention_ops(
     titled = [note for note in written if note.title and note.part == 0]
     if not titled and not (known or await store.lookup(scope, LookupQuery())).has_titles:
         return ops
-    texts = [_Text(note) for note in written]
+    texts = [_Text(note) async for note in paced(written)]
     result = known or await store.lookup(scope, _lookup(texts, titled))
     excluded = {note.id for note in written} | set(erased)
     named = {note_id for ids in result.named.values() for note_id in ids} - excluded

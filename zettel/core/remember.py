@@ -18,17 +18,20 @@ from zettel.core.identity import Ordinals, identity_bytes, identity_of, new_id, 
 from zettel.core.mentions import mention_ops, names_in, title_lookups
 from zettel.core.merges import apply_planned, followers, merge_versions, rests_on
 from zettel.core.origin import Origin, repeats
+from zettel.core.pacing import paced
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import IdentityConflict, InvalidInput
-from zettel.model import CallKind, Cause, Event, EventRecord, Note, OnConflict, Remembered, Scope, Status
+from zettel.model import CallKind, Cause, Event, EventRecord, Note, OnConflict, Remembered, Scope, Status, event_text
 from zettel.ports import Annotator, GraphStore, LookupQuery, LookupResult, NoteHistory, ScopeState, SurveyingStore
 from zettel.ports.operations import Op, PutEvent, PutNote
 from zettel.text.index import index_note
 
 MAX_SINGLE_LOOKUP = 16
 """Events of a call that use a single lookup, even if some are stored already: for few events a second costs more."""
+MAX_SINGLE_CHARS = 50_000
+"""Characters of the events of such a call: preparing the lookup for longer ones would block the event loop."""
 
 
 class EventWriter:
@@ -127,7 +130,8 @@ class EventWriter:
         origin: Origin | None,
     ) -> None:
         events = {place: event for place, (event, _) in keyed_events.items()}
-        single_lookup = len(events) <= MAX_SINGLE_LOOKUP
+        length = sum(len(event_text(event)) for event in events.values())
+        single_lookup = len(events) <= MAX_SINGLE_LOOKUP and length <= MAX_SINGLE_CHARS
         result: LookupResult
         foreign = 0
 
@@ -161,14 +165,14 @@ class EventWriter:
             ops: list[Op] = []
             written: list[Note] = []
             again: list[str] = []
-            for place, made in zip(new_events, drafts, strict=True):
+            async for place, made in paced(zip(new_events, drafts, strict=True)):
                 known = found.events.get(identities[place])
                 record = _record(made.event, clock, known[0] if known else None)
                 ops.append(PutEvent(record, identities[place]))
                 old = await self._parts(scope, *known) if known else {}
                 unmerged: list[Note] = []
                 notes = await self._revise_parts(scope, made, record, old, clock, ops, unmerged)
-                notes += _new_parts(made, record, len(old), clock, ops)
+                notes += await _new_parts(made, record, len(old), clock, ops)
                 flagged = any(note.flags for note in notes)
                 outcome[place] = Remembered(notes[0].id, outcome[place].status, flagged)
                 written += [note for note in (*notes, *unmerged) if not note.archived]
@@ -180,7 +184,8 @@ class EventWriter:
             )  # fmt: skip
             ops += await self._vectors.embed_now(written)
             embeds = self._vectors.defers(len(written))
-            ops += [job for note in written for job in self._follow_ups.of(scope, note, clock.now, embeds)]
+            async for note in paced(written):
+                ops += self._follow_ups.of(scope, note, clock.now, embeds)
             return ops
 
         await self._commits.commit(scope, plan, look)
@@ -296,9 +301,9 @@ def _record(event: Event, clock: Clock, old: EventRecord | None) -> EventRecord:
     )
 
 
-def _new_parts(made: EventDraft, record: EventRecord, start: int, clock: Clock, ops: list[Op]) -> list[Note]:
+async def _new_parts(made: EventDraft, record: EventRecord, start: int, clock: Clock, ops: list[Op]) -> list[Note]:
     notes = []
-    for part in range(start, len(made.passages)):
+    async for part in paced(range(start, len(made.passages))):
         note = made.note(part, record, new_id("n"), clock.next(), clock.recorded_at)
         ops.append(PutNote(note, index_note(note)))
         notes.append(note)

@@ -49,6 +49,8 @@ from zettel.scoring.consensus import as_contradiction, weighed_link
 from zettel.search.searcher import Searcher
 from zettel.text.index import vector_text
 
+PART = 256
+"""Notes linked per commit without a model, so that other writers wait only briefly."""
 FACTS_OFFERED = 2
 """Older facts that a model may replace by a new fact, the most likely first: each fact costs tokens."""
 SEARCH_HITS = 20
@@ -84,7 +86,8 @@ class LinkJob(JobHandler):
             return EMBEDDING
         unfinished: list[UnfinishedJobs] = []
         if self._linker is None:
-            await self._commit(scope, jobs, {}, ())
+            for start in range(0, len(jobs), PART):
+                await self._commit(scope, jobs[start : start + PART], {}, ())
         else:
             unfinished = await self._link(scope, jobs, self._linker)
         await self._store.optimize(scope, (await self._vectors.space()).id)

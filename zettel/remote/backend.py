@@ -13,11 +13,11 @@ from pydantic import BaseModel
 from zettel.core.arguments import require_path, require_text_id
 from zettel.errors import InvalidInput, NotFound, StoreError
 from zettel.exports import format_for, require_replaceable
-from zettel.model import Scope
+from zettel.model import Hit, Scope
 from zettel.remote import wire
 from zettel.remote.connection import Connection
 from zettel.remote.file_transfer import in_query, lines, save, upload_of
-from zettel.remote.routes import DELETE_EVENTS, ROUTES, Route
+from zettel.remote.routes import DELETE_EVENTS, MOST_QUESTIONS, ROUTES, Route
 
 _IN_PATH = re.compile(r"{(\w+)}")
 MAX_SEGMENT_BYTES = 32_768
@@ -65,6 +65,14 @@ class RemoteBackend:
             arguments["events"] = [event.model_dump(mode="json") for event in arguments["events"]]
         elif operation == "evolve_later":
             arguments["wait"] = False
+        elif operation == "search_many":
+            questions = arguments["questions"] = _plain("questions", arguments["questions"])
+            if isinstance(questions, list) and len(questions) > MOST_QUESTIONS:
+                hits: list[list[Hit]] = []
+                for at in range(0, len(questions), MOST_QUESTIONS):
+                    part = {**arguments, "questions": questions[at : at + MOST_QUESTIONS]}
+                    hits += await self._request(route, part, scope)
+                return hits
         return await self._request(route, arguments, scope)
 
     async def stream(self, operation: str, arguments: Mapping[str, Any], scope: Scope | None) -> AsyncIterator[Any]:

@@ -29,6 +29,10 @@ class Route(NamedTuple):
     flattened: str | None = None
 
 
+MOST_EVENTS = 500
+"""Events of one request."""
+MOST_QUESTIONS = 50
+"""Questions of one request; a client splits longer lists."""
 ROUTES: Mapping[str, Route] = {
     "add_many_report": Route("events", "write", "POST", "/v1/events/report", wire.REMEMBERED),
     "events": Route("events", "read", "GET", "/v1/events", wire.EVENTS),

@@ -14,6 +14,7 @@ import numpy as np
 from zettel.core.bounded_gather import bounded_gather
 from zettel.core.fold import fold
 from zettel.core.identity import new_id
+from zettel.core.pacing import paced
 from zettel.core.paging import archived_pages
 from zettel.core.search_log import PendingSearch, SearchLogBuffer
 from zettel.core.vectors import Vectors, embed_questions
@@ -70,11 +71,12 @@ class Searcher:
         pairs = list(zip(requests, questions, strict=True))
         ranked = await bounded_gather([partial(self._rank, scope, space.id, *pair, scorer, reads) for pair in pairs])
         notes = await self._notes(scope, requests, ranked)
-        ranked = [_reordered(*row, scorer, reads) for row in zip(requests, ranked, notes, strict=True)]
+        rows = zip(requests, ranked, notes, strict=True)
+        ranked = [_reordered(*row, scorer, reads) async for row in paced(rows)]
         for stage in stages:
             ranked = await self._reranking.reranked(scope, space, stage, requests, ranked, notes)
         results = []
-        for request, ranking, by_id in zip(requests, ranked, notes, strict=True):
+        async for request, ranking, by_id in paced(zip(requests, ranked, notes, strict=True)):
             hits = await self._with_late_turns(scope, request, self._hits(scope, request, ranking, by_id))
             results.append(await self._with_titles(scope, hits) if request.explain else hits)
         return results

@@ -9,18 +9,21 @@ import asyncio
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
 
+from zettel.core.pacing import PAUSE
 from zettel.errors import BadRequest, InvalidKey, PermissionDenied, ServerBusy, StoreBusy, TooManyRequests, ZettelError
+from zettel.remote.routes import COMPOSED, ROUTES
 from zettel.remote.sockets import is_loopback
 from zettel.remote.wire import error_body, status_of
 from zettel.server.keys import Key, Keys
 from zettel.server.limits import (
+    REFUSAL_SECONDS,
     SLOWEST,
     ClientDisconnected,
     ConcurrencyLimit,
@@ -45,6 +48,13 @@ _ONCE = (b"authorization", b"host", b"content-length", b"transfer-encoding", b"o
 """Headers that decide about a request."""
 _OWN_SITES = (b"same-origin", b"none")
 """Values of Sec-Fetch-Site for the server's own page and for what a person typed."""
+_READ = [route for route in (*ROUTES.values(), *COMPOSED.values()) if route.right == "read" and route.verb == "POST"]
+READ = frozenset(route.path for route in _READ)
+"""Paths of POST requests that only read."""
+READ_SHARE = 5
+"""They may have one of so many shares of the JSON values of other requests."""
+WAITING = frozenset({"/v1/flush", "/v1/evolve"})
+"""Requests that wait for jobs take no place in the queue of their key."""
 AGAIN_SECONDS = 1
 """Retry-After of a busy server."""
 
@@ -66,7 +76,10 @@ class Gate:
             return  # all routes are HTTP; uvicorn rejects the rest
         keep_encoded(scope)
         began, status, sent = perf_counter(), 0, 0
-        incoming = RequestBody(receive, self._most(scope["path"]), self._limits.body_seconds)
+        path = scope["path"]
+        reads = scope["method"] in ("GET", "DELETE") or path in READ
+        values = None if path in STREAMED else self._limits.values // READ_SHARE if reads else self._limits.values
+        incoming = RequestBody(receive, self._most(path, reads), self._limits.body_seconds, values)
 
         async def watched(message: Message) -> None:
             nonlocal status, sent
@@ -117,18 +130,27 @@ class Gate:
             places.enter_context(self._metrics.active.track_inprogress())
             key = scope["zettel.key"] = self._key(headers)
             if key is not None:
+                places.enter_context(self._guarded.per_key(key.id))
                 wait = self._buckets.take(key.id, asyncio.get_running_loop().time())
                 if wait:
+                    await anyio.sleep(REFUSAL_SECONDS)
                     error = TooManyRequests(f"more than {self._limits.rate:g} requests a second: retry later")
                     raise _busy(error, wait)
-                places.enter_context(self._guarded.per_key(key.id))
-            await self._app(scope, incoming.receive if path in STREAMED else await incoming.read_all(), send)
+                if path not in STREAMED:  # an import reads its file in pieces, and may be large
+                    places.callback(lambda: self._buckets.charge(key.id, incoming.cost))
+            queue = nullcontext() if key is None or path in WAITING else self._guarded.queue(key.id)
+            async with queue:
+                if key is not None:
+                    PAUSE.set(self._guarded.begin(key.id))
+                await self._app(scope, incoming.receive if path in STREAMED else await incoming.read_all(), send)
 
-    def _most(self, path: str) -> int:
+    def _most(self, path: str, reads: bool) -> int:
         """Return the largest body in bytes. Routes without a key accept none, so that nobody can fill the memory."""
         if not is_guarded(path):
             return 0
-        return self._limits.upload if path in STREAMED else self._limits.body
+        if path in STREAMED:
+            return self._limits.upload
+        return min(self._limits.body, self._limits.read_body) if reads else self._limits.body
 
     def _key(self, headers: dict[bytes, bytes]) -> Key | None:
         if self._keys is None:

@@ -13,11 +13,12 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from zettel.async_memory import AsyncMemory
 from zettel.model import Event, OnConflict, Outcome, Role, Scope
+from zettel.remote.routes import MOST_EVENTS, MOST_QUESTIONS
 from zettel.scoring import Effort
 from zettel.transcripts.scopes import ScopeBy
 
-MOST_QUESTIONS = 1_000
-"""Questions of one batch: a server answers them in a few seconds."""
+MAX_QUESTION = 20_000
+"""Characters of a question: a page of text takes a few, and longer ones would delay other requests."""
 
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 """ISO 8601; without a zone it is UTC."""
@@ -54,7 +55,7 @@ _TYPES: Mapping[str, Any] = {
     "Outcome": Outcome,
     "Role": Role,
     "ScopeBy": ScopeBy,
-    "Iterable[Event | Mapping[str, Any]]": list[Event],
+    "Iterable[Event | Mapping[str, Any]]": Annotated[list[Event], Field(max_length=MOST_EVENTS)],
     "Iterable[Kind | str]": list[str],
     "Iterable[Scope]": list[Scope],
     "Iterable[str]": list[str],
@@ -81,7 +82,11 @@ NOT_SENT = frozenset({
     "Callable[[int, int], None] | None", "Callable[[str, int, int], None] | None",
 })  # fmt: skip
 """Annotations of arguments that no request contains: the scope, which ``access`` reads, and callbacks."""
-RESTRICTED: Mapping[str, Any] = {"questions": Annotated[list[str], Field(max_length=MOST_QUESTIONS)]}
+_Question = Annotated[str, Field(max_length=MAX_QUESTION)]
+RESTRICTED: Mapping[str, Any] = {
+    "question": _Question,
+    "questions": Annotated[list[_Question], Field(max_length=MOST_QUESTIONS)],
+}
 """Types of parameters that a server limits further."""
 
 

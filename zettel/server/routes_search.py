@@ -10,8 +10,9 @@ from typing import Any
 from anyio import to_thread
 from fastapi import APIRouter
 
+from zettel.core.pacing import paced
 from zettel.errors import InvalidInput
-from zettel.model import Scope, Tuned
+from zettel.model import Hit, Scope, Tuned
 from zettel.scoring import EFFORTS
 from zettel.scoring.cross_encoder import MODEL
 from zettel.server.access import Access
@@ -19,6 +20,8 @@ from zettel.server.endpoints import handler
 
 routes = APIRouter()
 
+PIECE = 2
+"""Questions that are answered at the same time; more would only delay other requests."""
 CROSS_ENCODER = "cross-encoder"
 SCORERS = ("fusion", "decoder", CROSS_ENCODER, "llm")
 """Scorers that a request may name, besides ``decoder:NAME``. Others could read any folder or download a model."""
@@ -35,8 +38,21 @@ def _searching(method: str) -> Callable[..., Awaitable[Any]]:
     return search
 
 
-for _method in ("search", "search_many", "context", "answer_context"):
+for _method in ("search", "context", "answer_context"):
     handler(routes, _method)(_searching(_method))
+
+
+@handler(routes, "search_many")
+async def search_many(
+    access: Access, questions: list[str], scorer: str | None = None, **arguments: Any
+) -> list[list[Hit]]:
+    """At most 50 questions in one request."""
+    resolved = await _resolved(access, scorer, arguments.get("effort"))
+    hits: list[list[Hit]] = []
+    async for start in paced(range(0, len(questions), PIECE)):
+        part = questions[start : start + PIECE]
+        hits += await access.memory.search_many(part, **arguments, scorer=resolved, scope=access.scope)
+    return hits
 
 
 @handler(routes, "tune")
